@@ -14,12 +14,12 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// RequireKernel skips the test unless the kernel (with the programs beside it)
+// RequireKernel skips the test unless the kernel (with its user-space programs)
 // has every feature. A feature is a link type ("veth", "bridge", "vlan",
 // "dummy", "ipvlan", "macvlan", "vrf", "vxlan", "ifb") or one of "iptables",
 // "ip6tables", "nft". It implies RequireRoot. An unknown name fails the test.
 //
-// In a package whose TestMain calls MainOn, the tests run in a virtual machine where the
+// In a package whose TestMain calls MainOn, the tests run in a virtual machine if the
 // machine's kernel lacks the feature.
 func RequireKernel(t testing.TB, features ...string) {
 	t.Helper()
@@ -29,8 +29,8 @@ func RequireKernel(t testing.TB, features ...string) {
 		if !ok {
 			t.Fatalf("testenv.RequireKernel: unknown feature %q", f)
 		}
-		// Probed each time: it takes a millisecond or two, and a remembered answer
-		// would be package state.
+		// Probed each time: it takes a millisecond or two, and caching the answer would need
+		// package state.
 		if err := inThrowAwayNS(probe); err != nil {
 			how := testCommand(t) + " on a kernel that has it"
 			if refused := os.Getenv(guestRefusedVar); refused != "" {
@@ -41,7 +41,7 @@ func RequireKernel(t testing.TB, features ...string) {
 	}
 }
 
-// hasFeature reports whether the kernel has a feature, in a sandbox.
+// hasFeature reports whether the kernel has a feature, which it tries in a sandbox.
 func hasFeature(feature string) bool {
 	probe, known := kernelProbe(feature)
 	return known && inThrowAwayNS(probe) == nil
@@ -62,7 +62,7 @@ func kernelProbe(feature string) (func() error, bool) {
 	return nil, false
 }
 
-// probeLink makes a link of a type. Types that sit on another link get a veth end.
+// probeLink creates a link of a type. Types that need a parent link get a veth end.
 func probeLink(kind string) error {
 	base := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "base0"}, PeerName: "base1"}
 	if err := netlink.LinkAdd(base); err != nil {
@@ -108,7 +108,7 @@ func command(name string, args ...string) func() error {
 	}
 }
 
-// inThrowAwayNS runs f on a thread in a network namespace that ends with it.
+// inThrowAwayNS runs f on a thread in a network namespace that disappears with the thread.
 func inThrowAwayNS(f func() error) error {
 	return netns.Discard(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {

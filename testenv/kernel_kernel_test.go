@@ -9,7 +9,7 @@ import (
 	"cnictl/testenv"
 )
 
-// recorder is a testing.TB that keeps what a requirement does to a test.
+// recorder is a testing.TB that records what a requirement does to a test.
 type recorder struct {
 	testing.TB
 	skipped, failed string
@@ -32,7 +32,7 @@ func record(t *testing.T, f func(testing.TB)) *recorder {
 
 func TestRequireKernel_CommonFeatures(t *testing.T) {
 	testenv.RequireRoot(t)
-	// What every kernel we support has (testbed: veth, bridge, iptables, nft).
+	// Every kernel that we support has these.
 	r := record(t, func(tb testing.TB) {
 		testenv.RequireKernel(tb, "veth", "bridge", "macvlan", "vxlan", "ifb", "iptables", "ip6tables", "nft")
 	})

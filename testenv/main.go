@@ -13,22 +13,22 @@ import (
 )
 
 // Main runs the tests of a package inside a sandbox and exits with their status.
-// It is the whole body of TestMain. Without the rights for a sandbox it runs
-// them in place, where RequireRoot skips. What end holds runs after the tests; an error
-// fails them.
+// It is the whole body of TestMain. If a sandbox is not permitted, it runs the tests in
+// place, where RequireRoot skips them. The functions in end run after the tests; an error
+// fails the package.
 func Main(m *testing.M, end ...func() error) {
 	enter()
 	run(m, end)
 }
 
 // MainOn is Main for a package whose tests need a kernel feature that RequireKernel knows
-// and few kernels have. Where the machine's kernel has it, the tests run right there;
-// elsewhere the whole test binary runs again in a virtual machine (see testenv/vm): one boot
-// for all tests of the package, with their output and exit status. Without a virtual machine
-// RequireKernel skips as always.
+// and few kernels have. If the machine's kernel has it, the tests run right there; otherwise
+// the whole test binary runs again in a virtual machine (see testenv/vm): one boot for all
+// tests of the package, with their output and exit status. If there is no virtual machine
+// either, RequireKernel skips as always.
 //
-// It takes the whole binary because Go can end a test from outside only as failed or
-// skipped: the outer half of a test that passed in the guest would count as one of these.
+// The whole binary runs in the guest because Go can end a test from outside only as failed or
+// skipped: a test that passed in the guest would count as one of these outside.
 func MainOn(m *testing.M, feature string, services ...Service) {
 	enter()
 	if Inside() && !vm.Inside() && !hasFeature(feature) {
@@ -50,14 +50,14 @@ func MainOn(m *testing.M, feature string, services ...Service) {
 }
 
 // Service is a server that a package's tests use but do not test. For tests in a guest it
-// runs outside, at the machine's own speed.
+// runs outside, at the machine's full speed.
 type Service struct {
-	// Start starts the server for a guest. It returns an environment variable
-	// ("NAME=value") for the tests, and the server's port on loopback, which is the same
-	// in the guest. Port 0 means no server: the tests find out why.
+	// Start starts the server for a guest. It returns an environment variable ("NAME=value")
+	// for the tests, and the server's port on loopback, which is the same in the guest. Port 0
+	// means no server: the tests find out why.
 	Start func() (env string, port int, err error)
-	// End runs after the tests where they ran, and after the guest where Start ran. An error
-	// fails the package.
+	// End runs after the tests in the process that ran them, and after the guest where Start
+	// ran. An error fails the package.
 	End func() error
 }
 
@@ -87,8 +87,8 @@ func run(m *testing.M, end []func() error) {
 	os.Exit(code)
 }
 
-// guestGrace is what a guest gets beyond the tests' own time limit, which applies inside it
-// too and shows what hung: the time to boot and to print that.
+// guestGrace is added to the tests' own time limit, which also applies inside the guest and
+// shows what hung: the time to boot and to print that.
 const guestGrace = time.Minute
 
 // runInGuest runs the test binary in a virtual machine, beside its services.
@@ -117,7 +117,7 @@ func runInGuest(files vm.Files, services []Service) (code int) {
 	return code
 }
 
-// timeLimit is the tests' own.
+// timeLimit returns the tests' own limit.
 func timeLimit() time.Duration {
 	limit := 24 * time.Hour // -test.timeout=0
 	flag.Parse()

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// RequireVar names the environment variable that lists requirements whose
-// absence fails a test instead of skipping it.
+// RequireVar names the environment variable that lists requirements whose absence fails a
+// test instead of skipping it.
 const RequireVar = "CNI_TEST_REQUIRE"
 
 // RequireRoot skips the test unless it runs in a sandbox, where it has root's
-// rights over namespaces of its own. The skip says why not and which command
-// would run the test.
+// rights over private namespaces. The skip reports why there is none and which
+// command would run the test.
 func RequireRoot(t testing.TB) {
 	t.Helper()
 	if Inside() {
@@ -27,8 +27,8 @@ func RequireRoot(t testing.TB) {
 	Missing(t, "root", strings.ReplaceAll(reason, "\n", "; "), `sudo env "PATH=$PATH" `+testCommand(t))
 }
 
-// Missing skips or, if the requirement is in CNI_TEST_REQUIRE, fails the test.
-// The form of the message is read by the CI scripts.
+// Missing skips the test or, if the requirement is in CNI_TEST_REQUIRE, fails it.
+// CI scripts parse the message.
 func Missing(t testing.TB, requirement, reason, command string) {
 	t.Helper()
 	text := fmt.Sprintf("skip: needs %s: %s; run: %s", requirement, reason, command)
@@ -38,8 +38,8 @@ func Missing(t testing.TB, requirement, reason, command string) {
 	t.Skip(text)
 }
 
-// required reports whether a comma list of requirements names one; "all" names all, and
-// "root" also what who is root can have ("make kube", "make vm", "make images").
+// required reports whether a comma-separated list contains a requirement. "all" means all, and
+// "root" includes what root can install ("make kube", "make vm", "make images").
 func required(list, requirement string) bool {
 	names := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 	if slices.Contains([]string{"kube", "vlan", "images"}, requirement) && slices.Contains(names, "root") {
@@ -48,7 +48,7 @@ func required(list, requirement string) bool {
 	return slices.Contains(names, requirement) || slices.Contains(names, "all")
 }
 
-// testCommand is the go test command for one test, from anywhere.
+// testCommand returns the go test command for one test, for any working directory.
 func testCommand(t testing.TB) string {
 	dir, err := os.Getwd() // go test starts a test binary in its package's directory
 	if err != nil {

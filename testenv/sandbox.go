@@ -17,7 +17,7 @@ import (
 	"cnictl/testenv/vm"
 )
 
-// The environment carries the stage of the sandbox from one process to the next.
+// Environment variables carry the stage of the sandbox from one process to the next.
 const (
 	stageVar   = "CNICTL_TESTENV_STAGE"
 	refusedVar = "CNICTL_TESTENV_REFUSED"
@@ -29,22 +29,22 @@ const (
 )
 
 // reportFD is where process 1 reports whether the sandbox is ready: the first extra
-// file of the process that made it.
+// file that it inherits.
 const reportFD = 3
 
 // sandboxReady is the report of process 1 when everything is set up. Any other
-// text is the reason why not.
+// text is the reason for a failure.
 const sandboxReady = "ready"
 
-// Enter moves the program into a sandbox: it starts the program again, with the
-// same arguments and streams, in namespaces of its own, and does not return
-// there. In the sandbox Enter returns nil at once. It returns an error, in the
-// first process, when the kernel does not allow the sandbox.
+// Enter moves the program into a sandbox: it starts the program again in new
+// namespaces, with the same arguments and streams, and exits with its status.
+// In the sandbox Enter returns nil immediately. In the first process it
+// returns an error if the kernel does not allow the sandbox.
 //
 // Three processes are then alive: this one, which only waits; process 1 of the
 // sandbox, which reaps orphans; and the program. Killing any of them ends all.
 //
-// A process that was started as the agent of a simulated node becomes that
+// A process that was started as the agent of a simulated node becomes that agent
 // instead, and process 1 of a guest of testenv/vm runs the program there.
 func Enter() error {
 	agent.Maybe()
@@ -66,7 +66,7 @@ func Enter() error {
 // Inside reports whether the process runs in a sandbox.
 func Inside() bool { return os.Getenv(stageVar) == stageInside }
 
-// runSandbox tries the namespaces with the caller's own rights and, when those do
+// runSandbox tries to create the namespaces with the caller's own rights and, if those do
 // not suffice, with a user namespace.
 func runSandbox() (code int, err error) {
 	var refused []error
@@ -139,12 +139,12 @@ func sandboxAttr(userNS bool) *syscall.SysProcAttr {
 
 // runInit is process 1 of the sandbox. It never returns to the program's main.
 func runInit() int {
-	if os.Getpid() != 1 { // never start sandboxes in a chain because of a stray variable
+	if os.Getpid() != 1 { // a stray variable must not start sandboxes in a chain
 		fmt.Fprintf(os.Stderr, "testenv: %s=%s in a process that is not the first of its namespace\n", stageVar, stageInit)
 		return 1
 	}
 	report := os.NewFile(reportFD, "report")
-	// Not for the program: it would keep the pipe open, and a fuzz worker expects
+	// The program must not inherit it: it would keep the pipe open, and a fuzz worker expects
 	// its own files at these numbers.
 	unix.CloseOnExec(reportFD)
 	err := setUpSandbox()
@@ -178,21 +178,21 @@ func startInside() (int, error) {
 
 // setUpSandbox prepares the namespaces for the program.
 func setUpSandbox() error {
-	// Nothing mounted from here on may appear outside.
+	// Mounts made from here on must not appear outside.
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
 	// /var/run is a link to /run on every system we support. Sockets, locks
-	// (xtables.lock) and named namespaces lie there.
+	// (xtables.lock) and named namespaces live there.
 	if err := unix.Mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 		return fmt.Errorf("mount tmpfs on /run: %w", err)
 	}
 	if err := os.MkdirAll(netns.Dir, 0o755); err != nil {
 		return err
 	}
-	// The new process numbers want a /proc of their own. A kernel that refuses it
-	// (parts of the old one are masked, as in many containers) leaves the old one,
-	// in which /proc/self still names the right process and only numbers differ.
+	// The new process numbers need a new /proc. If the kernel refuses it (parts of the old
+	// one are masked, as in many containers), the old one stays: /proc/self still names the
+	// right process, and only the numbers differ.
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		fmt.Fprintf(os.Stderr, "testenv: keep the machine's /proc, process numbers in it differ: mount: %v\n", err)
 	}
@@ -218,14 +218,14 @@ func reapUntil(pid int) int {
 	}
 }
 
-// forwardSignals passes the signals that ask a program to end, or to print its
-// goroutines, on to a child.
+// forwardSignals passes signals that ask a program to end or to print its goroutines on to
+// a child.
 func forwardSignals(pid int) (stop func()) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT)
 	go func() {
 		for s := range signals {
-			_ = unix.Kill(pid, s.(syscall.Signal)) // gone: its status is being collected
+			_ = unix.Kill(pid, s.(syscall.Signal)) // fails if the child is gone: its status is being collected
 		}
 	}()
 	return func() { signal.Stop(signals); close(signals) }
@@ -239,8 +239,8 @@ func exitCode(s syscall.WaitStatus) int {
 	return s.ExitStatus()
 }
 
-// withVar sets a variable in a copy of env. Of two entries with one name a Go
-// program reads the first, so appending would not do.
+// withVar sets a variable in a copy of env. A Go program reads the first of two entries with
+// the same name, so appending is not enough.
 func withVar(env []string, name, value string) []string {
 	out := slices.DeleteFunc(slices.Clone(env), func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
 	return append(out, name+"="+value)

@@ -46,7 +46,7 @@ func TestSandbox_HasItsOwnNamespaces(t *testing.T) {
 
 func TestSandbox_AdoptedOrphansAreReaped(t *testing.T) {
 	testenv.RequireRoot(t)
-	// The inner shell leaves a child behind and prints its number.
+	// The inner shell leaves a child behind and prints its process id.
 	out, err := exec.Command("sh", "-c", "(exec sleep 0.05 >/dev/null 2>&1) & echo $!").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestSandbox_DiesWithItsStarter(t *testing.T) {
 
 func starterDies(t *testing.T, sig syscall.Signal) {
 	cmd := exec.Command("/proc/self/exe")
-	// The child believes that it is outside of any sandbox: it makes its own.
+	// Without the variables, the child creates a sandbox itself.
 	cmd.Env = append(clean(os.Environ()), helperVar+"=1")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -111,8 +111,8 @@ func clean(env []string) []string {
 	return out
 }
 
-// processesIn counts the processes whose network namespace is the given one, as
-// /proc/<pid>/ns/net names it.
+// processesIn counts the processes in a network namespace, given as /proc/<pid>/ns/net
+// shows it.
 func processesIn(t *testing.T, namespace string) int {
 	t.Helper()
 	links, err := filepath.Glob("/proc/[0-9]*/ns/net")

@@ -36,7 +36,7 @@ func TestBudgets(t *testing.T) {
 		t.Run(b.pkg, func(t *testing.T) {
 			t.Parallel()
 			if _, err := os.Stat(filepath.Join(root, b.pkg)); os.IsNotExist(err) && b.pkg != "cmd/aws-cni" {
-				return // a binary of a later version; TestBudgetsName finds misspelt ones
+				return // this binary does not exist yet; TestBudgetsName finds misspelt names
 			}
 			out := ""
 			if b.maxBytes > 0 {

@@ -23,7 +23,7 @@ var compatHead = []string{"id", "upstream", "ours", "why different", "test"}
 // compatRow is one behaviour.
 type compatRow struct {
 	line  int
-	ids   []string // of defects; none: it is no defect
+	ids   []string // of defects; empty if the row is about no defect
 	tests []string // in testindex's notation
 }
 
@@ -33,8 +33,8 @@ var (
 	defectID   = regexp.MustCompile(`^([a-z0-9.]+)-([1-9][0-9]*)$`)
 )
 
-// parseCompatibility reads the rows of all tables of the page. It returns the valid rows,
-// and an error for each invalid one.
+// parseCompatibility reads the rows of all tables on the page. It returns the valid rows and
+// an error for each invalid one.
 func parseCompatibility(page string) (rows []compatRow, wrong []error) {
 	table := false
 	for i, line := range strings.Split(page, "\n") {
@@ -101,7 +101,7 @@ func missingDefects(rows []compatRow) (wrong []error) {
 			parts := defectID.FindStringSubmatch(id)
 			n := 0
 			if parts != nil {
-				n, _ = strconv.Atoi(parts[2]) // zero: beyond all lists, as the next line finds
+				n, _ = strconv.Atoi(parts[2]) // the next case rejects overflows
 			}
 			switch {
 			case parts == nil || n == 0 || n > defects[parts[1]]:

@@ -11,14 +11,14 @@ import (
 	"cnictl/daemon/api/crashpoint"
 )
 
-// crashMarker is in every binary with crash points, and in no other.
+// crashMarker appears in every binary with crash points and in no other.
 const crashMarker = "CNI_CRASH_"
 
 // crashTag is the build tag of files that implement crash points.
 const crashTag = "crashpoints"
 
-// checkCrashPoints: no file of a default build can kill the process, and the table of names
-// has every marked place.
+// checkCrashPoints: no file of a default build can kill the process, and each marked place
+// names a constant of daemon/api/crashpoint.
 func checkCrashPoints(t Tree) []Violation {
 	var out []Violation
 	for _, p := range t.Packages {
@@ -52,7 +52,7 @@ func checkCrashPoints(t Tree) []Violation {
 	return out
 }
 
-// isSelector reports whether an expression is pkg.name, or pkg.anything.
+// isSelector reports whether an expression is pkg.name, or any pkg.X if name is empty.
 func isSelector(e ast.Expr, pkg, name string) bool {
 	sel, ok := e.(*ast.SelectorExpr)
 	if !ok {
@@ -62,7 +62,7 @@ func isSelector(e ast.Expr, pkg, name string) bool {
 	return ok && x.Name == pkg && (name == "" || sel.Sel.Name == name)
 }
 
-// checkRelease: a released binary contains neither the code that kills it nor the name of a
+// checkRelease: a released binary contains neither the code that kills it nor the name of any
 // crash point.
 func checkRelease(pkg string, binary []byte) []Violation {
 	markers := []string{crashMarker}

@@ -6,7 +6,7 @@ import (
 )
 
 // layer is a height; imports inside the module only go downward. Layers of the same name
-// differ in height where one may import the other.
+// differ in height if one may import the other.
 type layer struct {
 	name   string
 	height int
@@ -19,14 +19,14 @@ var (
 	contract   = layer{"1 contract", 30, false}
 	bottom     = layer{"2 bottom adapter", 40, false}
 	adapter    = layer{"2 adapter", 41, false}
-	collector  = layer{"2 adapter", 42, false} // reads through other adapters
+	collector  = layer{"2 adapter", 42, false} // reads through adapters
 	shell      = layer{"3 shell", 50, false}
 	binary     = layer{"4 binary", 60, false}
-	simulation = layer{"test support", 69, true} // on virtual time
+	simulation = layer{"test support", 69, true} // runs in virtual time
 	testSupply = layer{"test support", 70, false}
 )
 
-// deduction is pure above the contracts.
+// deduction is a pure layer above the contracts.
 func deduction(order int) layer { return layer{"1p deduction", contract.height + 1 + order, true} }
 
 func pureAt(order int) layer { f := pure; f.height += order; return f }
@@ -169,7 +169,7 @@ var exceptions = []exception{
 	{"testenv/cmd/demo", "deploy", "the role of a simulated node allows what deploy grants"},
 }
 
-// wireOnly packages may import of the daemon only its contracts (layers 0 and 1) and the
+// wireOnly packages may import only the contracts of the daemon (layers 0 and 1) and the
 // packages in wireAlso.
 var wireOnly = []string{"plugin/...", "tui/...", "doctor/...", "cmd/cnictl/..."}
 
@@ -179,13 +179,13 @@ var wireAlso = []string{"daemon/fleet", "daemon/api/introspect/client", "daemon/
 var topLevel = []string{
 	"cmd", "daemon", "plugin", "tui", "doctor", "capacity", "deploy", "testenv", "docs", "tools",
 	"README.md", "LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "Makefile", "go.mod", "go.sum",
-	"bin", "dist", // made by the build, not committed
+	"bin", "dist", // created by the build, not committed
 }
 
-// meaningless package names say nothing about a domain.
+// meaningless package names say nothing about their domain.
 var meaningless = []string{"util", "utils", "helper", "helpers", "common", "manager", "misc", "shared", "base", "lib"}
 
-// forbiddenModules may not be required directly nor imported.
+// forbiddenModules may be neither required directly nor imported.
 var forbiddenModules = map[string]string{
 	"github.com/golang/mock":         "no mocks: run the real client against a fake server",
 	"go.uber.org/mock":               "no mocks: run the real client against a fake server",
@@ -199,7 +199,7 @@ var forbiddenModules = map[string]string{
 	"sigs.k8s.io/controller-runtime": "a framework; client-go is enough",
 }
 
-// budget bounds what a binary links.
+// budget limits what a binary links.
 type budget struct {
 	pkg       string
 	forbidden []string // package path prefixes
@@ -221,7 +221,7 @@ var oncePerPod = []string{
 	"github.com/aws", "k8s.io", "sigs.k8s.io", "google.golang.org", "net/http", "github.com/prometheus", "cnictl/daemon/api/cnirpc",
 }
 
-// match applies a pattern of placement to a package below the module's root.
+// match applies a placement pattern to a package path below the module's root.
 func match(pattern, pkg string) bool {
 	if tree, ok := strings.CutSuffix(pattern, "/..."); ok {
 		return pkg == tree || strings.HasPrefix(pkg, tree+"/")

@@ -11,26 +11,26 @@ import (
 	"strings"
 )
 
-// Doc is a text in Markdown.
+// Doc is a Markdown file.
 type Doc struct {
 	Name string // below the module's root
 	Text string
 }
 
-// documented are the places of documentation.
+// documented reports whether a file is documentation.
 func documented(name string) bool {
 	return name == "README.md" || name == "CONTRIBUTING.md" || strings.HasPrefix(name, "docs/") && path.Ext(name) == ".md"
 }
 
-// made are directories that the build creates: links there are dead in a fresh clone.
+// made are directories that the build creates: links to them are dead in a fresh clone.
 var made = []string{".git", ".cache", "bin", "dist"}
 
-// loadDocs reads the texts and the names of all files and directories, below dir.
+// loadDocs reads the documentation and the names of all files and directories below dir.
 func loadDocs(dir string) (docs []Doc, names map[string]bool, err error) {
 	names = map[string]bool{}
 	err = filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a temporary file, gone since the walk
+			return nil // a temporary file, deleted during the walk
 		}
 		if err != nil {
 			return err
@@ -64,8 +64,8 @@ var (
 	scheme     = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*:`)
 )
 
-// checkLinks: relative links lead to files in the tree. Links in code and to other sites are
-// not checked.
+// checkLinks: relative links lead to files in the tree. Links inside code and to other sites
+// are not checked.
 func checkLinks(t Tree) []Violation {
 	var out []Violation
 	for _, d := range t.Docs {
@@ -93,7 +93,7 @@ func checkLinks(t Tree) []Violation {
 	return out
 }
 
-// deadLink is why a link in a text is dead, or empty.
+// deadLink returns why a link is dead, or "".
 func deadLink(names map[string]bool, from, target string) string {
 	if scheme.MatchString(target) || strings.HasPrefix(target, "//") {
 		return ""

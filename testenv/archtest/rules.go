@@ -79,7 +79,7 @@ func allowed(from, to placement, fromPkg, toPkg string) bool {
 	return slices.ContainsFunc(exceptions, func(e exception) bool { return e.from == fromPkg && e.to == toPkg })
 }
 
-// sameTree reports whether two packages are in one tree: a binary with its internal
+// sameTree reports whether two packages are in the same tree: a binary with its internal
 // packages, tui, doctor or testenv.
 func sameTree(a, b string) bool {
 	depth := 1
@@ -93,7 +93,7 @@ func sameTree(a, b string) bool {
 	return root(a) == root(b)
 }
 
-// checkTestSupport: test support is linked only into tests and testenv/cmd.
+// checkTestSupport: only tests and testenv/cmd link test support.
 func checkTestSupport(t Tree) []Violation {
 	var out []Violation
 	for _, p := range t.Packages {
@@ -134,7 +134,7 @@ var impureImports = []string{
 	"syscall", "io/ioutil", "math/rand", "math/rand/v2", "crypto/rand", "database/sql", "plugin", "testing", "unsafe", "flag", "runtime/debug",
 }
 
-// impureCalls read the clock or wait for it. A context may be handed down, not made.
+// impureCalls read the clock or wait for it. A context may be passed on, not created.
 var impureCalls = map[string][]string{
 	"context": {"WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause", "Background", "TODO"},
 	"time":    {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"},
@@ -178,7 +178,7 @@ var (
 )
 
 // checkEdges: only main.go reads the environment, writes to streams, creates contexts and
-// exits; nothing sleeps; nothing logs through a global; nothing runs before main.
+// exits; nothing sleeps, logs through a global or runs before main.
 func checkEdges(t Tree) []Violation {
 	var out []Violation
 	for _, p := range t.Packages {
@@ -250,7 +250,7 @@ func checkDocs(t Tree) []Violation {
 	return out
 }
 
-// checkBudget holds a binary to its budget.
+// checkBudget checks that a binary keeps its budget.
 func checkBudget(b budget, bin Binary) []Violation {
 	var out []Violation
 	for _, dep := range bin.Deps {
@@ -272,7 +272,7 @@ func generated(f *ast.File) bool { return ast.IsGenerated(f) }
 
 type use struct{ where, name string }
 
-// uses finds selector expressions on imported packages, such as time.Now, also of renamed
+// uses finds selector expressions on imported packages, such as time.Now, including renamed
 // imports.
 func (f File) uses(names map[string][]string) []use {
 	local := map[string]string{}

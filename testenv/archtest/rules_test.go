@@ -26,7 +26,7 @@ func fixture(t *testing.T, path, file, src string) Package {
 	return p
 }
 
-// tree has one file: a source file, or a text among a few others.
+// tree has one file: a source file, or a Markdown text among a few others.
 func tree(t *testing.T, path, file, src string) Tree {
 	t.Helper()
 	if !strings.HasSuffix(file, ".md") {
@@ -49,8 +49,7 @@ func tree(t *testing.T, path, file, src string) Tree {
 	return Tree{Docs: docs, Names: names}
 }
 
-// fixtures are small trees: some break a rule, the others are near misses that must
-// pass.
+// fixtures are small trees: some break a rule, the others are near misses that must pass.
 var fixtures = map[string]struct {
 	rule       string
 	path, file string

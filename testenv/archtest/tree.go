@@ -23,8 +23,8 @@ const module = "cnictl"
 type Package struct {
 	Path    string // below the module's root
 	Name    string
-	Imports []string // full paths; of the package itself
-	// TestImports are those of its test files, in and outside of the package.
+	Imports []string // full paths; of the package without its tests
+	// TestImports are the imports of its test files, internal and external.
 	TestImports []string
 	Files       []File   // test files included
 	Ignored     []string // names of files that a default build leaves out
@@ -154,8 +154,8 @@ func requires(ctx context.Context, dir string) ([]string, error) {
 	return paths, nil
 }
 
-// LoadBinary lists what a main package links and, when bounded, builds it as make
-// build does.
+// LoadBinary lists what a main package links and, if its size is limited, builds it as "make
+// build" does.
 func LoadBinary(ctx context.Context, dir, pkg, out string) (Binary, error) {
 	b := Binary{Package: pkg}
 	listed, err := list(ctx, dir, "./"+pkg)
@@ -179,7 +179,7 @@ func LoadBinary(ctx context.Context, dir, pkg, out string) (Binary, error) {
 	return b, nil
 }
 
-// buildBinary builds a main package as make build does, with build tags or none.
+// buildBinary builds a main package as "make build" does. tags may be empty.
 func buildBinary(ctx context.Context, dir, pkg, out, tags string) error {
 	_, err := goTool(ctx, dir, "build", "-trimpath", "-buildmode=exe", "-tags="+tags, "-ldflags=-s -w", "-o", out, "./"+pkg)
 	return err

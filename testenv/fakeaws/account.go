@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Cluster is the EKS cluster of the world.
+// Cluster is the world's EKS cluster.
 type Cluster struct {
 	Name         string
 	Issuer       string // of service account tokens
@@ -26,18 +26,18 @@ type AddOn struct{ Version, Status, ConfigurationValues string }
 // PodIdentity is a Pod Identity association.
 type PodIdentity struct{ ID, Namespace, ServiceAccount, RoleARN string }
 
-// Role is an IAM role with one policy. Each has an instance profile of its name.
+// Role is an IAM role with one policy and an instance profile of the same name.
 type Role struct{ Name, Trust, Policy string }
 
-// SetCluster makes a cluster the only one that EKS shows.
+// SetCluster replaces the only cluster that EKS shows.
 func (w *World) SetCluster(c Cluster) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cluster = &c
 }
 
-// SetRole makes a role that IAM shows, and returns its ARN. Its policy is what a simulation
-// goes by, not what calls are allowed: see SetPolicy.
+// SetRole adds a role to IAM and returns its ARN. Its policy only decides simulations: which
+// calls are allowed, SetPolicy decides.
 func (w *World) SetRole(r Role) (arn string, err error) {
 	p, err := parsePolicy([]byte(r.Policy))
 	if err != nil {
@@ -58,7 +58,7 @@ func (w *World) iamARN(kind, name string) string {
 	return "arn:aws:iam::" + w.opts.AccountID + ":" + kind + "/" + name
 }
 
-// scopeOf is the service that a request was signed for.
+// scopeOf returns the service that a request was signed for.
 func scopeOf(r *http.Request) string {
 	_, credential, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
 	credential, _, _ = strings.Cut(credential, ",")
@@ -68,7 +68,7 @@ func scopeOf(r *http.Request) string {
 	return ""
 }
 
-// serveEKS answers the calls of EKS that only read, in its REST protocol.
+// serveEKS answers read-only EKS calls, in EKS's REST protocol.
 func (s *ec2Server) serveEKS(rw http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // clusters/NAME[/KIND[/NAME]]
 	name, asked := "", len(parts) > 1 && parts[0] == "clusters" && r.Method == http.MethodGet
@@ -135,9 +135,9 @@ func (w *World) eks(action string, path []string, query url.Values) (any, error)
 	return map[string]any{"cluster": map[string]any{"name": c.Name, "identity": map[string]any{"oidc": map[string]string{"issuer": c.Issuer}}}}, nil
 }
 
-// serveIAM answers the calls of IAM that only read, in its Query protocol.
+// serveIAM answers read-only IAM calls, in IAM's Query protocol.
 func (s *ec2Server) serveIAM(rw http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(http.MaxBytesReader(rw, r.Body, maxForm)) // what is cut off has no action
+	body, _ := io.ReadAll(http.MaxBytesReader(rw, r.Body, maxForm)) // a truncated body has no action and is refused
 	form, _ := url.ParseQuery(string(body))
 	name := form.Get("Action")
 	if !slices.Contains([]string{"GetRole", "GetInstanceProfile", "SimulatePrincipalPolicy"}, name) || form.Get("Version") != "2010-05-08" {
@@ -211,8 +211,8 @@ func (w *World) iam(action string, form url.Values) (any, error) {
 	return out, nil
 }
 
-// account runs a call of EKS or IAM: permission, latency, effect. An action without a name is
-// one that is not served.
+// account runs a call of EKS or IAM: permission, latency, effect. An empty name is an action
+// that is not served.
 func (s *ec2Server) account(service, name string, r *http.Request, run func(*World) error) error {
 	w, call := s.world, Call{Action: service + ":" + name, Caller: s.caller(r), Start: s.world.opts.Now()}
 	began := time.Now()

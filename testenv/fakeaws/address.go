@@ -14,7 +14,7 @@ type AssignSpec struct {
 	IPv6Count    int
 	IPv6Prefixes int  // /80s to pick
 	Reassign     bool // given addresses may be another ENI's secondary ones
-	AtMost       int  // limit for each kind, even if more is requested; 0: no limit
+	AtMost       int  // limit for each kind, even if more is requested; 0 if none
 }
 
 // bounded applies AtMost.
@@ -26,8 +26,8 @@ func (s AssignSpec) bounded() AssignSpec {
 	return s
 }
 
-// Assign gives an ENI addresses: all that were requested (see AtMost) or none. It returns them in
-// the order given, picked, given prefixes, picked prefixes, IPv6.
+// Assign gives an ENI all requested addresses (see AtMost) or none. It returns them in this
+// order: given, picked, given prefixes, picked prefixes, IPv6.
 func (w *World) Assign(eniID string, s AssignSpec) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	err := w.update(func() error {
@@ -65,7 +65,7 @@ func (w *World) assign(eniID string, s AssignSpec) ([]netip.Prefix, error) {
 	return cidrs, nil
 }
 
-// wrest removes given addresses from the ENIs that have them.
+// wrest takes given addresses from the ENIs that own them.
 func (w *World) wrest(to *ENI, cidrs []netip.Prefix) {
 	for _, c := range cidrs {
 		from := w.enis[w.owners[c]]
@@ -80,7 +80,7 @@ func (w *World) wrest(to *ENI, cidrs []netip.Prefix) {
 	}
 }
 
-// checkSlots checks an ENI against the limits of its instance's type. An unattached ENI is
+// checkSlots checks an ENI against the limits of its instance type. An unattached ENI is
 // checked when it is attached.
 func (w *World) checkSlots(e *ENI, more, more6 int, prefixes bool) error {
 	if e.Attachment.ID == "" {
@@ -99,7 +99,7 @@ func checkSlots(e *ENI, i *instance, more, more6 int, prefixes bool) error {
 	}
 	max6 := l.IPv6PerENI
 	if max6 < 0 {
-		max6 = l.IPv4PerENI // not in EC2's record; equal for every type that is
+		max6 = l.IPv4PerENI // EC2 gives no limit; where it does, the two are equal
 	}
 	if more6 > 0 && e.slots6()+more6 > max6 {
 		return fail("Ipv6AddressLimitExceeded", "Number of IPv6 addresses will exceed limit of %d for '%s'.", max6, e.ID)
@@ -171,7 +171,7 @@ func (w *World) SetDescription(eniID, description string) error {
 	})
 }
 
-// SetDeleteOnTermination sets whether the ENI goes with its instance.
+// SetDeleteOnTermination sets whether the ENI is deleted with its instance.
 func (w *World) SetDeleteOnTermination(eniID, attachmentID string, on bool) error {
 	return w.modify(eniID, func(e *ENI) error {
 		if e.Attachment.ID != attachmentID || attachmentID == "" {

@@ -8,25 +8,25 @@ type ChangeKind string
 const (
 	InstanceAdded   ChangeKind = "instance-added"
 	InstanceRemoved ChangeKind = "instance-removed"
-	ENIAttached     ChangeKind = "eni-attached" // the attachment completed; the primary ENI too, right after InstanceAdded
-	ENIDetached     ChangeKind = "eni-detached" // the attachment is gone; the primary ENI too, right before InstanceRemoved
+	ENIAttached     ChangeKind = "eni-attached" // the attachment completed; also the primary ENI's, right after InstanceAdded
+	ENIDetached     ChangeKind = "eni-detached" // the attachment ended; also the primary ENI's, right before InstanceRemoved
 	CIDRsAssigned   ChangeKind = "cidrs-assigned"
 	CIDRsUnassigned ChangeKind = "cidrs-unassigned"
 	ENIModified     ChangeKind = "eni-modified" // source/destination check, groups, delete-on-termination
 
-	BranchAssociated    ChangeKind = "branch-associated" // ENI is the branch, Instance the trunk's
+	BranchAssociated    ChangeKind = "branch-associated" // ENI is the branch, Instance that of the trunk
 	BranchDisassociated ChangeKind = "branch-disassociated"
 )
 
 // Change is one step of the world.
 //
-// ENIAttached carries all that the ENI owns in ENI.CIDRs(). CIDRsAssigned and
-// CIDRsUnassigned are sent for ENIs that exist already, attached or not: look at
-// ENI.Attachment. ENI is the state right after the step, except that ENIDetached
-// still shows the attachment that ended.
+// ENIAttached carries everything the ENI owns in ENI.CIDRs(). CIDRsAssigned and
+// CIDRsUnassigned concern existing ENIs, attached or not: see ENI.Attachment. ENI
+// is the state right after the step, except that ENIDetached still shows the
+// attachment that ended.
 type Change struct {
 	Kind     ChangeKind
-	Instance Instance // InstanceAdded, InstanceRemoved, and of the attachment for ENIs
+	Instance Instance // InstanceAdded and InstanceRemoved; for ENIs, the one they are attached to
 	ENI      ENI
 	CIDRs    []netip.Prefix // CIDRsAssigned, CIDRsUnassigned: /32, /28, /128, /80
 	Branch   Association    // BranchAssociated, BranchDisassociated
@@ -36,8 +36,8 @@ type Change struct {
 // caused the change returns. f runs outside the world's lock: it may read the world, but not
 // change it.
 //
-// The returned function ends the subscription; f is not running any more and not
-// called again once it returns. It must not be called from within f.
+// The returned function ends the subscription; once it returns, f is neither running nor
+// called again. It must not be called from within f.
 func (w *World) Subscribe(f func(Change)) (cancel func()) {
 	w.deliverMu.Lock()
 	defer w.deliverMu.Unlock()
@@ -61,11 +61,11 @@ type subscriber struct {
 	f  func(Change)
 }
 
-// emit queues a change; the caller holds mu and ends with update's delivery.
+// emit queues a change. The caller holds mu and ends with update's delivery.
 func (w *World) emit(c Change) { w.pending = append(w.pending, c) }
 
-// deliver passes queued changes to the subscribers. When it returns, all changes that were
-// queued before it was called have been delivered, by it or by another caller.
+// deliver passes queued changes to the subscribers. When it returns, all changes queued
+// before the call have been delivered, by this caller or another one.
 func (w *World) deliver() {
 	w.deliverMu.Lock()
 	defer w.deliverMu.Unlock()

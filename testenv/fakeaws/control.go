@@ -44,8 +44,8 @@ const maxControlBody = 1 << 20 // bytes
 // ControlHandler serves a world's control API: JSON over plain HTTP, for programs and
 // users who drive a test from outside. It has no authentication; listen on loopback.
 //
-// Mistakes are answered with status 400, 404 or 409 and {"error": …}, what EC2 would
-// refuse with its "code" too.
+// Invalid requests get status 400, 404 or 409 and {"error": …}, plus EC2's "code" if EC2
+// would refuse them.
 func ControlHandler(w *World) http.Handler {
 	c := controlServer{w}
 	mux := http.NewServeMux()
@@ -84,7 +84,7 @@ func ControlHandler(w *World) http.Handler {
 	return asJSON(mux)
 }
 
-// asJSON answers requests that no pattern of a mux matches in JSON, like every other error.
+// asJSON makes a mux answer unmatched requests in JSON, like every other error.
 func asJSON(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h, pattern := mux.Handler(r)
@@ -103,7 +103,7 @@ func asJSON(mux *http.ServeMux) http.Handler {
 	})
 }
 
-// refusal keeps the status of an answer and drops its text.
+// refusal keeps the status of an answer and drops its body.
 type refusal struct {
 	header http.Header
 	status int
@@ -115,10 +115,10 @@ func (r *refusal) WriteHeader(status int)      { r.status = status }
 
 type controlServer struct{ world *World }
 
-// done is the answer of requests without a result.
+// done answers requests that have no result.
 var done = struct{}{}
 
-// listOf makes an empty list [] and not null.
+// listOf encodes an empty list as [], not null.
 func listOf[T any](all []T) []T { return append([]T{}, all...) }
 
 // missingError is an error about something that does not exist.
@@ -126,7 +126,7 @@ type missingError struct{ what string }
 
 func (e *missingError) Error() string { return "there is no " + e.what }
 
-// controlError is the answer to a request that was not carried out.
+// controlError is the answer to a refused request.
 type controlError struct {
 	Error string `json:"error"`
 	Code  string `json:"code,omitempty"` // EC2's
@@ -174,7 +174,7 @@ func decode(r *http.Request, into any) error {
 	return nil
 }
 
-// notNegative checks a number of a request's body.
+// notNegative checks a number in a request's body.
 func notNegative(member string, n int) error {
 	if n < 0 {
 		return fmt.Errorf("%s=%d: a number from 0 is accepted", member, n)
@@ -282,7 +282,7 @@ func (c controlServer) attach(id string, in controlAttach) (any, error) {
 	return c.eni(id)
 }
 
-// eni renders one ENI as it is now.
+// eni renders the current state of an ENI.
 func (c controlServer) eni(id string) (any, error) {
 	e, ok := c.world.ENI(id)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// ask makes a request of a world's control API.
+// ask sends a request to a world's control API.
 func ask(t *testing.T, w *fakeaws.World, method, path, body string) (status int, answer string) {
 	t.Helper()
 	rec := httptest.NewRecorder()
@@ -22,7 +22,7 @@ func ask(t *testing.T, w *fakeaws.World, method, path, body string) (status int,
 	return rec.Code, rec.Body.String()
 }
 
-// One request of each kind, its answer's status and a part of it, and its effect on the world.
+// For one request of each kind: the status and part of the answer, and its effect on the world.
 func TestControl(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})
@@ -104,7 +104,7 @@ func TestControl(t *testing.T) {
 	b.noViolations()
 }
 
-// The world has the faults and limits of its description.
+// A world starts with the faults and limits of its description.
 func TestDescription_Faults(t *testing.T) {
 	t.Parallel()
 	d, err := fakeaws.ParseDescription([]byte(`{"describeLag":"3s","buckets":{"describe":{"size":4,"perSecond":1},"unfiltered":{"size":4,"perSecond":1},"mutating":{"size":4,"perSecond":1}},
@@ -163,7 +163,7 @@ func TestControl_Loopback(t *testing.T) {
 	}
 }
 
-// Whatever is posted, the answer is JSON and the world stays consistent.
+// For any request, the answer is JSON and the world stays consistent.
 func FuzzControl(f *testing.F) {
 	for _, seed := range []string{"POST /faults\n{\"action\":\"*\",\"reply\":\"hang\"}", "PATCH /settings\n{\"throttle\":{}}", "POST /enis\n{\"subnetId\":\"subnet-0fa4e000000000001\",\"ips\":-1}",
 		"PATCH /tags/i-0fa4e000000000001\n{\"a\":null}", "POST /subnets/subnet-0fa4e000000000001/occupy\n{\"count\":-5}", "POST /enis/eni-0fa4e000000000001/unassign\n{\"cidrs\":[\"10.0.0.4/33\"]}",

@@ -12,7 +12,7 @@ import (
 
 // The Describe actions.
 
-// query is what all Describe actions read alike.
+// query holds what all Describe actions read.
 type query struct {
 	ids     []string
 	filters filters
@@ -28,7 +28,7 @@ func readQuery(f *form, kind, idParameter string) query {
 	return q
 }
 
-// answer renders a page of the resources that match.
+// answer renders a page of the matching resources.
 func answer[R, X any](q query, set string, all []R, attributesOf func(R) attributes, render func(R) X) (any, error) {
 	var found []R
 	for _, r := range all {
@@ -192,7 +192,7 @@ func describeSecurityGroups(f *form) func(*World) (any, error) {
 			Text  string `xml:"groupDescription"`
 			VPCID string `xml:"vpcId"`
 			Owner string `xml:"ownerId"`
-			// A new group lets everything out, the VPC's default one also in from itself.
+			// A new group allows all egress; the VPC's default group also ingress from itself.
 			In  []xmlPermission `xml:"ipPermissions>item"`
 			Out []xmlPermission `xml:"ipPermissionsEgress>item"`
 		}
@@ -312,7 +312,7 @@ func (w *World) xmlReservation(i *instance) xmlReservation {
 	x.Metadata.Tokens, x.Metadata.Endpoint, x.Metadata.Hops = "required", "enabled", 2
 	for _, e := range attachedIn(w.listed(), i.ID) {
 		n := w.xmlOf(e)
-		n.Tags = nil // the interfaces of an instance show no tags
+		n.Tags = nil // EC2 shows no tags on the interfaces of an instance
 		n.Attachment.InstanceID, n.Attachment.InstanceOwner = "", ""
 		x.Interfaces = append(x.Interfaces, n)
 		if e.Primary() {

@@ -47,7 +47,7 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// A description is refused, or gives a consistent world or one of EC2's errors.
+// A description is refused, or yields a consistent world or one of EC2's errors.
 func FuzzDescription(f *testing.F) {
 	f.Add(described)
 	f.Add(`{}`)

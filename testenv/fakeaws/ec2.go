@@ -17,8 +17,8 @@ const (
 	namespace  = "http://ec2.amazonaws.com/doc/" + apiVersion + "/"
 )
 
-// action is one EC2 action: parse reads the form and returns what to do, which
-// answers with the members of <ActionResponse>.
+// action is one EC2 action: parse reads the form and returns the function that carries the
+// action out and returns the members of <ActionResponse>.
 type action struct {
 	mutating bool
 	parse    func(f *form) func(w *World) (any, error)
@@ -45,8 +45,8 @@ var actions = map[string]action{
 	"GetSubnetCidrReservations":       {false, getSubnetCIDRReservations},
 }
 
-// EC2Handler serves a world's EC2 API, the Query protocol of version 2016-11-15, and to requests
-// that are signed for EKS or IAM the calls of account.go.
+// EC2Handler serves a world's EC2 API, the Query protocol of version 2016-11-15. Requests signed
+// for EKS or IAM get the calls of account.go.
 func EC2Handler(w *World) http.Handler { return &ec2Server{world: w} }
 
 type ec2Server struct {
@@ -105,7 +105,7 @@ func (s *ec2Server) log(c Call) {
 	}
 }
 
-// read parses the request and finds its action.
+// read parses a request and finds its action.
 func (s *ec2Server) read(rw http.ResponseWriter, r *http.Request) (string, *form, error) {
 	if r.Method != http.MethodPost || r.URL.Path != "/" || r.URL.RawQuery != "" {
 		s.world.violate("EC2: %s %s: only POST / without a query is served", r.Method, r.URL)
@@ -156,8 +156,8 @@ func (s *ec2Server) authorised(r *http.Request) error {
 	return nil
 }
 
-// serve runs a known action: form, permission, limits, latency, effect. It returns
-// the fault that the call met, whose reply is still to be spoilt.
+// serve runs a known action: form, permission, limits, latency, effect. It returns the fault
+// that the call met; the caller still applies that fault's Reply.
 func (s *ec2Server) serve(name, caller string, f *form) (reply any, met Fault, err error) {
 	w, a := s.world, actions[name]
 	nth := w.count(name)
@@ -199,7 +199,7 @@ func (s *ec2Server) serve(name, caller string, f *form) (reply any, met Fault, e
 	return reply, met, err
 }
 
-// noteUnknownFilter records filters that the servers do not know, and passes results on.
+// noteUnknownFilter records unknown filters and passes results on.
 func (w *World) noteUnknownFilter(name string) func(any, error) (any, error) {
 	return func(reply any, err error) (any, error) {
 		var unknown *unknownFilterError
@@ -227,7 +227,7 @@ func (w *World) count(name string) int {
 	})
 }
 
-// serialise waits until no other attachment of the instance runs.
+// serialise waits until no other attachment of the instance is in progress.
 func (w *World) serialise(instanceID string) (release func()) {
 	w.mu.Lock()
 	i := w.instances[instanceID]
@@ -270,7 +270,7 @@ func errorAnswer(e *Error, id string) response {
 	return xmlAnswer(e.status(), id, body)
 }
 
-// printable keeps a client's garbage out of XML, which cannot carry every character.
+// printable replaces bytes that XML cannot carry.
 func printable(s string) string { return strings.ToValidUTF8(s, "?") }
 
 func replyAnswer(name, id string, reply any) response {
@@ -288,7 +288,7 @@ func xmlAnswer(status int, id string, body []byte) response {
 	return response{status: status, header: h, body: append([]byte(xml.Header), body...)}
 }
 
-// notEncoded is the answer to a bug of the server's.
+// notEncoded is the answer to a bug in the server.
 func notEncoded(what string, err error) response {
 	return response{status: http.StatusInternalServerError, header: http.Header{}, body: fmt.Appendf(nil, "encode %s: %v", what, err)}
 }

@@ -21,7 +21,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// bench is a served world with one m5.large, and the SDK's client for it.
+// bench is a served world with one m5.large, and an SDK client for it.
 type bench struct {
 	*fakeaws.World
 	t        *testing.T
@@ -80,7 +80,7 @@ func must[In, Out any](b *bench, do func(context.Context, *In, ...func(*ec2.Opti
 	return out
 }
 
-// refused makes a call and returns the error code that EC2 answered.
+// refused makes a call and returns EC2's error code.
 func refused[In, Out any](b *bench, do func(context.Context, *In, ...func(*ec2.Options)) (*Out, error), in *In) string {
 	b.t.Helper()
 	_, err := do(b.t.Context(), in)
@@ -263,7 +263,7 @@ func TestEC2_DescribeOthers(t *testing.T) {
 	b.noViolations()
 }
 
-// What the servers do not know is refused by name and recorded.
+// Anything that the servers do not know is refused by name and recorded.
 func TestEC2_UnknownIsLoud(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})

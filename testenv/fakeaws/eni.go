@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxAddressesPerCall bounds one request, well above the largest instance type's
+// maxAddressesPerCall limits one request, well above the largest instance type's
 // limit, so that a wrong count cannot fill memory.
 const maxAddressesPerCall = 255
 
@@ -78,7 +78,7 @@ func (w *World) checkGroups(ids []string, vpcID string) error {
 	return nil
 }
 
-// pickFirst chooses what a new ENI owns: its primary address first.
+// pickFirst chooses the addresses of a new ENI, its primary one first.
 func (w *World) pickFirst(n *subnet, e *ENI, s ENISpec) ([]netip.Prefix, error) {
 	if s.IPs < 0 {
 		return nil, fail(codeInvalidValue, "Value (%d) for parameter SecondaryPrivateIpAddressCount is invalid", s.IPs)
@@ -106,7 +106,7 @@ func (w *World) pickFirst(n *subnet, e *ENI, s ENISpec) ([]netip.Prefix, error) 
 	return append([]netip.Prefix{cidrs[len(req.addrs)]}, slices.Delete(slices.Clone(cidrs), len(req.addrs), len(req.addrs)+1)...), nil
 }
 
-// pickIPv6Only chooses what a new ENI of an IPv6-only subnet owns: an address at least.
+// pickIPv6Only chooses the addresses of a new ENI in an IPv6-only subnet, at least one.
 func (w *World) pickIPv6Only(n *subnet, s ENISpec) ([]netip.Prefix, error) {
 	if s.PrimaryIP.IsValid() || len(s.SecondaryIPs)+len(s.CIDRs)+s.IPs+s.Prefixes > 0 {
 		return nil, fail(codeInvalidCombination, "The subnet '%s' is IPv6-only: IPv4 addresses cannot be assigned", n.ID)
@@ -141,7 +141,7 @@ func (w *World) pick(n *subnet, a assignment) ([]netip.Prefix, error) {
 		return nil, err
 	}
 	addrs, prefixes := given[:len(a.addrs):len(a.addrs)], given[len(a.addrs):]
-	// Given ones are out of reach for the counts below.
+	// Reserve the given CIDRs so that the counts below do not pick them.
 	var reserved []netip.Prefix
 	for _, c := range given {
 		if n.pool.isFree(c) {
@@ -211,13 +211,13 @@ func (w *World) pickGiven(n *subnet, a assignment) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// reassignable reports whether c is somebody's secondary address or prefix.
+// reassignable reports whether c is a secondary address or a prefix of some ENI.
 func (w *World) reassignable(c netip.Prefix) bool {
 	e := w.enis[w.owners[c]]
 	return e != nil && c.Addr() != e.PrimaryIP
 }
 
-// give makes picked CIDRs the ENI's.
+// give makes the ENI the owner of picked CIDRs.
 func (w *World) give(e *ENI, cidrs []netip.Prefix) {
 	n := w.subnets[e.SubnetID]
 	for _, c := range cidrs {
@@ -283,7 +283,8 @@ func (w *World) deleteENI(e *ENI) {
 	delete(w.enis, e.ID)
 }
 
-// findENIs looks up ids among interfaces, all or a NotFound that names the missing ones.
+// findENIs looks up ids among interfaces: it returns all of them or a NotFound that names the
+// missing ones.
 func findENIs(all map[string]*ENI, ids []string) ([]*ENI, error) {
 	var found []*ENI
 	var missing []string

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Error is an error answer of EC2.
+// Error is an error answer from EC2.
 type Error struct {
 	Code    string
 	Message string
-	Status  int // HTTP status; 0: what EC2 uses for the code
+	Status  int // HTTP status; 0 for EC2's default for the code
 }
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }

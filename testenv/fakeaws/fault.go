@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Fault is what happens to a call instead of, or besides, its ordinary service. The
-// zero value changes nothing. Members combine: an effect and an error code is a call
+// Fault is what happens to a call instead of, or in addition to, the normal service. The
+// zero value changes nothing. Members combine: an effect and an error code make a call
 // that EC2 carried out and then reported as failed.
 type Fault struct {
 	// Code and Message are EC2's error, Status its HTTP status (0: what EC2 uses for
@@ -35,24 +35,24 @@ type Fault struct {
 	Hold Hold `json:"hold,omitempty"`
 }
 
-// Reply is a fault of an answer. Stalled, truncated, empty and foreign answers are derived from
-// the true one: their calls always take effect.
+// Reply is how an answer goes wrong. Stalled, truncated, empty and foreign answers are derived
+// from the real one: their calls always take effect.
 type Reply string
 
 const (
 	ReplyClosed    Reply = "closed"    // the connection ends without an answer
 	ReplyHang      Reply = "hang"      // no answer until the client gives up or the world is closed
 	ReplyStall     Reply = "stall"     // status, headers and half of the body, then nothing
-	ReplyTruncated Reply = "truncated" // half of the body, then the connection ends
+	ReplyTruncated Reply = "truncated" // half of the body, then the connection closes
 	ReplyGarbage   Reply = "garbage"   // status 200 with bytes that are neither XML nor text
-	ReplyHTML      Reply = "html"      // status 200 with a web page, as a proxy on the way sends
-	ReplyEmpty     Reply = "empty"     // the right form with nothing in it
-	ReplyForeign   Reply = "foreign"   // the right form with ids of things that do not exist
+	ReplyHTML      Reply = "html"      // status 200 with a web page, as a proxy in between would send
+	ReplyEmpty     Reply = "empty"     // a well-formed answer without content
+	ReplyForeign   Reply = "foreign"   // a well-formed answer with ids of things that do not exist
 )
 
 var replies = []Reply{"", ReplyClosed, ReplyHang, ReplyStall, ReplyTruncated, ReplyGarbage, ReplyHTML, ReplyEmpty, ReplyForeign}
 
-// Hold is a step of an attachment that does not end.
+// Hold is a step of an attachment that does not complete.
 type Hold string
 
 const (
@@ -66,7 +66,7 @@ var holds = map[Hold]string{HoldAttaching: "AttachNetworkInterface", HoldLink: "
 // bounded are the actions to which AtMost applies.
 var bounded = []string{"AssignPrivateIpAddresses", "AssignIpv6Addresses", "UnassignPrivateIpAddresses", "UnassignIpv6Addresses", "CreateNetworkInterface"}
 
-// answer is the fault's error, nil if it has none.
+// answer returns the fault's error, or nil if it has none.
 func (f *Fault) answer() error {
 	if !f.failing() {
 		return nil
@@ -112,7 +112,7 @@ func (f *Fault) String() string {
 	return strings.Join(words, ", ")
 }
 
-// check refuses what could not happen to calls of an action ("IMDS": metadata
+// check refuses faults that cannot happen to calls of an action ("IMDS": metadata
 // requests, "*": every EC2 action).
 func (f *Fault) check(action string) error {
 	switch {
@@ -151,15 +151,15 @@ func (f *Fault) check(action string) error {
 	return nil
 }
 
-// FaultFunc decides about the nth call of an action, counted from 1 over the world's
-// life. nil lets it pass. Calls that fail for their form or by throttling count too.
+// FaultFunc returns the fault of the nth call of an action, counted from 1 over the world's
+// lifetime, or nil. Calls that fail because of their form or throttling count too.
 type FaultFunc func(action string, nth int) *Fault
 
 // SetFaults installs a fault function; nil removes it. It is called before the rules of AddFault
 // apply, runs under a lock and must not call the world.
 func (w *World) SetFaults(f FaultFunc) { w.wire.do(func() { w.wire.fault = f }) }
 
-// FailCalls is a FaultFunc for the first to last call of one action.
+// FailCalls returns a FaultFunc for the first to last call of one action.
 func FailCalls(action string, first, last int, f Fault) FaultFunc {
 	return func(a string, nth int) *Fault {
 		if a == action && first <= nth && nth <= last {
@@ -169,9 +169,9 @@ func FailCalls(action string, first, last int, f Fault) FaultFunc {
 	}
 }
 
-// FailRandomly is a FaultFunc for calls of all actions, each with a probability from
-// 0 to 1. Whether the nth call of an action meets the fault depends on the seed, the
-// action and n alone, whatever other calls there are and in whichever order.
+// FailRandomly returns a FaultFunc for calls of all actions, each with a probability from
+// 0 to 1. Whether the nth call of an action meets the fault depends only on the seed, the
+// action and n, not on other calls or their order.
 func FailRandomly(probability float64, seed uint64, f Fault) FaultFunc {
 	return func(a string, nth int) *Fault {
 		if chance(seed, a, nth) < probability {
@@ -181,22 +181,22 @@ func FailRandomly(probability float64, seed uint64, f Fault) FaultFunc {
 	}
 }
 
-// chance is a number in [0, 1) that depends only on its arguments.
+// chance returns a number in [0, 1) that depends only on its arguments.
 func chance(seed uint64, name string, nth int) float64 {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, name) // a hash never fails
 	return rand.New(rand.NewPCG(seed^h.Sum64(), uint64(nth))).Float64()
 }
 
-// IMDSFaultFunc decides about the nth request of a metadata path (below /latest,
-// without trailing slash), counted from 1. It returns an HTTP status to fail with, or 0.
+// IMDSFaultFunc returns the HTTP status with which the nth request of a metadata path fails,
+// or 0. Paths are below /latest, without a trailing slash; requests count from 1.
 type IMDSFaultFunc func(path string, nth int) (status int)
 
 // SetIMDSFaults installs a metadata fault function; nil removes it. It is called before the
 // rules of AddFault apply, runs under a lock and must not call the world.
 func (w *World) SetIMDSFaults(f IMDSFaultFunc) { w.wire.do(func() { w.wire.imdsFault = f }) }
 
-// Some faults of EC2 that clients must handle.
+// Throttled, Unavailable and Internal are faults of EC2 that clients must handle.
 var (
 	Throttled   = Fault{Code: codeThrottled, Message: "Request limit exceeded.", Status: http.StatusServiceUnavailable}
 	Unavailable = Fault{Code: "Unavailable", Message: "The server is overloaded and can't handle the request.", Status: http.StatusServiceUnavailable}

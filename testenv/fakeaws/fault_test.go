@@ -35,8 +35,8 @@ func (b *bench) create(ctx context.Context, ips int32) (*ec2.CreateNetworkInterf
 	return b.ec2.CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: &b.subnet.ID, SecondaryPrivateIpAddressCount: aws.Int32(ips)})
 }
 
-// answerOf is how the SDK read an answer: EC2's code, "broken" for anything that
-// is none, "" for success.
+// answerOf returns how the SDK read an answer: EC2's error code, "broken" for any other error,
+// "" for success.
 func answerOf(err error) string {
 	var e smithy.APIError
 	switch {
@@ -48,7 +48,7 @@ func answerOf(err error) string {
 	return "broken"
 }
 
-// Every reply, seen by the real SDK, and whether its call took effect.
+// For every reply: how the real SDK reads it, and whether the call took effect.
 func TestFault_Replies(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -75,7 +75,7 @@ func TestFault_Replies(t *testing.T) {
 			out, err := b.create(t.Context(), 0)
 			got := answerOf(err)
 			if err == nil && out.NetworkInterface == nil {
-				got = "broken" // the SDK finds nothing in it and says success
+				got = "broken" // the SDK reads an empty answer as success
 			}
 			if got != row.want {
 				t.Errorf("the SDK says %q (%v), want %q", got, err, row.want)
@@ -94,7 +94,7 @@ func TestFault_Replies(t *testing.T) {
 	}
 }
 
-// An answer in the right form that says nothing, or speaks of things that do not exist.
+// A well-formed answer that is empty, or names things that do not exist.
 func TestFault_WrongContent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})
@@ -115,8 +115,7 @@ func TestFault_WrongContent(t *testing.T) {
 	}
 }
 
-// Neither a hang nor a stall ends before the client gives up; only what EC2 did
-// differs.
+// Neither a hang nor a stall ends before the client gives up; they differ only in EC2's effect.
 func TestFault_HangAndStall(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -161,7 +160,7 @@ func TestFault_HangAndStall(t *testing.T) {
 	}
 }
 
-// A stalled answer has sent its headers and a part of its body.
+// A stalled answer sends its headers and part of its body.
 func TestFault_StallBegins(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})
@@ -180,13 +179,13 @@ func TestFault_StallBegins(t *testing.T) {
 	if _, err := io.ReadFull(resp.Body, half); err != nil || len(half) == 0 {
 		t.Fatalf("%d bytes of %d: %v", len(half), resp.ContentLength, err)
 	}
-	b.Close() // the world's end is the stall's
+	b.Close() // closing the world ends the stall
 	if rest, err := io.ReadAll(resp.Body); err == nil || len(rest) > 0 {
 		t.Errorf("after the stall %q (%v)", rest, err)
 	}
 }
 
-// A lost reply of each mutating call: it was carried out, and the SDK's next attempt meets its
+// Every mutating call loses its reply: it was carried out, and the SDK's retry meets its
 // effect.
 func TestFault_LostReplies(t *testing.T) {
 	t.Parallel()
@@ -233,7 +232,7 @@ func TestFault_LostReplies(t *testing.T) {
 	b.noViolations()
 }
 
-// A bounded call assigns fewer than EC2 could, and reports success.
+// A call limited by AtMost assigns fewer addresses than EC2 could, and reports success.
 func TestFault_PartialSuccess(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})
@@ -270,11 +269,11 @@ func kinds(changes []fakeaws.Change) (out []fakeaws.ChangeKind) {
 	return out
 }
 
-// Attachments that do not end: what EC2, the metadata service and the network show before
-// and after Settle.
+// Held attachments: what EC2, the metadata service and the network show before and after
+// Settle.
 func TestFault_Holds(t *testing.T) {
 	t.Parallel()
-	attach := func(b *bench, id string) { // by EC2, as a client does
+	attach := func(b *bench, id string) { // through EC2, as a client does
 		b.t.Helper()
 		must(b, b.ec2.AttachNetworkInterface, &ec2.AttachNetworkInterfaceInput{NetworkInterfaceId: &id, InstanceId: &b.instance.ID, DeviceIndex: aws.Int32(1)})
 	}
@@ -284,7 +283,7 @@ func TestFault_Holds(t *testing.T) {
 		must(b, b.ec2.DetachNetworkInterface, &ec2.DetachNetworkInterfaceInput{AttachmentId: &e.Attachment.ID})
 	}
 	type seen struct {
-		EC2   string // the attachment's state as DescribeNetworkInterfaces says
+		EC2   string // the attachment's state in DescribeNetworkInterfaces
 		IMDS  int    // interfaces that the metadata service shows
 		Links []fakeaws.ChangeKind
 	}
@@ -292,7 +291,7 @@ func TestFault_Holds(t *testing.T) {
 		hold                 fakeaws.Hold
 		action               string
 		do                   func(b *bench, id string)
-		held, settled, after seen // after: when it was detached (attached) as well
+		held, settled, after seen // after: once detached too
 	}{
 		{fakeaws.HoldAttaching, "AttachNetworkInterface", attach,
 			seen{"attaching", 1, nil}, seen{"attached", 2, []fakeaws.ChangeKind{fakeaws.ENIAttached}},
@@ -344,7 +343,7 @@ func TestFault_Holds(t *testing.T) {
 				t.Errorf("settled (-want +got):\n%s", diff)
 			}
 			if row.hold == fakeaws.HoldDetaching {
-				attach(b, e.ID) // as if nothing had been
+				attach(b, e.ID) // works as if nothing had happened
 				return
 			}
 			detach(b, e.ID)
@@ -355,7 +354,7 @@ func TestFault_Holds(t *testing.T) {
 	}
 }
 
-// What was never linked is taken away without the network hearing of it.
+// An attachment without a link ends without an event for the network.
 func TestFault_HeldAttachmentEnds(t *testing.T) {
 	t.Parallel()
 	for _, hold := range []fakeaws.Hold{fakeaws.HoldAttaching, fakeaws.HoldLink} {
@@ -377,7 +376,7 @@ func TestFault_HeldAttachmentEnds(t *testing.T) {
 	}
 }
 
-// Rules number the calls that match them, each action separately.
+// Rules count the calls that match them, separately for each action.
 func TestRule_Numbers(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -422,7 +421,7 @@ func TestRule_Numbers(t *testing.T) {
 	}
 }
 
-// The oldest rule that a call meets is carried out; the others number the call too.
+// The oldest rule that a call meets applies; the others count the call too.
 func TestRule_Order(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})
@@ -454,7 +453,7 @@ func drawn(t *testing.T, seed uint64, n int, others bool) (met []int) {
 	if others {
 		all.Go(func() {
 			for range n {
-				_, _ = b.ec2.DescribeSecurityGroups(t.Context(), nil) // whatever becomes of it
+				_, _ = b.ec2.DescribeSecurityGroups(t.Context(), nil) // its result does not matter
 			}
 		})
 	}
@@ -466,7 +465,7 @@ func drawn(t *testing.T, seed uint64, n int, others bool) (met []int) {
 	return met
 }
 
-// Random faults depend only on the seed, the action and the number: other actions' calls, in
+// Random faults depend only on the seed, the action and the number: calls of other actions, in
 // any order, change nothing.
 func TestRule_Probability(t *testing.T) {
 	t.Parallel()
@@ -535,7 +534,7 @@ func TestRule_Refused(t *testing.T) {
 func TestFault_Metadata(t *testing.T) {
 	t.Parallel()
 	get := func(b *bench, path string) (string, error) {
-		// A client of its own: the SDK's gives up after 500 ms, which a busy machine needs.
+		// A separate client: the SDK's default gives up after 500 ms, too soon on a busy machine.
 		out, err := imds.New(imds.Options{Endpoint: b.server.IMDSURL, Retryer: aws.NopRetryer{}, HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}).GetMetadata(b.t.Context(), &imds.GetMetadataInput{Path: path})
 		if err != nil {
 			return "", err
@@ -577,7 +576,7 @@ func TestFault_Metadata(t *testing.T) {
 				faults = append(faults, c.Path+" "+c.Fault)
 			}
 		}
-		// net/http itself repeats a GET whose connection was closed.
+		// net/http itself retries a GET whose connection was closed.
 		if len(faults) == 0 || slices.ContainsFunc(faults, func(f string) bool { return f != "/latest/meta-data/mac "+row.fault.String() }) {
 			t.Errorf("%s: log of faults %q", row.fault.String(), faults)
 		}
@@ -585,8 +584,8 @@ func TestFault_Metadata(t *testing.T) {
 	}
 }
 
-// EC2 lags: the metadata service and the node show ENIs and addresses that EC2 does not list
-// yet, and the reverse when they are removed.
+// EC2 lags: the metadata service and the node show ENIs and addresses before EC2 lists them,
+// and hide removed ones while EC2 still does.
 func TestDescribeLag(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
@@ -609,7 +608,7 @@ func TestDescribeLag(t *testing.T) {
 		got = append(got, look())
 		now = now.Add(5 * time.Second)
 	}
-	step() // the instance and its primary ENI are there at once
+	step() // the instance and its primary ENI appear immediately
 	e := b.eni(fakeaws.ENISpec{IPs: 1})
 	attachment, err := b.AttachENI(fakeaws.AttachSpec{ENIID: e.ID, InstanceID: b.instance.ID, Device: 1})
 	if err != nil {

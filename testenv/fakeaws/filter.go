@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// filters are a Describe call's Filter.n members: all must match, each by one value.
+// filters are a Describe call's Filter.n members: each must match, by any of its values.
 type filters []filter
 
 type filter struct {
@@ -60,8 +60,8 @@ func (fs filters) match(a attributes) (bool, error) {
 	return all, nil
 }
 
-// check reports filters that a kind of resource does not have, also when there is
-// no resource to try them on.
+// check reports filters that a kind of resource does not have, even if there is no resource
+// to match.
 func (fs filters) check(a attributes) error {
 	_, err := fs.match(a)
 	return err

@@ -15,7 +15,7 @@ const (
 )
 
 // form reads the parameters of one call in EC2's flat form: Name, List.1, List.1.Name.
-// The first error is kept in err; unread parameters are an error too.
+// err keeps the first error; unread parameters are an error too.
 type form struct {
 	prefix string
 	shared *formState
@@ -25,10 +25,10 @@ type formState struct {
 	values map[string]string
 	used   map[string]bool
 	err    error
-	fault  Fault // of the call, when its effect is run
+	fault  Fault // of the call, set before its effect runs
 }
 
-// newForm takes a parsed body. Parameters given twice are a mistake.
+// newForm takes a parsed body. Duplicate parameters are an error.
 func newForm(v url.Values) *form {
 	s := &formState{values: make(map[string]string, len(v)), used: map[string]bool{"Action": true, "Version": true}}
 	f := &form{shared: s}
@@ -136,7 +136,7 @@ func (f *form) list(name string) []string {
 	return out
 }
 
-// groups lists the members of a list of structures, each as a form of its own.
+// groups lists the members of a list of structures, each as a form.
 func (f *form) groups(name string) []*form {
 	var out []*form
 	for _, n := range f.indexes(name) {
@@ -206,7 +206,7 @@ func (f *form) tags() map[string]string {
 	return out
 }
 
-// finish reports the first mistake, and unknown lists the parameters that were not read.
+// finish returns the first error and the parameters that were not read.
 func (f *form) finish() (unknown []string, err error) {
 	for k := range f.shared.values {
 		if !f.shared.used[k] {
@@ -220,7 +220,7 @@ func (f *form) finish() (unknown []string, err error) {
 	return nil, f.shared.err
 }
 
-// params is what was sent, for the call log.
+// params returns the parameters for the call log.
 func (f *form) params() map[string]string {
 	out := make(map[string]string, len(f.shared.values))
 	for k, v := range f.shared.values {

@@ -10,7 +10,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// Whatever a client sends, the answer is well-formed XML and the world stays consistent.
+// For any request, the answer is well-formed XML and the world stays consistent.
 func FuzzEC2(f *testing.F) {
 	const head = "Version=2016-11-15&Action="
 	for _, seed := range []string{"", "Action=", head + "DescribeNetworkInterfaces&Filter.1.Name=tag%3Ax&Filter.1.Value.1=%2A&MaxResults=5",
@@ -51,8 +51,7 @@ func FuzzEC2(f *testing.F) {
 	})
 }
 
-// No metadata path is answered with nothing, and a 404 that is the client's mistake is
-// recorded.
+// No metadata path gets an empty answer, and a 404 caused by the client is recorded.
 func FuzzIMDSPath(f *testing.F) {
 	for _, seed := range []string{"/latest/meta-data/", "/latest/meta-data/mac", "/latest/meta-data/network/interfaces/macs/", "/latest/meta-data/network/interfaces/macs/02:fa:4e:00:00:01/local-ipv4s",
 		"/latest/meta-data/network/interfaces/macs/02:fa:4e:00:00:01/", "/latest/dynamic/instance-identity/document", "/latest", "/", "//", "/latest//meta-data", "/latest/meta-data/network/interfaces/macs/é/x",

@@ -1,7 +1,7 @@
 package fakeaws
 
-// Settle ends the hold of an ENI's attachment: one that hung in "attaching" or "detaching"
-// completes, a missing link appears. Without a hold it does nothing.
+// Settle ends the hold of an ENI's attachment: one stuck in "attaching" or "detaching"
+// completes, and a missing link appears. Without a hold it does nothing.
 func (w *World) Settle(eniID string) error {
 	return w.update(func() error {
 		e := w.enis[eniID]
@@ -23,8 +23,8 @@ func (w *World) Settle(eniID string) error {
 	})
 }
 
-// completeAttach makes an attachment "attached", unless it has ended meanwhile or is
-// on its way to. The caller holds mu.
+// completeAttach makes an attachment "attached", unless it has ended or is detaching. The
+// caller holds mu.
 func (w *World) completeAttach(e *ENI, attachmentID string) {
 	if e.Attachment.ID != attachmentID || e.Attachment.Status != statusAttaching {
 		return
@@ -37,7 +37,7 @@ func (w *World) completeAttach(e *ENI, attachmentID string) {
 	w.refreshENI(e)
 }
 
-// completeDetach ends an attachment, unless it has ended. The caller holds mu.
+// completeDetach ends an attachment unless it has already ended. The caller holds mu.
 func (w *World) completeDetach(e *ENI, attachmentID string) {
 	if e.Attachment.ID != attachmentID {
 		return
@@ -47,8 +47,8 @@ func (w *World) completeDetach(e *ENI, attachmentID string) {
 	w.refreshViews(func(i *instance) bool { return i.ID == instanceID })
 }
 
-// unlink takes an ENI off its instance. Subscribers hear of it if they heard of the
-// attachment. The caller holds mu.
+// unlink removes an ENI from its instance. Subscribers are notified if they were notified of
+// the attachment. The caller holds mu.
 func (w *World) unlink(e *ENI) {
 	if _, held := w.held[e.Attachment.ID]; !held {
 		w.emit(w.eniChange(ENIDetached, e, nil))

@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// iam is the world's state of its callers' permissions. It is a part of wire and guarded by its
+// iam holds the permissions of a world's callers. It is part of wire and guarded by its
 // mutex.
 type iam struct {
 	keys     map[string]string          // access key → instance id
-	policies map[string]policy          // by instance id; "": of callers that have none of their own
-	used     map[string]map[string]bool // by instance id: actions called; true: refused for a missing permission
+	policies map[string]policy          // by instance id; "" for callers without a policy of their own
+	used     map[string]map[string]bool // by instance id: actions called; true if ever refused for a missing permission
 }
 
 func newIAM() iam {
@@ -25,11 +25,11 @@ func newIAM() iam {
 }
 
 // SetPolicy restricts an instance's role to an IAM policy document or, for instance "", callers
-// without a policy of their own. Without a document the restriction ends. Calls that the
-// policy does not allow get UnauthorizedOperation and show in ActionsDenied.
+// without a policy of their own. An empty document removes the restriction. Calls that the
+// policy does not allow get UnauthorizedOperation and appear in ActionsDenied.
 //
-// Callers are identified by the access key that the metadata service gives an instance;
-// other keys are those of the instance that the server serves, if it serves one.
+// The access key that the metadata service gives an instance identifies the caller. Calls with
+// other keys count as those of the instance that the server serves, if any.
 func (w *World) SetPolicy(instanceID, document string) error {
 	if document == "" {
 		w.wire.do(func() { delete(w.wire.iam.policies, instanceID) })
@@ -43,13 +43,13 @@ func (w *World) SetPolicy(instanceID, document string) error {
 	return nil
 }
 
-// ActionsUsed lists the actions that an instance's calls needed a permission for, as
-// IAM spells them (ec2:CreateTags), granted or not. Creating an ENI with tags needs two.
+// ActionsUsed lists the actions for which an instance's calls needed permission, granted or
+// not, as IAM spells them (ec2:CreateTags). Creating an ENI with tags needs two.
 func (w *World) ActionsUsed(instanceID string) []string {
 	return locked(&w.wire, func() []string { return slices.Sorted(maps.Keys(w.wire.iam.used[instanceID])) })
 }
 
-// ActionsDenied lists those of them that were refused, at least once.
+// ActionsDenied lists the actions of ActionsUsed that were refused at least once.
 func (w *World) ActionsDenied(instanceID string) []string {
 	return locked(&w.wire, func() []string {
 		var out []string
@@ -62,13 +62,13 @@ func (w *World) ActionsDenied(instanceID string) []string {
 	})
 }
 
-// accessKeyOf is the access key of an instance's role session.
+// accessKeyOf returns the access key of an instance's role session.
 func accessKeyOf(instanceID string) string {
 	sum := sha256.Sum256([]byte(instanceID))
 	return "ASIA" + base32.StdEncoding.EncodeToString(sum[:])[:16]
 }
 
-// caller is the instance that signed a request, "" when it is not known.
+// caller returns the instance that signed a request, "" if unknown.
 func (s *ec2Server) caller(r *http.Request) string {
 	_, credential, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
 	key, _, _ := strings.Cut(credential, "/")
@@ -81,10 +81,10 @@ func (s *ec2Server) caller(r *http.Request) string {
 	return ""
 }
 
-// need is one permission that a call takes.
+// need is one permission that a call requires.
 type need struct{ action, resource string }
 
-// authorise records what permissions a call takes and refuses it if one is missing.
+// authorise records the permissions that a call requires and refuses the call if one is missing.
 func (w *World) authorise(caller, action string, f *form) error {
 	needs := w.needs(action, f)
 	return locked(&w.wire, func() error {
@@ -102,8 +102,8 @@ func (w *World) authorise(caller, action string, f *form) error {
 	})
 }
 
-// permit notes a permission that a caller needs, and refuses one that it lacks. The wire is
-// locked.
+// permit records a permission that a caller needs and returns an error if the caller lacks it.
+// The caller of permit holds the wire's lock.
 func (w *World) permit(caller string, n need) error {
 	p, limited := w.wire.iam.policies[caller]
 	if !limited {
@@ -126,7 +126,7 @@ func (i *iam) note(caller string, n need, refused bool) {
 	i.used[caller][n.action] = i.used[caller][n.action] || refused
 }
 
-// unauthorised is EC2's answer. What it encodes is readable here; EC2's is not.
+// unauthorised returns EC2's answer. The encoded message is readable here, unlike EC2's.
 func (w *World) unauthorised(caller string, n need, v verdict) error {
 	if caller == "" {
 		caller = "unknown"
@@ -143,15 +143,15 @@ func (w *World) unauthorised(caller string, n need, v verdict) error {
 	encoded, err := json.Marshal(map[string]any{"allowed": false, "explicitDeny": v == denied, "context": map[string]any{
 		"principal": map[string]string{"arn": user}, "action": n.action, "resource": n.resource}})
 	if err != nil {
-		return err // plain texts always encode
+		return err // text always encodes
 	}
 	return fail(codeUnauthorized, "You are not authorized to perform this operation. User: %s is not authorized to perform: %s %s. Encoded authorization failure message: %s",
 		user, what, why, base64.RawURLEncoding.EncodeToString(encoded))
 }
 
-// needs lists the permissions that a call takes: of its action on each resource that
-// IAM checks for it (Service Authorization Reference, "Amazon EC2"). Actions that only
-// look have no resources.
+// needs lists the permissions that a call requires: its action on each resource that
+// IAM checks for it (Service Authorization Reference, "Amazon EC2"). Read-only actions
+// have no resources.
 func (w *World) needs(action string, f *form) []need {
 	var resources []string
 	add := func(kind string, ids ...string) {
@@ -198,7 +198,7 @@ func (w *World) arn(kind, id string) string {
 	return fmt.Sprintf("arn:aws:ec2:%s:%s:%s/%s", w.opts.Region, w.opts.AccountID, kind, id)
 }
 
-// attached finds what an attachment ties together; any where there is none.
+// attached returns the ENI and the instance of an attachment, "*" if it does not exist.
 func (w *World) attached(attachmentID string) (eniID, instanceID string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,7 +208,7 @@ func (w *World) attached(attachmentID string) (eniID, instanceID string) {
 	return "*", "*"
 }
 
-// kindOf is a resource's kind as ARNs name it.
+// kindOf returns a resource's kind as ARNs spell it.
 func kindOf(id string) string {
 	switch kind, _, _ := strings.Cut(id, "-"); kind {
 	case "eni":

@@ -23,7 +23,7 @@ func tagged(kv ...string) []types.TagSpecification {
 	return []types.TagSpecification{{ResourceType: types.ResourceTypeNetworkInterface, Tags: []types.Tag{{Key: &kv[0], Value: &kv[1]}}}}
 }
 
-// An instance's policy applies to its calls, resource by resource; used and refused actions are
+// An instance's policy applies to its calls, for each resource; used and refused actions are
 // recorded.
 func TestIAM_Policy(t *testing.T) {
 	t.Parallel()
@@ -60,7 +60,7 @@ func TestIAM_Policy(t *testing.T) {
 	must(b, b.ec2.DescribeSubnets, &ec2.DescribeSubnetsInput{})
 }
 
-// Each action is checked on the resources that it touches.
+// Each action is checked against the resources that it touches.
 func TestIAM_Resources(t *testing.T) {
 	t.Parallel()
 	const arn = "arn:aws:ec2:us-west-2:111122223333:"
@@ -103,7 +103,7 @@ func TestIAM_Resources(t *testing.T) {
 	}
 }
 
-// Instances are identified by the credentials that their metadata service gives them.
+// The credentials from its metadata service identify an instance.
 func TestIAM_CallerByAccessKey(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})
@@ -125,7 +125,7 @@ func TestIAM_CallerByAccessKey(t *testing.T) {
 	}
 	must(b, client(b.server).DescribeSubnets, &ec2.DescribeSubnetsInput{})
 	must(b, ec2.New(ec2.Options{Region: b.Region(), BaseEndpoint: &b.server.EC2URL, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "s", "")}).DescribeTags, &ec2.DescribeTagsInput{})
-	want := []string{"ec2:DescribeSubnets", "ec2:DescribeTags"} // an unknown key is the served instance's
+	want := []string{"ec2:DescribeSubnets", "ec2:DescribeTags"} // an unknown key counts as the served instance's
 	if got := b.ActionsUsed(b.instance.ID); !slices.Equal(got, want) {
 		t.Errorf("this instance used %q, want %q", got, want)
 	}

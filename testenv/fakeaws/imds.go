@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// IMDSHandler serves the instance metadata service, version 2 only. identify finds the
-// instance that asks; on the real network the link does.
+// IMDSHandler serves the instance metadata service, version 2 only. identify returns the
+// instance that sent a request; in AWS the network link decides that.
 func IMDSHandler(w *World, identify func(*http.Request) (instanceID string)) http.Handler {
 	return &imdsServer{w, identify}
 }
 
-// OneInstance identifies every request as the same instance's.
+// OneInstance attributes every request to the same instance.
 func OneInstance(id string) func(*http.Request) string {
 	return func(*http.Request) string { return id }
 }
@@ -35,7 +35,7 @@ const (
 	tokenTTL   = "X-Aws-Ec2-Metadata-Token-Ttl-Seconds"
 	tokenName  = "X-Aws-Ec2-Metadata-Token"
 	maxTTL     = 21600 // seconds: 6 hours
-	maxSession = 10000 // tokens kept; the oldest go when they expire
+	maxSession = 10000 // number of tokens above which expired ones are deleted
 )
 
 func (s *imdsServer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -56,7 +56,7 @@ func (s *imdsServer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	response{status: status, header: h, body: []byte(body), fault: fault.Reply}.send(rw, r, s.world.done)
 }
 
-// serve answers with a status and a body; a fault's status, if not 0, wins.
+// serve returns a status and a body; a fault's status overrides it unless it is 0.
 func (s *imdsServer) serve(rw http.ResponseWriter, r *http.Request, id string, fault int) (int, string) {
 	w := s.world
 	path := strings.TrimSuffix(r.URL.Path, "/")
@@ -108,7 +108,7 @@ func (s *imdsServer) newToken(rw http.ResponseWriter, r *http.Request, id string
 	return http.StatusOK, name
 }
 
-// MetadataTokens lists the session tokens that the metadata service gave an instance.
+// MetadataTokens lists the session tokens that the metadata service issued to an instance.
 func (w *World) MetadataTokens(instanceID string) []string {
 	return locked(&w.wire, func() (out []string) {
 		for name, t := range w.wire.tokens {
@@ -129,11 +129,11 @@ func (w *World) validToken(name, instanceID string) bool {
 	})
 }
 
-// RevokeTokens makes every metadata token stale, as a restart of the service does.
+// RevokeTokens makes all metadata tokens stale, as a restart of the service does.
 func (w *World) RevokeTokens() { w.wire.do(func() { clear(w.wire.tokens) }) }
 
-// document answers a GET. A path that this instance merely has nothing at is a 404;
-// one that no instance could have is a violation too.
+// document answers a GET. A path where this instance has nothing is a 404; one that no
+// instance could have is a violation too.
 func (s *imdsServer) document(path string, slash bool, t tree) (int, string) {
 	rel, underLatest := strings.CutPrefix(path+"/", "/latest/")
 	if !underLatest {

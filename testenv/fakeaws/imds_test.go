@@ -14,7 +14,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// metadata reads a path with the real SDK; a status is a refusal.
+// metadata reads a path with the real SDK; a nonzero status is a refusal.
 func metadata(t *testing.T, c *imds.Client, path string) (string, int) {
 	t.Helper()
 	out, err := c.GetMetadata(t.Context(), &imds.GetMetadataInput{Path: path})
@@ -61,7 +61,7 @@ func TestIMDS_Paths(t *testing.T) {
 		{second + "ipv6-prefix", "", 404}, {first + "ipv4-prefix", "", 404}, {first + "ipv6s", "", 404},
 		{second + "subnet-ipv4-cidr-block", "10.0.0.0/24", 200}, {second + "subnet-ipv6-cidr-blocks", "2001:db8:0:1::/64", 200},
 		{second + "vpc-ipv4-cidr-blocks", "10.0.0.0/16", 200}, {second + "vpc-ipv6-cidr-blocks", "2001:db8::/56", 200},
-		{"network/interfaces/macs/02:fa:4e:00:00:99/interface-id", "", 404}, // gone, which is no mistake of the client
+		{"network/interfaces/macs/02:fa:4e:00:00:99/interface-id", "", 404}, // not present, which is no mistake of the client
 		{"network/interfaces/", "macs/", 200}, {"instance-id/", "", 404},
 	}
 	c := b.imds()
@@ -143,7 +143,7 @@ func TestIMDS_Tokens(t *testing.T) {
 	}
 }
 
-// The SDK fetches a new token when its own went stale.
+// The SDK fetches a new token when its token becomes stale.
 func TestIMDS_Revoked(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})
@@ -157,7 +157,7 @@ func TestIMDS_Revoked(t *testing.T) {
 	b.noViolations()
 }
 
-// EC2 is ahead, metadata follows when its lag is over.
+// Metadata follows EC2 after its lag.
 func TestIMDS_Lag(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)

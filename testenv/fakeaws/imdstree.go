@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// tree is what IMDS shows of one instance at one moment.
+// tree is what IMDS shows of an instance at one moment.
 type tree struct {
 	region, account string
 	instance        Instance
@@ -20,8 +20,8 @@ type tree struct {
 const macs = "meta-data/network/interfaces/macs"
 
 // read finds a path below /latest. known reports whether any instance could have it;
-// an empty body means that this one has not. Paths of MACs that are not (or no
-// longer) there are known: interfaces come and go.
+// an empty body means that this one does not. Paths of absent MACs are known:
+// interfaces come and go.
 func (t tree) read(path string) (body string, directory, known bool) {
 	if rest, ok := strings.CutPrefix(path, macs+"/"); ok {
 		return t.readMAC(rest)
@@ -68,12 +68,12 @@ func (t tree) leaf(path string) (string, bool) {
 		return strings.Join(all, "\n"), true
 	case "meta-data/tags/instance", "meta-data/public-ipv4", "meta-data/public-hostname", "meta-data/spot/instance-action",
 		"meta-data/autoscaling/target-lifecycle-state", "meta-data/events/recommendations/rebalance":
-		return "", true // real paths that no instance of this world has
+		return "", true // real paths that no instance in this world has
 	}
 	return "", false
 }
 
-// directories of the tree above the interfaces' own.
+// directories of the tree above those of the interfaces.
 var directories = map[string][]string{
 	"":                               {"dynamic", "meta-data"},
 	"dynamic":                        {"instance-identity/"},
@@ -218,7 +218,7 @@ func (t tree) identity() string {
 	}{t.account, t.instance.AZ, t.instance.ID, t.instance.Type, t.started.Format(time.RFC3339), t.instance.PrimaryIP.String(), t.region, "2017-09-30", nil})
 }
 
-// credentials are the role's. They open nothing.
+// credentials returns the role's credentials. They grant access to nothing.
 func (t tree) credentials() string {
 	return encode(struct {
 		Code            string
@@ -234,7 +234,7 @@ func (t tree) credentials() string {
 func encode(v any) string {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return "" // plain strings always encode
+		return "" // strings always encode
 	}
 	return string(b)
 }

@@ -75,8 +75,8 @@ func (i *instance) public() Instance {
 	return c
 }
 
-// RemoveInstance terminates an instance: ENIs that are delete-on-termination go with
-// it, the others become available.
+// RemoveInstance terminates an instance: its delete-on-termination ENIs are deleted, the
+// others become available.
 func (w *World) RemoveInstance(id string) error {
 	return w.update(func() error {
 		i := w.instances[id]
@@ -96,8 +96,8 @@ func (w *World) RemoveInstance(id string) error {
 	})
 }
 
-// attachedTo lists an instance's ENIs by card and device, whatever their attachment's
-// state.
+// attachedTo lists an instance's ENIs by card and device, whatever the state of their
+// attachment.
 func (w *World) attachedTo(instanceID string) []*ENI { return attachedIn(w.enis, instanceID) }
 
 func attachedIn(enis map[string]*ENI, instanceID string) []*ENI {
@@ -116,12 +116,12 @@ func attachedIn(enis map[string]*ENI, instanceID string) []*ENI {
 	return out
 }
 
-// AttachSpec says where to attach an ENI.
+// AttachSpec describes where to attach an ENI.
 type AttachSpec struct {
 	ENIID, InstanceID   string
 	Card, Device        int
-	DeleteOnTermination bool // EC2's call leaves it off
-	Hold                Hold // HoldAttaching or HoldLink: does not end before Settle
+	DeleteOnTermination bool // EC2's call leaves it unset
+	Hold                Hold // HoldAttaching or HoldLink: pending until Settle
 }
 
 // AttachENI attaches a network interface; the attachment completes after
@@ -192,8 +192,8 @@ func cardLimit(l limits.Instance, card int) (int, bool) {
 	return 0, false
 }
 
-// DetachENI ends an attachment after Options.DetachDelay. Force only matters for
-// attachments that EC2 cannot end on its own; the world has none.
+// DetachENI ends an attachment after Options.DetachDelay. It has no Force, which matters only
+// for attachments that EC2 cannot end; the world has none.
 func (w *World) DetachENI(attachmentID string) error { return w.detachENI(attachmentID, "") }
 
 func (w *World) detachENI(attachmentID string, hold Hold) error {
@@ -209,7 +209,7 @@ func (w *World) detachENI(attachmentID string, hold Hold) error {
 			return fail(codeIncorrectState, "The attachment '%s' is already detaching", attachmentID)
 		}
 		if e.Attachment.Status == statusAttaching {
-			w.held[attachmentID] = HoldLink // there is no link to take away
+			w.held[attachmentID] = HoldLink // there is no link to remove
 		}
 		e.Attachment.Status = statusDetaching
 		if hold == HoldDetaching {

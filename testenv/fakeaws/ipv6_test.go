@@ -21,7 +21,7 @@ func addIPv6Only(t *testing.T, w *fakeaws.World, vpcID string) fakeaws.Subnet {
 	return n
 }
 
-// ENIs of IPv6-only subnets have an IPv6 address and no IPv4 one.
+// ENIs in IPv6-only subnets have an IPv6 address and no IPv4 address.
 func TestIPv6OnlySubnet(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})
@@ -50,8 +50,8 @@ func TestIPv6OnlySubnet(t *testing.T) {
 	}
 }
 
-// A subnet that assigns IPv6 addresses does so for every ENI, besides its prefix; /80s
-// are aligned and of the subnet, and none is given twice.
+// A subnet that assigns IPv6 addresses does so for every ENI, in addition to its prefix; /80s
+// are aligned, inside the subnet and never assigned twice.
 func TestIPv6_DualStack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})
@@ -81,8 +81,8 @@ func TestIPv6_DualStack(t *testing.T) {
 	}
 }
 
-// A subnet without room says so in one of two ways, prefixes too; a fragmented one with
-// room for them says that it has no block.
+// A full subnet is reported in one of two ways, for addresses and prefixes; a fragmented subnet
+// with enough free addresses for a prefix is reported as having no block.
 func TestExhausted_Flavours(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -121,8 +121,8 @@ func TestExhausted_Flavours(t *testing.T) {
 	}
 }
 
-// Every card takes as many ENIs as the type says, efa-only ones among them, and each
-// card counts its devices on its own.
+// Every card takes as many ENIs as the type allows, including efa-only ones, and numbers its
+// devices separately.
 func TestCards(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})

@@ -3,13 +3,13 @@ package fakeaws
 import "time"
 
 // listing is what DescribeNetworkInterfaces and DescribeInstances show of the network
-// interfaces from a moment on, while they are late.
+// interfaces from a given time, while answers lag.
 type listing struct {
 	from time.Time
 	enis map[string]*ENI // copies
 }
 
-// SetDescribeLag replaces Options.DescribeLag. A lag begins with what is there now.
+// SetDescribeLag replaces Options.DescribeLag. The lag starts with the current state.
 func (w *World) SetDescribeLag(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -22,15 +22,14 @@ func (w *World) SetDescribeLag(d time.Duration) {
 	}
 }
 
-// list remembers the network interfaces as they are now, if answers are late. The
-// caller holds mu.
+// list records the current network interfaces if answers lag. The caller holds mu.
 func (w *World) list() {
 	lag := w.wire.describeDelay()
 	if lag <= 0 {
 		return
 	}
 	now := w.opts.Now()
-	// What no answer can want any more goes.
+	// Drop listings that no later answer needs.
 	w.listings = append(w.listings[w.currentListing(now, lag):], listing{now, w.copyENIs()})
 }
 
@@ -43,8 +42,8 @@ func (w *World) copyENIs() map[string]*ENI {
 	return out
 }
 
-// listAtOnce makes an ENI known to late answers too: an instance's primary one is
-// there when the instance is. The caller holds mu.
+// listAtOnce adds an ENI to all listings: an instance's primary one appears together with the
+// instance. The caller holds mu.
 func (w *World) listAtOnce(e *ENI) {
 	for _, l := range w.listings {
 		c := e.clone()
@@ -52,8 +51,8 @@ func (w *World) listAtOnce(e *ENI) {
 	}
 }
 
-// listed are the network interfaces that EC2 shows now. The caller holds mu and
-// changes nothing in it.
+// listed returns the network interfaces that EC2 shows now. The caller holds mu and
+// must not change them.
 func (w *World) listed() map[string]*ENI {
 	lag := w.wire.describeDelay()
 	if lag <= 0 {
@@ -62,8 +61,7 @@ func (w *World) listed() map[string]*ENI {
 	return w.unveiled(w.listings[w.currentListing(w.opts.Now(), lag)].enis)
 }
 
-// currentListing is the index of the last listing that is old enough, else of the
-// first.
+// currentListing is the index of the last listing that is old enough, or of the first.
 func (w *World) currentListing(now time.Time, lag time.Duration) int {
 	for k := len(w.listings) - 1; k > 0; k-- {
 		if !w.listings[k].from.Add(lag).After(now) {

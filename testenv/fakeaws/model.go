@@ -10,7 +10,7 @@ import (
 // VPC is a virtual network.
 type VPC struct {
 	ID        string
-	CIDRs     []netip.Prefix // IPv4, the first is the primary one
+	CIDRs     []netip.Prefix // IPv4; the first is the primary one
 	IPv6CIDRs []netip.Prefix
 }
 
@@ -19,11 +19,11 @@ type SubnetSpec struct {
 	ID       string // default: counted
 	VPCID    string
 	AZ       string       // default: region + "a"
-	CIDR     netip.Prefix // IPv4, /16 to /28; none, with an IPv6CIDR: an IPv6-only subnet
+	CIDR     netip.Prefix // IPv4, /16 to /28; unset for an IPv6-only subnet, which has an IPv6CIDR
 	IPv6CIDR netip.Prefix // optional, /64
 	Tags     map[string]string
-	// AssignIPv6 gives each ENI that is created without asking for IPv6 an address of
-	// the IPv6 CIDR.
+	// AssignIPv6 gives each ENI that is created without a request for IPv6 an address from the
+	// IPv6 CIDR.
 	AssignIPv6 bool
 }
 
@@ -31,10 +31,10 @@ type SubnetSpec struct {
 type Subnet struct {
 	ID, VPCID, AZ string
 	CIDR          netip.Prefix
-	IPv6CIDR      netip.Prefix // zero: none
+	IPv6CIDR      netip.Prefix // zero if none
 	Tags          map[string]string
 	AssignIPv6    bool // to each new ENI
-	Free          int  // IPv4 addresses that can still be given out
+	Free          int  // IPv4 addresses that can still be assigned
 }
 
 // SecurityGroup is one security group.
@@ -82,7 +82,7 @@ type ENISpec struct {
 	ClientToken    string // the same token again returns the same ENI
 }
 
-// ConnTrack are connection tracking timeouts; zero: not set.
+// ConnTrack holds connection tracking timeouts; zero means not set.
 type ConnTrack struct {
 	TCPEstablished, UDPStream, UDP time.Duration
 }
@@ -101,10 +101,10 @@ type ENI struct {
 	SourceDestCheck              bool
 	ConnTrack                    ConnTrack
 	Tags                         map[string]string
-	Attachment                   Attachment // zero: not attached
+	Attachment                   Attachment // zero if not attached
 }
 
-// Attachment is the tie between an ENI and an instance.
+// Attachment connects an ENI to an instance.
 type Attachment struct {
 	ID, InstanceID      string
 	Card, Device        int
@@ -136,13 +136,13 @@ func (e ENI) CIDRs() []netip.Prefix {
 	return append(out, e.IPv6Prefixes...)
 }
 
-// Owns reports whether an address is one of the ENI's, alone or in a prefix.
+// Owns reports whether the ENI owns an address, single or in a prefix.
 func (e ENI) Owns(a netip.Addr) bool {
 	return slices.ContainsFunc(e.CIDRs(), func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// slots is what the type's addresses-per-interface limit counts in IPv4: a prefix
-// takes as much of it as an address.
+// slots is how much of the type's addresses-per-interface limit the ENI uses in IPv4: a prefix
+// counts as one address.
 func (e *ENI) slots() int {
 	n := len(e.SecondaryIPs) + len(e.Prefixes)
 	if e.PrimaryIP.IsValid() {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// What a VPC has around its subnets. It is described only: no packet is routed by it, and no
-// address is given out or kept back for it.
+// The network around a VPC's subnets. It exists only in answers: it routes no packet and
+// reserves no address.
 
 // Route is a route of a VPC's main route table.
 type Route struct{ Destination, Target string }
@@ -19,7 +19,7 @@ type Reservation struct {
 	Type     string // prefix, explicit
 }
 
-// AddRoute adds a route to the main table of a VPC, which has those to its own CIDRs.
+// AddRoute adds a route to the main table of a VPC, in addition to those to its own CIDRs.
 func (w *World) AddRoute(vpcID string, r Route) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,31 +6,31 @@ import (
 	"cnictl/capacity/limits"
 )
 
-// Options describe a World. The zero value works: region us-west-2, no latency,
-// attachments complete at once, metadata is current, nothing is throttled or denied.
+// Options describe a World. The zero value works: region us-west-2, no latency, attachments
+// complete immediately, metadata is current, and nothing is throttled or denied.
 type Options struct {
 	Region    string // default "us-west-2"
 	AccountID string // default "111122223333"
 	Seed      uint64 // of request ids and metadata tokens; never of addresses or object ids
 
-	Latency map[string]time.Duration // by action; "IMDS" is every metadata request
+	Latency map[string]time.Duration // by action; "IMDS" for every metadata request
 
-	AttachDelay      time.Duration // attaching → attached, after the call was answered
+	AttachDelay      time.Duration // attaching → attached, after the call has returned
 	DetachDelay      time.Duration // detaching → gone
-	MetadataLag      time.Duration // how late IMDS shows what EC2 already did: new things, and that old ones are gone
-	DescribeLag      time.Duration // how late EC2 itself lists what it did to ENIs: IMDS and the node may be ahead
-	SerialiseAttach  bool          // one AttachNetworkInterface of an instance at a time
-	Throttle         *Throttle     // nil: no request limits
-	Allow            []string      // actions the caller's role may use; nil: all
-	ExhaustedAsValue bool          // say "no free addresses", of prefixes too, as InvalidParameterValue, as EC2 sometimes does (amazon-vpc-cni-k8s issue 3105)
+	MetadataLag      time.Duration // how late IMDS shows what EC2 has done, both additions and removals
+	DescribeLag      time.Duration // how late EC2 lists its own changes of ENIs: IMDS and the node may be ahead
+	SerialiseAttach  bool          // one AttachNetworkInterface per instance at a time
+	Throttle         *Throttle     // nil if there are no request limits
+	Allow            []string      // actions the caller's role may use; nil for all
+	ExhaustedAsValue bool          // report missing addresses and prefixes as InvalidParameterValue, as EC2 sometimes does (amazon-vpc-cni-k8s issue 3105)
 
-	// Types adds instance types to the table of capacity/limits, or replaces them
-	// for this world.
+	// Types adds instance types to the table of capacity/limits, or overrides them
+	// in this world.
 	Types []limits.Instance
-	// HideTypes leaves types out of DescribeInstanceTypes' answers.
+	// HideTypes omits types from DescribeInstanceTypes' answers.
 	HideTypes []string
 
-	Now func() time.Time // default time.Now; read for token lifetimes, buckets, metadata lag and times in answers
+	Now func() time.Time // default time.Now; for token lifetimes, buckets, lags and times in answers
 }
 
 func (o Options) withDefaults() Options {
@@ -46,7 +46,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// RealisticLatency is what EC2 calls were taken to cost in spec/performance.md §2.
+// RealisticLatency returns the EC2 latencies assumed in spec/performance.md §2.
 func RealisticLatency() map[string]time.Duration {
 	l := make(map[string]time.Duration)
 	for name := range actions {

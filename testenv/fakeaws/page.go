@@ -10,8 +10,8 @@ import (
 const (
 	minPage     = 5
 	maxPage     = 1000
-	defaultPage = 1000 // EC2 cuts answers here even when no page size was asked for
-	maxTypePage = 100  // of DescribeInstanceTypes, asked for or not
+	defaultPage = 1000 // EC2 limits answers to this even without MaxResults
+	maxTypePage = 100  // of DescribeInstanceTypes, with or without MaxResults
 )
 
 // paging is a Describe call's MaxResults and NextToken.
@@ -21,8 +21,8 @@ type paging struct {
 	kind   string
 }
 
-// readPaging reads the page asked for. withIDs says that the call named its
-// resources, which EC2 does not page.
+// readPaging reads a call's paging. withIDs is true if the call names its resources, which
+// EC2 does not page.
 func readPaging(f *form, kind string, withIDs bool) paging {
 	p, most := paging{size: defaultPage, kind: kind}, maxPage
 	if kind == "type" {
@@ -62,7 +62,7 @@ func decodeToken(t, kind string) int {
 	return n
 }
 
-// cut takes the asked page of all results, and the token of the next, "" at the end.
+// cut returns the requested page of all results, and the token of the next, "" at the end.
 func cut[T any](p paging, all []T) ([]T, string) {
 	from := min(max(p.offset, 0), len(all))
 	to := min(from+p.size, len(all))

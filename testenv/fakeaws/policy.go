@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// policy is an IAM policy of an identity: what its statements allow, less what they
-// deny. Conditions on EC2's actions are not understood and therefore refused: one that
-// was ignored would grant more than it says.
+// policy is an IAM policy of an identity: it allows what its statements allow and none denies.
+// Conditions on EC2 actions are not implemented and therefore refused: ignoring one would
+// grant too much.
 type policy struct{ statements []statement }
 
 type statement struct {
@@ -20,7 +20,7 @@ type statement struct {
 
 const maxPolicy = 10240 // bytes: IAM's quota of a role's inline policies
 
-// oneOrMany is a text or a list of texts, as IAM has them.
+// oneOrMany is a string or a list of strings, as in IAM documents.
 type oneOrMany []string
 
 func (l *oneOrMany) UnmarshalJSON(b []byte) error {
@@ -37,9 +37,9 @@ func (l *oneOrMany) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// parsePolicy reads a policy document. What the world does not understand is an error
-// that names it: NotAction, NotResource, Principal, a Condition on an action of EC2's,
-// an EC2 action that it does not have.
+// parsePolicy reads a policy document. Anything unsupported is an error that names it:
+// NotAction, NotResource, Principal, a Condition on an EC2 action, and an EC2 action that
+// this world does not have.
 func parsePolicy(b []byte) (policy, error) {
 	if len(b) > maxPolicy {
 		return policy{}, fmt.Errorf("parse policy: %d bytes, %d are accepted", len(b), maxPolicy)
@@ -99,8 +99,8 @@ func (s statement) check(effect string) error {
 	return nil
 }
 
-// checkActionPattern refuses EC2 actions that no call of this world could be: most
-// likely they are misspelt.
+// checkActionPattern refuses EC2 actions that match no call of this world: most likely they
+// are misspelt.
 func checkActionPattern(pattern string) error {
 	if pattern == "*" {
 		return nil
@@ -110,7 +110,7 @@ func checkActionPattern(pattern string) error {
 		return fmt.Errorf("action %q: service:Name is accepted, as ec2:DescribeSubnets", pattern)
 	}
 	if !ofEC2(pattern) {
-		return nil // not requested from this world
+		return nil // such calls do not reach this world
 	}
 	for known := range actions {
 		if match(strings.ToLower(name), strings.ToLower(known)) {
@@ -120,15 +120,15 @@ func checkActionPattern(pattern string) error {
 	return fmt.Errorf("action %q: no such action", pattern)
 }
 
-// ofEC2 reports that a pattern may name an action of EC2's; the service of one that
-// was checked has no wildcards.
+// ofEC2 reports whether a pattern may match an EC2 action. The service part of a checked
+// pattern has no wildcards.
 func ofEC2(pattern string) bool {
 	service, _, _ := strings.Cut(pattern, ":")
 	return service == "*" || strings.EqualFold(service, "ec2")
 }
 
-// PolicyActions lists the actions that a policy document allows, as it spells them, in
-// order and each once.
+// PolicyActions lists the actions that a policy document allows, in its spelling and order,
+// without duplicates.
 func PolicyActions(document []byte) ([]string, error) {
 	p, err := parsePolicy(document)
 	if err != nil {
@@ -144,13 +144,13 @@ func PolicyActions(document []byte) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// verdict says whether a policy allows something.
+// verdict is a policy's decision.
 type verdict uint8
 
 const (
 	notAllowed verdict = iota
 	allowed
-	denied // by a statement that says so: stronger than any that allows
+	denied // by an explicit statement, which overrides any that allows
 )
 
 func (p policy) judge(n need) verdict {
@@ -173,9 +173,9 @@ func (s statement) covers(n need) bool {
 }
 
 // match compares a text with a pattern in which * matches any text and ? any character.
-// It takes time in proportion to the lengths' product at most.
+// It takes at most time proportional to the product of the lengths.
 func match(pattern, s string) bool {
-	var star, mark = -1, 0 // the last * seen, and where its text ends for now
+	var star, mark = -1, 0 // the last * so far, and where its text currently ends
 	i, j := 0, 0
 	for j < len(s) {
 		switch {

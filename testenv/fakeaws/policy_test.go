@@ -35,7 +35,7 @@ func TestParsePolicy_Refuses(t *testing.T) {
 	}
 }
 
-// Another service's statements are none of this world's business.
+// The world ignores other services' statements, except for listing their actions.
 func TestParsePolicy_OtherServices(t *testing.T) {
 	t.Parallel()
 	got, err := PolicyActions([]byte(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"cloudwatch:PutMetricData","Resource":"*","Condition":{"StringEquals":{"cloudwatch:namespace":"Kubernetes"}}},
@@ -73,8 +73,8 @@ func TestPolicy_Judge(t *testing.T) {
 	}
 }
 
-// The matcher agrees with path.Match on texts and patterns that have none of the
-// characters which only one of the two knows.
+// The matcher agrees with path.Match on texts and patterns without characters that only one
+// of the two treats specially.
 func FuzzMatch(f *testing.F) {
 	for _, s := range [][2]string{{"*", ""}, {"", ""}, {"", "a"}, {"ec2:Describe*", "ec2:DescribeTags"}, {"a*b*c", "axxbxxc"}, {"a?c", "abc"}, {"*a", "ba"}, {"**", "x"}, {"a*a", "a"}, {"?", ""}, {"*?", "ab"}} {
 		f.Add(s[0], s[1])
@@ -83,7 +83,7 @@ func FuzzMatch(f *testing.F) {
 		if strings.ContainsAny(pattern, `[]\/`) || strings.Contains(s, "/") || len(pattern)+len(s) > 60 || strings.Count(pattern, "*") > 6 {
 			t.Skip()
 		}
-		for _, text := range []string{pattern, s} { // path.Match's ? is a character of several bytes
+		for _, text := range []string{pattern, s} { // path.Match's ? matches several bytes
 			if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }) {
 				t.Skip()
 			}
@@ -98,7 +98,7 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// A policy that is accepted allows what it lists and nothing that it does not name.
+// An accepted policy allows what it lists and nothing else.
 func FuzzParsePolicy(f *testing.F) {
 	f.Add(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:CreateTags","Resource":"*"}]}`)
 	f.Add(`{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":["*"],"Resource":["arn:aws:ec2:*"]},{"Effect":"Allow","Action":"ec2:*","Resource":"*"}]}`)

@@ -20,7 +20,7 @@ type pool4 struct {
 	low   int // no address below it is free
 }
 
-// newPool4 makes the space of a CIDR; of none, an empty one.
+// newPool4 returns the space of a CIDR, which is empty if the CIDR is invalid.
 func newPool4(cidr netip.Prefix) *pool4 {
 	if !cidr.IsValid() {
 		return &pool4{}
@@ -45,7 +45,7 @@ func (p *pool4) addr(i int) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// index is the address's place in the subnet, −1 outside.
+// index returns the address's index in the subnet, −1 outside.
 func (p *pool4) index(a netip.Addr) int {
 	if !a.Is4() {
 		return -1
@@ -75,7 +75,7 @@ func (p *pool4) set(i int, taken bool) {
 	p.low = min(p.low, i)
 }
 
-// isFree reports whether every address of c can be given out.
+// isFree reports whether every address of c can be assigned.
 func (p *pool4) isFree(c netip.Prefix) bool {
 	first := p.index(c.Addr())
 	if first < 0 {
@@ -96,7 +96,7 @@ func (p *pool4) mark(c netip.Prefix, taken bool) {
 	}
 }
 
-// lowest lists the n lowest free addresses, fewer if there are not that many.
+// lowest returns the n lowest free addresses, or fewer if there are not enough.
 func (p *pool4) lowest(n int) []netip.Prefix {
 	var out []netip.Prefix
 	for i := p.low; i < len(p.taken) && len(out) < n; i++ {
@@ -107,7 +107,7 @@ func (p *pool4) lowest(n int) []netip.Prefix {
 	return out
 }
 
-// lowestBlocks lists the n lowest free aligned /28s, fewer if there are not that many.
+// lowestBlocks returns the n lowest free aligned /28s, or fewer if there are not enough.
 func (p *pool4) lowestBlocks(n int) []netip.Prefix {
 	var out []netip.Prefix
 	for b := range p.used {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// response is what a handler sends: a whole one, or one that a fault spoils.
+// response is what a handler sends, intact or spoilt by a fault.
 type response struct {
 	status int
 	header http.Header
@@ -19,9 +19,9 @@ const (
 	webPage = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><p>Please sign in to the network.<br></body></html>\n"
 )
 
-// send writes the answer. It returns when the client has it, has given up or, for
+// send writes the answer. It returns when the client has it or has given up or, for
 // answers that never end, when done is closed. It panics with http.ErrAbortHandler to
-// end the connection, which net/http expects.
+// close the connection, as net/http expects.
 func (a response) send(rw http.ResponseWriter, r *http.Request, done <-chan struct{}) {
 	switch a.fault {
 	case ReplyClosed:
@@ -63,7 +63,7 @@ func waitFor(r *http.Request, done <-chan struct{}) {
 
 var resourceID = regexp.MustCompile(`\b(eni-attach|eni|subnet|vpc|sg|i|r)-[0-9a-f]{8,}\b`)
 
-// foreign replaces the ids of an answer by ones that no world counts to.
+// foreign replaces the ids in an answer with ids that no world assigns.
 func foreign(body []byte) []byte {
 	return resourceID.ReplaceAll(body, []byte("${1}-0ffffffffffffffff"))
 }

@@ -12,10 +12,10 @@ const metadataAction = "IMDS"
 
 const everyAction = "*"
 
-// Rule is a fault with the calls that it meets: those of Action that fit Params or
-// Path, have a number within First and Last and are drawn by Probability. Calls are
-// numbered from 1 from the rule's addition on, for each action (metadata path) by
-// itself; calls that another fault meets are numbered too.
+// Rule is a fault and the calls that it applies to: those of Action that match Params or
+// Path, have a number from First to Last and are drawn by Probability. Calls are numbered
+// from 1 since the rule was added, separately for each action (metadata path); calls that
+// meet another fault are numbered too.
 type Rule struct {
 	ID     string `json:"id,omitempty"` // default: counted, "fault-1"
 	Action string `json:"action"`       // an EC2 action, "*" for every one, "IMDS" for metadata requests
@@ -57,7 +57,7 @@ func (r *Rule) check() error {
 	return r.Fault.check(r.Action)
 }
 
-// rule is a Rule with the calls it has numbered.
+// rule is a Rule with the calls it has counted.
 type rule struct {
 	Rule
 	seen map[string]int // by action or path
@@ -92,8 +92,8 @@ func (r *rule) next(name string) bool {
 	return r.Probability == 0 || chance(r.Seed, name, n) < r.Probability
 }
 
-// AddFault adds a rule behind the others and returns its id. Of several rules that a
-// call meets the oldest is carried out.
+// AddFault appends a rule and returns its id. If a call meets several rules, the oldest
+// applies.
 func (w *World) AddFault(r Rule) (id string, err error) {
 	if err := r.check(); err != nil {
 		return "", fmt.Errorf("add fault: %w", err)
@@ -115,7 +115,7 @@ func (w *World) AddFault(r Rule) (id string, err error) {
 	return r.ID, err
 }
 
-// RemoveFault removes a rule and reports whether it was there.
+// RemoveFault removes a rule and reports whether it existed.
 func (w *World) RemoveFault(id string) bool {
 	return locked(&w.wire, func() bool {
 		at := w.wire.ruleAt(id)
@@ -127,12 +127,12 @@ func (w *World) RemoveFault(id string) bool {
 	})
 }
 
-// RemoveFaults removes all rules, and the functions of SetFaults and SetIMDSFaults.
+// RemoveFaults removes all rules and the functions set by SetFaults and SetIMDSFaults.
 func (w *World) RemoveFaults() {
 	w.wire.do(func() { w.wire.rules, w.wire.fault, w.wire.imdsFault = nil, nil, nil })
 }
 
-// Faults lists the rules in the order of their addition.
+// Faults lists the rules in the order they were added.
 func (w *World) Faults() []Rule {
 	return locked(&w.wire, func() []Rule {
 		out := make([]Rule, 0, len(w.wire.rules))
@@ -158,7 +158,7 @@ func (l *wire) freeRuleID() string {
 	}
 }
 
-// faultFor numbers a call and finds its fault; nil: none.
+// faultFor numbers a call and returns its fault, or nil.
 func (w *World) faultFor(name string, nth int, params map[string]string) *Fault {
 	return locked(&w.wire, func() *Fault {
 		var met *Fault
@@ -175,7 +175,7 @@ func (w *World) faultFor(name string, nth int, params map[string]string) *Fault 
 	})
 }
 
-// imdsFaultFor numbers a metadata request and finds its fault; the zero Fault: none.
+// imdsFaultFor numbers a metadata request and returns its fault, which may be zero.
 func (w *World) imdsFaultFor(path string) Fault {
 	return locked(&w.wire, func() Fault {
 		w.wire.imdsCounts[path]++

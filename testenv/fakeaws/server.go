@@ -14,25 +14,25 @@ import (
 type Server struct {
 	EC2URL  string // for AWS_ENDPOINT_URL_EC2, _EKS and _IAM, and AWS_EC2_ENDPOINT
 	IMDSURL string // for AWS_EC2_METADATA_SERVICE_ENDPOINT
-	// ControlURL is where ControlHandler listens, "" when it does not.
+	// ControlURL is where ControlHandler listens, "" if it does not.
 	ControlURL string
 
 	servers []*http.Server
 	done    sync.WaitGroup
 }
 
-// ServerOptions say where to listen and who asks IMDS.
+// ServerOptions configure the addresses of a Server and how it identifies callers.
 type ServerOptions struct {
-	EC2Addr  string // default a free port of 127.0.0.1
+	EC2Addr  string // default: a free port on 127.0.0.1
 	IMDSAddr string
-	// ControlAddr is the loopback address of the control API; "": it is not served.
+	// ControlAddr is the loopback address of the control API, "" to leave it off.
 	ControlAddr string
 
-	Identify func(*http.Request) string // see IMDSHandler; EC2 asks it about access keys that it does not know
-	Observe  func(Call)                 // may be nil; called for every answered EC2 request, by many goroutines
+	Identify func(*http.Request) string // see IMDSHandler; EC2 calls it for unknown access keys
+	Observe  func(Call)                 // may be nil; called for every answered EC2 request, concurrently
 }
 
-// NewServer serves a world on free loopback ports. The metadata service sees every
+// NewServer serves a world on free loopback ports. The metadata service treats every
 // caller as instanceID. Close it when done.
 func NewServer(w *World, instanceID string) (*Server, error) {
 	return Listen(w, ServerOptions{Identify: OneInstance(instanceID)})
@@ -60,7 +60,7 @@ func Listen(w *World, o ServerOptions) (*Server, error) {
 	return s, nil
 }
 
-// checkLoopback refuses addresses that other machines could reach.
+// checkLoopback refuses addresses that other machines can reach.
 func checkLoopback(addr string) error {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil || !at.Addr().IsLoopback() {
@@ -79,7 +79,7 @@ func (s *Server) listen(addr string, h http.Handler) (url string, err error) {
 	}
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	s.servers = append(s.servers, srv)
-	s.done.Go(func() { _ = srv.Serve(l) }) // ends with ErrServerClosed at Close
+	s.done.Go(func() { _ = srv.Serve(l) }) // returns ErrServerClosed after Close
 	return "http://" + l.Addr().String(), nil
 }
 
@@ -90,7 +90,7 @@ func (s *Server) Env() []string {
 		"AWS_ACCESS_KEY_ID=AKIAFAKEAWSFAKEAWS00", "AWS_SECRET_ACCESS_KEY=fake"}
 }
 
-// Close stops both servers at once.
+// Close stops both servers immediately.
 func (s *Server) Close() error {
 	var errs []error
 	for _, srv := range s.servers {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Settings are what the control API shows and changes of a world's timing and limits.
-// In a change only the members given matter.
+// Settings are the timing and limits of a world that the control API shows and changes.
+// A change applies only the members it contains.
 type Settings struct {
 	MetadataLag      *Duration           `json:"metadataLag,omitempty"`
 	DescribeLag      *Duration           `json:"describeLag,omitempty"`
@@ -22,8 +22,8 @@ type Settings struct {
 	ExhaustedAsValue *bool               `json:"exhaustedAsValue,omitempty"`
 }
 
-// ThrottleSetting is a request limit as text or figures: "none", "account" (the
-// documented buckets, see AccountBuckets) or the members of Throttle.
+// ThrottleSetting is a request limit: "none", "account" (the documented buckets, see
+// AccountBuckets) or the members of Throttle.
 type ThrottleSetting struct{ Throttle *Throttle }
 
 // ParseThrottle reads "none" or "account".
@@ -94,7 +94,7 @@ func (s Settings) check() error {
 	return nil
 }
 
-// Set changes the settings that are given, all or, with an error, none.
+// Set changes the given settings: all of them or, on an error, none.
 func (w *World) Set(s Settings) error {
 	if err := s.check(); err != nil {
 		return fmt.Errorf("change settings: %w", err)

@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// Snapshot is a picture of the world as plain values, ordered by id. It holds no
-// times, so that two pictures of the same state are equal under go-cmp with
-// cmp.Comparer for netip types (cmpopts.EquateComparable).
+// Snapshot is a copy of the world as plain values, ordered by id. It holds no times, so
+// snapshots of the same state are equal under go-cmp with cmp.Comparer for netip types
+// (cmpopts.EquateComparable).
 type Snapshot struct {
 	VPCs           []VPC
 	Subnets        []Subnet
@@ -20,7 +20,7 @@ type Snapshot struct {
 	ENIs           []ENI
 }
 
-// Snapshot takes a picture of the world.
+// Snapshot returns a snapshot of the world.
 func (w *World) Snapshot() Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +88,7 @@ func (w *World) Subnet(id string) (Subnet, bool) {
 	return Subnet{}, false
 }
 
-// OwnerOf finds the ENI that owns an address, alone or in a prefix.
+// OwnerOf finds the ENI that owns an address, single or in a prefix.
 func (w *World) OwnerOf(a netip.Addr) (ENI, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,7 +104,7 @@ func (w *World) OwnerOf(a netip.Addr) (ENI, bool) {
 	return ENI{}, false
 }
 
-// Check verifies the world's invariants. Tests call it at their end.
+// Check verifies the world's invariants. Tests call it last.
 func (w *World) Check() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// The world as the control API shows it: of the EC2 API's words, without its layers.
+// The world as the control API shows it: EC2's names without EC2's nesting.
 
 type stateDocument struct {
 	Region    string          `json:"region"`

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// strictJSON reads one JSON value without unknown members, and nothing behind it. Its
-// errors are for the people who wrote the value: they name members, not types of Go.
+// strictJSON reads exactly one JSON value without unknown members. Its errors are for the
+// authors of the value: they name members, not Go types.
 func strictJSON(b []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
@@ -42,7 +42,7 @@ func jsonError(err error, into reflect.Type) error {
 		}
 		return fmt.Errorf("member %q: %s", kind.Field, what)
 	}
-	// What is left is an unknown member, or the words of our own types.
+	// The remaining errors are unknown members and those of our own types.
 	if member, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		return fmt.Errorf("unknown field %s", member)
 	}
@@ -51,7 +51,7 @@ func jsonError(err error, into reflect.Type) error {
 
 var textType = reflect.TypeFor[encoding.TextUnmarshaler]()
 
-// jsonName is what a type of Go is in JSON.
+// jsonName returns what a Go type is called in JSON.
 func jsonName(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer && !t.Implements(textType) {
 		t = t.Elem()
@@ -73,8 +73,7 @@ func jsonName(t reflect.Type) string {
 	return "a string"
 }
 
-// jsonFound is encoding/json's word for what was there, with an article and JSON's
-// own names.
+// jsonFound translates encoding/json's name of the value it found to JSON's, with an article.
 func jsonFound(value string) string {
 	switch value {
 	case "array":

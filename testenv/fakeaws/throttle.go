@@ -11,9 +11,9 @@ type Bucket struct {
 	PerSecond float64 `json:"perSecond"`
 }
 
-// Throttle holds EC2's request limits. Each action has a bucket of its own, of the
-// size of its class, that all instances share: a world is one account in one region.
-// An action's unfiltered calls have another one.
+// Throttle holds EC2's request limits. Each action has a separate bucket, of its class's size,
+// that all instances share: a world is one account in one region. An action's unfiltered calls
+// have another bucket.
 type Throttle struct {
 	Describe   Bucket            `json:"describe"`   // non-mutating actions
 	Unfiltered Bucket            `json:"unfiltered"` // non-mutating, without ids, filters or paging
@@ -21,7 +21,7 @@ type Throttle struct {
 	Actions    map[string]Bucket `json:"actions,omitempty"` // figures of single actions, before the classes
 }
 
-// AccountBuckets has the figures of AWS's "Request throttling for the Amazon EC2
+// AccountBuckets returns the values of AWS's "Request throttling for the Amazon EC2
 // API" for an account and region.
 func AccountBuckets() *Throttle {
 	return &Throttle{Describe: Bucket{100, 20}, Unfiltered: Bucket{50, 10}, Mutating: Bucket{50, 5}}
@@ -47,7 +47,7 @@ type bucket struct {
 }
 
 func (b *bucket) take(now time.Time) bool {
-	if passed := now.Sub(b.at); passed > 0 { // a clock that was set back earns nothing
+	if passed := now.Sub(b.at); passed > 0 { // a clock that is set back earns nothing
 		b.tokens = min(b.Size, b.tokens+passed.Seconds()*b.PerSecond)
 	}
 	b.at = now
@@ -58,7 +58,7 @@ func (b *bucket) take(now time.Time) bool {
 	return true
 }
 
-// admit takes a token for a call, if limits are on.
+// admit takes a token for a call if limits are on.
 func (w *World) admit(action string, mutating, unfiltered bool) error {
 	return locked(&w.wire, func() error {
 		t := w.wire.throttle
@@ -79,7 +79,7 @@ func (w *World) admit(action string, mutating, unfiltered bool) error {
 	})
 }
 
-// check refuses limits that no clock could keep.
+// check refuses limits that cannot work.
 func (t *Throttle) check() error {
 	if t == nil {
 		return nil

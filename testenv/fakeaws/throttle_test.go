@@ -19,7 +19,7 @@ func (b *bench) burst(call func() error) (worked int) {
 		case "RequestLimitExceeded":
 			return worked
 		case "", "InvalidNetworkInterfaceID.NotFound":
-			worked++ // a call that EC2 refuses costs a token too
+			worked++ // a refused call costs a token too
 		default:
 			b.t.Fatal(err)
 		}
@@ -27,8 +27,8 @@ func (b *bench) burst(call func() error) (worked int) {
 	return worked
 }
 
-// The documented buckets to the token: sizes, refills in fractions of a second, the
-// bound at the size, and a clock that is set back.
+// The documented buckets, exact to the token: sizes, refills in fractions of a second, the
+// limit at the size, and a clock that is set back.
 func TestThrottle_Refill(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
@@ -73,8 +73,8 @@ func TestThrottle_Refill(t *testing.T) {
 	}
 }
 
-// A bucket is an action's, shared by all who call in the account; a world in another
-// region has its own.
+// An action has one bucket, shared by all callers in the account; a world in another region
+// has separate buckets.
 func TestThrottle_Scope(t *testing.T) {
 	t.Parallel()
 	clock := func() time.Time { return time.Unix(1_800_000_000, 0) }

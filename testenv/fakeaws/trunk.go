@@ -9,10 +9,10 @@ import (
 	"cnictl/capacity/limits"
 )
 
-// Trunk and branch ENIs: what the VPC resource controller does to the world with
-// calls that an ordinary account may not make. There are no EC2 actions for it here,
-// as there are none in a public SDK's reach: a trunk is created and an association
-// made by these methods alone, and shows in the answers of EC2 and IMDS like any ENI.
+// Trunk and branch ENIs: the VPC resource controller's changes to the world, through calls
+// that ordinary accounts may not make. They are not EC2 actions here, as no public SDK offers
+// them: only these methods create a trunk or an association. Both appear in the answers of
+// EC2 and IMDS like any ENI.
 
 const (
 	typeBranch = "branch"
@@ -21,7 +21,7 @@ const (
 	lowestVLAN, highestVLAN = 1, 4094 // of 802.1Q
 )
 
-// TrunkSpec asks for a trunk ENI on an instance.
+// TrunkSpec describes a trunk ENI to add to an instance.
 type TrunkSpec struct {
 	InstanceID     string
 	Device         int      // on card 0
@@ -29,9 +29,9 @@ type TrunkSpec struct {
 	SecurityGroups []string // default: the primary ENI's
 	Description    string
 	Tags           map[string]string
-	// MetadataAfter and DescribeAfter are how much later than the attachment's end
-	// IMDS and EC2's lists first show the trunk, beyond what Options makes all ENIs
-	// wait: either may be ahead of the other.
+	// MetadataAfter and DescribeAfter are how long after the attachment completes IMDS and
+	// EC2's lists first show the trunk, in addition to the delays of all ENIs in Options.
+	// Either may be ahead of the other.
 	MetadataAfter, DescribeAfter time.Duration
 }
 
@@ -42,8 +42,8 @@ type Association struct {
 	VLAN          int
 }
 
-// trunks is the part of a World that trunk and branch ENIs need. Its maps are made
-// when they are first written to.
+// trunks is the part of a World for trunk and branch ENIs. Its maps are created on the first
+// write.
 type trunks struct {
 	associations map[string]Association // by id
 	veils        map[string]veil        // by ENI id
@@ -52,7 +52,7 @@ type trunks struct {
 // veil hides an ENI from what a node can see.
 type veil struct{ metadata, describe bool }
 
-// InstanceLimits are the limits of an instance's type.
+// InstanceLimits returns the limits of an instance's type.
 func (w *World) InstanceLimits(instanceID string) (limits.Instance, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,8 +63,8 @@ func (w *World) InstanceLimits(instanceID string) (limits.Instance, bool) {
 	return i.limits, true
 }
 
-// AddTrunk creates a trunk ENI and attaches it; it goes with its instance. When it
-// cannot be attached none is left.
+// AddTrunk creates a trunk ENI and attaches it; it is deleted with its instance. If it
+// cannot be attached, it is deleted.
 func (w *World) AddTrunk(s TrunkSpec) (ENI, error) {
 	w.mu.Lock()
 	i := w.instances[s.InstanceID]
@@ -83,14 +83,14 @@ func (w *World) AddTrunk(s TrunkSpec) (ENI, error) {
 	}
 	w.veil(e.ID, s)
 	if _, err := w.AttachENI(AttachSpec{ENIID: e.ID, InstanceID: s.InstanceID, Device: s.Device, DeleteOnTermination: true}); err != nil {
-		_ = w.DeleteENI(e.ID) // it was made above and is not known elsewhere
+		_ = w.DeleteENI(e.ID) // it was created above and nobody else knows it
 		return ENI{}, err
 	}
 	e, _ = w.ENI(e.ID)
 	return e, nil
 }
 
-// veil hides a new trunk from IMDS and from EC2's lists for as long as is asked.
+// veil hides a new trunk from IMDS and from EC2's lists for the times in s.
 func (w *World) veil(eniID string, s TrunkSpec) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *World) veil(eniID string, s TrunkSpec) {
 	}
 }
 
-// Unveil shows a trunk to IMDS and to EC2's lists now.
+// Unveil shows a trunk in IMDS and EC2's lists now.
 func (w *World) Unveil(eniID string) {
 	_ = w.update(func() error { // cannot fail
 		w.unveil(eniID, true, true)
@@ -135,7 +135,7 @@ func (w *World) unveil(eniID string, metadata, describe bool) {
 	}
 }
 
-// unveiled leaves out what EC2's lists do not show yet. The caller holds mu.
+// unveiled omits what EC2's lists do not show yet. The caller holds mu.
 func (w *World) unveiled(all map[string]*ENI) map[string]*ENI {
 	if len(w.trunks.veils) == 0 {
 		return all
@@ -149,18 +149,18 @@ func (w *World) unveiled(all map[string]*ENI) map[string]*ENI {
 	return shown
 }
 
-// AssociateSpec asks for an association.
+// AssociateSpec describes an association.
 type AssociateSpec struct {
 	Trunk, Branch string // ENI ids
 	VLAN          int
-	// Collide accepts a VLAN id that the trunk has in use already. What EC2 does
-	// then is not documented; a world refuses it otherwise.
+	// Collide accepts a VLAN id that the trunk already uses. What EC2 does then is not
+	// documented; a world refuses it otherwise.
 	Collide bool
 }
 
-// AssociateBranch makes an ENI a branch of a trunk. The ENI is "in-use" and has no
-// attachment, as EC2 shows branches. The codes of the refusals are the world's own
-// where EC2's are not documented: the two limits and the VLAN id in use.
+// AssociateBranch makes an ENI a branch of a trunk. The ENI is "in-use" without an
+// attachment, as EC2 shows branches. Where EC2's error codes are not documented (the two
+// limits and a used VLAN id), the codes are our own.
 func (w *World) AssociateBranch(s AssociateSpec) (Association, error) {
 	var a Association
 	err := w.update(func() error {
@@ -208,8 +208,7 @@ func (w *World) checkAssociate(s AssociateSpec) (trunk, branch *ENI, err error) 
 	return trunk, branch, nil
 }
 
-// DisassociateBranch ends an association; the branch becomes an ordinary ENI that is
-// available.
+// DisassociateBranch ends an association; the branch becomes an ordinary, available ENI.
 func (w *World) DisassociateBranch(associationID string) error {
 	return w.update(func() error {
 		a, there := w.trunks.associations[associationID]
@@ -221,8 +220,8 @@ func (w *World) DisassociateBranch(associationID string) error {
 	})
 }
 
-// dissolve ends the associations of an ENI that goes. EC2 deletes a branch that is
-// still associated, which the controller relies on: it does not always know the
+// dissolve ends the associations of an ENI that is being deleted. EC2 deletes a branch that
+// is still associated, and the controller relies on it: it does not always know the
 // association's id. The caller holds mu.
 func (w *World) dissolve(e *ENI) {
 	for _, a := range w.trunks.associations {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// trunked is a world with an instance that has a trunk at its highest device index.
+// trunked returns a world with an instance that has a trunk at its highest device index.
 func trunked(t *testing.T, s TrunkSpec) (w *World, i *Instance, trunk ENI) {
 	t.Helper()
 	w = NewWorld(Options{})
@@ -75,7 +75,7 @@ func TestAddTrunk_LeavesNothingWhenItCannotBeAttached(t *testing.T) {
 	}
 }
 
-// shows reports whether IMDS and whether EC2's lists show an ENI.
+// shows reports whether IMDS and EC2's lists show an ENI.
 func shows(w *World, i *Instance, e ENI) (metadata, listed bool) {
 	_, v, _, _ := w.metadata(i.ID)
 	metadata = slices.ContainsFunc(v.enis, func(o ENI) bool { return o.ID == e.ID })

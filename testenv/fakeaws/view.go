@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// view is what IMDS shows of an instance's network from a moment on.
+// view is what IMDS shows of an instance's network from a given time.
 type view struct {
 	from      time.Time
 	enis      []ENI // attached ones, ordered by MAC
@@ -14,8 +14,7 @@ type view struct {
 	groupName map[string]string
 }
 
-// refreshENI takes a new view of the instance that an ENI is attached to. The caller
-// holds mu.
+// refreshENI adds a view of the instance that an ENI is attached to. The caller holds mu.
 func (w *World) refreshENI(e *ENI) {
 	if e.Attachment.InstanceID != "" {
 		w.refreshViews(func(i *instance) bool { return i.ID == e.Attachment.InstanceID })
@@ -43,7 +42,7 @@ func (w *World) refreshViews(of func(*instance) bool) {
 	}
 }
 
-// pruned drops views that no request can want any more.
+// pruned drops views that no later request needs.
 func (i *instance) pruned(now time.Time, lag time.Duration) []view {
 	k := i.current(now, lag)
 	return slices.Delete(i.views, 0, max(k, 0))
@@ -56,7 +55,7 @@ func (i *instance) current(now time.Time, lag time.Duration) int {
 			return k
 		}
 	}
-	return min(0, len(i.views)-1) // the instance's first view is there from its start
+	return min(0, len(i.views)-1) // the first view counts from the instance's start
 }
 
 // metadata returns what IMDS shows an instance.

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// wire is the part of a world that its two servers need: how slow, how strict, what
-// was said.
+// wire is the part of a world that its two servers need: latencies, limits, faults and logs.
 type wire struct {
 	mu          *sync.Mutex // guards everything below
 	rand        *rand.Rand
@@ -26,7 +25,7 @@ type wire struct {
 	fault       FaultFunc
 	imdsFault   IMDSFaultFunc
 	rules       []*rule        // oldest first
-	lastRule    int            // number of the last rule that got its id from here
+	lastRule    int            // number of the last generated rule id
 	counts      map[string]int // calls by action, failed ones too
 	imdsCounts  map[string]int // requests by path
 	calls       []Call
@@ -46,7 +45,7 @@ func newWire(o Options, r *rand.Rand) wire {
 		counts: make(map[string]int), imdsCounts: make(map[string]int), tokens: make(map[string]token), iam: newIAM()}
 }
 
-// locked reads or writes a part of the wire.
+// locked calls f with the wire locked.
 func locked[T any](l *wire, f func() T) T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,8 +82,8 @@ func (w *World) SetAttachDelay(d time.Duration) { w.wire.do(func() { w.wire.atta
 // SetDetachDelay replaces Options.DetachDelay for later detachments.
 func (w *World) SetDetachDelay(d time.Duration) { w.wire.do(func() { w.wire.detach = d }) }
 
-// SetMetadataLag replaces Options.MetadataLag. Views that a shorter lag had already
-// replaced do not come back.
+// SetMetadataLag replaces Options.MetadataLag. Views that are already outdated under the
+// previous lag do not reappear.
 func (w *World) SetMetadataLag(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,15 +94,15 @@ func (w *World) SetMetadataLag(d time.Duration) {
 	w.wire.do(func() { w.wire.lag = d })
 }
 
-// Allow limits the actions that the caller's role may use; without arguments none.
+// Allow limits the caller's role to some actions; without arguments, to none.
 func (w *World) Allow(actions ...string) {
 	w.wire.do(func() { w.wire.allow = append([]string{}, actions...) })
 }
 
-// AllowAll ends the limit set by Allow or Options.Allow.
+// AllowAll removes the limit set by Allow or Options.Allow.
 func (w *World) AllowAll() { w.wire.do(func() { w.wire.allow = nil }) }
 
-// SetThrottle switches request limits on with full buckets, or off with nil.
+// SetThrottle enables request limits, with full buckets; nil disables them.
 func (w *World) SetThrottle(t *Throttle) {
 	w.wire.do(func() { w.wire.throttle, w.wire.buckets = t, make(map[string]*bucket) })
 }
@@ -111,28 +110,28 @@ func (w *World) SetThrottle(t *Throttle) {
 // SetExhaustedAsValue replaces Options.ExhaustedAsValue.
 func (w *World) SetExhaustedAsValue(on bool) { w.wire.do(func() { w.wire.asValue = on }) }
 
-// Call is one EC2 request that was served. A fault may have spoilt its answer.
+// Call is one served EC2 request. A fault may have spoilt its answer.
 type Call struct {
 	Action string
-	Caller string            // instance id, "" when it is not known
+	Caller string            // instance id, "" if unknown
 	Params map[string]string // without Action and Version
 	Start  time.Time
 	Took   time.Duration
 	Code   string // error code of the answer, "" for success
-	Fault  string // the fault that the call met, see Fault.String; "": none
+	Fault  string // the fault that the call met, see Fault.String; "" if none
 }
 
-// IMDSCall is one metadata request that was served. A fault may have spoilt its answer.
+// IMDSCall is one served metadata request. A fault may have spoilt its answer.
 type IMDSCall struct {
 	Method, Path string
 	InstanceID   string
 	Status       int
 	Start        time.Time
 	Took         time.Duration
-	Fault        string // the fault that the request met; "": none
+	Fault        string // the fault that the request met; "" if none
 }
 
-// Calls lists the EC2 requests so far in the order of their answers.
+// Calls lists the EC2 requests so far, ordered by their answers.
 func (w *World) Calls() []Call {
 	return locked(&w.wire, func() []Call { return slices.Clone(w.wire.calls) })
 }
@@ -146,17 +145,17 @@ func (w *World) CallCounts() map[string]int {
 	return out
 }
 
-// IMDSCalls lists the metadata requests so far in the order of their answers.
+// IMDSCalls lists the metadata requests so far, ordered by their answers.
 func (w *World) IMDSCalls() []IMDSCall {
 	return locked(&w.wire, func() []IMDSCall { return slices.Clone(w.wire.imdsCalls) })
 }
 
-// ResetCalls empties both call logs. The counts that fault functions see go on.
+// ResetCalls empties both call logs. The call numbers that fault functions get continue.
 func (w *World) ResetCalls() { w.wire.do(func() { w.wire.calls, w.wire.imdsCalls = nil, nil }) }
 
-// Violations lists what clients said that the servers do not know: actions,
-// parameters, filters, metadata paths. A test that used the world ends by finding it
-// empty.
+// Violations lists what clients sent that the servers do not know: actions,
+// parameters, filters, metadata paths. A test that uses the world ends by checking that it
+// is empty.
 func (w *World) Violations() []string {
 	return locked(&w.wire, func() []string { return slices.Clone(w.wire.violations) })
 }
@@ -172,7 +171,7 @@ func (w *World) violate(format string, args ...any) {
 }
 
 // pause waits for an action's latency. A client that hangs up does not shorten it:
-// EC2 goes on without it.
+// EC2 carries on without it.
 func (w *World) pause(action string) {
 	d := locked(&w.wire, func() time.Duration { return w.wire.latency[action] })
 	if d <= 0 {
@@ -186,7 +185,7 @@ func (w *World) pause(action string) {
 	}
 }
 
-// uuid makes a request id or token.
+// uuid returns a request id or token.
 func (w *World) uuid() string {
 	return locked(&w.wire, func() string {
 		a, b := w.wire.rand.Uint64(), w.wire.rand.Uint64()

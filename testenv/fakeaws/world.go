@@ -25,7 +25,7 @@ type World struct {
 	enis         map[string]*ENI
 	owners       map[netip.Prefix]string // CIDR as assigned → ENI id
 	tokens       map[string]string       // ClientToken → ENI id
-	held         map[string]Hold         // attachment id → what keeps it from having a link
+	held         map[string]Hold         // attachment id → the hold that keeps the link away
 	types        map[string]limits.Instance
 	routes       map[string][]Route // by VPC
 	reservations []Reservation
@@ -33,9 +33,9 @@ type World struct {
 	closed       bool
 	timers       map[*time.Timer]struct{}
 	pending      []Change
-	listings     []listing // what EC2 lists while it is late, oldest first; empty while it is not
+	listings     []listing // what EC2 lists while it lags, oldest first; otherwise empty
 	trunks       trunks
-	cluster      *Cluster // nil: EKS has none
+	cluster      *Cluster // nil if EKS has none
 	roles        map[string]role
 
 	deliverMu      sync.Mutex // held while subscribers run; taken before mu
@@ -61,7 +61,7 @@ type instance struct {
 	attach  chan struct{} // holds a token while an attachment of this instance runs (Options.SerialiseAttach)
 }
 
-// NewWorld makes an empty world. Close it when done.
+// NewWorld returns an empty world. Close it when done.
 func NewWorld(opts Options) *World {
 	opts = opts.withDefaults()
 	w := &World{
@@ -89,7 +89,7 @@ func NewWorld(opts Options) *World {
 	return w
 }
 
-// Close ends pending attachments and wakes calls that wait for their latency. The
+// Close cancels pending attachments and wakes calls that wait for their latency. The
 // world can still be read.
 func (w *World) Close() {
 	w.mu.Lock()
@@ -105,11 +105,11 @@ func (w *World) Close() {
 	clear(w.timers)
 }
 
-// Region is the world's region.
+// Region returns the world's region.
 func (w *World) Region() string { return w.opts.Region }
 
-// update runs f with the world locked and then notifies subscribers of the changes. f
-// checks first and changes last: when it fails it has changed nothing.
+// update runs f with the world locked and then notifies subscribers of the changes. f must
+// check everything before it changes anything: if it fails, it has changed nothing.
 func (w *World) update(f func() error) error {
 	w.mu.Lock()
 	err := f()
@@ -121,8 +121,8 @@ func (w *World) update(f func() error) error {
 	return err
 }
 
-// later runs f as an update of its own after d; at once, within the caller's, if d is
-// not positive. The caller holds mu.
+// later runs f in a separate update after d or, if d is not positive, immediately within the
+// caller's. The caller holds mu.
 func (w *World) later(d time.Duration, f func()) {
 	if d <= 0 || w.closed {
 		f()
@@ -175,7 +175,7 @@ func (v *VPC) clone() VPC {
 	return VPC{ID: v.ID, CIDRs: slices.Clone(v.CIDRs), IPv6CIDRs: slices.Clone(v.IPv6CIDRs)}
 }
 
-// AddVPCCIDR associates a further CIDR with a VPC.
+// AddVPCCIDR associates another CIDR with a VPC.
 func (w *World) AddVPCCIDR(id string, cidr netip.Prefix) error {
 	return w.update(func() error {
 		v := w.vpcs[id]
@@ -265,8 +265,8 @@ func (s *subnet) public() Subnet {
 	return c
 }
 
-// Occupy takes n addresses of a subnet, the highest free ones, as if resources that
-// the world does not model held them; fewer if there are not that many.
+// Occupy takes the n highest free addresses of a subnet, or fewer if there are not enough,
+// as if resources outside the world's model held them.
 func (w *World) Occupy(subnetID string, n int) (taken int, err error) {
 	err = w.update(func() error {
 		s := w.subnets[subnetID]
@@ -284,7 +284,7 @@ func (w *World) Occupy(subnetID string, n int) (taken int, err error) {
 	return taken, err
 }
 
-// Fragment takes the highest free address of every wholly free aligned /28 of a
+// Fragment takes the highest free address of every completely free aligned /28 of a
 // subnet, so that no prefix fits although most addresses stay free.
 func (w *World) Fragment(subnetID string) error {
 	return w.update(func() error {
@@ -301,7 +301,7 @@ func (w *World) Fragment(subnetID string) error {
 	})
 }
 
-// Vacate gives back everything that Occupy and Fragment took.
+// Vacate returns everything that Occupy and Fragment took.
 func (w *World) Vacate(subnetID string) error {
 	return w.update(func() error {
 		s := w.subnets[subnetID]
@@ -321,7 +321,7 @@ func (s *subnet) occupy(i int) {
 	s.occupied[single(s.pool.addr(i))] = true
 }
 
-// typeLimits finds the limits of an instance type.
+// typeLimits returns the limits of an instance type.
 func (w *World) typeLimits(name string) (limits.Instance, bool) {
 	if l, ok := w.types[name]; ok {
 		return l, true
@@ -364,7 +364,7 @@ func (w *World) tagsFor(id string) map[string]string {
 
 const maxTags = 50 // EC2's limit of tags per resource
 
-// SetTags adds tags to resources, replacing values of keys that are there.
+// SetTags adds tags to resources, replacing the values of existing keys.
 func (w *World) SetTags(tags map[string]string, ids ...string) error {
 	return w.update(func() error {
 		for _, id := range ids {

@@ -16,7 +16,7 @@ import (
 
 var compareNetip = cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
 
-// newWorld makes a world with one VPC and checks its invariants at the test's end.
+// newWorld returns a world with one VPC and checks its invariants when the test ends.
 func newWorld(t testing.TB, o fakeaws.Options) (*fakeaws.World, fakeaws.VPC) {
 	t.Helper()
 	w := fakeaws.NewWorld(o)
@@ -256,7 +256,7 @@ func TestWorld_Subscribe(t *testing.T) {
 	n := addSubnet(t, w, fakeaws.SubnetSpec{VPCID: v.ID}, "10.0.0.0/24")
 	var got []string
 	cancel := w.Subscribe(func(c fakeaws.Change) {
-		got = append(got, fmt.Sprint(c.Kind, " ", c.Instance.ID, " ", c.ENI.ID, " ", c.CIDRs, " ", len(w.ENIs()))) // reading is allowed
+		got = append(got, fmt.Sprint(c.Kind, " ", c.Instance.ID, " ", c.ENI.ID, " ", c.CIDRs, " ", len(w.ENIs()))) // subscribers may read the world
 	})
 	i := addInstance(t, w, "m5.large", n.ID)
 	e, err := w.CreateENI(fakeaws.ENISpec{SubnetID: n.ID})
@@ -353,7 +353,7 @@ func TestWorld_RemoveInstance(t *testing.T) {
 	}
 }
 
-// Random operations keep the invariants, whatever they answer.
+// Random operations keep the invariants, whatever they return.
 func TestWorld_Property(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(30) {
@@ -379,7 +379,7 @@ func TestWorld_Property(t *testing.T) {
 	}
 }
 
-// drain takes everything apart; every address must be free then.
+// drain removes everything; then every address must be free.
 func drain(t *testing.T, w *fakeaws.World) {
 	t.Helper()
 	s := w.Snapshot()

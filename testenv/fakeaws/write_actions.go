@@ -37,7 +37,7 @@ func assignPrivateIPAddresses(f *form) func(*World) (any, error) {
 	}
 }
 
-// onlyOne refuses calls that mix ways of asking; EC2 takes one per call.
+// onlyOne refuses calls that combine alternatives of which EC2 accepts one per call.
 func onlyOne(f *form, name string, given ...bool) {
 	n := 0
 	for _, g := range given {
@@ -56,7 +56,7 @@ func unassignPrivateIPAddresses(f *form) func(*World) (any, error) {
 	return func(w *World) (any, error) { return ok(w.Unassign(id, f.atMost(all)...)) }
 }
 
-// allOf lists addresses, as prefixes, and prefixes.
+// allOf returns addresses, as prefixes, followed by prefixes.
 func allOf(addrs []netip.Addr, cidrs []netip.Prefix) []netip.Prefix {
 	for _, a := range addrs {
 		cidrs = append(cidrs, single(a))
@@ -64,7 +64,7 @@ func allOf(addrs []netip.Addr, cidrs []netip.Prefix) []netip.Prefix {
 	return cidrs
 }
 
-// atMost leaves what the call's fault lets through.
+// atMost returns the CIDRs that the call's fault lets through.
 func (f *form) atMost(all []netip.Prefix) []netip.Prefix {
 	if most := f.shared.fault.AtMost; most > 0 && most < len(all) {
 		return all[:most]
@@ -88,7 +88,7 @@ func assignIPv6Addresses(f *form) func(*World) (any, error) {
 	}
 }
 
-// split6 renders IPv6 CIDRs as EC2's lists of bare strings.
+// split6 splits IPv6 CIDRs into EC2's two lists of strings.
 func split6(cidrs []netip.Prefix) (addrs, prefixes []string) {
 	for _, c := range cidrs {
 		if c.IsSingleIP() {
@@ -133,7 +133,7 @@ func createNetworkInterface(f *form) func(*World) (any, error) {
 		w.mu.Lock()
 		x := w.xmlOf(&e)
 		w.mu.Unlock()
-		x.Status = "pending" // what EC2 says right after creation; Describe says available
+		x.Status = "pending" // EC2 returns this right after creation; Describe returns available
 		return members{{"clientToken", s.ClientToken}, {"networkInterface", x}}, nil
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The members of EC2's answers, under the names that the SDKs read.
+// The members of EC2's answers, with the names that the SDKs read.
 
 type xmlTag struct {
 	Key   string `xml:"key"`
@@ -90,7 +90,7 @@ type xmlENI struct {
 	Prefixes        []xmlPrefix4   `xml:"ipv4PrefixSet>item"`
 	IPv6s           []xmlIPv6      `xml:"ipv6AddressesSet>item"`
 	IPv6Prefixes    []xmlPrefix6   `xml:"ipv6PrefixSet>item"`
-	// DescribeNetworkInterfaces says tagSet, the interfaces of an instance have none.
+	// DescribeNetworkInterfaces has tagSet; the interfaces of an instance have none.
 	Tags []xmlTag `xml:"tagSet>item"`
 }
 
@@ -154,14 +154,14 @@ func (m members) MarshalXML(enc *xml.Encoder, _ xml.StartElement) error {
 	return nil
 }
 
-// itemSet is a list in EC2's form: <item> elements.
+// itemSet is a list in EC2's format: <item> elements.
 type itemSet[T any] struct {
 	Items []T `xml:"item"`
 }
 
 func items[T any](all []T) itemSet[T] { return itemSet[T]{all} }
 
-// ok is the answer of actions that answer nothing.
+// ok answers actions that have no result.
 func ok(err error) (any, error) {
 	if err != nil {
 		return nil, err

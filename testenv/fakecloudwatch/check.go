@@ -21,10 +21,10 @@ var (
 	largest       = math.Pow(2, 360)
 )
 
-// units are those that clients of this project use.
+// units are the ones that clients in this project use.
 var units = []string{"Count", "None", "Milliseconds", "Seconds"}
 
-// check returns the data of a request, or why the service would refuse it.
+// check returns the data of a request, or the error with which the service would refuse it.
 func check(in *request, now time.Time) ([]Datum, *apiError) {
 	if in.Namespace == nil || !namespaceForm.MatchString(*in.Namespace) || strings.HasPrefix(*in.Namespace, "AWS/") {
 		return nil, refuse("InvalidParameterValue", "Namespace")
@@ -90,7 +90,7 @@ func checkTime(d datum, out *Datum, now time.Time) *apiError {
 	return nil
 }
 
-// isText reports whether a text is there, visible, ASCII and not too long.
+// isText reports whether a text is present, not blank, printable ASCII and not too long.
 func isText(s *string, longest int) bool {
 	return s != nil && strings.TrimSpace(*s) != "" && len(*s) <= longest &&
 		!strings.ContainsFunc(*s, func(r rune) bool { return r < ' ' || r > '~' })

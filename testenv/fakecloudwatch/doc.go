@@ -1,9 +1,9 @@
-// Package fakecloudwatch is Amazon CloudWatch's PutMetricData as an HTTP server, close
+// Package fakecloudwatch implements Amazon CloudWatch's PutMetricData as an HTTP server, close
 // enough for aws-sdk-go-v2: Smithy's RPC v2 protocol over CBOR, request compression and
-// errors as the service writes them.
+// errors in the service's format.
 //
-// It keeps what it takes (Server.Data) and is strict: another operation, protocol or
-// member, an unsigned request and data that CloudWatch would refuse are answered with
-// its errors and recorded in Server.Violations, which a test should find empty.
-// Server.SetFault lets requests fail, wait, or be carried out without an answer.
+// It keeps the data it accepts (Server.Data) and is strict: other operations, protocols or
+// members, unsigned requests and data that CloudWatch would refuse get the service's errors
+// and are recorded in Server.Violations, which a test should find empty.
+// Server.SetFault makes requests fail or hang.
 package fakecloudwatch

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// Datum is one value that was taken.
+// Datum is one accepted value.
 type Datum struct {
 	Namespace, Name, Unit string
 	Dimensions            map[string]string
 	Value                 float64
 	Time                  time.Time
-	Timestamped           bool // by the client; otherwise Time is when the request came
-	Request               int  // counted from 1, over all requests
+	Timestamped           bool // by the client; otherwise Time is when the request arrived
+	Request               int  // counted from 1 over all requests
 }
 
-// Fault is what happens to a request instead of, or besides, its ordinary service.
+// Fault is what happens to a request instead of the normal service.
 type Fault struct {
-	Status int    // of an error; 0: none
+	Status int    // of an error; 0 if none
 	Code   string // of that error, such as "Throttling"
 	Hang   bool   // no answer until the client gives up or the server is closed
 }
 
-// Throttled and Broken are faults that a client is expected to outlive.
+// Throttled, Broken and Denied are faults that a client is expected to survive.
 var (
 	Throttled = Fault{Status: http.StatusBadRequest, Code: "Throttling"}
 	Broken    = Fault{Status: http.StatusInternalServerError, Code: "InternalServiceFault"}
@@ -43,12 +43,12 @@ type Server struct {
 	closed chan struct{}
 	once   sync.Once
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	data       []Datum
 	requests   int
 	violations []string
 	fault      func(request int) Fault
-	changed    chan struct{} // closed and replaced when a request was served
+	changed    chan struct{} // closed and replaced after each request
 }
 
 // NewServer serves a region on a free loopback port. Close it when done.
@@ -59,11 +59,11 @@ func NewServer(region string) (*Server, error) {
 	}
 	s := &Server{URL: "http://" + l.Addr().String(), region: region, closed: make(chan struct{}), changed: make(chan struct{})}
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	s.served.Go(func() { _ = s.server.Serve(l) }) // ends with ErrServerClosed at Close
+	s.served.Go(func() { _ = s.server.Serve(l) }) // returns ErrServerClosed after Close
 	return s, nil
 }
 
-// Close stops the server at once.
+// Close stops the server immediately.
 func (s *Server) Close() error {
 	s.once.Do(func() { close(s.closed) })
 	err := s.server.Close()
@@ -74,35 +74,36 @@ func (s *Server) Close() error {
 // Env lists the environment variables that point a program at the server.
 func (s *Server) Env() []string { return []string{"AWS_ENDPOINT_URL_CLOUDWATCH=" + s.URL} }
 
-// SetFault decides about requests, which are counted from 1; nil: all are served.
+// SetFault sets the function that selects the fault of each request, counted from 1. If it is
+// nil, all requests are served.
 func (s *Server) SetFault(f func(request int) Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = f
 }
 
-// Data are the data taken so far, in order.
+// Data returns the data accepted so far, in order.
 func (s *Server) Data() []Datum {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.data)
 }
 
-// Requests is how many requests came, also those that failed.
+// Requests returns the number of requests so far, including failed ones.
 func (s *Server) Requests() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests
 }
 
-// Violations are the requests that CloudWatch would not take.
+// Violations returns the requests that CloudWatch would refuse.
 func (s *Server) Violations() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.violations)
 }
 
-// Changed is closed when the next request has been served.
+// Changed returns a channel that is closed after the next request is served.
 func (s *Server) Changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +119,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-s.closed:
 		}
 		s.end(nil, nil)
-		panic(http.ErrAbortHandler) // a mere return would answer 200
+		panic(http.ErrAbortHandler) // returning would answer 200
 	}
 	data, e := s.take(r, number)
 	switch {

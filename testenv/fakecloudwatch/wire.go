@@ -11,18 +11,18 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// What the SDK sends: Smithy RPC v2, https://smithy.io/2.0/additional-specs/protocols/smithy-rpc-v2.html
+// The SDK's protocol: Smithy RPC v2, https://smithy.io/2.0/additional-specs/protocols/smithy-rpc-v2.html
 const (
 	servicePath  = "/service/GraniteServiceVersion20100801/operation/"
 	operation    = "PutMetricData"
 	protocol     = "rpc-v2-cbor"
 	contentType  = "application/cbor"
-	maxBody      = 1 << 20 // bytes of a request, as the service's limit
+	maxBody      = 1 << 20 // bytes of a request: the service's limit
 	signingScope = "/monitoring/aws4_request"
 )
 
-// request is a PutMetricData request. Members of the service that a client of this
-// project has no use for are unknown here, so that a use of them is seen.
+// request is a PutMetricData request. It lacks the members that this project's clients do not
+// use, so that a use of them is noticed.
 type request struct {
 	Namespace  *string `cbor:"Namespace"`
 	MetricData []datum `cbor:"MetricData"`
@@ -41,7 +41,7 @@ type dimension struct {
 	Value *string `cbor:"Value"`
 }
 
-// decoder refuses members that the types do not have and keys that come twice.
+// decoder refuses unknown members and duplicate keys.
 var decoder = func() cbor.DecMode {
 	mode, err := cbor.DecOptions{
 		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
@@ -67,7 +67,7 @@ func refuse(code, format string, args ...any) *apiError {
 	return &apiError{http.StatusBadRequest, code, fmt.Sprintf(format, args...)}
 }
 
-// readRequest checks how a request came and decodes it.
+// readRequest checks the method, path and headers of a request and decodes it.
 func readRequest(r *http.Request, region string) (*request, *apiError) {
 	if name, ok := strings.CutPrefix(r.URL.Path, servicePath); !ok || name != operation || r.Method != http.MethodPost {
 		return nil, &apiError{http.StatusNotFound, "UnknownOperationException", r.Method + " " + r.URL.Path}
@@ -130,5 +130,5 @@ func writeReply(w http.ResponseWriter, e *apiError) {
 		panic(err) // strings can be encoded
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // a client that went away needs no answer
+	_, _ = w.Write(b.Bytes()) // a client that has gone needs no answer
 }

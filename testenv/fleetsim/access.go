@@ -14,7 +14,7 @@ import (
 
 const maxReview = 64 << 10
 
-// review answers a SelfSubjectAccessReview, always in JSON. kubectl asks in protobuf.
+// review answers a SelfSubjectAccessReview, always in JSON. kubectl sends it in protobuf.
 func (s *Sim) review(w http.ResponseWriter, r *http.Request, who user) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxReview))
 	if err != nil {

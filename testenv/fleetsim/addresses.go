@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// take finds free addresses and prefixes of the node's block.
+// take returns free addresses and prefixes from the node's block.
 func (w *world) take(ips, prefixes int) []netip.Prefix {
 	var out []netip.Prefix
 	if w.node.profile.policy.IPv6 {
@@ -55,15 +55,15 @@ func (w *world) give(cidrs []netip.Prefix) {
 	}
 }
 
-// available is how many addresses EC2 reports as free in a node's subnet. The first subnets
-// of one zone run dry and recover repeatedly.
+// available returns how many addresses EC2 reports as free in a node's subnet. The first
+// subnets of one zone run dry and recover repeatedly.
 func (n *node) available(now time.Time) int {
 	if n.has(FullSubnet) && !now.Before(n.sim.epoch.Add(-refusedFor)) {
 		return 0
 	}
 	_, subnet := blockOf(n.index)
 	if n.sim.opts.Sound {
-		subnet = 0 // the least in subnets that never run dry
+		subnet = 0 // the minimum in subnets that never run dry
 	}
 	const turn = 40 * time.Minute
 	phase := float64(now.Sub(n.sim.epoch)+time.Duration(subnet)*7*time.Minute) / float64(turn)

@@ -15,7 +15,7 @@ import (
 const (
 	contentJSON = "application/json"
 	gitVersion  = "v1.35.4-eks-0f1e2d3"
-	gzipFrom    = 128 << 10 // shorter answers are not compressed, as by kube-apiserver
+	gzipFrom    = 128 << 10 // shorter answers are not compressed, as in kube-apiserver
 )
 
 // serveAPI serves the API server's requests.
@@ -55,7 +55,7 @@ type request struct {
 	namespace, name, sub string
 }
 
-// word is the resource as RBAC rules name it.
+// word returns the resource as RBAC rules name it.
 func (q request) word() string {
 	if q.sub != "" {
 		return q.resource.name + "/" + q.sub
@@ -96,7 +96,7 @@ func (s *Sim) parsePath(path string) (request, bool) {
 	return q, true
 }
 
-// verb is the request's RBAC verb.
+// verb returns the request's RBAC verb.
 func (q request) verb(r *http.Request) string {
 	watch := r.URL.Query().Get("watch")
 	switch {
@@ -153,7 +153,7 @@ func (s *Sim) serveSub(w http.ResponseWriter, r *http.Request, q request) error 
 	return unknownPath()
 }
 
-// forbidden is RBAC's answer, word for word.
+// forbidden returns RBAC's error, word for word.
 func forbidden(who user, verb string, q request) error {
 	res := q.resource.groupResource()
 	res.Resource = q.word()
@@ -204,7 +204,7 @@ func (s *Sim) answerAs(w http.ResponseWriter, r *http.Request, kind string, doc 
 // form is the representation of objects.
 type form struct {
 	table  bool
-	object metav1.IncludeObjectPolicy // what a table's rows carry
+	object metav1.IncludeObjectPolicy // what a table's rows contain
 }
 
 // negotiate reads an Accept header: JSON, or a table. Clients that accept only other

@@ -52,7 +52,7 @@ func configOf(t *testing.T, kubeconfig []byte) *rest.Config {
 	return cfg
 }
 
-// TestList_Pages: pages of 500 have each node once, and the number of remaining items.
+// TestList_Pages: pages of 500 contain each node once, and the number of remaining items.
 func TestList_Pages(t *testing.T) {
 	t.Parallel()
 	cs := clientset(t, New(t, Options{Nodes: 1201}).RESTConfig())
@@ -147,8 +147,8 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestUsers_Roles: a user with roles may do what they grant, where they are bound, and
-// nothing else.
+// TestUsers_Roles: a user with roles may do what they grant, where they are bound, and nothing
+// else.
 func TestUsers_Roles(t *testing.T) {
 	t.Parallel()
 	s := New(t, Options{Nodes: 1, Seed: 1, Churn: -1})
@@ -264,7 +264,7 @@ func TestInformers(t *testing.T) {
 	}
 }
 
-// TestNodeChurn: nodes leave, and come back as new nodes of the same name.
+// TestNodeChurn: nodes leave, and return as new nodes with the same names.
 func TestNodeChurn(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -300,8 +300,8 @@ func TestNodeChurn(t *testing.T) {
 	}
 }
 
-// TestWatch_TooOld: a watch from a forgotten version gets 410, as the answer or as an
-// event, and so does a list with an old token.
+// TestWatch_TooOld: a watch from a version that is no longer stored gets 410, as the answer or
+// as an event, and so does a list with an old token.
 func TestWatch_TooOld(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -442,7 +442,7 @@ func TestAPI_ResumesSessions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = io.Copy(io.Discard, resp.Body) // the ticket comes before the answer
+		_, _ = io.Copy(io.Discard, resp.Body) // the ticket precedes the answer
 		_ = resp.Body.Close()
 		if resp.TLS.DidResume != (i > 0) {
 			t.Errorf("connection %d: resumed %t", i, resp.TLS.DidResume)

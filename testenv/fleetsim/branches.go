@@ -14,15 +14,15 @@ import (
 // the VPC resource controller created.
 const podENIName = "vpc.amazonaws.com/pod-eni"
 
-// branchCooldown is how long the controller keeps the branch ENI of a pod that is gone.
+// branchCooldown is how long the controller keeps the branch ENI of a deleted pod.
 const branchCooldown = time.Minute
 
-// branchPods are a node's pods with security groups of their own, and the branch ENIs in
+// branchPods are a node's pods with their own security groups, and the branch ENIs in
 // cooldown. They take nothing from the node's pool.
 type branchPods struct {
 	pods    []*workload // by age
 	cooling []keptBranch
-	made    int // pods so far
+	made    int // pods created so far
 }
 
 // keptBranch is a branch ENI without a pod.
@@ -31,7 +31,7 @@ type keptBranch struct {
 	until time.Time
 }
 
-// begin starts with so many pods with branches, and on some nodes one that waits.
+// begin creates count pods with branches and, on some nodes, a waiting one.
 func (g *branchPods) begin(w *world, count int) {
 	s := w.node.sim
 	for i := range count {
@@ -67,8 +67,8 @@ func (g *branchPods) inUse() int {
 	return n
 }
 
-// turn adds a pod (+1), removes one (-1) or does neither, after the controller has served
-// the pods that wait.
+// turn first serves the waiting pods, as the controller does. Then it adds a pod (+1), removes
+// one (-1) or does neither.
 func (g *branchPods) turn(w *world, by int) {
 	g.cooling = slices.DeleteFunc(g.cooling, func(k keptBranch) bool { return !k.until.After(w.Now) })
 	limit := w.node.profile.limits.BranchENIs
@@ -93,7 +93,7 @@ func (g *branchPods) turn(w *world, by int) {
 	}
 }
 
-// freeVLAN is the lowest that no branch has.
+// freeVLAN returns the lowest VLAN that no branch uses.
 func (g *branchPods) freeVLAN() int {
 	for vlan := 1; ; vlan++ {
 		if !slices.ContainsFunc(g.pods, func(p *workload) bool { return p.vlan == vlan }) &&
@@ -103,14 +103,14 @@ func (g *branchPods) freeVLAN() int {
 	}
 }
 
-// branchAddress is a branch ENI's address, in a range of the VPC reserved for them.
+// branchAddress returns a branch ENI's address, in a range of the VPC reserved for them.
 func (n *node) branchAddress(vlan int) netip.Addr {
 	const perNode, reserved = 128, 4
 	at := n.index*perNode + reserved + vlan
 	return netip.AddrFrom4([4]byte{100, 64 + byte(at>>16), byte(at >> 8), byte(at)})
 }
 
-// branchLabel is what the security group policy selects.
+// branchLabel is what the security group policy selects on.
 const branchLabel = "security-groups"
 
 // addBranch adds the resource request to a pod, and the controller's annotation.

@@ -9,8 +9,8 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// TestBranches: each branch ENI has a pod whose annotation a node's daemon accepts, or is in
-// cooldown; some pods wait.
+// TestBranches: each branch ENI is in cooldown or has a pod whose annotation a node's daemon
+// accepts; some pods wait.
 func TestBranches(t *testing.T) {
 	t.Parallel()
 	c := newClock()

@@ -10,7 +10,7 @@ import (
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// discover answers discovery requests, and reports whether this is one.
+// discover answers a discovery request, and reports whether the request is one.
 func (s *Sim) discover(w http.ResponseWriter, r *http.Request) bool {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	if path == "/api" || path == "/apis" {

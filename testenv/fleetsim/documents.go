@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// failed is /v1/failures.
+// failed returns /v1/failures.
 func (w *world) failed() introspect.NodeFailures {
 	doc := introspect.NodeFailures{APIVersion: introspect.APIVersion, Kind: introspect.KindFailures, Items: []introspect.Failure{}}
 	for _, f := range slices.Backward(w.failures) {
@@ -22,7 +22,8 @@ func (w *world) failed() introspect.NodeFailures {
 	return doc
 }
 
-// eventsAfter is /v1/events: the events since, or the first ones within the wait.
+// eventsAfter returns /v1/events: the events since a number, or the first that occur within
+// the wait.
 func (n *node) eventsAfter(r *http.Request) (introspect.NodeEvents, *introspect.Fault) {
 	values := r.URL.Query()
 	var since *uint64
@@ -89,7 +90,7 @@ func (w *world) eventsSince(since *uint64, epoch string) introspect.NodeEvents {
 	return doc
 }
 
-// podDocument is /v1/pod. The kernel always has what it should.
+// podDocument returns /v1/pod. The kernel state is always as it should be.
 func (n *node) podDocument(namespace, name string) (doc introspect.NodePod, found bool) {
 	doc = introspect.NodePod{APIVersion: introspect.APIVersion, Kind: introspect.KindPod, Pod: introspect.PodRef{Namespace: namespace, Name: name}, Interfaces: []introspect.PodInterface{}}
 	n.withWorld(func(w *world) {
@@ -123,14 +124,14 @@ func (n *node) podDocument(namespace, name string) (doc introspect.NodePod, foun
 	return doc, found
 }
 
-// logs is /v1/logs.
+// logs returns /v1/logs.
 func (n *node) logs(values url.Values) introspect.NodeLogs {
 	most := introspect.DefaultLogLines
 	if v, err := strconv.Atoi(values.Get("lines")); err == nil && v > 0 {
 		most = min(v, introspect.MaxLogLines)
 	}
 	doc := introspect.NodeLogs{APIVersion: introspect.APIVersion, Kind: introspect.KindLogs, Path: "/var/log/aws-routed-eni/ipamd.log", Lines: []string{}}
-	since, _ := time.Parse(time.RFC3339Nano, values.Get("since")) // none: all
+	since, _ := time.Parse(time.RFC3339Nano, values.Get("since")) // zero for all
 	for _, line := range n.logLines() {
 		level := values.Get("level")
 		if line.at.Before(since) || (line.level == "info" && (level == "warn" || level == "error")) || (level == "error") || !strings.Contains(line.text, values.Get("match")) {

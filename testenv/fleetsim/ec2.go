@@ -15,7 +15,7 @@ import (
 // addPatience is how long kubelet waits for an ADD.
 const addPatience = 15 * time.Second
 
-// fakeEC2 is EC2 as a node's pool sees it.
+// fakeEC2 simulates EC2 for a node's pool.
 type fakeEC2 struct{ w *world }
 
 func (f fakeEC2) Subnet(now time.Time) (id string, free int) {
@@ -31,7 +31,7 @@ func (f fakeEC2) Take(ips, prefixes int) []netip.Prefix { return f.w.take(ips, p
 
 func (f fakeEC2) Give(cidrs []netip.Prefix) { f.w.give(cidrs) }
 
-// count brings the number of pods that wait up to date.
+// count updates the number of waiting pods.
 func (w *world) count() {
 	w.Waiting = 0
 	for _, pod := range w.pods {
@@ -41,13 +41,13 @@ func (w *world) count() {
 	}
 }
 
-// snapshot is what the planner sees.
+// snapshot returns the planner's input.
 func (w *world) snapshot() warmpool.Snapshot {
 	w.count()
 	return w.Snapshot()
 }
 
-// plan starts what the planner wants.
+// plan starts the operations that the planner wants.
 func (w *world) plan() {
 	w.count()
 	for _, op := range w.Start() {
@@ -63,7 +63,7 @@ func (w *world) check() {
 	}
 }
 
-// finish ends an operation, with or without success.
+// finish ends an operation, successfully or not.
 func (w *world) finish(i int) {
 	op, code := w.Finish(i)
 	w.check()
@@ -90,7 +90,7 @@ func (w *world) finish(i int) {
 	w.note(introspect.Event{Kind: introspect.EventActionDone, ENIID: id, Reason: reason, DurationMS: &took})
 }
 
-// Refuses is why EC2 refuses an operation, if it does.
+// Refuses returns why EC2 refuses an operation, or "".
 func (f fakeEC2) Refuses(op whatif.Operation) cause.Code {
 	w := f.w
 	ailment := w.node.sim.hash(w.node.index, "ailment") % 120
@@ -123,7 +123,7 @@ func (f fakeEC2) Refuses(op whatif.Operation) cause.Code {
 	return ""
 }
 
-// call is the EC2 action that ended an operation.
+// call returns the EC2 action that ended an operation.
 func call(op whatif.Operation, code cause.Code) string {
 	switch op.Pending.Kind {
 	case warmpool.PendingAttach:
@@ -139,7 +139,7 @@ func call(op whatif.Operation, code cause.Code) string {
 	return "DetachNetworkInterface"
 }
 
-// Attach creates an ENI: the first is the primary one; with security groups for pods, the
+// Attach creates an ENI: the first is the primary one; if pods can have security groups, the
 // second is the trunk.
 func (f fakeEC2) Attach(a warmpool.AttachENI) (ipam.ENI, []netip.Prefix) {
 	w, n := f.w, f.w.node
@@ -166,7 +166,7 @@ func (f fakeEC2) Attach(a warmpool.AttachENI) (ipam.ENI, []netip.Prefix) {
 	return e, w.take(a.IPs, a.Prefixes)
 }
 
-// settle carries out the planner's actions immediately, until there are none.
+// settle carries out the planner's actions immediately until none is left.
 func (w *world) settle() {
 	w.count()
 	w.Settle(func(whatif.Operation) {})

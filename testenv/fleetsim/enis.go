@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// ourENIs is our daemon's /v1/enis.
+// ourENIs returns our daemon's /v1/enis.
 func (w *world) ourENIs() introspect.ENIs {
 	doc := introspect.ENIs{"0": {ENIs: map[string]introspect.ENI{}}}
 	snap := w.Book.Snapshot()

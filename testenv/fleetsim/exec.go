@@ -20,9 +20,9 @@ const (
 	execV4 = "v4.channel.k8s.io"
 )
 
-// podExec runs the only program that our containers have, and only over a WebSocket: cnictl
-// local dial, which connects its streams to the daemon's introspection, wherever that
-// listens, and cnictl local doctor, which prints what [Options.Doctor] returns.
+// podExec runs the only program in our containers, cnictl, and only over a WebSocket: "cnictl
+// local dial", which connects its streams to the daemon's introspection, wherever that
+// listens, and "cnictl local doctor", which prints what [Options.Doctor] returns.
 func (s *Sim) podExec(w http.ResponseWriter, r *http.Request, q request) error {
 	n, err := s.podOf(q)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Sim) podExec(w http.ResponseWriter, r *http.Request, q request) error {
 	defer conn.Close() // ends stdin
 	defer stream.Close()
 	reading.Go(func() { _, _ = io.Copy(stream, stdin) })
-	_, _ = io.Copy(stdout, stream) // the daemon's end is the program's, whatever stdin does
+	_, _ = io.Copy(stdout, stream) // when the daemon closes, the program ends, whatever stdin does
 	_ = json.NewEncoder(failure).Encode(metav1.Status{Status: metav1.StatusSuccess})
 	return nil
 }

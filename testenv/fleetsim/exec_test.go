@@ -24,7 +24,7 @@ func TestExec(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		in, write := io.Pipe() // stdin stays open until the answer is there
+		in, write := io.Pipe() // stdin stays open until the answer arrives
 		defer write.Close()
 		go func() {
 			_, _ = io.WriteString(write, "GET /v1/summary HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")

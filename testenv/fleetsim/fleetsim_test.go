@@ -19,7 +19,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// clock is a time that the test moves.
+// clock is a clock that the test advances.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -39,12 +39,12 @@ func (c *clock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// get asks a node past the API server.
+// get queries a node directly, past the API server.
 func get(ctx context.Context, s *Sim, node, path string) (*http.Response, []byte, error) {
 	return getMost(ctx, s, node, path, 16<<20)
 }
 
-// getMost reads at most so many bytes of an answer.
+// getMost is get, but reads at most most bytes of the answer.
 func getMost(ctx context.Context, s *Sim, node, path string, most int64) (*http.Response, []byte, error) {
 	tr := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return s.DialNode(ctx, node, IntrospectionPort)
@@ -72,8 +72,8 @@ func mustGet(t *testing.T, s *Sim, node, path string) []byte {
 	return body
 }
 
-// TestOurs_EveryDocument: the documents of our nodes can be read and agree with each other,
-// after their pools have run for hours.
+// TestOurs_EveryDocument: after hours of churn, the documents of our nodes can be read and
+// agree with each other.
 func TestOurs_EveryDocument(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -203,7 +203,7 @@ func decode(t *testing.T, body []byte, into any) {
 	}
 }
 
-// TestUpstream_EveryRelease: each release answers in its own shape, which we can read.
+// TestUpstream_EveryRelease: each release answers in its own format, which we can read.
 func TestUpstream_EveryRelease(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -235,7 +235,7 @@ func TestUpstream_EveryRelease(t *testing.T) {
 	}
 }
 
-// TestSeed: nodes depend only on seed and time, however often they are read.
+// TestSeed: nodes depend only on the seed and the time, however often they are read.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	docs := func(seed uint64, looks int) string {
@@ -262,7 +262,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestAddresses_AreUnique over the whole fleet, after some time.
+// TestAddresses_AreUnique checks the whole fleet after some time.
 func TestAddresses_AreUnique(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -292,7 +292,7 @@ func TestAddresses_AreUnique(t *testing.T) {
 	}
 }
 
-// TestTraits: each has its effect, and the requested number of nodes has it.
+// TestTraits: each trait has its effect, on the requested number of nodes.
 func TestTraits(t *testing.T) {
 	t.Parallel()
 	opts := Options{Nodes: 170, Seed: 4, Shares: map[Trait]float64{}}
@@ -369,8 +369,8 @@ func TestOptions_AreChecked(t *testing.T) {
 	}
 }
 
-// BenchmarkStart measures a fleet's start, and its memory: when it has started, and when
-// every node has been read.
+// BenchmarkStart measures a fleet's start, and its memory after the start and after every node
+// has been read.
 func BenchmarkStart(b *testing.B) {
 	for _, nodes := range []int{500, MaxNodes} {
 		b.Run(fmt.Sprint(nodes), func(b *testing.B) {

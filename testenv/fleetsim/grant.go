@@ -9,17 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// access is a requested operation: a verb on "pods" or "pods/log" of an API group, in a
+// access is a requested operation: a verb on "pods" or "pods/log" in an API group, in a
 // namespace or everywhere, on one object or on any.
 type access struct{ verb, group, resource, namespace, name string }
 
-// grant is the rules of a role, and the namespace they apply to: "" is everywhere.
+// grant holds the rules of a role and the namespace they apply to, "" for everywhere.
 type grant struct {
 	namespace string
 	rules     []rbacv1.PolicyRule
 }
 
-// allows reports whether one role allows it.
+// allows reports whether the grant allows an operation.
 func (g grant) allows(a access) bool {
 	if g.namespace != "" && g.namespace != a.namespace {
 		return false
@@ -40,7 +40,7 @@ func grants(objects []*unstructured.Unstructured) ([]grant, error) {
 		if kind := o.GetKind(); kind != "Role" && kind != "ClusterRole" {
 			continue
 		}
-		var role rbacv1.Role // a ClusterRole has its rules in the same place
+		var role rbacv1.Role // a ClusterRole has its rules in the same field
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
 			return nil, fmt.Errorf("read role %s: %w", o.GetName(), err)
 		}

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// remembered bounds the changes that a watch can start from; older ones get 410.
+// remembered is the minimum number of changes that a watch can go back; older versions get 410.
 const remembered = 8192
 
-// change is one change of an object: prev is its state before, nil for a new one. Neither is
-// modified afterwards.
+// change is one change to an object. prev is the previous state, nil for a new object. Neither
+// is modified afterwards.
 type change struct {
 	version  uint64
 	resource *resource
@@ -23,9 +23,9 @@ type change struct {
 
 // hub numbers the changes of all objects and passes them to watchers.
 type hub struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	version uint64
-	ring    []change // the newest, oldest first; those of at most 2 * remembered are kept
+	ring    []change // the newest changes, oldest first; at most 2 * remembered are kept
 	grown   chan struct{}
 }
 
@@ -41,7 +41,7 @@ func (h *hub) current() uint64 {
 	return h.version
 }
 
-// publish numbers a change and stores it; build makes the object with its number.
+// publish numbers a change and stores it; build creates the object with its number.
 func (h *hub) publish(r *resource, kind watch.EventType, prev runtime.Object, build func(version uint64) runtime.Object) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,7 +54,7 @@ func (h *hub) publish(r *resource, kind watch.EventType, prev runtime.Object, bu
 	h.grown = make(chan struct{})
 }
 
-// oldest is the version since which every change is remembered.
+// oldest returns the version since which every change is stored.
 func (h *hub) oldest() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,7 +64,7 @@ func (h *hub) oldest() uint64 {
 func (h *hub) oldestLocked() uint64 { return h.version - uint64(len(h.ring)) }
 
 // after returns the changes after a version, or a channel that is closed at the next one.
-// gone: some of them are no longer stored.
+// gone means that some of them are no longer stored.
 func (h *hub) after(version uint64) (changes []change, next uint64, grown <-chan struct{}, gone bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,9 +78,9 @@ func (h *hub) after(version uint64) (changes []change, next uint64, grown <-chan
 	return changes[:len(changes):len(changes)], h.version, h.grown, false
 }
 
-// follow calls see with every change of a resource after a version until the context ends,
-// see returns false or changes are no longer stored, which it reports. idle is called when
-// there are no more changes, and whenever tick fires meanwhile.
+// follow calls see with every change of a resource after a version until the context ends or
+// see returns false. It returns true if changes are no longer stored. It calls idle when there
+// are no more changes, and whenever tick fires while it waits.
 func (h *hub) follow(ctx context.Context, r *resource, version uint64, tick <-chan struct{}, see func(change) bool, idle func(version uint64) bool) (gone bool) {
 	for {
 		changes, next, grown, gone := h.after(version)

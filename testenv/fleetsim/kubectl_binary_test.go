@@ -19,7 +19,7 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// kubectl is the stock program, configured for the fleet.
+// kubectl is the stock kubectl, configured for the fleet.
 type kubectl struct {
 	program, dir, kubeconfig string
 }
@@ -76,12 +76,12 @@ func (k kubectl) lines(t *testing.T, args ...string) *bufio.Scanner {
 	t.Cleanup(func() {
 		cancel()
 		_, _ = io.Copy(io.Discard, out)
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // the context killed it
 	})
 	return bufio.NewScanner(out)
 }
 
-// TestKubectl: the stock program prints the same as for a real cluster.
+// TestKubectl: stock kubectl prints the same as for a real cluster.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
 	c := newClock()

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// selection is which of a resource's objects a request wants.
+// selection describes which of a resource's objects a request wants.
 type selection struct {
 	resource  *resource
 	namespace string
@@ -76,7 +76,7 @@ func (sel selection) matches(o runtime.Object) bool {
 	return sel.fields.Matches(set)
 }
 
-// entries are the candidates.
+// entries returns the candidates.
 func (sel selection) entries(s *Sim) []entry {
 	return sel.resource.entries(s, sel.namespace, sel.fields)
 }
@@ -114,7 +114,7 @@ func (s *Sim) lookup(q request) runtime.Object {
 	return nil
 }
 
-// mark is a continue token: where the next page starts, and the version of the first.
+// mark is a continue token: where the next page starts, and the version of the first page.
 type mark struct {
 	Version uint64 `json:"rv"`
 	After   string `json:"after"`
@@ -203,7 +203,7 @@ func (s *Sim) readMark(token string) (mark, error) {
 	return m, nil
 }
 
-// table shows objects as kubectl prints them. head: with the columns.
+// table shows objects as kubectl prints them, with columns if head is true.
 func (sel selection) table(items []runtime.Object, s *Sim, head bool) *metav1.Table {
 	t := &metav1.Table{TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: "meta.k8s.io/v1"}, Rows: make([]metav1.TableRow, 0, len(items))}
 	if head {
@@ -223,7 +223,7 @@ func (sel selection) table(items []runtime.Object, s *Sim, head bool) *metav1.Ta
 	return t
 }
 
-// partial is only an object's metadata.
+// partial returns an object's metadata only.
 func partial(o runtime.Object) *metav1.PartialObjectMetadata {
 	p := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"}}
 	m, err := meta.Accessor(o)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The layout of the network: a node has a block of blockSize addresses, a /16 subnet
-// has those of nodesPerSubnet nodes, and subnets take turns over the zones.
+// The network layout: a node has a block of blockSize addresses, a /16 subnet has the blocks
+// of nodesPerSubnet nodes, and subnets alternate between the zones.
 const (
 	blockSize      = 512
 	nodesPerSubnet = 65536 / blockSize
@@ -21,27 +21,27 @@ const (
 
 var zones = []string{region + "a", region + "b", region + "c"}
 
-// releases are upstream's releases in a fleet, in turn.
+// releases are the upstream releases in a fleet, which nodes take in turn.
 var releases = []string{
 	"v1.23.0", "v1.19.6", "v1.22.3", "v1.18.6", "v1.21.1", "v1.15.5", "v1.20.5", "v1.12.6", "v1.11.5", "v1.10.4", "v1.9.3", "v1.7.10",
 }
 
-// minor of "v1.23.0" is 23; of a node with our daemon, 0.
+// minor returns 23 for "v1.23.0", and 0 for a node with our daemon.
 func minor(release string) int {
 	var n int
 	_, _ = fmt.Sscanf(release, "v1.%d.", &n)
 	return n
 }
 
-// node is one node of the fleet: its constant part, its Kubernetes objects and, once
-// requested, its pool.
+// node is one node of the fleet: its constant part, its Kubernetes objects and, after the
+// first request, its pool.
 type node struct {
 	sim     *Sim
 	index   int
 	name    string
 	podName string
 	traits  []Trait
-	release string // of upstream; "" = ours
+	release string // of upstream; "" for our daemon
 	profile *profile
 
 	zone, subnet string
@@ -56,13 +56,13 @@ type node struct {
 	roster // guarded by Sim.mu
 
 	mu    sync.Mutex // guards world
-	world *world     // nil: not requested yet
+	world *world     // nil until requested
 }
 
 // roster is the changing part of a node's Kubernetes objects.
 type roster struct {
-	gone       bool   // it left the cluster
-	generation int    // how often it came back
+	gone       bool   // it has left the cluster
+	generation int    // how often it has returned
 	version    uint64 // of the Node object
 	podVersion uint64 // of the aws-node pod
 	down       bool   // flapping: not ready now
@@ -82,8 +82,8 @@ func blockOf(i int) (netip.Addr, int) {
 	return netip.AddrFrom4([4]byte{10, byte(subnet), byte(at >> 8), byte(at)}), subnet
 }
 
-// primary skips the first address of a block: in a subnet's first block EC2 reserves it and
-// the next three.
+// primary skips the first address of a block: EC2 reserves that address and the next three in a
+// subnet's first block.
 func primary(i int) netip.Addr {
 	block, _ := blockOf(i)
 	a := block.As4()
@@ -98,9 +98,9 @@ func (s *Sim) hash(index int, word string) uint64 {
 	return rand.New(rand.NewPCG(h.Sum64(), 1)).Uint64()         // FNV of similar inputs is similar
 }
 
-const podLetters = "bcdfghjklmnpqrstvwxz2456789" // Kubernetes has no vowels, to avoid words
+const podLetters = "bcdfghjklmnpqrstvwxz2456789" // Kubernetes uses no vowels, to avoid words
 
-// suffix is n letters as a ReplicaSet or DaemonSet appends them.
+// suffix returns n letters, as a ReplicaSet or DaemonSet appends them.
 func suffix(x uint64, n int) string {
 	b := make([]byte, n)
 	for i := range b {
@@ -135,7 +135,7 @@ func newNode(s *Sim, i int, traits []Trait) *node {
 	if n.has(Upstream) {
 		known := releases
 		if s.opts.IPv6 {
-			known = releases[:10] // v1.10 brought it
+			known = releases[:10] // v1.10 introduced it
 		}
 		n.release = known[s.hash(i, "release")%uint64(len(known))]
 		// No node has a setting that its release lacks.
@@ -150,10 +150,10 @@ func (n *node) has(t Trait) bool { return slices.Contains(n.traits, t) }
 
 func (n *node) refusedByEC2() bool { return slices.ContainsFunc(refusals, n.has) }
 
-// hasPod reports whether an aws-node pod is on the node.
+// hasPod reports whether the node has an aws-node pod.
 func (n *node) hasPod() bool { return !n.has(NoDaemon) && !n.has(Fargate) && !n.has(Windows) }
 
-// version is the running daemon's.
+// image returns the image of the running daemon.
 func (n *node) image() string {
 	release := n.release
 	if release == "" {
@@ -168,7 +168,7 @@ const daemonVersion = "v1.0.0-fleetsim"
 // awkward is text that must not reach a terminal unescaped.
 const awkward = "\x1b[31mred\x1b[0m\a\u202egnp.exe\u2066\x00\x9b2J\u200b"
 
-// garble returns a string as the node reports it: a hostile node puts awkward text into it.
+// garble returns a string as the node reports it: hostile nodes put awkward text into it.
 func (n *node) garble(text string) string {
 	if !n.has(Hostile) {
 		return text
@@ -186,7 +186,7 @@ const (
 	flapDown   = 20 * time.Second
 )
 
-// flap returns how many turns of a flapping node are over, and whether it is away now.
+// flap returns how many periods of a flapping node are over, and whether it is away now.
 func (n *node) flap(now time.Time) (turns int, away bool) {
 	if !n.has(Flapping) {
 		return 0, false

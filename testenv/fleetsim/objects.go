@@ -21,7 +21,7 @@ import (
 
 const systemNamespace = "kube-system"
 
-// exact is the value that a field selector requires of a field, "" = any.
+// exact returns the value that a field selector requires for a field, "" for any.
 func exact(f fields.Selector, name string) string {
 	if f == nil {
 		return ""
@@ -36,7 +36,7 @@ func (s *Sim) present(n *node) bool {
 	return !n.gone
 }
 
-// chosen are the current nodes, or the one of that name.
+// chosen returns the current nodes, or the one with the given name.
 func (s *Sim) chosen(name string) []*node {
 	all := s.nodes
 	if name != "" {
@@ -65,7 +65,7 @@ func nodeEntries(s *Sim, _ string, f fields.Selector) []entry {
 	return out
 }
 
-// object is the current Node.
+// object returns the current Node.
 func (n *node) object() *corev1.Node {
 	n.sim.mu.Lock()
 	defer n.sim.mu.Unlock()
@@ -137,12 +137,12 @@ func (n *node) objectLocked() *corev1.Node {
 	return o
 }
 
-// uid is an object's UID, which changes each time the node comes back.
+// uid returns an object's UID, which changes each time the node returns.
 func (n *node) uid(of string) types.UID {
 	return types.UID(uid(n.sim.hash(n.index, of+strconv.Itoa(n.generation)), n.sim.hash(n.index, of)))
 }
 
-// daemonPod is the current aws-node pod.
+// daemonPod returns the current aws-node pod.
 func (n *node) daemonPod() *corev1.Pod {
 	n.sim.mu.Lock()
 	defer n.sim.mu.Unlock()
@@ -278,7 +278,7 @@ func namespaceEntries(s *Sim, _ string, _ fields.Selector) []entry {
 	return out
 }
 
-// fixed is the metadata of an object that exists from the start and never changes.
+// fixed returns the metadata of an object that exists from the start and never changes.
 func (s *Sim) fixed(namespace, name string, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: namespace, Name: name, Labels: labels, ResourceVersion: strconv.Itoa(firstVersion - 1),
@@ -342,7 +342,7 @@ func daemonSetCells(s *Sim, o runtime.Object) []any {
 	return []any{d.Name, st.DesiredNumberScheduled, st.CurrentNumberScheduled, st.NumberReady, st.UpdatedNumberScheduled, st.NumberAvailable, "<none>", s.age(d.CreationTimestamp), c.Name, c.Image, "k8s-app=aws-node"}
 }
 
-// custom is an object of a CustomResourceDefinition.
+// custom returns an object of a CustomResourceDefinition.
 func (s *Sim) custom(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	o.SetAPIVersion(apiVersion)

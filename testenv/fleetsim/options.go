@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// MaxNodes is the limit for which the simulated network has addresses.
+// MaxNodes is the number of nodes for which the simulated network has addresses.
 const MaxNodes = 5000
 
-// defaultChurn is the mean time between two changes of one node's pods.
+// defaultChurn is the mean time between two changes to one node's pods.
 const defaultChurn = 30 * time.Second
 
 // Options describe a fleet. The zero value is ten healthy nodes with our daemon.
 type Options struct {
 	Nodes         int     // default 10
-	Seed          uint64  // fleets with the same seed are the same at any time after their start
-	UpstreamShare float64 // the share of nodes that run upstream, its releases in turn
+	Seed          uint64  // fleets with the same seed are identical at the same time after their start
+	UpstreamShare float64 // share of nodes that run upstream, taking its releases in turn
 	IPv6          bool    // an IPv6 cluster
 
-	Churn     time.Duration // mean time between two changes of one node's pods; 0: 30 s; negative: none
-	NodeChurn time.Duration // mean time between two nodes that join or leave; 0: none do
+	Churn     time.Duration // mean time between two changes to one node's pods; 0 for 30 s, negative for none
+	NodeChurn time.Duration // mean time between two nodes joining or leaving; 0 if none do
 	Latency   time.Duration // of every stream to a node
-	Sound     bool          // EC2 refuses nothing, subnets and nodes never run out, except for traits
+	Sound     bool          // EC2 refuses nothing, and subnets and nodes never run out, except through traits
 
 	Shares map[Trait]float64  // share of nodes with each trait; a node gets at most one of these
 	Named  map[string][]Trait // additional traits, by node name ([NodeName])
 
-	// Doctor returns what "cnictl local doctor" prints on a node with our daemon; nil: the
+	// Doctor returns what "cnictl local doctor" prints on a node with our daemon. If nil, the
 	// command does not exist.
 	Doctor func(node string) []byte
 
@@ -40,10 +40,10 @@ type Options struct {
 	Log *slog.Logger     // default: none
 }
 
-// Trait is a fault or a peculiarity of a node.
+// Trait is a fault or peculiarity of a node.
 type Trait string
 
-// Faults of the connection to a node or of its answers.
+// Faults of the connection to a node or in its answers.
 const (
 	Slow      Trait = "slow"       // every answer takes 1.5 s
 	Dead      Trait = "dead"       // accepts the connection and never answers
@@ -53,22 +53,22 @@ const (
 	WrongJSON Trait = "wrong-json" // JSON of another kind
 	Huge      Trait = "huge"       // an answer of more than 8 MiB
 	Endless   Trait = "endless"    // an answer that never ends
-	Lying     Trait = "lying"      // counters that its addresses contradict
-	Hostile   Trait = "hostile"    // control, escape and bidirectional characters in every string it chooses
+	Lying     Trait = "lying"      // counters that contradict its addresses
+	Hostile   Trait = "hostile"    // control, escape and bidirectional characters in every string it controls
 	Flapping  Trait = "flapping"   // the daemon and the Ready condition come and go
 )
 
 // Kinds of nodes.
 const (
 	NoDaemon   Trait = "no-daemon"   // no aws-node pod
-	Fargate    Trait = "fargate"     // of Fargate: no aws-node pod either
-	Windows    Trait = "windows"     // of Windows: the same
+	Fargate    Trait = "fargate"     // a Fargate node: no aws-node pod either
+	Windows    Trait = "windows"     // a Windows node: no aws-node pod either
 	NotReady   Trait = "not-ready"   // its aws-node pod is not running
 	UnixSocket Trait = "unix-socket" // introspection on a Unix socket: only exec reaches it
-	Upstream   Trait = "upstream"    // upstream, whatever UpstreamShare is
+	Upstream   Trait = "upstream"    // runs upstream, regardless of UpstreamShare
 )
 
-// EC2's answers to a node whose pool is used up and could grow: its new pods get no address.
+// EC2's answers to a node whose pool is full but could grow: its new pods get no address.
 // These nodes run our daemon, because upstream's pod log does not show such errors.
 const (
 	FullSubnet   Trait = "full-subnet"  // its subnet has no free address
@@ -76,7 +76,7 @@ const (
 	Unauthorized Trait = "unauthorized" // UnauthorizedOperation
 )
 
-// refusals are the traits of nodes that EC2 refuses everything.
+// refusals are the traits of nodes for which EC2 refuses everything.
 var refusals = []Trait{FullSubnet, Throttled, Unauthorized}
 
 // Traits lists every trait.

@@ -99,10 +99,10 @@ func (n *node) write(w http.ResponseWriter, r *http.Request, doc any) {
 // setting is one setting of a profile.
 type setting struct {
 	name, value string
-	standard    bool // it is the default, and not in the environment
+	standard    bool // the default, so it is not in the environment
 }
 
-// settings are the manifest's, with the profile's changes.
+// settings returns the settings of the manifest with the profile's changes.
 
 func (n *node) settings() []setting {
 	p := n.profile.policy
@@ -120,7 +120,7 @@ func (n *node) settings() []setting {
 	}
 }
 
-// config is /v1/config.
+// config returns /v1/config.
 func (n *node) config() introspect.NodeConfig {
 	doc := introspect.NodeConfig{APIVersion: introspect.APIVersion, Kind: introspect.KindConfig}
 	for _, row := range n.settings() {

@@ -60,7 +60,7 @@ func newIdentity() (identity, error) {
 	}, nil
 }
 
-// newToken makes a bearer token. The system's random source never fails.
+// newToken returns a bearer token. The system's random source never fails.
 func newToken() string {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b)

@@ -29,7 +29,7 @@ func planQuery(values url.Values) (introspect.PlanQuery, *introspect.Fault) {
 	return q, nil
 }
 
-// planned is /v1/plan.
+// planned returns /v1/plan.
 func (w *world) planned(q introspect.PlanQuery) introspect.NodePlan {
 	policy := w.node.profile.policy
 	was := policy

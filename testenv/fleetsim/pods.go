@@ -25,7 +25,7 @@ const (
 	deleted = watch.Deleted
 )
 
-// podEntries are the node's current workloads.
+// podEntries returns the node's current workloads.
 func (n *node) podEntries(namespace string) []entry {
 	var out []entry
 	if n.has(Fargate) || n.has(Windows) {
@@ -43,7 +43,7 @@ func (n *node) podEntries(namespace string) []entry {
 	return out
 }
 
-// podObject is a workload's Pod.
+// podObject returns a workload's Pod.
 func (n *node) podObject(p *workload) *corev1.Pod {
 	app, _, _ := strings.Cut(p.name, "-")
 	set := p.name[:strings.LastIndexByte(p.name, '-')]
@@ -95,7 +95,7 @@ func (w *world) published(p *workload, was *corev1.Pod, kind watch.EventType) {
 	})
 }
 
-// publishEvent creates the event that kubelet writes about a failed ADD.
+// publishEvent publishes the event that kubelet writes about a failed ADD.
 func (w *world) publishEvent(p *workload, detail string) {
 	s := w.node.sim
 	e := &corev1.Event{
@@ -111,7 +111,7 @@ func (w *world) publishEvent(p *workload, detail string) {
 	s.keepEvent(e)
 }
 
-// maxKubeEvents bounds the Events that are kept: a real API server keeps an hour.
+// maxKubeEvents limits the stored Events: a real API server keeps them for an hour.
 const maxKubeEvents = 1000
 
 func (s *Sim) keepEvent(e *corev1.Event) {
@@ -127,7 +127,7 @@ func (s *Sim) keepEvent(e *corev1.Event) {
 	})
 }
 
-// podLog is pods/log of the aws-node pod: its daemon's log.
+// podLog serves pods/log of the aws-node pod: its daemon's log.
 func (s *Sim) podLog(w http.ResponseWriter, r *http.Request, q request) error {
 	n, err := s.podOf(q)
 	if err != nil {
@@ -195,7 +195,7 @@ type logLine struct {
 	text  string
 }
 
-// logLines are the node's events as the daemon logs them, oldest first.
+// logLines returns the node's events as the daemon logs them, oldest first.
 func (n *node) logLines() []logLine {
 	var out []logLine
 	n.withWorld(func(w *world) {

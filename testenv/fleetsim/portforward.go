@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/portforward"
 )
 
-// podOf finds the node of the pod whose subresource is requested. nil: the pod has no open
-// ports, like all but aws-node.
+// podOf returns the node of the pod whose subresource is requested, or nil if the pod has no
+// open ports, as all pods but aws-node.
 func (s *Sim) podOf(q request) (*node, error) {
 	if n := s.byPod[q.name]; n != nil && q.namespace == systemNamespace && n.hasPod() && s.present(n) {
 		return n, nil
@@ -32,7 +32,7 @@ func (s *Sim) podOf(q request) (*node, error) {
 	return nil, apierrors.NewNotFound(q.resource.groupResource(), q.name)
 }
 
-// portForward is pods/portforward: SPDY, bare or in a WebSocket.
+// portForward serves pods/portforward: SPDY, bare or inside a WebSocket.
 func (s *Sim) portForward(w http.ResponseWriter, r *http.Request, q request) error {
 	n, err := s.podOf(q)
 	if err != nil {
@@ -97,21 +97,21 @@ func offers(r *http.Request, protocol string) bool {
 // forwarder serves the streams of one connection.
 type forwarder struct {
 	sim    *Sim
-	node   *node // nil: nothing listens there
+	node   *node // nil if nothing listens there
 	pod    string
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 
 	mu      sync.Mutex // guards pairs and ended
 	pairs   map[string]pair
-	ended   bool // no more streams are started: serve waits for those that run
+	ended   bool // no new streams start: serve waits for the running ones
 	streams sync.WaitGroup
 }
 
-// pair is the streams of one request, those that have arrived.
+// pair holds the streams of one request that have arrived so far.
 type pair struct{ data, failure httpstream.Stream }
 
-// serve returns when the connection ends.
+// serve returns when the connection has ended.
 func (f *forwarder) serve(conn httpstream.Connection) {
 	select {
 	case <-conn.CloseChan():
@@ -146,8 +146,8 @@ func (f *forwarder) accept(s httpstream.Stream, _ <-chan struct{}) error {
 	default:
 		return fmt.Errorf("invalid stream type %q", kind)
 	}
-	// Replied to here, before anything else uses the stream: where the reply cannot be sent,
-	// spdystream notes it without a lock when the peer's reset comes.
+	// Reply before anything else uses the stream: if the reply cannot be sent, spdystream
+	// records that without a lock when the peer's reset arrives.
 	if err := s.(*spdystream.Stream).SendReply(http.Header{}, false); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// profile is how a group of nodes is set up.
+// profile is the configuration of a group of nodes.
 type profile struct {
 	group    string // the node group
 	instance string
@@ -20,15 +20,15 @@ type profile struct {
 	maxPods int
 }
 
-// hostPods is the number of pods in the host's network: only aws-node, as there is no
+// hostPods is the number of pods in the host's network: only aws-node, since there is no
 // kube-proxy.
 const hostPods = 1
 
 // cooldown is the fleet's IP_COOLDOWN_PERIOD.
 const cooldown = 30 * time.Second
 
-// profiles are the kinds of nodes of a fleet, each with its percentage. A cluster has one IP
-// family: with IPv6 every interface has a /80, and targets have no effect.
+// profiles returns the kinds of nodes in a fleet, each with its percentage. A cluster has one
+// IP family: with IPv6 every interface has a /80, and targets have no effect.
 func profiles(ipv6 bool) []*profile {
 	all := []*profile{
 		{group: "general", instance: "m5.large", share: 33, policy: warmpool.Policy{WarmENI: 1}},
@@ -57,7 +57,7 @@ func profiles(ipv6 bool) []*profile {
 	return all
 }
 
-// pick chooses by a number of 0 to 99.
+// pick chooses a profile by a number from 0 to 99.
 func pick(all []*profile, n int) *profile {
 	for _, p := range all {
 		if n -= p.share; n < 0 {

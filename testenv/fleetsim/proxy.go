@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// podProxy is pods/proxy: the API server dials the pod's address, which is the node's.
-// It serves metrics; introspection listens only on the loopback.
+// podProxy serves pods/proxy: the API server dials the pod's address, which is the node's.
+// It reaches the metrics; introspection listens only on the loopback.
 func (s *Sim) podProxy(w http.ResponseWriter, r *http.Request, q request) error {
 	name, portText, _ := strings.Cut(q.name, ":")
 	q.name = name

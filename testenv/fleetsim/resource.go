@@ -17,16 +17,16 @@ type resource struct {
 	group, version, name, singular, kind string
 	short                                []string
 	namespaced                           bool
-	review                               bool // a review: nothing is stored
+	review                               bool // a review, which is not stored
 	subs                                 []subresource
 
 	columns []metav1.TableColumnDefinition
-	// cells are an object's, in the order of columns.
+	// cells returns an object's cells, in the order of columns.
 	cells func(s *Sim, o runtime.Object) []any
-	// entries are the objects of a namespace ("" = all) in the order of their keys. The
-	// fields asked for may leave out what does not match them anyway.
+	// entries returns the objects of a namespace ("" for all), ordered by key. It may already
+	// omit objects that the fields do not match.
 	entries func(s *Sim, namespace string, f fields.Selector) []entry
-	// fields are what field selectors may name, beside name and namespace.
+	// fields are what field selectors may name besides name and namespace.
 	fields     func(o runtime.Object) fields.Set
 	fieldNames []string
 }
@@ -42,7 +42,7 @@ type entry struct {
 	build           func() runtime.Object
 }
 
-// key orders entries as they are sorted: no name holds a byte below the separator.
+// key is the sort key of entries: no name contains a byte below the separator.
 func (e entry) key() string { return e.namespace + "\x00" + e.name }
 
 func (r *resource) groupResource() schema.GroupResource {
@@ -72,7 +72,7 @@ func number(name string) metav1.TableColumnDefinition { return column(name, "int
 func text(name string) metav1.TableColumnDefinition   { return column(name, "string", 0) }
 func wide(name string) metav1.TableColumnDefinition   { return column(name, "string", 1) }
 
-// catalogue is the resources, grouped. It is not a package variable, because the code that
+// catalogue holds the resources, grouped. It is not a package variable, because the code that
 // builds objects also publishes their changes under their resource.
 type catalogue struct {
 	nodes, pods, events, daemonSets *resource

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// bigBody is more than any reader accepts.
+// bigBody is larger than any reader accepts.
 const bigBody = 9 << 20
 
 // serveNode answers requests to a node.
@@ -36,7 +36,7 @@ func (s *Sim) serveNode(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// misbehaves answers as the node's trait demands, and reports whether it has such a trait.
+// misbehaves answers as the node's trait requires, and reports whether it has such a trait.
 func (n *node) misbehaves(w http.ResponseWriter, r *http.Request) bool {
 	for _, t := range n.traits {
 		switch t {
@@ -84,7 +84,7 @@ func (n *node) misbehaves(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// metrics have upstream's names, on both kinds of nodes.
+// metrics writes metrics with upstream's names, for both kinds of nodes.
 func (n *node) metrics(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	n.withWorld(func(x *world) {

@@ -20,7 +20,7 @@ import (
 // Sim is a running fleet.
 type Sim struct {
 	opts  Options
-	epoch time.Time // when it started: nodes depend on the time since
+	epoch time.Time // when it started: nodes depend on the time since then
 
 	identity identity
 	users    *users
@@ -40,7 +40,7 @@ type Sim struct {
 	ctx     context.Context // ends with the Sim
 	stop    context.CancelFunc
 
-	mu       sync.Mutex // guards what follows and the roster of every node
+	mu       sync.Mutex // guards the fields below and the roster of every node
 	watchers map[*resource]int
 
 	eventsMu sync.Mutex // guards events
@@ -117,14 +117,14 @@ func (s *Sim) Close() {
 	s.servers.Wait()
 }
 
-// URL is the API server's.
+// URL returns the API server's URL.
 func (s *Sim) URL() string { return s.url }
 
 // Node describes one node of a fleet.
 type Node struct {
 	Name    string
-	Pod     string // its aws-node pod; "" = none
-	Release string // of upstream; "" = ours
+	Pod     string // its aws-node pod, "" if none
+	Release string // of upstream; "" for our daemon
 	Traits  []Trait
 }
 

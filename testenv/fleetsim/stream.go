@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Ports that a node's daemon serves.
+// Ports that a node's daemon listens on.
 const (
 	IntrospectionPort = 61679
 	MetricsPort       = 61678
 )
 
-// streams is the listener of the HTTP server in which all nodes' streams end.
+// streams is the listener of the HTTP server that serves all nodes' streams.
 type streams struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -50,7 +50,7 @@ type stream struct {
 	port int
 }
 
-// streamKey finds the stream in the context of its requests.
+// streamKey is the context key of a request's stream.
 type streamKey struct{}
 
 // open connects to a port of a node, whatever its traits.
@@ -62,7 +62,7 @@ func (l *streams) open(ctx context.Context, n *node, port int) (net.Conn, error)
 	case <-l.done:
 	case <-ctx.Done():
 	}
-	_ = near.Close() // a pipe's never fails
+	_ = near.Close() // closing a pipe never fails
 	_ = far.Close()
 	return nil, net.ErrClosed
 }
@@ -79,7 +79,7 @@ func (s *Sim) DialNode(ctx context.Context, name string, port int) (net.Conn, er
 	return s.streams.open(ctx, n, port)
 }
 
-// refuses is why nothing listens on a port, "" = something does.
+// refuses returns why nothing listens on a port, or "" if something does.
 func (n *node) refuses(port int) string {
 	_, away := n.flap(n.sim.now())
 	switch {
@@ -93,7 +93,7 @@ func (n *node) refuses(port int) string {
 	return ""
 }
 
-// wait delays a stream; false: the context ended first.
+// wait delays a stream. It returns false if the context ended first.
 func wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -108,10 +108,10 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// buffers are those of [join]: thousands of short streams need them.
+// buffers serve [join], which thousands of short streams need.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
 
-// join copies both ways between two ends until one of them ends, and closes both.
+// join copies in both directions between two ends until one of them ends, and closes both.
 func join(a, b io.ReadWriteCloser) {
 	var once sync.Once
 	end := func() {

@@ -20,7 +20,7 @@ func (w *world) callList() []introspect.EC2Calls {
 	return out
 }
 
-// summary is /v1/summary.
+// summary returns /v1/summary.
 func (w *world) summary() introspect.Summary {
 	n, p := w.node, w.node.profile
 	no, started := false, n.started.UTC()
@@ -143,7 +143,7 @@ func (w *world) pools(s *introspect.Summary) {
 
 func size(p netip.Prefix) int { return 1 << (p.Addr().BitLen() - p.Bits()) }
 
-// clocks fills in the operations in progress and the back-offs.
+// clocks fills in the pending operations and the back-offs.
 func (w *world) clocks(s *introspect.Summary) {
 	kinds := map[warmpool.PendingKind]string{
 		warmpool.PendingAttach: "attach", warmpool.PendingAssign: "assign", warmpool.PendingRelease: "release", warmpool.PendingDetach: "detach",

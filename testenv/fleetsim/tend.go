@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// While a client watches pods or events: how often changes are published, and how many turns it
-// takes to update the pool of every node.
+// While a client watches pods or events: how often changes are published, and in how many turns
+// the pools of all nodes are updated.
 const (
 	tendEvery = 500 * time.Millisecond
 	tendTurns = 20
@@ -60,7 +60,7 @@ func (n *node) turn() {
 	s.publishNode(n, wasNode, wasPod)
 }
 
-// publishNode publishes the Node and the aws-node pod after a change. Sim.mu is held.
+// publishNode publishes the Node and the aws-node pod after a change. The caller holds Sim.mu.
 func (s *Sim) publishNode(n *node, wasNode *corev1.Node, wasPod *corev1.Pod) {
 	s.hub.publish(s.kinds.nodes, changed, wasNode, func(version uint64) runtime.Object {
 		n.version = version
@@ -74,7 +74,7 @@ func (s *Sim) publishNode(n *node, wasNode *corev1.Node, wasPod *corev1.Pod) {
 	}
 }
 
-// toggle removes a node from the cluster, or brings it back as a new one of the same name.
+// toggle removes a node from the cluster, or brings it back as a new one with the same name.
 func (n *node) toggle(now time.Time) {
 	s := n.sim
 	s.mu.Lock()

@@ -13,10 +13,10 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Everything here is written by hand as each release of upstream answers it, without our
-// types, so that readers are tested against upstream's format and not against ours.
+// Everything here is written by hand as each upstream release answers, without our types, so
+// that readers are tested against upstream's format rather than ours.
 
-// upstreamPaths are its paths. It lists them in random order; here each node has its own.
+// upstreamPaths are upstream's paths. It lists them in random order; here each node has one.
 var upstreamPaths = []string{"/v1/enis", "/v1/eni-configs", "/v1/networkutils-env-settings", "/v1/ipamd-env-settings"}
 
 // serveUpstream answers like upstream, which sets no Content-Type.
@@ -46,7 +46,7 @@ func (n *node) serveUpstream(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(body))
 }
 
-// upstreamENIs is /v1/enis as the node's release has it.
+// upstreamENIs returns /v1/enis in the format of the node's release.
 func (w *world) upstreamENIs() string {
 	release := minor(w.node.release)
 	snap := w.Book.Snapshot()

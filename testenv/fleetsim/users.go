@@ -24,7 +24,7 @@ const (
 type user struct {
 	name   string
 	denied map[string]bool // "verb resource[/subresource]"; everything else is allowed
-	bound  []grant         // not nil: only what these allow is allowed
+	bound  []grant         // if not nil, only what these allow is allowed
 }
 
 // users are the valid bearer tokens.
@@ -33,7 +33,7 @@ type users struct {
 	of map[string]user
 }
 
-// add adds a user and returns the token.
+// add adds a user and returns the user's token.
 func (u *users) add(name string, denied ...string) string {
 	who := user{name: name, denied: map[string]bool{}}
 	for _, d := range denied {
@@ -50,7 +50,7 @@ func (u *users) register(who user) string {
 	return token
 }
 
-// ask returns the user of a request.
+// ask returns the user who sent a request.
 func (u *users) ask(r *http.Request) (user, bool) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -62,7 +62,7 @@ func (u *users) ask(r *http.Request) (user, bool) {
 	return who, ok
 }
 
-// may reports whether the user is allowed something.
+// may reports whether the user may do something.
 func (u user) may(a access) bool {
 	if u.bound != nil {
 		return slices.ContainsFunc(u.bound, func(g grant) bool { return g.allows(a) })
@@ -70,22 +70,22 @@ func (u user) may(a access) bool {
 	return !u.denied[a.verb+" "+a.resource] && !u.denied["* "+a.resource] && !u.denied[a.verb+" *"]
 }
 
-// RESTConfig is client-go's configuration for the administrator.
+// RESTConfig returns client-go's configuration for the administrator.
 func (s *Sim) RESTConfig() *rest.Config {
 	return &rest.Config{Host: s.url, BearerToken: s.admin, TLSClientConfig: rest.TLSClientConfig{CAData: s.identity.caPEM}}
 }
 
-// Kubeconfig is a kubeconfig of the administrator.
+// Kubeconfig returns the administrator's kubeconfig.
 func (s *Sim) Kubeconfig() []byte { return s.kubeconfig(adminName, s.admin) }
 
-// KubeconfigOf is a kubeconfig of a user who may do everything except what is denied: "verb
-// resource[/subresource]", where either word may be *.
+// KubeconfigOf returns the kubeconfig of a user who may do everything except what is denied:
+// "verb resource[/subresource]", where either word may be *.
 func (s *Sim) KubeconfigOf(name string, denied ...string) []byte {
 	return s.kubeconfig(name, s.users.add(name, denied...))
 }
 
-// KubeconfigWith is a kubeconfig of a user who may do only what Roles and ClusterRoles grant,
-// each bound in its own namespace.
+// KubeconfigWith returns the kubeconfig of a user who may do only what Roles and ClusterRoles
+// grant, each bound in its own namespace.
 func (s *Sim) KubeconfigWith(name string, roles ...*unstructured.Unstructured) ([]byte, error) {
 	bound, err := grants(roles)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Sim) KubeconfigWith(name string, roles ...*unstructured.Unstructured) (
 	return s.kubeconfig(name, s.users.register(user{name: name, bound: append([]grant{}, bound...)})), nil
 }
 
-// KubeconfigExpired is a kubeconfig with an invalid token.
+// KubeconfigExpired returns a kubeconfig with an invalid token.
 func (s *Sim) KubeconfigExpired() []byte { return s.kubeconfig("expired", newToken()) }
 
 func (s *Sim) kubeconfig(name, token string) []byte {

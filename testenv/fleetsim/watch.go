@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	watchTimeout  = 45 * time.Minute // if the request has none
+	watchTimeout  = 45 * time.Minute // for requests without one
 	bookmarkEvery = 10 * time.Second
 	initialEnd    = metav1.InitialEventsAnnotationKey
 )
@@ -102,7 +102,7 @@ type watchWriter struct {
 	sel    selection
 	w      http.ResponseWriter
 	flush  *http.ResponseController
-	headed bool // the columns of tables were sent
+	headed bool // table columns have been sent
 }
 
 func (o *watchWriter) see(c change) bool {
@@ -141,7 +141,7 @@ func (o *watchWriter) write(kind watch.EventType, object any) bool {
 
 func (o *watchWriter) flushed() bool { return o.flush.Flush() == nil }
 
-// bookmark is the watch's position: an object of its kind with only the resource version.
+// bookmark reports the watch's position: an object of its kind with only the resource version.
 func (o *watchWriter) bookmark(version uint64, end bool) bool {
 	m := map[string]any{"resourceVersion": strconv.FormatUint(version, 10)}
 	if end {

@@ -12,20 +12,20 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// workload is a pod of the node's.
+// workload is one of the node's pods.
 type workload struct {
 	namespace, name string
 	number          int
 	created         time.Time
 	address         netip.Addr // zero while it waits
-	waits           time.Time  // since when it waits; zero: it does not
-	tries           int        // ADDs that failed
+	waits           time.Time  // since when it has waited; zero if it does not
+	tries           int        // failed ADDs
 	version         uint64
-	wantsBranch     bool // it needs a branch ENI, not an address of the pool
-	vlan            int  // of its branch ENI; 0: none yet
+	wantsBranch     bool // needs a branch ENI instead of an address from the pool
+	vlan            int  // of its branch ENI; 0 until it has one
 }
 
-// ready reports whether it has its network.
+// ready reports whether the pod has its network.
 func (p *workload) ready() bool { return p.waits.IsZero() && (!p.wantsBranch || p.vlan > 0) }
 
 func (p *workload) sandbox() ipam.Sandbox {
@@ -64,12 +64,12 @@ func (w *world) newPod(created time.Time) *workload {
 	return p
 }
 
-// reported is a pod's reference as the daemon reports it.
+// reported returns a pod's reference as the daemon reports it.
 func (w *world) reported(ref introspect.PodRef) introspect.PodRef {
 	return introspect.PodRef{Namespace: ref.Namespace, Name: w.node.garble(ref.Name)}
 }
 
-// assign assigns an address to a pod, if there is one.
+// assign assigns an address to a pod if one is free.
 func (w *world) assign(p *workload) bool {
 	a, ok := w.Assign(p.sandbox(), ipam.Pod{Namespace: p.namespace, Name: p.name, Interfaces: 1})
 	w.check()
@@ -82,7 +82,7 @@ func (w *world) assign(p *workload) bool {
 	return true
 }
 
-// drop ends a pod.
+// drop deletes a pod.
 func (w *world) drop(i int) {
 	p := w.pods[i]
 	was := w.node.podObject(p)
@@ -96,7 +96,7 @@ func (w *world) drop(i int) {
 	w.published(p, was, deleted)
 }
 
-// serveWaiting assigns the free addresses to the pods that wait, the oldest first.
+// serveWaiting assigns the free addresses to the waiting pods, oldest first.
 func (w *world) serveWaiting() {
 	for _, p := range w.pods {
 		if p.waits.IsZero() {

@@ -20,18 +20,18 @@ const (
 )
 
 // world is a node's pool and its pods at one moment. It only moves forward, from event to
-// event, each with its own random numbers, so when it is read makes no difference.
+// event, each with its own random numbers, so it does not matter when it is read.
 type world struct {
 	whatif.Pool
 	node *node
 	rnd  *rand.Rand
 
 	pods    []*workload // by age
-	target  int         // number of pods that it approaches
-	made    int         // pods so far
+	target  int         // number of pods that it moves towards
+	made    int         // pods created so far
 	nextPod time.Time
 
-	enis   int // made so far
+	enis   int // created so far
 	used   [blockSize]bool
 	nextV6 int
 
@@ -45,7 +45,7 @@ type world struct {
 	branchPods branchPods
 }
 
-// withWorld brings the node's pool up to date and calls see with it, locked.
+// withWorld brings the node's pool up to date and calls see with it, under the lock.
 func (n *node) withWorld(see func(*world)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -56,7 +56,7 @@ func (n *node) withWorld(see func(*world)) {
 	see(n.world)
 }
 
-// newWorld is the node when the fleet starts: settled, with its pods.
+// newWorld returns the node at the fleet's start: settled, with its pods.
 func newWorld(n *node) *world {
 	seed := n.sim.hash(n.index, "world")
 	cards := 1
@@ -83,7 +83,7 @@ func newWorld(n *node) *world {
 	}
 	w.target = 2 + w.rnd.IntN(max(1, w.room()*3/4))
 	if n.refusedByEC2() {
-		w.target = 2 // so the pool can grow
+		w.target = 2 // leaves room for the pool to grow
 	}
 	for range w.target {
 		w.newPod(n.started.Add(time.Duration(w.rnd.Int64N(int64(n.sim.epoch.Sub(n.started))))))
@@ -112,7 +112,7 @@ func newWorld(n *node) *world {
 // refusedFor is how long EC2 has refused a node when the fleet starts: some ADDs have failed.
 const refusedFor = time.Minute
 
-// useUp assigns all addresses of the pool, and adds one pod that waits.
+// useUp assigns all addresses of the pool and adds one waiting pod.
 func (w *world) useUp() {
 	for {
 		p := w.newPod(w.Now)
@@ -123,7 +123,7 @@ func (w *world) useUp() {
 	}
 }
 
-// room is the most pods that may need an address.
+// room is the maximum number of pods that need an address.
 func (w *world) room() int {
 	if w.node.sim.opts.Sound {
 		return max(2, w.node.profile.maxPods*2/3) // some addresses are in cooldown
@@ -131,7 +131,7 @@ func (w *world) room() int {
 	return max(2, w.node.profile.maxPods-3)
 }
 
-// later draws when the next pod is created or deleted.
+// later draws the time when the next pod is created or deleted.
 func (w *world) later() time.Time {
 	churn := w.node.sim.opts.Churn
 	if churn < 0 {
@@ -140,7 +140,7 @@ func (w *world) later() time.Time {
 	return w.Now.Add(time.Duration(float64(churn) * (0.05 + w.rnd.ExpFloat64())))
 }
 
-// advance plays all events up to a moment.
+// advance plays all events up to a time.
 func (w *world) advance(to time.Time) {
 	for {
 		at, what := w.nextPod, w.churn
@@ -201,7 +201,7 @@ func (w *world) churn() {
 	w.nextPod = w.later()
 }
 
-// fail records an error; repetitions are counted.
+// fail records an error, or counts it if it repeats.
 func (w *world) fail(operation string, code cause.Code, message string) {
 	for i := range w.errors {
 		if e := &w.errors[i]; e.Operation == operation && e.Cause == string(code) {

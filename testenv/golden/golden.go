@@ -1,6 +1,6 @@
 // Package golden compares output with files that `go test -update` rewrites: golden files
-// under testdata, and documentation that is made from the code. A golden file is reviewed
-// like code: it must not hold clocks, ports, random ids or the order of a map.
+// under testdata, and documentation generated from the code. Golden files are reviewed like
+// code: they must not contain clocks, ports, random ids or map order.
 package golden
 
 import (
@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	_ "github.com/charmbracelet/x/exp/golden" // defines -update for all tests: teatest brings it anyway
+	_ "github.com/charmbracelet/x/exp/golden" // defines -update for all tests: teatest imports it anyway
 	"github.com/google/go-cmp/cmp"
 )
 
-// Update reports whether files are to be rewritten.
+// Update reports whether to rewrite files.
 func Update() bool { return flag.Lookup("update").Value.String() == "true" }
 
 // Check compares got with testdata/<test name>/<name> and fails the test with the
@@ -24,7 +24,7 @@ func Check(t testing.TB, name string, got []byte) {
 	File(t, filepath.Join("testdata", filepath.FromSlash(t.Name()), name), got)
 }
 
-// File is Check for a file of any path.
+// File is Check for a file at any path.
 func File(t testing.TB, path string, got []byte) {
 	t.Helper()
 	if err := check(path, got, Update()); err != nil {
@@ -32,7 +32,7 @@ func File(t testing.TB, path string, got []byte) {
 	}
 }
 
-// mismatch is got not being what the file holds.
+// mismatch reports that got differs from the file.
 type mismatch struct{ path, diff string }
 
 func (e *mismatch) Error() string {

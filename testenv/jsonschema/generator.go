@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Nullable says which members can be null although their Go type is not a pointer, and which
+// Nullable lists the members that can be null although their Go type is not a pointer. Other
 // lists are never null.
 var Nullable = map[string]bool{
 	"Backoff.until": true, "LastError.at": true,
@@ -39,7 +39,7 @@ type Generator struct {
 	Comments map[string]string // by "Type" and "Type.Field"
 	Version  string            // apiVersion of the documents
 	Form     Form
-	Problems []string // what the types lack
+	Problems []string // members without a comment or a JSON name
 
 	defs map[string]any // by type name
 }
@@ -90,13 +90,13 @@ func (g *Generator) Document(kind string, t reflect.Type) []byte {
 	return out.Bytes()
 }
 
-// object is the schema of a struct; of a document the first two members are fixed.
+// object is the schema of a struct. In a document, the first two members are constants.
 func (g *Generator) object(t reflect.Type, kind string) ordered {
 	var properties ordered
 	required := []string{}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if f.Anonymous { // its members stand among the others
+		if f.Anonymous { // its members are promoted
 			for _, m := range g.object(f.Type, kind) {
 				switch m.key {
 				case "properties":
@@ -138,7 +138,7 @@ func (g *Generator) object(t reflect.Type, kind string) ordered {
 }
 
 // mayLack reports whether a member is null where a daemon's answer has a value that means
-// unknown.
+// unknown, such as an empty string.
 func (g *Generator) mayLack(f reflect.StructField) bool {
 	if g.Form == Answered || f.Tag.Get("null") == "never" {
 		return false
@@ -150,7 +150,7 @@ func (g *Generator) mayLack(f reflect.StructField) bool {
 	return f.Type.Kind() == reflect.String || f.Tag.Get("null") == "zero"
 }
 
-// sayNull changes a member's comment for the document in which it is null instead.
+// sayNull adapts a member's comment to documents in which the member is null instead.
 var sayNull = strings.NewReplacer("empty", "null", `""`, "null", "0 = unknown", "null = unknown", "0: not reported", "null: not reported")
 
 func (g *Generator) value(t reflect.Type, at string, null bool) ordered {
@@ -188,7 +188,7 @@ func (g *Generator) value(t reflect.Type, at string, null bool) ordered {
 		return kind("object", member{"additionalProperties", g.value(t.Elem(), "", false)})
 	case reflect.Struct:
 		if g.defs[t.Name()] == nil {
-			g.defs[t.Name()] = true // stops the recursion of a type that contains itself
+			g.defs[t.Name()] = true // stops the recursion if a type contains itself
 			g.defs[t.Name()] = g.object(t, "")
 		}
 		ref := ordered{{"$ref", "#/$defs/" + t.Name()}}

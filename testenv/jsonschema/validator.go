@@ -29,12 +29,12 @@ func Problems(t *testing.T, raw json.RawMessage, body []byte, form Form) []strin
 	return v.problems
 }
 
-// validator knows the part of JSON Schema that the generator writes. It is stricter
-// in one point: a member that the schema does not name is a problem.
+// validator implements the part of JSON Schema that the generator uses. It is stricter in one
+// point: a member that the schema does not define is a problem.
 type validator struct {
 	root     map[string]any
 	problems []string
-	form     Form // Printed: an empty string where null is allowed is a problem too, and so is a fraction of a second
+	form     Form // Printed also forbids fractions of a second, and an empty string where null is allowed
 }
 
 func (v *validator) refuse(at, format string, args ...any) {
@@ -84,7 +84,7 @@ func (v *validator) parts(at string, schema map[string]any, doc any) {
 	}
 }
 
-// codeWord is what a state is, that programs compare.
+// codeWord is the form of states and statuses, which programs compare.
 var codeWord = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // text validates a string. A declared setting may be set to an empty string.

@@ -1,5 +1,5 @@
 // Package leftover fails a test binary whose tests leave goroutines or descriptors behind. It
-// does not say which test.
+// does not report which test did.
 package leftover
 
 import (
@@ -15,8 +15,8 @@ import (
 // patience is how long goroutines and descriptors may take to disappear after the tests.
 const patience = 30 * time.Second
 
-// Main runs the tests and exits, with a failure if something is left behind. It is the body of
-// a TestMain.
+// Main runs the tests and exits, with a failure if something is left behind. It is the whole
+// body of a TestMain.
 func Main(m *testing.M) {
 	descriptors := openDescriptors()
 	code := m.Run()

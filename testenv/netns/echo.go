@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Listen makes a stream listener ("tcp", "tcp4", "unix") inside the namespace.
+// Listen creates a stream listener ("tcp", "tcp4", "unix") inside the namespace.
 func (n *NS) Listen(network, address string) (net.Listener, error) {
 	var l net.Listener
 	err := n.Do(func() (err error) {
@@ -25,7 +25,7 @@ func (n *NS) Listen(network, address string) (net.Listener, error) {
 	return l, err
 }
 
-// ListenPacket makes a packet socket ("udp", "udp4") inside the namespace.
+// ListenPacket creates a packet socket ("udp", "udp4") inside the namespace.
 func (n *NS) ListenPacket(network, address string) (net.PacketConn, error) {
 	var c net.PacketConn
 	err := n.Do(func() (err error) {
@@ -35,10 +35,10 @@ func (n *NS) ListenPacket(network, address string) (net.PacketConn, error) {
 	return c, err
 }
 
-// Dial connects from inside the namespace to a literal address; a valid from is
-// the source address.
+// Dial connects from inside the namespace to a literal address. from, if valid, is the source
+// address.
 func (n *NS) Dial(ctx context.Context, network string, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
-	// No fallback race: it would create sockets on goroutines outside.
+	// Without the fallback race, which would create sockets on goroutines outside.
 	d := net.Dialer{FallbackDelay: -1}
 	if from.IsValid() {
 		if strings.HasPrefix(network, "udp") {
@@ -55,8 +55,8 @@ func (n *NS) Dial(ctx context.Context, network string, from netip.Addr, to netip
 	return c, err
 }
 
-// Echo is a server that sends each peer the source address it saw, followed by what the
-// peer said: "<addr>:<port> <line>\n".
+// Echo is a server that answers each line with the source address it saw, followed by the
+// line: "<addr>:<port> <line>\n".
 type Echo struct {
 	Addr netip.AddrPort
 
@@ -64,7 +64,7 @@ type Echo struct {
 	wg    sync.WaitGroup
 }
 
-// EchoTCP serves lines over TCP at an address of the namespace; port 0 picks one.
+// EchoTCP serves lines over TCP at an address in the namespace; port 0 picks a free one.
 func (n *NS) EchoTCP(at netip.AddrPort) (*Echo, error) {
 	l, err := n.Listen("tcp", at.String())
 	if err != nil {
@@ -116,7 +116,7 @@ func (n *NS) EchoTCP(at netip.AddrPort) (*Echo, error) {
 	return e, nil
 }
 
-// EchoUDP serves datagrams at an address of the namespace; port 0 picks one.
+// EchoUDP serves datagrams at an address in the namespace; port 0 picks a free one.
 func (n *NS) EchoUDP(at netip.AddrPort) (*Echo, error) {
 	c, err := n.ListenPacket("udp", at.String())
 	if err != nil {
@@ -131,7 +131,7 @@ func (n *NS) EchoUDP(at netip.AddrPort) (*Echo, error) {
 				return
 			}
 			if err == nil {
-				// A reply that cannot be sent is one the peer will miss and report.
+				// If the reply cannot be sent, the peer misses it and reports that.
 				_, _ = c.WriteTo(fmt.Appendf(nil, "%s %s\n", peer, strings.TrimSpace(string(buf[:size]))), peer)
 			}
 		}
@@ -152,13 +152,13 @@ func (n *NS) AskEcho(ctx context.Context, network string, from netip.Addr, to ne
 	return n.askEcho(ctx, network, from, to, timeout, nil)
 }
 
-// AskEchoAtOnce is AskEcho over TCP that fails if a packet was lost or delayed for so
-// long. The kernel reports it, so that a slow machine does not matter.
+// AskEchoAtOnce is AskEcho over TCP, but fails if a packet was retransmitted or the round
+// trip took most or longer. The kernel measures both, so a slow machine does not matter.
 func (n *NS) AskEchoAtOnce(ctx context.Context, from netip.Addr, to netip.AddrPort, timeout, most time.Duration) (netip.AddrPort, error) {
 	return n.askEcho(ctx, "tcp", from, to, timeout, func(c net.Conn) error { return atOnce(c, most) })
 }
 
-// atOnce checks a TCP connection's packets, those that made it among them.
+// atOnce checks all packets of a TCP connection, including the handshake.
 func atOnce(c net.Conn, most time.Duration) error {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
@@ -189,8 +189,8 @@ func (n *NS) askEcho(ctx context.Context, network string, from netip.Addr, to ne
 	return saw, nil
 }
 
-// greet sends a line until an answer comes or ctx ends. UDP loses packets: on a busy machine
-// also those of the neighbour discovery before the first one.
+// greet sends a line until an answer comes or ctx ends. UDP loses packets; on a busy machine
+// also those of the neighbour discovery that precedes the first one.
 func greet(ctx context.Context, c net.Conn, network string) (string, error) {
 	end, _ := ctx.Deadline()
 	for {

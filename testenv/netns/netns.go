@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is where namespaces are bind-mounted, as iproute2 and container runtimes
-// have it. In a test it lies on the tmpfs that testenv.Main mounts on /run.
+// Dir is where namespaces are bind-mounted, as iproute2 and container runtimes do. In a test
+// it is on the tmpfs that testenv.Main mounts on /run.
 const Dir = "/run/netns"
 
-// NS is one network namespace. It is alive until Close.
+// NS is one network namespace, valid until Close.
 type NS struct {
 	Name string
 	Path string // bind mount; "" for a namespace made by FromFile
@@ -24,7 +24,7 @@ type NS struct {
 	file *os.File
 }
 
-// New makes a namespace with `lo` up, and closes it when the test ends.
+// New creates a namespace with `lo` up, and closes it when the test ends.
 func New(t testing.TB) *NS {
 	t.Helper()
 	ns, err := Create("")
@@ -42,8 +42,8 @@ func New(t testing.TB) *NS {
 	return ns
 }
 
-// Create makes a namespace with `lo` up, bind-mounted at Dir/name. An empty name
-// means a fresh one. The owner calls Close.
+// Create creates a namespace with `lo` up, bind-mounted at Dir/name. An empty name
+// picks a fresh one. The owner calls Close.
 func Create(name string) (*NS, error) {
 	path, err := mountPoint(name)
 	if err != nil {
@@ -93,7 +93,7 @@ func Current() (*NS, error) {
 	return FromFile("current", f), nil
 }
 
-// Dup opens the same namespace once more, for a user with a lifetime of its own.
+// Dup opens the same namespace once more, for a user with its own lifetime.
 func (n *NS) Dup() (*NS, error) {
 	fd, err := unix.FcntlInt(n.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -117,8 +117,8 @@ func (n *NS) Inode() (uint64, error) {
 	return st.Ino, nil
 }
 
-// Close releases the namespace. The kernel removes it with all its links when
-// no process and no socket is left in it, a moment later.
+// Close releases the namespace. The kernel removes it with all its links shortly after the
+// last process and socket have left it.
 func (n *NS) Close() error {
 	err := n.file.Close()
 	if n.Path != "" {
@@ -151,8 +151,8 @@ func (n *NS) Do(f func() error) error {
 			return
 		}
 		defer func() {
-			// Still locked if the way back fails: the runtime then ends the thread
-			// with this goroutine instead of giving it to others.
+			// If the way back fails, the thread stays locked: the runtime then ends it with this
+			// goroutine instead of reusing it.
 			if unix.Setns(int(before.Fd()), unix.CLONE_NEWNET) == nil {
 				runtime.UnlockOSThread()
 			}
@@ -162,20 +162,19 @@ func (n *NS) Do(f func() error) error {
 	return <-done
 }
 
-// threadPath names the namespace of the calling thread, where /proc/self would
+// threadPath names the namespace of the calling thread; /proc/self would
 // name that of the process's first thread.
 const threadPath = "/proc/thread-self/ns/net"
 
-// Discard runs f on a thread of its own that ends with it, whatever namespaces f
-// moved it to.
+// Discard runs f on a fresh thread that ends with f, whatever namespaces f moves it to.
 func Discard(f func() error) error {
 	done := make(chan error, 1)
 	offMainThread(func() { done <- f() }) // never unlocked
 	return <-done
 }
 
-// offMainThread starts f on a goroutine locked to a thread that is not the
-// process's first. The runtime cannot end that one: it would stay forever in the
+// offMainThread starts f on a goroutine locked to a thread other than the
+// process's first. The runtime cannot end the first one: it would stay forever in the
 // namespace f left it in, keep that alive, and be what /proc/self shows.
 func offMainThread(f func()) {
 	go func() {
@@ -184,7 +183,7 @@ func offMainThread(f func()) {
 			f()
 			return
 		}
-		// While this goroutine holds the first thread, the other cannot get it.
+		// While this goroutine holds the first thread, the other goroutine cannot get it.
 		defer runtime.UnlockOSThread()
 		ended := make(chan struct{})
 		go func() {

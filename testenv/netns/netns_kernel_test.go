@@ -50,7 +50,7 @@ func TestDo_RunsInsideAndNowhereElse(t *testing.T) {
 	if inode(t, ns) == before {
 		t.Fatal("the new namespace is the caller's own")
 	}
-	// Many at a time, so that threads are reused while others are inside.
+	// Many at once, so that threads are reused while others are inside.
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
@@ -68,7 +68,7 @@ func TestDo_RunsInsideAndNowhereElse(t *testing.T) {
 }
 
 func TestDiscard_NotOnTheFirstThread(t *testing.T) {
-	// Not parallel: this goroutine visits every thread there is, the first among them.
+	// Not parallel: this goroutine visits all threads, including the first.
 	for i := 0; i < 20_000 && unix.Gettid() != unix.Getpid(); i++ {
 		runtime.Gosched()
 	}
@@ -85,7 +85,7 @@ func TestDiscard_NotOnTheFirstThread(t *testing.T) {
 	}
 }
 
-// A namespace is gone when it is closed: nothing of the process stays in it, in
+// A namespace disappears when it is closed: nothing of the process stays in it, in
 // particular not the first thread, which the runtime cannot end.
 func TestClose_LeavesNoThreadBehind(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
@@ -112,7 +112,7 @@ func TestClose_LeavesNoThreadBehind(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// The kernel takes a veth away with the namespace of its peer.
+	// The kernel removes a veth with the namespace of its peer.
 	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -199,7 +199,7 @@ func TestNew_LoopbackIsUp(t *testing.T) {
 	}
 }
 
-// joined makes two namespaces with a veth between them, 10.9.0.1 and 10.9.0.2.
+// joined creates two namespaces joined by a veth pair, 10.9.0.1 and 10.9.0.2.
 func joined(t *testing.T) (a, b *netns.NS) {
 	t.Helper()
 	a, b = netns.New(t), netns.New(t)
@@ -279,8 +279,8 @@ func TestEcho_ReportsTheSource(t *testing.T) {
 	}
 }
 
-// TestAskEchoAtOnce: an answer that came by a second packet is not at once, however fast
-// the machine, nor one that was longer on its way than it may be.
+// TestAskEchoAtOnce: on any machine, an answer that needed a retransmission or took longer
+// than allowed is an error.
 func TestAskEchoAtOnce(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	t.Parallel()

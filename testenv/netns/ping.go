@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoAnswer is what Ping returns when no echo reply came in time.
+// ErrNoAnswer means that no echo reply came in time.
 var ErrNoAnswer = errors.New("no answer")
 
 // pingInterval is the pause between two echo requests of one Ping.
@@ -23,8 +23,8 @@ func Ping(ns *NS, from, to netip.Addr, timeout time.Duration) error {
 }
 
 // Ping sends ICMP echo requests to an address every 100 ms until one is answered
-// or the time is over ([ErrNoAnswer]). A valid from is the source address. It
-// needs no program and no settings of the namespace.
+// or the time is over ([ErrNoAnswer]). from, if valid, is the source address. Ping
+// needs no program and no settings in the namespace.
 func (n *NS) Ping(from, to netip.Addr, timeout time.Duration) error {
 	proto := protoV4
 	if to.Is6() {
@@ -67,8 +67,8 @@ func (n *NS) ping(p echoProto, from, to netip.Addr, timeout time.Duration) error
 		}
 	}
 
-	// The socket's own number separates the replies of concurrent pings in one process;
-	// the process id those of different processes.
+	// The socket's number separates the replies of concurrent pings in one process; the
+	// process id separates those of different processes.
 	id := uint16(os.Getpid()<<8 ^ fd)
 	deadline := time.Now().Add(timeout)
 	var lastErr error

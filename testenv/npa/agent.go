@@ -23,37 +23,37 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// HealthService is the name of the agent's health service, besides "".
+// HealthService is the name of the agent's health service, in addition to "".
 const HealthService = "grpc.health.v1.np-agent"
 
-// prefixes of host links, in the order in which the agent tries them.
+// prefixes of host links, in the order the agent tries them.
 var prefixes = []string{"eni", "vlan"}
 
-// Options of an Agent.
+// Options configure an Agent.
 type Options struct {
 	Socket string
-	// Netns is where host links are looked up; nil: they are assumed to exist.
+	// Netns is where host links are looked up; if nil, they are assumed to exist.
 	Netns *netns.NS
 }
 
-// Call is a call that the agent got.
+// Call is a call that the agent received.
 type Call struct {
 	Delete          bool
 	Namespace, Name string
 	Mode            string
 	Interfaces      int32
-	Err             string // of the answer; "" also if it said Success=false
+	Err             string // of the answer; also "" if Success is false without an error
 	Success         bool
 }
 
-// Fault is how calls are answered. They are always recorded.
+// Fault changes how calls are answered. They are always recorded.
 type Fault struct {
 	Refuse  bool          // Success=false
 	Error   string        // a gRPC error with this text
 	Wait    time.Duration // before the answer
 	Hang    bool          // no answer until the caller gives up or the agent is closed
-	Times   int           // calls that it applies to; 0: all, until another one is set
-	Deletes bool          // also deletions
+	Times   int           // number of calls it applies to; 0 for all, until the next SetFault
+	Deletes bool          // applies to deletions too
 }
 
 // Agent is a running stand-in.
@@ -71,7 +71,7 @@ type Agent struct {
 	wake  chan struct{} // closed at each call
 }
 
-// Start listens. A socket that is left over is replaced.
+// Start listens. It replaces a leftover socket.
 func Start(o Options) (*Agent, error) {
 	if err := os.Remove(o.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove leftover socket: %w", err)
@@ -91,12 +91,12 @@ func Start(o Options) (*Agent, error) {
 	reflection.Register(a.server)
 	go func() {
 		defer close(a.served)
-		_ = a.server.Serve(l) // ends by Close
+		_ = a.server.Serve(l) // until Close
 	}()
 	return a, nil
 }
 
-// Close stops the agent at once: calls that hang fail.
+// Close stops the agent immediately: hanging calls fail.
 func (a *Agent) Close() {
 	select {
 	case <-a.closed:
@@ -108,21 +108,21 @@ func (a *Agent) Close() {
 	<-a.served
 }
 
-// SetFault changes how calls are answered from now on; the zero Fault is none.
+// SetFault sets how calls are answered from now on; the zero Fault removes the fault.
 func (a *Agent) SetFault(f Fault) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.fault, a.left = f, f.Times
 }
 
-// Calls are all so far, in their order.
+// Calls returns all calls so far, in order.
 func (a *Agent) Calls() []Call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return append([]Call(nil), a.calls...)
 }
 
-// Pods are the pods that were enforced and not deleted since: the mode by namespace/name.
+// Pods returns the modes of the pods that were enforced and not deleted, by namespace/name.
 func (a *Agent) Pods() map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -166,7 +166,7 @@ func (b backend) DeletePodNp(ctx context.Context, r *cnirpc.DeleteNpRequest) (*c
 	return &cnirpc.DeleteNpReply{Success: ok}, err
 }
 
-// answer decides on a call and records it.
+// answer decides a call and records it.
 func (a *Agent) answer(ctx context.Context, c Call) (bool, error) {
 	f := a.takeFault(c.Delete)
 	err := a.suffer(ctx, f)
@@ -230,7 +230,7 @@ func (a *Agent) suffer(ctx context.Context, f Fault) error {
 	return nil
 }
 
-// attach checks the links to which the agent would attach its programs.
+// attach checks that the links exist to which the agent would attach its programs.
 func (a *Agent) attach(c Call) error {
 	switch strings.ToLower(c.Mode) {
 	case "standard", "strict":
@@ -250,7 +250,7 @@ func (a *Agent) attach(c Call) error {
 	})
 }
 
-// linked reports that one of the host links is there that an interface may have.
+// linked reports whether one of an interface's possible host links exists.
 func linked(c Call, index int) bool {
 	for _, prefix := range prefixes {
 		if _, err := net.InterfaceByName(netnames.HostVeth(prefix, c.Namespace, c.Name, index)); err == nil {

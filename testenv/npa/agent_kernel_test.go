@@ -31,8 +31,8 @@ func dial(t *testing.T, socket string) *grpc.ClientConn {
 	return conn
 }
 
-// TestAgent_LooksForLinks: the agent finds the links of either prefix and each index, and
-// refuses a pod that has not all of them.
+// TestAgent_LooksForLinks: the agent finds the links of both prefixes and of each index, and
+// refuses a pod that lacks some of them.
 func TestAgent_LooksForLinks(t *testing.T) {
 	testenv.RequireRoot(t)
 	ns := netns.New(t)

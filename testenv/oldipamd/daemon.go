@@ -21,7 +21,7 @@ import (
 	"cnictl/daemon/api/cnirpc"
 )
 
-// Upstream's texts that its plugin and other programs match on.
+// Texts of upstream that its plugin and other programs match.
 const (
 	textUnknownPod = "1 error occurred:\n\t* datastore: unknown pod\n\n"
 	textNoPod      = "error while trying to retrieve pod info: pods %q not found"
@@ -35,7 +35,7 @@ const (
 type Pod struct {
 	Allocations []*cnirpc.IPAllocationMetadata
 	Branch      *Branch
-	UID         string // of the pod object; only branch pods are compared by it
+	UID         string // of the pod object; checked for branch pods only
 }
 
 // Branch is the branch ENI of a pod with security groups.
@@ -45,12 +45,12 @@ type Branch struct {
 	ParentIfIndex int32
 }
 
-// Ordinary is a pod with one address of IPv4, by secondary IP or prefix.
+// Ordinary is a pod with one IPv4 address, from a secondary IP or a prefix.
 func Ordinary(address string, device, table int32) Pod {
 	return Pod{Allocations: []*cnirpc.IPAllocationMetadata{{IPv4Addr: address, DeviceNumber: device, RouteTableId: table}}}
 }
 
-// IPv6 is a pod with one address of IPv6, which come from the primary ENI.
+// IPv6 is a pod with one IPv6 address, which comes from the primary ENI.
 func IPv6(address string) Pod {
 	return Pod{Allocations: []*cnirpc.IPAllocationMetadata{{IPv6Addr: address, RouteTableId: 254}}}
 }
@@ -67,33 +67,33 @@ func BranchPod(address, uid string, b Branch) Pod {
 	return Pod{Allocations: []*cnirpc.IPAllocationMetadata{{IPv4Addr: address, DeviceNumber: -1}}, Branch: &b, UID: uid}
 }
 
-// Options of a Daemon.
+// Options configure a Daemon.
 type Options struct {
 	Socket string
-	// Version makes the daemon refuse clients of other versions, as upstream does; empty: it
-	// refuses none.
+	// Version makes the daemon refuse clients of other versions, as upstream does; if empty,
+	// it refuses none.
 	Version           string
 	NetworkPolicyMode string
 	PodENI            bool // ENABLE_POD_ENI: pods are read from the API server
 }
 
-// Sandbox is the key under which the daemon keeps addresses.
+// Sandbox is the key of the addresses that the daemon has assigned.
 type Sandbox struct{ Network, ContainerID, IfName string }
 
-// Daemon is a running stand-in.
+// Daemon is a running simulation of upstream's daemon.
 type Daemon struct {
 	opts   Options
 	server *grpc.Server
 	served chan struct{}
 
 	mu   sync.Mutex
-	pods map[string]Pod // by namespace/name: what the API server would show
+	pods map[string]Pod // by namespace/name: the objects in the API server
 	held map[Sandbox][]*cnirpc.IPAllocationMetadata
 	adds []*cnirpc.AddNetworkRequest
 	dels []*cnirpc.DelNetworkRequest
 }
 
-// Start listens, with the mode of upstream's socket.
+// Start listens, with the file mode of upstream's socket.
 func Start(o Options) (*Daemon, error) {
 	if err := os.MkdirAll(filepath.Dir(o.Socket), 0o755); err != nil {
 		return nil, err
@@ -120,33 +120,33 @@ func Start(o Options) (*Daemon, error) {
 	reflection.Register(d.server)
 	go func() {
 		defer close(d.served)
-		_ = d.server.Serve(l) // ends by Close
+		_ = d.server.Serve(l) // until Close
 	}()
 	return d, nil
 }
 
-// Close stops the daemon at once.
+// Close stops the daemon immediately.
 func (d *Daemon) Close() {
 	d.server.Stop()
 	<-d.served
 }
 
-// SetPod sets what a pod gets at its ADD. A pod that was not set is refused.
+// SetPod sets what a pod gets at its ADD. Other pods are refused.
 func (d *Daemon) SetPod(namespace, name string, p Pod) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pods[namespace+"/"+name] = p
 }
 
-// RemovePod deletes the pod's object; its addresses stay held.
+// RemovePod deletes the pod's object; its addresses remain assigned.
 func (d *Daemon) RemovePod(namespace, name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.pods, namespace+"/"+name)
 }
 
-// Held are the addresses that sandboxes hold. A branch pod's is the VPC resource controller's
-// and not among them.
+// Held returns the addresses that sandboxes hold, except those of branch pods, which belong
+// to the VPC resource controller.
 func (d *Daemon) Held() map[Sandbox][]string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,14 +159,14 @@ func (d *Daemon) Held() map[Sandbox][]string {
 	return out
 }
 
-// Adds are all requests of AddNetwork so far.
+// Adds returns all AddNetwork requests so far.
 func (d *Daemon) Adds() []*cnirpc.AddNetworkRequest {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]*cnirpc.AddNetworkRequest(nil), d.adds...)
 }
 
-// Dels are all requests of DelNetwork so far.
+// Dels returns all DelNetwork requests so far.
 func (d *Daemon) Dels() []*cnirpc.DelNetworkRequest {
 	d.mu.Lock()
 	defer d.mu.Unlock()

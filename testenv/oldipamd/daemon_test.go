@@ -46,7 +46,7 @@ func del(name, container, uid string) *cnirpc.DelNetworkRequest {
 }
 
 // TestDaemon_KeepsWhatSandboxesHold: an address is held from ADD to DEL, and a second DEL
-// is an error that has upstream's text.
+// fails with upstream's text.
 func TestDaemon_KeepsWhatSandboxesHold(t *testing.T) {
 	t.Parallel()
 	d, client := start(t, oldipamd.Options{Version: "v1.23.1", NetworkPolicyMode: "strict"})
@@ -85,7 +85,7 @@ func TestDaemon_KeepsWhatSandboxesHold(t *testing.T) {
 	}
 }
 
-// TestDaemon_BranchPods: upstream answers a branch pod's DEL from its pod object.
+// TestDaemon_BranchPods: upstream answers the DEL of a branch pod from its pod object.
 func TestDaemon_BranchPods(t *testing.T) {
 	t.Parallel()
 	d, client := start(t, oldipamd.Options{PodENI: true})

@@ -13,9 +13,9 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// This file is the start of a daemon, in the order of daemon/ipamd.
+// This file simulates the start of a daemon, in the order of daemon/ipamd.
 
-// firstView is what a start reads.
+// firstView is the state that a start reads.
 type firstView struct {
 	interfaces []resync.Interface
 	attached   []resync.ENI
@@ -25,7 +25,7 @@ type firstView struct {
 	routes     []resync.PodRoute
 }
 
-// boot learns what the node is, fills a keeper and serves.
+// boot reads the node's state, fills a keeper and serves.
 func (p *process) boot() error {
 	ctx, c := within{p.scope, true}, &calls{p}
 	v, err := p.firstLook(ctx, c)
@@ -73,7 +73,7 @@ func (p *process) firstLook(ctx context.Context, c *calls) (v firstView, err err
 				v.orphans, orphansErr = c.DescribeOrphans(ctx)
 			}
 			if v.subnets, subnetsErr = c.DescribeSubnets(ctx); subnetsErr != nil {
-				v.subnets = nil // growth works without them
+				v.subnets = nil // growth works without subnets
 			}
 			links, err := c.PodLinks(ctx)
 			if err != nil {
@@ -90,7 +90,7 @@ func (p *process) firstLook(ctx context.Context, c *calls) (v firstView, err err
 	return v, err
 }
 
-// load reads the file as the shell does: of a damaged one it keeps what is readable.
+// load reads the file as the shell does: it keeps the readable part of a damaged file.
 func (d *disk) load() (entries []checkpoint.Entry, damaged bool) {
 	if !d.there {
 		return nil, false
@@ -110,7 +110,7 @@ func (c *calls) SetUpFound(ctx context.Context, enis []ipam.ENI) (failed []error
 	return failed
 }
 
-// TableFor is for ENIs of further network cards, which no node here has.
+// TableFor serves ENIs of further network cards, which no node here has.
 func (c *calls) TableFor(context.Context, int, int, netip.Addr, int) (int, error) {
 	return 0, errKernel
 }
@@ -123,7 +123,7 @@ func (c *calls) DropENIRules(ctx context.Context, attached []netip.Addr) ([]neti
 	})
 }
 
-// Report records what a start could not do.
+// Report records the steps of a start that failed.
 func (c *calls) Report(s keeper.StartStep) {
 	if s.Err != nil {
 		c.p.node.w.tracef("%s: start: %+v", c.p.node.name, s)

@@ -4,15 +4,15 @@ import "time"
 
 // Bound is what EC2's request limits alone impose on a fleet.
 type Bound struct {
-	// Calls is the minimum that the pods need, by action: one call fills the primary ENI,
-	// and each further ENI is created full and takes three. Nothing is described, tagged or
-	// kept warm.
+	// Calls is the minimum number of calls for the pods, by action: one call fills the primary
+	// ENI, and each further ENI is created full and takes three calls. Nothing is described,
+	// tagged or kept warm.
 	Calls map[string]int
-	// After is when the last of them gets a token from its action's bucket.
+	// After is when the last of these calls gets a token from its action's bucket.
 	After time.Duration
 }
 
-// Bound computes it for a fleet.
+// Bound computes the bound of a fleet.
 func (f Fleet) Bound() Bound {
 	perENI := f.facts().IPv4PerENI - 1
 	if f.Policy.PrefixDelegation {

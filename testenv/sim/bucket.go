@@ -2,21 +2,21 @@ package sim
 
 import "time"
 
-// bucket is a token bucket of EC2's request limits.
+// bucket is a token bucket for EC2's request limits.
 type bucket struct {
 	size, tokens, perSecond float64
 	at                      time.Duration
 }
 
-// Documented sizes and refills of EC2's buckets, one per action and account (AWS,
+// Documented sizes and refill rates of EC2's buckets, one per action and account (AWS,
 // "Request throttling for the Amazon EC2 API").
 const (
 	mutatingSize, mutatingRefill = 50, 5
 	describeSize, describeRefill = 100, 20
 )
 
-// admit takes a token for a call of an action, if there is one. In a crowded account
-// other clients have used part of the tokens.
+// admit takes a token for a call of an action if one is left. In a crowded account, other
+// clients use part of the tokens.
 func (e *ec2) admit(action string, mutating bool) bool {
 	if e.w.Scenario.Unlimited {
 		return true

@@ -14,9 +14,9 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// calls is EC2, the node and time as one task of a daemon sees them: the model's
-// keeper.Calls. Both means that a task may be several fibers, so the one that calls
-// is the one that runs.
+// calls gives one task of a daemon access to EC2, the node and time: it is the model's
+// keeper.Calls. Because of Both, a task may run in several fibers; each call waits in the
+// fiber that makes it.
 type calls struct{ p *process }
 
 var _ keeper.Calls = &calls{}
@@ -37,8 +37,8 @@ func wantOf(ctx context.Context) budget.Want {
 	return budget.Housekeeping
 }
 
-// attempt makes one request: it reaches EC2, has its effect and is answered. The effect
-// happens even if the caller dies meanwhile.
+// attempt makes one request: it reaches EC2, takes effect and is answered. It takes effect
+// even if the caller dies meanwhile.
 func attempt[T any](ctx context.Context, c *calls, action string, mutating bool, effect func() (T, error)) (out T, err error) {
 	w, n := c.p.node.w, c.p.node
 	f := w.fateOf()
@@ -121,7 +121,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// none is the answer of calls that return only an error.
+// none is the result of calls that return only an error.
 type none struct{}
 
 func (c *calls) CreateENI(ctx context.Context, s keeper.CreateENI) (resync.ENI, error) {
@@ -174,7 +174,7 @@ func (c *calls) AssignPrefixes(ctx context.Context, id ipam.ENIID, n int) ([]net
 	return ask(ctx, c, assignAction, true, func() ([]netip.Prefix, error) { return c.ec2().assignFor(c.p.node, id, 0, n) })
 }
 
-// AssignIPv6Prefix fails: the worlds are IPv4.
+// AssignIPv6Prefix fails: simulated worlds are IPv4 only.
 func (c *calls) AssignIPv6Prefix(ctx context.Context, id ipam.ENIID) (netip.Prefix, error) {
 	return ask(ctx, c, "AssignIpv6Addresses", true, func() (netip.Prefix, error) {
 		return netip.Prefix{}, &keeper.Failure{Cause: cause.EC2Error, Err: fmt.Errorf("the subnet of %s has no IPv6 block", id)}
@@ -187,7 +187,7 @@ func (c *calls) SetSecurityGroups(ctx context.Context, _ ipam.ENIID, _ []string)
 	return err
 }
 
-// Unassign makes two calls if there are addresses and prefixes, as in vpcapi.
+// Unassign makes two calls if there are both addresses and prefixes, as in vpcapi.
 func (c *calls) Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) error {
 	var prefixes, addrs, gone []netip.Prefix
 	for _, p := range cidrs {
@@ -239,8 +239,8 @@ func (c *calls) DescribeLeaked(ctx context.Context) ([]resync.ENI, error) {
 	})
 }
 
-// DescribeOrphans is what a start looks for: unattached ENIs that a daemon of this
-// instance made.
+// DescribeOrphans returns what a start looks for: unattached ENIs that a daemon of this
+// instance created.
 func (c *calls) DescribeOrphans(ctx context.Context) ([]resync.ENI, error) {
 	n := c.p.node
 	return ask(ctx, c, describeENIs, false, func() ([]resync.ENI, error) {
@@ -297,7 +297,7 @@ func (c *calls) Sleep(ctx context.Context, d time.Duration) error {
 
 func (c *calls) Jitter(n time.Duration) time.Duration { return c.p.node.jitter(n) }
 
-// Both runs two steps in fibers of their own.
+// Both runs two steps in separate fibers.
 func (c *calls) Both(f, g func() error) error {
 	var errs [2]error
 	left := 2

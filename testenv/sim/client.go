@@ -7,34 +7,34 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// ClientSpec is how a daemon's EC2 client retries and paces requests.
+// ClientSpec describes how a daemon's EC2 client retries and paces requests.
 type ClientSpec struct {
-	Attempts int            // at a call that is throttled; 0: 1
-	Budget   *budget.Policy // nil: requests are not paced
+	Attempts int            // for a throttled call; 0 means 1
+	Budget   *budget.Policy // nil if requests are not paced
 }
 
-// Shipped is the client of our daemon: the SDK's three attempts, each within the node's
+// Shipped returns the client of our daemon: the SDK's three attempts, each within the node's
 // request budget.
 func Shipped() ClientSpec {
 	p := budget.Default()
 	return ClientSpec{Attempts: sdkAttempts, Budget: &p}
 }
 
-// Figures of aws-sdk-go-v2's standard retryer (aws/retry of v1.36 to v1.47, the
-// defaults): a delay of up to 2^attempt seconds, and a quota that a retry lowers by 5.
+// Values of aws-sdk-go-v2's standard retryer (aws/retry of v1.36 to v1.47, the defaults): a
+// delay of up to 2^attempt seconds, and a quota that each retry lowers by 5.
 const (
 	sdkAttempts  = 3
 	sdkQuota     = 500
 	sdkRetryCost = 5
 )
 
-// client is between a daemon and EC2.
+// client sits between a daemon and EC2.
 type client struct {
 	attempts   int
-	quota      int // of retries
+	quota      int // left for retries
 	jitter     func(time.Duration) time.Duration
 	budget     *budget.Budget
-	onThrottle func() // nil: nothing is called
+	onThrottle func() // may be nil
 }
 
 func (w *World) newClient(s ClientSpec, jitter func(time.Duration) time.Duration) *client {
@@ -63,7 +63,7 @@ func (c *client) do(w *World, action string, want budget.Want, sleep func(time.D
 		}
 		c.quota -= sdkRetryCost
 		if c.budget != nil {
-			continue // the wait is the budget's
+			continue // the budget decides the wait
 		}
 		if sleep(c.jitter(time.Second<<attempt)) != nil {
 			return err
@@ -80,7 +80,7 @@ func (c *client) succeeded(attempt int) {
 	c.quota = min(sdkQuota, c.quota+back)
 }
 
-// budgetRecheck is the same as in vpcapi: another call's success may have raised the rate.
+// budgetRecheck is as in vpcapi: another call's success may have raised the rate.
 const budgetRecheck = 5 * time.Second
 
 // admit waits until the budget allows a request.

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Comparison is one fleet with our daemons and with the model of upstream.
+// Comparison is one fleet run with our daemons and with the model of upstream.
 type Comparison struct {
 	Fleet          Fleet
 	Ours, Upstream Outcome
 }
 
-// WriteTo prints both beside the bound set by the request limits alone.
+// WriteTo prints both outcomes beside the bound set by the request limits alone.
 func (c Comparison) WriteTo(out io.Writer) (int64, error) {
 	var b strings.Builder
 	f, bound := c.Fleet, c.Fleet.Bound()

@@ -15,13 +15,13 @@ type disk struct {
 	file  []byte // durable
 }
 
-// holds reports whether the file has an allocation.
+// holds reports whether the file contains a sandbox's allocation.
 func (d *disk) holds(s *sandbox) bool {
 	return d.there && bytes.Contains(d.file, []byte(`"`+s.id+`"`)) && bytes.Contains(d.file, []byte(`"`+s.address.String()+`"`))
 }
 
-// holdsForAnother reports whether the file has the address of a sandbox for another one
-// and not for it.
+// holdsForAnother reports whether the file assigns a sandbox's address to another sandbox
+// only.
 func (d *disk) holdsForAnother(s *sandbox) bool {
 	another := false
 	entries, _ := checkpoint.Decode(d.file) // a damaged file has no entries
@@ -37,8 +37,8 @@ func (d *disk) holdsForAnother(s *sandbox) bool {
 	return another
 }
 
-// write carries out a process's write and reports it. The keeper must not change the bytes
-// before that.
+// write carries out a process's write and reports its end. Until then the keeper must not
+// change the bytes.
 func (p *process) write(i keeper.Image) {
 	w, n := p.node.w, p.node
 	took, failed, renamed := w.dice.faults.span(200*time.Microsecond, 6*time.Millisecond), false, true
@@ -51,7 +51,7 @@ func (p *process) write(i keeper.Image) {
 		failed = true
 	}
 	p.mayDie(w.Scenario.CrashAtWrite)
-	image := i.Files[0].Data // the nodes use one network card
+	image := i.Files[0].Data // nodes have one network card
 	before := bytes.Clone(image)
 	if w.Scenario.Mistake == answerBeforeDurable {
 		image = before
@@ -59,7 +59,7 @@ func (p *process) write(i keeper.Image) {
 	}
 	w.after(took, func() {
 		if p.dead {
-			// A process that died after the rename has written the file.
+			// If the process died after the rename, the file has been written.
 			if w.dice.crashes.chance(0.5) && p == n.last {
 				n.disk.replace(before)
 			}

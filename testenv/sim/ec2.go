@@ -14,14 +14,14 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// Names that EC2 gives to states.
+// EC2's names of states.
 const (
 	statusInUse     = "in-use"
 	statusAttaching = "attaching"
 	statusDetaching = "detaching"
 )
 
-// clusterName is that of every node of a world.
+// clusterName is the cluster of all nodes.
 const clusterName = "sim"
 
 // ec2 is the account: subnets and network interfaces.
@@ -32,24 +32,24 @@ type ec2 struct {
 	tokens    map[string]ipam.ENIID // by client token
 	buckets   map[string]*bucket
 	lastID    uint64
-	shortages int                       // create calls still to be refused with InsufficientFreeAddressesInSubnet
-	made      *eni                      // by the latest call of a daemon
-	views     map[ipam.ENIID]resync.ENI // as lists show them; only where they lag
+	shortages int                       // number of create calls still to be refused with InsufficientFreeAddressesInSubnet
+	made      *eni                      // created by a daemon's latest call
+	views     map[ipam.ENIID]resync.ENI // what lists show; nil if they do not lag
 }
 
 // eni is one network interface.
 type eni struct {
 	resync.ENI
 	subnet *subnet
-	node   *node // it is attached to; nil: none
-	maker  *node // whose daemon created it; nil: somebody else
-	stuck  bool  // its attachment does not proceed until the world settles
+	node   *node // the node it is attached to, nil if none
+	maker  *node // the node whose daemon created it, nil if somebody else did
+	stuck  bool  // its attachment makes no progress until the world settles
 
-	loose      time.Duration // since when it is attached nowhere
+	loose      time.Duration // since when it has been unattached
 	unreported bool          // the daemon that created it never got the answer
 
 	byOthers bool // somebody else detached it
-	retagged bool // somebody else changed whether it is the CNI's
+	retagged bool // somebody else changed whether it belongs to the CNI
 
 	adopted bool // created by somebody else, then managed by a daemon
 }
@@ -84,7 +84,7 @@ func (e *ec2) subnet(id string) *subnet {
 	return nil
 }
 
-// place is where EC2 begins to look for free addresses in a subnet.
+// place returns where EC2 starts to look for free addresses in a subnet.
 func (e *ec2) place(s *subnet) int {
 	if e.w.Scenario.LowestFirst {
 		return 0
@@ -92,7 +92,7 @@ func (e *ec2) place(s *subnet) int {
 	return e.w.dice.ec2.Below(len(s.taken))
 }
 
-// draw takes addresses or prefixes of a subnet.
+// draw takes addresses or prefixes from a subnet.
 func (e *ec2) draw(s *subnet, ips, prefixes int) ([]netip.Prefix, error) {
 	blocks := s.takeBlocks(prefixes, e.place(s))
 	if prefixes > 0 && blocks == nil {
@@ -108,7 +108,7 @@ func (e *ec2) draw(s *subnet, ips, prefixes int) ([]netip.Prefix, error) {
 	return append(addrs, blocks...), nil
 }
 
-// create makes an unattached ENI.
+// create creates an unattached ENI.
 func (e *ec2) create(s *subnet, ips, prefixes int, description string, tags map[string]string) (*eni, error) {
 	if s.free < 1+ips+blockSize*prefixes {
 		return nil, errExhausted
@@ -149,13 +149,13 @@ func (x *eni) add(cidrs []netip.Prefix) {
 	}
 }
 
-// table is the route table of the ENI's pods.
+// table returns the route table of the ENI's pods.
 func (x *eni) table() int { return netnames.RouteTable(x.Card, x.Device) }
 
-// slots counts what the type's addresses-per-interface limit counts.
+// slots returns how much of the type's addresses-per-interface limit the ENI uses.
 func (x *eni) slots() int { return 1 + len(x.SecondaryIPs) + len(x.Prefixes) }
 
-// has reports whether the ENI has an address that pods can get.
+// has reports whether the ENI has an address, for use by pods.
 func (x *eni) has(a netip.Addr) bool {
 	return slices.Contains(x.SecondaryIPs, a) || slices.ContainsFunc(x.Prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
 }
@@ -167,7 +167,7 @@ func (x *eni) holds(p netip.Prefix) bool {
 	return slices.Contains(x.Prefixes, p)
 }
 
-// attach begins an attachment.
+// attach starts an attachment.
 func (e *ec2) attach(x *eni, n *node, device int) string {
 	x.node, x.Status, x.AttachmentStatus = n, statusInUse, statusAttaching
 	x.AttachmentID, x.InstanceID, x.Device, x.Card = e.id("eni-attach"), n.instance, device, 0
@@ -198,7 +198,7 @@ func (e *ec2) attached(x *eni, attachment string) {
 	})
 }
 
-// detach begins a detachment.
+// detach starts a detachment.
 func (e *ec2) detach(x *eni) {
 	x.AttachmentStatus = statusDetaching
 	attachment, n := x.AttachmentID, x.node
@@ -246,18 +246,18 @@ func (e *ec2) assign(x *eni, ips, prefixes int) ([]netip.Prefix, error) {
 	return cidrs, nil
 }
 
-// unassign removes addresses or prefixes that the ENI has.
+// unassign removes addresses or prefixes from an ENI.
 func (e *ec2) unassign(x *eni, cidrs []netip.Prefix) {
 	for _, p := range cidrs {
 		x.subnet.mark(p, false)
 	}
-	// Descriptions share the lists: they are replaced, not changed.
+	// Descriptions share these lists, so replace them instead of changing them.
 	x.SecondaryIPs = slices.DeleteFunc(slices.Clone(x.SecondaryIPs), func(a netip.Addr) bool { return slices.Contains(cidrs, netip.PrefixFrom(a, 32)) })
 	x.Prefixes = slices.DeleteFunc(slices.Clone(x.Prefixes), func(p netip.Prefix) bool { return slices.Contains(cidrs, p) })
 	e.changed(x)
 }
 
-// changed lets lists and the metadata service show a change, later.
+// changed makes lists and the metadata service show a change, after their lag.
 func (e *ec2) changed(x *eni) {
 	e.w.mix(e.lastID)
 	if x.node != nil {
@@ -275,14 +275,14 @@ func (e *ec2) changed(x *eni) {
 	})
 }
 
-// description is a copy that later changes leave alone.
+// description returns a copy that later changes do not affect.
 func (x *eni) description() resync.ENI {
 	d := x.ENI
 	d.SecondaryIPs, d.Prefixes, d.Tags = slices.Clone(d.SecondaryIPs), slices.Clone(d.Prefixes), maps.Clone(d.Tags)
 	return d
 }
 
-// list describes the ENIs for which match is true, ordered by id.
+// list describes the ENIs that match, ordered by id.
 func (e *ec2) list(match func(*resync.ENI) bool) []resync.ENI {
 	var out []resync.ENI
 	if e.views != nil {
@@ -302,7 +302,7 @@ func (e *ec2) list(match func(*resync.ENI) bool) []resync.ENI {
 	return out
 }
 
-// ordered lists all ENIs by id.
+// ordered returns all ENIs by id.
 func (e *ec2) ordered() []*eni {
 	out := make([]*eni, 0, len(e.enis))
 	for _, x := range e.enis {
@@ -312,7 +312,7 @@ func (e *ec2) ordered() []*eni {
 	return out
 }
 
-// describeSubnets lists those in the zone of a node.
+// describeSubnets describes the subnets in a node's zone.
 func (e *ec2) describeSubnets(n *node) []resync.Subnet {
 	out := make([]resync.Subnet, 0, len(e.subnets))
 	for _, s := range e.subnets {
@@ -333,14 +333,14 @@ func (e *ec2) byAttachment(id string) *eni {
 	return nil
 }
 
-// creationTags are those that a daemon gives to what it makes.
+// creationTags returns the tags that a daemon puts on what it creates.
 func creationTags(n *node, at time.Time) map[string]string {
 	return map[string]string{
 		resync.TagInstanceID: n.instance, resync.TagClusterName: clusterName, resync.TagCreatedAt: at.UTC().Format(time.RFC3339),
 	}
 }
 
-// createFor is CreateNetworkInterface of a node's daemon.
+// createFor is CreateNetworkInterface called by a node's daemon.
 func (e *ec2) createFor(n *node, spec keeper.CreateENI) (resync.ENI, error) {
 	if id, again := e.tokens[spec.Token]; again && spec.Token != "" {
 		if x, there := e.enis[id]; there {
@@ -368,7 +368,7 @@ func (e *ec2) createFor(n *node, spec keeper.CreateENI) (resync.ENI, error) {
 	return x.description(), nil
 }
 
-// secondary lists the ENIs that daemons made and that are attached to a node, by id.
+// secondary returns the ENIs that daemons created and that are attached to a node, by id.
 func (e *ec2) secondary(n *node) []*eni {
 	return slices.DeleteFunc(e.ordered(), func(x *eni) bool { return x.node != n || x == n.primary || x.maker == nil })
 }

@@ -13,7 +13,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// quiet is a world with one node and nothing going on.
+// quiet returns a world with one node where nothing happens.
 func quiet(t *testing.T, subnets ...string) *World {
 	t.Helper()
 	s := Scenario{LowestFirst: true, Crowd: 1, Nodes: []NodeSpec{{
@@ -65,7 +65,7 @@ func TestSubnet(t *testing.T) {
 	}
 }
 
-// TestEC2_LikeFakeaws gives the same answers as the server that the real client is
+// TestEC2_LikeFakeaws: the model gives the same answers as the server that the real client is
 // tested with.
 func TestEC2_LikeFakeaws(t *testing.T) {
 	t.Parallel()
@@ -146,12 +146,12 @@ func TestEC2_ClientTokens(t *testing.T) {
 	}
 }
 
-// TestEC2_LifeOfAnENI follows one from its creation to its end.
+// TestEC2_LifeOfAnENI follows an ENI from its creation to its deletion.
 func TestEC2_LifeOfAnENI(t *testing.T) {
 	t.Parallel()
 	w := quiet(t, "10.0.0.0/24")
 	n, e := w.nodes[0], w.ec2
-	n.surprised() // what follows asks for what EC2 refuses
+	n.surprised() // the test makes calls that EC2 refuses
 	free := e.subnets[0].free
 	x := w.make(t, "a", 2, 0)
 	if _, err := e.attachFor(n, x.ID, 0); err == nil {
@@ -214,7 +214,7 @@ func TestEC2_Buckets(t *testing.T) {
 	}
 }
 
-// TestAnswerOf: what each fault does and says.
+// TestAnswerOf: the effect and the answer of each fault.
 func TestAnswerOf(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// What EC2 answers, in the words of procedures, as vpcapi would say it.
+// EC2's errors as vpcapi would return them to procedures.
 var (
 	errExhausted   = &keeper.Failure{Cause: cause.SubnetExhausted, Err: errors.New("InsufficientFreeAddressesInSubnet")}
 	errFragmented  = &keeper.Failure{Cause: cause.SubnetFragmented, Err: errors.New("InsufficientCidrBlocks")}

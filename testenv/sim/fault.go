@@ -2,7 +2,7 @@ package sim
 
 import "time"
 
-// Fault is what goes wrong with a call or a write, as the summary names it.
+// Fault is a fault of a call or a write, by its name in the summary.
 type Fault string
 
 // The faults of calls to EC2.
@@ -13,21 +13,21 @@ const (
 	FaultHalf      Fault = "half"         // InternalError, but done
 	FaultLost      Fault = "lost-answer"  // done, but no answer
 	FaultDropped   Fault = "lost-request" // not done and no answer
-	FaultRepeated  Fault = "repeated"     // the answer was lost and the client retried on its own: done twice
-	FaultMasked    Fault = "masked"       // the same, and the retry was throttled
-	FaultStuck     Fault = "stuck"        // an attachment that does not proceed
+	FaultRepeated  Fault = "repeated"     // the answer was lost and the client's retry was carried out too
+	FaultMasked    Fault = "masked"       // like repeated, but the retry was throttled
+	FaultStuck     Fault = "stuck"        // an attachment that makes no progress
 	FaultPartial   Fault = "partial"      // one of two calls of a release fails
 )
 
 // The other faults.
 const (
 	FaultMetadata Fault = "metadata"   // the metadata service does not answer
-	FaultUnread   Fault = "unread"     // a list of it cannot be read
+	FaultUnread   Fault = "unread"     // one of its lists cannot be read
 	FaultKernel   Fault = "kernel"     // a netlink call fails
 	FaultDisk     Fault = "disk-full"  // a write fails
-	FaultSync     Fault = "disk-sync"  // a write is reported as failed and was done
+	FaultSync     Fault = "disk-sync"  // a write is reported as failed but was done
 	FaultHang     Fault = "disk-hangs" // a write takes seconds
-	FaultDamage   Fault = "disk-loss"  // the file is cut off or gone after a crash
+	FaultDamage   Fault = "disk-loss"  // the file is truncated or gone after a crash
 )
 
 // answerLimit is how long a client waits for EC2's answer, including retries.
@@ -35,8 +35,8 @@ const answerLimit = 10 * time.Second
 
 // fate is the outcome of one call.
 type fate struct {
-	fault  Fault         // "": none
-	reach  time.Duration // until EC2 has the call
+	fault  Fault         // "" if none
+	reach  time.Duration // until the call reaches EC2
 	answer time.Duration // from then to the answer
 }
 
@@ -60,7 +60,7 @@ func (w *World) fateOf() fate {
 	return f
 }
 
-// strike returns true, and counts the fault, with the given probability.
+// strike returns true with the given probability, and then counts the fault.
 func (w *World) strike(part float64, f Fault) bool {
 	if w.settling || !w.dice.faults.chance(part) {
 		return false

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// fiber is sequential code whose waits the world ends. Only the world's loop resumes
-// fibers, so that one piece of code runs at a time.
+// fiber is sequential code whose waits the world ends. Only the world's loop resumes fibers,
+// so that only one piece of code runs at a time.
 type fiber struct {
 	world *World
 	next  func() (struct{}, bool)
@@ -21,7 +21,7 @@ type fiber struct {
 // killed is the panic that ends a fiber whose process died.
 type killed struct{}
 
-// spawn makes a fiber that begins to run at once, as an event of its own.
+// spawn starts a fiber immediately, as a separate event.
 func (w *World) spawn(body func()) *fiber {
 	f := &fiber{world: w}
 	f.next, f.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -29,7 +29,7 @@ func (w *World) spawn(body func()) *fiber {
 		defer func() {
 			f.ended = true
 			if r := recover(); r != nil && r != any(killed{}) {
-				panic(withStack(r)) // the world's loop is on another stack
+				panic(withStack(r)) // the world's loop has another stack
 			}
 		}()
 		body()
@@ -38,7 +38,7 @@ func (w *World) spawn(body func()) *fiber {
 	return f
 }
 
-// broken is a panic with its stack.
+// broken is a panic value with its stack.
 type broken struct {
 	what  any
 	stack string
@@ -54,7 +54,7 @@ func withStack(r any) broken {
 	return broken{r, string(text[:runtime.Stack(text, false)])}
 }
 
-// running returns the fibers that have not ended.
+// running removes the fibers that have ended.
 func running(all []*fiber) []*fiber {
 	kept := all[:0]
 	for _, f := range all {
@@ -77,7 +77,7 @@ func (f *fiber) resume() {
 	f.world.running = outer
 }
 
-// park waits to be resumed.
+// park waits until the fiber is resumed.
 func (f *fiber) park() {
 	if !f.yield(struct{}{}) {
 		panic(killed{})
@@ -96,7 +96,7 @@ func (f *fiber) kill() {
 	f.world.running = outer
 }
 
-// await parks the running fiber until done is called, by what start set in motion.
+// await parks the running fiber until something that start has initiated calls done.
 func (w *World) await(start func(done func())) {
 	f, called, parked := w.running, false, false
 	start(func() {
@@ -108,7 +108,7 @@ func (w *World) await(start func(done func())) {
 		case !parked:
 		case w.running == nil:
 			f.resume()
-		default: // called by another fiber, which goes on first
+		default: // called by another fiber, which continues first
 			w.after(0, f.resume)
 		}
 	})
@@ -118,13 +118,13 @@ func (w *World) await(start func(done func())) {
 	}
 }
 
-// sleep parks the running fiber for a while.
+// sleep parks the running fiber for a time.
 func (w *World) sleep(d time.Duration) {
 	w.await(func(done func()) { w.after(d, done) })
 }
 
-// within is the context of a task: the scope that it waits in, and whether a pod may be
-// waiting for it. It has no deadline and no values; waits in it go through the world.
+// within is the context of a task: the scope of its waits, and whether a pod may be
+// waiting for the task. It has no deadline and no values; its waits go through the world.
 type within struct {
 	*scope
 	urgent bool
@@ -143,7 +143,7 @@ func (s *scope) Err() error {
 	return nil
 }
 
-// scope ends, and with it the waits in it.
+// scope bounds waits: they end when it ends.
 type scope struct {
 	over    bool
 	waiting []*wait
@@ -154,7 +154,7 @@ type wait struct {
 	end  func()
 }
 
-// cancel ends all waits.
+// cancel ends the scope and all its waits.
 func (s *scope) cancel() {
 	if s.over {
 		return
@@ -169,7 +169,7 @@ func (s *scope) cancel() {
 	}
 }
 
-// awaitIn is await in a scope. It is false when the scope ended first.
+// awaitIn is await within a scope. It returns false if the scope ended first.
 func (w *World) awaitIn(s *scope, start func(done func())) (finished bool) {
 	if s.over {
 		return false

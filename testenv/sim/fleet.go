@@ -12,35 +12,35 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// Fleet is nodes of one account and region that join a cluster and are given pods, with
-// nothing going wrong but EC2's request limits.
+// Fleet is a set of nodes in one account and region that join a cluster and get pods, without
+// faults except EC2's request limits.
 type Fleet struct {
 	Seed  uint64
 	Type  string // instance type
 	Nodes int
-	// Wave is the time in which the nodes come up, evenly.
+	// Wave is the time in which the nodes come up, evenly spread.
 	Wave time.Duration
-	// Subnets is how many subnets of 32,768 addresses each of the three availability zones
-	// has: 1 or 2.
+	// Subnets is the number of subnets, with 32,768 addresses each, in each of the three
+	// availability zones: 1 or 2.
 	Subnets int
-	// PodsFrom and PodsTo bound how many pods a node is given when its daemon serves first
-	// (which is when the node becomes Ready).
+	// PodsFrom and PodsTo bound the number of pods that a node gets when its daemon first
+	// serves (which is when the node becomes Ready).
 	PodsFrom, PodsTo int
 	Policy           warmpool.Policy // without MaxPods
 	Pace             Pace
 	Client           ClientSpec // of our daemons
 	Unlimited        bool       // EC2 throttles nothing
-	// Crowd divides the request limits: other clients of the account use the rest. 0: 1.
+	// Crowd divides the request limits: other clients of the account use the rest. 0 means 1.
 	Crowd float64
-	// Refuse is how many CreateNetworkInterface calls EC2 answers with
-	// InsufficientFreeAddressesInSubnet first.
+	// Refuse is the number of initial CreateNetworkInterface calls that EC2 answers with
+	// InsufficientFreeAddressesInSubnet.
 	Refuse   int
-	Limit    time.Duration // when the run ends even if pods still wait
+	Limit    time.Duration // the run ends then, even if pods still wait
 	Progress func(clock time.Duration, running, pods int)
-	Go       func() bool // false: the run ends; nil: it never stops early
+	Go       func() bool // false ends the run; if nil, it never ends early
 }
 
-// ScaleUp is nodes that come up within a minute, each with pods for one more ENI.
+// ScaleUp returns nodes that come up within a minute, each with pods for one more ENI.
 func ScaleUp(nodes int) Fleet {
 	return Fleet{
 		Seed: 1, Type: "m5.4xlarge", Nodes: nodes, Wave: time.Minute, Subnets: 2, PodsFrom: 30, PodsTo: 58,
@@ -48,7 +48,7 @@ func ScaleUp(nodes int) Fleet {
 	}
 }
 
-// OneNode is the scale-up of spec/performance.md §2: 150 pods on a fresh m5.4xlarge.
+// OneNode returns the scale-up of spec/performance.md §2: 150 pods on a fresh m5.4xlarge.
 func OneNode(pace Pace) Fleet {
 	return Fleet{
 		Seed: 1, Type: "m5.4xlarge", Nodes: 1, Subnets: 1, PodsFrom: 150, PodsTo: 150,
@@ -56,31 +56,31 @@ func OneNode(pace Pace) Fleet {
 	}
 }
 
-// DefaultPolicy is what the environment of both manifests says.
+// DefaultPolicy returns the policy in the environment of both manifests.
 func DefaultPolicy() warmpool.Policy {
 	return warmpool.Policy{WarmENI: 1, WarmPrefix: 1, Cooldown: 30 * time.Second, ScaleDownInterval: 30 * time.Second, ENIMinAge: time.Minute}
 }
 
-// Outcome is what became of a fleet.
+// Outcome is the result of a fleet's run.
 type Outcome struct {
 	Nodes, Pods int
 	Running     int
-	// Waits are how long pods waited for their address, from the start of their node's
-	// daemon, in ascending order.
+	// Waits are the times that pods waited for their addresses, from the start of their
+	// node's daemon, in ascending order.
 	Waits []time.Duration
-	// All is when the last pod ran, since the start of the wave; Up, since its node's
-	// daemon began to serve.
+	// All is when the last pod ran, since the start of the wave; Up is the same since its
+	// node's daemon began to serve.
 	All, Up time.Duration
-	Failed  int            // ADDs
-	Starts  int            // of daemons
+	Failed  int            // failed ADDs
+	Starts  int            // starts of daemons
 	Calls   map[string]int // requests to EC2, by action, until the last pod ran
 	Refused map[string]int // the throttled ones among Calls
-	ENIs    int            // attached, without the primary ones
-	Loose   int            // not attached: not yet, or no longer
-	Failure *Failure       // nil: every invariant held
+	ENIs    int            // attached, except primary ones
+	Loose   int            // unattached: not yet attached, or already detached
+	Failure *Failure       // nil if every invariant held
 }
 
-// Total is the number of requests to EC2.
+// Total returns the number of requests to EC2.
 func (o *Outcome) Total() (calls, throttled int) { return total(o.Calls), total(o.Refused) }
 
 func total(m map[string]int) (n int) {
@@ -90,7 +90,7 @@ func total(m map[string]int) (n int) {
 	return n
 }
 
-// Wait is a quantile of the pods' waits.
+// Wait returns a quantile of the pods' waits.
 func (o *Outcome) Wait(part float64) time.Duration {
 	if len(o.Waits) == 0 {
 		return 0
@@ -108,7 +108,7 @@ func (f Fleet) Ours() Outcome {
 	})
 }
 
-// Upstream runs it with the model of upstream.
+// Upstream runs the fleet with the model of upstream.
 func (f Fleet) Upstream() Outcome {
 	return f.run(func(n *node, k *kubelet) {
 		o := newUpstream(n)
@@ -141,7 +141,7 @@ func (f Fleet) run(begin func(*node, *kubelet)) (out Outcome) {
 	return out
 }
 
-// podsByNode is how many pods each node is given.
+// podsByNode returns the number of pods of each node.
 func (f Fleet) podsByNode() []int {
 	d := stream(f.Seed, 9)
 	out := make([]int, f.Nodes)
@@ -195,7 +195,7 @@ func (f Fleet) outcome(w *World, kubelets []*kubelet) Outcome {
 	return o
 }
 
-// zones is how many availability zones a fleet has.
+// zones is the number of a fleet's availability zones.
 const zones = 3
 
 func (f Fleet) facts() limits.Instance {
@@ -227,5 +227,5 @@ func (f Fleet) scenario() Scenario {
 	return s
 }
 
-// addWait is CNI_ADD_WAIT's default.
+// addWait is the default of CNI_ADD_WAIT.
 const addWait = 10 * time.Second

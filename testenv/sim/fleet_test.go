@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestFleet_OursAndUpstream compares both on one node and on several, with full and with
-// reduced request limits.
+// TestFleet_OursAndUpstream compares both daemons on one node and on several, with full and
+// with reduced request limits.
 func TestFleet_OursAndUpstream(t *testing.T) {
 	t.Parallel()
 	one := OneNode(Realistic())
@@ -53,7 +53,7 @@ func TestFleet_OursAndUpstream(t *testing.T) {
 	}
 }
 
-// scarce is a fleet with a fifth of EC2's request limits, which slow it down like a fleet
+// scarce returns a fleet with a fifth of EC2's request limits, which slow it down like a fleet
 // five times its size.
 func scarce() Fleet {
 	f := ScaleUp(200)
@@ -62,7 +62,7 @@ func scarce() Fleet {
 }
 
 // TestFleet_UnderRequestLimits: our fleet is nearly as fast as the limits allow, and creates
-// few ENIs that no pod waits for.
+// few ENIs that no pod needs.
 func TestFleet_UnderRequestLimits(t *testing.T) {
 	t.Parallel()
 	const mostTime, mostENIs = 2.0, 1.4
@@ -83,7 +83,7 @@ func TestFleet_UnderRequestLimits(t *testing.T) {
 	}
 }
 
-// TestComparison_Verdict: each figure that is too large is named.
+// TestComparison_Verdict: each value over its limit is named.
 func TestComparison_Verdict(t *testing.T) {
 	t.Parallel()
 	f := scarce()
@@ -114,12 +114,12 @@ func TestComparison_Verdict(t *testing.T) {
 	}
 }
 
-// TestFleet_BoundHolds: no fleet is faster than the request limits allow, or does with fewer
-// calls than the bound counts.
+// TestFleet_BoundHolds: no fleet is faster than the request limits allow, or needs fewer calls
+// than the bound.
 func TestFleet_BoundHolds(t *testing.T) {
 	t.Parallel()
 	f := ScaleUp(20)
-	f.Crowd, f.Wave = 10, time.Second // 5 at once, one in 2 s
+	f.Crowd, f.Wave = 10, time.Second // 5 immediately, then one every 2 s
 	b := f.Bound()
 	if want := 30 * time.Second; b.After != want {
 		t.Errorf("bound %v, want %v: %v", b.After, want, b.Calls)
@@ -139,7 +139,7 @@ func TestFleet_BoundHolds(t *testing.T) {
 	}
 }
 
-// TestFleet_IsDeterministic: the same fleet gives the same figures.
+// TestFleet_IsDeterministic: the same fleet gives the same outcome.
 func TestFleet_IsDeterministic(t *testing.T) {
 	t.Parallel()
 	f := ScaleUp(8)
@@ -152,7 +152,7 @@ func TestFleet_IsDeterministic(t *testing.T) {
 	}
 }
 
-// TestFleet_EndsAtItsLimit: a fleet that cannot come up is reported, not waited for.
+// TestFleet_EndsAtItsLimit: a run whose pods can never all run ends and is reported.
 func TestFleet_EndsAtItsLimit(t *testing.T) {
 	t.Parallel()
 	f := OneNode(Instant())

@@ -10,14 +10,14 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// This file is the node's side of a daemon's calls.
+// This file simulates a daemon's calls to its node.
 
 const (
 	linkWaitLimit  = 2 * time.Minute // for the link of an attached ENI
-	startLinkLimit = time.Second     // the same for ENIs that a start finds
+	startLinkLimit = time.Second     // for the links of ENIs that a start finds
 )
 
-// local carries out a call to the node itself, which takes a moment.
+// local carries out a call to the node, which takes a moment.
 func local[T any](ctx context.Context, c *calls, what string, effect func() T) (out T, err error) {
 	w := c.p.node.w
 	finished := w.awaitIn(scopeOf(ctx), func(done func()) {
@@ -110,8 +110,7 @@ func (c *calls) DropPod(ctx context.Context, a netip.Addr) error {
 	return err
 }
 
-// drop removes the rules of an address for the daemon, which must not be those of a living
-// pod.
+// drop removes an address's rules for the daemon. A living pod must not have the address.
 func (k *kernel) drop(n *node, a netip.Addr) {
 	if s := n.held[a]; s != nil && s.linked && !s.cut {
 		k.w.violate("none lost", "%s removes the rules of %v, the address of living %s", n.name, a, s)
@@ -119,7 +118,7 @@ func (k *kernel) drop(n *node, a netip.Addr) {
 	k.disconnect(a)
 }
 
-// FixPodTable routes a pod's traffic by a table.
+// FixPodTable routes a pod's traffic through a table.
 func (c *calls) FixPodTable(ctx context.Context, a netip.Addr, table int) error {
 	_, err := local(ctx, c, "fix the table of a pod", func() none {
 		if r := c.p.node.kernel.routes[a]; r != nil {

@@ -7,8 +7,8 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// This file is what must hold after every turn of a keeper. Requests are checked when EC2
-// gets them (refusals.go), replies when the plugin gets them (plugin.go).
+// This file checks what must hold after every turn of a keeper. Requests are checked when EC2
+// receives them (refusals.go), replies when the plugin receives them (plugin.go).
 
 // inspect checks the node's keeper.
 func (n *node) inspect() {
@@ -17,7 +17,7 @@ func (n *node) inspect() {
 		return
 	}
 	if w.Scenario.Pace != nil && w.stats.Turns%checkEvery != 0 {
-		return // a fleet has no faults but throttling, and many nodes
+		return // a fleet has many nodes, and no faults but throttling
 	}
 	k := p.keeper
 	for _, o := range n.pods {
@@ -44,12 +44,12 @@ func (n *node) inspect() {
 	}
 }
 
-// coolingPatience is how long an ADD may wait for cooling addresses before the pool grows
+// coolingPatience is how long an ADD may wait for addresses in cooldown before the pool grows
 // for it.
 const coolingPatience = 2 * time.Second
 
-// inspectWaiting checks that no ADD waits for cooling addresses while the pool could
-// grow: the instance, max-pods and the subnets have room.
+// inspectWaiting checks that no ADD waits for addresses in cooldown while the pool could
+// grow, that is, while the instance, max-pods and the subnets have room.
 func (n *node) inspectWaiting() {
 	k, w := n.process.keeper, n.w
 	if k.Waiting() == 0 {
@@ -91,8 +91,8 @@ func (n *node) inOrder() bool {
 	return true
 }
 
-// checkEvery is how many turns pass between checks of the whole book, which cost more than
-// everything else. A strict world checks it after each turn.
+// checkEvery is the number of turns between checks of the whole book, which cost more than
+// everything else. A strict world checks it after every turn.
 const checkEvery = 32
 
 func (n *node) checkBook() {
@@ -101,7 +101,7 @@ func (n *node) checkBook() {
 	}
 }
 
-// livingOn lists the sandboxes with an address of an ENI.
+// livingOn returns the sandboxes that use an address of an ENI.
 func (w *World) livingOn(x *eni) []*sandbox {
 	var out []*sandbox
 	if x.node == nil {
@@ -115,7 +115,7 @@ func (w *World) livingOn(x *eni) []*sandbox {
 	return out
 }
 
-// living lists the sandboxes that have an address.
+// living returns the sandboxes that have an address.
 func (n *node) living() []*sandbox {
 	var out []*sandbox
 	for _, p := range n.pods {

@@ -9,19 +9,19 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// kernel is the network of a node: links, and per pod address a route and rules.
+// kernel is a node's network: links and, for each pod address, a route and rules.
 type kernel struct {
 	w       *World
 	plugged map[ipam.ENIID]bool      // links of ENIs
 	tables  map[netip.Addr]int       // route tables of ENIs by primary address
 	links   map[string]*sandbox      // links of pods by name
-	routes  map[netip.Addr]*podRoute // by address of a pod
+	routes  map[netip.Addr]*podRoute // by pod address
 }
 
 type podRoute struct {
-	link   string // "": only rules
+	link   string // "" if there are only rules
 	toRule bool
-	table  int // 254: no rule leads elsewhere
+	table  int // 254 if no rule selects another table
 }
 
 func newKernel(w *World) kernel {
@@ -34,14 +34,14 @@ func newKernel(w *World) kernel {
 func (k *kernel) plug(x *eni)   { k.plugged[x.ID] = true }
 func (k *kernel) unplug(x *eni) { delete(k.plugged, x.ID) }
 
-// addLink creates a pod's link. It replaces one of the same name, whose route goes with it.
+// addLink creates a pod's link. It replaces a link of the same name, along with its route.
 func (k *kernel) addLink(name string, s *sandbox) {
 	k.removeLink(name, nil)
 	k.links[name] = s
 }
 
-// removeLink removes a link, if it is still the sandbox's (nil: anybody's), and the route
-// over it.
+// removeLink removes a link and the route over it, if the link still belongs to the sandbox
+// or s is nil.
 func (k *kernel) removeLink(name string, s *sandbox) {
 	have, there := k.links[name]
 	if !there || (s != nil && have != s) {
@@ -58,15 +58,15 @@ func (k *kernel) removeLink(name string, s *sandbox) {
 	}
 }
 
-// connect is the plugin's last step: a pod's route and rules.
+// connect adds a pod's route and rules, the plugin's last step.
 func (k *kernel) connect(name string, addr netip.Addr, table int) {
 	k.routes[addr] = &podRoute{link: name, toRule: true, table: table}
 }
 
-// disconnect removes route and rules of an address.
+// disconnect removes an address's route and rules.
 func (k *kernel) disconnect(addr netip.Addr) { delete(k.routes, addr) }
 
-// podRoutes lists routes and rules in order of address.
+// podRoutes lists routes and rules, ordered by address.
 func (k *kernel) podRoutes() []resync.PodRoute {
 	out := make([]resync.PodRoute, 0, len(k.routes))
 	for _, a := range k.addresses() {
@@ -76,7 +76,7 @@ func (k *kernel) podRoutes() []resync.PodRoute {
 	return out
 }
 
-// hostLinks lists the links of the host by name.
+// hostLinks returns the indexes of the host's links by name.
 func (k *kernel) hostLinks() map[string]int {
 	out := map[string]int{"lo": 1, "eth0": 2}
 	for name := range k.links {
@@ -85,7 +85,7 @@ func (k *kernel) hostLinks() map[string]int {
 	return out
 }
 
-// addresses lists those that have a route or rules.
+// addresses returns those with a route or rules.
 func (k *kernel) addresses() []netip.Addr {
 	return slices.SortedFunc(maps.Keys(k.routes), netip.Addr.Compare)
 }

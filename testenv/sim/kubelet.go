@@ -6,19 +6,20 @@ import (
 	"time"
 )
 
-// What kubelet and the runtime do on a node that is given many pods at once. The same
-// holds for ours and for upstream's model.
+// What kubelet and the runtime do on a node that gets many pods at once. It is the same for
+// our daemon and for the model of upstream.
 const (
-	// kubeletWidth is how many sandboxes are created in parallel: as many as in the
-	// measurements of spec/performance.md §2 ("20 at a time").
+	// kubeletWidth is the number of sandboxes created in parallel, as in the measurements of
+	// spec/performance.md §2 ("20 at a time").
 	kubeletWidth = 20
-	// sandboxTime is RunPodSandbox with a CNI chain, as testbed.md has it for containerd
-	// 1.6. A failed ADD takes it too: the sandbox is created first and removed afterwards.
+	// sandboxTime is the time of RunPodSandbox with a CNI chain, as in testbed.md for
+	// containerd 1.6. A failed ADD takes it too: the sandbox is created first and removed
+	// afterwards.
 	sandboxTime = 96 * time.Millisecond
-	// sandboxRetry is the pause before a failed sandbox is retried. It follows from the
+	// sandboxRetry is the pause before a failed sandbox is retried. It is derived from the
 	// measurements: the time that 20 workers waited (20 × 18 s at latency 0), divided by the
 	// failed ADDs (330), is 1.11 s in each of the three rows that count them: a second and a
-	// sandbox. A real kubelet waits 10 to 15 s, so this favours whoever fails ADDs.
+	// sandbox. A real kubelet waits 10 to 15 s, so this favours a daemon that fails ADDs.
 	sandboxRetry = time.Second
 )
 
@@ -31,13 +32,13 @@ type kubelet struct {
 	left   int             // pods without an address
 	begun  time.Duration   // since when the pods are wanted
 	served time.Duration   // when the daemon first served
-	waits  []time.Duration // of those that run
-	ended  time.Duration   // when the last one ran
-	failed int             // ADDs
+	waits  []time.Duration // of the running pods
+	ended  time.Duration   // when the last pod ran
+	failed int             // failed ADDs
 }
 
-// run starts the workers, when the daemon first serves; wanted is since when there are pods
-// for it.
+// run starts the workers when the daemon first serves; wanted is when the pods were first
+// wanted.
 func (k *kubelet) run(wanted time.Duration) {
 	if k.left > 0 || k.ended > 0 {
 		return
@@ -48,7 +49,7 @@ func (k *kubelet) run(wanted time.Duration) {
 	}
 }
 
-// take gives a worker the next pod.
+// take assigns the next pod to a worker.
 func (k *kubelet) take() {
 	if k.next < k.pods {
 		k.next++
@@ -73,7 +74,7 @@ func (k *kubelet) try(pod int) {
 	})
 }
 
-// addPod is one ADD of our plugin and daemon, for a pod that stays.
+// addPod runs one ADD of our plugin and daemon, for a pod that stays.
 func (n *node) addPod(pod int, done func(ok bool)) {
 	n.w.begin(func() {
 		p := n.standing[pod]
@@ -93,7 +94,7 @@ func (n *node) addPod(pod int, done func(ok bool)) {
 
 func podName(i int) string { return fmt.Sprintf("pod-%d", i) }
 
-// holder records that a pod of upstream's node has an address, which no other pod may have.
+// holder records that a pod on an upstream node has an address, which no other pod may have.
 func (w *World) holder(a netip.Addr, by string) {
 	if other, taken := w.heldBy[a]; taken {
 		w.violate("given twice", "%v is given to %s while %s has it", a, by, other)

@@ -9,10 +9,10 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// This file plays other people: they change what belongs to the daemons, take and free
+// This file simulates other people: they change what belongs to the daemons, take and free
 // addresses of the subnets, and cordon and reboot nodes.
 
-// meddle starts them.
+// meddle starts all meddling.
 func (w *World) meddle() {
 	d := w.dice.crashes
 	w.every(w.Scenario.Meddling, func() {
@@ -30,7 +30,7 @@ func (w *World) meddle() {
 	}
 }
 
-// every repeats something until the world settles.
+// every repeats an action until the world settles.
 func (w *World) every(gap time.Duration, do func()) {
 	if gap == 0 {
 		return
@@ -94,7 +94,7 @@ func (w *World) meddleOnce(n *node) {
 	}
 }
 
-// cut marks the pods whose address somebody else has removed in EC2.
+// cut marks the pods whose addresses somebody else has removed in EC2.
 func (w *World) cut(x *eni, cidrs []netip.Prefix) {
 	x.node.surprised()
 	for _, s := range w.livingOn(x) {
@@ -104,7 +104,7 @@ func (w *World) cut(x *eni, cidrs []netip.Prefix) {
 	}
 }
 
-// remove deletes an ENI that somebody detached, if it is still there and unattached.
+// remove deletes an ENI that somebody detached, if it still exists and is unattached.
 func (w *World) remove(x *eni) {
 	if w.ec2.enis[x.ID] == x && x.Status == resync.StatusAvailable {
 		w.tracef("somebody deletes %s", x.ID)
@@ -146,7 +146,7 @@ func (w *World) attachForeignENI(n *node) {
 	w.ec2.attach(x, n, device)
 }
 
-// detachForeignENI detaches and deletes one of those.
+// detachForeignENI detaches and deletes an ENI that no daemon created.
 func (w *World) detachForeignENI(n *node) {
 	for _, x := range w.ec2.ordered() {
 		if x.node == n && x.maker == nil && x != n.primary && x.AttachmentStatus == resync.AttachmentAttached {
@@ -176,7 +176,7 @@ func (w *World) crowd(s *subnet) {
 	w.tracef("%s: %d addresses are in use outside the cluster, %d are free", s.id, len(s.foreign), s.free)
 }
 
-// cordon changes whether the node takes new pods. The daemon reads it from the API.
+// cordon sets whether the node takes new pods. The daemon reads it from the API.
 func (n *node) cordon(to bool) {
 	n.cordoned = to
 	n.w.tracef("%s: cordoned: %v", n.name, to)
@@ -185,7 +185,7 @@ func (n *node) cordon(to bool) {
 	}
 }
 
-// reboot ends everything on the node at once; what is in memory is gone.
+// reboot ends everything on the node; what is in memory is lost.
 func (n *node) reboot() {
 	w := n.w
 	w.stats.Reboots++

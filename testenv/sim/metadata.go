@@ -9,15 +9,15 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// metadata is what the metadata service of a node shows. It lags behind EC2: additions and
-// removals show after some time.
+// metadata is what a node's metadata service shows. It lags behind EC2, for additions and
+// removals.
 type metadata struct {
 	w     *World
 	node  *node
 	shown map[ipam.ENIID]resync.Interface
 }
 
-// refresh shows the present state of an ENI, after a while.
+// refresh shows the current state of an ENI after the lag.
 func (m *metadata) refresh(x *eni) {
 	m.w.after(m.node.metadataLag(), func() { m.show(x) })
 }
@@ -33,7 +33,7 @@ func (m *metadata) show(x *eni) {
 	}
 }
 
-// list is what a reader sees, ordered by device.
+// list returns what a reader sees, ordered by device.
 func (m *metadata) list() []resync.Interface {
 	out := make([]resync.Interface, 0, len(m.shown))
 	for _, f := range m.shown {

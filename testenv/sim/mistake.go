@@ -13,29 +13,29 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// Mistake is a deliberate bug, to show that the simulation finds it. It sits between a keeper
-// and its outside, so that the node behaves like a daemon with that bug.
+// Mistake is a deliberate bug that the simulation must find. It sits between a keeper and its
+// outside, so that the node behaves like a daemon with that bug.
 type Mistake string
 
 const (
 	answerBeforeDurable Mistake = "answer before durable" // a write is reported before it is done
-	forgetOnRestart     Mistake = "forget on restart"     // a start does not see an allocation
-	releaseWithoutHold  Mistake = "release without hold"  // an address is released to EC2 that can still be assigned to pods
+	forgetOnRestart     Mistake = "forget on restart"     // a start misses an allocation
+	releaseWithoutHold  Mistake = "release without hold"  // an address that pods can still get is released to EC2
 	leakDetached        Mistake = "leak detached"         // a detached ENI is not deleted
-	keepMissedDELs      Mistake = "keep missed DELs"      // the links of the host are not compared with the book
+	keepMissedDELs      Mistake = "keep missed DELs"      // the host's links are not compared with the book
 	ignoreQuarantine    Mistake = "ignore quarantine"     // an address that EC2 does not show is dropped with its pod
-	trustMetadata       Mistake = "trust metadata"        // what the metadata service does not show is treated as gone
+	trustMetadata       Mistake = "trust metadata"        // what the metadata service does not show counts as gone
 	leakFailedAttach    Mistake = "leak failed attach"    // an ENI whose attach failed is not deleted
 )
 
-// Mistakes lists them all.
+// Mistakes returns all mistakes.
 func Mistakes() []Mistake {
 	return []Mistake{
 		answerBeforeDurable, forgetOnRestart, releaseWithoutHold, leakDetached, keepMissedDELs, ignoreQuarantine, trustMetadata, leakFailedAttach,
 	}
 }
 
-// Find plays seeds with the mistake until one fails, and returns the failure, or nil.
+// Find plays seeds with the mistake until one fails. It returns the failure, or nil.
 func (m Mistake) Find(start, seeds uint64) *Failure {
 	for seed := start; seed < start+seeds; seed++ {
 		s := ScenarioOf(seed)
@@ -62,7 +62,7 @@ func (m Mistake) distort(msg keeper.Message, instance string) keeper.Message {
 	case !ok:
 		return msg
 	case m == keepMissedDELs:
-		v.Links = nil // unread: nothing is concluded
+		v.Links = nil // not read, so nothing can be concluded
 	case m == trustMetadata && v.AskedMetadata && v.InterfacesErr == nil:
 		v.AskedEC2, v.ENIs, v.ENIsErr = true, nil, nil
 		for _, f := range v.Interfaces {
@@ -79,8 +79,7 @@ func (m Mistake) distort(msg keeper.Message, instance string) keeper.Message {
 	return v
 }
 
-// dropQuarantined does what upstream does with quarantined addresses: their pods' records
-// are dropped.
+// dropQuarantined drops the records of pods with quarantined addresses, as upstream does.
 func (p *process) dropQuarantined() {
 	for _, e := range p.keeper.ENIs() {
 		for _, c := range e.CIDRs {
@@ -99,13 +98,13 @@ func (p *process) dropQuarantined() {
 	}
 }
 
-// mistaken makes the calls of a task, with the bug.
+// mistaken makes a task's calls, with the bug.
 type mistaken struct {
 	*calls
 	task keeper.Task
 }
 
-// DeleteENI leaks the ENIs that the mistake is about.
+// DeleteENI leaks the ENI if the mistake says so.
 func (c *mistaken) DeleteENI(ctx context.Context, id ipam.ENIID) error {
 	op, _ := c.task.(keeper.Operation)
 	switch mistake := c.p.node.w.Scenario.Mistake; {
@@ -121,7 +120,7 @@ func (c *mistaken) Post(m keeper.Message) {
 	c.calls.Post(c.p.node.w.Scenario.Mistake.distort(m, c.p.node.instance))
 }
 
-// Unassign releases one more address, which the book does not hold.
+// Unassign also releases one more address, without a hold in the book.
 func (c *mistaken) Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) error {
 	if c.p.node.w.Scenario.Mistake == releaseWithoutHold {
 		for _, e := range c.p.keeper.ENIs() {

@@ -2,7 +2,7 @@ package sim
 
 import "testing"
 
-// foundBy is where the search for a mistake begins, to save time; `make sim` begins at 1.
+// foundBy is the seed from which to look for a mistake, to save time; `make sim` starts at 1.
 var foundBy = map[Mistake]uint64{
 	ignoreQuarantine: 18, leakFailedAttach: 123, trustMetadata: 15,
 }

@@ -10,42 +10,42 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// node is one instance: what outlives the processes on it.
+// node is one instance: the part that outlives its processes.
 type node struct {
 	w        *World
 	name     string
 	instance string
 	spec     NodeSpec
 	primary  *eni
-	attached map[ipam.ENIID]*eni // or on the way in or out
+	attached map[ipam.ENIID]*eni // including those being attached or detached
 
 	metadata *metadata
 	kernel   kernel
 	disk     disk
 
-	upstream bool     // the model of upstream runs on it, not our daemon
-	process  *process // nil: none runs
-	last     *process // the latest, dead or alive
+	upstream bool     // runs the model of upstream instead of our daemon
+	process  *process // nil if none runs
+	last     *process // the latest one, dead or alive
 	starts   int
 	cordoned bool
 
-	surprise time.Duration // last change that the daemon cannot know of
-	crashed  time.Duration // when a daemon died last
+	surprise time.Duration // the last change that the daemon cannot know about
+	crashed  time.Duration // when a daemon last died
 	calls    rate
 
 	pods    []*pod
 	lastPod int
 	lastBox int
 	rested  map[netip.Addr]release // when pods' addresses became free
-	stuck   time.Duration          // when EC2 last had no address for it, while the world settles
-	cooling time.Duration          // since when an ADD has waited for a cooling address; 0: none does
+	stuck   time.Duration          // when EC2 last had no address for the node, while the world settles
+	cooling time.Duration          // since when an ADD has waited for an address in cooldown; 0 if none does
 	held    map[netip.Addr]*sandbox
 
-	standing map[int]*pod // those of a kubelet, which stay
-	onServe  func()       // called each time that a daemon begins to serve; nil: nothing
+	standing map[int]*pod // pods of a kubelet, which stay
+	onServe  func()       // called each time a daemon begins to serve; may be nil
 }
 
-// release is the end of an allocation as one process answered it.
+// release is the end of an allocation, and the process that answered the DEL.
 type release struct {
 	at time.Duration
 	by *process
@@ -74,7 +74,7 @@ func newNode(w *World, i int, spec NodeSpec) *node {
 	return n
 }
 
-// settings are those of the node's daemon.
+// settings returns the settings of the node's daemon.
 func (n *node) settings() keeper.Settings {
 	return keeper.Settings{
 		Policy: n.spec.Policy, Provisioning: true, SweepLeaks: true, CheckpointPath: "ipam.json", VethPrefix: vethPrefix,
@@ -94,25 +94,25 @@ func (n *node) serves() {
 // surprised records a change that the daemon cannot know of yet.
 func (n *node) surprised() { n.surprise = n.w.clock }
 
-// surpriseRest is how long after it a daemon may still act on the old state: it reads once
-// a minute, confirms with a second read, and the metadata lags.
+// surpriseRest is how long after a surprise a daemon may still act on the old state: it reads
+// once a minute, confirms with a second read, and the metadata lags.
 const surpriseRest = 5 * time.Minute
 
 func (n *node) mayBeSurprised() bool { return n.w.clock-n.surprise < surpriseRest }
 
 // blindRest is how long after a crash a daemon may not know what its predecessor did: the
-// list it reads when it starts lags, and is not read again for a second.
+// list that it reads at its start lags, and it does not read it again for a second.
 const blindRest = 30 * time.Second
 
 func (n *node) mayBeBlind() bool { return n.starts > 1 && n.w.clock-n.crashed < blindRest }
 
-// tagsRest is how long a changed tag may go unnoticed: only EC2 shows it, and without
-// another reason it is read twice an hour.
+// tagsRest is how long a changed tag may go unnoticed: only EC2 shows tags, and without
+// another reason a daemon reads them twice an hour.
 const tagsRest = 36 * time.Minute
 
 func (n *node) tagsMayBeOld() bool { return n.w.clock-n.surprise < tagsRest }
 
-// book lists the ENIs that the node's daemon knows.
+// book returns the ENIs that the node's daemon knows.
 func (n *node) book() []ipam.ENIState {
 	if n.process == nil || n.process.keeper == nil {
 		return nil
@@ -120,12 +120,12 @@ func (n *node) book() []ipam.ENIState {
 	return n.process.keeper.State(n.w.now()).Book.ENIs
 }
 
-// jitter draws for the node's daemon.
+// jitter draws a jitter for the node's daemon.
 func (n *node) jitter(d time.Duration) time.Duration {
 	return time.Duration(n.w.dice.keepers.Below(int(d)))
 }
 
-// Actions that are counted, or looked at, in their own way.
+// Actions that are counted or checked individually.
 const (
 	tagAction    = "CreateTags"
 	createAction = "CreateNetworkInterface"
@@ -140,17 +140,17 @@ const (
 	describeInstances = "DescribeInstances"
 )
 
-// rate counts calls, to bound them.
+// rate counts calls, to limit them.
 type rate struct {
 	mutating, describing int
-	changes              int // mutating ones that were answered with success
+	changes              int // mutating calls that succeeded
 }
 
 func (r *rate) count(action string, mutating bool, err error) {
 	switch {
 	case !mutating:
 		r.describing++
-	case err == nil && action != tagAction: // tags are written again at each start
+	case err == nil && action != tagAction: // each start writes tags again
 		r.changes++
 		fallthrough
 	default:

@@ -6,22 +6,22 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// Pace is how long everything outside takes in a world without random faults: that of a
+// Pace is how long everything outside takes in a world without random faults, that of a
 // fleet, where each node must meet the same EC2.
 type Pace struct {
-	// Calls is how long EC2 takes to answer a call, by action; Others is for actions that
-	// Calls lacks, and for throttled calls.
+	// Calls is how long EC2 takes to answer a call, by action; Others applies to other actions
+	// and to throttled calls.
 	Calls  map[string]time.Duration
 	Others time.Duration
-	// Link is how long after the answer of an attach the node's link appears, and the
-	// metadata service shows it.
+	// Link is how long after the answer to an attach the node's link appears and the metadata
+	// service shows it.
 	Link time.Duration
 }
 
-// Instant is EC2 with latency 0, as most rows of spec/performance.md §2 have it.
+// Instant is EC2 with latency 0, as in most rows of spec/performance.md §2.
 func Instant() Pace { return Pace{} }
 
-// Realistic has the latencies of the same table's other rows.
+// Realistic has the latencies of the other rows in that table.
 func Realistic() Pace {
 	return Pace{Others: 80 * time.Millisecond, Calls: map[string]time.Duration{
 		createAction: 300 * time.Millisecond, attachAction: time.Second, assignAction: 400 * time.Millisecond,
@@ -36,7 +36,7 @@ func (p *Pace) of(action string) time.Duration {
 	return p.Others
 }
 
-// answerAfter is how long an answer takes from the moment that EC2 has the call.
+// answerAfter returns how long after EC2 received a call its answer takes.
 func (w *World) answerAfter(action string, f fate, err error) time.Duration {
 	p := w.Scenario.Pace
 	switch {
@@ -49,7 +49,7 @@ func (w *World) answerAfter(action string, f fate, err error) time.Duration {
 	}
 }
 
-// attachTime is how long an attachment takes from the moment that EC2 accepts it.
+// attachTime returns how long an attachment takes after EC2 accepted it.
 func (w *World) attachTime() time.Duration {
 	if p := w.Scenario.Pace; p != nil {
 		return p.of(attachAction)
@@ -57,7 +57,7 @@ func (w *World) attachTime() time.Duration {
 	return w.dice.ec2.span(300*time.Millisecond, 5*time.Second)
 }
 
-// linkTime is how long after it the node's link appears.
+// linkTime returns how long after the attachment the node's link appears.
 func (w *World) linkTime() time.Duration {
 	if p := w.Scenario.Pace; p != nil {
 		return p.Link
@@ -65,7 +65,7 @@ func (w *World) linkTime() time.Duration {
 	return w.dice.ec2.span(20*time.Millisecond, 800*time.Millisecond)
 }
 
-// metadataLag is how long after a change the node's metadata service shows it.
+// metadataLag returns how long after a change the node's metadata service shows it.
 func (n *node) metadataLag() time.Duration {
 	if p := n.w.Scenario.Pace; p != nil {
 		return p.Link

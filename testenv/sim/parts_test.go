@@ -30,7 +30,7 @@ func TestQueue_InOrder(t *testing.T) {
 	}
 }
 
-// TestRandom_StaysTheSame: the tests keep seeds, which must go on giving the same runs.
+// TestRandom_StaysTheSame: tests rely on seeds, which must always give the same runs.
 func TestRandom_StaysTheSame(t *testing.T) {
 	t.Parallel()
 	d := stream(1, 2)
@@ -91,7 +91,7 @@ func TestKernel_LinkTakesItsRoute(t *testing.T) {
 	if r := k.podRoutes(); len(r) != 1 || r[0].HostLink != "eni1" {
 		t.Errorf("routes %v", r)
 	}
-	k.addLink("eni1", second) // a pod of the same name
+	k.addLink("eni1", second) // a pod with the same name
 	if r := k.podRoutes(); len(r) != 1 || r[0].HostLink != "" {
 		t.Errorf("the first link is gone: %v", r)
 	}

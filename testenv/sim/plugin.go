@@ -9,21 +9,21 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// This file is the plugin: ADD and DEL of one sandbox, as fibers of the pod's.
+// This file simulates the plugin: ADD and DEL of one sandbox, in fibers of the pod.
 
-// request is one call of the plugin that a process has not answered yet.
+// request is a call of the plugin that a process has not answered yet.
 type request struct {
 	what     string
-	deadline time.Duration // until when it must be answered
-	lost     func()        // the connection broke
+	deadline time.Duration // when it must have been answered
+	lost     func()        // called when the connection breaks
 }
 
-// answerSlack is what an answer may take beyond the time that an ADD may wait: a write in
-// progress, the pause after its failure and the ADD's own write, each bounded.
+// answerSlack is how much longer than an ADD's wait an answer may take: a write in progress,
+// the pause after its failure and the ADD's own write, each limited.
 const answerSlack = 3*time.Second + time.Second + 3*time.Second + 100*time.Millisecond
 
-// send hands a request to the daemon of the node, waits for the answer and reports
-// whether one came.
+// send sends a request to the node's daemon, waits for the answer and reports whether one
+// came.
 func send[T any](n *node, what string, wait time.Duration, message func(arrived time.Time, reply func(*T)) keeper.Message) (*T, bool) {
 	w := n.w
 	w.sleep(w.dice.pods.span(30*time.Microsecond, 400*time.Microsecond))
@@ -49,7 +49,7 @@ func send[T any](n *node, what string, wait time.Duration, message func(arrived 
 	return answer, answer != nil
 }
 
-// add is ADD. It returns whether the pod is on the network.
+// add runs ADD. It returns whether the pod is on the network.
 func (n *node) add(s *sandbox) bool {
 	w, d, k := n.w, n.w.dice.pods, &n.kernel
 	w.stats.ADDs++
@@ -81,7 +81,7 @@ func (n *node) add(s *sandbox) bool {
 		return false
 	}
 	if !s.alive {
-		return false // the node rebooted meanwhile
+		return false // the node has rebooted meanwhile
 	}
 	if !early || k.links[s.pod.link] != s {
 		k.addLink(s.pod.link, s)
@@ -94,7 +94,7 @@ func (n *node) add(s *sandbox) bool {
 	return true
 }
 
-// again repeats an ADD that succeeded, which must get the same address.
+// again repeats a successful ADD, which must get the same address.
 func (n *node) again(s *sandbox) {
 	reply, ok := n.askAddress(s)
 	if !ok || !s.alive {
@@ -105,7 +105,7 @@ func (n *node) again(s *sandbox) {
 	}
 }
 
-// askAddress is an ADD's call. Some callers give up waiting.
+// askAddress makes an ADD's call. Some callers give up waiting.
 func (n *node) askAddress(s *sandbox) (*cniwire.AddReply, bool) {
 	w := n.w
 	return send(n, "ADD of "+s.id, n.spec.AddWait, func(arrived time.Time, reply func(*cniwire.AddReply)) keeper.Message {
@@ -129,7 +129,7 @@ func (n *node) askAddress(s *sandbox) (*cniwire.AddReply, bool) {
 	})
 }
 
-// answered checks the answer of an ADD at the moment the daemon gives it.
+// answered checks the answer of an ADD when the daemon gives it.
 func (n *node) answered(p *process, s *sandbox, r *cniwire.AddReply) {
 	w := n.w
 	w.stats.Answered++
@@ -167,7 +167,7 @@ func (n *node) answered(p *process, s *sandbox, r *cniwire.AddReply) {
 	s.alive, n.held[addr] = true, s
 }
 
-// carrier is the node's ENI with an address, unless it is on its way out.
+// carrier returns the node's ENI with an address, unless the ENI is detaching.
 func (n *node) carrier(a netip.Addr) *eni {
 	for _, x := range n.attached {
 		if x.AttachmentStatus != statusDetaching && x.has(a) {
@@ -177,7 +177,7 @@ func (n *node) carrier(a netip.Addr) *eni {
 	return nil
 }
 
-// del is DEL. It returns false if the runtime must retry.
+// del runs DEL. It returns false if the runtime must retry.
 func (n *node) del(s *sandbox, reason string) bool {
 	w := n.w
 	w.stats.DELs++
@@ -203,7 +203,7 @@ func (n *node) del(s *sandbox, reason string) bool {
 		return true
 	case reply.Unknown:
 		if holds(reply.Allocations, s.address) {
-			s.prev = false // a newer sandbox of the pod has it
+			s.prev = false // a newer sandbox of the pod has the address
 		}
 		n.byResult(s)
 		return true
@@ -223,10 +223,10 @@ func holds(all []cniwire.Allocation, address netip.Addr) bool {
 	return slices.ContainsFunc(all, func(a cniwire.Allocation) bool { return a.IPv4 == address.String() })
 }
 
-// byResult is what the plugin does when the daemon does not know a sandbox's address: it
-// uses the ADD's result, if the address is not another pod's by now. A newer sandbox of the
-// same pod has the same link name, so only the daemon's file distinguishes them. If that is
-// lost as well, the newer one loses its network.
+// byResult does what the plugin does when the daemon does not know a sandbox's address: it
+// uses the ADD's result, unless another pod has the address by now. A newer sandbox of the
+// same pod has the same link name, so only the daemon's file distinguishes them. If the file is
+// lost as well, the newer sandbox loses its network.
 func (n *node) byResult(s *sandbox) {
 	r := n.kernel.routes[s.address]
 	if s.prev && r != nil && (r.link == "" || r.link == s.pod.link) && !n.disk.holdsForAnother(s) {
@@ -250,7 +250,7 @@ func (n *node) freed(p *process, s *sandbox, r *cniwire.DelReply, arrived time.T
 		n.w.violate("durable", "%s: DEL of %s is answered while the file still has %v", n.name, s, addr)
 	}
 	if r.Allocations[0].RouteTable == 0 {
-		return // it was on no ENI in the book, so there is no cooldown
+		return // it was on no ENI in the book, so it has no cooldown
 	}
 	n.rested[addr] = release{max(arrived.Sub(epoch), n.w.clock-time.Second), p}
 }

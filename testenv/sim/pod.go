@@ -14,29 +14,29 @@ import (
 type pod struct {
 	node *node
 	name string
-	link string // of the host
+	link string // on the host
 	box  *sandbox
 
 	doomed bool // to be deleted
 	ending bool // being deleted: no ADD is in progress
 	stir   func()
 	gone   bool
-	since  time.Duration // it wants an address
+	since  time.Duration // since when it has wanted an address
 }
 
 const podNamespace = "default"
 
-// sandbox is one attempt to run a pod, which is what CNI's commands are for.
+// sandbox is one attempt to run a pod. CNI's commands refer to sandboxes.
 type sandbox struct {
 	pod     *pod
 	id      string
 	address netip.Addr
 	table   int
 
-	alive  bool // answered, and its end has not begun
-	linked bool // the plugin has put it into the kernel
-	cut    bool // somebody else took its address away in EC2
-	lost   bool // the file that held it is lost, and the kernel does not show it yet
+	alive  bool // its ADD was answered, and it is not being deleted
+	linked bool // the plugin has connected it in the kernel
+	cut    bool // somebody else removed its address in EC2
+	lost   bool // the file with its address is lost, and the kernel does not show it yet
 	prev   bool // the runtime has the result of its ADD
 }
 
@@ -48,7 +48,7 @@ func (s *sandbox) key() ipam.Sandbox {
 
 const networkName, ifName = "aws-cni", "eth0"
 
-// bindPod creates a pod of the node.
+// bindPod creates a pod on the node.
 func (n *node) bindPod(name string) *pod {
 	p := &pod{node: n, name: name, link: netnames.HostVeth(vethPrefix, podNamespace, name, 0), since: n.w.clock}
 	n.pods = append(n.pods, p)
@@ -56,7 +56,7 @@ func (n *node) bindPod(name string) *pod {
 	return p
 }
 
-// newPod creates a pod that lives for some time, and runs it.
+// newPod creates a pod with a lifetime, and runs it.
 func (n *node) newPod(name string, life time.Duration) *pod {
 	if name == "" {
 		n.lastPod++
@@ -71,7 +71,7 @@ func (n *node) newPod(name string, life time.Duration) *pod {
 	return p
 }
 
-// live is the whole life of a pod.
+// live runs a pod from its creation to its end.
 func (p *pod) live(life time.Duration) {
 	pause := time.Second
 	for {
@@ -98,7 +98,7 @@ func (p *pod) newSandbox() *sandbox {
 	return &sandbox{pod: p, id: fmt.Sprintf("%s.box-%d", p.node.name, p.node.lastBox)}
 }
 
-// pause waits, but not longer than until the pod is doomed.
+// pause waits, at most until the pod is doomed.
 func (p *pod) pause(d time.Duration) {
 	if p.doomed {
 		return
@@ -118,8 +118,8 @@ func (p *pod) doom() {
 	}
 }
 
-// retire is what the runtime does with a sandbox that did not come up: it ends it like any
-// other.
+// retire does what the runtime does with a sandbox that did not come up: it deletes it like
+// any other.
 func (p *pod) retire(s *sandbox) {
 	n := p.node
 	n.bury(s)
@@ -129,7 +129,7 @@ func (p *pod) retire(s *sandbox) {
 	n.kernel.removeLink(p.link, s)
 }
 
-// finish ends a pod that ran, in one of the ways in which DELs come.
+// finish ends a running pod, in one of the ways in which DELs come.
 func (p *pod) finish() {
 	n, s, d := p.node, p.box, p.node.w.dice.pods
 	n.w.tracef("%s: %s ends", n.name, s)
@@ -140,10 +140,10 @@ func (p *pod) finish() {
 		part = 99
 	}
 	switch {
-	case part < n.w.Scenario.LostDELs: // the runtime forgot it
+	case part < n.w.Scenario.LostDELs: // the runtime forgets the DEL
 		n.w.stats.LostDELs++
 		n.kernel.removeLink(p.link, s)
-	case part < 10: // the DEL comes late, after the namespace has gone
+	case part < 10: // the DEL comes late, after the namespace is gone
 		n.kernel.removeLink(p.link, s)
 		n.w.sleep(d.span(5*time.Second, 3*time.Minute))
 		n.untilDeleted(s)

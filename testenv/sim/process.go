@@ -9,17 +9,17 @@ import (
 // process is one run of the daemon: the shell around a keeper.
 type process struct {
 	node   *node
-	keeper *keeper.Keeper // nil until the start has come so far
+	keeper *keeper.Keeper // nil until the start has created it
 	born   time.Duration
 
 	client *client
 	fibers []*fiber
-	tasks  int    // being carried out
-	scope  *scope // of tasks: ends with the drain's grace
+	tasks  int    // in progress
+	scope  *scope // of tasks; ends with the drain's grace period
 
 	inbox    []keeper.Message
 	turnSoon bool
-	wakes    int // the latest timer
+	wakes    int // number of the latest timer
 	requests []*request
 	serving  bool
 	draining bool
@@ -27,13 +27,13 @@ type process struct {
 	toDie    bool
 }
 
-// Times of a drain, as the shell has them.
+// Time limits of a drain, as in the shell.
 const (
 	opsGrace   = 5 * time.Second
 	drainGrace = 8 * time.Second
 )
 
-// start runs a new daemon on the node.
+// start starts a new daemon on the node.
 func (n *node) start() {
 	n.starts++
 	p := &process{node: n, scope: &scope{}, born: n.w.clock}
@@ -68,8 +68,8 @@ func (p *process) endFibers() {
 	p.fibers = nil
 }
 
-// mayDie kills the process with the given probability, now but not in the middle of
-// anything.
+// mayDie kills the process with the given probability, in an event right after the current
+// one.
 func (p *process) mayDie(part float64) {
 	w := p.node.w
 	if p.dead || p.toDie || w.settling || !w.dice.crashes.chance(part) {
@@ -92,7 +92,7 @@ func (p *process) crash() {
 	}
 }
 
-// end ends the process, for whatever reason; another one starts later.
+// end ends the process for any reason; another one starts later.
 func (p *process) end(how string) {
 	if p.dead {
 		return
@@ -113,9 +113,9 @@ func (p *process) end(how string) {
 	if !n.w.settling && n.w.dice.crashes.chance(0.3) {
 		pause = n.w.dice.crashes.span(3*time.Second, n.w.Scenario.DownTime)
 	}
-	// If it starts within the lag of EC2's lists, and the metadata lags as well, the daemon
-	// can take an address for its own that its predecessor released as it died: in 4 of
-	// 4,000 worlds. Only a record of releases would prevent that.
+	// If the daemon starts while EC2's lists and the metadata both lag, it can adopt an address
+	// that its predecessor released as it died: in 4 of 4,000 worlds. Only a record of
+	// releases would prevent that.
 	n.w.after(pause+n.w.Scenario.ListLag, func() {
 		if n.process == nil {
 			n.start()
@@ -123,7 +123,7 @@ func (p *process) end(how string) {
 	})
 }
 
-// drain is SIGTERM.
+// drain simulates SIGTERM.
 func (p *process) drain() {
 	if p.dead || p.draining || !p.serving {
 		return
@@ -137,7 +137,7 @@ func (p *process) drain() {
 	w.after(drainGrace, func() { p.end("is cut off while draining") })
 }
 
-// post hands a message to the keeper's goroutine.
+// post sends a message to the keeper's goroutine.
 func (p *process) post(m keeper.Message) {
 	if p.dead {
 		return
@@ -149,7 +149,7 @@ func (p *process) post(m keeper.Message) {
 	}
 }
 
-// turn is one round of the keeper's loop.
+// turn runs one iteration of the keeper's loop.
 func (p *process) turn() {
 	if p.dead {
 		return
@@ -178,7 +178,7 @@ func (p *process) turn() {
 	p.mayDie(w.Scenario.CrashAtTurn)
 }
 
-// outside carries out what the keeper decides.
+// outside carries out the keeper's decisions.
 type outside struct{ p *process }
 
 func (o outside) Begin(t keeper.Task) {

@@ -2,16 +2,16 @@ package sim
 
 import "time"
 
-// event is something that happens at a moment.
+// event is something that happens at a given time.
 type event struct {
 	at  time.Duration // since the world began
-	seq uint64        // among events of the same moment
+	seq uint64        // orders events of the same time
 	do  func()
 }
 
 func (e event) before(o event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
 
-// queue holds the events to come, the next one first.
+// queue holds the future events, the next one first.
 type queue struct {
 	heap []event
 	seq  uint64

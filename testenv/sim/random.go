@@ -6,7 +6,7 @@ import (
 	"cnictl/capacity/whatif"
 )
 
-// random draws what happens.
+// random draws random values.
 type random struct{ *whatif.Random }
 
 // stream returns a generator for one purpose.

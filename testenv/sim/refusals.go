@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// This file is EC2's side of the mutating calls of daemons: what it refuses, and what no
+// This file is EC2's side of the daemons' mutating calls: what it refuses, and what no
 // daemon should have requested.
 
 func (e *ec2) attachFor(n *node, id ipam.ENIID, device int) (string, error) {
@@ -43,10 +43,10 @@ func (e *ec2) attachFor(n *node, id ipam.ENIID, device int) (string, error) {
 	return attachment, nil
 }
 
-// handsOff breaks an invariant when a daemon changes an ENI that is not the CNI's, unless
-// it was until a moment ago.
+// handsOff reports a violation if a daemon changes an ENI that does not belong to the CNI,
+// unless a change of its tags is too recent to be known.
 func (e *ec2) handsOff(n *node, x *eni, what string) {
-	// A sweep deletes what daemons of other nodes have leaked.
+	// A sweep deletes ENIs that daemons of other nodes leaked.
 	swept := x.node == nil && x.maker != nil && x.Tags[resync.TagNoManage] != "true"
 	if n.manages(x) || swept || n.tagsMayBeOld() {
 		return
@@ -54,7 +54,7 @@ func (e *ec2) handsOff(n *node, x *eni, what string) {
 	e.w.violate("hands off", "%s %s %s, which is not the CNI's", n.name, what, x.ID)
 }
 
-// unwise records a call of which the daemon should have known that EC2 refuses it.
+// unwise reports a violation if a daemon should have known that EC2 refuses its call.
 func (e *ec2) unwise(n *node, format string, args ...any) {
 	if !n.upstream && !n.mayBeSurprised() && !n.mayBeBlind() {
 		e.w.violate("limits", format, args...)

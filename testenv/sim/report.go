@@ -18,7 +18,7 @@ type Failure struct {
 	At        time.Duration // virtual time since the world began
 	Invariant string
 	Text      string
-	Trace     []string // the last lines before it
+	Trace     []string // the last lines before the failure
 }
 
 func (f *Failure) Error() string {
@@ -37,7 +37,7 @@ func (f *Failure) WriteTo(out io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// Stats counts what happened in one run, or in several.
+// Stats counts the events of one run or of several.
 type Stats struct {
 	Seeds       int
 	Steps       uint64 // events
@@ -61,7 +61,7 @@ type Stats struct {
 	Throttled   int // by the buckets
 
 	Calls    map[string]int
-	Refused  map[string]int // the ones throttled by the buckets
+	Refused  map[string]int // calls throttled by the buckets
 	Faults   map[Fault]int
 	Failures map[cause.Code]int // of ADDs
 }
@@ -138,7 +138,7 @@ func sum[K comparable](to, from map[K]int) map[K]int {
 	return to
 }
 
-// String is the summary, several lines.
+// String returns the summary, in several lines.
 func (s Stats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seeds    %d: %d steps, %.0f virtual hours\n", s.Seeds, s.Steps, s.Virtual.Hours())

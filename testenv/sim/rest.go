@@ -13,14 +13,14 @@ import (
 )
 
 // This file is the end of a run: no more faults occur, and each node must settle into the
-// state that is wanted.
+// desired state.
 
 const (
 	// patience is how long pods without an address keep trying while the world settles.
 	patience = 15 * time.Minute
-	// noticing is how long EC2 may have addresses before a daemon that was refused retries.
+	// noticing is how long EC2 may have addresses before a refused daemon retries.
 	noticing = keeper.ExhaustedMost + time.Minute
-	// stillness is the last part of the rest, in which nothing may change any more.
+	// stillness is the last part of the rest, in which nothing may change.
 	stillness = 20 * time.Minute
 )
 
@@ -47,7 +47,7 @@ func (w *World) settle() {
 	}
 	w.endHungryPods()
 	w.inspectLoose(begun)
-	if w.retagged { // a daemon sees that when it needs an ENI or starts
+	if w.retagged { // a daemon notices that when it needs an ENI or starts
 		w.drainAll()
 	}
 	w.runUntil(begun + w.Scenario.Rest - stillness)
@@ -62,7 +62,7 @@ func (w *World) settle() {
 const deleteEffort = 4 * time.Minute
 
 // inspectLoose looks for unattached ENIs that a running daemon should have deleted: it
-// deletes what it detaches or could not attach, and does not leave that to a sweep.
+// deletes what it detached or could not attach, and does not leave that to a sweep.
 func (w *World) inspectLoose(settling time.Duration) {
 	for _, x := range w.ec2.ordered() {
 		if x.maker == nil || x.adopted || x.unreported || x.retagged || x.Tags[resync.TagNoManage] == "true" || x.node != nil || x.loose > w.clock-2*deleteEffort {
@@ -76,7 +76,7 @@ func (w *World) inspectLoose(settling time.Duration) {
 	}
 }
 
-// endCutPods deletes the pods whose address somebody else took: they do not work.
+// endCutPods deletes the pods whose addresses somebody else took: they do not work.
 func (w *World) endCutPods() {
 	for _, n := range w.nodes {
 		for _, p := range slices.Clone(n.pods) {
@@ -87,7 +87,7 @@ func (w *World) endCutPods() {
 	}
 }
 
-// endHungryPods deletes the pods that got no address, and checks that EC2 had none to give.
+// endHungryPods deletes the pods without an address, and checks that EC2 had none to give.
 func (w *World) endHungryPods() {
 	for _, n := range w.nodes {
 		hungry := 0
@@ -137,7 +137,7 @@ func (w *World) check(invariant string, holds bool, format string, args ...any) 
 	}
 }
 
-// inspectRest checks everything. fresh: the daemons have just been started.
+// inspectRest checks everything. fresh means that the daemons have just started.
 func (w *World) inspectRest(fresh bool) {
 	for _, n := range w.nodes {
 		if w.fail != nil {
@@ -157,7 +157,7 @@ func (w *World) inspectRest(fresh bool) {
 	w.checkLeaks()
 }
 
-// checkPods checks that the book and the file have exactly the running pods.
+// checkPods checks that the book and the file contain exactly the running pods.
 func (n *node) checkPods() {
 	w := n.w
 	living := map[netip.Addr]*sandbox{}
@@ -180,7 +180,7 @@ func (n *node) checkPods() {
 	w.check("file", len(file) == len(assignments), "%s: the file has %d allocations, the book %d", n.name, len(file), len(assignments))
 }
 
-// checkENIs checks that the book has the node's managed ENIs with all their addresses.
+// checkENIs checks that the book contains the node's managed ENIs with all their addresses.
 func (n *node) checkENIs(fresh bool) {
 	w := n.w
 	inBook := map[ipam.ENIID]ipam.ENIState{}
@@ -200,7 +200,7 @@ func (n *node) checkENIs(fresh bool) {
 		}
 		w.check("leaks", there, "%s: the book lacks %s", n.name, x.ID)
 		w.check("quarantine", !e.Quarantined() && !e.Held, "%s: %s is out of use", n.name, x.ID)
-		// If EC2 refused it, the next start tries again.
+		// If EC2 refused the change, the next start tries again.
 		w.check("ENIs", !fresh || x.DeleteOnTermination || x.maker == nil || x.adopted, "%s: %s does not end with its instance", n.name, x.ID)
 		var have []netip.Prefix
 		for _, c := range e.CIDRs {
@@ -218,7 +218,7 @@ func (n *node) checkENIs(fresh bool) {
 
 func comparePrefixes(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) }
 
-// manages reports whether an attached ENI is the daemon's by its tags.
+// manages reports whether an attached ENI belongs to the daemon according to its tags.
 func (n *node) manages(x *eni) bool {
 	return resync.Owner(resync.OwnershipInput{
 		Primary: x == n.primary, Type: resync.InterfaceType(x.InterfaceType), Tags: x.Tags,
@@ -226,14 +226,14 @@ func (n *node) manages(x *eni) bool {
 	}) == resync.Managed
 }
 
-// checkPool checks that the plan is empty and that the pool meets its targets, or cannot.
+// checkPool checks that the plan is empty and that the pool meets its targets if it can.
 func (n *node) checkPool() {
 	w, k, now := n.w, n.process.keeper, n.w.now()
 	for _, a := range k.Next(now) {
 		switch a.(type) {
 		case warmpool.Wait:
 		case warmpool.AttachENI, warmpool.AssignAddresses, warmpool.AssignPrefixes:
-			// It may retry now and then while EC2 has no addresses.
+			// It may retry occasionally while EC2 has no addresses.
 			w.check("convergence", !n.couldGrow(), "%s: still plans to %v", n.name, a)
 		default:
 			w.violate("convergence", "%s: still plans to %v", n.name, a)
@@ -259,7 +259,7 @@ func (n *node) checkPool() {
 	}
 }
 
-// couldGrow reports whether the node may have another address or prefix and EC2 has one.
+// couldGrow reports whether the node may get another address or prefix and EC2 has one.
 func (n *node) couldGrow() bool {
 	w, p := n.w, n.spec.Policy
 	kind, unit := ipam.SecondaryIPs, 1
@@ -302,7 +302,7 @@ func (n *node) excludes(x *eni) bool {
 }
 
 // checkKernel checks that living pods, and only those, have routes and rules, and the right
-// ones. Rules that a lost DEL left without a route are removed by the next start.
+// ones. The next start removes rules that a lost DEL left without a route.
 func (n *node) checkKernel(fresh bool) {
 	w := n.w
 	for _, a := range n.kernel.addresses() {

@@ -2,24 +2,24 @@ package sim
 
 import "fmt"
 
-// Options say what to run.
+// Options configure a run.
 type Options struct {
 	Seed  uint64
-	Trace func(line string) // nil: none
+	Trace func(line string) // nil for no trace
 }
 
 // Result is the outcome of a run.
 type Result struct {
-	Failure *Failure // nil: every invariant held
+	Failure *Failure // nil if every invariant held
 	Stats   Stats
-	Hash    uint64 // the same for the same seed, always
+	Hash    uint64 // always the same for the same seed
 }
 
 // traceLines is how much of its trace a failure shows.
 const traceLines = 60
 
-// Run plays the scenario of one seed. A run that fails is replayed with tracing, to show
-// how it happened.
+// Run plays the scenario of one seed. It replays a failed run with tracing, to show how the
+// failure happened.
 func Run(o Options) Result {
 	s := ScenarioOf(o.Seed)
 	res := Play(s, o.Trace)
@@ -57,7 +57,7 @@ func Play(s Scenario, trace func(string)) (res Result) {
 	return Result{}
 }
 
-// describe describes the world.
+// describe writes the world to the trace.
 func (w *World) describe() {
 	if w.trace == nil {
 		return

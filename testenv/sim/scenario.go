@@ -15,20 +15,20 @@ type Scenario struct {
 	Seed    uint64
 	Nodes   []NodeSpec
 	Subnets []SubnetSpec
-	Mistake Mistake // "": none
+	Mistake Mistake // "" if none
 	Strict  bool    // the whole book is checked after every turn
 	VPC     []netip.Prefix
-	Pace    *Pace // nil: times are drawn
+	Pace    *Pace // nil if times are drawn
 	Client  ClientSpec
 
-	Unlimited bool // no call is throttled by EC2's buckets
+	Unlimited bool // EC2's buckets throttle nothing
 
 	Busy time.Duration // how long pods come and go and faults occur
 	Rest time.Duration // how long nothing happens afterwards
 
-	LowestFirst bool          // EC2 gives the lowest free address, not any
-	ListLag     time.Duration // how old EC2's lists may be; 0: never
-	Crowd       float64       // how many times smaller the request limits are, because of the account's other nodes
+	LowestFirst bool          // EC2 assigns the lowest free address, not a random one
+	ListLag     time.Duration // how old EC2's lists may be; 0 if they never lag
+	Crowd       float64       // divisor of the request limits, for the account's other nodes
 
 	CallFaults   float64 // of calls to EC2
 	Stuck        float64 // of attachments and detachments
@@ -39,12 +39,12 @@ type Scenario struct {
 	LostDELs     int     // of 100 ends of pods
 
 	CrashAtCall, CrashAtTurn, CrashAtWrite float64
-	DownTime                               time.Duration // at most, after a crash
+	DownTime                               time.Duration // maximum, after a crash
 
-	Drains   time.Duration // between two; 0: none
-	Meddling time.Duration // between two acts of other people; 0: none
-	Crowding time.Duration // between two times that others take or give back addresses; 0: none
-	Reboots  time.Duration // between two; 0: none
+	Drains   time.Duration // between two; 0 if none
+	Meddling time.Duration // between two acts of other people; 0 if none
+	Crowding time.Duration // between two times that others take or free addresses; 0 if none
+	Reboots  time.Duration // between two; 0 if none
 }
 
 // NodeSpec is one node.
@@ -54,13 +54,13 @@ type NodeSpec struct {
 	Policy         warmpool.Policy // without MaxPods
 	MaxPods        int
 	AddWait        time.Duration
-	MetadataLag    time.Duration // at most
+	MetadataLag    time.Duration // maximum
 	ManageUntagged bool
 	Subnet         int // of the primary ENI, among the scenario's
 
 	Pods int           // wanted at a time
-	Life time.Duration // of a pod, on average
-	Gap  time.Duration // between two new pods, on average
+	Life time.Duration // of a pod, mean
+	Gap  time.Duration // between two new pods, mean
 }
 
 // SubnetSpec is one subnet.

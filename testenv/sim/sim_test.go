@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Test counts: `make sim` plays thousands.
+// Numbers of seeds: `make sim` plays thousands.
 const (
 	someSeeds = 16
 	sameSeeds = 6

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	reservedLow = 4  // EC2 keeps a subnet's first four addresses and its last
-	blockSize   = 16 // addresses of a /28
+	reservedLow = 4  // EC2 reserves a subnet's first four addresses and its last
+	blockSize   = 16 // addresses in a /28
 )
 
 // subnet is the address space of one subnet.
@@ -66,8 +66,8 @@ func (s *subnet) mark(p netip.Prefix, taken bool) {
 	}
 }
 
-// takeAddresses takes n free addresses, found from a place onwards and around; nil if
-// there are not that many.
+// takeAddresses takes n free addresses, searching from an index and wrapping around; nil if
+// there are not enough.
 func (s *subnet) takeAddresses(n, from int) []netip.Prefix {
 	if s.free < n {
 		return nil
@@ -93,8 +93,8 @@ func (s *subnet) blocks() int {
 	return n
 }
 
-// takeBlocks takes n free aligned /28s, found from a place onwards and around; nil if
-// there are not that many.
+// takeBlocks takes n free aligned /28s, searching from an index and wrapping around; nil if
+// there are not enough.
 func (s *subnet) takeBlocks(n, from int) []netip.Prefix {
 	if s.blocks() < n {
 		return nil

@@ -10,11 +10,11 @@ import (
 
 // upstream models the daemon of amazon-vpc-cni-k8s v1.23.1 as spec/ipamd.md describes its
 // loop (§1.3, §4, §5.1): the same waits, retries and calls in the same order, against the
-// same EC2. It is for comparison only. It covers IPv4, one network card, WARM_ENI_TARGET or
-// WARM_PREFIX_TARGET, subnet discovery on, no CLUSTER_NAME and a role with every permission.
+// same EC2. It serves only for comparison. It covers IPv4, one network card, WARM_ENI_TARGET
+// or WARM_PREFIX_TARGET, subnet discovery on, no CLUSTER_NAME and a role with every permission.
 //
-// It leaves out what cannot happen while nodes only grow: DEL, cooldown, shrinking by IP
-// targets. IMDS answers at once: its latency is negligible beside EC2's.
+// It omits what cannot happen while nodes only grow: DEL, cooldown, shrinking by IP targets.
+// IMDS answers immediately: its latency is negligible compared with EC2's.
 type upstream struct {
 	n      *node
 	client *client
@@ -24,8 +24,8 @@ type upstream struct {
 	used    int
 	serving bool
 
-	shortAt  time.Duration // of the last "subnet out of addresses"; < 0: never
-	pooledAt time.Duration // of the last pool action, which puts off the reconcile
+	shortAt  time.Duration // when the subnet last ran out of addresses; < 0 if never
+	pooledAt time.Duration // when the last pool action ran, which delays the reconcile
 	starts   int
 }
 
@@ -38,22 +38,22 @@ type held struct {
 	since time.Duration
 }
 
-// Times of upstream, with their place in spec/ipamd.md.
+// Intervals of upstream, with their place in spec/ipamd.md.
 const (
 	upstreamPause     = 2500 * time.Millisecond // §4.1, twice a loop
 	upstreamShort     = 2 * time.Minute         // §4.4 step 2: pause after it
 	upstreamReconcile = time.Minute             // §5.1
 	upstreamENIAge    = time.Minute             // §2.4: before an ENI may be freed
 	upstreamSetUp     = 10 * time.Second        // §1.3 step 16, between 6 attempts
-	// upstreamStart is what a start takes with EC2's latency 0, as measured
+	// upstreamStart is the duration of a start with EC2's latency 0, as measured
 	// (spec/performance.md §2): informer polls, iptables, IMDS.
 	upstreamStart = 300 * time.Millisecond
-	// upstreamWake is how late a sleeping goroutine wakes. A loop is never shorter than its
+	// upstreamWake is how late a sleeping goroutine wakes. A loop never takes less than its
 	// sleeps, so a timer of 120 s has expired in the 24th loop of 5 s.
 	upstreamWake = time.Millisecond
 )
 
-// Tries of upstream (§4.5 step 7, §4.8, §5.2).
+// Numbers of upstream's attempts (§4.5 step 7, §4.8, §5.2).
 const (
 	upstreamTries    = 12
 	upstreamTagTries = 5
@@ -64,13 +64,13 @@ func newUpstream(n *node) *upstream {
 	return &upstream{n: n, client: n.w.newClient(ClientSpec{Attempts: sdkAttempts}, n.jitter), shortAt: -1}
 }
 
-// pause sleeps.
+// pause sleeps and never fails.
 func (u *upstream) pause(d time.Duration) error {
 	u.n.w.sleep(d)
 	return nil
 }
 
-// simpleBackoff is its SimpleBackoff: each step doubles up to a maximum, plus jitter.
+// simpleBackoff is upstream's SimpleBackoff: each step doubles up to a maximum, plus jitter.
 type simpleBackoff struct {
 	next, most time.Duration
 	jitter     float64
@@ -82,7 +82,7 @@ func (b *simpleBackoff) step(jitter func(time.Duration) time.Duration) time.Dura
 	return d + jitter(time.Duration(float64(d)*b.jitter)+1)
 }
 
-// retry repeats with a back-off; the last error counts.
+// retry repeats an attempt with a back-off, and returns the last error.
 func (u *upstream) retry(tries int, b simpleBackoff, try func() error) error {
 	for n := 1; ; n++ {
 		err := try()
@@ -93,7 +93,7 @@ func (u *upstream) retry(tries int, b simpleBackoff, try func() error) error {
 	}
 }
 
-// life is one process: the start, then the loop forever.
+// life is one process: the start, then the endless loop.
 func (u *upstream) life() {
 	if u.start() != nil {
 		u.restart()
@@ -109,8 +109,8 @@ func (u *upstream) life() {
 	}
 }
 
-// restart is what kubelet does with a container that exited: it restarts it at once, then
-// after 10 s, doubling up to 5 minutes.
+// restart does what kubelet does with a container that exited: it restarts it immediately,
+// next time after 10 s, doubling up to 5 minutes.
 func (u *upstream) restart() {
 	n, starts := u.n, u.starts
 	n.w.stats.Crashes++
@@ -119,7 +119,7 @@ func (u *upstream) restart() {
 	n.w.after(crashPause(starts), func() { n.w.begin(u.life) })
 }
 
-// crashPause is kubelet's CrashLoopBackOff after that many starts.
+// crashPause is kubelet's CrashLoopBackOff after the given number of starts.
 func crashPause(starts int) time.Duration {
 	if starts < 2 {
 		return 0
@@ -142,7 +142,7 @@ func (u *upstream) per() int {
 
 func (u *upstream) available() int { return u.total - u.used }
 
-// low is §4.3 without IP targets.
+// low implements §4.3 without IP targets.
 func (u *upstream) low() bool {
 	p := u.n.spec.Policy
 	if u.total >= u.n.spec.MaxPods {
@@ -155,7 +155,7 @@ func (u *upstream) low() bool {
 	return u.available() < target || target == 0 && u.available() == 0
 }
 
-// assign assigns an address to a pod, if there is one.
+// assign assigns an address to a pod if one is free.
 func (u *upstream) assign(pod int) bool {
 	if !u.serving {
 		return false
@@ -175,13 +175,13 @@ func (u *upstream) assign(pod int) bool {
 	return false
 }
 
-// addPod is one ADD: it fails at once when the pool is dry.
+// addPod runs one ADD: it fails immediately if the pool is empty.
 func (u *upstream) addPod(pod int, done func(ok bool)) {
 	u.n.w.stats.ADDs++
 	done(u.assign(pod))
 }
 
-// take adds CIDRs to the datastore, except those that it has.
+// take adds CIDRs to the datastore, except those it already has.
 func (u *upstream) take(h *held, cidrs []netip.Prefix) {
 	for _, p := range cidrs {
 		if h.cidrs[p] {

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// This file is the EC2 calls of upstream, with the SDK's retries.
+// This file has upstream's EC2 calls, with the SDK's retries.
 
 // upstreamAsk makes one call.
 func upstreamAsk[T any](u *upstream, action string, mutating bool, effect func() (T, error)) (out T, err error) {
@@ -26,7 +26,7 @@ func upstreamAsk[T any](u *upstream, action string, mutating bool, effect func()
 	return out, err
 }
 
-// change is a call whose answer is only success or an error.
+// change makes a call that returns only success or an error.
 func (u *upstream) change(action string, effect func() error) error {
 	_, err := upstreamAsk(u, action, true, func() (none, error) { return none{}, effect() })
 	return err
@@ -44,7 +44,7 @@ func (u *upstream) describeSubnets() ([]resync.Subnet, error) {
 	return upstreamAsk(u, describeSubnets, false, func() ([]resync.Subnet, error) { return u.n.w.ec2.describeSubnets(u.n), nil })
 }
 
-// freeDevice is DescribeInstances: the lowest unused device index.
+// freeDevice uses DescribeInstances to find the lowest unused device index.
 func (u *upstream) freeDevice() (int, error) {
 	return upstreamAsk(u, describeInstances, false, func() (int, error) {
 		used := map[int]bool{}
@@ -99,7 +99,7 @@ func (u *upstream) remove(x *eni) error {
 	})
 }
 
-// candidates are the subnets to try, the one with the most free addresses first (§4.6).
+// candidates returns the subnets to try, the one with the most free addresses first (§4.6).
 func candidates(n *node, subnets []resync.Subnet) []string {
 	slices.SortStableFunc(subnets, func(a, b resync.Subnet) int { return cmp.Compare(b.AvailableIPs, a.AvailableIPs) })
 	var out []string

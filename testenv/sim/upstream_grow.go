@@ -17,7 +17,7 @@ const (
 	afterDetach    = 2 * time.Second        // §4.8 step 3
 )
 
-// poolStep grows the pool if it is low, or frees one ENI if there is one too many.
+// poolStep grows the pool if it is low, and frees one ENI if there is one too many.
 func (u *upstream) poolStep() {
 	if u.low() {
 		_ = u.increase() // a failure is only logged
@@ -25,7 +25,7 @@ func (u *upstream) poolStep() {
 	u.freeOne()
 }
 
-// increase is one step of growth: addresses on one ENI, or one ENI.
+// increase makes one step of growth: addresses on one ENI, or one new ENI.
 func (u *upstream) increase() error {
 	if u.shortAt >= 0 && u.n.w.clock-u.shortAt <= upstreamShort {
 		return nil
@@ -40,7 +40,7 @@ func (u *upstream) increase() error {
 	return nil
 }
 
-// want is how many CIDRs a step requests.
+// want returns how many CIDRs a step requests.
 func (u *upstream) want() int {
 	if !u.prefixes() {
 		return u.slots()
@@ -52,8 +52,8 @@ func (u *upstream) want() int {
 	return max(1, u.n.spec.Policy.WarmPrefix-free)
 }
 
-// fill adds CIDRs to the first ENI with room. After an error it requests one; if that also
-// fails, but not because of the subnet, the step has failed (§4.4 steps 3 to 5).
+// fill adds CIDRs to the first ENI with room. After an error it requests one CIDR; if that
+// also fails, but not because of the subnet, the step has failed (§4.4 steps 3 to 5).
 func (u *upstream) fill() (added bool, err error) {
 	for _, h := range u.enis {
 		count := min(u.slots()-len(h.cidrs), u.want())
@@ -87,7 +87,7 @@ func (u *upstream) reread(h *held) (added bool, err error) {
 	return true, nil
 }
 
-// newENI is §4.5. Errors are only logged.
+// newENI implements §4.5. Errors are only logged.
 func (u *upstream) newENI() {
 	x := u.createSomewhere()
 	if x == nil {
@@ -137,7 +137,7 @@ func (u *upstream) createSomewhere() *eni {
 	return nil
 }
 
-// waitShown waits until the metadata service shows an ENI (nil: one that never comes).
+// waitShown waits until the metadata service shows an ENI; if x is nil, it never does.
 func (u *upstream) waitShown(x *eni) bool {
 	err := u.retry(upstreamTries, simpleBackoff{waitFirst, upstreamMost, upstreamJitter}, func() error {
 		if x != nil {
@@ -150,7 +150,7 @@ func (u *upstream) waitShown(x *eni) bool {
 	return err == nil
 }
 
-// setUp is §1.7. An error of DescribeSubnets leaves the ENI in the datastore, empty.
+// setUp implements §1.7. If DescribeSubnets fails, the ENI remains in the datastore, empty.
 func (u *upstream) setUp(x *eni) bool {
 	h := u.hold(x)
 	if _, err := u.describeSubnets(); err != nil {

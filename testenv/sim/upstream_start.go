@@ -9,9 +9,9 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// This file is the start and the reconcile of upstream (§1.3, §5.1).
+// This file has upstream's start and reconcile (§1.3, §5.1).
 
-// start is fatal where §1.3 says so.
+// start returns the errors that are fatal according to §1.3.
 func (u *upstream) start() error {
 	w := u.n.w
 	u.starts++
@@ -27,7 +27,7 @@ func (u *upstream) start() error {
 		}
 		u.setUpAtStart(w.ec2.enis[e.ID])
 	}
-	for _, e := range attached { // the groups of each ENI; a failure is only a warning
+	for _, e := range attached { // each ENI's security groups; a failure is only a warning
 		_ = u.change(modifyAction, func() error { return nil })
 		_ = e
 	}
@@ -37,7 +37,7 @@ func (u *upstream) start() error {
 	return nil
 }
 
-// describeAll is §5.2.
+// describeAll implements §5.2.
 func (u *upstream) describeAll() (out []resync.ENI, err error) {
 	instance := u.n.instance
 	for try := 1; ; try++ {
@@ -51,7 +51,7 @@ func (u *upstream) describeAll() (out []resync.ENI, err error) {
 	return out, err
 }
 
-// tagENI writes the tags that are missing (§4.5).
+// tagENI writes missing tags (§4.5).
 func (u *upstream) tagENI(e resync.ENI) error {
 	if e.Tags[resync.TagInstanceID] == u.n.instance {
 		return nil
@@ -65,7 +65,7 @@ func (u *upstream) tagENI(e resync.ENI) error {
 	})
 }
 
-// setUpAtStart makes 6 attempts to set an ENI up, then goes on without it.
+// setUpAtStart makes 6 attempts to set an ENI up, then continues without it.
 func (u *upstream) setUpAtStart(x *eni) {
 	for try := range 6 {
 		if try > 0 {
@@ -77,7 +77,7 @@ func (u *upstream) setUpAtStart(x *eni) {
 	}
 }
 
-// shownCIDRs is what the metadata service shows of an ENI's addresses.
+// shownCIDRs returns the addresses and prefixes that the metadata service shows of an ENI.
 func (u *upstream) shownCIDRs(x *eni) []netip.Prefix {
 	f := u.n.metadata.shown[x.ID]
 	out := slices.Clone(f.Prefixes)
@@ -100,7 +100,7 @@ func (u *upstream) reconcile() {
 	for _, f := range u.n.metadata.list() {
 		h := u.find(f.ENI)
 		switch {
-		case h == nil && !asked: // one full description
+		case h == nil && !asked: // one description of all ENIs
 			asked = true
 			if _, err := u.describeAll(); err != nil {
 				return

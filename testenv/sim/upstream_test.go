@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// near reports whether a figure is close to the measured one.
+// near reports whether a value is close to the measured one.
 func near(got, want, part float64) bool { return math.Abs(got-want) <= part*want }
 
-// TestUpstream_MeasuredFigures compares the model with what was measured of upstream on one
-// node (spec/performance.md §2).
+// TestUpstream_MeasuredFigures compares the model with measurements of upstream on one node
+// (spec/performance.md §2).
 func TestUpstream_MeasuredFigures(t *testing.T) {
 	t.Parallel()
 	realistic := OneNode(Realistic())
-	// How late the device appeared in that measurement was not recorded. With 0.6 s the
-	// model matches it; without, it is 9 % faster.
+	// The measurement did not record how late the device appeared. With 0.6 s the model matches
+	// it; without, it is 9 % faster.
 	late := realistic
 	late.Pace.Link = 600 * time.Millisecond
 	prefixes := OneNode(Realistic())
@@ -26,7 +26,7 @@ func TestUpstream_MeasuredFigures(t *testing.T) {
 		name    string
 		fleet   Fleet
 		seconds float64
-		calls   int // 0: not measured
+		calls   int // 0 if not measured
 		failed  float64
 		part    float64 // allowed difference
 	}{
@@ -58,7 +58,7 @@ func TestUpstream_MeasuredFigures(t *testing.T) {
 }
 
 // TestUpstream_FreesOneENITooMany follows the pool down to one spare ENI (spec/ipamd.md
-// §4.8). Pods of a fleet never end, so the test makes the pool too large itself.
+// §4.8). A fleet's pods never end, so the test makes the pool too large itself.
 func TestUpstream_FreesOneENITooMany(t *testing.T) {
 	t.Parallel()
 	f := OneNode(Instant())
@@ -92,7 +92,7 @@ func TestUpstream_FreesOneENITooMany(t *testing.T) {
 func TestUpstream_ThrottledStart(t *testing.T) {
 	t.Parallel()
 	f := ScaleUp(12)
-	f.Wave, f.Crowd = time.Second, 100 // a request of each action at once, one in 20 s
+	f.Wave, f.Crowd = time.Second, 100 // one request of each action immediately, then one every 20 s
 	o := f.Upstream()
 	if o.Failure != nil {
 		t.Fatal(o.Failure)

@@ -7,23 +7,23 @@ import (
 )
 
 // Limits on our fleet's time, ENIs and requests, to catch regressions. The default fleet of
-// 1,000 nodes takes 1.6, 1.2 and 0.22.
+// 1,000 nodes has 1.6, 1.2 and 0.22.
 const (
-	mostTime      = 2.0 // times what the request limits alone impose
+	mostTime      = 2.0 // times the bound set by the request limits alone
 	mostENIs      = 1.5 // times what the pods need
-	mostThrottled = 0.5 // of what the model of upstream has
+	mostThrottled = 0.5 // times that of the model of upstream
 )
 
-// Verdict is an error that names the limits our fleet exceeds. The numbers of ENIs and
-// throttled requests are judged only if pods wait for the request limits and not for the
-// wave: otherwise each node also has the spare ENI that WARM_ENI_TARGET asks for.
+// Verdict returns an error that names the limits our fleet exceeds, or nil. It judges the
+// numbers of ENIs and throttled requests only if the request limits delay pods more than the
+// wave does: otherwise each node also has the spare ENI that WARM_ENI_TARGET requests.
 func (c Comparison) Verdict() error {
 	var errs []error
 	if c.Ours.Running < c.Ours.Pods {
 		errs = append(errs, fmt.Errorf("%d of %d pods run; the others waited %v", c.Ours.Running, c.Ours.Pods, c.Fleet.Limit))
 	}
 	bound := c.Fleet.Bound()
-	// No node is up before its turn in the wave.
+	// No node comes up before its turn in the wave.
 	soonest := max(bound.After, c.Fleet.Wave)
 	if most := time.Duration(mostTime * float64(soonest)); c.Ours.All > most {
 		errs = append(errs, fmt.Errorf("all pods run after %s; the limit is %g × %s, the bound set by the request limits and the wave",

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// live lets pods come and go on the node.
+// live makes pods come and go on the node.
 func (n *node) live() {
 	w, d := n.w, n.w.dice.pods
 	w.begin(func() {
@@ -19,7 +19,7 @@ func (n *node) live() {
 	})
 }
 
-// stirPods makes or deletes a few pods.
+// stirPods creates or deletes a few pods.
 func (n *node) stirPods() {
 	d := n.w.dice.pods
 	wanted := 0
@@ -35,7 +35,7 @@ func (n *node) stirPods() {
 				p.doom()
 			}
 		}
-	case burst < 6: // one is created
+	case burst < 6: // a deployment is created
 		for range n.spec.Pods - wanted {
 			n.newPod("", n.lifetime())
 		}
@@ -44,7 +44,7 @@ func (n *node) stirPods() {
 	}
 }
 
-// nameOfNext is mostly new; some pods come back under their old name, at once.
+// nameOfNext is usually new; some pods return under their old name immediately.
 func (n *node) nameOfNext() string {
 	d := n.w.dice.pods
 	if len(n.pods) == 0 || !d.chance(0.15) {
@@ -54,7 +54,7 @@ func (n *node) nameOfNext() string {
 	for _, p := range n.pods {
 		if p.name == name && !p.ending {
 			p.doom()
-			return "" // its successor may come as soon as it is being deleted
+			return "" // its successor may come as soon as the pod is being deleted
 		}
 	}
 	return name

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// epoch is the wall clock at the beginning of every world.
+// epoch is the wall clock at the start of every world.
 var epoch = time.Unix(1_790_000_000, 0).UTC()
 
 // World is everything that one run simulates: one EC2 with the nodes of one VPC.
@@ -16,21 +16,21 @@ type World struct {
 	clock   time.Duration
 	events  queue
 	running *fiber
-	fibers  []*fiber // of people and pods; a process has its own
+	fibers  []*fiber // of people and pods; each process has separate ones
 	tidyAt  int      // number of fibers at which ended ones are removed
 
 	ec2   *ec2
 	nodes []*node
 
-	trace func(string) // nil: not traced
-	hash  uint64       // of everything that happened
+	trace func(string) // nil if not traced
+	hash  uint64       // of everything that has happened
 	stats Stats
 	fail  *Failure
 
-	heldBy   map[netip.Addr]string // only by pods of upstream's nodes
-	settling bool                  // the trouble is over
+	heldBy   map[netip.Addr]string // only pods on upstream nodes
+	settling bool                  // faults have ended
 
-	retagged bool // a subnet has other tags than at the beginning
+	retagged bool // a subnet's tags have changed since the start
 
 	dice struct{ pods, ec2, faults, crashes, keepers *random }
 }
@@ -50,7 +50,7 @@ func newWorld(s Scenario, trace func(string)) *World {
 // now is the virtual wall clock.
 func (w *World) now() time.Time { return epoch.Add(w.clock) }
 
-// after does something later.
+// after runs do later.
 func (w *World) after(d time.Duration, do func()) { w.events.push(w.clock+max(d, 0), do) }
 
 // begin starts code that runs until it returns or the world ends.
@@ -62,7 +62,7 @@ func (w *World) begin(body func()) {
 	}
 }
 
-// runUntil plays all events up to a moment, or to the first broken invariant.
+// runUntil plays all events up to a time, or up to the first broken invariant.
 func (w *World) runUntil(end time.Duration) {
 	for w.fail == nil && len(w.events.heap) > 0 && w.events.heap[0].at <= end {
 		e := w.events.pop()
@@ -76,7 +76,7 @@ func (w *World) runUntil(end time.Duration) {
 	}
 }
 
-// close ends all code that still waits.
+// close ends all waiting code.
 func (w *World) close() {
 	for _, f := range w.fibers {
 		f.kill()
@@ -88,10 +88,10 @@ func (w *World) close() {
 	}
 }
 
-// mix adds to the fingerprint of the run.
+// mix adds to the hash of the run.
 func (w *World) mix(x uint64) { w.hash = (w.hash ^ x) * 0x100000001b3 }
 
-// tracef writes a line of the trace. Callers with costly arguments ask for tracing first.
+// tracef writes a line to the trace. Callers with costly arguments first check for tracing.
 func (w *World) tracef(format string, args ...any) {
 	if w.trace != nil {
 		w.trace(fmt.Sprintf("%s %6d  ", clockText(w.clock), w.stats.Steps) + fmt.Sprintf(format, args...))
@@ -102,7 +102,7 @@ func clockText(d time.Duration) string {
 	return fmt.Sprintf("%02d:%02d:%02d.%06d", d/time.Hour, d/time.Minute%60, d/time.Second%60, d/time.Microsecond%1e6)
 }
 
-// violate ends the run: an invariant is broken.
+// violate ends the run because an invariant is broken.
 func (w *World) violate(invariant, format string, args ...any) {
 	if w.fail != nil {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Screen is what a terminal shows: only text, without colours. It implements the sequences that
+// Screen is the text that a terminal shows, without colours. It implements the sequences that
 // programs write to an xterm-256color.
 type Screen struct {
 	width, height int
@@ -17,10 +17,10 @@ type Screen struct {
 	open          bool // within a synchronized update
 	frames        int  // synchronized updates that have ended
 	parser        *ansi.Parser
-	reply         func(string) // what the terminal answers
+	reply         func(string) // sends the terminal's answers
 }
 
-// NewScreen is an empty screen; reply gets its answers to the program's queries.
+// NewScreen returns an empty screen; reply receives its answers to the program's queries.
 func NewScreen(width, height int, reply func(string)) *Screen {
 	s := &Screen{width: width, height: height, bottom: height - 1, reply: reply, parser: ansi.NewParser()}
 	s.lines = s.blank()
@@ -28,7 +28,7 @@ func NewScreen(width, height int, reply func(string)) *Screen {
 	return s
 }
 
-// Write draws. It never fails.
+// Write draws b. It never fails.
 func (s *Screen) Write(b []byte) (int, error) {
 	for _, c := range b {
 		s.parser.Advance(c)
@@ -39,7 +39,7 @@ func (s *Screen) Write(b []byte) (int, error) {
 // Height is the number of lines.
 func (s *Screen) Height() int { return s.height }
 
-// String is the text, without lines that are empty.
+// String returns the text without empty lines.
 func (s *Screen) String() string {
 	var b strings.Builder
 	for y := range s.height {
@@ -50,7 +50,7 @@ func (s *Screen) String() string {
 	return b.String()
 }
 
-// resize gives the screen another size, of at least one cell. Text out of bounds is lost.
+// resize changes the size, to at least one cell. Text out of bounds is lost.
 func (s *Screen) resize(width, height int) {
 	before := s.lines
 	s.width, s.height = max(width, 1), max(height, 1)
@@ -82,7 +82,7 @@ func fill(cells []rune) {
 	}
 }
 
-// Line is a line's text, "" where there is none; from the end when negative.
+// Line returns a line's text, "" if there is no such line; a negative y counts from the end.
 func (s *Screen) Line(y int) string {
 	if y < 0 {
 		y += s.height
@@ -97,7 +97,7 @@ func (s *Screen) print(r rune) {
 	if ansi.StringWidth(string(r)) == 0 {
 		return
 	}
-	if s.x >= s.width { // the last column was written: the line goes on below
+	if s.x >= s.width { // the last column is full: wrap
 		s.x = 0
 		s.down()
 	}
@@ -127,7 +127,7 @@ func (s *Screen) down() {
 	s.y = min(s.y+1, s.height-1)
 }
 
-// scroll moves the lines of the region from a line on up by n, or down.
+// scroll moves the lines from a line to the end of the region up by n, or down if n < 0.
 func (s *Screen) scroll(from, n int) {
 	region := s.lines[from : s.bottom+1]
 	for range min(max(n, -n), len(region)) {
@@ -179,8 +179,8 @@ func (s *Screen) csi(cmd ansi.Cmd, p ansi.Params) {
 	s.move(cmd.Final(), arg)
 }
 
-// mode answers whether the terminal has a mode, as current terminals do: synchronized updates,
-// currently off.
+// mode answers whether the terminal has a mode, as current terminals do: it has synchronized
+// updates, currently off.
 func (s *Screen) mode(mode int) {
 	if mode == synchronized {
 		s.reply("\x1b[?2026;2$y")

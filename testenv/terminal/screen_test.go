@@ -43,7 +43,7 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// A picture is whole when its synchronized update has ended.
+// A frame is complete when its synchronized update has ended.
 func TestScreen_Frames(t *testing.T) {
 	t.Parallel()
 	var answers []string
@@ -61,7 +61,7 @@ func TestScreen_Frames(t *testing.T) {
 	}
 }
 
-// A screen of another size keeps what fits, and takes what was drawn for the size before.
+// A resized screen keeps what fits, and accepts drawing meant for the previous size.
 func TestScreen_Resize(t *testing.T) {
 	t.Parallel()
 	s := NewScreen(8, 4, nil)

@@ -16,12 +16,12 @@ import (
 	"golang.org/x/term"
 )
 
-// Options are of the terminal, and of the program on it.
+// Options configure the terminal and the program on it.
 type Options struct {
 	Columns, Rows int
-	Env           []string // exactly the program's
-	Raw           bool     // it neither echoes nor waits for a line's end, before the program asks for that
-	Keep          bool     // what is drawn, for Drawn and AwaitDrawn
+	Env           []string // the program's whole environment
+	Raw           bool     // no echo and no line buffering from the start
+	Keep          bool     // keep what is drawn, for Drawn and AwaitDrawn
 }
 
 // Terminal is a pseudo-terminal with a program on it.
@@ -31,22 +31,22 @@ type Terminal struct {
 	master *os.File
 	cmd    *exec.Cmd
 	ended  chan struct{}
-	err    error // of the program, once it has ended
+	err    error // of the program after it has ended
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	screen *Screen
 	bytes  int64 // drawn so far
 	kept   strings.Builder
 	keep   bool
-	want   func() bool // nil: no waiter
+	want   func() bool // nil if nobody waits
 	seen   chan<- time.Time
 }
 
-// ErrEnded reports that the program exited while something else was expected.
+// ErrEnded reports that the program exited while a caller waited for output.
 var ErrEnded = errors.New("the program has ended")
 
-// Start starts a program in a session of its own, with the terminal as its controlling one. It
-// is killed when ctx ends.
+// Start starts a program in a new session, with the terminal as its controlling one. The
+// program is killed when ctx ends.
 func Start(ctx context.Context, o Options, path string, args ...string) (*Terminal, error) {
 	master, slave, err := open(o.Columns, o.Rows)
 	if err != nil {
@@ -74,7 +74,7 @@ func Start(ctx context.Context, o Options, path string, args ...string) (*Termin
 	return t, nil
 }
 
-// open makes a pair; the slave has the size.
+// open opens a pair of the given size.
 func open(columns, rows int) (master, slave *os.File, err error) {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -102,8 +102,8 @@ func setSize(master *os.File, columns, rows int) error {
 	return unix.IoctlSetWinsize(int(master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(columns)})
 }
 
-// read reads what the program draws until it exits. A picture counts as seen when its last byte
-// was read: no synchronized update is open.
+// read reads what the program draws until it exits. A frame counts as seen when its last byte
+// has been read and no synchronized update is open.
 func (t *Terminal) read() {
 	defer close(t.ended)
 	buf := make([]byte, 1<<16)
@@ -132,7 +132,7 @@ func (t *Terminal) read() {
 	}
 }
 
-// checkWaiter notifies the waiter if its condition holds; t.mu is held.
+// checkWaiter notifies the waiter if its condition holds. The caller holds t.mu.
 func (t *Terminal) checkWaiter(now time.Time) {
 	if t.want != nil && t.want() {
 		t.seen <- now
@@ -140,15 +140,15 @@ func (t *Terminal) checkWaiter(now time.Time) {
 	}
 }
 
-// Await waits until a complete frame is as wanted.
+// Await waits until a complete frame meets a condition.
 func (t *Terminal) Await(ctx context.Context, limit time.Duration, want func(*Screen) bool) error {
 	_, err := t.Expect(ctx, "", limit, want)
 	return err
 }
 
-// Expect waits for a picture after keys were written, and returns how long it took from
-// before the writing to the reading of the picture's last byte. Only one caller may wait
-// at a time.
+// Expect writes keys and waits for a frame that meets a condition. It returns the time from
+// before the write to the reading of the frame's last byte. Only one caller may wait at a
+// time.
 func (t *Terminal) Expect(ctx context.Context, keys string, limit time.Duration, want func(*Screen) bool) (time.Duration, error) {
 	return t.expect(ctx, keys, limit, func() bool { return !t.screen.open && want(t.screen) })
 }
@@ -159,7 +159,7 @@ func (t *Terminal) AwaitDrawn(ctx context.Context, limit time.Duration, want fun
 	return err
 }
 
-// AwaitBytes writes keys and waits until more than a number of bytes were drawn.
+// AwaitBytes writes keys and waits until more than the given number of bytes have been drawn.
 func (t *Terminal) AwaitBytes(ctx context.Context, keys string, limit time.Duration, more int64) (time.Duration, error) {
 	return t.expect(ctx, keys, limit, func() bool { return t.bytes > more })
 }
@@ -195,14 +195,14 @@ func (t *Terminal) expect(ctx context.Context, keys string, limit time.Duration,
 	defer t.mu.Unlock()
 	t.want = nil
 	select {
-	case at := <-seen: // with its last bytes
+	case at := <-seen: // arrived with the last bytes
 		return at.Sub(begin), nil
 	default:
 	}
 	return 0, fmt.Errorf("%w; the screen:\n%s", err, t.screen)
 }
 
-// Press writes keys as a terminal sends them.
+// Press sends keys as a terminal would.
 func (t *Terminal) Press(keys string) error {
 	if _, err := t.master.WriteString(keys); err != nil {
 		return fmt.Errorf("write to the terminal: %w", err)
@@ -210,7 +210,7 @@ func (t *Terminal) Press(keys string) error {
 	return nil
 }
 
-// Resize gives the terminal another size and signals the program. 0 is a size too.
+// Resize changes the terminal's size, which may be 0, and signals the program.
 func (t *Terminal) Resize(columns, rows int) error {
 	t.mu.Lock()
 	t.screen.resize(columns, rows)
@@ -221,24 +221,24 @@ func (t *Terminal) Resize(columns, rows int) error {
 	return nil
 }
 
-// Find returns what a function finds on the screen, which it must not keep.
+// Find returns what a function finds on the screen. The function must not keep the screen.
 func (t *Terminal) Find(find func(*Screen) string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return find(t.screen)
 }
 
-// Text is the screen's text.
+// Text returns the screen's text.
 func (t *Terminal) Text() string { return t.Find((*Screen).String) }
 
-// Drawn are all bytes that were drawn so far, with Keep.
+// Drawn returns all bytes drawn so far; it needs Options.Keep.
 func (t *Terminal) Drawn() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.kept.String()
 }
 
-// Counts are how many synchronized updates have ended, and how many bytes were drawn.
+// Counts returns how many synchronized updates have ended and how many bytes were drawn.
 func (t *Terminal) Counts() (frames int, bytes int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -246,7 +246,7 @@ func (t *Terminal) Counts() (frames int, bytes int64) {
 }
 
 // Cooked reports whether lines are edited and echoed, as on every terminal before a program
-// takes the keys one by one, and after it has given the terminal back.
+// starts to read single keys and after it has restored the terminal.
 func (t *Terminal) Cooked() (bool, error) {
 	state, err := unix.IoctlGetTermios(int(t.master.Fd()), unix.TCGETS)
 	if err != nil {
@@ -256,10 +256,10 @@ func (t *Terminal) Cooked() (bool, error) {
 	return state.Lflag&cooked == cooked, nil
 }
 
-// Process is the program's.
+// Process returns the program's process.
 func (t *Terminal) Process() *os.Process { return t.cmd.Process }
 
-// Ended waits for the end of the program and returns its exit code: -1 when a signal ended
+// Ended waits for the end of the program and returns its exit code, or -1 if a signal ended
 // it.
 func (t *Terminal) Ended(limit time.Duration) (code int, err error) {
 	timeout := time.NewTimer(limit)

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { leftover.Main(m) }
 
 const patience = 2 * time.Minute
 
-// run is a shell on a terminal.
+// run starts a shell on a terminal.
 func run(t *testing.T, o Options, script string) *Terminal {
 	t.Helper()
 	o.Columns, o.Rows, o.Keep = 40, 5, true
@@ -54,7 +54,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestTerminal_LastBytes: what a program draws with its end is seen.
+// TestTerminal_LastBytes: output that a program writes right before it exits is seen.
 func TestTerminal_LastBytes(t *testing.T) {
 	t.Parallel()
 	for range 20 {
@@ -79,7 +79,7 @@ func TestTerminal_Resize(t *testing.T) {
 	}
 }
 
-// TestTerminal_NotSeen: what does not come is an error that shows the screen.
+// TestTerminal_NotSeen: if the expected text does not appear, the error shows the screen.
 func TestTerminal_NotSeen(t *testing.T) {
 	t.Parallel()
 	x := run(t, Options{}, `echo here; read -r line`)
@@ -99,7 +99,7 @@ func TestTerminal_NotSeen(t *testing.T) {
 	}
 }
 
-// TestTerminal_Raw: a raw terminal gives back what cat gives back, and no more.
+// TestTerminal_Raw: a raw terminal returns only the output of cat, without an echo.
 func TestTerminal_Raw(t *testing.T) {
 	t.Parallel()
 	x := run(t, Options{Raw: true}, `exec cat`)
@@ -116,7 +116,7 @@ func TestTerminal_Raw(t *testing.T) {
 
 func TestTerminal_Close(t *testing.T) {
 	t.Parallel()
-	// A shell that has just begun to read does not see a signal that came before: it naps.
+	// A shell misses a signal that arrives before it starts to read, so it sleeps briefly.
 	x := run(t, Options{}, `trap 'exit 0' INT; echo ready; while :; do sleep 0.2; done`)
 	if err := x.Await(t.Context(), patience, has("ready")); err != nil {
 		t.Fatal(err)

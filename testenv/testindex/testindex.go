@@ -1,10 +1,10 @@
-// Package testindex finds tests in the source by the names that documents give them: a
-// directory of the module, the function and, after a slash, its subtest or table row.
+// Package testindex finds tests in the source by the names that documents use: a directory
+// of the module, the function and, after a slash, its subtest or table row.
 //
 //	daemon/warmpool TestPlan_Limits
 //	daemon/warmpool TestPlan_Limits/MAX_ENI
 //
-// So documents that name the tests of a promise can be checked.
+// This allows checking documents that name the tests of a promise.
 package testindex
 
 import (
@@ -19,19 +19,19 @@ import (
 	"strings"
 )
 
-// Index reads the test files of a directory when the first of its tests is requested. It is
+// Index reads the test files of a directory when one of its tests is first requested. It is
 // not safe for concurrent use.
 type Index struct {
 	root string
 	dirs map[string]map[string]*ast.FuncDecl
 }
 
-// New indexes the module whose root is given.
+// New indexes the module with the given root.
 func New(root string) *Index {
 	return &Index{root: root, dirs: map[string]map[string]*ast.FuncDecl{}}
 }
 
-// Find returns an error that says which part of a name does not exist.
+// Find returns an error that names the missing part if a test does not exist.
 func (x *Index) Find(name string) error {
 	dir, test, ok := strings.Cut(name, " ")
 	if !ok || dir == "" || test == "" {
@@ -83,10 +83,10 @@ func isTest(f *ast.FuncDecl) bool {
 	return f.Recv == nil && f.Name.Name != "TestMain" && strings.HasPrefix(f.Name.Name, "Test")
 }
 
-// hasSubtest reports whether a test names a subtest: as the literal that it gives to
-// Run, or as a row of a table. A table is a slice of rows whose first member, or whose
-// member "name", is the name; or a map of rows by name. Other strings do not count: the
-// values and messages of a row often contain the same words.
+// hasSubtest reports whether a test has a subtest: as a literal passed to Run, or as a row of
+// a table. A table is a slice of rows whose first member, or whose member "name", is the name,
+// or a map of rows by name. Other strings do not count: the values and messages of a row often
+// contain the same words.
 func hasSubtest(f *ast.FuncDecl, name string) (found bool) {
 	is := func(e ast.Expr) bool {
 		lit, ok := e.(*ast.BasicLit)
@@ -109,7 +109,7 @@ func hasSubtest(f *ast.FuncDecl, name string) (found bool) {
 	return found
 }
 
-// namesRow reports whether an element of a table is the row with a name.
+// namesRow reports whether an element of a table is the row with the name.
 func namesRow(table, element ast.Expr, is func(ast.Expr) bool) bool {
 	switch table.(type) {
 	case *ast.MapType:
@@ -117,7 +117,7 @@ func namesRow(table, element ast.Expr, is func(ast.Expr) bool) bool {
 		if !ok || !is(pair.Key) {
 			return false
 		}
-		_, text := pair.Value.(*ast.BasicLit) // the pairs of an environment
+		_, text := pair.Value.(*ast.BasicLit) // pairs of text are an environment
 		return !text
 	case *ast.ArrayType:
 		row, ok := element.(*ast.CompositeLit)

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 )
 
-// clients have a method for each operation of a service, whose input has a field for each
-// option of the AWS CLI's command.
+// clients have a method for each operation of a service. Its input has a field for each option
+// of the AWS CLI's command.
 var clients = map[string]reflect.Type{
 	"ec2": reflect.TypeFor[*ec2.Client](),
 	"eks": reflect.TypeFor[*eks.Client](),
@@ -28,7 +28,7 @@ var ofCLI = map[string][]string{
 	"authorize-security-group-ingress": {"source-group", "protocol", "port"},
 }
 
-// unknown are what a command of the AWS CLI has that its service has not.
+// unknown returns the operation or the options of an AWS CLI command that its service lacks.
 func unknown(service, operation string, options []string) (out []string) {
 	client, ok := clients[service]
 	if !ok {
@@ -52,11 +52,11 @@ func unknown(service, operation string, options []string) (out []string) {
 	return out
 }
 
-// same reports that a name of the SDK, such as AttachRolePolicy, is one of the CLI's.
+// same reports whether a name in the SDK, such as AttachRolePolicy, and one in the CLI match.
 func same(sdk, cli string) bool { return strings.EqualFold(sdk, strings.ReplaceAll(cli, "-", "")) }
 
-// TestCommands_AWS: the commands of the AWS CLI for EC2, EKS and IAM that pages show or mention,
-// among them those of the doctor, are operations with these options. They cannot be run here.
+// TestCommands_AWS: the AWS CLI commands for EC2, EKS and IAM on all pages, including those of
+// the doctor, exist with these options. They cannot be run here.
 func TestCommands_AWS(t *testing.T) {
 	t.Parallel()
 	var pages []string

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// CommandPages show commands that tests run: cnictl's on the recording, those of helm, kubectl
-// and sed at an API server, the others as TestCommands finds them in the source of a test.
+// CommandPages show commands, each of which a test runs: cnictl on the recording; helm, kubectl
+// and sed against an API server. TestCommands finds the others in the source of a test.
 var CommandPages = []string{"README.md", "docs/install.md", "docs/operations.md"}
 
-// programs are the first words of command lines. In a block without any, all lines are
+// programs are the first words of command lines. In a block that contains none, all lines are
 // output.
 var programs = []string{"cnictl", "kubectl", "helm", "make", "docker", "aws", "sed", "curl", "crane", "ctr", "go", "git", "export", "rm"}
 
-// Commands are the commands in the blocks of a page: lines that begin with a program or a
+// Commands returns the commands in the blocks of a page: lines that begin with a program or a
 // prompt, without the prompt and without a trailing comment.
 func Commands(page string) (out []string) {
 	inside := false
@@ -43,7 +43,7 @@ func isCommand(line string) bool {
 	return false
 }
 
-// Mentions are the cnictl commands that a page's prose names.
+// Mentions returns the cnictl commands that a page's prose names.
 func Mentions(page string) (out []string) {
 	for _, m := range regexp.MustCompile("`(cnictl [a-z][^`]*)`").FindAllStringSubmatch(page, -1) {
 		out = append(out, m[1])
@@ -51,7 +51,7 @@ func Mentions(page string) (out []string) {
 	return out
 }
 
-// Files are a page's code blocks in a language.
+// Files returns a page's code blocks in a language.
 func Files(page, language string) (out []string) {
 	for _, block := range strings.Split(page, "\n```"+language+"\n")[1:] {
 		text, _, _ := strings.Cut(block, "\n```")

@@ -26,8 +26,8 @@ func TestCommands_Lines(t *testing.T) {
 	}
 }
 
-// TestCommands: each command of the pages is run by a test. TestDocs_Commands of
-// cmd/cnictl/internal/root runs cnictl's; for make the target must exist; all others must be
+// TestCommands: a test runs each command on the pages. TestDocs_Commands of
+// cmd/cnictl/internal/root runs those of cnictl; make targets must exist; all others must be
 // in the source of a test.
 func TestCommands(t *testing.T) {
 	t.Parallel()

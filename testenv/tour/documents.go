@@ -12,18 +12,18 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// opensAt is where the screens open the recording: two pods wait already.
+// opensAt is when the screens open the recording: two pods already wait.
 func opensAt() time.Time { return End().Add(-3 * Every) }
 
-// documents are the documents that cnictl record read from the machine at a step, besides its
-// sample; nil if it does not answer. They were read only in the last steps.
+// documents returns the documents that cnictl record read from the machine at a step, besides
+// its sample; nil if it does not answer. They were read only in the last steps.
 func (m machine) documents(step int) []watch.Detail {
 	now := End().Add(-Every * time.Duration(Steps-step))
 	if step < opened || m.name == Dead && step > Steps-12 {
 		return nil
 	}
 	d := watch.Detail{Node: m.name, Pods: m.pods(step, now)}
-	if m.name == Upstream { // upstream's daemon serves none of the rest
+	if m.name == Upstream { // upstream's daemon does not serve the rest
 		return []watch.Detail{d}
 	}
 	d.Plan = &introspect.NodePlan{Targets: m.summary(step, now, now).Targets, MaxPods: maxpods.Nodeadm(m.shape)}
@@ -43,7 +43,7 @@ func (m machine) documents(step int) []watch.Detail {
 	return out
 }
 
-// steady is the older history of any machine.
+// steady adds the older history that every machine has.
 func (m machine) steady(d *watch.Detail) {
 	ago := time.Duration(26+7*m.i) * time.Hour
 	pod := m.podAt(0)
@@ -59,7 +59,7 @@ func (m machine) steady(d *watch.Detail) {
 	d.Events.Next = 2
 }
 
-// podAt is the pod of the i-th address.
+// podAt returns the pod with the i-th address.
 func (m machine) podAt(i int) introspect.PodRef {
 	app := apps[(i+m.i)%len(apps)]
 	return introspect.PodRef{Namespace: app[:4], Name: fmt.Sprintf("%s-%05x", app[5:], (i+17+m.i/len(apps)*200)*7919%0xfffff)}
@@ -67,7 +67,7 @@ func (m machine) podAt(i int) introspect.PodRef {
 
 const noAddresses = "subnet subnet-0aa11bb22cc33dd44 has no free addresses, next attempt in 24s"
 
-// waits are the pods without an address, each since its first failed ADD.
+// waits are the pods without an address, each with the time since its first failed ADD.
 var waits = []struct {
 	pod introspect.PodRef
 	ago time.Duration // before the end
@@ -79,7 +79,7 @@ var waits = []struct {
 	{introspect.PodRef{Namespace: "blog", Name: "front-84b6d7-c5n2r"}, 6 * time.Second},
 }
 
-// starved is the machine whose subnet has no free address.
+// starved adds the story of the machine whose subnet has no free address.
 func (m machine) starved(d *watch.Detail, now time.Time) {
 	last, seq := m.eni(2), uint64(2)
 	event := func(ago time.Duration, e introspect.Event) {
@@ -98,7 +98,7 @@ func (m machine) starved(d *watch.Detail, now time.Time) {
 	event(8*time.Minute, introspect.Event{Kind: introspect.EventActionDone, ENIID: last, Reason: "warm-ip-target", DurationMS: ptr(int64(2140))})
 	event(97*time.Second, introspect.Event{Kind: introspect.EventActionStarted, Reason: "waiting-pods", Message: "assign 5 secondary IPs", ENIID: last})
 	event(96*time.Second, introspect.Event{Kind: introspect.EventActionFailed, Reason: "waiting-pods", Cause: string(cause.SubnetExhausted), ENIID: last, Message: "InsufficientFreeAddressesInSubnet"})
-	// The lines are the daemon's (daemon/ipamd).
+	// These lines are the daemon's (daemon/ipamd).
 	assign := `"action":"assign","eni_id":"` + last + `"`
 	refused := func(ago time.Duration) {
 		log(ago, "warn", logline.TextAllocateFailed+" "+last+": AssignPrivateIpAddresses: InsufficientFreeAddressesInSubnet",
@@ -129,7 +129,7 @@ func (m machine) starved(d *watch.Detail, now time.Time) {
 	}
 }
 
-// pods are the machine's pods in Kubernetes.
+// pods returns the machine's pods in Kubernetes.
 func (m machine) pods(step int, now time.Time) []watch.Pod {
 	var out []watch.Pod
 	for _, e := range m.enis(step, now) {
@@ -158,7 +158,7 @@ func line(ago time.Duration, level, msg, rest string) string {
 	return fmt.Sprintf(`{"level":%q,"ts":%q,"msg":%q,%s}`, level, at(ago).Format("2006-01-02T15:04:05.000Z"), msg, rest)
 }
 
-// wiring is the kernel state of the pod with the i-th address, the j-th of its CIDR.
+// wiring returns the kernel state of the pod with the j-th address of the i-th CIDR.
 func (m machine) wiring(i, j int) *introspect.NodePod {
 	cidrs := 0
 	for _, e := range m.enis(opened, End()) {
@@ -191,7 +191,7 @@ func (m machine) wiring(i, j int) *introspect.NodePod {
 	return nil
 }
 
-// asking are pods that have a branch ENI or wait for one.
+// asking returns the pods that have a branch ENI or wait for one.
 func asking() []watch.Pod {
 	pod := func(name, phase, ip, eni string, vlan int, since time.Duration) watch.Pod {
 		p := watch.Pod{PodRef: introspect.PodRef{Namespace: "pay", Name: name}, Phase: phase, Wants: true, StartedAt: at(since)}

@@ -7,8 +7,8 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// enis are the machine's ENIs with every address: assigned ones first, then cooling,
-// then free.
+// enis returns the machine's ENIs with every address: assigned ones first, then cooling, then
+// free.
 func (m machine) enis(step int, now time.Time) []introspect.NodeENI {
 	c := m.pool(step)
 	var out []introspect.NodeENI
@@ -38,7 +38,7 @@ func (m machine) enis(step int, now time.Time) []introspect.NodeENI {
 	return p.ENIs
 }
 
-// spaced are the addresses of a machine that pages name: every other one of a /24.
+// spaced returns the addresses of a machine that pages name: every other one of a /24.
 func (m machine) spaced(n int) []netip.Addr {
 	first := netip.MustParsePrefix(zones[m.zone].cidr).Addr().As4()
 	out := make([]netip.Addr, n)
@@ -48,7 +48,7 @@ func (m machine) spaced(n int) []netip.Addr {
 	return out
 }
 
-// most is the maximum number of addresses that a machine holds.
+// most returns the maximum number of addresses that a machine holds.
 func (m machine) most() int {
 	most := 0
 	for step := range Steps + 1 {
@@ -57,8 +57,8 @@ func (m machine) most() int {
 	return most
 }
 
-// addresses are a machine's, and of no other. Machines that no page names get what the
-// others leave in their subnet.
+// addresses returns a machine's addresses, which no other machine has. Machines that no page
+// names share the rest of their subnet.
 func (m machine) addresses() []netip.Addr {
 	const story = 5 // the first machines
 	if m.i < story {
@@ -94,7 +94,7 @@ func (m machine) addresses() []netip.Addr {
 	return nil
 }
 
-// eniSummaries are the ENIs as the summary has them.
+// eniSummaries returns the ENIs as the daemon's summary shows them.
 func (m machine) eniSummaries(c counts) []introspect.ENISummary {
 	var out []introspect.ENISummary
 	add := func(device, total int, flags ...string) {
@@ -127,7 +127,7 @@ func (m machine) bare(device int) introspect.NodeENI {
 	return introspect.NodeENI{ID: m.eni(device), Device: device, SubnetID: zones[m.zone].subnet, Primary: device == 0, RouteTable: &table}
 }
 
-// block is one prefix; its neighbours have addresses too.
+// block returns the n-th prefix with its used addresses.
 func (m machine) block(prefix netip.Prefix, n int, c counts, now time.Time) introspect.NodeCIDR {
 	cidr := introspect.NodeCIDR{CIDR: prefix}
 	a := prefix.Addr()
@@ -142,7 +142,7 @@ func (m machine) block(prefix netip.Prefix, n int, c counts, now time.Time) intr
 
 var apps = []string{"shop/cart-7d9f5b", "shop/checkout-6c8d4f", "data/ingest-5f7c9", "blog/front-84b6d7"}
 
-// record is the i-th address.
+// record returns the i-th address.
 func (m machine) record(a netip.Addr, i int, c counts, now time.Time) introspect.NodeAddress {
 	r := introspect.NodeAddress{Address: a, State: introspect.AddressFree}
 	switch pod := m.podAt(i); {

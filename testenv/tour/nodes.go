@@ -58,10 +58,10 @@ type machine struct {
 	i     int
 }
 
-// slots are the addresses that an ENI has for pods.
+// slots is the number of an ENI's addresses for pods.
 func (m machine) slots() int { return m.shape.IPv4PerENI - 1 }
 
-// machines are all thirty.
+// machines returns all thirty.
 func machines() []machine {
 	var out []machine
 	add := func(name string, zone int, kind string) {
@@ -84,7 +84,7 @@ func machines() []machine {
 // counts are the addresses of a pool.
 type counts struct{ assigned, cooling, held int }
 
-// pool is a machine's pool at a step.
+// pool returns the counts of a machine's pool at a step.
 func (m machine) pool(step int) counts {
 	switch m.name {
 	case Starved:
@@ -108,7 +108,7 @@ func (m machine) pool(step int) counts {
 	return counts{used + moved, cooling, min(limit, used+8)}
 }
 
-// sample is a machine as it was read at a step.
+// sample returns a machine's data as read at a step.
 func (m machine) sample(step int) document.NodeIPAM {
 	now := End().Add(-Every * time.Duration(Steps-step))
 	begun := End().Add(-time.Duration(26+7*m.i) * time.Hour)
@@ -149,7 +149,7 @@ func (m machine) eni(device int) string {
 	return fmt.Sprintf("eni-0%02x%014x", m.i+0xa0, 0x5c1d2e3f40+device)
 }
 
-// summary is the summary of the machine's daemon.
+// summary returns the summary of the machine's daemon.
 func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 	z, c := zones[m.zone], m.pool(step)
 	asOf := now.Truncate(5 * time.Minute).Add(-70 * time.Second) // the daemon reads subnets every 5 minutes
@@ -179,7 +179,7 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 		in.PrefixDelegation, in.PodENI, in.TrunkAttached = true, true, true
 	case Starved:
 		s.EC2Calls = []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 22 + step/5, Errors: max(0, step/5-6), LastAt: at(11 * time.Second)}, {Action: "CreateNetworkInterface", Calls: 5, Errors: 2, LastAt: at(41 * time.Second)}}
-		if left := Steps - step; left < 5 { // it is over
+		if left := Steps - step; left < 5 { // from here on pods wait
 			wait := End().Add(-96 * time.Second)
 			s.WaitingADDs, s.WaitingSince = ptr(5-left), &wait
 			s.Backoffs = []introspect.Backoff{{Scope: "subnet", ID: z.subnet, Until: now.Add(24 * time.Second), Cause: string(cause.SubnetExhausted)}}
@@ -195,7 +195,7 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 	return s
 }
 
-// terms are max-pods as a daemon reports them.
+// terms returns max-pods as a daemon reports it.
 func terms(in maxpods.Input) *introspect.MaxPods {
 	return introspect.MaxPodsOf(ptr(in.MaxPods), "node", maxpods.Compute(in))
 }

@@ -8,7 +8,7 @@ import (
 	"cnictl/testenv/golden"
 )
 
-// Pages are documentation in which a test rewrites the text between markers:
+// Pages are documentation in which tests rewrite the text between markers:
 //
 //	<!-- made:NAME -->
 //	…
@@ -19,8 +19,8 @@ type Pages struct {
 	set   map[string]bool   // page and section
 }
 
-// NewPages reads pages. When the test ends, stale ones fail it, or are rewritten with
-// -update.
+// NewPages reads pages. When the test ends, stale pages fail it or, with -update, are
+// rewritten.
 func NewPages(t testing.TB, names ...string) *Pages {
 	t.Helper()
 	p := &Pages{t, map[string]string{}, map[string]bool{}}
@@ -48,7 +48,7 @@ func NewPages(t testing.TB, names ...string) *Pages {
 	return p
 }
 
-// Set puts text between the markers with a name.
+// Set puts text between the markers of a section.
 func (p *Pages) Set(page, name, text string) {
 	p.t.Helper()
 	fresh, ok := replaced(p.texts[page], name, text)
@@ -68,7 +68,7 @@ func (p *Pages) Code(page, name, text string) {
 // Replace replaces a whole file.
 func (p *Pages) Replace(name, text string) { p.texts[name] = text }
 
-// Unset are the sections of a page that have not been set.
+// Unset returns the sections of a page that have not been set.
 func (p *Pages) Unset(page string) []string {
 	var out []string
 	for line := range strings.Lines(p.texts[page]) {

@@ -16,13 +16,13 @@ const (
 	margin                = 12
 )
 
-// A terminal's own colours, as the picture shows them.
+// Default colours of the terminal in the picture.
 const (
 	paper = "#0d1117"
 	ink   = "#d1d7e0"
 )
 
-// pen is how the text that follows is drawn.
+// pen is how the following text is drawn.
 type pen struct {
 	fg, bg          string
 	bold, underline bool
@@ -31,7 +31,7 @@ type pen struct {
 
 var sgr = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// SVG is a screen with 24-bit colours, as a picture for browsers.
+// SVG converts a screen with 24-bit colours to a picture for browsers.
 func SVG(frame string) string {
 	lines := strings.Split(strings.TrimRight(frame, "\n"), "\n")
 	columns := 0
@@ -56,7 +56,7 @@ func SVG(frame string) string {
 	return out.String()
 }
 
-// with is the pen after an escape sequence.
+// with returns the pen after an escape sequence.
 func (p pen) with(seq string) pen {
 	codes := strings.Split(strings.Trim(seq, "\x1b[m"), ";")
 	for i := 0; i < len(codes); i++ {
@@ -84,7 +84,7 @@ func (p pen) with(seq string) pen {
 	return p
 }
 
-// rgb is "2;r;g;b".
+// rgb converts "2;r;g;b".
 func rgb(codes []string) string {
 	if len(codes) < 4 || codes[0] != "2" {
 		panic(fmt.Sprintf("not a 24-bit colour: %v", codes))
@@ -100,11 +100,11 @@ func rgb(codes []string) string {
 	return out
 }
 
-// drawn is the characters that are not drawn as text.
+// drawn reports whether a character is drawn as a shape, not as text.
 func drawn(r rune) bool { return r == ' ' || r >= '▁' && r <= '█' || r >= '░' && r <= '▓' }
 
-// draw puts a text at a cell and returns the cell after it. Blocks are drawn as shapes:
-// fonts leave gaps between them.
+// draw puts a text at a cell and returns the cell after it. Block characters are drawn as
+// shapes: fonts leave gaps between them.
 func (p pen) draw(out *strings.Builder, x, y int, text string) int {
 	fg, bg := p.fg, p.bg
 	if fg == "" {
@@ -129,7 +129,7 @@ func (p pen) draw(out *strings.Builder, x, y int, text string) int {
 	}
 	for text != "" {
 		r, size := utf8.DecodeRuneInString(text)
-		n := len(text) - len(strings.TrimLeft(text, string(r))) // a run of the same
+		n := len(text) - len(strings.TrimLeft(text, string(r))) // a run of the same character
 		switch {
 		case r == ' ':
 		case r >= '▁' && r <= '█':

@@ -43,7 +43,7 @@ func Write(out io.Writer) error {
 	return nil
 }
 
-// Path is the path of a file below the module's root.
+// Path returns the path of a file that is given below the module's root.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := os.Getwd()

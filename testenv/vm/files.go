@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Environment variables that say where the files are.
+// Environment variables that locate the files.
 const (
 	dirVar   = "CNI_TEST_VM"    // the directory
 	cacheVar = "CNI_TEST_CACHE" // moves the cache of "make vm"
 )
 
-// ErrMissing is part of the error of Find when there is nothing to boot.
+// ErrMissing is part of the error of Find if there is nothing to boot.
 var ErrMissing = errors.New("no virtual machine (make vm gets it)")
 
 // Files is where tools/vm/build.sh put QEMU, the kernel and its modules.
 type Files struct{ dir string }
 
-// Find looks where "make vm" puts them or the environment says.
+// Find looks where the environment says or "make vm" puts the files.
 func Find() (Files, error) {
 	dir, err := directory()
 	if err != nil {
@@ -53,11 +53,11 @@ func directory() (string, error) {
 func (f Files) qemu() string   { return filepath.Join(f.dir, "qemu-system-x86_64") }
 func (f Files) kernel() string { return filepath.Join(f.dir, "vmlinux") }
 
-// loader is the program that the guest's kernel starts when it wants a module.
+// loader is the program that the guest's kernel starts to load a module.
 func (f Files) loader() string { return filepath.Join(f.dir, "load-module") }
 
-// bootModules lists the modules without which the guest does not see its devices, in the
-// order in which they are loaded.
+// bootModules is the file that lists the modules without which the guest does not see its
+// devices, in load order.
 func (f Files) bootModules() string { return filepath.Join(f.dir, "boot-modules") }
 
 // modules reads that list.

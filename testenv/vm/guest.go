@@ -20,8 +20,8 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// Maybe turns process 1 of a guest into one that runs the guest's job, and then does not
-// return. Programs that call Run call it before anything else.
+// Maybe runs the guest's job and does not return if the process is process 1 of a guest.
+// Programs that call Run call it before anything else.
 func Maybe() {
 	if _, ok := os.LookupEnv(guestVar); !ok || os.Getpid() != 1 {
 		return
@@ -31,7 +31,7 @@ func Maybe() {
 		unix.Sync()
 		_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF) // process 1 must not end
 	}
-	select {} // the caller ends the machine
+	select {} // until the caller ends the machine
 }
 
 func guest() error {
@@ -73,7 +73,7 @@ func guest() error {
 }
 
 func loadModules() error {
-	files, err := filepath.Glob(modulesDir + "/*") // in the order of their names
+	files, err := filepath.Glob(modulesDir + "/*") // sorted by name
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func loadModules() error {
 	return nil
 }
 
-// mountAll makes the machine's files the guest's root, with the file systems of a running
-// system in it, and the program at its own place, from memory.
+// mountAll makes the machine's files the guest's root, mounts the usual file systems in it,
+// and puts the program at its original path, from memory.
 func mountAll(j job) error {
 	const safe = unix.MS_NOSUID | unix.MS_NODEV
 	for _, m := range []struct {
@@ -121,7 +121,7 @@ func mountAll(j job) error {
 	return os.MkdirAll(netns.Dir, 0o755)
 }
 
-// portsAppear bounds the time until the kernel has made the files of the serial ports.
+// portsAppear limits the time until the kernel has created the files of the serial ports.
 const portsAppear = time.Minute
 
 // openPorts opens serial ports by their names.
@@ -157,8 +157,7 @@ func openPort(name string) (*os.File, error) {
 	return nil, fmt.Errorf("no port %q among %v", name, files)
 }
 
-// runJob starts the program in a network namespace of its own and collects every orphan
-// until it ends.
+// runJob starts the program in a new network namespace and reaps all orphans until it ends.
 func runJob(j job, stdout, stderr *os.File) (code int, err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -172,8 +171,8 @@ func runJob(j job, stdout, stderr *os.File) (code int, err error) {
 	}
 	done := make(chan started)
 	go func() {
-		// This thread stays in the namespace and ends with its goroutine; the others,
-		// which dial, are outside.
+		// This thread stays in the namespace and ends with its goroutine; the other threads, which
+		// dial, are outside.
 		runtime.LockOSThread()
 		var s started
 		s.listeners, s.err = enterNamespace(j.Ports)
@@ -230,8 +229,8 @@ func enterNamespace(ports []int) (listeners []net.Listener, err error) {
 	return listeners, nil
 }
 
-// Addresses of QEMU's user-mode network: the guest's, and the one behind which is the
-// loopback of the host.
+// Addresses in QEMU's user-mode network: the guest's, and the one that leads to the host's
+// loopback.
 const (
 	guestAddress = "10.0.2.15/24"
 	hostAddress  = "10.0.2.2"
@@ -253,7 +252,7 @@ func configureNIC() error {
 	return errors.Join(netlink.AddrAdd(links[i], address), netlink.LinkSetUp(links[i]))
 }
 
-// forward passes connections on to an address outside.
+// forward relays connections to an address outside.
 func forward(from net.Listener, to string) {
 	for {
 		inside, err := from.Accept()

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// What the initramfs holds beside process 1, the calling program.
+// What the initramfs holds besides process 1, the calling program.
 const (
 	initPath   = "/init"
 	jobPath    = "/job.json"
@@ -19,7 +19,7 @@ const (
 	machineDir = "/machine" // where the machine's files are mounted
 )
 
-// writeInitramfs writes the archive from which the guest's kernel boots.
+// writeInitramfs writes the archive that the guest's kernel boots from.
 func writeInitramfs(path string, files Files, program string, j job) (err error) {
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -56,8 +56,8 @@ func writeInitramfs(path string, files Files, program string, j job) (err error)
 	return errors.Join(a.err, buffer.Flush())
 }
 
-// sharedLibraries are the dynamic linker and the libraries that a program names: with the
-// race detector Go links to the system's libc.
+// sharedLibraries returns the dynamic linker and the libraries that a program names: with the
+// race detector Go links the system's libc.
 func sharedLibraries(program string) ([]string, error) {
 	f, err := elf.Open(program)
 	if err != nil {
@@ -72,7 +72,7 @@ func sharedLibraries(program string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the dynamic linker of %s: %w", program, err)
 	}
-	paths := []string{string(name[:len(name)-1])} // ends with a zero byte
+	paths := []string{string(name[:len(name)-1])} // without the trailing zero byte
 	names, err := f.ImportedLibraries()
 	if err != nil {
 		return nil, fmt.Errorf("read the libraries of %s: %w", program, err)
@@ -93,12 +93,12 @@ func sharedLibraries(program string) ([]string, error) {
 	return paths, nil
 }
 
-// archive writes the format "newc" of cpio.
+// archive writes cpio's "newc" format.
 type archive struct {
 	out   io.Writer
 	inode int
 	made  map[string]bool
-	err   error // the first
+	err   error // the first one
 }
 
 const (

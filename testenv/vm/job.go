@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// job is what the guest is to run.
+// job is what the guest runs.
 type job struct {
 	Program string   `json:"program"` // its path on the machine
 	Args    []string `json:"args"`
@@ -25,7 +25,7 @@ type result struct {
 	Error string `json:"error,omitempty"` // why it did not start
 }
 
-// temps are directories that every system has and that hold nothing a test needs, except
+// temps are directories that every system has and that contain nothing a test needs, except
 // perhaps the checkout or the test binary.
 var temps = []string{"/var/tmp", "/mnt", "/srv", "/media"}
 
@@ -54,8 +54,8 @@ func newJob(files Files, program, dir string, args, env []string) (job, error) {
 	return job{}, fmt.Errorf("find a directory for temporary files: none of %v will do", temps)
 }
 
-// guestArgs leaves out what the go command asks a test binary to write: the guest's file
-// system is read-only. Without this file the go command does not cache the result.
+// guestArgs removes the log file that the go command asks a test binary to write: the guest's
+// file system is read-only. Without that file the go command does not cache the result.
 func guestArgs(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(a string) bool {
 		return strings.HasPrefix(strings.TrimLeft(a, "-"), "test.testlogfile=")

@@ -41,7 +41,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// A stream passes everything on but its end mark, however the bytes arrive.
+// A stream passes on everything but its end mark, however the bytes arrive.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	const end = "\x00mark"
@@ -69,7 +69,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// What may still become the mark waits; nothing else does.
+// Bytes that may be the start of the mark are held back; all others are passed on at once.
 func TestStream_PassesOnAtOnce(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()

@@ -8,8 +8,8 @@ import (
 	"cnictl/testenv/vm"
 )
 
-// programVar makes the test binary, started again by a test, one of the programs below:
-// outside it boots a guest, inside it is what runs there.
+// programVar makes the test binary, when a test starts it again, one of the programs below:
+// outside it boots a guest, inside it runs as the guest's program.
 const programVar = "VM_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {

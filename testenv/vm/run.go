@@ -20,27 +20,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guestVar is on the kernel's command line, from which process 1 gets it as an environment
-// variable.
+// guestVar is on the kernel's command line, which makes it an environment variable of
+// process 1.
 const guestVar = "CNICTL_TESTENV_VM"
 
-// insideVar says that the program runs in a guest.
+// insideVar marks a program that runs in a guest.
 const insideVar = "CNICTL_TESTENV_GUEST"
 
 // Inside reports whether the process runs in a guest.
 func Inside() bool { return os.Getenv(insideVar) != "" }
 
-// Options say what Run may use.
+// Options configure Run.
 type Options struct {
-	// Memory of the guest, in MiB. Default: 2048. The host gives what the guest touches.
+	// Memory of the guest, in MiB. Default: 2048. The host allocates only what the guest uses.
 	Memory int
 	// Timeout ends a guest that hangs. Required.
 	Timeout time.Duration
 	// Env is added to the program's environment.
 	Env []string
-	// Ports of the caller's loopback (TCP, IPv4) that the program reaches on its own.
+	// Ports of the caller's loopback (TCP, IPv4) that the program reaches on its loopback.
 	Ports []int
-	// Stdout and Stderr are the program's. Required.
+	// Stdout and Stderr receive the program's output. Required.
 	Stdout, Stderr io.Writer
 }
 
@@ -57,7 +57,7 @@ const (
 )
 
 // Run runs the calling program with its own arguments in a guest and returns its exit
-// code. An error means that it did not run to its end there.
+// code. An error means that it did not run to completion there.
 func Run(ctx context.Context, files Files, o Options) (code int, err error) {
 	dir, err := os.MkdirTemp("", "vm")
 	if err != nil {
@@ -105,8 +105,8 @@ func Run(ctx context.Context, files Files, o Options) (code int, err error) {
 	return r.Code, nil
 }
 
-// Descriptors of QEMU: its ends of the sockets that are the guest's ports, and of the one
-// that is its console.
+// Descriptors of QEMU: its ends of the sockets that serve as the guest's ports and as its
+// console.
 var descriptors = []string{stdoutPort, stderrPort, resultPort, consoleName}
 
 const (
@@ -114,11 +114,11 @@ const (
 	firstDescriptor = 3
 )
 
-// kernelArgs: a crash ends QEMU. The kernel's check of the timer and its watchdog over the
-// TSC fail on a host so busy that the emulated CPU is stalled.
+// kernelArgs: a crash ends QEMU. The kernel's timer check and TSC watchdog fail on a host so
+// busy that the emulated CPU stalls.
 const kernelArgs = "console=ttyS0 quiet panic=-1 no_timer_check tsc=nowatchdog nokaslr mitigations=off random.trust_cpu=on"
 
-// qemuArgs describes the machine. The CPU is what TCG can emulate, whatever the host's is.
+// qemuArgs describes the machine. The CPU is the one that TCG emulates on any host.
 func qemuArgs(files Files, initramfs string, o Options) []string {
 	memory := o.Memory
 	if memory == 0 {
@@ -148,8 +148,8 @@ func qemuArgs(files Files, initramfs string, o Options) []string {
 	return args
 }
 
-// boot runs the machine until the streams or itself have ended, and returns the end of
-// what its kernel and QEMU said.
+// boot runs the machine until it or all streams have ended, and returns the end of the output
+// of its kernel and of QEMU.
 func boot(ctx context.Context, files Files, args []string, streams map[string]*stream) (console string, err error) {
 	// The kernel sends the parent-death signal when the *thread* that started the
 	// child ends.
@@ -189,7 +189,7 @@ func boot(ctx context.Context, files Files, args []string, streams map[string]*s
 	go func() {
 		running.Wait()
 		if allEnded(streams) {
-			cancel() // nothing on its disk: it need not shut down
+			cancel() // nothing on its disk: no shutdown needed
 		}
 	}()
 	err = cmd.Wait()
@@ -197,7 +197,7 @@ func boot(ctx context.Context, files Files, args []string, streams map[string]*s
 	return last.String(), err
 }
 
-// allEnded reports whether each stream came to its end mark.
+// allEnded reports whether every stream has reached its end mark.
 func allEnded(streams map[string]*stream) bool {
 	for _, s := range streams {
 		if !s.ended {
@@ -207,7 +207,7 @@ func allEnded(streams map[string]*stream) bool {
 	return true
 }
 
-// socketPair is a stream socket with two ends.
+// socketPair returns the two ends of a stream socket.
 func socketPair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -216,15 +216,15 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "ours"), os.NewFile(uintptr(fds[1]), "theirs"), nil
 }
 
-// stream passes on what comes out of a port of the guest, up to an end mark.
+// stream passes on the output of a guest's port, up to an end mark.
 type stream struct {
 	to    io.Writer
 	end   string
-	ended bool // the mark was there
+	ended bool // the mark was read
 }
 
-// copy reads until the mark or until the guest is gone. What may be the start of the mark
-// waits for the next byte.
+// copy reads until the mark or the end of the guest. Bytes that may be the start of the mark
+// wait for the next read.
 func (s *stream) copy(from io.Reader) {
 	buffer := make([]byte, 64<<10)
 	var held []byte
@@ -232,7 +232,7 @@ func (s *stream) copy(from io.Reader) {
 		n, err := from.Read(buffer)
 		held = append(held, buffer[:n]...)
 		if before, _, ok := bytes.Cut(held, []byte(s.end)); ok {
-			_, _ = s.to.Write(before) // as exec.Cmd: a reader that is gone is its own matter
+			_, _ = s.to.Write(before) // as exec.Cmd does: a closed writer is not an error here
 			s.ended = true
 			return
 		}
@@ -248,7 +248,7 @@ func (s *stream) copy(from io.Reader) {
 	}
 }
 
-// overlap is the length of the longest end of data with which the mark begins.
+// overlap is the length of the longest suffix of data that is a prefix of the mark.
 func overlap(data []byte, mark string) int {
 	for n := min(len(data), len(mark)); n > 0; n-- {
 		if strings.HasPrefix(mark, string(data[len(data)-n:])) {

@@ -26,13 +26,13 @@ import (
 	"cnictl/testenv/vm"
 )
 
-// patience bounds what must happen.
+// patience limits how long expected events may take.
 const patience = 10 * time.Minute
 
 // timeoutVar is the guest's time limit.
 const timeoutVar = "VM_TEST_TIMEOUT"
 
-// outcome is what a guest ended with.
+// outcome is how a guest ended.
 type outcome struct {
 	Code int
 	Err  string
@@ -41,7 +41,7 @@ type outcome struct {
 // outcomeFD is where the outer half of a program reports its outcome.
 const outcomeFD = 3
 
-// program is both halves of a program; its name says what the inner one does.
+// program runs either half of a program; the name selects what the inner half does.
 func program(name string) int {
 	if vm.Inside() {
 		return inner[name]()
@@ -91,7 +91,7 @@ func program(name string) int {
 // hanging is what a program prints before it hangs.
 const hanging = "HANGING\n"
 
-// trigger passes output on and acts when a line has come.
+// trigger passes output on and calls a function after a given text.
 type trigger struct {
 	at   string
 	then func()
@@ -106,7 +106,7 @@ func (t *trigger) Write(p []byte) (int, error) {
 	return os.Stdout.Write(p)
 }
 
-// addressVar names a server outside of the guest, which reverses what it is sent.
+// addressVar holds the address of a server outside the guest that reverses its input.
 const addressVar = "VM_TEST_ADDRESS"
 
 func serve() (net.Listener, error) {
@@ -129,7 +129,7 @@ func serve() (net.Listener, error) {
 	return server, nil
 }
 
-// connect talks to the server outside, in several connections at once.
+// connect talks to the server outside, over several concurrent connections.
 func connect() error {
 	var all sync.WaitGroup
 	errs := make([]error, 4)
@@ -191,7 +191,7 @@ var inner = map[string]func() int{
 
 func hang() int {
 	fmt.Print(hanging)
-	<-time.After(time.Hour) // the runtime ends a process that nothing can wake
+	<-time.After(time.Hour) // the runtime would end a process that nothing can wake
 	return 0
 }
 
@@ -203,7 +203,7 @@ func failed(err error) int {
 	return 0
 }
 
-// lookAround checks what a guest promises its program.
+// lookAround checks what the package promises a guest's program.
 func lookAround() error {
 	var errs []error
 	check := func(what string, err error) {
@@ -287,8 +287,8 @@ func run(t *testing.T, name string, limit time.Duration, args ...string) (o outc
 	return o, out.String(), complaints.String()
 }
 
-// nothingLeft waits until no process names the directory on its command line, as a guest's
-// do.
+// nothingLeft waits until no process has the directory on its command line, as a guest's
+// QEMU has.
 func nothingLeft(t *testing.T, dir string) {
 	t.Helper()
 	deadline, tick := time.After(patience), time.NewTicker(10*time.Millisecond)
