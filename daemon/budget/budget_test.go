@@ -17,11 +17,11 @@ const (
 
 var epoch = time.Unix(1_790_000_000, 0)
 
-// never is a jitter that hits the lowest number, always one that hits the highest.
+// never is a jitter that always returns the lowest number, always returns the highest.
 func never(time.Duration) time.Duration    { return 0 }
 func always(n time.Duration) time.Duration { return n - 1 }
 
-// burst counts the requests that a budget lets through at one moment.
+// burst counts the requests that a budget lets through at once.
 func burst(b *budget.Budget, now time.Time, action string, want budget.Want) (n int) {
 	for b.Take(now, action, want) == 0 {
 		n++
@@ -35,12 +35,12 @@ func TestTake_ClassesAndReserve(t *testing.T) {
 		Actions: map[string]budget.Class{"AttachNetworkInterface": {Burst: 2, PerSecond: 1}, "GetIpamPoolCidrs": {Burst: 0.5}}}
 	for _, row := range []struct {
 		action               string
-		housekeeping, urgent int // at once, after each other
+		housekeeping, urgent int // at once, one after the other
 	}{
 		{read, 7, 3}, {"GetConsoleOutput", 7, 3}, {"ListImagesInRecycleBin", 7, 3},
 		{write, 3, 2}, {"CreateTags", 3, 2}, {"", 3, 2},
 		{"AttachNetworkInterface", 2, 0}, // no reserve
-		{"GetIpamPoolCidrs", 1, 0},       // no bucket is smaller than a request
+		{"GetIpamPoolCidrs", 1, 0},       // every bucket holds at least one request
 	} {
 		b := budget.New(p, never)
 		if got := burst(b, epoch, row.action, budget.Housekeeping); got != row.housekeeping {
@@ -63,8 +63,8 @@ func TestTake_ClassesAndReserve(t *testing.T) {
 	}
 }
 
-// At the lowest rate housekeeping waits hardly longer than an urgent request, and beside
-// any number of them it gets every fourth at least: a deletion has but minutes for its tries.
+// At the lowest rate housekeeping waits little longer than an urgent request, and gets at
+// least every fourth request: a deletion has only minutes for its tries.
 func TestTake_HousekeepingAtTheFloor(t *testing.T) {
 	t.Parallel()
 	slow := func() (*budget.Budget, time.Time) {
@@ -83,7 +83,7 @@ func TestTake_HousekeepingAtTheFloor(t *testing.T) {
 	if housekeeping < urgent || housekeeping > urgent+5*time.Second {
 		t.Errorf("housekeeping waits %v and urgent requests %v", housekeeping, urgent)
 	}
-	// Both ask all the time, pods first, while throttles keep the rate low.
+	// Both kinds keep asking, urgent ones first, while throttles keep the rate low.
 	b, now = slow()
 	var served []budget.Want
 	for last := now; len(served) < 40; now = now.Add(250 * time.Millisecond) {
@@ -110,7 +110,7 @@ func TestTake_HousekeepingAtTheFloor(t *testing.T) {
 	if n := len(slices.DeleteFunc(served, func(w budget.Want) bool { return w == budget.Urgent })); n > 12 {
 		t.Errorf("%d of 40 requests were housekeeping", n)
 	}
-	// Housekeeping that has given up delays no other request.
+	// A reservation of housekeeping that gave up delays no other request.
 	b, now = slow()
 	b.Take(now, write, budget.Housekeeping)
 	for range 6 {
@@ -121,7 +121,7 @@ func TestTake_HousekeepingAtTheFloor(t *testing.T) {
 	}
 }
 
-// A policy without figures, or with senseless ones, is a sound one.
+// A policy with missing or senseless figures works.
 func TestNew_Defaults(t *testing.T) {
 	t.Parallel()
 	nan := math.NaN()
@@ -143,8 +143,8 @@ func TestNew_Defaults(t *testing.T) {
 	}
 }
 
-// Throttles halve the rate down to the floor and empty the bucket; full jitter spreads
-// the next request from now to two times the rate's interval.
+// Throttles halve the rate down to the floor and empty the bucket. Full jitter spreads the
+// next request over twice the rate's interval.
 func TestThrottled_ShrinksAndJitters(t *testing.T) {
 	t.Parallel()
 	p := budget.Policy{Write: budget.Class{Burst: 20, PerSecond: 2}, Floor: 0.25, Shrink: 0.5}
@@ -195,7 +195,8 @@ func TestThrottled_SideBySideCountsOnce(t *testing.T) {
 	}
 }
 
-// Successes restore the rate by equal steps; a long time without throttling at once.
+// Successes restore the rate in equal steps; a long time without throttling restores it at
+// once.
 func TestSucceeded_Restores(t *testing.T) {
 	t.Parallel()
 	p := budget.Policy{Write: budget.Class{Burst: 20, PerSecond: 2}, Shrink: 0.5, Grow: 0.25, Forget: time.Minute}
@@ -237,7 +238,7 @@ type step struct {
 	pass   time.Duration
 	action string
 	want   budget.Want
-	answer int // 0: throttled, 1: served, 2: under way
+	answer int // 0: throttled, 1: served, 2: in flight
 }
 
 func history(r *rand.Rand, n int) []step {
@@ -251,7 +252,7 @@ func history(r *rand.Rand, n int) []step {
 	return out
 }
 
-// run plays a history and returns what Take said at each step.
+// run plays a history and returns the result of Take at each step.
 func run(b *budget.Budget, steps []step, seen func(s step, at time.Duration, wait time.Duration)) (waits []time.Duration) {
 	var at time.Duration
 	for _, s := range steps {
@@ -286,8 +287,8 @@ func jitterOf(seed uint64) budget.Jitter {
 	return func(n time.Duration) time.Duration { return time.Duration(r.Int64N(int64(n))) }
 }
 
-// Whatever EC2 answers, between any two moments an action gets no more than its burst
-// and its rate times the time between them.
+// Whatever EC2 answers, in any period an action gets at most its burst plus its rate times
+// the length of the period.
 func TestProperty_NeverMoreThanTheShare(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -314,7 +315,7 @@ func TestProperty_NeverMoreThanTheShare(t *testing.T) {
 	}
 }
 
-// The same history with the same jitter gives the same waits.
+// The same history with the same jitter returns the same waits.
 func TestProperty_Deterministic(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
@@ -326,9 +327,9 @@ func TestProperty_Deterministic(t *testing.T) {
 	}
 }
 
-// After any history a request that waits as long as returned gets through at its
-// next try, housekeeping too; at the one after it where the last throttle was forgotten
-// meanwhile. The floor bounds the waits.
+// After any history a request that waits as long as Take returned succeeds at its next try,
+// housekeeping too; or at the one after that if the last throttle was forgotten meanwhile.
+// The floor bounds the waits.
 func TestProperty_WaitIsEnoughAndBounded(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -368,8 +369,8 @@ func stateOf(b *budget.Budget, now time.Time, action string) budget.State {
 	return all[slices.IndexFunc(all, func(s budget.State) bool { return s.Action == action })]
 }
 
-// After any history the budget is whole again once EC2 has refused nothing for a
-// while and the bucket had time to fill.
+// After any history the budget is restored once EC2 has throttled nothing for a while and
+// the bucket has had time to fill.
 func TestProperty_Recovers(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
@@ -378,7 +379,7 @@ func TestProperty_Recovers(t *testing.T) {
 		steps := history(r, 100)
 		run(b, steps, nil)
 		now := epoch.Add(time.Hour)
-		b.States(now) // the hour fills what the last rate fills; from here on it is the share
+		b.States(now) // that hour refills at the reduced rate; the next one at the full rate
 		now = now.Add(time.Hour)
 		for _, s := range b.States(now) {
 			c := p.Read
@@ -392,9 +393,8 @@ func TestProperty_Recovers(t *testing.T) {
 	}
 }
 
-// A hundred nodes that share one account's bucket find out about each other: all get
-// their requests through, in a time close to what the account allows, and the refused
-// requests stay few.
+// A hundred nodes that share one account's bucket adapt to each other: all their requests
+// succeed, in about the time that the account allows, and few are refused.
 func TestShares_OfManyNodes(t *testing.T) {
 	t.Parallel()
 	const nodes, each, size, perSecond = 100, 6, 50.0, 5.0

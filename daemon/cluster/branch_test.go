@@ -17,7 +17,7 @@ import (
 // written is what the controller writes (spec/security-groups-for-pods.md §5).
 const written = `[{"eniId":"eni-0123456789abcdef0","ifAddress":"06:25:70:70:b1:69","privateIp":"192.168.53.199","ipv6Addr":"","vlanId":1,"subnetCidr":"192.168.32.0/19","subnetV6Cidr":"","associationID":"trunk-assoc-0123456789abcdef0"}]`
 
-// with is the annotation with one member changed.
+// with returns the annotation with one member changed.
 func with(t *testing.T, key string, value any) string {
 	t.Helper()
 	var elements []map[string]any
@@ -137,7 +137,7 @@ func TestParseBranch_Faults(t *testing.T) {
 	}
 }
 
-// FuzzParseBranch: what is accepted holds together, and its family is the node's.
+// FuzzParseBranch: accepted annotations are consistent, and of the node's family.
 func FuzzParseBranch(f *testing.F) {
 	f.Add(written, false)
 	f.Add(written, true)

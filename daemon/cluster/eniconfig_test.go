@@ -43,7 +43,7 @@ func TestENIConfigName(t *testing.T) {
 	}
 }
 
-// groups are so many different ones.
+// groups returns n different security group IDs.
 func groups(n int) []string {
 	var out []string
 	for i := range n {
@@ -121,7 +121,8 @@ func FuzzParseENIConfig(f *testing.F) {
 	})
 }
 
-// TestENIConfigName_Long: a name that is none stays none, and is not carried about.
+// TestENIConfigName_Long: an invalid long name stays invalid, and is cut instead of kept
+// whole.
 func TestENIConfigName_Long(t *testing.T) {
 	t.Parallel()
 	for _, length := range []int{253, 254, 200 << 10} {

@@ -8,9 +8,9 @@ import (
 	"cnictl/testenv/testindex"
 )
 
-// behaviour names, for each variable that is acted on, the tests of what it
-// does: not that its value is read, but what the node then does. A test is a directory
-// and a name; behind a second slash stands the subtest or the row of its table.
+// behaviour names, for each supported variable, the tests of its effect: not that its value
+// is read, but what the node then does. A test is a directory and a name; a second slash
+// introduces the subtest or table row.
 //
 // TestSettings and TestConfig_* run the built daemon on a simulated node.
 var behaviour = map[string][]string{
@@ -89,8 +89,8 @@ const (
 	helper = "cmd/cni-metrics-helper "
 )
 
-// TestBehaviour fails when a variable that is acted on has no test of what it does, or
-// when a test of the index is gone.
+// TestBehaviour fails if a supported variable has no test of its effect, or if a listed test
+// is gone.
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
 	unknown := maps.Clone(behaviour)

@@ -59,7 +59,7 @@ func TestLoad_Values(t *testing.T) {
 	cidr := netip.MustParsePrefix
 	for _, tc := range []struct {
 		variable, value string
-		want            func(*Config) // nil: the default stays
+		want            func(*Config) // nil if the default stays
 		problems        int
 		fatal           bool
 		text            string
@@ -71,7 +71,7 @@ func TestLoad_Values(t *testing.T) {
 		{variable: "ENABLE_IPv4", value: " true", problems: 1},
 		{variable: "ENABLE_SUBNET_DISCOVERY", value: "0", want: func(c *Config) { c.SubnetDiscovery = false }},
 		{variable: "ENABLE_SUBNET_DISCOVERY", value: "nope", problems: 1},
-		{variable: "AWS_VPC_K8S_CNI_EXTERNALSNAT", value: ""}, // parser B: empty is the default
+		{variable: "AWS_VPC_K8S_CNI_EXTERNALSNAT", value: ""}, // parser B: empty means the default
 		{variable: "AWS_VPC_K8S_CNI_EXTERNALSNAT", value: "1", want: func(c *Config) { c.ExternalSNAT = true }},
 		{variable: "AWS_VPC_CNI_NODE_PORT_SUPPORT", value: "false", want: func(c *Config) { c.NodePortSupport = false }},
 
@@ -143,7 +143,7 @@ func TestLoad_Values(t *testing.T) {
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "[::1]:80", want: func(c *Config) { c.IntrospectionAddr = "[::1]:80" }},
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "127.0.0.2:1", want: func(c *Config) { c.IntrospectionAddr = "127.0.0.2:1" }},
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "localhost:1", want: func(c *Config) { c.IntrospectionAddr = "localhost:1" }},
-		// Open to the network: used, and reported.
+		// Open to the network: accepted, and reported.
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "0.0.0.0:1", problems: 1, want: func(c *Config) { c.IntrospectionAddr = "0.0.0.0:1" }},
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: ":1", problems: 1, want: func(c *Config) { c.IntrospectionAddr = ":1" }},
 		{variable: "INTROSPECTION_BIND_ADDRESS", value: "[::]:1", problems: 1, want: func(c *Config) { c.IntrospectionAddr = "[::]:1" }},
@@ -158,7 +158,7 @@ func TestLoad_Values(t *testing.T) {
 		{variable: "AWS_VPC_K8S_CNI_LOG_FILE", value: ""},
 		{variable: "AWS_VPC_K8S_CNI_LOGLEVEL", value: "WARN", want: func(c *Config) { c.LogLevel = "warn" }},
 		{variable: "AWS_VPC_K8S_CNI_LOGLEVEL", value: "loud", problems: 1},
-		{variable: "AWS_VPC_K8S_PLUGIN_LOG_LEVEL", value: "WARN", want: func(c *Config) { c.PluginLogLevel = "WARN" }}, // into the conflist as typed
+		{variable: "AWS_VPC_K8S_PLUGIN_LOG_LEVEL", value: "WARN", want: func(c *Config) { c.PluginLogLevel = "WARN" }}, // written to the conflist as typed
 		{variable: "AWS_VPC_K8S_PLUGIN_LOG_LEVEL", value: "loud", problems: 1},
 		{variable: "AWS_VPC_K8S_PLUGIN_LOG_FILE", value: "STDOUT", problems: 1, fatal: true, text: "AWS_VPC_K8S_PLUGIN_LOG_FILE cannot be set to stdout"},
 		{variable: "AWS_VPC_K8S_PLUGIN_LOG_FILE", value: "", want: func(c *Config) { c.PluginLogFile = "" }},
@@ -362,8 +362,8 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// TestValidate_AsTheOriginalRefuses has a row for each combination that upstream's
-// ipamd refuses (spec/ipamd.md §1.3, step 7), and for the one that it does not.
+// TestValidate_AsTheOriginalRefuses has a row for each combination that upstream's ipamd
+// refuses (spec/ipamd.md §1.3, step 7), and for the one that it accepts.
 func TestValidate_AsTheOriginalRefuses(t *testing.T) {
 	t.Parallel()
 	nitro, metal := Facts{InstanceType: "m5.large", PrefixDelegation: true}, Facts{InstanceType: "m5.metal", PrefixDelegation: true}
@@ -372,7 +372,7 @@ func TestValidate_AsTheOriginalRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		env   []string
 		facts Facts
-		want  string // what is not accepted; "" = starts
+		want  string // what is refused, "" if the daemon starts
 	}{
 		"IPv4 and IPv6 on":                   {append([]string{"ENABLE_IPv4", "true"}, v6...), nitro, "exactly one of them true"},
 		"IPv4 and IPv6 off":                  {nil, nitro, "exactly one of them true"},
@@ -406,8 +406,8 @@ func TestValidate_AsTheOriginalRefuses(t *testing.T) {
 	}
 }
 
-// TestValidateEntrypoint has a row for each check of upstream's entrypoint
-// (spec/plugin.md §8.2); stdout, prefixes and numbers are Load's.
+// TestValidateEntrypoint has a row for each check of upstream's entrypoint (spec/plugin.md
+// §8.2). Load covers stdout, prefixes and numbers.
 func TestValidateEntrypoint(t *testing.T) {
 	t.Parallel()
 	const noTarget = "Setting WARM_PREFIX_TARGET = 0 is not supported while WARM_IP_TARGET/MINIMUM_IP_TARGET is not set. Please configure either one of the WARM_{PREFIX/IP}_TARGET or MINIMUM_IP_TARGET env variables"
@@ -436,7 +436,7 @@ func TestValidateEntrypoint(t *testing.T) {
 		{"ENABLE_PREFIX_DELEGATION=true WARM_PREFIX_TARGET=1", ""},
 		{"ENABLE_PREFIX_DELEGATION=true WARM_IP_TARGET=1", ""},
 		{"ENABLE_PREFIX_DELEGATION=true MINIMUM_IP_TARGET=1", ""},
-		{"ENABLE_PREFIX_DELEGATION=true WARM_PREFIX_TARGET=-1", ""}, // the texts are compared
+		{"ENABLE_PREFIX_DELEGATION=true WARM_PREFIX_TARGET=-1", ""}, // compared as text
 	} {
 		t.Run(tc.env, func(t *testing.T) {
 			t.Parallel()
@@ -460,7 +460,7 @@ func TestValidateEntrypoint(t *testing.T) {
 	}
 }
 
-// TestTable holds what every row must have.
+// TestTable checks what every row must have.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -489,8 +489,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestEveryFieldHasARow finds settings that nothing can set: each row is loaded with
-// a value unlike its default, and afterwards no field may be left untouched.
+// TestEveryFieldHasARow finds fields that no setting sets: it loads non-default values into
+// each row, and expects every field to change.
 func TestEveryFieldHasARow(t *testing.T) {
 	t.Parallel()
 	probe := []string{"true", "false", "7", "13", "0x40", "standard", "hashrandom", "info", "10.0.0.0/8", `{"a":"b"}`, "1.2.3.4:5", "x", "/x", "https://x", "no", "yes"}
@@ -541,7 +541,7 @@ func FuzzLoad(f *testing.F) {
 				t.Errorf("problem names the wrong variable or no effect: %+v", p)
 			}
 		}
-		// Whatever was given, the config stays inside its bounds.
+		// Any input leaves the config within its bounds.
 		if c.WarmENI < 0 || c.WarmIP < 0 || c.MinIP < 0 || c.WarmPrefix < 0 || c.MaxENI < 0 || c.Cooldown < 0 ||
 			c.AddWait < 0 || c.AddWait > time.Minute || c.HTTPTimeout < 10*time.Second || c.Connmark == 0 ||
 			len(c.VethPrefix) < 1 || len(c.VethPrefix) > 4 || c.CheckpointPath == "" || c.IntrospectionAddr == "" {
@@ -553,13 +553,13 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 		c.Describe(append(slices.Clone(first), Validate(c, Facts{})...))
-		// Loading the shown value of a variable that was taken gives the same again.
+		// Loading the shown value of an accepted variable gives the same value.
 		r, ok := lookup(name)
 		if !ok || r.bind.load == nil || !c.origins[name].taken {
 			return
 		}
 		again, more := Load(env(name, r.bind.show(&c)))
-		// A value that is taken may be worth a warning: it is then the second time too.
+		// An accepted value may cause a warning, which the second load repeats.
 		if len(more) > len(first) || r.bind.show(&again) != r.bind.show(&c) {
 			t.Errorf("%s=%q: shown as %q, which loads as %q with %v", name, value, r.bind.show(&c), r.bind.show(&again), more)
 		}

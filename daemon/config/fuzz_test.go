@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzTags: of ADDITIONAL_ENI_TAGS exactly the tags that are not the CNI's own are
-// taken, and each of the others is reported.
+// FuzzTags: of ADDITIONAL_ENI_TAGS, exactly the tags that are not reserved by the CNI are
+// accepted; the others are reported.
 func FuzzTags(f *testing.F) {
 	for _, s := range []string{`{}`, `{"tag_key":"tag_val"}`, `{"a":"1","a":"2"}`, `{"node.k8s.amazonaws.com/no_manage":"true","b":"c"}`, `{"cluster.k8s.amazonaws.com/name":"x"}`,
 		`{"a":1}`, `[]`, `null`, ``, `{"a":"b"} x`, "{\"\xff\":\"\\u0000\"}", `{"":""}`} {
@@ -18,7 +18,7 @@ func FuzzTags(f *testing.F) {
 	const variable = "ADDITIONAL_ENI_TAGS"
 	f.Fuzz(func(t *testing.T, value string) {
 		if value == "" {
-			return // as if it were not set
+			return // treated as unset
 		}
 		c, problems := Load(env(variable, value))
 		var given map[string]string
@@ -44,8 +44,8 @@ func FuzzTags(f *testing.F) {
 	})
 }
 
-// FuzzCIDRLists: each item of a list is either taken, as the network that it is in, or
-// reported, in their order.
+// FuzzCIDRLists: each item of a list is either accepted, as its network, or reported, in
+// order.
 func FuzzCIDRLists(f *testing.F) {
 	for _, s := range []string{"10.0.0.0/16", "10.0.0.0/8,172.16.0.0/12, 192.168.0.0/16 ,", "10.0.0.1/24", "0.0.0.0/0", "10.0.0.0/33", "10.0.0.0", "2001:db8::/56,10.0.0.0/8",
 		"::ffff:10.0.0.0/104", "10.0.0.0/08", "010.0.0.0/8", "", ",", " ", "10.0.0.0/8;11.0.0.0/8", "fe80::%eth0/10"} {
@@ -58,7 +58,7 @@ func FuzzCIDRLists(f *testing.F) {
 		} {
 			c, problems := Load(env(variable, value))
 			if value == "" {
-				continue // as if it were not set
+				continue // treated as unset
 			}
 			taken := field(&c)
 			for item := range strings.SplitSeq(value, ",") {

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestProblem_Sentences: what a person reads of each kind of mistake is one sentence,
-// after the text that guides search for where there is one.
+// TestProblem_Sentences: users read one sentence for each kind of mistake, after the text
+// that guides search for, if any.
 func TestProblem_Sentences(t *testing.T) {
 	t.Parallel()
 	nftables, _ := lookup("ENABLE_NFTABLES")
@@ -59,9 +59,9 @@ func TestProblem_Sentences(t *testing.T) {
 	}
 }
 
-// TestDescribe_WithoutEffect: a setting that this version does not act on is a problem
-// when it asks the daemon for something, not when it says what is so anyway or speaks to
-// another binary.
+// TestDescribe_WithoutEffect: an unsupported setting is a problem only if it asks the daemon
+// for something. Settings that match the default behaviour or configure another binary are
+// not.
 func TestDescribe_WithoutEffect(t *testing.T) {
 	t.Parallel()
 	c, problems := Load(env(

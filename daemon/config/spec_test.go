@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// specified is a variable of upstream, a line of testdata/variables.tsv.
+// specified is one of upstream's variables, a line of testdata/variables.tsv.
 type specified struct {
 	name, def, where string
 	readers          []Reader
@@ -20,7 +20,7 @@ var readerLetters = map[rune]Reader{
 	'A': Agent, 'E': Entrypoint, 'I': Init, 'P': Plugin, 'X': Egress, 'M': Helper, 'S': SDK, 'C': ClientGo,
 }
 
-// readTSV returns the lines of a list that are not comments, by their first field.
+// readTSV returns a list's lines, without comments, by their first field.
 func readTSV(t *testing.T, file string, fields int) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", file))
@@ -60,9 +60,8 @@ func readSpecified(t *testing.T) map[string]specified {
 	return out
 }
 
-// TestTable_IsTheOriginals compares the table with the list of upstream's
-// variables in both directions, and the list with the specifications where
-// CNI_SPEC_DIR names their directory.
+// TestTable_IsTheOriginals compares the table with the list of upstream's variables in both
+// directions, and the list with the specifications if CNI_SPEC_DIR names their directory.
 func TestTable_IsTheOriginals(t *testing.T) {
 	if dir := os.Getenv("CNI_SPEC_DIR"); dir != "" {
 		t.Run("specifications", func(t *testing.T) { compareWithTexts(t, dir) })
@@ -90,7 +89,7 @@ func TestTable_IsTheOriginals(t *testing.T) {
 	}
 }
 
-// sameDefault: where any case is accepted, it does not matter in the default either.
+// sameDefault ignores case where any case is accepted.
 func sameDefault(r Row, specified string) bool {
 	if strings.HasSuffix(r.Accepts(), "any case") {
 		return strings.EqualFold(r.Default, specified)
@@ -98,11 +97,10 @@ func sameDefault(r Row, specified string) bool {
 	return r.Default == specified
 }
 
-// looksLikeVariable finds capitals with an underscore; IPv4 and IPv6 end some names.
+// looksLikeVariable matches capitals with an underscore; some names end in IPv4 or IPv6.
 var looksLikeVariable = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(?:_[A-Za-z0-9]+)+\b`)
 
-// compareWithTexts reads the specifications again and looks for names and defaults
-// that the list does not have.
+// compareWithTexts looks for names and defaults in the specifications that the list lacks.
 func compareWithTexts(t *testing.T, dir string) {
 	t.Helper()
 	texts := map[string]string{}
@@ -110,7 +108,7 @@ func compareWithTexts(t *testing.T, dir string) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no specification in %s: %v", dir, err)
 	}
-	found := map[string]string{} // name to the text that has it
+	found := map[string]string{} // name to the text that mentions it
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {
@@ -143,10 +141,10 @@ func section(text, heading string) string {
 	return body
 }
 
-// inWords are cells of the tables that give a default by reference.
+// inWords are table cells that give a default by reference.
 var inWords = []string{"§11", "§8.2", "AWS_VPC_ENI_MTU", "from downward API"}
 
-// checkTable compares the first two columns of a table, variables and default.
+// checkTable compares the first two columns of a table: variables and defaults.
 func checkTable(t *testing.T, listed map[string]specified, table string) {
 	t.Helper()
 	rows := 0
@@ -172,7 +170,7 @@ func checkTable(t *testing.T, listed map[string]specified, table string) {
 	}
 }
 
-// defaultIn cuts a cell to its value: without marks, the manifest's value and remarks.
+// defaultIn reduces a cell to its value, without markup, the manifest's value and remarks.
 func defaultIn(cell string) string {
 	cell = strings.TrimSpace(strings.NewReplacer("**", "", "`", "").Replace(cell))
 	for _, end := range []string{" (M ", " = ", "; manifest", " in code", " for the check"} {

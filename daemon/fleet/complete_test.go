@@ -9,7 +9,7 @@ import (
 
 func ref[T any](v T) *T { return &v }
 
-// card0 is what upstream reports of a pool.
+// card0 returns upstream's report of a pool.
 func card0(mode string) introspect.Summary {
 	return introspect.Summary{
 		Cards: []introspect.CardSummary{{Mode: mode, ENIs: ref(2), Total: 20, Assigned: 8, Free: 12}}, CustomNetworking: ref(false),
@@ -17,7 +17,7 @@ func card0(mode string) introspect.Summary {
 }
 
 // TestComplete: the Node object and the published limits fill in what upstream does not
-// report; the figures are those of AWS's tables.
+// report. The figures are from AWS's tables.
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -27,9 +27,9 @@ func TestComplete(t *testing.T) {
 		object  document.NodeObject
 		eni     int
 		slots   int
-		limit   int // -1: not known
+		limit   int // -1: unknown
 		verdict string
-		serves  int // -1: not known
+		serves  int // -1: unknown
 	}{
 		{"secondary addresses", card0(introspect.ModeSecondaryIP), nil, document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}, 3, 9, 27, introspect.MaxPodsOK, 29},
 		{"more pods than addresses", card0(introspect.ModeSecondaryIP), nil, document.NodeObject{InstanceType: "m5.large", MaxPods: ref(110)}, 3, 9, 27, introspect.MaxPodsOver, 29},
@@ -63,8 +63,8 @@ func orMinus(n *int) int {
 	return *n
 }
 
-// TestComplete_Settings: custom networking takes the primary ENI; while the settings are
-// not known, nothing is said of what hangs on them.
+// TestComplete_Settings: custom networking uses up the primary ENI. While the settings are
+// unknown, so is everything that depends on them.
 func TestComplete_Settings(t *testing.T) {
 	t.Parallel()
 	o := &document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}
@@ -88,7 +88,8 @@ func TestComplete_Settings(t *testing.T) {
 	}
 }
 
-// TestComplete_KeepsReported: metrics report limits, and a type may not be in the table.
+// TestComplete_KeepsReported: limits from metrics are kept, and a type may be missing from
+// the table.
 func TestComplete_KeepsReported(t *testing.T) {
 	t.Parallel()
 	s, err := SummaryOfMetrics([]byte("awscni_total_ip_addresses 9\nawscni_assigned_ip_addresses 4\nawscni_eni_max 2\nawscni_ip_max 18\nawscni_max_pods 20\n"))

@@ -21,7 +21,7 @@ import (
 	"cnictl/daemon/fleet/fleettest"
 )
 
-// refusal is an error that knows its reason, as those of tunnels do.
+// refusal is an error with its own reason, as tunnels return.
 type refusal struct{ reason introspect.Reason }
 
 func (r refusal) Error() string                 { return "refused: " + string(r.reason) }
@@ -31,8 +31,8 @@ func dialError(err error) func(context.Context) (net.Conn, error) {
 	return func(context.Context) (net.Conn, error) { return nil, err }
 }
 
-// TestSweep_DegradesInOrder: summary, upstream's documents, metrics, and what
-// Kubernetes reports.
+// TestSweep_DegradesInOrder: summary, upstream's documents, metrics, then what Kubernetes
+// reports.
 func TestSweep_DegradesInOrder(t *testing.T) {
 	t.Parallel()
 	object := &document.NodeObject{Zone: "eu-1a", OS: "linux"}
@@ -125,8 +125,8 @@ func TestAsk_AnAbsentNode(t *testing.T) {
 	}
 }
 
-// TestSweep_PartialWhenItsTimeIsOver: what was read stands, the rest says that it was
-// not asked.
+// TestSweep_PartialWhenItsTimeIsOver: nodes that were read are kept; the rest report that
+// they were not.
 func TestSweep_PartialWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -163,11 +163,11 @@ func TestSweep_PartialWhenItsTimeIsOver(t *testing.T) {
 	})
 }
 
-// TestRead_Deadlines: of the dial, of an answer, of the whole, and of a retry.
+// TestRead_Deadlines: of the dial, of an answer, and of the whole read.
 func TestRead_Deadlines(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		node, dial, answer time.Duration // node is the limit of all; 0 is the default
+		node, dial, answer time.Duration // node limits the whole read; 0 means the default
 		want               time.Duration
 		reason             introspect.Reason
 	}{
@@ -216,7 +216,7 @@ func TestRead_Deadlines(t *testing.T) {
 	}
 }
 
-// TestRead_RetriesTransportErrorsAlone, once and after a moment.
+// TestRead_RetriesTransportErrorsAlone: once, after a short pause.
 func TestRead_RetriesTransportErrorsAlone(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -247,8 +247,8 @@ func TestRead_RetriesTransportErrorsAlone(t *testing.T) {
 	}
 }
 
-// TestRead_SilentMetrics: the metrics of a silent node are not waited for as long as its
-// answer was; those of one that refuses, which says nothing of them, are.
+// TestRead_SilentMetrics: metrics of a silent node get less time than its answer had. A node
+// that refuses may still serve metrics, so they get the full time.
 func TestRead_SilentMetrics(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -283,8 +283,8 @@ func TestRead_SilentMetrics(t *testing.T) {
 	}
 }
 
-// TestRead_TracesTheNodeAlone: what a dial asks for on its way is no part of the request's
-// trace, from which the time of an answer is counted.
+// TestRead_TracesTheNodeAlone: requests made by the dial are not part of the trace that
+// times the node's answer.
 func TestRead_TracesTheNodeAlone(t *testing.T) {
 	t.Parallel()
 	node := fleettest.ServePipe(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"kind":"NodeSummary"}`) })
@@ -303,8 +303,8 @@ func TestRead_TracesTheNodeAlone(t *testing.T) {
 	}
 }
 
-// TestRead_ProbesOncePerKey: what a pod was seen to lack it will lack for as long as it
-// is that pod, whatever fails in between.
+// TestRead_ProbesOncePerKey: what a pod was found not to serve is not requested again from
+// the same pod, whatever fails in between.
 func TestRead_ProbesOncePerKey(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ key, settings string }{
@@ -345,8 +345,8 @@ func TestRead_ProbesOncePerKey(t *testing.T) {
 	}
 }
 
-// TestRead_CompletesTheOriginal: what Kubernetes knows of an upstream node is in its
-// summary, which stays one of upstream's documents.
+// TestRead_CompletesTheOriginal: Kubernetes' data completes the summary of an upstream node,
+// whose source stays unchanged.
 func TestRead_CompletesTheOriginal(t *testing.T) {
 	t.Parallel()
 	node := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {

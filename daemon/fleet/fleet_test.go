@@ -82,7 +82,7 @@ func TestSweep_EveryKindOfNode(t *testing.T) {
 	if c := ours.Summary.Cards[0]; c.Assigned != 7 || *c.Cooling != 2 || c.Free != 9 || assigned != 7 || cooling != 2 || free != 9 {
 		t.Errorf("summary %+v, enis %d/%d/%d", c, assigned, cooling, free)
 	}
-	// Of upstream much is not known, and is null.
+	// Upstream leaves much unknown, which is null.
 	v1 := list.Items[1].Summary
 	if c := v1.Cards[0]; c.Assigned != 2 || *c.Cooling != 1 || c.Free != 15 || c.ENILimit != nil {
 		t.Errorf("original's card %+v", c)

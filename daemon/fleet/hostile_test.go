@@ -17,8 +17,8 @@ import (
 	"cnictl/daemon/fleet/fleettest"
 )
 
-// hostile are nodes that do what no node should, with the reason that their row gives.
-// Those that only time ends are given the shortest.
+// hostile are misbehaving nodes, each with the expected reason in its row. Those that only a
+// timeout ends get the shortest one.
 var hostile = map[string]struct {
 	node http.HandlerFunc
 	want introspect.Reason
@@ -67,7 +67,7 @@ func writes(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
 }
 
-// raw answers a request with bytes, and hangs up.
+// raw answers a request with raw bytes, then closes the connection.
 func raw(answer func(net.Conn)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := w.(http.Hijacker).Hijack()
@@ -104,8 +104,8 @@ func drips(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestSweep_HostileNodes: each has its reason in its row, and the nodes beside them are
-// read as if they were not there. No wait but that for the slow ones' answers.
+// TestSweep_HostileNodes: each row has the right reason, and the other nodes are read as
+// usual. Only slow answers cause a wait.
 func TestSweep_HostileNodes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestSweep_HostileNodes(t *testing.T) {
 	})
 }
 
-// TestSweep_HostileENIs: what follows a good summary may still be bad; the summary stays.
+// TestSweep_HostileENIs: if a node's other answers are bad, its good summary is kept.
 func TestSweep_HostileENIs(t *testing.T) {
 	t.Parallel()
 	for name, h := range hostile {

@@ -15,8 +15,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// original is what an upstream node reports, as far as we read it, among what we do
-// not.
+// original is an upstream node's metrics: those that we read, and some that we do not.
 const original = `# HELP awscni_assigned_ip_addresses The number of IP addresses assigned to pods
 # TYPE awscni_assigned_ip_addresses gauge
 awscni_assigned_ip_addresses 7
@@ -115,8 +114,8 @@ func TestSummaryOfMetrics_Refuses(t *testing.T) {
 	}
 }
 
-// FuzzSummaryOfMetrics: what we read of a text is bounded and a summary by our own
-// rules, and where Prometheus's own parser reads it too, both read the same.
+// FuzzSummaryOfMetrics: the summary of any text is bounded and valid. If Prometheus's own
+// parser accepts the text, both read the same.
 func FuzzSummaryOfMetrics(f *testing.F) {
 	f.Add([]byte(original))
 	f.Add([]byte("awscni_total_ip_addresses 3\nawscni_assigned_ip_addresses{} 1 17\nawscni_ip_max -2\n"))
@@ -140,7 +139,7 @@ func FuzzSummaryOfMetrics(f *testing.F) {
 		}
 		for name, got := range map[string]int{"awscni_total_ip_addresses": c.Total, "awscni_assigned_ip_addresses": c.Assigned} {
 			if name == "awscni_total_ip_addresses" && c.Free == 0 {
-				continue // it may be that of the others
+				continue // the total may be raised to the used addresses
 			}
 			family := families[name]
 			if family == nil {
@@ -161,8 +160,8 @@ func FuzzSummaryOfMetrics(f *testing.F) {
 	})
 }
 
-// byPrometheus is the text as Prometheus's own parser reads it; nil: it does not. On some
-// input, "{}" being one, it panics.
+// byPrometheus parses the text with Prometheus's own parser. It returns nil on an error, and
+// on a panic, which some input causes, such as "{}".
 func byPrometheus(text []byte) (families map[string]*dto.MetricFamily) {
 	defer func() {
 		if recover() != nil {

@@ -21,7 +21,7 @@ func TestProblems(t *testing.T) {
 	tests := map[string]struct {
 		node document.NodeIPAM
 		word string
-		want []string // severity code message
+		want []string // severity, code and message
 	}{
 		"nothing": {document.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 3, 1, 5, 27)}}, "ok", nil},
 		"unreachable": {
@@ -180,7 +180,7 @@ func TestMergeSubnets_FreshestWins(t *testing.T) {
 	}
 }
 
-// TestStatusCode: one word for programs, whatever STATUS says to people.
+// TestStatusCode: a machine-readable word, whatever STATUS shows to people.
 func TestStatusCode(t *testing.T) {
 	t.Parallel()
 	waiting := 3

@@ -13,7 +13,7 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// simulated are the nodes of a simulator as targets, past its API server: the way to
+// simulated returns a simulator's nodes as targets that bypass its API server; connecting to
 // each takes a while.
 func simulated(sim *fleetsim.Sim, latency time.Duration) []fleet.Target {
 	var targets []fleet.Target
@@ -42,8 +42,8 @@ func processorTime(tb testing.TB) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// BenchmarkSweep reads whole fleets: the last as terminal-ux.md §7 has it, which is to
-// take 30 s at most. The processor time is the simulator's too.
+// BenchmarkSweep reads whole fleets. The last one is that of terminal-ux.md §7, which must
+// take at most 30 s. The CPU time includes the simulator's.
 func BenchmarkSweep(b *testing.B) {
 	for _, size := range []struct {
 		nodes   int

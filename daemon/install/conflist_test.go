@@ -26,7 +26,7 @@ func render(t *testing.T, template string, s install.Settings) []byte {
 	return got
 }
 
-// TestConflist: the files of nodes with the settings of the manifest, golden.
+// TestConflist checks the files for the manifest's settings against golden files.
 func TestConflist(t *testing.T) {
 	t.Parallel()
 	change := func(ipv6 bool, f func(*install.Settings)) install.Settings {
@@ -51,8 +51,8 @@ func TestConflist(t *testing.T) {
 	}
 }
 
-// TestConflist_AsSpecified compares with spec/plugin.md §1.2 and §1.3, key by key, for
-// a node of an IPv4 cluster with every plugin.
+// TestConflist_AsSpecified compares with spec/plugin.md §1.2 and §1.3, key by key, for a
+// node of an IPv4 cluster with all plugins.
 func TestConflist_AsSpecified(t *testing.T) {
 	t.Parallel()
 	s := install.Defaults(false)
@@ -90,7 +90,7 @@ func TestConflist_AsSpecified(t *testing.T) {
 	}
 }
 
-// TestConflist_ReadByThePlugin: what is rendered is what aws-cni reads.
+// TestConflist_ReadByThePlugin: aws-cni can read the rendered file.
 func TestConflist_ReadByThePlugin(t *testing.T) {
 	t.Parallel()
 	s := install.Defaults(false)
@@ -112,8 +112,7 @@ func TestConflist_ReadByThePlugin(t *testing.T) {
 	}
 }
 
-// TestConflist_UsersTemplate: a template of the user keeps everything, in its order and
-// in its white space.
+// TestConflist_UsersTemplate: a user's template keeps its content, order and white space.
 func TestConflist_UsersTemplate(t *testing.T) {
 	t.Parallel()
 	all := install.Defaults(false)
@@ -169,8 +168,8 @@ func TestConflist_Refused(t *testing.T) {
 	}
 }
 
-// FuzzConflistTemplate: whatever the template is, there is an error or JSON that says
-// the same but for the changes.
+// FuzzConflistTemplate: any template results in an error, or in JSON that differs only in
+// the intended changes.
 func FuzzConflistTemplate(f *testing.F) {
 	f.Add(install.Template)
 	f.Add(`{"plugins":[],"cniVersion":1,"plugins":[{"type":"egress-cni"},{"enabled":[]}]}`)
@@ -183,7 +182,8 @@ func FuzzConflistTemplate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Keys as runtimes read them: exactly, the last of equal ones (libcni decodes a map).
+		// Keys as runtimes read them: case-sensitive, and the last duplicate wins (libcni
+		// decodes a map).
 		var list map[string]json.RawMessage
 		if err := json.Unmarshal(got, &list); err != nil {
 			t.Fatalf("%v: %s", err, got)

@@ -29,7 +29,7 @@ func tmpfs(t *testing.T, options string) string {
 	return dir
 }
 
-// TestProgram_FullDisk: the old program stays, whole, and nothing else does.
+// TestProgram_FullDisk: the old program stays intact, and nothing else is left.
 func TestProgram_FullDisk(t *testing.T) {
 	t.Parallel()
 	dir := tmpfs(t, "size=64k")
@@ -44,8 +44,8 @@ func TestProgram_FullDisk(t *testing.T) {
 	}
 }
 
-// TestPrograms_FullDisk: where a disk has no room for what a program needs, the program of
-// before stays in place.
+// TestPrograms_FullDisk: if the disk has no room for a program's dependency, the old program
+// stays.
 func TestPrograms_FullDisk(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), tmpfs(t, "size=64k")
@@ -62,15 +62,14 @@ func TestPrograms_FullDisk(t *testing.T) {
 	}
 }
 
-// TestProgram_ReadOnly: an error that says what to do; a file that is the same needs no
-// writing.
+// TestProgram_ReadOnly: the error says what to do; an identical file needs no write.
 func TestProgram_ReadOnly(t *testing.T) {
 	t.Parallel()
 	dir := tmpfs(t, "size=64k")
 	from := write(t, filepath.Join(t.TempDir(), "plugin"), "new", 0o755)
 	same := write(t, filepath.Join(dir, "same"), "new", 0o755)
 	old := write(t, filepath.Join(dir, "old"), "old", 0o755)
-	// A second mount, never written through: the first one is busy for as long as a program
+	// A second mount that is never written through: the first one is busy while a program
 	// that another test starts holds a copy of a file opened here.
 	if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ func inode(t *testing.T, path string) fs.FileInfo {
 	return info
 }
 
-// TestProgram: what was there before, and whether it is replaced.
+// TestProgram replaces any previous file, or keeps it.
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	const program = "#!/bin/sh\nexit 0\n"
@@ -99,7 +99,7 @@ func symlink(t *testing.T, target, path string) {
 	}
 }
 
-// TestProgram_Refused: every refusal names the target, and leaves nothing behind.
+// TestProgram_Refused: every error names the target, and no files are left behind.
 func TestProgram_Refused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -128,8 +128,8 @@ func mkdir(t *testing.T, path string) string {
 	return path
 }
 
-// TestProgram_RemovesLeftovers: of runs that were killed, of upstream's too, and only
-// those of this file.
+// TestProgram_RemovesLeftovers removes temporary files of killed runs, upstream's too, but
+// only those of this program.
 func TestProgram_RemovesLeftovers(t *testing.T) {
 	t.Parallel()
 	dir, source := t.TempDir(), t.TempDir()
@@ -145,8 +145,8 @@ func TestProgram_RemovesLeftovers(t *testing.T) {
 	}
 }
 
-// TestProgram_ExecutableAtEveryInstant: runtimes start a plugin at any moment, also while
-// it is replaced by another version, 200 times here.
+// TestProgram_ExecutableAtEveryInstant: runtimes may start a plugin at any moment, even
+// during one of the 200 replacements here.
 func TestProgram_ExecutableAtEveryInstant(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -157,7 +157,7 @@ func TestProgram_ExecutableAtEveryInstant(t *testing.T) {
 	binary := read(t, shell)
 	versions := []string{
 		write(t, filepath.Join(dir, "v1"), binary, 0o755),
-		write(t, filepath.Join(dir, "v2"), binary+"\n", 0o755), // what follows an ELF file is not read
+		write(t, filepath.Join(dir, "v2"), binary+"\n", 0o755), // bytes after an ELF file are ignored
 	}
 	to := filepath.Join(dir, "plugin")
 	if _, err := install.Program(versions[0], to); err != nil {
@@ -196,7 +196,7 @@ func TestProgram_ExecutableAtEveryInstant(t *testing.T) {
 	}
 }
 
-// TestPrograms copies regular files alone, but not those that are to be skipped.
+// TestPrograms copies only regular files, except those to be skipped.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
@@ -217,7 +217,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestPrograms_Order: whatever a program needs is in place before it.
+// TestPrograms_Order: a program's dependencies are installed before it.
 func TestPrograms_Order(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
@@ -234,7 +234,7 @@ func TestPrograms_Order(t *testing.T) {
 	}
 }
 
-// TestConfig: mode 0644 whatever the umask, and a file that is the same stays the same.
+// TestConfig: mode 0644 with any umask; an identical file is not rewritten.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	to := filepath.Join(t.TempDir(), "10-aws.conflist")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The book of the benchmarks is the largest that a node sees: 15 ENIs of 50 secondary
-// IPs each, 750 addresses (figures of style.md and the speed section).
+// The benchmarks' book is the largest on a real node: 15 ENIs with 50 secondary IPs each,
+// 750 addresses (figures of style.md and the speed section).
 const (
 	benchENIs  = 15
 	benchSlots = 50
@@ -32,7 +32,7 @@ func benchBook(tb testing.TB, assigned int) *Book {
 	return b
 }
 
-// benchBook6 is a book of the same size in an IPv6 cluster: all pods are in one /80.
+// benchBook6 is a book of the same size in an IPv6 cluster: all pods share one /80.
 func benchBook6(tb testing.TB, assigned int) *Book {
 	b := New(Options{Cooldown: 30 * time.Second})
 	mustApply(tb, b, benchStart, AttachENI{ENI: ENI{ID: "eni-0", Primary: true, RouteTable: 254}, CIDRs: []netip.Prefix{netip.MustParsePrefix("2001:db8::/80")}})
@@ -72,8 +72,8 @@ func mustApply(tb testing.TB, b *Book, now time.Time, ev Event) Change {
 	return ch
 }
 
-// BenchmarkAssign gives an address to one more pod while so many have one. The
-// Revert that makes room again is not timed.
+// BenchmarkAssign gives an address to one more pod on a node with this many. The Revert that
+// makes room again is not timed.
 func BenchmarkAssign(b *testing.B) {
 	for _, f := range benchFamilies {
 		for _, assigned := range []int{10, 100, 700, 749} {
@@ -93,8 +93,8 @@ func BenchmarkAssign(b *testing.B) {
 	}
 }
 
-// BenchmarkUnassign ends an assignment, with the cooldown of an earlier one to end,
-// as in a steady state.
+// BenchmarkUnassign ends an assignment while an earlier one's cooldown ends, as in a steady
+// state.
 func BenchmarkUnassign(b *testing.B) {
 	for _, f := range benchFamilies {
 		for _, assigned := range []int{10, 100, 700, 750} {
@@ -116,7 +116,7 @@ func BenchmarkUnassign(b *testing.B) {
 	}
 }
 
-// BenchmarkChurn is an ADD and a DEL together, without stopping the timer.
+// BenchmarkChurn measures an ADD and a DEL together, without stopping the timer.
 func BenchmarkChurn(b *testing.B) {
 	for _, f := range benchFamilies {
 		for _, assigned := range []int{10, 700} {

@@ -29,8 +29,8 @@ func sandbox(name string) Sandbox {
 	return Sandbox{Network: "aws-cni", ContainerID: name, IfName: "eth0"}
 }
 
-// ENIs of the tables: a holds three secondary IPs, b (device 1) two, p a prefix of each
-// family, c is on card 1.
+// ENIs of the tables: a has three secondary IPs, b (device 1) two, p a prefix of each
+// family; c is on card 1.
 func attachA() AttachENI {
 	return AttachENI{
 		ENI:   ENI{ID: "eni-a", Primary: true, PrimaryIP: netip.MustParseAddr("10.0.0.4"), RouteTable: 254},
@@ -64,7 +64,7 @@ func restore(name, addr string) Restore {
 	return Restore{Sandbox: sandbox(name), Address: netip.MustParseAddr(addr), AssignedAt: start.Add(-time.Hour)}
 }
 
-// after is an event some time after the one before it.
+// after is an event that follows the previous one after some time.
 type after struct {
 	d  time.Duration
 	ev Event
@@ -72,19 +72,19 @@ type after struct {
 
 func (after) isEvent() {}
 
-// TestBook applies the events of a row at one time (unless `after` says otherwise),
-// all but the last without error, and checks what the last one did.
+// TestBook applies a row's events at one time (unless `after` says otherwise), all but the
+// last without error, and checks the result of the last one.
 func TestBook(t *testing.T) {
 	t.Parallel()
 	long := Sandbox{Network: "_migrated-from-cri", ContainerID: "old", IfName: "unknown"}
 	rows := []struct {
 		name     string
-		cooldown time.Duration // 0 stands for 30 s, −1 for none
+		cooldown time.Duration // 0 means 30 s, −1 none
 		events   []Event
 		err      error
-		assigned string // addresses, ordered
+		assigned string // addresses, sorted
 		released string
-		state    string // see render; "" = not compared
+		state    string // see render; "" skips the comparison
 	}{
 		// Attach.
 		{name: "attach shows the ENI", events: []Event{attachB()}, state: "eni-b: 10.0.1.10 10.0.1.11"},
@@ -144,7 +144,7 @@ func TestBook(t *testing.T) {
 		{name: "add to unknown ENI", events: []Event{AddCIDRs{"eni-x", cidrs("10.0.1.12")}}, err: ErrUnknownENI},
 		{name: "add an address of another ENI", events: []Event{attachA(), attachB(), AddCIDRs{"eni-b", cidrs("10.0.1.12", "10.0.0.10")}}, err: ErrDuplicate},
 		{name: "add an address inside a prefix", events: []Event{attachP(), attachA(), AddCIDRs{"eni-a", cidrs("10.0.2.17")}}, err: ErrDuplicate},
-		{name: "add a prefix over an address", events: []Event{attachA(), AddCIDRs{"eni-a", cidrs("10.0.0.0/28")}}, err: ErrInvalid}, // holds the primary
+		{name: "add a prefix over an address", events: []Event{attachA(), AddCIDRs{"eni-a", cidrs("10.0.0.0/28")}}, err: ErrInvalid}, // contains the primary address
 		{name: "add a prefix over another ENI's address", events: []Event{attachA(), attachB(), AddCIDRs{"eni-b", cidrs("10.0.0.0/28")}}, err: ErrDuplicate},
 		{name: "add an overlapping pair", events: []Event{attachB(), AddCIDRs{"eni-b", cidrs("10.0.5.3", "10.0.5.0/28")}}, err: ErrDuplicate, state: "eni-b: 10.0.1.10 10.0.1.11"},
 		{name: "add a /24", events: []Event{attachB(), AddCIDRs{"eni-b", cidrs("10.0.5.0/24")}}, err: ErrInvalid},
@@ -272,8 +272,8 @@ func join(list []Assignment) string {
 	return strings.Join(all, " ")
 }
 
-// render prints a snapshot: per ENI its CIDRs, secondary IPs without length, with their
-// owners.
+// render prints a snapshot: per ENI its CIDRs with their owners; secondary IPs have no
+// prefix length.
 func render(s Snapshot, now time.Time, cooldown time.Duration) string {
 	var lines []string
 	for _, e := range s.ENIs {
@@ -355,7 +355,7 @@ func TestBook_Assignments(t *testing.T) {
 	if want := []string{"a1", "a2", "b", "u1", "u2"}; !slices.Equal(got, want) {
 		t.Errorf("assignments %v, want %v", got, want)
 	}
-	for a := range b.Assignments() { // may be left early
+	for a := range b.Assignments() { // may stop early
 		if a.Sandbox.ContainerID != "a1" {
 			t.Errorf("first assignment %v", a)
 		}
@@ -363,8 +363,8 @@ func TestBook_Assignments(t *testing.T) {
 	}
 }
 
-// A /80 with hundreds of pods: addresses are found without a walk, records stay as few
-// as addresses that were in use at one time.
+// A /80 with hundreds of pods: addresses are found without a walk, and there are never more
+// records than addresses in use at one time.
 func TestBook_LargePrefix(t *testing.T) {
 	t.Parallel()
 	b, now := New(Options{Cooldown: 30 * time.Second}), start
@@ -397,8 +397,8 @@ func TestBook_LargePrefix(t *testing.T) {
 	}
 }
 
-// Pods that end in random places leave room that later pods fill, so that whole prefixes
-// become free (spec/ipamd.md §13.1 no. 9).
+// Pods that end in random places leave room that later pods fill, so whole prefixes become
+// free (spec/ipamd.md §13.1 no. 9).
 func TestBook_Packs(t *testing.T) {
 	t.Parallel()
 	b, now := New(Options{Cooldown: time.Second}), start
@@ -415,7 +415,7 @@ func TestBook_Packs(t *testing.T) {
 			mustApply(t, b, now, del(fmt.Sprint(i)))
 		}
 	}
-	for i := range 96 { // short-lived pods come and the old ones go
+	for i := range 96 { // short-lived pods replace the old ones
 		now = now.Add(2 * time.Second)
 		mustApply(t, b, now, addPrefix(fmt.Sprint("new", i), IPv4))
 		if i < 32 {
@@ -437,7 +437,7 @@ func TestSnapshot_Quarantine(t *testing.T) {
 	mustApply(t, b, start, attachB())
 	mustApply(t, b, start, QuarantineCIDRs{"eni-a", cidrs("10.0.0.10")})
 	mustApply(t, b, start, QuarantineENI{"eni-b"})
-	again := start.Add(time.Minute) // a quarantine that lasts keeps its time
+	again := start.Add(time.Minute) // a persisting quarantine keeps its time
 	mustApply(t, b, again, QuarantineCIDRs{"eni-a", cidrs("10.0.0.10", "10.0.0.11")})
 	mustApply(t, b, again, QuarantineENI{"eni-b"})
 	s := b.Snapshot()
@@ -466,7 +466,7 @@ func TestSnapshot_SharesWhatDidNotChange(t *testing.T) {
 	if again := b.Snapshot(); &again.ENIs[0] != &before.ENIs[0] {
 		t.Error("a second snapshot of the same book is another one")
 	}
-	mustApply(t, b, start, add("s")) // goes to eni-b
+	mustApply(t, b, start, add("s")) // assigned on eni-b
 	after := b.Snapshot()
 	if &before.ENIs[0].CIDRs[0] != &after.ENIs[0].CIDRs[0] {
 		t.Error("the unchanged ENI was built again")
@@ -517,7 +517,7 @@ func TestSnapshot_Totals(t *testing.T) {
 	}
 }
 
-// Check must see damage, or every test that relies on it is blind.
+// Check must detect damage, or every test that relies on it is blind.
 func TestCheck_SeesDamage(t *testing.T) {
 	t.Parallel()
 	damage := map[string]func(*Book){
@@ -553,8 +553,8 @@ func TestCheck_SeesDamage(t *testing.T) {
 	}
 }
 
-// The cost of a step must not grow with the pods on the node. Time is no good witness
-// on a busy machine; the number of comparisons is bounded by the heights of the heaps.
+// The cost of a step must not grow with the pods on the node. Time is no reliable measure on
+// a busy machine; the heights of the heaps bound the number of comparisons.
 func TestBook_HeapHeights(t *testing.T) {
 	t.Parallel()
 	b := benchBook(t, 700)
@@ -569,7 +569,7 @@ func TestBook_HeapHeights(t *testing.T) {
 	}
 }
 
-// Errors go into logs, events and summaries, where container ids have no place.
+// Errors appear in logs, events and summaries, where container IDs do not belong.
 func TestErrors_NoContainerID(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("0123456789abcdef", 4)
@@ -612,7 +612,7 @@ func TestErrors_NoContainerID(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	clear(b.taken) // what Check finds broken is reported without the id too
+	clear(b.taken) // errors that Check finds must not have the ID either
 	if err := b.Check(); err == nil || strings.Contains(err.Error(), long[:12]) {
 		t.Errorf("Check: %v", err)
 	}
@@ -621,7 +621,7 @@ func TestErrors_NoContainerID(t *testing.T) {
 	}
 }
 
-// attachCards attaches an ENI with a prefix of each family to each of so many cards.
+// attachCards attaches an ENI with a prefix of each family to each of the cards.
 func attachCards(tb testing.TB, b *Book, cards int) {
 	tb.Helper()
 	for card := range cards {
@@ -632,8 +632,8 @@ func attachCards(tb testing.TB, b *Book, cards int) {
 	}
 }
 
-// A pod may have an interface on every card, each with an address of its own, and a
-// pod with one interface may have it on any card.
+// A pod may have an interface on every card, each with its own address; a pod with one
+// interface may have it on any card.
 func TestBook_Interfaces(t *testing.T) {
 	t.Parallel()
 	b := New(Options{Cooldown: 30 * time.Second})
@@ -680,8 +680,8 @@ func TestBook_Interfaces(t *testing.T) {
 	}
 }
 
-// When the last card has nothing to give, the addresses of the others go back as if
-// they had never been given: those that rested rest no longer than before.
+// If the last card has no address to give, the addresses of the others are reverted: those
+// in cooldown keep their original end.
 func TestBook_RevertOfSeveralCards(t *testing.T) {
 	t.Parallel()
 	for _, family := range []Family{IPv4, IPv6} {
@@ -691,7 +691,7 @@ func TestBook_RevertOfSeveralCards(t *testing.T) {
 		mustApply(t, b, start, first)
 		mustApply(t, b, start, Unassign{Sandbox: first.Sandbox})
 		now := start.Add(time.Minute)
-		resting := start.Add(29 * time.Second) // shows what rests since start
+		resting := start.Add(29 * time.Second) // shows addresses in cooldown since start
 		before := render(b.Snapshot(), resting, b.Cooldown())
 		var done []Sandbox
 		for card := range 3 { // card 2 has no ENI

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// model is the book once more, written the slow and obvious way: maps, and a search
-// over every address for each decision. Events are compared with it step by step.
+// model is a slow and obvious copy of the book: maps, and a search over every address for
+// each decision. It is compared with the book after each event.
 type model struct {
 	cooldown time.Duration
 	now      time.Time
@@ -78,7 +78,7 @@ func (m *model) owner(s Sandbox) (netip.Addr, *modelAddr) {
 	return netip.Addr{}, nil
 }
 
-// interfaces lists the addresses of a sandbox on all cards.
+// interfaces lists a sandbox's addresses on all cards.
 func (m *model) interfaces(s Sandbox) []netip.Addr {
 	var all []netip.Addr
 	for s.Interface = range 10 {
@@ -109,7 +109,7 @@ func (m *model) assignedOn(id ENIID) int {
 	return n
 }
 
-// candidate is one address that could be given, with all that ranks it.
+// candidate is an assignable address, with everything that ranks it.
 type candidate struct {
 	addr       netip.Addr
 	eni        *modelENI
@@ -152,7 +152,7 @@ func (m *model) cooling(r *modelAddr) bool {
 	return m.cooldown > 0 && m.now.Sub(r.unassigned) <= m.cooldown
 }
 
-// better is the rule of the package comment, address by address.
+// better implements the rule of the package comment for two addresses.
 func better(x, y candidate) bool {
 	if x.onENI != y.onENI {
 		return x.onENI > y.onENI
@@ -178,7 +178,7 @@ func better(x, y candidate) bool {
 	return x.addr.Less(y.addr)
 }
 
-// apply returns the addresses assigned and released, in any order.
+// apply returns the assigned and released addresses, in any order.
 func (m *model) apply(now time.Time, ev Event) (assigned, released []netip.Addr, err error) {
 	if now.After(m.now) {
 		m.now = now
@@ -441,7 +441,7 @@ func (m *model) drop(p netip.Prefix) (released []netip.Addr) {
 	return released
 }
 
-// snapshot is what the book should show.
+// snapshot is what the book's snapshot should be.
 func (m *model) snapshot() Snapshot {
 	var s Snapshot
 	for id, e := range m.enis {
@@ -477,7 +477,7 @@ func (m *model) snapshot() Snapshot {
 	return s
 }
 
-// chooser makes the decisions of a random run: a seeded generator, or fuzzed bytes.
+// chooser makes a random run's decisions, from a seeded generator or fuzzed bytes.
 type chooser interface{ pick(n int) int }
 
 type seeded struct{ *rand.Rand }
@@ -495,7 +495,7 @@ func (s *scripted) pick(n int) int {
 	return int(b) % n
 }
 
-// The world of a run: few enough names that events meet each other.
+// A run has few names, so that events interact.
 var (
 	modelENIs = []ENI{
 		{ID: "eni-0", Primary: true, PrimaryIP: netip.MustParseAddr("10.0.0.5"), RouteTable: 254},
@@ -518,7 +518,7 @@ var (
 )
 
 func modelSandbox(i int) Sandbox {
-	if i == 0 { // an entry of a file written long ago
+	if i == 0 { // an entry from an old file
 		return Sandbox{Network: "_migrated-from-cri", ContainerID: "c0", IfName: "unknown"}
 	}
 	return Sandbox{Network: "aws-cni", ContainerID: fmt.Sprintf("c%d", i), IfName: "eth0"}
@@ -588,7 +588,7 @@ func modelEvent(c chooser, now time.Time) Event {
 
 var modelSteps = []time.Duration{0, 0, 1, time.Second, 3 * time.Second, 30 * time.Second, -5 * time.Second}
 
-// runModel applies the same events to a book and to the model until done.
+// runModel applies the same events to a book and to the model until the end.
 func runModel(t testing.TB, c chooser, cooldown time.Duration, steps int, more func() bool) (refused map[string]int) {
 	b, m := New(Options{Cooldown: cooldown}), newModel(cooldown)
 	now := time.Date(2026, 8, 21, 9, 0, 0, 0, time.UTC)
@@ -629,7 +629,7 @@ func runModel(t testing.TB, c chooser, cooldown time.Duration, steps int, more f
 	return refused
 }
 
-// diff compares fast while nothing differs, which is nearly always.
+// diff is fast if nothing differs, which is nearly always.
 func diff(x, y any) string {
 	if reflect.DeepEqual(x, y) {
 		return ""

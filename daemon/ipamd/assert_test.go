@@ -53,7 +53,7 @@ func TestInterfaceNumbers(t *testing.T) {
 	}
 }
 
-// TestRepairs_Settled: what an ADD leaves out is brought back, once it must have ended.
+// TestRepairs_Settled: what an ADD left out is repaired once that ADD must have ended.
 func TestRepairs_Settled(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -101,8 +101,8 @@ func TestAsserter_Tell(t *testing.T) {
 	}
 }
 
-// TestAsserter_Added: many ADDs are one look, a second after the last one, and not later
-// than some after the first.
+// TestAsserter_Added: many ADDs cause one look, a second after the last one, and within a
+// limit after the first.
 func TestAsserter_Added(t *testing.T) {
 	t.Parallel()
 	a := &asserter{wake: make(chan struct{}, 1)}
@@ -128,8 +128,8 @@ func TestAsserter_Added(t *testing.T) {
 	}
 }
 
-// TestAsserter_Released: nothing of a branch pod is brought back from the DEL of its
-// sandbox to the next ADD, though the pod lives.
+// TestAsserter_Released: nothing of a branch pod is repaired between the DEL of its sandbox
+// and the next ADD, even though the pod lives.
 func TestAsserter_Released(t *testing.T) {
 	t.Parallel()
 	a := &asserter{branchPods: true, sandboxes: map[podName]branchSandbox{}, wake: make(chan struct{}, 1)}
@@ -147,7 +147,7 @@ func TestAsserter_Released(t *testing.T) {
 		}
 	}
 	expect("unknown", false)
-	del("a") // an ADD of before the start
+	del("a") // an ADD from before the start
 	expect("after its DEL", true)
 	del("a")
 	expect("after one more DEL", true)
@@ -191,8 +191,8 @@ func TestOnBranch(t *testing.T) {
 	}
 }
 
-// TestRepairs_Report: a pass is reported in one event, and counted by kind; a contest
-// for the same thing is reported once.
+// TestRepairs_Report: a pass is reported in one event, and counted by kind; a contest over
+// one object is reported once.
 func TestRepairs_Report(t *testing.T) {
 	t.Parallel()
 	feed := introspectserver.NewFeed(time.Now())
@@ -227,13 +227,13 @@ func TestRepairs_Report(t *testing.T) {
 			t.Errorf("counted %v", f.GetMetric())
 		}
 	}
-	(&repairs{asserter: a}).report() // nothing done: nothing reported
+	(&repairs{asserter: a}).report() // nothing done, nothing reported
 	if n := feed.Append(introspect.Event{}); n != 14 {
 		t.Error("a pass that did nothing has an event")
 	}
 }
 
-// TestAssertedFiles: a removal is seen at once, also in a directory that was replaced.
+// TestAssertedFiles: a removal is noticed at once, even in a replaced directory.
 func TestAssertedFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "aws-node")
@@ -262,10 +262,10 @@ func TestAssertedFiles(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { f.run(ctx); close(ended) }()
-	<-looks // the watch is on
+	<-looks // the watch is active
 	for _, take := range []func() error{
 		func() error { return os.Remove(path) },
-		func() error { return os.Rename(dir, dir+".moved") }, // at once: what is in it would come back meanwhile
+		func() error { return os.Rename(dir, dir+".moved") }, // in one step: otherwise files would be restored meanwhile
 		func() error { return os.Rename(path, path+".moved") },
 	} {
 		if err := take(); err != nil {

@@ -17,7 +17,7 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// held is a checkpoint file with one allocation.
+// held returns a checkpoint file with one allocation.
 func held(card int) []byte {
 	e := checkpoint.Entry{
 		NetworkName: "aws-cni", ContainerID: fmt.Sprint("sandbox-", card), IfName: "eth0",
@@ -26,8 +26,8 @@ func held(card int) []byte {
 	return checkpoint.Encode(slices.Values([][]byte{checkpoint.EncodeEntry(e)}))
 }
 
-// TestCheckpoints_FindsTheFilesOfCards writes the files of some cards under names that
-// would mislead a pattern, next to files that are none, and finds each again.
+// TestCheckpoints_FindsTheFilesOfCards writes the files of some cards under names that would
+// mislead a pattern, next to foreign files, and finds each again.
 func TestCheckpoints_FindsTheFilesOfCards(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -64,15 +64,15 @@ func TestCheckpoints_FindsTheFilesOfCards(t *testing.T) {
 					t.Errorf("card %d has the allocation of %s", e.Card, e.ContainerID)
 				}
 			}
-			if !slices.Equal(cards, want) { // in their order, too
+			if !slices.Equal(cards, want) { // in order, too
 				t.Errorf("cards %v, want %v", cards, want)
 			}
 		})
 	}
 }
 
-// TestCheckpoints_WriteErrors: what can be written is, in the order of the cards, up to
-// the one that cannot; a failure is reported, and ends with the next image of all.
+// TestCheckpoints_WriteErrors: files are written in the order of the cards, up to the one
+// that fails; a failure is reported, and ends with the next complete image.
 func TestCheckpoints_WriteErrors(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ipam.json")
@@ -80,7 +80,7 @@ func TestCheckpoints_WriteErrors(t *testing.T) {
 	if files.exists() {
 		t.Error("a daemon ran here before, without a file")
 	}
-	if err := os.Mkdir(checkpoint.CardPath(path, 1), 0o700); err != nil { // not to be replaced by a file
+	if err := os.Mkdir(checkpoint.CardPath(path, 1), 0o700); err != nil { // a file cannot replace it
 		t.Fatal(err)
 	}
 	image := keeper.Image{Files: []keeper.ImageFile{{Card: 0, Data: held(0)}, {Card: 1, Data: held(1)}, {Card: 2, Data: held(2)}}}
@@ -101,7 +101,7 @@ func TestCheckpoints_WriteErrors(t *testing.T) {
 	}
 }
 
-// TestCheckpoints_DirectoryNotListed: files that cannot be listed are not taken for none.
+// TestCheckpoints_DirectoryNotListed: an unlistable directory does not mean no files.
 func TestCheckpoints_DirectoryNotListed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -136,7 +136,7 @@ func TestCheckpoints_DirectoryNotListed(t *testing.T) {
 	}
 }
 
-// TestCheckpoints_OneDamaged: the other files are believed.
+// TestCheckpoints_OneDamaged: the other files are still used.
 func TestCheckpoints_OneDamaged(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ipam.json")
@@ -155,8 +155,8 @@ func TestCheckpoints_OneDamaged(t *testing.T) {
 	}
 }
 
-// TestCheckpoints_OnlyAFurtherCard: a daemon whose pods all had addresses of another card
-// ran here too.
+// TestCheckpoints_OnlyAFurtherCard: a file of another card alone also proves an earlier
+// daemon.
 func TestCheckpoints_OnlyAFurtherCard(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ipam.json")

@@ -18,7 +18,7 @@ import (
 
 const cniNodePath = "/apis/vpcresources.k8s.aws/v1alpha1/cninodes/worker"
 
-// asking is a daemon that asks for a trunk; the test plays the API server.
+// asking is a daemon that requests a trunk; the test plays the API server.
 func asking(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (api *kubernetes, log *strings.Builder) {
 	t.Helper()
 	a := newAsked(t, config.Config{NodeName: "worker", PodENI: true}, func(_ *asked, w http.ResponseWriter, r *http.Request) bool {
@@ -38,8 +38,8 @@ func asking(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (
 	return a.kubernetes, log
 }
 
-// TestAskForTrunk_Stripped: somebody takes the features away as soon as they are there. They
-// are written with a growing distance, whatever wakes us, and that is logged once.
+// TestAskForTrunk_Stripped: someone removes the features as soon as they exist. They are
+// rewritten at growing intervals, whatever wakes the daemon, and that is logged once.
 func TestAskForTrunk_Stripped(t *testing.T) {
 	t.Parallel()
 	writes := 0
@@ -64,7 +64,7 @@ func TestAskForTrunk_Stripped(t *testing.T) {
 	}
 }
 
-// TestAskForTrunk_StrippedOnce: features that were long left alone are written at once.
+// TestAskForTrunk_StrippedOnce: features that were stable for long are rewritten at once.
 func TestAskForTrunk_StrippedOnce(t *testing.T) {
 	t.Parallel()
 	writes, has := 0, false
@@ -97,7 +97,7 @@ func TestAskForTrunk_StrippedOnce(t *testing.T) {
 	}
 }
 
-// TestAskForTrunk_Fails: a failure is counted, logged once, and not repeated before its time.
+// TestAskForTrunk_Fails: a failure is counted, logged once, and retried only when due.
 func TestAskForTrunk_Fails(t *testing.T) {
 	t.Parallel()
 	api, log := asking(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -121,8 +121,7 @@ func TestAskForTrunk_Fails(t *testing.T) {
 	}
 }
 
-// TestAwaitFeatures: no word from elsewhere ends a back-off, but that of the CNINode that
-// was missing.
+// TestAwaitFeatures: only news of the missing CNINode ends a back-off.
 func TestAwaitFeatures(t *testing.T) {
 	t.Parallel()
 	const wait = 10 * time.Second
@@ -165,7 +164,7 @@ func TestAwaitFeatures(t *testing.T) {
 	}
 }
 
-// TestWatchers_NoTrunk: on a type that can have no trunk none is requested.
+// TestWatchers_NoTrunk: on an instance type without trunking none is requested.
 func TestWatchers_NoTrunk(t *testing.T) {
 	t.Parallel()
 	a := &kubernetes{config: config.Config{PodENI: true}}
@@ -176,7 +175,7 @@ func TestWatchers_NoTrunk(t *testing.T) {
 	}
 }
 
-// TestNodeChanged_TrunkLabel: a change of older controllers' label takes effect.
+// TestNodeChanged_TrunkLabel: changes of older controllers' label take effect.
 func TestNodeChanged_TrunkLabel(t *testing.T) {
 	t.Parallel()
 	a := newAsked(t, config.Config{NodeName: "worker", PodENI: true}, nil)

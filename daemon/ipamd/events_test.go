@@ -25,7 +25,7 @@ import (
 	"cnictl/testenv/golden"
 )
 
-// series lists the values of all metrics of ours.
+// series lists the values of all of our metrics.
 func series(t *testing.T, met *metrics.Metrics) map[string]string {
 	t.Helper()
 	families, err := met.Gatherer().Gather()
@@ -58,7 +58,7 @@ func value(m *dto.Metric) string {
 	return fmt.Sprint(m.GetCounter().GetValue() + m.GetGauge().GetValue())
 }
 
-// TestReportOf pins what each event is outside: log lines, metrics, the entries of
+// TestReportOf pins the outside view of each event: log lines, metrics, the entries of
 // /v1/events, /v1/failures and /v1/summary, and Kubernetes events.
 func TestReportOf(t *testing.T) {
 	t.Parallel()
@@ -76,7 +76,7 @@ func TestReportOf(t *testing.T) {
 		r.lines.cooling, r.lines.grown, r.lines.used = nil, false, false
 		r.record(at, row.e)
 		for line := range strings.Lines(log.String()) {
-			level, rest, _ := strings.Cut(line, `,"ts"`) // the time, and where it was written
+			level, rest, _ := strings.Cut(line, `,"ts"`) // without the time and the caller
 			_, rest, _ = strings.Cut(rest, `,"msg"`)
 			fmt.Fprintf(&out, "log     %s,\"msg\"%s", level, rest)
 		}
@@ -131,7 +131,7 @@ type recordedEvent struct {
 	e    keeper.Event
 }
 
-// recordedEvents are events of each type.
+// recordedEvents returns events of each type.
 func recordedEvents() []recordedEvent {
 	single, prefix := []netip.Prefix{netip.MustParsePrefix("10.0.0.12/32")}, []netip.Prefix{netip.MustParsePrefix("10.0.0.16/28")}
 	six := []netip.Prefix{netip.MustParsePrefix("fd00::/80")}

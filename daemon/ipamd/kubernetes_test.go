@@ -15,15 +15,15 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// TestNewKubernetes_Unusable: without a way to the API server the ordinary modes go on, and
-// those that need it do not start: security groups would be those of the node.
+// TestNewKubernetes_Unusable: without access to the API server the ordinary modes still
+// work. Those that need it do not start, because pods would get the node's security groups.
 func TestNewKubernetes_Unusable(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "") // not in a pod
 	missing := filepath.Join(t.TempDir(), "kubeconfig")
 	for _, row := range []struct {
 		name  string
 		c     config.Config
-		fails []string // what the error says; none: there is no client, and no error
+		fails []string // parts of the error; if empty, there is neither a client nor an error
 	}{
 		{"no mode", config.Config{}, nil},
 		{"no mode, mistyped", config.Config{Kubeconfig: missing}, nil},
@@ -49,7 +49,8 @@ func TestNewKubernetes_Unusable(t *testing.T) {
 	}
 }
 
-// TestFollowENIConfig_NoNodeName says what is missing, instead of waiting forever.
+// TestFollowENIConfig_NoNodeName: the error says what is missing, instead of a wait without
+// end.
 func TestFollowENIConfig_NoNodeName(t *testing.T) {
 	t.Parallel()
 	a := newAsked(t, config.Config{CustomNetworking: true}, nil)
@@ -59,9 +60,8 @@ func TestFollowENIConfig_NoNodeName(t *testing.T) {
 	}
 }
 
-// TestReadENIConfig: what is missing is said, as certain unless a good one is known; what
-// fails is tried again less and less often, and only another name is a reason to look at
-// the CNINode.
+// TestReadENIConfig: a missing ENIConfig is reported, as certain unless a good one is known.
+// Failures are retried ever less often, and only another name causes a look at the CNINode.
 func TestReadENIConfig(t *testing.T) {
 	t.Parallel()
 	const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`

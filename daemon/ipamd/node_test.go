@@ -6,7 +6,7 @@ import (
 	"cnictl/daemon/config"
 )
 
-// TestNode_SweepsLeaks: leaked ENIs are looked for where upstream looks for them.
+// TestNode_SweepsLeaks: leaked ENIs are swept in the same modes as upstream.
 func TestNode_SweepsLeaks(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -12,8 +12,8 @@ import (
 	"cnictl/daemon/notice"
 )
 
-// TestNotices_PodUID: the event of a pod that failed again under the name of another is not
-// held back as a repetition, and a static pod's event is its mirror's.
+// TestNotices_PodUID: the event of a new pod with the same name is not suppressed as a
+// repetition, and a static pod's event refers to its mirror pod.
 func TestNotices_PodUID(t *testing.T) {
 	t.Parallel()
 	const first, second, static = "6f1c0d5e-0000-4000-8000-000000000001", "6f1c0d5e-0000-4000-8000-000000000002", "0123456789abcdef0123456789abcdef"
@@ -32,7 +32,7 @@ func TestNotices_PodUID(t *testing.T) {
 	}
 }
 
-// heard keeps the events of a keeper.
+// heard records a keeper's events.
 type heard struct {
 	keeper.Outside
 	events []keeper.Event
@@ -40,7 +40,7 @@ type heard struct {
 
 func (o *heard) Record(_ time.Time, e keeper.Event) { o.events = append(o.events, e) }
 
-// TestAddFailed_PodUID: a failed ADD reports the UID that the runtime gave, whoever answers.
+// TestAddFailed_PodUID: a failed ADD reports the UID from the runtime, whoever answers.
 func TestAddFailed_PodUID(t *testing.T) {
 	t.Parallel()
 	o := &heard{}

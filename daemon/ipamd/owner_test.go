@@ -86,8 +86,8 @@ func addRequest(name string) *cniwire.AddRequest {
 	return &cniwire.AddRequest{PodName: name, PodNamespace: "shop", ContainerID: name, IfName: "eth0", NetworkName: "aws-cni"}
 }
 
-// TestOwner_End stops the loop with and without a disk that answers; who asks then is
-// not left waiting.
+// TestOwner_End stops the loop with a working and a hanging disk; requests made then do not
+// hang.
 func TestOwner_End(t *testing.T) {
 	t.Parallel()
 	for _, disk := range []string{"works", "fails", "hangs"} {
@@ -131,7 +131,7 @@ func TestOwner_End(t *testing.T) {
 	}
 }
 
-// TestOwner_CallerGoesAway ends the wait of an ADD whose client has gone.
+// TestOwner_CallerGoesAway: an ADD's wait ends when its client disconnects.
 func TestOwner_CallerGoesAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestOwner_CallerGoesAway(t *testing.T) {
 	})
 }
 
-// TestRecorder_CountsActions shows what runs and what failed under upstream's names.
+// TestRecorder_CountsActions counts running and failed actions under upstream's names.
 func TestRecorder_CountsActions(t *testing.T) {
 	t.Parallel()
 	met := metrics.New(metrics.Options{})
@@ -207,7 +207,7 @@ func TestRecorder_CountsActions(t *testing.T) {
 	}
 }
 
-// TestSummary_KnownListsAreNotNull: null means "not known".
+// TestSummary_KnownListsAreNotNull: null means unknown.
 func TestSummary_KnownListsAreNotNull(t *testing.T) {
 	t.Parallel()
 	l := newLonely(t, nil)
@@ -222,7 +222,7 @@ func TestSummary_KnownListsAreNotNull(t *testing.T) {
 	}
 }
 
-// TestSummary_AddressLimit applies MAX_ENI and other ENIs once.
+// TestSummary_AddressLimit: MAX_ENI and foreign ENIs each reduce the limit once.
 func TestSummary_AddressLimit(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -21,7 +21,7 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// asked is a backend; the test plays its owner and its API server.
+// asked is a backend whose owner and API server the test plays.
 type asked struct {
 	*backend
 	t      *testing.T
@@ -29,11 +29,11 @@ type asked struct {
 	server *httptest.Server
 
 	mu    sync.Mutex
-	clock time.Time // of the owner; guarded by mu
+	clock time.Time // the owner's; guarded by mu
 }
 
-// newAsked serves an API server with one pod, shop/p. Each request goes to answer first,
-// which returns true when it has answered.
+// newAsked serves an API server with one pod, shop/p. Each request first goes to answer,
+// which returns true if it has answered.
 func newAsked(t *testing.T, c config.Config, answer func(a *asked, w http.ResponseWriter, r *http.Request) bool) *asked {
 	t.Helper()
 	a := &asked{t: t, clock: time.Unix(1_790_000_000, 0)}
@@ -85,7 +85,7 @@ func (a *asked) pass(d time.Duration) {
 	a.clock = a.clock.Add(d)
 }
 
-// take is the next message for the keeper, which must be of a type.
+// take returns the next message for the keeper, which must have type M.
 func take[M keeper.Message](a *asked) (m M) {
 	a.t.Helper()
 	select {
@@ -101,7 +101,7 @@ func take[M keeper.Message](a *asked) (m M) {
 	return m
 }
 
-// start asks for an address of shop/p.
+// start requests an address for shop/p.
 func (a *asked) start() <-chan *cniwire.AddReply {
 	reply := make(chan *cniwire.AddReply, 1)
 	go func() { reply <- a.Add(a.t.Context(), addRequest("p")) }()
@@ -110,8 +110,8 @@ func (a *asked) start() <-chan *cniwire.AddReply {
 
 var given = &cniwire.AddReply{Success: true, Allocations: []cniwire.Allocation{{IPv4: "10.0.1.1"}}}
 
-// TestAdd_OneDeadline: what the read of the pod takes is not there for the pool to wait,
-// and without any wait for the pool the pod is read all the same.
+// TestAdd_OneDeadline: time spent reading the pod reduces the wait for the pool, and even
+// without a wait for the pool the pod is read.
 func TestAdd_OneDeadline(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{0, 10 * time.Second, time.Minute} {
@@ -137,8 +137,8 @@ func TestAdd_OneDeadline(t *testing.T) {
 	}
 }
 
-// TestAdd_AnnotationRefused: the address is taken back, and not released as one that a pod
-// had.
+// TestAdd_AnnotationRefused: the address is taken back, and not released like one that a pod
+// has used.
 func TestAdd_AnnotationRefused(t *testing.T) {
 	t.Parallel()
 	a := newAsked(t, config.Config{AnnotatePodIP: true, AddWait: time.Second}, func(_ *asked, w http.ResponseWriter, r *http.Request) bool {
@@ -163,8 +163,8 @@ func TestAdd_AnnotationRefused(t *testing.T) {
 	take[keeper.BranchFailed](a)
 }
 
-// TestAdd_Lost: with an API server that is known to be lost, and is, no address is taken;
-// one that is back is found out before the watches do.
+// TestAdd_Lost: while the API server is known to be lost, and still is, no address is
+// assigned. If it is back, that is noticed before the watches notice it.
 func TestAdd_Lost(t *testing.T) {
 	t.Parallel()
 	for _, back := range []bool{false, true} {
@@ -194,8 +194,8 @@ func TestAdd_Lost(t *testing.T) {
 	}
 }
 
-// TestDel_Withdraws: a DEL waits a moment for the annotation of its pod, and not for an
-// API server that is away or does not answer.
+// TestDel_Withdraws: a DEL waits briefly for its pod's annotation, but not if the API server
+// is away or does not answer.
 func TestDel_Withdraws(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -231,7 +231,7 @@ func TestDel_Withdraws(t *testing.T) {
 			}
 			close(release)
 			select {
-			case <-written: // beside the answer
+			case <-written: // alongside the answer
 			case <-time.After(30 * time.Second):
 				t.Error("the DEL was answered when its annotation was given up")
 			}
@@ -239,8 +239,8 @@ func TestDel_Withdraws(t *testing.T) {
 	}
 }
 
-// TestAdd_StaleCache: a pod that has the name of the one before it is asked for, when the
-// watch does not show it.
+// TestAdd_StaleCache: a pod with its predecessor's name is read if the watch does not show
+// it.
 func TestAdd_StaleCache(t *testing.T) {
 	t.Parallel()
 	const older = `{"metadata":{"namespace":"shop","name":"p","uid":"u-1","resourceVersion":"1"},"spec":{"nodeName":"worker"}}`

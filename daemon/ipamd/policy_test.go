@@ -23,22 +23,22 @@ import (
 	"cnictl/testenv/npa"
 )
 
-// policyBench is a backend with an agent, which a test starts and stops.
+// policyBench is a backend with an agent that a test starts and stops.
 type policyBench struct {
 	*backend
 	t      *testing.T
 	socket string
 	daemon *lonely
-	end    context.CancelFunc // begins the end of the daemon
+	end    context.CancelFunc // starts the daemon's shutdown
 	done   <-chan struct{}    // closed when sendDeletions has returned
 
 	mu    sync.Mutex
-	later time.Duration // by how much the owner's clock is ahead
+	later time.Duration // how far the owner's clock is ahead
 	links map[string]int
 	blind error // links cannot be listed
 }
 
-// link puts a link of a pod on the host, or takes it off.
+// link adds a pod's link to the host, or removes it.
 func (x *policyBench) link(prefix, name string, there bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -49,7 +49,7 @@ func (x *policyBench) link(prefix, name string, there bool) {
 	}
 }
 
-// advance puts the clock forward and has the deletions looked at.
+// advance moves the clock and has the deletions checked.
 func (x *policyBench) advance(d time.Duration) {
 	x.mu.Lock()
 	x.later += d
@@ -130,7 +130,7 @@ func (x *policyBench) policy(name, sandbox string, del bool) *cniwire.PolicyRepl
 	return x.Policy(x.t.Context(), r)
 }
 
-// await waits until the agent got that many calls.
+// await waits until the agent has received that many calls.
 func (x *policyBench) await(a *npa.Agent, calls int) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(x.t.Context(), 30*time.Second)
@@ -163,7 +163,8 @@ func (x *policyBench) eventually(what string, f func() bool) {
 	}
 }
 
-// TestPolicy_Requests: the agent is asked for what the plugin asks for, and forgets.
+// TestPolicy_Requests: the agent gets the requests that the plugin asks for, including
+// deletions.
 func TestPolicy_Requests(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
@@ -184,8 +185,8 @@ func TestPolicy_Requests(t *testing.T) {
 	}
 }
 
-// TestPolicy_Failures: an ADD that the agent fails is recorded with its cause; one that
-// had got its address is not counted twice.
+// TestPolicy_Failures: an ADD that the agent fails is recorded with its cause; one whose
+// address was already assigned is not counted twice.
 func TestPolicy_Failures(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
@@ -212,8 +213,8 @@ func TestPolicy_Failures(t *testing.T) {
 	}
 }
 
-// TestPolicy_AgentAway: DELs are answered while the agent is away, and sent when it is
-// back, each once.
+// TestPolicy_AgentAway: DELs are answered while the agent is away, and sent once each when
+// it is back.
 func TestPolicy_AgentAway(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
@@ -240,8 +241,8 @@ func TestPolicy_AgentAway(t *testing.T) {
 	}
 }
 
-// TestPolicy_NameLivesAgain: a pod of a StatefulSet has its name again before the agent
-// was notified that it was gone, or before the DEL of its last sandbox came.
+// TestPolicy_NameLivesAgain: a StatefulSet's pod has its name again before the agent learned
+// of the deletion, or before its last sandbox's DEL came.
 func TestPolicy_NameLivesAgain(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
@@ -251,7 +252,7 @@ func TestPolicy_NameLivesAgain(t *testing.T) {
 	if r := x.policy("web-0", "c2", false); !r.Success {
 		t.Errorf("enforce: %+v", r)
 	}
-	x.policy("web-0", "c1", true)                                     // late, or again
+	x.policy("web-0", "c1", true)                                     // late, or repeated
 	if add := x.Add(t.Context(), addRequest("web-1")); !add.Success { // another sandbox has an address, as after a restart
 		t.Fatalf("%+v", add)
 	}
@@ -272,8 +273,8 @@ func TestPolicy_NameLivesAgain(t *testing.T) {
 	}
 }
 
-// TestPolicy_GivenUp: an agent that never comes back is not retried forever, and no more
-// waits for it than pods fit on a node.
+// TestPolicy_GivenUp: an agent that never returns is not retried forever, and no more
+// deletions wait for it than pods fit on a node.
 func TestPolicy_GivenUp(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
@@ -289,8 +290,8 @@ func TestPolicy_GivenUp(t *testing.T) {
 	}
 }
 
-// TestPolicy_End: what waits is sent before the daemon ends, if the agent is there, and
-// what comes later is sent at once.
+// TestPolicy_End: waiting deletions are sent before the daemon ends, if the agent is there,
+// and later ones are sent at once.
 func TestPolicy_End(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
@@ -307,7 +308,7 @@ func TestPolicy_End(t *testing.T) {
 	}
 }
 
-// TestPolicy_EndWithoutAgent: the daemon's end does not wait for an agent that is away.
+// TestPolicy_EndWithoutAgent: the daemon's end does not wait for an absent agent.
 func TestPolicy_EndWithoutAgent(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
@@ -320,7 +321,7 @@ func TestPolicy_EndWithoutAgent(t *testing.T) {
 	}
 }
 
-// TestPolicy_Off: without a mode, and with "none", no agent is notified.
+// TestPolicy_Off: with no mode, or "none", the agent is not called.
 func TestPolicy_Off(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]bool{"": false, "none": false, "None": false, "strict": true, "Standard": true} {
@@ -334,8 +335,8 @@ func TestPolicy_Off(t *testing.T) {
 	}
 }
 
-// TestPolicy_VoidsWaiting: a deletion that waits behind another is void when its pod's
-// name lives again.
+// TestPolicy_VoidsWaiting: a deletion queued behind another is void once its pod's name
+// lives again.
 func TestPolicy_VoidsWaiting(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
@@ -348,7 +349,7 @@ func TestPolicy_VoidsWaiting(t *testing.T) {
 	}
 }
 
-// deletions are the pods whose deletion an agent got.
+// deletions returns the pods whose deletion an agent received.
 func deletions(a *npa.Agent) (names []string) {
 	for _, c := range a.Calls() {
 		if c.Delete {
@@ -358,9 +359,9 @@ func deletions(a *npa.Agent) (names []string) {
 	return names
 }
 
-// TestPolicy_RestartKeepsLiving: after a restart nothing is remembered of a pod with a
-// branch ENI, and the second DEL of its earlier sandbox, of another pod of the name or of
-// the same pod, must not remove the policies of the one that runs. Its link shows it.
+// TestPolicy_RestartKeepsLiving: a restart forgets pods with a branch ENI. A second DEL for
+// an earlier sandbox, of the same pod or of another with its name, must not remove the
+// running pod's policies. Its link shows that it runs.
 func TestPolicy_RestartKeepsLiving(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
@@ -375,7 +376,7 @@ func TestPolicy_RestartKeepsLiving(t *testing.T) {
 	x.policy("gone", "old", true)
 	x.await(a, 1)
 	x.eventually("the rest to be put off", func() bool { return x.waiting() == 3 })
-	x.link("vlan", "webvlan", false) // it was its own DEL, and its namespace goes now
+	x.link("vlan", "webvlan", false) // its own DEL: the namespace is going away
 	if r := x.policy("webeni", "new", false); !r.Success {
 		t.Errorf("enforce: %+v", r)
 	}
@@ -391,8 +392,8 @@ func TestPolicy_RestartKeepsLiving(t *testing.T) {
 	}
 }
 
-// TestPolicy_LinksUnknown: while it is not known what runs, nothing is sent, neither now
-// nor at the end.
+// TestPolicy_LinksUnknown: while running pods are unknown, no deletion is sent, not even at
+// shutdown.
 func TestPolicy_LinksUnknown(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
@@ -404,7 +405,7 @@ func TestPolicy_LinksUnknown(t *testing.T) {
 		defer x.policies.mu.Unlock()
 		return len(x.policies.waiting) == 1 && !x.policies.waiting[0].after.IsZero()
 	})
-	x.policy("web", "c1", true) // again
+	x.policy("web", "c1", true) // repeated
 	if n := x.waiting(); n != 1 {
 		t.Errorf("%d wait", n)
 	}
@@ -416,8 +417,8 @@ func TestPolicy_LinksUnknown(t *testing.T) {
 	}
 }
 
-// TestPolicy_SureAfterUnsure: a DEL of the sandbox that is known to be the last one need
-// not wait for the link, also where an earlier one does.
+// TestPolicy_SureAfterUnsure: a DEL of what is known to be the last sandbox does not wait
+// for the link, even if an earlier one does.
 func TestPolicy_SureAfterUnsure(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
@@ -437,7 +438,7 @@ func TestPolicy_SureAfterUnsure(t *testing.T) {
 	x.eventually("none to wait", func() bool { return x.waiting() == 0 })
 }
 
-// TestPolicy_RemembersTheLiving: what is remembered is bounded by what lives.
+// TestPolicy_RemembersTheLiving: only living pods are remembered.
 func TestPolicy_RemembersTheLiving(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)

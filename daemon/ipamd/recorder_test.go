@@ -23,7 +23,7 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// eventTypes names the keeper's types of events, and wants each of them recorded.
+// eventTypes lists the keeper's event types, and requires each to be recorded.
 func eventTypes(t *testing.T) map[string]bool {
 	t.Helper()
 	types, uses := map[string]bool{}, map[string]int{}
@@ -63,8 +63,8 @@ func eventTypes(t *testing.T) map[string]bool {
 	return types
 }
 
-// TestEventKinds_AreProduced wants each documented kind of event produced: as the keeper's,
-// by this package, or by the server of the feed.
+// TestEventKinds_AreProduced: each documented kind of event is produced by the keeper, by
+// this package, or by the feed's server.
 func TestEventKinds_AreProduced(t *testing.T) {
 	t.Parallel()
 	produced := map[introspect.EventKind]bool{introspect.EventStarted: true, introspect.EventGap: true, introspect.EventHostStateRepaired: true}
@@ -78,7 +78,8 @@ func TestEventKinds_AreProduced(t *testing.T) {
 	}
 }
 
-// valueOf is that of one series, by the value of its only label; of all series without one.
+// valueOf returns the value of the series with this value of its only label, or the sum of
+// all series if label is empty.
 func valueOf(t *testing.T, met *metrics.Metrics, family, label string) (value float64) {
 	t.Helper()
 	families, err := met.Gatherer().Gather()
@@ -95,8 +96,7 @@ func valueOf(t *testing.T, met *metrics.Metrics, family, label string) (value fl
 	return value
 }
 
-// TestFailedAddLine decides for each cause whether it is the line that exhaustion alarms
-// count.
+// TestFailedAddLine decides for each cause whether its line counts for exhaustion alarms.
 func TestFailedAddLine(t *testing.T) {
 	t.Parallel()
 	codes, err := os.ReadFile("../api/cause/testdata/codes.txt")
@@ -119,11 +119,11 @@ func TestFailedAddLine(t *testing.T) {
 		"internal":              "no address assigned: " + cause.Code("internal").Title(),
 		"not-supported":         "no address assigned: " + cause.Code("not-supported").Title(),
 
-		// Logged where they are found.
+		// Logged where they are detected.
 		"trunk-missing": "", "trunk-link-missing": "", "branch-pending": "", "branch-invalid": "", "pod-unknown": "", "pod-annotation": "",
 		"policy-agent-unreachable": "", "policy-agent-refused": "",
 
-		// The plugin's own, which the daemon never answers.
+		// The plugin's own causes, which the daemon never returns.
 		"invalid-config": "-", "daemon-unreachable": "-", "daemon-mismatch": "-", "netns-gone": "-", "pod-network-teardown": "-",
 		"pod-network-changed": "-", "checkpoint-unreadable": "-",
 	}
@@ -145,8 +145,8 @@ func TestFailedAddLine(t *testing.T) {
 	}
 }
 
-// TestRecorder_CountsAgree makes calls of every outcome: the summary, the metrics and
-// the caller count the same.
+// TestRecorder_CountsAgree makes calls with every outcome: the summary, the metrics and the
+// caller agree on the counts.
 func TestRecorder_CountsAgree(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestRecorder_CountsAgree(t *testing.T) {
 			})
 		}
 		adds, dels := 0, 0
-		for i := range 11 { // two more than there are
+		for i := range 11 { // two more than available
 			server.Add(t.Context(), addRequest(fmt.Sprint("p", i)))
 			adds++
 		}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listener finds the process's listening socket at a loopback address, -1 without.
+// listener returns the process's listening socket at a loopback address, -1 if none.
 func listener(address [4]byte) int {
 	for fd := 3; fd < 1000; fd++ {
 		if on, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || on == 0 {
@@ -23,12 +23,12 @@ func listener(address [4]byte) int {
 	return -1
 }
 
-// Introspection whose listener broke is served again.
+// Introspection recovers from a broken listener.
 func TestServers_IntrospectionAgain(t *testing.T) {
 	t.Parallel()
 	l := newLonely(t, nil)
 	l.log = slog.New(slog.DiscardHandler)
-	l.deps.Config.IntrospectionAddr = "127.61.67.9:0" // no other test's address
+	l.deps.Config.IntrospectionAddr = "127.61.67.9:0" // not used by other tests
 	address := [4]byte{127, 61, 67, 9}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -52,7 +52,7 @@ func TestServers_IntrospectionAgain(t *testing.T) {
 			}
 			continue
 		}
-		// Accept fails then, as it may for lack of memory.
+		// Accept then fails, as it may without memory.
 		if err := unix.Shutdown(fd, unix.SHUT_RDWR); err != nil {
 			t.Fatal(err)
 		}

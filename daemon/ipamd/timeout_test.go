@@ -11,16 +11,16 @@ import (
 	"cnictl/daemon/internal/vpcapi"
 )
 
-// TestHTTPTimeout: HTTP_TIMEOUT, as it is written, bounds a call of EC2. The least
-// accepted is ten seconds, so the test waits a hundredth of what was set.
+// TestHTTPTimeout: HTTP_TIMEOUT bounds an EC2 call. The minimum is ten seconds, so the test
+// waits a hundredth of the setting.
 func TestHTTPTimeout(t *testing.T) {
-	// Nothing may look for credentials outside of the test.
+	// Nothing may look for credentials outside the test.
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true", "AWS_MAX_ATTEMPTS": "1",
 	} {
 		t.Setenv(name, value)
 	}
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts by the kernel and never answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, nobody answers
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func TestParseSave_ForeignTable(t *testing.T) {
 	}
 }
 
-// TestParseKnown: what ParseSave refuses is skipped, and the rest is as ParseSave reads it.
+// TestParseKnown: lines that ParseSave refuses are skipped, and the rest is parsed alike.
 func TestParseKnown(t *testing.T) {
 	t.Parallel()
 	const good = "*nat\n:PREROUTING ACCEPT [0:0]\n:X - [0:0]\n-A PREROUTING -j X\n-A X -j RETURN\nCOMMIT\n"

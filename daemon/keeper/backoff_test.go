@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// half is a jitter that hits the middle.
+// half is a jitter that returns the middle.
 func half(n time.Duration) time.Duration { return n / 2 }
 
 func TestClock_GrowsJittersAndResets(t *testing.T) {
@@ -26,8 +26,8 @@ func TestClock_GrowsJittersAndResets(t *testing.T) {
 	}
 }
 
-// TestClock_SideBySide fails six attempts that ran together: one step, not six. One
-// of them that succeeds later does not end the back-off.
+// TestClock_SideBySide: six concurrent attempts that fail count as one step. If one of them
+// succeeds later, the back-off does not end.
 func TestClock_SideBySide(t *testing.T) {
 	t.Parallel()
 	started := time.Unix(1_790_000_000, 0)

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// idle is an outside that does nothing and at once.
+// idle is an environment that does nothing and responds at once.
 type idle struct {
 	k   *Keeper
 	now time.Time
@@ -22,8 +22,8 @@ func (n *idle) Begin(Task)              {}
 func (n *idle) Write(i Image)           { n.img = i }
 func (n *idle) Record(time.Time, Event) {}
 
-// BenchmarkAddDel is one ADD and one DEL with the write of each, on a node that has
-// that many pods: a plan, an encoding and a copy of the file each.
+// BenchmarkAddDel measures an ADD and a DEL with their writes, on a node with that many
+// pods: a plan, an encoding and a copy of the file each.
 func BenchmarkAddDel(b *testing.B) {
 	for _, pods := range []int{10, 200, 700} {
 		b.Run(fmt.Sprint(pods), func(b *testing.B) {

@@ -15,8 +15,8 @@ import (
 
 const testSubnet = "subnet-0123456789abcdef0"
 
-// bench is a Keeper with nothing around it: the test hands it messages and moves its
-// clock. Tasks are recorded and never run: the test reports their ends.
+// bench is an isolated Keeper: the test sends it messages and moves its clock. Tasks are
+// recorded and never run: the test reports their results.
 type bench struct {
 	*Keeper
 	t      *testing.T
@@ -30,7 +30,7 @@ func (b *bench) Begin(t Task)                { b.begun = append(b.begun, t) }
 func (b *bench) Write(i Image)               { b.disk = append(b.disk, i) }
 func (b *bench) Record(_ time.Time, e Event) { b.events = append(b.events, e) }
 
-// middle is a jitter without surprises.
+// middle is a jitter that returns the middle.
 func middle(n time.Duration) time.Duration { return n / 2 }
 
 func newBench(t *testing.T) *bench {
@@ -65,25 +65,25 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// describe is EC2's answer to DescribeSubnets.
+// describe sends EC2's answer to DescribeSubnets.
 func (b *bench) describe(free int) {
 	b.Handle(b.clock, SubnetsRead{Subnets: []resync.Subnet{{ID: testSubnet, CIDR: netip.MustParsePrefix("10.0.0.0/20"), AvailableIPs: free}}})
 }
 
-// send hands over a message and lets the Keeper draw its consequences.
+// send delivers a message and lets the Keeper react.
 func (b *bench) send(m Message) {
 	b.t.Helper()
 	b.Handle(b.clock, m)
 	b.Step(b.clock)
 }
 
-// pass moves the clock.
+// pass moves the clock forward.
 func (b *bench) pass(d time.Duration) {
 	b.clock = b.clock.Add(d)
 	b.Step(b.clock)
 }
 
-// give puts secondary IPs on the primary ENI.
+// give adds secondary IPs to the primary ENI.
 func (b *bench) give(n int) {
 	b.apply(b.clock, ipam.AddCIDRs{ID: "eni-primary", CIDRs: secondary(n)})
 }
@@ -96,7 +96,7 @@ func secondary(n int) []netip.Prefix {
 	return out
 }
 
-// asked is an ADD with the answer it got.
+// asked is an ADD with its answer.
 type asked struct {
 	*Add
 	reply *cniwire.AddReply
@@ -116,7 +116,7 @@ func (b *bench) add(name string, wait time.Duration) *asked {
 	return a
 }
 
-// got is an answer that must be there.
+// got returns the answer, which must exist.
 func (a *asked) got(t *testing.T) *cniwire.AddReply {
 	t.Helper()
 	if a.reply == nil {
@@ -132,7 +132,7 @@ func (a *asked) unanswered(t *testing.T, what string) {
 	}
 }
 
-// ended is a DEL with the answer it got.
+// ended is a DEL with its answer.
 type ended struct {
 	*Del
 	reply *cniwire.DelReply
@@ -161,7 +161,7 @@ func (d *ended) unanswered(t *testing.T, what string) {
 	}
 }
 
-// write ends the write that is under way.
+// write ends the write in flight.
 func (b *bench) write(err error) Image {
 	b.t.Helper()
 	if len(b.disk) == 0 {
@@ -174,7 +174,7 @@ func (b *bench) write(err error) Image {
 	return img
 }
 
-// only is the one operation in flight.
+// only returns the single operation in flight.
 func (b *bench) only() *Operation {
 	b.t.Helper()
 	if len(b.ops) != 1 {
@@ -186,7 +186,7 @@ func (b *bench) only() *Operation {
 	return nil
 }
 
-// last is the newest task of a type.
+// last returns the newest task of a type.
 func last[T Task](b *bench) (T, bool) {
 	for i := len(b.begun) - 1; i >= 0; i-- {
 		if t, ok := b.begun[i].(T); ok {
@@ -208,7 +208,7 @@ func all[T Task](b *bench) (out []T) {
 	return out
 }
 
-// operations are the begun ones of a kind.
+// operations returns the started operations of a kind.
 func operations(b *bench, kind warmpool.PendingKind) (out []Operation) {
 	for _, op := range all[Operation](b) {
 		if op.Kind == kind {
@@ -218,7 +218,7 @@ func operations(b *bench, kind warmpool.PendingKind) (out []Operation) {
 	return out
 }
 
-// lastOp is the newest operation of a kind.
+// lastOp returns the newest operation of a kind.
 func lastOp(b *bench, kind warmpool.PendingKind) (Operation, bool) {
 	begun := operations(b, kind)
 	if len(begun) == 0 {

@@ -7,9 +7,9 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// TestCards_OneInTheMiddleServesNone: of three cards the second has no pool. A node
-// without addresses says so, and a DEL that is not known is unknown: upstream takes
-// the last card for one in the middle and answers both with success.
+// TestCards_OneInTheMiddleServesNone: the second of three cards has no pool. A node without
+// addresses reports that, and an unknown DEL is unknown: upstream mistakes the last card for
+// one in the middle and answers both with success.
 func TestCards_OneInTheMiddleServesNone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

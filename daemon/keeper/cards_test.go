@@ -19,8 +19,8 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// cardsBench is a bench whose pods may have an interface per network card. Card n has
-// the addresses 10.n.1.x.
+// cardsBench is a bench whose pods may have an interface per network card. Card n has the
+// addresses 10.n.1.x.
 func cardsBench(t *testing.T, cards int) *bench {
 	t.Helper()
 	b := &bench{t: t, clock: time.Unix(1_790_000_000, 0)}
@@ -82,7 +82,7 @@ func (b *bench) addAll(name string, wait time.Duration) *asked {
 }
 
 // TestMultiNIC_OneOfEachOrNone: a pod with an interface per card gets one address of each
-// in their order, and leaves nothing behind where a card has none.
+// card in order, and leaves nothing behind if a card has none.
 func TestMultiNIC_OneOfEachOrNone(t *testing.T) {
 	t.Parallel()
 	b := cardsBench(t, 3)
@@ -117,8 +117,8 @@ func TestMultiNIC_OneOfEachOrNone(t *testing.T) {
 	}
 }
 
-// TestMultiNIC_SingleOverflows: a pod with one interface takes of the next card what the
-// first has not, and only the file of that card is written.
+// TestMultiNIC_SingleOverflows: a pod with one interface gets an address of the next card if
+// the first has none, and only that card's file is written.
 func TestMultiNIC_SingleOverflows(t *testing.T) {
 	t.Parallel()
 	b := cardsBench(t, 2)
@@ -134,7 +134,7 @@ func TestMultiNIC_SingleOverflows(t *testing.T) {
 	}
 }
 
-// TestMultiNIC_OlderIsNotStarved: each address that comes is wanted by a younger pod too.
+// TestMultiNIC_OlderIsNotStarved: a younger pod also wants each address that becomes free.
 func TestMultiNIC_OlderIsNotStarved(t *testing.T) {
 	t.Parallel()
 	b := cardsBench(t, 2)
@@ -169,7 +169,7 @@ func TestMultiNIC_OlderIsNotStarved(t *testing.T) {
 }
 
 // TestMultiNIC_DELEndsAWaitingHalf: a start found half of a pod's addresses. Its ADD is
-// repeated and waits; the DEL that comes ends both.
+// repeated and waits; the following DEL ends both.
 func TestMultiNIC_DELEndsAWaitingHalf(t *testing.T) {
 	t.Parallel()
 	b := cardsBench(t, 2)
@@ -200,8 +200,8 @@ func TestMultiNIC_DELEndsAWaitingHalf(t *testing.T) {
 	}
 }
 
-// TestMultiNIC_WaitsForTheLastNetwork: while the rules of a sandbox's last network are
-// removed, an ADD of it that waits is not given what is about to go.
+// TestMultiNIC_WaitsForTheLastNetwork: while the rules of a sandbox's last network are being
+// removed, its waiting ADD does not get the addresses that are about to go.
 func TestMultiNIC_WaitsForTheLastNetwork(t *testing.T) {
 	t.Parallel()
 	b := cardsBench(t, 2)
@@ -228,7 +228,7 @@ func TestMultiNIC_WaitsForTheLastNetwork(t *testing.T) {
 	}
 }
 
-// TestDEL_HalfBeingDropped: the DEL waits for the half that is being dropped.
+// TestDEL_HalfBeingDropped: the DEL waits until the half being dropped is gone.
 func TestDEL_HalfBeingDropped(t *testing.T) {
 	t.Parallel()
 	b := cardsBench(t, 2)
@@ -253,8 +253,8 @@ func TestDEL_HalfBeingDropped(t *testing.T) {
 	}
 }
 
-// TestRestore_EntryOfAnotherCard: an allocation whose ENI moved to another card leaves
-// its old file, or it would come back from there; nothing is written otherwise.
+// TestRestore_EntryOfAnotherCard: an allocation whose ENI moved to another card is removed
+// from its old file, or it would come back from there; otherwise nothing is written.
 func TestRestore_EntryOfAnotherCard(t *testing.T) {
 	t.Parallel()
 	entry := checkpoint.Entry{
@@ -299,8 +299,9 @@ func TestRestore_EntryOfAnotherCard(t *testing.T) {
 	}
 }
 
-// TestCommit_FilesOfAFailedWrite: what a failed write was to take out of the file of a
-// further card is taken out by the next one, though nothing of that card changes again.
+// TestCommit_FilesOfAFailedWrite: if a failed write should have removed an entry from
+// another card's file, the next write removes it, even if nothing of that card changes
+// again.
 func TestCommit_FilesOfAFailedWrite(t *testing.T) {
 	t.Parallel()
 	b := cardsBench(t, 2)
@@ -322,7 +323,7 @@ func TestCommit_FilesOfAFailedWrite(t *testing.T) {
 	}
 }
 
-// node is a Keeper with a disk that fails, pods that come and go, and crashes.
+// node is a Keeper with a failing disk, pods that come and go, and crashes.
 type node struct {
 	*bench
 	t     *testing.T
@@ -331,21 +332,21 @@ type node struct {
 	files map[int][]byte
 	pods  map[string]*lodger
 	named int
-	given []int // addresses of each card
-	// crashes: the daemon dies at times. A write that failed may have left an entry in a
-	// file that only the end of its link ends then.
+	given []int // addresses per card
+	// crashes: the daemon dies now and then. A failed write may then have left an entry in a
+	// file, which ends only with its link.
 	crashes bool
 }
 
-// lodger is one sandbox as its runtime sees it.
+// lodger is a sandbox as its runtime sees it.
 type lodger struct {
 	name    string
 	multi   bool
 	add     *asked // the last one
 	heard   *cniwire.AddReply
-	del     *ended   // the last one; nil: not asked for
-	has     []string // as answered
-	crashed bool     // the daemon died while its ADD was open
+	del     *ended   // the last one, nil if none
+	has     []string // addresses in the answers
+	crashed bool     // the daemon died during its ADD
 }
 
 func (n *node) step() {
@@ -357,7 +358,7 @@ func (n *node) step() {
 		n.ask(p)
 	case k < 9:
 		if p := n.any(); p != nil && p.del == nil {
-			n.ask(p) // again
+			n.ask(p) // repeated
 		}
 	case k < 13:
 		if p := n.any(); p != nil {
@@ -416,7 +417,7 @@ func (n *node) commit(fails bool) {
 	n.send(Committed{Gen: img.Gen, Err: err})
 }
 
-// hear takes note of the answers.
+// hear records the answers.
 func (n *node) hear() {
 	for name, p := range n.pods {
 		if r := p.add.reply; r != nil && r != p.heard && r.Success && p.del == nil {
@@ -435,7 +436,7 @@ func (n *node) hear() {
 				delete(n.pods, name)
 				continue
 			}
-			p.del = nil // the runtime tries again
+			p.del = nil // the runtime retries
 			p.crashed = true
 		}
 	}
@@ -445,7 +446,7 @@ func (n *node) onDisk() map[ipam.Sandbox]checkpoint.Entry {
 	out := map[ipam.Sandbox]checkpoint.Entry{}
 	for _, e := range n.entries() {
 		s := resync.SandboxOf(e)
-		if !has(out, s) { // after a failed write another file may have it, too
+		if !has(out, s) { // after a failed write another file may also have it
 			out[s] = e
 		}
 	}
@@ -466,7 +467,7 @@ func (n *node) entries() (out []checkpoint.Entry) {
 	return out
 }
 
-// verify compares book, files and answers.
+// verify compares the book, the files and the answers.
 func (n *node) verify() {
 	n.t.Helper()
 	if err := n.Check(); err != nil {
@@ -520,7 +521,7 @@ func (n *node) same(disk map[ipam.Sandbox]checkpoint.Entry) {
 	}
 }
 
-// crash begins again from the files. What was open is deleted by its runtime.
+// crash restarts from the files. Runtimes delete sandboxes with open requests.
 func (n *node) crash() {
 	n.hear()
 	before, quiet := n.lodged(), n.gen == n.durable && !n.writing
@@ -548,14 +549,14 @@ func (n *node) crash() {
 				p.add = n.add(p.name, 0)
 				p.add.Request.RequiresMultiNIC = p.multi
 				p.add.reply = nil
-				n.send(p.add.Add) // as the runtime's repetition
+				n.send(p.add.Add) // like the runtime's retry
 			}
 			p.del = nil
 		}
 	}
 }
 
-// lodged is what living sandboxes have.
+// lodged returns the addresses of living sandboxes.
 func (n *node) lodged() map[ipam.Sandbox]netip.Addr {
 	out := map[ipam.Sandbox]netip.Addr{}
 	for _, a := range n.Assignments() {
@@ -566,9 +567,9 @@ func (n *node) lodged() map[ipam.Sandbox]netip.Addr {
 	return out
 }
 
-// TestMultiNIC_RandomLives: under failing writes that leave some files written, DELs that
-// race ADDs, and crashes, a pod has all of its addresses or none, what was answered is on
-// disk and stays, and the files end as the book.
+// TestMultiNIC_RandomLives: with failing writes that leave some files written, DELs that
+// race ADDs, and crashes, a pod has either all of its addresses or none, what was answered
+// is on disk and stays, and the files end up equal to the book.
 func TestMultiNIC_RandomLives(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
@@ -617,7 +618,7 @@ func (n *node) drain() {
 	}
 }
 
-// endUnlinked looks at a host without links until that has ended every allocation.
+// endUnlinked observes a host without links until every allocation has ended.
 func (n *node) endUnlinked() {
 	n.pass(resync.LinkDelay)
 	for range 2 {

@@ -12,9 +12,9 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// TestCommit_FailureUndoesWhatCameLater: a DEL is being written when an ADD gets the
-// very address. The write fails: if only the DEL were taken back, two sandboxes would
-// have one address.
+// TestCommit_FailureUndoesWhatCameLater: during the write of a DEL an ADD gets the same
+// address. The write fails: if only the DEL were undone, two sandboxes would have one
+// address.
 func TestCommit_FailureUndoesWhatCameLater(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -41,7 +41,7 @@ func TestCommit_FailureUndoesWhatCameLater(t *testing.T) {
 	}
 }
 
-// TestCommit_OutageIsRecordedOnce: neither events nor attempts come every second.
+// TestCommit_OutageIsRecordedOnce: neither events nor retries come every second.
 func TestCommit_OutageIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -59,15 +59,15 @@ func TestCommit_OutageIsRecordedOnce(t *testing.T) {
 		t.Errorf("recorded %d times, tried %d times", n, writes)
 	}
 	next := b.add("b", 0)
-	b.send(next.Add) // an ADD waits: it is tried at once
+	b.send(next.Add) // an ADD waits: retried at once
 	b.write(nil)
 	if !next.got(t).Success || recorded[CheckpointRecovered](b) != 1 {
 		t.Errorf("%+v, recorded %d times", next.reply, recorded[CheckpointRecovered](b))
 	}
 }
 
-// TestDropping_SandboxComesBack: while the rules of an ended sandbox are being removed,
-// its ADD would lose what its plugin makes, and its DEL would free the address too soon.
+// TestDropping_SandboxComesBack: while the rules of an ended sandbox are being removed, its
+// ADD would lose what its plugin makes, and its DEL would free the address too early.
 func TestDropping_SandboxComesBack(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -117,11 +117,11 @@ func TestDropping_SandboxComesBack(t *testing.T) {
 }
 
 // TestDEL_RouteThatStays: the plugin died after the daemon's answer. The address is not
-// given to another while the kernel routes it to the pod.
+// reused while the kernel routes it to the pod.
 func TestDEL_RouteThatStays(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.limits.IPv4PerENI, b.limits.ENIsByCard = 2, []int{1} // the node is full: nothing grows
+	b.limits.IPv4PerENI, b.limits.ENIsByCard = 2, []int{1} // the node is full
 	b.give(1)
 	a := b.add("a", 0)
 	b.send(a.Add)
@@ -145,7 +145,7 @@ func TestDEL_RouteThatStays(t *testing.T) {
 	}
 }
 
-// TestNotFound_IsNotForEver: EC2 did not know the ENI for a moment.
+// TestNotFound_IsNotForEver: EC2 did not find the ENI for a moment.
 func TestNotFound_IsNotForEver(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -160,7 +160,7 @@ func TestNotFound_IsNotForEver(t *testing.T) {
 	}
 	b.policy.WarmENI = 0
 	for end := b.clock.Add(5 * time.Minute); b.clock.Before(end); b.pass(time.Second) {
-		for id, op := range b.ops { // whatever else the pool tried fails
+		for id, op := range b.ops { // all other operations of the pool fail
 			if op.ENI == "" {
 				b.send(AttachDone{ID: id, Err: failed("ec2-error")})
 			} else {
@@ -178,7 +178,7 @@ func TestNotFound_IsNotForEver(t *testing.T) {
 	}
 }
 
-// TestReconcile_MovedENI is torn down before it is set up, by one task.
+// TestReconcile_MovedENI: one task tears it down and then sets it up.
 func TestReconcile_MovedENI(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -201,9 +201,9 @@ func TestReconcile_MovedENI(t *testing.T) {
 	}
 }
 
-// TestLateOperation_IsNotCountedOn: an attach that EC2 has taken and that hangs does not
-// keep others from being tried. One that EC2 has not taken yet waits for its limits, where
-// another would wait behind it.
+// TestLateOperation_IsNotCountedOn: a hanging attach that EC2 has accepted does not block
+// other attempts. One that EC2 has not accepted yet still waits within its limits, and
+// another would queue behind it.
 func TestLateOperation_IsNotCountedOn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -226,7 +226,8 @@ func TestLateOperation_IsNotCountedOn(t *testing.T) {
 	}
 }
 
-// TestSubnets_CountsFollow what is taken and given back, and an empty subnet is recorded.
+// TestSubnets_CountsFollow: counts follow assignments and releases, and an empty subnet is
+// recorded.
 func TestSubnets_CountsFollow(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -274,9 +275,9 @@ func TestKeeper_ReadsSubnetsThatTheStartDidNot(t *testing.T) {
 	}
 }
 
-// TestRestore_DoubtfulAddresses: EC2 lists an address that the metadata does not show;
-// the daemon before this one may have given it back as it died. It serves no pod until
-// EC2 was asked again.
+// TestRestore_DoubtfulAddresses: EC2 lists an address that the metadata does not show; the
+// previous daemon may have released it as it died. It serves no pod until EC2 has been
+// queried again.
 func TestRestore_DoubtfulAddresses(t *testing.T) {
 	t.Parallel()
 	for _, restart := range []bool{false, true} {
@@ -307,7 +308,7 @@ func TestRestore_DoubtfulAddresses(t *testing.T) {
 	}
 }
 
-// TestFail_SlotOfAnENIOnItsWay: a node whose last slot is taken by an ENI that EC2 neither
+// TestFail_SlotOfAnENIOnItsWay: a node whose last slot belongs to an ENI that EC2 neither
 // attaches nor detaches is not full, and may recover.
 func TestFail_SlotOfAnENIOnItsWay(t *testing.T) {
 	t.Parallel()

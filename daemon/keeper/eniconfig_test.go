@@ -9,8 +9,8 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// TestENIConfig_Awaited: a pod of a daemon that has just started waits for what the API
-// server says, and one that waits may try again. What is certain fails at once.
+// TestENIConfig_Awaited: a pod of a daemon that has just started waits for the API server's
+// answer, and a waiting pod may be retried. A certain failure fails at once.
 func TestENIConfig_Awaited(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -51,8 +51,8 @@ func TestENIConfig_Awaited(t *testing.T) {
 	}
 }
 
-// TestENIConfig_NewSubnet: one that is younger than the list of subnets is no reason to
-// fail before the list was read again.
+// TestENIConfig_NewSubnet: a subnet that is newer than the list of subnets causes no failure
+// before the list is read again.
 func TestENIConfig_NewSubnet(t *testing.T) {
 	t.Parallel()
 	const unlisted = "subnet-0cccccccccccccccc"

@@ -39,7 +39,7 @@ func (b *bench) shownGroups(second ...string) {
 	b.t.Fatal("EC2 is never asked")
 }
 
-// withSecond is a bench with a second ENI, in whose way nothing else is.
+// withSecond is a bench with a second ENI and no obstacles.
 func withSecond(t *testing.T) *bench {
 	b := newBench(t)
 	b.policy.WarmENI = 0
@@ -51,8 +51,8 @@ func withSecond(t *testing.T) *bench {
 	return b
 }
 
-// TestGroups: an ENI is written to when EC2 shows other groups on it than the metadata
-// show on the primary one, which is never written to; a start alone writes nothing.
+// TestGroups: an ENI is updated if EC2 shows other groups on it than the metadata shows on
+// the primary ENI, which is never updated; a start alone updates nothing.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	b := withSecond(t)
@@ -68,19 +68,19 @@ func TestGroups(t *testing.T) {
 	}
 	b.send(GroupsDone{ENIs: task.ENIs, Groups: task.Groups})
 	b.pass(time.Second)
-	b.shownGroups("sg-1", "sg-2") // EC2's list is older than the write
+	b.shownGroups("sg-1", "sg-2") // EC2's list predates the write
 	if n := count[GroupsTask](b); n != 1 {
 		t.Errorf("%d writes, want 1", n)
 	}
 	b.pass(2 * groupsRest)
-	b.shownGroups("sg-1") // others were written by hand
+	b.shownGroups("sg-1") // someone changed them by hand
 	if n := count[GroupsTask](b); n != 2 {
 		t.Errorf("%d writes after a change by hand, want 2", n)
 	}
 }
 
-// TestGroups_FailedWriteIsRepeated, after a pause that grows: upstream writes again
-// only when the groups change once more.
+// TestGroups_FailedWriteIsRepeated after growing pauses: upstream writes again only when the
+// groups change again.
 func TestGroups_FailedWriteIsRepeated(t *testing.T) {
 	t.Parallel()
 	b := withSecond(t)
@@ -109,7 +109,7 @@ func TestGroups_FailedWriteIsRepeated(t *testing.T) {
 	}
 }
 
-// TestGroups_InTheWay: what the daemon must not write it does not.
+// TestGroups_InTheWay: the daemon does not write where it must not.
 func TestGroups_InTheWay(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*bench){

@@ -11,8 +11,8 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// TestKeeper_GivenBeforeTheReleaseIsAnswered: EC2 took an address back and gave it out
-// again, on another ENI, and the first answer comes last. What else was given stays.
+// TestKeeper_GivenBeforeTheReleaseIsAnswered: EC2 released an address and assigned it to
+// another ENI, and the release's answer arrives last. The other assigned addresses stay.
 func TestKeeper_GivenBeforeTheReleaseIsAnswered(t *testing.T) {
 	t.Parallel()
 	moved, other := netip.MustParsePrefix("10.0.1.1/32"), netip.MustParsePrefix("10.0.2.1/32")
@@ -57,8 +57,8 @@ func TestKeeper_GivenBeforeTheReleaseIsAnswered(t *testing.T) {
 	}
 }
 
-// TestKeeper_GivenBeforeTheDetachIsAnswered: a sweep of another node deleted an ENI as soon
-// as it was detached, and EC2 gave its address to another ENI before the detach was known
+// TestKeeper_GivenBeforeTheDetachIsAnswered: another node's sweep deleted an ENI as soon as
+// it was detached, and EC2 assigned its address to another ENI before the detach was known
 // to have ended. The address takes a slot there, though the book does not have it yet.
 func TestKeeper_GivenBeforeTheDetachIsAnswered(t *testing.T) {
 	t.Parallel()
@@ -81,9 +81,10 @@ func TestKeeper_GivenBeforeTheDetachIsAnswered(t *testing.T) {
 	}
 }
 
-// TestKeeper_PrefixMovedWithPods: others took a prefix with pods off an ENI, and EC2 gave
-// it to a new one. The new ENI is full though the book cannot have the prefix twice: once
-// EC2 has shown where the prefix is, the ENI is not asked for more until it is gone.
+// TestKeeper_PrefixMovedWithPods: others took a prefix with pods off an ENI, and EC2
+// assigned it to a new one. The new ENI is full although the book cannot have the prefix
+// twice: once EC2 has shown where the prefix is, the daemon requests no more for that ENI
+// until it is gone.
 func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -143,8 +144,8 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 	}
 }
 
-// TestKeeper_ListOlderThanARelease: after an assign without an answer EC2 is asked for
-// all that the ENI has, and its list is older than a release.
+// TestKeeper_ListOlderThanARelease: after an assign without an answer EC2 is asked for all
+// of the ENI's addresses, and its list predates a release.
 func TestKeeper_ListOlderThanARelease(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -37,9 +37,9 @@ func TestKeeper_AnswersAfterTheWrite(t *testing.T) {
 	}
 }
 
-// TestKeeper_RepeatedADDOfARevertedOne: the write of an ADD fails while a repetition of
-// it waits for the next write. Answering that with success would give an address
-// that the book has taken back.
+// TestKeeper_RepeatedADDOfARevertedOne: the write of an ADD fails while its repetition waits
+// for the next write. Answering that with success would give an address that the book has
+// taken back.
 func TestKeeper_RepeatedADDOfARevertedOne(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -79,7 +79,7 @@ func TestKeeper_DELOvertakesTheWriteOfItsADD(t *testing.T) {
 			}
 			b.pass(commitRetry)
 			b.write(nil)
-			// With the ADD goes the DEL that came after it: both are tried again.
+			// If the ADD fails, so does the later DEL: both are retried.
 			if r := d.got(t); r.Success != (row.err == nil) {
 				t.Errorf("DEL: %+v", r)
 			}
@@ -90,7 +90,7 @@ func TestKeeper_DELOvertakesTheWriteOfItsADD(t *testing.T) {
 	}
 }
 
-// TestKeeper_HangingDisk fails those who wait, and recovers when the disk does.
+// TestKeeper_HangingDisk: waiting requests fail, and the daemon recovers with the disk.
 func TestKeeper_HangingDisk(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -113,7 +113,7 @@ func TestKeeper_HangingDisk(t *testing.T) {
 	if r := d.got(t); !r.Unknown {
 		t.Errorf("DEL of a sandbox whose ADD failed: %+v", r)
 	}
-	b.write(nil) // of the ADD that was taken back
+	b.write(nil) // of the reverted ADD
 	if img := b.write(nil); strings.Contains(string(img.Files[0].Data), `"10.0.1.`) {
 		t.Errorf("the file after the hang: %s", img.Files[0].Data)
 	}
@@ -125,8 +125,8 @@ func TestKeeper_HangingDisk(t *testing.T) {
 	}
 }
 
-// TestKeeper_FirstComeFirstServed gives what becomes free to the oldest, and the
-// sandbox that was deleted meanwhile nothing.
+// TestKeeper_FirstComeFirstServed: freed addresses go to the oldest ADD, and a sandbox that
+// was deleted meanwhile gets nothing.
 func TestKeeper_FirstComeFirstServed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -164,7 +164,7 @@ func TestKeeper_ADDThatFindsNothing(t *testing.T) {
 		before func(b *bench)
 		wait   time.Duration
 		during func(b *bench)
-		after  time.Duration // when the answer comes
+		after  time.Duration // when the answer arrives
 		cause  cause.Code
 		says   string
 	}{
@@ -226,7 +226,7 @@ func TestKeeper_ADDThatFindsNothing(t *testing.T) {
 	}
 }
 
-// TestKeeper_SubnetThatWasFull: a count of no free addresses is not believed forever.
+// TestKeeper_SubnetThatWasFull: a count of zero free addresses expires.
 func TestKeeper_SubnetThatWasFull(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -261,8 +261,8 @@ func TestKeeper_SubnetThatWasFull(t *testing.T) {
 	}
 }
 
-// TestKeeper_FullENI: EC2 takes an ENI for full where the table does not. It is not
-// asked again at once.
+// TestKeeper_FullENI: EC2 reports an ENI as full although the table does not. It is not
+// tried again at once.
 func TestKeeper_FullENI(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -279,7 +279,7 @@ func TestKeeper_FullENI(t *testing.T) {
 	}
 }
 
-// TestKeeper_VanishedENI gives no address of an ENI that EC2 does not know.
+// TestKeeper_VanishedENI: no addresses of an ENI unknown to EC2 are assigned.
 func TestKeeper_VanishedENI(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -293,8 +293,8 @@ func TestKeeper_VanishedENI(t *testing.T) {
 	}
 }
 
-// TestKeeper_FragmentedSubnetRecovers: the clock of a subnet ends with the first
-// prefix it gives, so the next shortage starts small again.
+// TestKeeper_FragmentedSubnetRecovers: a subnet's back-off ends with the first prefix it
+// provides, so the next shortage starts with a short one.
 func TestKeeper_FragmentedSubnetRecovers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -312,8 +312,8 @@ func TestKeeper_FragmentedSubnetRecovers(t *testing.T) {
 	}
 }
 
-// TestKeeper_WaitsForTheNode does not grow ahead of pods until it is known whether the
-// node is cordoned, for a while; a pod that waits is served at once.
+// TestKeeper_WaitsForTheNode: the pool does not grow ahead of pods until it is known whether
+// the node is cordoned, or for a while; a waiting pod is served at once.
 func TestKeeper_WaitsForTheNode(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -342,9 +342,9 @@ func TestKeeper_WaitsForTheNode(t *testing.T) {
 	}
 }
 
-// TestKeeper_LateDELOfTheSamePod: a recreated pod may get the address of the one before
-// it, whose DEL comes late. The kernel's links and routes are the same, so the answer
-// says that the address is not the old sandbox's.
+// TestKeeper_LateDELOfTheSamePod: a recreated pod may get its predecessor's address, whose
+// DEL comes late. The kernel's links and routes are the same, so the answer says that the
+// address no longer belongs to the old sandbox.
 func TestKeeper_LateDELOfTheSamePod(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

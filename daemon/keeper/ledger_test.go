@@ -19,8 +19,8 @@ func assignment(n int) ipam.Assignment {
 	}
 }
 
-// TestLedger puts and removes in an order that moves rows about and reads the file
-// back after every step.
+// TestLedger puts and removes rows in an order that moves them, and reads the file back
+// after every step.
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
@@ -55,18 +55,18 @@ func TestLedger(t *testing.T) {
 	for n := range 5 {
 		put(n)
 	}
-	put(3) // again
+	put(3) // repeated
 	remove(0)
 	remove(4)
-	remove(4) // again
+	remove(4) // repeated
 	put(0)
 	for n := range 5 {
 		remove(n)
 	}
 }
 
-// TestLedger_MoveIsWrittenBeforeItIsForgotten: a crash between the files of two cards loses
-// no entry that moved from one to the other, whichever way.
+// TestLedger_MoveIsWrittenBeforeItIsForgotten: an entry that moves between the files of two
+// cards survives a crash between their writes, in either direction.
 func TestLedger_MoveIsWrittenBeforeItIsForgotten(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
@@ -90,7 +90,7 @@ func TestLedger_MoveIsWrittenBeforeItIsForgotten(t *testing.T) {
 	}
 	for i, row := range []struct {
 		n, to int
-		want  []int // what is written, in order
+		want  []int // files written, in order
 	}{
 		{0, 1, []int{1, 0}}, {0, 0, []int{0, 1}}, {1, 0, []int{0, 2}}, {1, 2, []int{2, 0}}, {1, 3, []int{3, 2}}, {2, 3, []int{3, 0}},
 	} {
@@ -99,7 +99,7 @@ func TestLedger_MoveIsWrittenBeforeItIsForgotten(t *testing.T) {
 			t.Errorf("move %d: %v, want %v", i, got, row.want)
 		}
 	}
-	// A write that failed may have reached none of them: the order still counts.
+	// A failed write may have written neither file: the order still matters.
 	l.put(on(3, 0))
 	order()
 	l.touch()
@@ -108,7 +108,8 @@ func TestLedger_MoveIsWrittenBeforeItIsForgotten(t *testing.T) {
 	}
 }
 
-// TestTakeUpTo answers only what a finished write covers, in the order asked.
+// TestTakeUpTo answers only requests that a finished write covers, in the order of the
+// requests.
 func TestTakeUpTo(t *testing.T) {
 	t.Parallel()
 	k := &Keeper{}

@@ -19,7 +19,7 @@ import (
 
 const customSubnet = "subnet-0aaaaaaaaaaaaaaaa"
 
-// customBench is a bench under custom networking.
+// customBench is a bench with custom networking.
 func customBench(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
@@ -30,7 +30,7 @@ func customBench(t *testing.T) *bench {
 	return b
 }
 
-// list is EC2's answer with the ENIConfigs' subnets, too.
+// list is EC2's answer, including the ENIConfigs' subnets.
 func (b *bench) list() {
 	all := []resync.Subnet{{ID: testSubnet, AvailableIPs: 1000}, {ID: customSubnet, AvailableIPs: 1000}, {ID: customSubnet + "b", AvailableIPs: 1000}}
 	b.Handle(b.clock, SubnetsRead{Subnets: all})
@@ -40,8 +40,8 @@ func eniConfig(subnet string, groups ...string) ENIConfigRead {
 	return ENIConfigRead{Name: "zone-a", Config: cluster.ENIConfig{Name: "zone-a", Subnet: subnet, SecurityGroups: groups}}
 }
 
-// TestENIConfig_Changes hands over what the API server says, one after the other, and
-// compares what new ENIs are made of.
+// TestENIConfig_Changes sends the API server's reports one after the other, and checks the
+// subnet and groups of new ENIs.
 func TestENIConfig_Changes(t *testing.T) {
 	t.Parallel()
 	missing := ENIConfigRead{Name: "zone-a", Err: errors.New("no ENIConfig zone-a")}
@@ -55,7 +55,7 @@ func TestENIConfig_Changes(t *testing.T) {
 	rows := []struct {
 		name   string
 		said   []ENIConfigRead
-		subnet string // of new ENIs; "": none can be made
+		subnet string // of new ENIs, "" if none can be created
 		groups []string
 		notes  int // of failures
 	}{
@@ -76,20 +76,20 @@ func TestENIConfig_Changes(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			b := customBench(t)
-			b.send(NodeRead{Unschedulable: true}) // so that nothing is made before a pod waits
+			b.send(NodeRead{Unschedulable: true}) // nothing is created before a pod waits
 			for _, m := range row.said {
 				b.send(m)
 			}
 			r := b.add("a", time.Minute)
 			b.send(r.Add)
-			if b.subnets.refreshing { // an ENIConfig of now is not looked up in a list of before
+			if b.subnets.refreshing { // an older list cannot resolve the current ENIConfig
 				b.list()
 				b.Step(b.clock)
 			}
 			if recorded[ENIConfigFailed](b) != row.notes {
 				t.Errorf("recorded %d failures, want %d", recorded[ENIConfigFailed](b), row.notes)
 			}
-			// Pods wait for an ENI, unless none will come.
+			// Pods wait for an ENI, unless none can come.
 			if row.subnet == "" {
 				if got := r.got(t); got.Cause != string(cause.ENIConfigMissing) || got.Transient {
 					t.Errorf("%+v", got)
@@ -108,7 +108,8 @@ func TestENIConfig_Changes(t *testing.T) {
 	}
 }
 
-// TestENIConfig_Flapping: one that comes and goes does not end a back-off; another does.
+// TestENIConfig_Flapping: the same ENIConfig coming and going does not end a back-off;
+// another one does.
 func TestENIConfig_Flapping(t *testing.T) {
 	t.Parallel()
 	b := customBench(t)
@@ -137,7 +138,7 @@ func groupsBench(t *testing.T) *bench {
 	return b
 }
 
-// TestGroups_LateDescription: EC2 goes on to show the old groups for a moment.
+// TestGroups_LateDescription: EC2 still shows the old groups for a moment.
 func TestGroups_LateDescription(t *testing.T) {
 	t.Parallel()
 	b := groupsBench(t)
@@ -157,7 +158,7 @@ func TestGroups_LateDescription(t *testing.T) {
 	}
 }
 
-// groupsCalls answers SetSecurityGroups and takes what comes of the task.
+// groupsCalls answers SetSecurityGroups and collects the task's messages.
 type groupsCalls struct {
 	Calls
 	err   map[ipam.ENIID]error
@@ -172,7 +173,7 @@ func (c *groupsCalls) SetSecurityGroups(_ context.Context, id ipam.ENIID, _ []st
 	return c.err[id]
 }
 
-// TestGroupsTask: one ENI's trouble is not the others', unless it is everybody's.
+// TestGroupsTask: one ENI's failure does not affect the others, unless it applies to all.
 func TestGroupsTask(t *testing.T) {
 	t.Parallel()
 	all := []ipam.ENIID{"eni-1", "eni-2", "eni-3"}
@@ -254,8 +255,8 @@ func TestReady_Table(t *testing.T) {
 	}
 }
 
-// TestExpected: pods that are bound make the pool grow before they ask, count once, and
-// are forgotten when they asked, went, or did not ask for long.
+// TestExpected: bound pods make the pool grow before their ADDs, count once, and are
+// forgotten when their ADD comes, when they go, or when no ADD comes for long.
 func TestExpected(t *testing.T) {
 	t.Parallel()
 	pods := func(names ...string) (m PodsBound) {
@@ -284,14 +285,14 @@ func TestExpected(t *testing.T) {
 	if one(b) != 3 {
 		t.Errorf("after an ADD: %d", one(b))
 	}
-	b.send(pods("a", "b", "c", "d")) // its status does not show it yet
+	b.send(pods("a", "b", "c", "d")) // the pod's status does not show it yet
 	if one(b) != 3 {
 		t.Errorf("expects again one that has an address: %d", one(b))
 	}
 	b.send(b.add("b", 0).Add)
 	waits := b.add("c", time.Minute)
 	b.send(waits.Add)
-	twice := b.add("c", time.Minute) // of the runtime's next try
+	twice := b.add("c", time.Minute) // the runtime's retry
 	twice.Request.ContainerID = "c-again"
 	b.send(twice.Add)
 	if one(b) != 1 {
@@ -328,7 +329,7 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// TestExpected_EveryCard: a pod with an interface per card is expected on each.
+// TestExpected_EveryCard: a pod with an interface per card is expected on every card.
 func TestExpected_EveryCard(t *testing.T) {
 	t.Parallel()
 	b := cardsBench(t, 3)
@@ -361,7 +362,8 @@ func ipv6Bench(t *testing.T) *bench {
 
 var block = netip.MustParsePrefix("fd00:0:0:0:1::/80")
 
-// TestIPv6_Pool: the pool is one /80, pods wait for it, and a start finds them again.
+// TestIPv6_Pool: the pool is one /80, pods wait for it, and a start finds it and its pods
+// again.
 func TestIPv6_Pool(t *testing.T) {
 	t.Parallel()
 	b := ipv6Bench(t)
@@ -407,7 +409,7 @@ func TestIPv6_Pool(t *testing.T) {
 	}
 	same := func(x, y ipam.Assignment) bool {
 		at := x.AssignedAt.Equal(y.AssignedAt)
-		x.AssignedAt = y.AssignedAt // it has another zone
+		x.AssignedAt = y.AssignedAt // another time zone
 		return at && x == y
 	}
 	if got, want := again.Assignments(), b.Assignments(); !slices.EqualFunc(got, want, same) {
@@ -421,8 +423,8 @@ func TestIPv6_Pool(t *testing.T) {
 	}
 }
 
-// TestIPv6_Doubt: a free /80 that the metadata do not show is kept out of use until EC2's
-// next word; one with pods is kept in use, and IPv4 lists say nothing of it.
+// TestIPv6_Doubt: a free /80 missing from the metadata is not used until EC2's next answer;
+// one with pods stays in use, and IPv4 lists do not affect it.
 func TestIPv6_Doubt(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -450,7 +452,7 @@ func TestIPv6_Doubt(t *testing.T) {
 	}
 }
 
-// TestDetach_GivesBackWhatEC2Counts: a /80 is none of the subnet's IPv4 addresses.
+// TestDetach_GivesBackWhatEC2Counts: a /80 takes none of the subnet's IPv4 addresses.
 func TestDetach_GivesBackWhatEC2Counts(t *testing.T) {
 	t.Parallel()
 	b := ipv6Bench(t)

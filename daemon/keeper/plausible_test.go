@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/api/cniwire"
 )
 
-// TestAdd_NamesThatNothingCanHave: each is refused at once and for good, and nothing is
-// given away for it.
+// TestAdd_NamesThatNothingCanHave: impossible names are refused at once and for good, and no
+// address is assigned.
 func TestAdd_NamesThatNothingCanHave(t *testing.T) {
 	t.Parallel()
 	members := map[string]func(*cniwire.AddRequest, string){
@@ -19,7 +19,7 @@ func TestAdd_NamesThatNothingCanHave(t *testing.T) {
 	}
 	for member, set := range members {
 		for name, plausible := range map[string]bool{
-			"web-0": true, strings.Repeat("a", maxName): true, "../x": true, // looked up nowhere as a path
+			"web-0": true, strings.Repeat("a", maxName): true, "../x": true, // never used as a path
 			strings.Repeat("a", maxName+1): false, "a\nb": false, "a\x00": false, "\x1b[31m": false, "\xff": false,
 		} {
 			b := newBench(t)

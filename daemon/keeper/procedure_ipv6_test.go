@@ -10,8 +10,8 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// TestAttach_IPv6: the ENI comes with an IPv6 address, which is its own, and without the
-// /80 that is assigned later. An answer that was lost makes no second ENI.
+// TestAttach_IPv6: the ENI comes with its own IPv6 address, and without the /80 that is
+// assigned later. A lost answer does not create a second ENI.
 func TestAttach_IPv6(t *testing.T) {
 	t.Parallel()
 	op := attachOp
@@ -26,7 +26,7 @@ func TestAttach_IPv6(t *testing.T) {
 	}{
 		{"works", nil, false, 1, true},
 		{"without answer", []error{unanswered()}, true, 1, true},
-		{"the subnet is full", []error{failed(cause.SubnetExhausted)}, false, 0, false}, // and less than one is none
+		{"the subnet is full", []error{failed(cause.SubnetExhausted)}, false, 0, false}, // and less than one is not possible
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -49,8 +49,8 @@ func TestAttach_IPv6(t *testing.T) {
 	}
 }
 
-// TestAssign_IPv6 asks for one /80, whatever goes wrong, and learns of one that it was
-// given without an answer.
+// TestAssign_IPv6 requests one /80, whatever fails, and finds one that was assigned without
+// an answer.
 func TestAssign_IPv6(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -71,7 +71,7 @@ func TestAssign_IPv6(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			m := newModel(t)
-			eni := attached(m) // with IPv4 addresses, which are none of an IPv6 pool's
+			eni := attached(m) // its IPv4 addresses are not part of an IPv6 pool
 			if row.fail != nil {
 				m.fail["assign"], m.lost["assign"] = []error{row.fail}, row.lost
 			}

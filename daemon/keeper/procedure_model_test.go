@@ -14,12 +14,12 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// model is a small EC2 and host on a clock of its own. Each call can be made to go
-// wrong once, before or after its effect.
+// model is a small EC2 and host with a fake clock. Each call can fail once, before or after
+// its effect.
 type model struct {
 	t     *testing.T
 	now   time.Time
-	end   time.Time // Sleep fails from here on; zero: never
+	end   time.Time // Sleep fails from here on; zero means never
 	enis  map[ipam.ENIID]*resync.ENI
 	token map[string]ipam.ENIID
 	calls []string
@@ -31,9 +31,9 @@ type model struct {
 	routes  []resync.PodRoute
 	links   map[string]int
 	setUp   error
-	older   []resync.ENI // what the next list shows, older than it should
-	most    int          // more secondary IPs the subnet does not have; 0: it has enough
-	asked   []int        // the secondary IPs of each request
+	older   []resync.ENI // shown by the next list, although out of date
+	most    int          // the most secondary IPs that the subnet has; 0 means enough
+	asked   []int        // secondary IPs in each request
 	notes   []Note
 }
 
@@ -58,7 +58,7 @@ func notFound() error {
 	return &Failure{Cause: cause.EC2Error, NotFound: true, Err: errors.New("not found")}
 }
 
-// call notes a call and says whether it works.
+// call records a call and returns its result.
 func (m *model) call(name string, effect func() error) error {
 	m.calls = append(m.calls, name)
 	var planned error
@@ -83,7 +83,7 @@ func (m *model) count(name string) (n int) {
 	return n
 }
 
-// ask is what the subnet says to a request for secondary IPs.
+// ask returns the subnet's answer to a request for secondary IPs.
 func (m *model) ask(ips int) error {
 	m.asked = append(m.asked, ips)
 	if m.most > 0 && ips > m.most {
@@ -183,7 +183,7 @@ func (m *model) AssignIPv6Prefix(_ context.Context, id ipam.ENIID) (out netip.Pr
 	return out, err
 }
 
-// ipv6Block is the nth /80 that an ENI gets.
+// ipv6Block returns the nth /80 that an ENI gets.
 func ipv6Block(n int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0xfd, 9: byte(n + 1)}), 80)
 }

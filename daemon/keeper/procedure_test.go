@@ -40,15 +40,15 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// TestAttach_WhatGoesWrong checks, call by call, that there is one ENI or none, and
-// that the result says which.
+// TestAttach_WhatGoesWrong checks, for each call that fails, that there is one ENI or none,
+// and that the result says which.
 func TestAttach_WhatGoesWrong(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name   string
 		before func(m *model)
 		works  bool
-		kept   bool // attached although it failed
+		kept   bool // attached despite the failure
 		enis   int
 		cause  cause.Code
 	}{
@@ -89,7 +89,7 @@ func TestAttach_WhatGoesWrong(t *testing.T) {
 	}
 }
 
-// TestAttach_GivesUp ends with the process, and with its own limit.
+// TestAttach_GivesUp at the process's end, and at its own limit.
 func TestAttach_GivesUp(t *testing.T) {
 	t.Parallel()
 	for _, end := range []time.Duration{time.Second, 0} {
@@ -154,15 +154,15 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// TestFewer: EC2 gives all that is asked for or nothing. A subnet that has fewer
-// addresses is asked for half as many each time, also while EC2 throttles.
+// TestFewer: EC2 assigns either everything requested or nothing. After each refusal for lack
+// of addresses half as many are requested, even while EC2 throttles.
 func TestFewer(t *testing.T) {
 	t.Parallel()
 	throttled := failed(cause.EC2Throttled)
 	for _, row := range []struct {
 		name       string
 		want, most int
-		fail       []error // of the requests, in their order
+		fail       []error // of the requests, in order
 		asked      []int
 		got        int
 	}{
@@ -247,7 +247,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestDetach returns when the slot is free, however long that takes.
+// TestDetach returns once the slot is free, however long that takes.
 func TestDetach(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -297,8 +297,8 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-// TestAttach_ListOlderThanTheFirstTry: EC2 took the attachment and answered that it was
-// throttled, refuses the second try since the ENI is in use, and does not list it yet.
+// TestAttach_ListOlderThanTheFirstTry: EC2 accepted the attachment but answered with
+// throttling, refuses the second try because the ENI is in use, and does not list it yet.
 func TestAttach_ListOlderThanTheFirstTry(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
@@ -310,7 +310,7 @@ func TestAttach_ListOlderThanTheFirstTry(t *testing.T) {
 }
 
 // TestDetach_ListOlderThanTheAttach: the attach failed a moment ago, and EC2's list does not
-// show yet that there was one. The slot is not free before the detach has ended.
+// show the attachment yet. The slot is not free until the detach has ended.
 func TestDetach_ListOlderThanTheAttach(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
@@ -325,7 +325,7 @@ func TestDetach_ListOlderThanTheAttach(t *testing.T) {
 	}
 }
 
-// TestDelete waits for the end of a detach, and outlives EC2's bad moments.
+// TestDelete waits for the end of a detach, and survives temporary failures of EC2.
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
@@ -364,8 +364,8 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestSweepLeaked deletes what is leaked, tags what has no birthday, and goes on after a
-// failure.
+// TestSweepLeaked deletes leaked ENIs, tags those without a creation time, and continues
+// after a failure.
 func TestSweepLeaked(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
@@ -376,7 +376,7 @@ func TestSweepLeaked(t *testing.T) {
 		}
 		m.enis[id] = e
 	}
-	// A throttled deletion is made again at once, a refused one by the next sweep.
+	// A throttled deletion is retried at once, a refused one by the next sweep.
 	m.fail["delete"] = []error{failed(cause.EC2Throttled), failed(cause.EC2Unauthorized)}
 	res := sweepLeaked(t.Context(), m, resync.LeakInput{})
 	if res.Found != 2 || res.Deleted != 1 || res.Err == nil {
@@ -393,14 +393,14 @@ func TestSweepLeaked(t *testing.T) {
 	}
 }
 
-// TestTag: what is throttled is put off by minutes once, as all nodes tag when they start;
-// the next ENI has its turn, and the end of the process ends the wait.
+// TestTag: a throttled tagging is delayed by minutes once, because all nodes tag when they
+// start. Then it is the next ENI's turn, and the end of the process ends the wait.
 func TestTag(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name    string
 		fail    []error
-		asked   int // for two ENIs
+		asked   int // requests for two ENIs
 		longest time.Duration
 		notes   int
 	}{

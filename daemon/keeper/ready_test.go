@@ -7,8 +7,8 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// TestReady: a node is ready while a pod that came now could have an address, or would
-// have none only because pods have them all.
+// TestReady: a node is ready while a new pod could get an address, or could not only because
+// pods use all of them.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	full := warmpool.Limits{IPv4PerENI: 10, ENIsByCard: []int{1}}
@@ -36,7 +36,7 @@ func TestReady(t *testing.T) {
 				b.send(a.Add)
 				b.write(nil)
 			}
-			b.ops = nil // what was begun for the target is not what is asked for here
+			b.ops = nil // operations started for the target are not tested here
 			if row.change != nil {
 				row.change(b)
 			}

@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// attachedView is what the outside shows of the bench's primary ENI.
+// attachedView is the outside view of the bench's primary ENI.
 func attachedView(addresses []netip.Prefix) ([]resync.Interface, []resync.ENI) {
 	primary := netip.MustParseAddr("10.0.0.4")
 	f := resync.Interface{ENI: "eni-primary", SubnetID: testSubnet, SubnetCIDR: netip.MustParsePrefix("10.0.0.0/20"), IPv4s: []netip.Addr{primary}}
@@ -27,8 +27,8 @@ func attachedView(addresses []netip.Prefix) ([]resync.Interface, []resync.ENI) {
 	return []resync.Interface{f}, []resync.ENI{e}
 }
 
-// seen answers the look under way: metadata and EC2 show the addresses, the kernel
-// the links and the routes.
+// seen answers the current look: metadata and EC2 show the addresses, the kernel shows the
+// links and the routes.
 func (b *bench) seen(addresses []netip.Prefix, links []string, routes ...resync.PodRoute) {
 	b.t.Helper()
 	task, ok := last[ObserveTask](b)
@@ -43,7 +43,7 @@ func (b *bench) seen(addresses []netip.Prefix, links []string, routes ...resync.
 	b.send(v)
 }
 
-// observe advances to the next observation.
+// observe moves the clock to the next observation.
 func (b *bench) observe() {
 	b.t.Helper()
 	for range 100 {
@@ -57,12 +57,12 @@ func (b *bench) observe() {
 
 func link(name string) string { return netnames.HostVeth("eni", "shop", name, 0) }
 
-// TestReconcile_Quarantine: an address that EC2 shows no more keeps its pod, is given
-// to no other pod, and serves again when EC2 shows it again.
+// TestReconcile_Quarantine: an address that EC2 no longer shows keeps its pod, is assigned
+// to no other pod, and is used again once EC2 shows it again.
 func TestReconcile_Quarantine(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.policy.WarmENI = 0 // no operation is at work on the ENI
+	b.policy.WarmENI = 0 // no operation is in flight on the ENI
 	b.give(2)
 	a := b.add("a", 0)
 	b.send(a.Add)
@@ -84,7 +84,7 @@ func TestReconcile_Quarantine(t *testing.T) {
 	if !ok || have.Address != address {
 		t.Fatalf("allocation is now %+v", have)
 	}
-	for range 30 { // for as long as it takes, and longer
+	for range 30 { // longer than it takes
 		b.observe()
 		b.seen(lost, []string{link("a")}, route)
 	}
@@ -102,8 +102,8 @@ func TestReconcile_Quarantine(t *testing.T) {
 	}
 }
 
-// TestReconcile_MissedDEL: the pod is gone, no DEL came. Two looks a while apart end
-// the allocation, and only when its rules are gone.
+// TestReconcile_MissedDEL: the pod is gone, and no DEL came. Two looks some time apart end
+// the allocation, but only once its rules are gone.
 func TestReconcile_MissedDEL(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -146,7 +146,7 @@ func TestReconcile_MissedDEL(t *testing.T) {
 	}
 }
 
-// TestReconcile_LivingPodStays: a look that sees its link ends nothing.
+// TestReconcile_LivingPodStays: a look that sees the pod's link ends nothing.
 func TestReconcile_LivingPodStays(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -163,10 +163,9 @@ func TestReconcile_LivingPodStays(t *testing.T) {
 	}
 }
 
-// TestReconcile_RecoveredAllocationOutlivesADEL: it is not known which sandbox an
-// allocation rebuilt from the kernel belongs to. A late DEL of an older sandbox of
-// the same pod must not take the living one's address, and its plugin hears of it, or it
-// would remove the living one's rules.
+// TestReconcile_RecoveredAllocationOutlivesADEL: the sandbox of an allocation rebuilt from
+// the kernel is unknown. A late DEL of an older sandbox of the same pod must not take the
+// living one's address. Its plugin must be told, or it would remove the living one's rules.
 func TestReconcile_RecoveredAllocationOutlivesADEL(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -200,7 +199,7 @@ func TestReconcile_RecoveredAllocationOutlivesADEL(t *testing.T) {
 	}
 }
 
-// TestReconcile_FailedViewsChangeNothing: what cannot be read is not known.
+// TestReconcile_FailedViewsChangeNothing: what cannot be read is unknown.
 func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -232,12 +231,12 @@ func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestReconcile_FoundENI sets up an ENI attached by others, holds its slot meanwhile, and
-// then gives its addresses.
+// TestReconcile_FoundENI sets up an ENI that others attached, reserves its slot meanwhile,
+// and then uses its addresses.
 func TestReconcile_FoundENI(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.policy.WarmENI = 0 // no operation is at work on the ENI
+	b.policy.WarmENI = 0 // no operation is in flight on the ENI
 	b.give(9)
 	f, e := attachedView(secondary(9))
 	f = append(f, resync.Interface{ENI: "eni-found", Device: 1, SubnetID: testSubnet, SubnetCIDR: netip.MustParsePrefix("10.0.0.0/20"),
@@ -270,7 +269,7 @@ func TestReconcile_FoundENI(t *testing.T) {
 	}
 }
 
-// TestRestore_LateENI holds the slot of an ENI that could not be set up at start, until
+// TestRestore_LateENI reserves the slot of an ENI that could not be set up at start, until
 // it can.
 func TestRestore_LateENI(t *testing.T) {
 	t.Parallel()
@@ -296,7 +295,8 @@ func TestRestore_LateENI(t *testing.T) {
 	}
 }
 
-// TestSweep starts within the jitter of a start, one at a time, and an hour later again.
+// TestSweep: sweeps start within the jitter after a start, run one at a time, and repeat
+// after an hour.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -308,7 +308,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal("no sweep")
 		}
 	}
-	// One of the book that an earlier daemon made, and that others have just detached.
+	// An ENI in the book that an earlier daemon created and that others have just detached.
 	task, _ := last[SweepTask](b)
 	task.In.Now = b.clock
 	detached := resync.ENI{
@@ -338,8 +338,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestReleaseDone_PartlyGone: what EC2 took back leaves the book even when the call
-// failed, the rest serves again.
+// TestReleaseDone_PartlyGone: addresses that EC2 released leave the book even if the call
+// failed; the rest is used again.
 func TestReleaseDone_PartlyGone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -367,8 +367,8 @@ func TestReleaseDone_PartlyGone(t *testing.T) {
 	}
 }
 
-// TestReconcile_ConfirmsSoon: EC2 is asked about what it does not show as soon as its
-// answer is certain, not at the next periodic look.
+// TestReconcile_ConfirmsSoon: EC2 is asked about missing objects as soon as its answer is
+// reliable, not at the next periodic look.
 func TestReconcile_ConfirmsSoon(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// TestSubnets_NotListed: without the permission to describe subnets the node grows in its
-// own one, says so once for each try, and does not ask in a loop.
+// TestSubnets_NotListed: without permission to describe subnets the node grows in its own
+// subnet, reports the failure once per try, and does not retry in a loop.
 func TestSubnets_NotListed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// TestTakeBack: the address of an ADD that fails after all is the next pod's at once, also
-// when the disk fails meanwhile; what the sandbox had before that ADD it keeps.
+// TestTakeBack: if an ADD fails after all, its address is available to the next pod at once,
+// even if the disk fails meanwhile; the sandbox keeps what it had before that ADD.
 func TestTakeBack(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name   string
-		repeat bool // the ADD is a repeated one
+		repeat bool // the ADD is a repetition
 		disk   error
 	}{
 		{"of the only ADD", false, nil},
@@ -43,7 +43,7 @@ func TestTakeBack(t *testing.T) {
 			if done != 1 {
 				t.Errorf("done %d times", done)
 			}
-			b.pass(time.Minute) // the disk is tried again
+			b.pass(time.Minute) // the write is retried
 			if len(b.disk) > 0 {
 				b.write(nil)
 			}
@@ -66,7 +66,7 @@ func TestTakeBack(t *testing.T) {
 	}
 }
 
-// TestTakeBack_AtOnce: the address does not cool.
+// TestTakeBack_AtOnce: the address needs no cooldown.
 func TestTakeBack_AtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -86,8 +86,8 @@ func TestTakeBack_AtOnce(t *testing.T) {
 	}
 }
 
-// TestTakeBack_Ended: a DEL in between has ended the assignment, and the address is
-// another pod's.
+// TestTakeBack_Ended: a DEL ended the assignment in between, and the address belongs to
+// another pod.
 func TestTakeBack_Ended(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -23,8 +23,8 @@ func trunkENI(trunk bool) ipam.AttachENI {
 	return ipam.AttachENI{ENI: ipam.ENI{ID: "eni-trunk", Device: 2, Trunk: trunk, PrimaryIP: netip.MustParseAddr("10.0.0.20"), RouteTable: 3}}
 }
 
-// TestTrunk_Slot: pods leave the slot of a trunk free until it is there or given up, and
-// whoever asks for it knows whether there is one.
+// TestTrunk_Slot: pods leave a trunk's slot free until the trunk exists or is given up, and
+// requests for a trunk report whether it exists.
 func TestTrunk_Slot(t *testing.T) {
 	t.Parallel()
 	second := ipam.AttachENI{ENI: ipam.ENI{ID: "eni-2", Device: 1, PrimaryIP: netip.MustParseAddr("10.0.0.21"), RouteTable: 2}}
@@ -32,7 +32,7 @@ func TestTrunk_Slot(t *testing.T) {
 		name         string
 		before       func(b *bench)
 		wanted, slot bool
-		attaches     int // for more pods than two ENIs hold
+		attaches     int // for more pods than fit on two ENIs
 	}{
 		{"free", func(*bench) {}, true, true, 1},
 		{"pod ENIs are off", func(b *bench) { b.settings.Trunk = false }, false, false, 2},
@@ -74,7 +74,7 @@ func TestTrunk_Slot(t *testing.T) {
 	}
 }
 
-// TestTrunk_FoundAndLost records each once, and awaits one that was lost.
+// TestTrunk_FoundAndLost records each once, and waits for a lost trunk to return.
 func TestTrunk_FoundAndLost(t *testing.T) {
 	t.Parallel()
 	b := trunkBench(t)
@@ -82,7 +82,7 @@ func TestTrunk_FoundAndLost(t *testing.T) {
 	for round := 1; round <= 2; round++ {
 		b.apply(b.clock, trunkENI(true))
 		b.pass(time.Second)
-		b.send(TrunkHinted{Attached: true}) // no news
+		b.send(TrunkHinted{Attached: true}) // nothing new
 		if e, there := b.Trunk(); !there || e.ID != "eni-trunk" || recorded[TrunkFound](b) != round || b.awaitsTrunk(b.clock) {
 			t.Fatalf("round %d: found %d times, awaited %v", round, recorded[TrunkFound](b), b.awaitsTrunk(b.clock))
 		}
@@ -98,7 +98,7 @@ func TestTrunk_FoundAndLost(t *testing.T) {
 	}
 }
 
-// ec2Looks lets time pass and returns when EC2 was asked. It shows nothing.
+// ec2Looks moves the clock and returns the times of EC2 queries. EC2 shows nothing.
 func (b *bench) ec2Looks(d time.Duration) (at []time.Duration) {
 	for began := b.clock; b.clock.Sub(began) < d; b.pass(500 * time.Millisecond) {
 		if !b.recon.observing {
@@ -112,8 +112,8 @@ func (b *bench) ec2Looks(d time.Duration) (at []time.Duration) {
 	return at
 }
 
-// TestTrunk_HintAsksEC2 soon, though it was asked a moment ago; the same word again does
-// not, however often it comes.
+// TestTrunk_HintAsksEC2: a new hint causes an EC2 query soon, even right after the last one;
+// repetitions of the hint do not.
 func TestTrunk_HintAsksEC2(t *testing.T) {
 	t.Parallel()
 	b := trunkBench(t)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestTrunk_HasteEnds: while a trunk is awaited metadata is read every few seconds,
-// but not forever, as upstream does on nodes that never get one; nor is a slot kept
-// forever. That it is attached, said again and again, changes nothing.
+// TestTrunk_HasteEnds: while a trunk is awaited, metadata is read every few seconds, but not
+// forever, unlike upstream on nodes that never get one; nor is its slot reserved forever.
+// Repeated reports that it is attached change nothing.
 func TestTrunk_HasteEnds(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -49,15 +49,14 @@ func TestTrunk_HasteEnds(t *testing.T) {
 	if b.reservesTrunkSlot() || recorded[TrunkGivenUp](b) != 1 {
 		t.Errorf("the slot is kept: %v; recorded %d times that it is not, want once", b.reservesTrunkSlot(), recorded[TrunkGivenUp](b))
 	}
-	b.send(TrunkHinted{}) // the controller was asked again
+	b.send(TrunkHinted{}) // the controller is asked again
 	if !b.reservesTrunkSlot() {
 		t.Error("no slot is kept for a trunk that was asked for again")
 	}
 }
 
-// TestTrunk_Refused: the controller's word that there will be no trunk frees its slot at
-// once, and nothing is looked for; its own word to the contrary counts, and that we asked
-// for one does not.
+// TestTrunk_Refused: the controller's refusal frees the trunk's slot at once, and ends the
+// search for a trunk. Only its own report revokes that, not another request by the daemon.
 func TestTrunk_Refused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -8,9 +8,9 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// TestKeeper_AddressOfAnUnsettledDEL: the disk is slower than the cooldown. Until the DEL
-// is on disk its address is no other pod's, for it may be taken back, and it rests after
-// the answer, when the plugin removes the rules of its last pod.
+// TestKeeper_AddressOfAnUnsettledDEL: the disk is slower than the cooldown. Until the DEL is
+// on disk, its address is not assigned to another pod, because the DEL may be undone. The
+// cooldown runs from the answer, when the plugin removes the last pod's rules.
 func TestKeeper_AddressOfAnUnsettledDEL(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -8,14 +8,14 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// TestKeeper_FailureBeforeTheADD: an ADD that goes without while the next attempt is
-// under way learns why the last one failed, unless one has succeeded since or it is
-// long ago.
+// TestKeeper_FailureBeforeTheADD: an ADD that fails while the next attempt is in flight gets
+// the cause of the last failure, unless an attempt has succeeded since or the failure is
+// old.
 func TestKeeper_FailureBeforeTheADD(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		between time.Duration
-		given   int // addresses of a later attempt
+		given   int // added by a later attempt
 		want    cause.Code
 	}{
 		"a moment ago":          {10 * time.Second, 0, cause.EC2Throttled},
@@ -28,7 +28,7 @@ func TestKeeper_FailureBeforeTheADD(t *testing.T) {
 			b.limits.ENIsByCard = []int{1}
 			b.Step(b.clock)
 			b.send(AssignDone{ID: b.only().ID, Err: failed(cause.EC2Throttled)})
-			b.pass(row.between) // another attempt is begun
+			b.pass(row.between) // another attempt starts
 			if row.given > 0 {
 				b.send(AssignDone{ID: b.only().ID, CIDRs: secondary(row.given)})
 				b.send(b.add("first", 0).Add)
@@ -45,8 +45,8 @@ func TestKeeper_FailureBeforeTheADD(t *testing.T) {
 	}
 }
 
-// TestKeeper_WakesForAFullSubnet: an ADD that waits for a subnet without addresses does
-// not wait for the fallback tick once its count may be doubted.
+// TestKeeper_WakesForAFullSubnet: an ADD that waits for a full subnet does not wait for the
+// fallback tick once the count may be out of date.
 func TestKeeper_WakesForAFullSubnet(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -64,8 +64,8 @@ func TestKeeper_WakesForAFullSubnet(t *testing.T) {
 	}
 }
 
-// TestKeeper_ReportsAFullSubnet: no call to EC2 fails where the list says that the subnet
-// has nothing, so the list reports it, as long as the next ADD would get no address.
+// TestKeeper_ReportsAFullSubnet: if the list shows a full subnet, no EC2 call fails, so the
+// list reports it while the next ADD would get no address.
 func TestKeeper_ReportsAFullSubnet(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -88,8 +88,8 @@ func TestKeeper_ReportsAFullSubnet(t *testing.T) {
 	}
 }
 
-// TestKeeper_AsksForWhatTheSubnetHas: the targets want more than the subnet has. A count
-// that is low and old is read again first, and no more than that is asked for.
+// TestKeeper_AsksForWhatTheSubnetHas: the targets need more than the subnet has. A low and
+// old count is first read again, and no more than that is requested.
 func TestKeeper_AsksForWhatTheSubnetHas(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -98,7 +98,7 @@ func TestKeeper_AsksForWhatTheSubnetHas(t *testing.T) {
 	if op := b.only(); op.IPs != 3 {
 		t.Fatalf("asks for %d, the subnet has 3", op.IPs)
 	}
-	// Others were faster: EC2 gave fewer.
+	// Others were faster: EC2 assigned fewer.
 	b.send(AssignDone{ID: b.only().ID, CIDRs: secondary(1)})
 	if len(b.ops) > 0 || !b.subnets.refreshing {
 		t.Fatalf("%d operations, and the subnet is not read again", len(b.ops))
@@ -119,8 +119,8 @@ func TestKeeper_AsksForWhatTheSubnetHas(t *testing.T) {
 	}
 }
 
-// TestKeeper_GrowsForADDsThatMayNotWait: with CNI_ADD_WAIT=0 no ADD waits. A pool that
-// grows for pods only, since EC2 throttles, must see those whose ADD has just failed.
+// TestKeeper_GrowsForADDsThatMayNotWait: with CNI_ADD_WAIT=0 no ADD waits. While EC2
+// throttles, the pool grows only for pods, so it must count those whose ADD has just failed.
 func TestKeeper_GrowsForADDsThatMayNotWait(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -158,8 +158,8 @@ func TestKeeper_GrowsForADDsThatMayNotWait(t *testing.T) {
 	}
 }
 
-// TestKeeper_FailsAsTheCountIsDoubted: an ADD whose time is up at the moment in which the
-// daemon begins to ask a full subnet again names the subnet.
+// TestKeeper_FailsAsTheCountIsDoubted: an ADD that times out just as the daemon starts to
+// query a full subnet again names the subnet.
 func TestKeeper_FailsAsTheCountIsDoubted(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -23,14 +23,14 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestFollower_Failed: a failure says what was asked, how often it failed in a row and
-// whether it was granted before; an error ends it.
+// TestFollower_Failed: a failure has the verb, the number of failures in a row and whether
+// the verb was granted before; an error ends the follower.
 func TestFollower_Failed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		enough := errors.New("enough")
-		answers := []string{ // of lists and watches, in turn
-			`{"metadata":{},"items":[]}`, // no version
+		answers := []string{ // to lists and watches, alternately
+			`{"metadata":{},"items":[]}`, // no resourceVersion
 			`{"metadata":{"resourceVersion":"5"},"items":[]}`,
 			"",
 			`{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}`,
@@ -40,10 +40,10 @@ func TestFollower_Failed(t *testing.T) {
 		}
 		want := []Failure{
 			{Verb: VerbList, InARow: 1},
-			{Verb: VerbWatch, InARow: 2, Granted: true}, // it was granted, and ended at once
+			{Verb: VerbWatch, InARow: 2, Granted: true}, // granted, but ended at once
 			{Verb: VerbWatch, InARow: 3, Granted: true},
-			{Verb: VerbWatch, InARow: 1, Granted: true}, // it showed something
-			{Verb: VerbWatch, InARow: 2, Granted: true}, // an event without a version
+			{Verb: VerbWatch, InARow: 1, Granted: true}, // it delivered an event
+			{Verb: VerbWatch, InARow: 2, Granted: true}, // an event without a resourceVersion
 		}
 		texts := []string{"no resourceVersion", "ended at once", "Expired", "ended at once", "no resourceVersion"}
 		nothing := func(json.RawMessage) error { return nil }
@@ -77,7 +77,7 @@ func TestFollower_Failed(t *testing.T) {
 	})
 }
 
-// TestFollower_SilentWatch: a watch that is not answered ends with its limit, as a timeout.
+// TestFollower_SilentWatch: an unanswered watch ends at its limit, as a timeout.
 func TestFollower_SilentWatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

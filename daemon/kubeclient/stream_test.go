@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// listOf reads a list into texts.
+// listOf parses a list into texts.
 func listOf(text string) (items []string, meta listMeta, err error) {
 	meta, err = readList(strings.NewReader(text), func(raw json.RawMessage) error {
 		items = append(items, string(raw))
@@ -58,7 +58,7 @@ func TestReadList(t *testing.T) {
 	}
 }
 
-// endless is a text that repeats without end.
+// endless repeats its text without end.
 type endless struct{ text string }
 
 func (e endless) Read(p []byte) (int, error) {
@@ -69,7 +69,7 @@ func (e endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestStream_Bounds: neither one thing nor their number can fill the memory.
+// TestStream_Bounds: neither one large item nor many items can fill the memory.
 func TestStream_Bounds(t *testing.T) {
 	t.Parallel()
 	whole := func(head, rest string) io.Reader { return io.MultiReader(strings.NewReader(head), endless{rest}) }
@@ -90,7 +90,7 @@ func TestStream_Bounds(t *testing.T) {
 	if _, err := newStream(whole(`{"type":"ADDED","object":{"a":"`, "x")).readFrame(); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("an endless frame: %v", err)
 	}
-	// Many things of ordinary size are no problem, however much they are together.
+	// Many items of normal size are fine, whatever their total size.
 	s, text := newStream(endless{`{"type":"ADDED","object":{}}` + "\n"}), 0
 	for text < 3*MaxObject {
 		f, err := s.readFrame()
@@ -124,8 +124,7 @@ func TestReadFrame(t *testing.T) {
 	}
 }
 
-// FuzzReadList: what is read as a list is one by encoding/json's whole reading, and has
-// the same items.
+// FuzzReadList: what is read as a list is also one to encoding/json, with the same items.
 func FuzzReadList(f *testing.F) {
 	for _, s := range []string{
 		``, `{}`, `{"metadata":{"resourceVersion":"1"},"items":[{"a":1},2,null]}`, `{"items":[],"items":[1],"metadata":{"resourceVersion":"1"}}`,
@@ -142,7 +141,7 @@ func FuzzReadList(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Only the first value of the stream is read: what follows is not looked at.
+		// Only the first value of the stream is read; the rest is ignored.
 		decoder := json.NewDecoder(bytes.NewReader(text))
 		var object map[string]json.RawMessage
 		if err := decoder.Decode(&object); err != nil {
@@ -154,7 +153,7 @@ func FuzzReadList(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		// A key that comes twice is read twice here, and its last value there.
+		// A duplicate key is read twice here, while encoding/json keeps its last value.
 		if len(items) < len(want) {
 			t.Fatalf("%q: %d items, want %d", text, len(items), len(want))
 		}
@@ -166,7 +165,7 @@ func FuzzReadList(f *testing.F) {
 	})
 }
 
-// FuzzReadFrame: a frame has a type that is dealt with and an object, or is an error.
+// FuzzReadFrame: a frame has a known type and an object, or is an error.
 func FuzzReadFrame(f *testing.F) {
 	for _, s := range []string{
 		``, `{}`, `{"type":"ADDED","object":{}}`, `{"type":"ERROR","object":{"code":410,"reason":"Gone"}}`, `{"type":"ERROR"}`, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}`,

@@ -19,8 +19,8 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// TestFollower_VersionGone: the API server has forgotten the version that a watch goes on
-// from; and one that it never had, as after a restore from a backup.
+// TestFollower_VersionGone: the API server has forgotten the version from which a watch
+// continues, or never had it, as after a restore from a backup.
 func TestFollower_VersionGone(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -64,8 +64,8 @@ func TestFollower_VersionGone(t *testing.T) {
 				}
 			}
 			if tc.name == "of the future, to watch" {
-				// Nothing is shown and nothing fails: what helps is that an outage, which
-				// comes before every restore, is followed by a list.
+				// Nothing is delivered and nothing fails: what helps is that a list follows
+				// an outage, which precedes every restore.
 				f.lastGood = f.lastGood.AddDate(2000, 0, 0)
 				f.plan(errors.New("connection refused"))
 				if f.listed {
@@ -82,7 +82,7 @@ func TestFollower_VersionGone(t *testing.T) {
 	}
 }
 
-// following follows one CNINode of an API server.
+// following follows one CNINode.
 func following(c *Client, name string) *Follower[metav1.PartialObjectMetadata] {
 	nothing := func(metav1.PartialObjectMetadata) error { return nil }
 	return &Follower[metav1.PartialObjectMetadata]{

@@ -33,8 +33,8 @@ func with(pairs ...string) map[string]string {
 
 const warmPrefixText = "Setting WARM_PREFIX_TARGET = 0 is not supported while WARM_IP_TARGET/MINIMUM_IP_TARGET is not set. Please configure either one of the WARM_{PREFIX/IP}_TARGET or MINIMUM_IP_TARGET env variables"
 
-// TestCheck is the table of what the entrypoint refuses (spec/plugin.md §8.2), with its
-// edges: an empty text says that the value is taken.
+// TestCheck lists what the entrypoint refuses (spec/plugin.md §8.2), with the edge cases. An
+// empty text means that the value is accepted.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const reserved = "AWS_VPC_K8S_CNI_VETHPREFIX cannot be set to reserved values 'eth', 'vlan', or 'lo'"
@@ -82,7 +82,7 @@ func TestCheck(t *testing.T) {
 		{with("ENABLE_PREFIX_DELEGATION", "true", "WARM_PREFIX_TARGET", "0", "WARM_IP_TARGET", "0"), warmPrefixText},
 		{with("ENABLE_PREFIX_DELEGATION", "true", "WARM_PREFIX_TARGET", "1"), ""},
 		{with("ENABLE_PREFIX_DELEGATION", "true", "MINIMUM_IP_TARGET", "2"), ""},
-		{with("ENABLE_PREFIX_DELEGATION", "true", "WARM_IP_TARGET", "00"), ""}, // the texts are compared
+		{with("ENABLE_PREFIX_DELEGATION", "true", "WARM_IP_TARGET", "00"), ""}, // compared as text
 		{with("WARM_PREFIX_TARGET", "0"), ""},
 		{with("ENABLE_IPv6", "true"), "ipamd: failed to validate configuration"},
 		{with("ENABLE_IPv4", "false"), "ipamd: failed to validate configuration"},
@@ -104,7 +104,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheck_Warns of values that are not used, if the entrypoint is among their readers.
+// TestCheck_Warns of unused values that the entrypoint reads.
 func TestCheck_Warns(t *testing.T) {
 	t.Parallel()
 	c, problems := load(with("ENABLE_BANDWIDTH_PLUGIN", "si", "WARM_ENI_TARGET", "many", "AWS_VPC_ENI_MTU", "1", "POD_MTU", "1"))
@@ -118,7 +118,7 @@ func TestCheck_Warns(t *testing.T) {
 	}
 }
 
-// TestSettings: each variable reaches its place in the conflist; defaults are upstream's.
+// TestSettings: each variable reaches its place in the conflist, with upstream's defaults.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -155,7 +155,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// answers are those of a metadata service; a zero address is none.
+// answers is a metadata service; a zero address means none.
 type answers struct{ ipv4, ipv6 netip.Addr }
 
 var errNotThere = errors.New("read metadata: not there")
@@ -201,7 +201,7 @@ func TestFindNode(t *testing.T) {
 	}
 }
 
-// TestReserved: egress-cni is left out only where it is known that no DEL needs it.
+// TestReserved: egress-cni is left out only if it is certain that no DEL needs it.
 func TestReserved(t *testing.T) {
 	t.Parallel()
 	const dataDir = "/run/cni/v4pd/egress-v6-ipam"
@@ -234,7 +234,7 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// TestRender_Egress: where egress-cni is in the conflist though no pod needs it.
+// TestRender_Egress: egress-cni stays in the conflist in some cases even if no pod needs it.
 func TestRender_Egress(t *testing.T) {
 	t.Parallel()
 	hostRun := t.TempDir()
@@ -297,7 +297,7 @@ func TestReasonIn(t *testing.T) {
 	}
 }
 
-// FuzzReasonIn: the log may hold anything; the reason is part of it.
+// FuzzReasonIn: for any log, the reason is part of it.
 func FuzzReasonIn(f *testing.F) {
 	f.Add([]byte(`{"level":"warn","msg":"a","error":"b"}` + "\n"))
 	f.Add([]byte(`{"level":"info","msg":"` + "\x00\xff" + `"}`))
@@ -312,8 +312,8 @@ func FuzzReasonIn(f *testing.F) {
 	})
 }
 
-// TestDaemonLog reads what a file got since the daemon started, and all of it when it was
-// rotated meanwhile.
+// TestDaemonLog reads what was added to a file since the daemon started, or all of it if it
+// was rotated meanwhile.
 func TestDaemonLog(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ipamd.log")
@@ -370,7 +370,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// TestTexts pins what guides search for (spec/plugin.md §8.2).
+// TestTexts pins the texts that guides search for (spec/plugin.md §8.2).
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	got := []string{textInstallPrograms, textStartDaemon, textLocalIPv4, textNoGlobalIPv6, textGenerate, textCopy, textWait, textTimedOut,

@@ -22,7 +22,7 @@ func TestRule_String(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		rule netstate.Rule
-		want string // as `ip rule` prints, with a space for the tab
+		want string // as `ip rule` prints it, with a space for the tab
 	}{
 		{netstate.Rule{Priority: 512, To: netip.MustParsePrefix("10.0.0.12/32"), Table: 254}, "512: from all to 10.0.0.12 lookup main"},
 		{netstate.Rule{Priority: 1024, Mark: 0x80, Mask: 0x80, Table: 254}, "1024: from all fwmark 0x80/0x80 lookup main"},
@@ -31,7 +31,7 @@ func TestRule_String(t *testing.T) {
 		{netstate.Rule{Table: 255}, "0: from all lookup local"},
 		{netstate.Rule{From: netip.MustParsePrefix("fe80:ec2::1/128"), Protocol: 58, Table: 255, IPv6: true}, "0: from fe80:ec2::1 ipproto ipv6-icmp lookup local"},
 		{netstate.Rule{Priority: 10, InLink: "vlan.eth.3", Table: 103}, "10: from all iif vlan.eth.3 lookup 103"},
-		{netstate.Rule{Priority: 10, Table: 0, InLink: "vlan0d7763386da"}, "10: from all iif vlan0d7763386da"}, // for deletion: any table
+		{netstate.Rule{Priority: 10, Table: 0, InLink: "vlan0d7763386da"}, "10: from all iif vlan0d7763386da"}, // to delete it from any table
 		{netstate.Rule{Priority: 32765, From: netip.MustParsePrefix("10.0.0.20/32"), Table: 2}, "32765: from 10.0.0.20 lookup 2"},
 	} {
 		if got := row.rule.String(); got != row.want {
@@ -48,7 +48,7 @@ func TestRoute_String(t *testing.T) {
 	for _, row := range []struct {
 		route netstate.Route
 		link  string
-		want  string // as `ip route show table all` prints
+		want  string // as `ip route show table all` prints it
 	}{
 		{netstate.Default(gateway, 3, 2), "eth1", "default via 10.0.0.1 dev eth1 table 2"},
 		{netstate.Route{Gateway: gateway}, "", "default via 10.0.0.1"},

@@ -23,8 +23,8 @@ func load(t *testing.T, env map[string]string) config.Config {
 	return c
 }
 
-// TestWanted: which settings, and in which order: a host that takes router advertisements
-// must be configured to keep it before it forwards.
+// TestWanted checks the settings and their order: a host that accepts router advertisements
+// must be configured to keep doing so before it forwards.
 func TestWanted(t *testing.T) {
 	t.Parallel()
 	const (
@@ -89,8 +89,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestRun_NoSuchLink: metadata speaks of an ENI that has no link here. Upstream goes on
-// with an empty name and fails at a path that explains nothing.
+// TestRun_NoSuchLink: the metadata names an ENI without a link here. Upstream continues with
+// an empty name and fails at a path that explains nothing.
 func TestRun_NoSuchLink(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "60")
@@ -113,7 +113,7 @@ func TestRun_NoSuchLink(t *testing.T) {
 	}
 }
 
-// TestTexts pins what guides search for (spec/plugin.md §8.1).
+// TestTexts pins the texts that guides search for (spec/plugin.md §8.1).
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	got := []string{textBinaries, textPrimary, textSystem, textIPv6, textDone, Self, textFoundMAC, textFoundLink, textUpdated}

@@ -16,7 +16,7 @@ import (
 
 var pod = notice.Ref{Kind: "Pod", Namespace: "default", Name: "web-0", UID: "u"}
 
-// TestReason: every code has its own, in the form of the API.
+// TestReason: every code has its own reason, in the API's form.
 func TestReason(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../api/cause/testdata/codes.txt")
@@ -45,8 +45,8 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestFor_MissingPermission has upstream's words, which people search for
-// (spec/ipamd.md §9.5).
+// TestFor_MissingPermission keeps upstream's wording, which people search for (spec/ipamd.md
+// §9.5).
 func TestFor_MissingPermission(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"CreateNetworkInterface", "ec2:CreateNetworkInterface"} {
@@ -74,7 +74,7 @@ func TestFor_UnknownCode(t *testing.T) {
 	}
 }
 
-// FuzzFor: whatever others wrote, the API server can take the event.
+// FuzzFor: whatever text others provide, the API server can accept the event.
 func FuzzFor(f *testing.F) {
 	f.Add("pool-dry", "", "why\x00\nand", 0)
 	f.Add("ec2-unauthorized", strings.Repeat("é", 200), "", 3)
@@ -102,7 +102,7 @@ func event(name, reason string) notice.Event {
 	return notice.Event{Reason: reason, About: notice.Ref{Kind: "Pod", Name: name}}
 }
 
-// TestLimiter_Spacing: one of a kind in five minutes, and then the count of the rest.
+// TestLimiter_Spacing: one event of a kind per five minutes, then the count of the rest.
 func TestLimiter_Spacing(t *testing.T) {
 	t.Parallel()
 	l, now := notice.NewLimiter(notice.DefaultPolicy()), start
@@ -129,8 +129,8 @@ func TestLimiter_Spacing(t *testing.T) {
 	}
 }
 
-// TestLimiter_Buckets: 25 of an object at once and one more each five minutes; and what
-// is held back over all objects.
+// TestLimiter_Buckets: 25 events about an object at once and one more every five minutes;
+// and the limits over all objects.
 func TestLimiter_Buckets(t *testing.T) {
 	t.Parallel()
 	policy := notice.DefaultPolicy()
@@ -151,8 +151,8 @@ func TestLimiter_Buckets(t *testing.T) {
 	}
 }
 
-// TestLimiter_Fleet: what one node may send when all its pods fail at once, and that a
-// thousand nodes that do stay far below what an API server takes.
+// TestLimiter_Fleet: the events of one node when all its pods fail at once, and of a
+// thousand such nodes, which stay far below an API server's capacity.
 func TestLimiter_Fleet(t *testing.T) {
 	t.Parallel()
 	const pods, most, mostInTenMinutes = 300, 9, 9 + 20
@@ -172,8 +172,8 @@ func TestLimiter_Fleet(t *testing.T) {
 	}
 }
 
-// TestLimiter_NodesFirst: however many events there are about pods, those about the Node
-// have room; and theirs do not give pods more of it.
+// TestLimiter_NodesFirst: events about the Node always have room, however many there are
+// about pods, and do not make more room for those.
 func TestLimiter_NodesFirst(t *testing.T) {
 	t.Parallel()
 	policy := notice.DefaultPolicy()
@@ -195,7 +195,7 @@ func TestLimiter_NodesFirst(t *testing.T) {
 	}
 }
 
-// TestLimiter_Rates: over random events no bound is ever exceeded, counting plainly.
+// TestLimiter_Rates: random events never exceed a bound, checked by plain counting.
 func TestLimiter_Rates(t *testing.T) {
 	t.Parallel()
 	policy := notice.Policy{
@@ -247,8 +247,8 @@ func TestLimiter_Rates(t *testing.T) {
 	}
 }
 
-// TestLimiter_GiveBack: an event that could not be sent leaves no trace, and what was
-// held back meanwhile is counted in the one that is sent.
+// TestLimiter_GiveBack: an event that could not be sent leaves no trace, and the next one
+// sent counts what was held back meanwhile.
 func TestLimiter_GiveBack(t *testing.T) {
 	t.Parallel()
 	policy := notice.Policy{
@@ -286,7 +286,7 @@ func TestLimiter_GiveBack(t *testing.T) {
 	}
 }
 
-// TestLimiter_Memory: the object that was not spoken of for longest is forgotten.
+// TestLimiter_Memory: the object without events for longest is forgotten.
 func TestLimiter_Memory(t *testing.T) {
 	t.Parallel()
 	policy := notice.DefaultPolicy()

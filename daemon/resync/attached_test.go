@@ -32,7 +32,7 @@ func TestFromMetadata(t *testing.T) {
 	rows := []struct {
 		name   string
 		change func(f *Interface)
-		expect func(e *ENI) // nil: nothing follows
+		expect func(e *ENI) // nil if nothing follows
 	}{
 		{"whole", func(*Interface) {}, func(*ENI) {}},
 		{"the primary one is at device 0, whatever number the service gives it", func(f *Interface) { f.ENI, f.Card = "eni-0", 0 },
@@ -66,9 +66,9 @@ func TestFromMetadata(t *testing.T) {
 	}
 }
 
-// TestFromMetadata_Settles: where the metadata have EC2's part, a look at them is as good
-// as one at EC2. A book that is as they show it stays so, and one that lacks something
-// gets it.
+// TestFromMetadata_Settles: if the metadata includes EC2's part, a look at it is as good as
+// a query to EC2. A book that matches it stays the same, and one that lacks something gets
+// it.
 func TestFromMetadata_Settles(t *testing.T) {
 	t.Parallel()
 	view := shownAs(described(0, "10.0.0.9"), described(1, "10.0.1.9", "10.0.2.0/28"))

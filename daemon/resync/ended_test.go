@@ -96,9 +96,9 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// Random pods come and go; checks happen at any time. An allocation ends only when its
-// link was missing in all checks of the last EndedGap, at least two, and it does end if
-// checks go on.
+// Random pods come and go, with checks at any time. An allocation ends only if its link was
+// missing in all checks of the last EndedGap, at least two, and it does end if checks
+// continue.
 func TestEnded_RandomChecks(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(30) {
@@ -106,7 +106,7 @@ func TestEnded_RandomChecks(t *testing.T) {
 		now := morning
 		var all []ipam.Assignment
 		links := map[string]bool{"lo": true}
-		missing := map[ipam.Sandbox][]time.Time{} // checks since the link was seen last
+		missing := map[ipam.Sandbox][]time.Time{} // checks since the link was last seen
 		var absent Absences
 		check := func() {
 			res := Ended(EndedInput{Now: now, Assignments: all, Links: slices.Collect(maps.Keys(links)), HashOf: hashOf, Absent: absent})

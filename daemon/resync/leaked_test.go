@@ -72,8 +72,8 @@ func TestLeaked(t *testing.T) {
 	}
 }
 
-// FuzzLeaked holds that no birthday but a plausible one lets an ENI be deleted, and
-// that its tag is then rewritten to one that does after LeakMinAge.
+// FuzzLeaked: only a plausible creation time lets an ENI be deleted; any other tag is
+// rewritten to one that does after LeakMinAge.
 func FuzzLeaked(f *testing.F) {
 	for _, s := range []string{"", "yesterday", "2026-08-21T08:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59+23:59", "2026-08-21"} {
 		f.Add(s)
@@ -108,7 +108,7 @@ func TestNextSweep(t *testing.T) {
 		{-time.Second, time.Time{}, 0},
 		{0, morning, time.Hour},
 		{10 * time.Second, morning.Add(-20 * time.Minute), 40*time.Minute + 10*time.Second},
-		{0, morning.Add(-2 * time.Hour), 0},        // overdue: at once
+		{0, morning.Add(-2 * time.Hour), 0},        // overdue: due at once
 		{0, morning.Add(9 * time.Hour), time.Hour}, // the clock was set back
 	}
 	for _, row := range rows {

@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// TestReconcile_MetadataAlone: without EC2 the instance metadata is
-// authoritative: an address and an ENI attached by someone else are added.
+// TestReconcile_MetadataAlone: without EC2 the instance metadata is authoritative: an
+// address and an ENI attached by someone else are added.
 func TestReconcile_MetadataAlone(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
@@ -17,7 +17,7 @@ func TestReconcile_MetadataAlone(t *testing.T) {
 	shown := []Interface{
 		{ENI: "eni-0", IPv4s: []netip.Addr{address("10.0.0.5"), address("10.0.0.6"), address("10.0.0.7")}},
 		{ENI: "eni-1", Device: 1, IPv4s: []netip.Addr{address("10.0.0.8"), address("10.0.0.9")}},
-		{ENI: "eni-2", Device: 2}, // it can have no addresses
+		{ENI: "eni-2", Device: 2}, // it cannot have addresses
 	}
 	var enis []ENI
 	for _, f := range shown {

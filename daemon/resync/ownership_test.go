@@ -37,8 +37,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestEFAOnlyCards: a card serves none while an efa-only ENI is all that is on it for the
-// daemon. Nothing counts on cards that are not used, and the first always serves.
+// TestEFAOnlyCards: a card with no ENI usable by the daemon other than an efa-only one
+// serves no addresses. Unused cards do not count, and the first card always serves.
 func TestEFAOnlyCards(t *testing.T) {
 	t.Parallel()
 	owner := func(e *ENI) Ownership {

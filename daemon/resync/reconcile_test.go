@@ -32,7 +32,7 @@ func prefixes(list ...string) []netip.Prefix {
 	return all
 }
 
-// described is ENI n as EC2 shows it: primary address 10.0.n.4, on device n.
+// described is ENI n as EC2 describes it: primary address 10.0.n.4, on device n.
 func described(n int, cidrs ...string) ENI {
 	e := ENI{
 		ID: ipam.ENIID(fmt.Sprintf("eni-%d", n)), Status: "in-use", InterfaceType: "interface", SubnetID: "subnet-a",
@@ -49,7 +49,7 @@ func described(n int, cidrs ...string) ENI {
 	return e
 }
 
-// with changes a description.
+// with returns a changed description.
 func with(e ENI, change func(*ENI)) ENI {
 	change(&e)
 	return e
@@ -59,7 +59,7 @@ func tagged(e ENI, key, value string) ENI {
 	return with(e, func(e *ENI) { e.Tags = map[string]string{key: value} })
 }
 
-// shownAs is what the metadata shows of described ENIs.
+// shownAs is the metadata's view of described ENIs.
 func shownAs(enis ...ENI) MetadataView {
 	v := MetadataView{State: Known, At: morning}
 	for _, e := range enis {
@@ -131,9 +131,9 @@ func TestReconcile(t *testing.T) {
 	rows := []struct {
 		name   string
 		book   []ipam.Event
-		bookAt time.Duration // before the views; the ENIs are an hour old in any case
+		bookAt time.Duration // before the views; the ENIs are always an hour old
 		in     ReconcileInput
-		want   ReconcileResult // of Notes the kinds are compared alone
+		want   ReconcileResult // only the kinds of Notes are compared
 		notes  []NoteKind
 	}{
 		{name: "all agree", book: two(), in: ReconcileInput{EC2: listed(e0, e1), Metadata: shownAs(e0, e1), Kernel: routed()},
@@ -316,11 +316,11 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// At start the book is empty: all that is attached and managed is to be set up.
+// At start the book is empty: every attached and managed ENI is to be set up.
 func TestReconcile_Start(t *testing.T) {
 	t.Parallel()
 	e0, e1 := described(0, "10.0.0.10"), tagged(described(1), TagNoManage, "true")
-	e0.Device = 5 // EC2's number of the primary ENI does not matter
+	e0.Device = 5 // EC2's index of the primary ENI does not matter
 	got := Reconcile(ReconcileInput{Now: morning, Policy: policy(), EC2: listed(e0, e1)})
 	if len(got.SetUp) != 1 || !got.SetUp[0].ENI.Primary || got.SetUp[0].ENI.RouteTable != 254 || len(got.Others) != 1 || len(got.Events) != 0 {
 		t.Errorf("%+v", got)

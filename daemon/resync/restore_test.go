@@ -125,12 +125,12 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestSandboxOf: the cards of one pod are distinguished by its files alone.
+// TestSandboxOf: only files distinguish the cards of one pod.
 func TestSandboxOf(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ interfaces, card, want int }{
-		{0, 0, 0}, {0, 3, 0}, // of before there were several
-		{1, 0, 0}, {1, 3, 0}, // a pod of any card
+		{0, 0, 0}, {0, 3, 0}, // from before multiple cards
+		{1, 0, 0}, {1, 3, 0}, // a pod that may use any card
 		{2, 0, 0}, {2, 1, 1}, {4, 3, 3},
 	} {
 		e := entry("10.0.0.11", "cart", "aaa")
@@ -142,8 +142,8 @@ func TestSandboxOf(t *testing.T) {
 	}
 }
 
-// TestRestore_CardsOfOnePod: each keeps its address, whichever file is read first, and
-// what only one file knows is kept as well.
+// TestRestore_CardsOfOnePod: each card keeps its address, whichever file is read first, and
+// so do entries in only one file.
 func TestRestore_CardsOfOnePod(t *testing.T) {
 	t.Parallel()
 	first, second := entry("10.0.0.11", "cart", "aaa"), entry("10.1.0.11", "cart", "aaa")

@@ -9,8 +9,8 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// TestReconcile_EmptyBook: at a start what an earlier process was attaching is set up, what
-// it was detaching is awaited, and what only the metadata shows occupies a slot.
+// TestReconcile_EmptyBook: at start, ENIs that an earlier process was attaching are set up,
+// those it was detaching are awaited, and those only in the metadata occupy a slot.
 func TestReconcile_EmptyBook(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
@@ -45,7 +45,7 @@ func TestReconcile_EmptyBook(t *testing.T) {
 		!slices.Equal(ids(res.Ending), []ipam.ENIID{"eni-old"}) || !slices.Equal(others, []ipam.ENIID{"eni-foreign", "eni-unlisted"}) {
 		t.Errorf("%+v", res)
 	}
-	// Under custom networking the primary ENI is excluded though its subnet is not known.
+	// With custom networking the primary ENI is excluded even though its subnet is unknown.
 	if !res.SetUp[0].ENI.Excluded || res.SetUp[1].ENI.Excluded {
 		t.Errorf("excluded: %v, %v", res.SetUp[0].ENI.Excluded, res.SetUp[1].ENI.Excluded)
 	}

@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// chooser makes the decisions of a random run: a seeded generator, or fuzzed bytes.
+// chooser makes a random run's decisions, from a seeded generator or fuzzed bytes.
 type chooser interface{ pick(n int) int }
 
 type seeded struct{ *rand.Rand }
@@ -31,17 +31,17 @@ func (s *scripted) pick(n int) int {
 	return int(b) % n
 }
 
-// world is EC2 as it is, a book that learns of it by reconciles only and by its own
-// calls, and the kernel's pods.
+// world is the true state of EC2, a book that learns of it only through reconciles and its
+// own calls, and the kernel's pods.
 type world struct {
 	t   testing.TB
 	c   chooser
 	now time.Time
 
 	enis   map[ipam.ENIID]*ENI
-	owner  map[netip.Prefix]ipam.ENIID // of the worldCIDRs that are assigned
+	owner  map[netip.Prefix]ipam.ENIID // of the assigned worldCIDRs
 	past   [][]ENI                     // earlier states, for views that lag
-	routes map[netip.Addr]string       // host links of living pods
+	routes map[netip.Addr]string       // living pods' host links
 
 	book     *ipam.Book
 	released []Release
@@ -50,7 +50,7 @@ type world struct {
 	step     int
 }
 
-// worldCIDRs are few enough that everybody meets.
+// worldCIDRs are few, so that all actors interact.
 var worldCIDRs = append(prefixes("10.1.0.64/28", "10.1.0.80/28"), func() (all []netip.Prefix) {
 	for i := range 10 {
 		all = append(all, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 1, 0, byte(32 + i)}), 32))
@@ -74,7 +74,7 @@ func newWorld(t testing.TB, c chooser) *world {
 
 func (w *world) setENI(e ENI) { w.enis[e.ID] = &e }
 
-// truth is what EC2 has.
+// truth returns EC2's state.
 func (w *world) truth() []ENI {
 	var all []ENI
 	for _, id := range slices.Sorted(maps.Keys(w.enis)) {
@@ -93,17 +93,17 @@ func (w *world) truth() []ENI {
 	return all
 }
 
-// listing is the truth, an old truth or nonsense.
+// listing returns the truth, an old truth or nonsense.
 func (w *world) listing() []ENI {
 	now := w.truth()
 	switch w.c.pick(8) {
 	case 0, 1:
 		return w.past[w.c.pick(len(w.past))]
-	case 2: // an answer that no EC2 should give
+	case 2: // an impossible answer
 		for range 1 + w.c.pick(3) {
 			e := &now[w.c.pick(len(now))]
 			switch w.c.pick(7) {
-			case 6: // not even the primary ENI
+			case 6: // without the primary ENI
 				return now[1:]
 			case 0:
 				e.SecondaryIPs = append(slices.Clone(e.SecondaryIPs), netip.AddrFrom4([4]byte{10, 1, 0, byte(30 + w.c.pick(70))}), e.PrimaryIP)
@@ -164,13 +164,13 @@ func (w *world) podRoutes() (routes []PodRoute) {
 func (w *world) anyENI() ipam.ENIID    { return ipam.ENIID(fmt.Sprintf("eni-%d", w.c.pick(5))) }
 func (w *world) anyCIDR() netip.Prefix { return worldCIDRs[w.c.pick(len(worldCIDRs))] }
 
-// move does one thing in the world.
+// move changes one thing in the world.
 func (w *world) move() {
 	w.past = append(w.past, w.truth())
 	w.now = w.now.Add([]time.Duration{0, time.Second, 10 * time.Second, time.Minute, 6 * time.Minute}[w.c.pick(5)])
 	id, p := w.anyENI(), w.anyCIDR()
 	switch w.c.pick(14) {
-	case 0: // somebody changes EC2
+	case 0: // someone changes EC2
 		delete(w.owner, p)
 	case 1:
 		if w.enis[id] != nil {
@@ -206,7 +206,7 @@ func (w *world) move() {
 		w.add()
 	case 12:
 		w.end()
-	case 13: // a record is lost: the pod lives on
+	case 13: // a record is lost, and its pod lives on
 		for _, a := range w.assignments() {
 			w.must(ipam.Revert{Sandbox: a.Sandbox})
 			return
@@ -222,7 +222,7 @@ func (w *world) add() {
 		return
 	}
 	a := ch.Assigned[0].Address
-	if w.c.pick(4) > 0 { // else its link is not made yet
+	if w.c.pick(4) > 0 { // otherwise its link does not exist yet
 		w.routes[a] = "eni" + s.ContainerID
 	}
 }
@@ -235,7 +235,7 @@ func (w *world) end() {
 	}
 }
 
-// assignments lists all, beginning anywhere.
+// assignments returns all assignments, starting anywhere.
 func (w *world) assignments() []ipam.Assignment {
 	all := slices.Collect(w.book.Assignments())
 	if len(all) == 0 {
@@ -257,7 +257,7 @@ func (w *world) must(ev ipam.Event) {
 	}
 }
 
-// reconcile does one and holds it against everything that any must keep to.
+// reconcile runs one and checks it against all invariants.
 func (w *world) reconcile(in ReconcileInput) ReconcileResult {
 	w.t.Helper()
 	before := slices.Collect(w.book.Assignments())
@@ -311,7 +311,7 @@ func heldIn(s ipam.Snapshot) map[netip.Prefix]bool {
 	return all
 }
 
-// judge checks one event on its own.
+// judge checks one event.
 func (w *world) judge(in ReconcileInput, res ReconcileResult, ev ipam.Event) {
 	w.t.Helper()
 	fail := func(text string) { w.t.Fatalf("step %d: %T%+v: %s", w.step, ev, ev, text) }
@@ -368,7 +368,7 @@ func (w *world) judge(in ReconcileInput, res ReconcileResult, ev ipam.Event) {
 	}
 }
 
-// setUp attaches what a reconcile found: its routes stand.
+// setUp attaches what a reconcile found, as if its routes were set up.
 func (w *world) setUp(res ReconcileResult) {
 	w.t.Helper()
 	for _, a := range res.SetUp {
@@ -376,8 +376,8 @@ func (w *world) setUp(res ReconcileResult) {
 	}
 }
 
-// converge ends all pods and operations and then lets truthful views through: two
-// rounds make the book what EC2 is.
+// converge ends all pods and operations and then shows truthful views: after two rounds the
+// book equals EC2's state.
 func (w *world) converge() {
 	w.t.Helper()
 	clear(w.routes)
@@ -427,7 +427,7 @@ func (w *world) converge() {
 			w.t.Fatalf("%s: book %v, EC2 has %v", id, got, want)
 		}
 	}
-	// What the metadata now shows raises no question.
+	// The metadata's current view raises no doubts.
 	in := ReconcileInput{Now: w.now, Book: w.book.Snapshot(), Policy: policy(), Others: w.others, Metadata: shownAs(truth...), Kernel: routed()}
 	if res := w.reconcile(in); res.NeedEC2 || len(res.Notes) > 0 {
 		w.t.Fatalf("in doubt: %+v", res)
@@ -448,7 +448,7 @@ func runWorld(t testing.TB, c chooser, steps int, more func() bool) {
 		} else {
 			late = append(late, res.SetUp...)
 		}
-		if c.pick(4) == 0 { // some are set up later, when all may be otherwise
+		if c.pick(4) == 0 { // some are set up later, when everything may have changed
 			for _, ev := range Adopt(w.book.Snapshot(), late) {
 				w.must(ev)
 			}
@@ -482,8 +482,8 @@ func FuzzReconcile(f *testing.F) {
 	})
 }
 
-// BenchmarkReconcile is one full look at a node of 15 ENIs with 50 addresses each, as
-// EC2 and the metadata list them, and 500 pods.
+// BenchmarkReconcile is one full look at a node of 15 ENIs with 50 addresses each, listed by
+// EC2 and the metadata, and 500 pods.
 func BenchmarkReconcile(b *testing.B) {
 	var enis []ENI
 	events := make([]ipam.Event, 0, 15)

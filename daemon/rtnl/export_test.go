@@ -1,6 +1,6 @@
 package rtnl
 
-// ParseAnswer runs every decoder over one datagram, for fuzzing.
+// ParseAnswer runs every decoder on one datagram, for fuzzing.
 func ParseAnswer(answer []byte) error {
 	var b Batch
 	b.LinkUp(1)

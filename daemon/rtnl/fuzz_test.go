@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// written is the body of the one message of a batch, as cutMessage reads it.
+// written returns the body of a batch's only message, as cutMessage reads it.
 func written(t *testing.T, b *Batch) []byte {
 	t.Helper()
 	b.seal(1)
@@ -29,8 +29,8 @@ func prefixOf(address []byte, bits uint8) netip.Prefix {
 	return netip.PrefixFrom(ip, int(bits)%(ip.BitLen()+1))
 }
 
-// FuzzRoundTrip: rules, routes and addresses are read from a dump as they were
-// written: the kernel's messages have the same form in both directions.
+// FuzzRoundTrip: rules, routes and addresses are decoded from a dump as they were encoded,
+// because the kernel uses the same format in both directions.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add([]byte{10, 0, 0, 12}, uint8(32), 512, 254, uint32(0), uint32(0), "", int32(3))
 	f.Add([]byte{10, 0, 0, 21}, uint8(32), 1536, 2, uint32(0x80), uint32(0x80), "vlan.eth.1", int32(4))
@@ -39,7 +39,7 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Fuzz(func(t *testing.T, address []byte, bits uint8, priority, table int, mark, mask uint32, link string, index int32) {
 		p := prefixOf(address, bits)
 		if table < 1 || int(uint32(table)) != table || priority < 0 || int(uint32(priority)) != priority || strings.ContainsRune(link, 0) || len(link) >= unix.IFNAMSIZ {
-			return // the kernel has no such numbers and names
+			return // the kernel cannot have such numbers and names
 		}
 		var b Batch
 		want := netstate.Rule{Priority: priority, Table: table, Mark: mark, Mask: mask, InLink: link}

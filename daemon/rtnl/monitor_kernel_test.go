@@ -31,7 +31,7 @@ func script(t *testing.T, ns *netns.NS, text string) {
 	}
 }
 
-// watched opens a watch in a namespace as a file with deadlines.
+// watched opens a watch in a namespace and wraps it in a file with deadlines.
 func watched(t *testing.T, ns *netns.NS, open func() (int, error)) *os.File {
 	t.Helper()
 	var f *os.File
@@ -76,8 +76,8 @@ echo 2 > /proc/sys/net/ipv4/conf/eth0/rp_filter; ip link set eth0 down; ip link 
 	}
 }
 
-// TestWatch_HeldBack: what comes with each ADD of a pod does not wake the reader; what
-// replaces others or was removed does.
+// TestWatch_HeldBack: changes that every ADD makes do not wake the reader; replacements and
+// removals do.
 func TestWatch_HeldBack(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
@@ -119,7 +119,8 @@ ip route replace 10.9.0.1 dev far; ip rule add priority 0 from 10.9.0.4 lookup 7
 	}
 }
 
-// TestGather: a reader is woken once, however much is reported, and again when it is armed.
+// TestGather: a reader is woken once, however many changes come, and again after it is
+// armed.
 func TestGather(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")

@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// notices are those in a batch as the kernel would send it to a watch.
+// notices returns the notices in a batch as if the kernel had sent it to a watch.
 func notices(t *testing.T, b *Batch) (out []Notice) {
 	t.Helper()
 	b.seal(1)
@@ -30,7 +30,7 @@ func TestNotices(t *testing.T) {
 	b.RuleAdd(netstate.Rule{Priority: 512, To: pod, Table: 254})
 	b.RouteAdd(netstate.Route{Dst: pod, Link: 7, Table: 254, Scope: netstate.OnLink})
 	b.AddrAdd(netstate.Address{Link: 3, Prefix: netip.MustParsePrefix("10.0.0.50/18")})
-	b.AddrAdd(netstate.Address{Link: 3, Prefix: netip.MustParsePrefix("fe80::1/64")}) // each link's own
+	b.AddrAdd(netstate.Address{Link: 3, Prefix: netip.MustParsePrefix("fe80::1/64")}) // each link has one
 	b.RouteAdd(netstate.Route{Dst: netip.MustParsePrefix("fe80::/64"), Link: 7, Table: 254})
 	b.RouteAdd(netstate.Route{Dst: netip.MustParsePrefix("ff00::/8"), Link: 7, Table: 255})
 	b.RouteAdd(netstate.Route{Dst: subnet, Link: 7, Table: 2, Scope: netstate.OnLink})
@@ -53,7 +53,7 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// filterMessage is a change as the kernel reports it.
+// filterMessage builds a change as the kernel reports it.
 func filterMessage(kind uint16, family byte, attrs ...string) []byte {
 	var b Batch
 	b.begin("", unix.NFNL_SUBSYS_NFTABLES<<8|kind, 0)
@@ -86,8 +86,8 @@ func TestFilterNotices(t *testing.T) {
 	}
 }
 
-// FuzzNotices: a datagram of any content is read to its end or refused, and what is reported
-// of routes, rules and addresses is what the dump's decoders say of the same messages.
+// FuzzNotices: any datagram is read to its end or refused, and routes, rules and addresses
+// in notices equal what the dump's decoders read from the same messages.
 func FuzzNotices(f *testing.F) {
 	var b Batch
 	b.RuleDel(netstate.Rule{Priority: 1536, From: netip.MustParsePrefix("10.0.0.21/32"), Table: 2})
@@ -116,7 +116,7 @@ func FuzzNotices(f *testing.F) {
 	})
 }
 
-// FuzzFilterNotices: names come out as they were put in, whatever stands around them.
+// FuzzFilterNotices: names are decoded as encoded, whatever surrounds them.
 func FuzzFilterNotices(f *testing.F) {
 	f.Add(uint8(unix.NFT_MSG_DELRULE), byte(unix.NFPROTO_IPV4), "nat", "AWS-SNAT-CHAIN-0", []byte{})
 	f.Add(uint8(unix.NFT_MSG_DELCHAIN), byte(unix.NFPROTO_IPV6), "nat", "CNI-E6-0", []byte{1, 2, 3})

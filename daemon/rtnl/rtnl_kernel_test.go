@@ -122,7 +122,7 @@ func TestReadBack(t *testing.T) {
 		t.Errorf("IPv6 addresses %v, %v", six, err)
 	}
 
-	// And everything goes again.
+	// Then everything is removed again.
 	batch.Reset()
 	for _, r := range slices.Concat(rules, rules6) {
 		batch.RuleDel(r)
@@ -175,8 +175,8 @@ func checkList[T any](t *testing.T, what string, want []T, fam uint8, list func(
 	}
 }
 
-// TestDo_FirstFailure: the kernel goes on after a refused message; the batch says
-// which one it was, apart from tolerated ones.
+// TestDo_FirstFailure: the kernel continues after a refused message; the batch returns the
+// first one refused, ignoring tolerated ones.
 func TestDo_FirstFailure(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
@@ -201,7 +201,7 @@ func TestDo_FirstFailure(t *testing.T) {
 	if diff := cmp.Diff([]unix.Errno{0, unix.EEXIST, unix.ENETUNREACH, 0, unix.ENOENT}, got); diff != "" {
 		t.Error(diff)
 	}
-	// The connection is in step: the next batch gets its own answers.
+	// The connection is still in sync: the next batch gets its own answers.
 	b.Reset()
 	b.LinkMTU(70000, 1300)
 	b.LinkMAC(70000, netstate.MAC{2, 0, 0, 0, 0, 9})
@@ -214,8 +214,8 @@ func TestDo_FirstFailure(t *testing.T) {
 	}
 }
 
-// TestDump_UnderChurn: links come and go while others are listed; a list is
-// complete or an error, never partial.
+// TestDump_UnderChurn: links come and go during a dump; a list is either complete or an
+// error, never partial.
 func TestDump_UnderChurn(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
@@ -268,8 +268,8 @@ func TestDump_UnderChurn(t *testing.T) {
 	}
 }
 
-// TestRules_FurtherConditions: a rule that means something else than its members say
-// is distinguished.
+// TestRules_FurtherConditions: a rule with conditions that Rule does not represent is
+// recognized as different.
 func TestRules_FurtherConditions(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")

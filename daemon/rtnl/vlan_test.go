@@ -6,7 +6,7 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// TestVLAN: a VLAN device is read as it was written.
+// TestVLAN: a VLAN device is read back as written.
 func TestVLAN(t *testing.T) {
 	t.Parallel()
 	want := netstate.Link{Name: "vlan.eth.7", Kind: "vlan", MAC: netstate.MAC{2, 0, 0, 0, 0, 7}, Parent: 3, VLAN: 4094}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Of what lies in the directories, exactly ours is listed, wherever the address book is.
+// Exactly our files in the directories are listed, wherever the address book is.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -49,8 +49,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// In a container that does not have the plugins' state of the host, it is unknown whether
-// there are leases; on the host itself an absent directory means none.
+// A container without access to the host's plugin state cannot know whether there are
+// leases; on the host itself an absent directory means none.
 func TestPaths_Unseen(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -68,7 +68,7 @@ func TestPaths_Unseen(t *testing.T) {
 	}
 }
 
-// The setting of the address book's path takes no directory away and matches no pattern.
+// The setting of the address book's path removes no directory and is not used as a pattern.
 func TestPaths_OddCheckpoint(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -88,7 +88,7 @@ func TestPaths_OddCheckpoint(t *testing.T) {
 	}
 }
 
-// A socket without a listener is no running daemon.
+// A socket without a listener does not mean a running daemon.
 func TestPaths_Running(t *testing.T) {
 	t.Parallel()
 	p := Paths{Run: t.TempDir()}

@@ -10,20 +10,20 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// How long EC2 takes in the tests of this file: an ADD comes every 5 ms, many of
-// them while one assign is in flight, and an attach outlasts several assigns.
+// EC2's durations in this file's tests: an ADD comes every 5 ms, so many come during one
+// assign, and an attach takes longer than several assigns.
 const (
 	arrivalEvery = 5 * time.Millisecond
 	assignTakes  = 200 * time.Millisecond
 	attachTakes  = 3 * time.Second
 )
 
-// clocked is a shell whose operations end after the time they take.
+// clocked is a shell whose operations end after fixed durations.
 type clocked struct {
 	*shell
 	assignTakes, attachTakes   time.Duration
 	due                        []time.Time // of shell.flying
-	assigns, attaches, mostNew int         // mostNew: attaches in flight at once
+	assigns, attaches, mostNew int         // mostNew: the most attaches in flight at once
 }
 
 func newClocked(t *testing.T, limits Limits, p Policy) *clocked {
@@ -56,7 +56,7 @@ func (c *clocked) wake() {
 	c.mostNew = max(c.mostNew, flying)
 }
 
-// pass lets time pass; what is due ends on the way.
+// pass moves the clock; due operations end on the way.
 func (c *clocked) pass(d time.Duration) {
 	c.t.Helper()
 	end := c.now.Add(d)
@@ -74,7 +74,7 @@ func (c *clocked) pass(d time.Duration) {
 	c.now = end
 }
 
-// arrive starts pods, a few milliseconds apart; each wakes the planner.
+// arrive starts n pods, a few milliseconds apart; each wakes the planner.
 func (c *clocked) arrive(n int) {
 	c.t.Helper()
 	for range n {
@@ -87,7 +87,7 @@ func (c *clocked) arrive(n int) {
 	}
 }
 
-// serve lets time pass until no more than so many wait.
+// serve lets time pass until at most this many pods wait.
 func (c *clocked) serve(waiting int) {
 	c.t.Helper()
 	deadline := c.now.Add(time.Minute)
@@ -99,7 +99,7 @@ func (c *clocked) serve(waiting int) {
 	}
 }
 
-// rest lets everything end, and then an hour pass in which nothing may happen.
+// rest ends all operations, then checks that nothing happens for an hour.
 func (sh *shell) rest() {
 	sh.t.Helper()
 	released := ""
@@ -131,7 +131,7 @@ func (sh *shell) rest() {
 	}
 }
 
-// shape lists the CIDRs per ENI in order of devices: "29 20 2".
+// shape lists the CIDRs per ENI in device order: "29 20 2".
 func (sh *shell) shape() string {
 	var words []string
 	for _, e := range sh.book.Snapshot().ENIs {
@@ -140,8 +140,8 @@ func (sh *shell) shape() string {
 	return strings.Join(words, " ")
 }
 
-// Pods that arrive faster than EC2 answers fill the ENIs that are on their way
-// before a further one is asked for.
+// Pods that arrive faster than EC2 answers fill the ENIs in flight before another one is
+// requested.
 func TestPlan_ArrivalsOutrunEC2(t *testing.T) {
 	t.Parallel()
 	pd := func(p *Policy) { p.PrefixDelegation = true }
@@ -152,7 +152,7 @@ func TestPlan_ArrivalsOutrunEC2(t *testing.T) {
 		pods   int
 		shape  string // at rest
 		calls  int    // most assigns
-		atOnce int    // attaches in flight when all come at once
+		atOnce int    // the most attaches in flight if all come at once
 	}{
 		{"W=1", m5x4large, ip(1, 0), 60, "29 29 3", 12, 2},
 		{"W=5 M=10", m5x4large, ip(5, 10), 60, "29 29 7", 12, 2},
@@ -216,11 +216,11 @@ func TestPlan_ArrivalsOutrunEC2(t *testing.T) {
 	}
 }
 
-// crowd is a shell whose node has room for every pod of a test.
+// crowd is a shell whose node has room for all pods of a test.
 type crowd struct {
 	*shell
 	arrived  int
-	foreseen int // the most pods that were thought to follow
+	foreseen int // the most pods ever predicted to follow
 }
 
 func newCrowd(t *testing.T, d dice) *crowd {
@@ -242,9 +242,9 @@ func newCrowd(t *testing.T, d dice) *crowd {
 	return &crowd{shell: sh}
 }
 
-// justified is how many ENIs all pods that ever came, those that were or are expected
-// and the warm target need. Expected pods that the API server knows of all come, or
-// stay expected; without it no more may be thought to follow than waited once.
+// justified returns the number of ENIs for all pods that ever came or were expected, and for
+// the warm target. Pods that the API server reports as expected all come, or stay expected;
+// without it the prediction must not exceed the number of pods that once waited.
 func (c *crowd) justified() int {
 	p, per := c.p, c.s.Limits.IPv4PerENI-1
 	unit, warm := 1, p.WarmENI*per
@@ -264,12 +264,12 @@ func (c *crowd) justified() int {
 	slots := (max(c.arrived+c.foreseen+max(1, warm), minimum) + unit - 1) / unit
 	enis := (slots + per - 1) / per
 	if p.CustomNetworking {
-		enis++ // the primary
+		enis++ // the primary ENI
 	}
 	return enis
 }
 
-// check counts the ENIs that are there or on their way, those that leave left out.
+// check counts the ENIs that exist or are in flight, without those being detached.
 func (c *crowd) check() {
 	c.t.Helper()
 	enis := 0
@@ -292,9 +292,8 @@ func (c *crowd) check() {
 	}
 }
 
-// served lets the operations in flight end and then those that follow: the second
-// round is for the slots of ENIs that were busy or being attached. No pod waits for
-// a third.
+// served ends the operations in flight and then those that follow: the second round is for
+// the slots of ENIs that were busy or being attached. No pod waits for a third.
 func (c *crowd) served() {
 	c.t.Helper()
 	for range 2 {
@@ -313,7 +312,7 @@ func (c *crowd) event() {
 	c.t.Helper()
 	d := c.d
 	switch d(7) {
-	case 0: // several at once, planned for together or one by one
+	case 0: // several at once, planned together or one by one
 		each := d.one(2)
 		for range 1 + d(15) {
 			if c.arrived++; c.justified() >= maxDevices {
@@ -352,9 +351,9 @@ func (c *crowd) event() {
 	c.retry()
 }
 
-// Whatever arrives while whatever is in flight, and in whatever order it ends: no
-// more ENIs than pods and targets need, every pod gets its address after the
-// operations in flight and those that follow them, and the pool comes to rest.
+// For any arrivals, operations in flight and order of their ends: there are no more ENIs
+// than pods and targets need, every pod gets its address after the operations in flight and
+// their successors, and the pool comes to rest.
 func TestPlan_Arrivals(t *testing.T) {
 	t.Parallel()
 	shared := 0

@@ -9,8 +9,8 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// fullNode is the largest ordinary node: 15 ENIs × 50 addresses, 700 pods. Half of
-// the assigned addresses had a pod before, a few rest.
+// fullNode is the largest ordinary node: 15 ENIs × 50 addresses, 700 pods. Half of the
+// assigned addresses had a pod before, a few are in cooldown.
 func fullNode(prefixes bool) Snapshot {
 	s := Snapshot{Limits: Limits{IPv4PerENI: 50, ENIsByCard: []int{15}}, Waiting: []int{0}, LastScaleDown: epoch.Add(-time.Hour)}
 	for _, id := range []string{"subnet-a", "subnet-b", "subnet-c"} {

@@ -17,7 +17,7 @@ func TestBlocked(t *testing.T) {
 		scene  scene
 		policy Policy
 		card   int
-		code   cause.Code // "" = not blocked
+		code   cause.Code // "" if not blocked
 		text   string
 	}{
 		{"an address is free", scene{"primary:aaf", one, nil}, e(1), 0, "", ""},

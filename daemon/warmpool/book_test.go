@@ -10,8 +10,8 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// shell joins the real address book to the planner the way the daemon does: actions
-// become operations in flight, which end later, in any order, and may fail.
+// shell connects the real address book to the planner as the daemon does: actions become
+// operations in flight, which end later, in any order, and may fail.
 type shell struct {
 	t      *testing.T
 	d      dice
@@ -77,7 +77,7 @@ func (sh *shell) snapshot() Snapshot {
 	return s
 }
 
-// wake plans and starts what is planned.
+// wake plans and starts the planned actions.
 func (sh *shell) wake() {
 	sh.t.Helper()
 	s := sh.snapshot()
@@ -167,8 +167,8 @@ func (sh *shell) family() ipam.Family {
 	return ipam.IPv4
 }
 
-// add starts a pod, or lets it wait. The book must have an address exactly when the
-// planner counts one as free.
+// add starts a pod, or makes it wait. The book must have an address exactly if the planner
+// counts one as free.
 func (sh *shell) add() {
 	sh.t.Helper()
 	s := sh.snapshot()
@@ -188,9 +188,8 @@ func (sh *shell) add() {
 	}
 }
 
-// TestPlan_WithBook runs both against each other: whatever order operations end in,
-// what is planned fits the book, and every pod that the limits allow gets its
-// address.
+// TestPlan_WithBook runs both together: in whatever order operations end, the plan fits the
+// book, and every pod within the limits gets its address.
 func TestPlan_WithBook(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -228,7 +227,7 @@ func (sh *shell) event() {
 	sh.retry()
 }
 
-// retry serves waiting pods as far as it goes.
+// retry serves as many waiting pods as possible.
 func (sh *shell) retry() {
 	sh.t.Helper()
 	for range sh.s.Waiting[0] {
@@ -237,7 +236,7 @@ func (sh *shell) retry() {
 	}
 }
 
-// finish lets everything land and checks that who still waits is truly blocked.
+// finish ends all operations and checks that pods still waiting are really blocked.
 func (sh *shell) finish() {
 	sh.t.Helper()
 	for range 100 {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// expects sets how many pods are bound to the node, per card.
+// expects sets the number of pods bound to the node, per card.
 func expects(n ...int) func(*Snapshot) { return func(s *Snapshot) { s.Expected = n } }
 
-// came makes all pods of a scene so young.
+// came sets when all pods of a scene came.
 func came(ago time.Duration) func(*Snapshot) {
 	return func(s *Snapshot) {
 		for i := range s.Book.ENIs {
@@ -58,7 +58,7 @@ func TestPlan_ExpectedPods(t *testing.T) {
 	})
 }
 
-// Without the API server the planner guesses from what it sees.
+// Without the API server the planner predicts from what it sees.
 func TestPlan_Ramp(t *testing.T) {
 	t.Parallel()
 	waits := func(n int) func(*Snapshot) { return func(s *Snapshot) { s.Waiting[0] = n } }
@@ -97,24 +97,24 @@ func TestPlan_Ramp(t *testing.T) {
 	})
 }
 
-// What EC2 takes in spec/performance.md §2: Create 300 ms, Attach 1 s and Modify 150 ms
-// make an ENI, and Assign 400 ms.
+// EC2's durations in spec/performance.md §2: Create 300 ms, Attach 1 s and Modify 150 ms
+// make an ENI; Assign takes 400 ms.
 const (
 	ec2Attach = 1450 * time.Millisecond
 	ec2Assign = 400 * time.Millisecond
 )
 
-// The scale-up of spec/performance.md §2: a fresh m5.4xlarge, 150 pods, 20 sandboxes at
-// a time. An ENI takes three calls, the rest one.
+// The scale-up of spec/performance.md §2: a fresh m5.4xlarge, 150 pods, 20 sandboxes at a
+// time. An ENI takes three calls, any other action one.
 func TestPlan_ScaleUp(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name   string
 		policy Policy
-		bound  bool // the API server says how many pods come
+		bound  bool // the API server reports how many pods come
 		took   time.Duration
 		calls  int
-		after  int // calls that give surplus back
+		after  int // calls that release the surplus
 		shape  string
 	}{
 		{"WARM_ENI_TARGET=1", e(1), false, 3400 * time.Millisecond, 19, 0, "29 29 29 29 29 29 29"},
@@ -149,8 +149,8 @@ func TestPlan_ScaleUp(t *testing.T) {
 	}
 }
 
-// scaleUp brings so many pods to a node that was at rest, 20 sandboxes at a time, and
-// returns how long it took until all had an address.
+// scaleUp adds pods to an idle node, 20 sandboxes at a time, and returns the time until all
+// had an address.
 func (c *clocked) scaleUp(pods int) time.Duration {
 	c.t.Helper()
 	from := c.now
@@ -162,12 +162,12 @@ func (c *clocked) scaleUp(pods int) time.Duration {
 	return c.now.Sub(from)
 }
 
-// A guess costs at most one ENI, or one call, whatever the number of pods turns out to
-// be, and is far more often right.
+// A prediction wastes at most one ENI, or one call, however many pods come, and is right far
+// more often.
 func TestPlan_RampOvershoot(t *testing.T) {
 	t.Parallel()
 	for _, p := range []Policy{e(1), prefix(1, 0, 0, 0)} {
-		var took, calls, over [2]int // without a guess and with one
+		var took, calls, over [2]int // without and with prediction
 		for n := 10; n <= 200; n += 10 {
 			var ends [2]int
 			for guess := range 2 {
@@ -180,7 +180,7 @@ func TestPlan_RampOvershoot(t *testing.T) {
 				c.pass(time.Minute)
 				took[guess] += int(c.scaleUp(n).Milliseconds())
 				c.pass(2 * time.Minute)
-				c.wake() // what may go, goes
+				c.wake() // releases what it can
 				c.pass(2 * time.Minute)
 				c.rest()
 				ends[guess] = c.assigns + c.attaches
@@ -201,8 +201,8 @@ func TestPlan_RampOvershoot(t *testing.T) {
 	}
 }
 
-// An idle card keeps its one prefix: upstream attaches and releases a second one
-// every 30 s (spec/ipamd.md §13.2 no. 21).
+// An idle card keeps its one prefix: upstream attaches and releases a second one every 30 s
+// (spec/ipamd.md §13.2 no. 21).
 func TestPlan_CardsDoNotCycle(t *testing.T) {
 	t.Parallel()
 	for _, p := range []Policy{prefix(1, 0, 0, 110), prefix(0, 2, 4, 110), e(1), ip(3, 0)} {
@@ -231,7 +231,7 @@ func TestPlan_CardsDoNotCycle(t *testing.T) {
 	}
 }
 
-// A pod that is expected asks at last, and the pool does not notice: it was counted.
+// When an expected pod finally sends its ADD, the pool does not change: the pod was counted.
 func TestPlan_ExpectedPodsArrive(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, m5large, ip(2, 0))

@@ -23,7 +23,7 @@ func subnetList(list ...Subnet) func(*Snapshot) {
 	}
 }
 
-// resting makes all addresses of the first /28 cool.
+// resting puts all addresses of the first /28 in cooldown.
 func resting(n int) func(*Snapshot) {
 	return func(s *Snapshot) {
 		c := &s.Book.ENIs[0].CIDRs[0]
@@ -35,7 +35,7 @@ func resting(n int) func(*Snapshot) {
 	}
 }
 
-// misplaced lets EC2 show a CIDR on an ENI that the book has on another.
+// misplaced makes EC2 show a CIDR on another ENI than the book.
 func misplaced(id ipam.ENIID) func(*Snapshot) {
 	return func(s *Snapshot) { s.Misplaced = map[ipam.ENIID]int{id: 1} }
 }
@@ -155,17 +155,16 @@ func TestPlan_Pending(t *testing.T) {
 	})
 }
 
-// TestPlan_RollingUpdate: on a node that is full by max-pods the pods that replace others
-// get addresses while those of the others cool, whatever part of them is replaced and
-// however often. When they have cooled, the pool comes to rest at no more than the target
-// asks for.
+// TestPlan_RollingUpdate: on a node that is full by max-pods, replacement pods get addresses
+// while those of their predecessors are in cooldown, whatever share of the pods is replaced
+// and however often. After the cooldown the pool comes to rest at no more than its target.
 func TestPlan_RollingUpdate(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		limits Limits
 		policy Policy
 		full   int // addresses when the node is full
-		after  int // when it has come to rest after the updates, at most
+		after  int // at most, at rest after the updates
 	}{
 		"WARM_ENI_TARGET=1":               {m5x4large, e(1).with(pods(60)), 87, 116},
 		"WARM_ENI_TARGET=1, ENIs hold it": {m5x4large, e(1).with(pods(58)), 61, 116},
@@ -195,7 +194,7 @@ func TestPlan_RollingUpdate(t *testing.T) {
 				if n.total() != row.full {
 					t.Errorf("%d addresses on the full node, want %d\n%s", n.total(), row.full, n.history())
 				}
-				for range min(40, 2*row.policy.MaxPods/part) { // longer than an address cools
+				for range min(40, 2*row.policy.MaxPods/part) { // longer than a cooldown
 					for range min(part, len(n.pods)) {
 						n.stop(n.pods[0])
 					}

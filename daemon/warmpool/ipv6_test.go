@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// six is the policy of an IPv6 cluster with the manifest's targets and others, none of
-// which counts.
+// six is the policy of an IPv6 cluster with the manifest's targets and others, all of which
+// are ignored.
 func six() Policy {
 	return Policy{IPv6: true, PrefixDelegation: true, WarmENI: 1, WarmPrefix: 1, WarmIP: 40, MinIP: 100, MaxPods: 110}
 }
@@ -92,7 +92,7 @@ func TestPlan_IPv6(t *testing.T) {
 	})
 }
 
-// primary makes the first ENI of a scene, whatever else it is, the primary.
+// primary makes the first ENI of a scene the primary one.
 func primary(s *Snapshot) { s.Book.ENIs[0].Primary = true }
 
 func TestBlocked_IPv6(t *testing.T) {
@@ -101,7 +101,7 @@ func TestBlocked_IPv6(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		scene scene
-		code  cause.Code // "": not blocked
+		code  cause.Code // "" if not blocked
 		text  string
 	}{
 		{"2^48 addresses", scene{"primary:6A", m5large, waits}, "", ""},
@@ -131,7 +131,7 @@ func TestBlocked_IPv6(t *testing.T) {
 	}
 }
 
-// An IPv6 node needs one call for all its life, and pods come and go without another.
+// An IPv6 node needs one call in its whole life; pods come and go without another.
 func TestPlan_IPv6AtRest(t *testing.T) {
 	t.Parallel()
 	for _, p := range []Policy{six(), six().with(multiNIC)} {

@@ -14,15 +14,15 @@ import (
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// node is a simulated node: actions happen at once and EC2 never refuses, unless
-// they break a limit, which fails the test.
+// node is a simulated node: actions take effect at once and EC2 never refuses them. Breaking
+// a limit fails the test.
 type node struct {
 	t      *testing.T
 	limits Limits
 	policy Policy
 	now    time.Time
 
-	enis     []*nodeENI // in order of attachment
+	enis     []*nodeENI // in attachment order
 	pods     []netip.Addr
 	attached int
 	shrunk   time.Time
@@ -74,8 +74,8 @@ func (n *node) attach(e ipam.ENI) *nodeENI {
 	return one
 }
 
-// grow puts k CIDRs on an ENI. ENI m owns 10.m.0.0/16: prefixes from the top half,
-// single addresses from the bottom half; and 2001:db8:m::/48 for the /80s of an IPv6
+// grow adds k CIDRs to an ENI. ENI m has 10.m.0.0/16, with prefixes from the top half and
+// single addresses from the bottom half, and 2001:db8:m::/48 for the /80s of an IPv6
 // cluster.
 func (n *node) grow(e *nodeENI, k int, prefixes bool) {
 	n.t.Helper()
@@ -131,7 +131,7 @@ func (n *node) snapshot() Snapshot {
 
 func (n *node) plan() []Action { return Plan(n.snapshot(), n.policy, n.now) }
 
-// step plans once and does what is planned.
+// step plans once and performs the plan.
 func (n *node) step() (acted bool, wait Wait) {
 	n.t.Helper()
 	for _, a := range n.plan() {
@@ -227,7 +227,7 @@ func (n *node) eni(id ipam.ENIID) *nodeENI {
 	return nil
 }
 
-// place gives a pod the first free address in order of attachment.
+// place gives a pod the first free address in attachment order.
 func (n *node) place(card int) (netip.Addr, bool) {
 	for _, e := range n.enis {
 		if e.Card != card || e.Excluded || n.policy.CustomNetworking && e.Primary {
@@ -253,7 +253,7 @@ func (n *node) place(card int) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// add starts a pod; false when the node has no address for it.
+// add starts a pod. It returns false if the node has no address for it.
 func (n *node) add(card int) bool {
 	n.t.Helper()
 	if _, ok := n.place(card); ok {
@@ -286,10 +286,10 @@ func (n *node) stop(a netip.Addr) {
 	n.pods = slices.DeleteFunc(n.pods, func(p netip.Addr) bool { return p == a })
 }
 
-// rounds is the most plans in a row that may act at one moment.
+// rounds is the maximum number of plans in a row that act at one time.
 const rounds = 6
 
-// act plans until nothing is left to do at this moment, and returns the wait.
+// act plans until nothing is left to do at this time, and returns the wait.
 func (n *node) act() Wait {
 	n.t.Helper()
 	for range rounds {
@@ -317,8 +317,8 @@ func (n *node) settle() {
 	n.t.Fatalf("no fixed point:\n%s", n.history())
 }
 
-// rest lets an hour pass, in which nothing may happen: ticks of 5 s across all the
-// timers, then minutes.
+// rest checks that nothing happens for an hour: ticks of 5 s past all the timers, then
+// minutes.
 func (n *node) rest() {
 	n.t.Helper()
 	for i := range 100 {

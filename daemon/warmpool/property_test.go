@@ -16,8 +16,8 @@ import (
 
 var asValues = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})}
 
-// judge holds a plan against everything that any plan must keep to. It counts for
-// itself rather than with the planner's own sums.
+// judge checks a plan against all invariants. It does its own counting instead of using the
+// planner's.
 type judge struct {
 	t    *testing.T
 	s    Snapshot
@@ -27,10 +27,10 @@ type judge struct {
 
 	touched map[ipam.ENIID]bool
 	devices map[[2]int]bool
-	enis    map[int]int    // attached per card, planned ones too
+	enis    map[int]int    // attached per card, including planned ones
 	adds    map[int]int    // addresses planned per card
 	drawn   map[string]int // addresses planned per subnet
-	out     map[int]int    // free addresses given back per card
+	out     map[int]int    // free addresses released per card
 }
 
 func (j *judge) fail(format string, args ...any) {
@@ -96,7 +96,7 @@ func (j *judge) action(i int, a Action) {
 	}
 }
 
-// touch returns the ENI of an action, once per plan.
+// touch returns an action's ENI, and checks that a plan touches each ENI once.
 func (j *judge) touch(id ipam.ENIID) ipam.ENIState {
 	j.t.Helper()
 	if j.touched[id] {
@@ -143,7 +143,7 @@ func unitOf(p Policy) int {
 	return 1
 }
 
-// fromSubnet is how many IPv4 addresses a CIDR takes.
+// fromSubnet returns the number of IPv4 addresses that a CIDR takes.
 func (j *judge) fromSubnet() int {
 	if j.p.IPv6 {
 		return 0
@@ -151,12 +151,12 @@ func (j *judge) fromSubnet() int {
 	return j.unit()
 }
 
-// active reports whether pods get addresses from such CIDRs.
+// active reports whether pods get addresses from the CIDR.
 func (j *judge) active(c ipam.CIDRState) bool {
 	return c.IsPrefix() == j.p.PrefixDelegation && c.Prefix.Addr().Is4() != j.p.IPv6
 }
 
-// slots is how many CIDRs an ENI may hold.
+// slots returns the number of CIDRs that an ENI may hold.
 func (j *judge) slots() int {
 	if j.p.IPv6 {
 		return 1
@@ -164,8 +164,8 @@ func (j *judge) slots() int {
 	return j.s.Limits.IPv4PerENI - 1
 }
 
-// held counts the slots of an ENI that are taken, misplaced CIDRs among them: those of another family are others, and
-// a /80 that EC2 does not show delays no pod.
+// held counts the used slots of an ENI, including misplaced CIDRs: those of another family
+// are not counted, and a /80 that EC2 does not show delays no pod.
 func (j *judge) held(e ipam.ENIState) int {
 	n := j.s.Misplaced[e.ID]
 	for _, c := range e.CIDRs {
@@ -207,8 +207,8 @@ func (j *judge) attach(a AttachENI) {
 	}
 }
 
-// alone checks that an ENI of an IPv6 cluster is attached only where nothing else can
-// or will hold a /80 for pods.
+// alone checks that an ENI of an IPv6 cluster is attached only if no other ENI can or will
+// hold a /80 for pods.
 func (j *judge) alone(a AttachENI) {
 	j.t.Helper()
 	for _, e := range j.s.Book.ENIs {
@@ -288,7 +288,7 @@ func (j *judge) unassign(id ipam.ENIID, cidrs []netip.Prefix, prefixes bool, why
 	}
 }
 
-// unused checks that a CIDR may go, and counts the free addresses that go with it.
+// unused checks that a CIDR may be released, and counts its free addresses.
 func (j *judge) unused(e ipam.ENIState, c ipam.CIDRState) {
 	j.t.Helper()
 	if c.Held || c.Quarantined() || c.Assigned > 0 {
@@ -354,7 +354,7 @@ func (j *judge) naive(card int) (total, free, cooling, pending int) {
 	return total, free, cooling, pending
 }
 
-// roof is how many usable addresses growth on a card may lead to.
+// roof returns the limit on usable addresses for growth on a card.
 func (j *judge) roof(card, before int) int {
 	p := j.p
 	if card == 0 && p.WarmIP == 0 && p.MinIP == 0 && !p.PrefixDelegation {
@@ -369,7 +369,7 @@ func (j *judge) roof(card, before int) int {
 	}
 	roof := (p.MaxPods + j.unit() - 1) / j.unit() * j.unit()
 	if p.PrefixDelegation {
-		roof += 15 // totals that are no multiple of 16 round up within the step
+		roof += 15 // totals that are not multiples of 16 round up within the step
 	}
 	return roof
 }
@@ -412,7 +412,7 @@ func (j *judge) totals() {
 	}
 }
 
-// shrunk checks what a scale-down leaves behind.
+// shrunk checks the state after a scale-down.
 func (j *judge) shrunk(card, total, free int) {
 	j.t.Helper()
 	if j.adds[card] > 0 || at(j.s.Waiting, card) > 0 {
@@ -441,8 +441,8 @@ func (j *judge) shrunk(card, total, free int) {
 	}
 }
 
-// served checks that waiting pods are not forgotten: what they need is free, on
-// its way, planned, or there is a cause why not.
+// served checks that waiting pods are not forgotten: the addresses they need are free, in
+// flight or planned, or there is a cause why not.
 func (j *judge) served(card, free, pending int) {
 	j.t.Helper()
 	w := at(j.s.Waiting, card)
@@ -450,7 +450,7 @@ func (j *judge) served(card, free, pending int) {
 		return
 	}
 	if j.adds[card] > 0 || pending > 0 || free > 0 {
-		return // partly served: the next plan goes on from there
+		return // partly served: the next plan continues
 	}
 	code, text, blocked := Blocked(j.s, j.p, j.now, card)
 	if blocked && (code.Title() == "" || text == "") {
@@ -515,7 +515,7 @@ func TestPlan_Properties(t *testing.T) {
 	reached(t, counts)
 }
 
-// reached makes sure that the random snapshots visit every reason and cause.
+// reached checks that the random snapshots cover every reason and cause.
 func reached(t *testing.T, counts map[string]int) {
 	t.Helper()
 	for _, r := range Reasons() {
@@ -537,8 +537,8 @@ func reached(t *testing.T, counts map[string]int) {
 	}
 }
 
-// Whatever state a pool starts in and whatever pods do, it comes to rest: few
-// plans at one moment, and nothing planned any more once the pods stand still.
+// Whatever state a pool starts in and whatever pods do, it comes to rest: few plans at one
+// time, and no more plans once the pods no longer change.
 func TestPlan_Converges(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(600) {

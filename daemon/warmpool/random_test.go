@@ -34,7 +34,7 @@ func fromBytes(data []byte) dice {
 	}
 }
 
-// one reports true once in n.
+// one returns true once in n times.
 func (d dice) one(n int) bool { return d(n) == n-1 }
 
 // randomPolicy draws targets small enough to be met and missed often.
@@ -60,8 +60,8 @@ func randomPolicy(d dice) Policy {
 	return p
 }
 
-// randomNode draws a node in any state that a pool may get into by whatever
-// history: half-filled ENIs, both kinds of CIDRs, pods, cooling addresses.
+// randomNode draws a node in any state that a pool may reach: half-filled ENIs, both kinds
+// of CIDRs, pods, addresses in cooldown.
 func randomNode(t *testing.T, d dice) *node {
 	limits := Limits{IPv4PerENI: 2 + d(8)}
 	for range 1 + d(3) {
@@ -121,8 +121,8 @@ func randomRecords(n *node, d dice, c *nodeCIDR) {
 	}
 }
 
-// randomSnapshot adds to a node's snapshot what happens around it: operations in
-// flight, back-offs, subnets, foreign ENIs, waiting ADDs.
+// randomSnapshot adds a node's surroundings to its snapshot: operations in flight,
+// back-offs, subnets, foreign ENIs, waiting ADDs.
 func randomSnapshot(d dice, n *node) Snapshot {
 	s := n.snapshot()
 	s.Waiting = make([]int, len(n.limits.ENIsByCard))

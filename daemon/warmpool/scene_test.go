@@ -96,10 +96,10 @@ func cidr(t *testing.T, i, k int, letter rune, six bool) ipam.CIDRState {
 	return c
 }
 
-// after is a time relative to epoch.
+// after returns a time relative to epoch.
 func after(d time.Duration) time.Time { return epoch.Add(d) }
 
-// text is a plan as lines; a wait is relative to epoch.
+// text prints a plan, with waits relative to epoch.
 func text(plan []Action) string {
 	var lines []string
 	for _, a := range plan {
@@ -112,7 +112,7 @@ func text(plan []Action) string {
 	return strings.Join(lines, "\n")
 }
 
-// planRow is one row of a table: a scene and what is planned in it.
+// planRow is a table row: a scene and its plan.
 type planRow struct {
 	name   string
 	scene  scene

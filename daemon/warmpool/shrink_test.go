@@ -118,7 +118,7 @@ func TestPlan_Clean(t *testing.T) {
 	})
 }
 
-// Each timer on both sides of its edge.
+// Each timer, just before and after its time.
 func TestPlan_Timers(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond

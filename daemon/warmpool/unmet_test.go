@@ -71,8 +71,7 @@ func TestUnmet(t *testing.T) {
 	}
 }
 
-// TestUnmet_IsWhatRemains: a pool at rest is short of its targets by exactly what Unmet
-// returns.
+// TestUnmet_IsWhatRemains: a pool at rest misses its targets by exactly what Unmet returns.
 func TestUnmet_IsWhatRemains(t *testing.T) {
 	t.Parallel()
 	unmet := 0

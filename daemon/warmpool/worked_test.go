@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/api/cause"
 )
 
-// The instance types of the worked examples: ENIs and addresses per ENI.
+// Instance types of the worked examples: ENIs and addresses per ENI.
 var (
 	t3small    = Limits{IPv4PerENI: 4, ENIsByCard: []int{3}}
 	m5large    = Limits{IPv4PerENI: 10, ENIsByCard: []int{3}}
@@ -18,22 +18,22 @@ var (
 	m5x24large = p3dnLarge
 )
 
-// stage is a number of pods to reach, one at a time, and what the pool then holds.
+// stage is a number of pods to reach, one at a time, and the pool at that point.
 type stage struct {
-	pods        int // fewer than before: the last ones end
+	pods        int // if fewer than before, the last ones end
 	shape       string
 	total, free int
 }
 
-// worked is one row of the published behaviour (ipamd reference, "Worked
-// examples"). fixes names the defect of upstream that makes our result
-// another one: 13.1 #n or 13.2.n of the same reference.
+// worked is a row of the published behaviour (ipamd reference, "Worked examples"). fixes
+// names the upstream defect that makes our result differ: 13.1 #n or 13.2.n of the same
+// reference.
 type worked struct {
 	row    int
 	limits Limits
 	policy Policy
 	stages []stage
-	fails  cause.Code // the next pod fails forever, with this cause
+	fails  cause.Code // no further pod gets an address, with this cause
 	fixes  string
 	theirs string
 }
@@ -125,7 +125,7 @@ func TestPlan_WorkedExamples(t *testing.T) {
 	}
 }
 
-// reach gets to a number of pods, lets the pool settle and compares.
+// reach adds or ends pods up to the stage, lets the pool settle and compares.
 func (n *node) reach(st stage) {
 	n.t.Helper()
 	n.settle()
@@ -160,9 +160,9 @@ func (n *node) mustFail(want cause.Code) {
 	}
 }
 
-// The cost table of the capacity reference: the same pools by another hand, with
-// the number of calls. Columns: type, max-pods, pods, setting, ENIs, total, free,
-// subnet addresses, assign calls, new ENIs.
+// The cost table of the capacity reference: the same pools, calculated independently, with
+// the number of calls. Columns: type, max-pods, pods, setting, ENIs, total, free, subnet
+// addresses, assign calls, new ENIs.
 const costTable = `
 m5.large 29 0 E=1 1 9 9 10 1 0
 m5.large 29 0 E=0 1 9 9 10 1 0

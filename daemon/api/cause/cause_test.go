@@ -21,8 +21,8 @@ import (
 // root is the module's directory.
 const root = "../../.."
 
-// notProduced are the codes that nothing gives, each with its reason. They stay,
-// because programs of another version may.
+// notProduced lists the codes that nothing produces, each with the reason. They stay because
+// other versions may send them.
 var notProduced = map[string]string{
 	"DaemonStarting":    "the sockets open when the pool is ready: an ADD before that is daemon-unreachable",
 	"NodeUnschedulable": "a cordoned node's pool follows no targets, but still grows for an ADD that waits",
@@ -55,7 +55,7 @@ func codes(t *testing.T) map[string]cause.Code {
 	return out
 }
 
-// TestCodes: each code has a title of one line, and none is ever renamed or removed:
+// TestCodes: each code has a one-line title, and none is ever renamed or removed:
 // testdata/codes.txt only grows.
 func TestCodes(t *testing.T) {
 	t.Parallel()
@@ -81,11 +81,11 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestCodes_AreProduced: every code that is matched on is also produced.
+// TestCodes_AreProduced: every code that is compared with is also produced.
 func TestCodes_AreProduced(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
-	// The simulation, the fleet view and the doctor read what others gave.
+	// The simulation, the fleet view and the doctor only read codes.
 	readers := []string{"daemon/fleet", "doctor", "testenv", "daemon/api/cause"}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -132,8 +132,7 @@ func TestCodes_AreProduced(t *testing.T) {
 	}
 }
 
-// produced notes the codes that a file names otherwise than to compare with them or
-// to ask for their title.
+// produced records the codes that a file uses, except in comparisons and calls of Title.
 func produced(n ast.Node, used map[string]bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -17,7 +17,7 @@ import (
 	"cnictl/daemon/api/netnames"
 )
 
-// recorded returns the files that upstream was seen to write.
+// recorded returns the recorded files that upstream wrote.
 func recorded(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	names, err := filepath.Glob("testdata/recorded/*.json")
@@ -172,12 +172,12 @@ func TestDecode_Errors(t *testing.T) {
 	}
 }
 
-// A file cut at any byte is refused, or is whole but for the newline; what is salvaged
-// are its first entries.
+// A file cut at any byte is refused, unless only the final newline is missing. Salvage
+// returns its first entries.
 func TestSalvage_EveryCut(t *testing.T) {
 	t.Parallel()
 	for name, data := range recorded(t) {
-		if len(data) > 1000 { // two and three entries show it as well as twenty
+		if len(data) > 1000 { // two and three entries show as much as twenty
 			continue
 		}
 		all, err := Decode(data)
@@ -202,8 +202,7 @@ func TestSalvage_EveryCut(t *testing.T) {
 	}
 }
 
-// original is the document as upstream's encoder sees it: encoding/json over these
-// members in this order.
+// original is upstream's document: encoding/json writes these members in this order.
 type original struct {
 	Version     string          `json:"version"`
 	Allocations []originalEntry `json:"allocations"`

@@ -11,8 +11,8 @@ import (
 	"cnictl/daemon/api/netnames"
 )
 
-// FuzzTruncated: of a file that was cut off anywhere, exactly the entries that are
-// whole are salvaged, and Decode takes none of it for a file.
+// FuzzTruncated: from a file truncated anywhere, Salvage returns exactly the complete
+// entries, and Decode refuses the file.
 func FuzzTruncated(f *testing.F) {
 	for _, data := range recorded(f) {
 		for _, cut := range []int{0, 1, 40, len(data) / 2, len(data) - 2, len(data) - 1, len(data)} {
@@ -28,7 +28,7 @@ func FuzzTruncated(f *testing.F) {
 		if cut < 0 || cut > len(whole) {
 			cut = len(whole)
 		}
-		ends := len(head) // of the entry looked at, in the file
+		ends := len(head) // end of the current entry in the file
 		n := 0
 		for _, e := range entries {
 			if ends += len(EncodeEntry(e)); ends > cut {
@@ -44,7 +44,7 @@ func FuzzTruncated(f *testing.F) {
 		got, err := Decode(file)
 		var format *FormatError
 		switch {
-		case cut >= len(whole)-1: // the newline need not be there
+		case cut >= len(whole)-1: // only the final newline may be missing
 			if err != nil || !slices.Equal(got, entries) {
 				t.Errorf("whole file: %v", err)
 			}
@@ -77,7 +77,7 @@ func FuzzEntry(f *testing.F) {
 		}
 		switch ip, ok := netip.AddrFromSlice(address); {
 		case !ok || ip.Is4In6():
-			return // no address of a pod
+			return // not a pod's address
 		case ip.Is4():
 			e.IPv4 = ip
 		default:
@@ -98,7 +98,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// validUTF8 replaces each byte that is not UTF-8, as JSON texts must.
+// validUTF8 replaces each invalid byte, because JSON text is UTF-8.
 func validUTF8(s string) string {
 	var b strings.Builder
 	for _, r := range s {

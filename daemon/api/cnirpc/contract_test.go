@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// The tables of spec/ipamd.md §6 and spec/plugin.md §4: the wire that binaries of
-// upstream speak.
+// The tables of spec/ipamd.md §6 and spec/plugin.md §4: the wire format of upstream's
+// binaries.
 var contract = map[string]string{
 	"AddNetworkRequest": "K8S_POD_NAME=1 string; K8S_POD_NAMESPACE=2 string; K8S_POD_INFRA_CONTAINER_ID=3 string; Netns=4 string; " +
 		"IfName=5 string; NetworkName=6 string; ContainerID=7 string; ClientVersion=8 string; RequiresMultiNICAttachment=9 bool",
@@ -88,7 +88,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// TestHistoricNumbersAreReserved: numbers of older releases must not come back.
+// TestHistoricNumbersAreReserved: field numbers of older releases must not be reused.
 func TestHistoricNumbersAreReserved(t *testing.T) {
 	t.Parallel()
 	for name, numbers := range map[protoreflect.Name][]protoreflect.FieldNumber{

@@ -56,7 +56,7 @@ var samplePolicyReply = PolicyReply{Success: true, Cause: "policy-agent-refused"
 
 var sampleCallError = CallError{Answered: true, Text: "rpc error: code = Unknown desc = x"}
 
-// roundTrip frames, reads and decodes v, and compares.
+// roundTrip frames, reads and decodes v, and compares the result with v.
 func roundTrip(t *testing.T, v any) {
 	t.Helper()
 	var wire []byte
@@ -127,8 +127,8 @@ func TestRoundTrip_Samples(t *testing.T) {
 	}
 }
 
-// TestSamplesAreFull keeps the samples honest: a field added to a message but not
-// to the codec shows up here or in the round trip.
+// TestSamplesAreFull fails if a message's field is missing from its sample. One missing from
+// the codec fails the round trip.
 func TestSamplesAreFull(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{sampleAdd, sampleDel, sampleAddReply, sampleDelReply, samplePolicy, samplePolicyReply, sampleCallError} {
@@ -144,7 +144,7 @@ func TestSamplesAreFull(t *testing.T) {
 func TestRoundTrip_Random(t *testing.T) {
 	t.Parallel()
 	count := &quick.Config{MaxCount: 400}
-	empty := func(list []string) []string { // a list without elements travels as absent
+	empty := func(list []string) []string { // a list without elements is encoded as absent
 		if len(list) == 0 {
 			return nil
 		}
@@ -278,7 +278,8 @@ func seed(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 }
 
-// FuzzDecode: error ⇔ no result, and what was decoded survives another trip.
+// FuzzDecode: Decode returns either an error or a result, and a result survives a round
+// trip.
 func FuzzDecode(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, wire []byte) {
@@ -339,7 +340,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzEncode: any text travels unchanged.
+// FuzzEncode: any text survives unchanged.
 func FuzzEncode(f *testing.F) {
 	f.Add("web-0", "default", "10.0.0.1", int32(2), true)
 	f.Add("", "\x00\xff", "ü", int32(-1), false)

@@ -63,7 +63,7 @@ func TestSummary_Check(t *testing.T) {
 	}
 }
 
-// FuzzSummary_Check: what is accepted can be summed up over a fleet without overflow.
+// FuzzSummary_Check: accepted summaries can be added up over a fleet without overflow.
 func FuzzSummary_Check(f *testing.F) {
 	f.Add([]byte(`{"ipFamily":"ipv6","cards":[{"total":281474976710656,"free":1}],"ec2Calls":[{"calls":1}]}`))
 	f.Add([]byte(`{"cards":[{"assigned":-1}],"adds":{"total":1,"causes":{"x":1}}}`))

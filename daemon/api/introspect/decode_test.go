@@ -99,7 +99,7 @@ func TestDecode_Record(t *testing.T) {
 	}
 }
 
-// oneCIDR is a /v1/enis body with one ENI that holds the CIDR document given.
+// oneCIDR returns a /v1/enis body with one ENI that holds the given CIDR document.
 func oneCIDR(doc string) string {
 	return `{"0":{"ENIs":{"eni-1":{"ID":"eni-1","AvailableIPv4Cidrs":{` + doc + `}}}}}`
 }
@@ -216,7 +216,7 @@ func TestRecount_ExcludedENI(t *testing.T) {
 	}
 }
 
-// TestDecode_ErrorsAreShort: what a node answered does not fill a screen.
+// TestDecode_ErrorsAreShort: a node's answer cannot fill a screen through an error.
 func TestDecode_ErrorsAreShort(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("\u001b[2J", 5000)

@@ -20,8 +20,8 @@ var documents = map[string]any{
 	KindPlan: NodePlan{}, KindPod: NodePod{}, KindSummary: Summary{}, KindSchemas: SchemaList{},
 }
 
-// TestSchemas_AreThoseOfTheTypes: each member of each document, with its type,
-// whether it may be null, and what its comment says.
+// TestSchemas_AreThoseOfTheTypes: the schemas have each member of each document, with its
+// type, its nullability and its comment.
 func TestSchemas_AreThoseOfTheTypes(t *testing.T) {
 	t.Parallel()
 	g := jsonschema.Generator{Comments: jsonschema.FieldComments(t, "."), Version: APIVersion}
@@ -51,7 +51,7 @@ func TestSchemas_AreThoseOfTheTypes(t *testing.T) {
 	}
 }
 
-// examples are documents as a daemon answers them: those of docs/introspection.md.
+// examples returns a daemon's documents, from the examples in docs/introspection.md.
 func examples(t *testing.T) map[string][]byte {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/introspection.md")
@@ -73,8 +73,8 @@ func examples(t *testing.T) map[string][]byte {
 	return out
 }
 
-// TestSchemas_Examples holds every example of the page to its schema, and wants one
-// of each document.
+// TestSchemas_Examples validates every example of the page, and requires one of each
+// document.
 func TestSchemas_Examples(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -95,7 +95,7 @@ func TestSchemas_Examples(t *testing.T) {
 	}
 }
 
-// validate holds a document to its schema.
+// validate checks a document against its schema.
 func validate(t *testing.T, kind string, body []byte) []string {
 	t.Helper()
 	raw, ok := Schema(kind)
@@ -105,7 +105,7 @@ func validate(t *testing.T, kind string, body []byte) []string {
 	return jsonschema.Problems(t, raw, body, jsonschema.Answered)
 }
 
-// TestValidator_Refuses: the test above is worth as much as its validator.
+// TestValidator_Refuses: the tests above rely on the validator.
 func TestValidator_Refuses(t *testing.T) {
 	t.Parallel()
 	good := string(examples(t)["config"])

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// words says in one line what a pool holds: each ENI, and per
-// address with a record its state.
+// words describes a pool as text: its cards, ENIs and CIDRs, and the state of each recorded
+// address.
 func (p *Pool) words() string {
 	var b strings.Builder
 	fmt.Fprint(&b, p.Shape)
@@ -57,8 +57,8 @@ func at(t *time.Time) string {
 	return t.Format("15:04:05")
 }
 
-// TestDecode_Shapes reads the form of each release (testdata/shapes, written by hand
-// after what upstream of that release answers).
+// TestDecode_Shapes reads each release's format (testdata/shapes, written by hand after
+// upstream's answers of that release).
 func TestDecode_Shapes(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
@@ -175,7 +175,7 @@ func TestDecode_EmptyShapes(t *testing.T) {
 	}
 }
 
-// TestDecode_Recorded: what was recorded is of v1.23, and its counters are right.
+// TestDecode_Recorded: the recorded answers are v1.23's, and their counters match.
 func TestDecode_Recorded(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/recorded/*/v1-enis.*.json")
@@ -194,11 +194,11 @@ func TestDecode_Recorded(t *testing.T) {
 	}
 }
 
-// repeated looks for a member that is given twice with the standard library's
-// tokens: exactly the same name only.
+// repeated looks for duplicate members with the standard library's tokens. Names must match
+// exactly.
 func repeated(body []byte) bool {
 	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber() // a number beyond a float is one all the same
+	dec.UseNumber() // accepts numbers that no float can hold
 	type open struct {
 		object bool
 		value  bool // the next token is a value
@@ -236,7 +236,7 @@ func repeated(body []byte) bool {
 	}
 }
 
-// FuzzStructure compares with the standard library's tokens.
+// FuzzStructure compares checkStructure with the standard library's tokens.
 func FuzzStructure(f *testing.F) {
 	for _, s := range []string{
 		`{"a":1,"b":{"a":[1,{"a":2},"x\"y{"]},"A":2}`, `{"a\u0062":1,"ab":2}`, `[[],{},"]",null]`, `"x"`, `1`, `{"k":1,"K":2}`,
@@ -287,7 +287,7 @@ func node750() []byte {
 	return b
 }
 
-// BenchmarkUnmarshal_750Addresses is what the standard library alone needs.
+// BenchmarkUnmarshal_750Addresses measures the standard library alone, for comparison.
 func BenchmarkUnmarshal_750Addresses(b *testing.B) {
 	body := node750()
 	b.SetBytes(int64(len(body)))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestV1_RecordedBytes reads each recorded document into our types and writes it
-// again: same bytes.
+// TestV1_RecordedBytes: each recorded document, decoded into our types and encoded again,
+// has the same bytes.
 func TestV1_RecordedBytes(t *testing.T) {
 	t.Parallel()
 	docs := map[string]func() any{

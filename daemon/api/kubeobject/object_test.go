@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestQuantity: whole numbers as the API writes them; all else is not known, and soon so.
+// TestQuantity: only whole numbers as the API writes them are known; anything else is
+// rejected quickly.
 func TestQuantity(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
@@ -22,7 +23,7 @@ func TestQuantity(t *testing.T) {
 	}
 }
 
-// TestInstanceID is of EC2 alone.
+// TestInstanceID: only EC2 has instance IDs.
 func TestInstanceID(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{

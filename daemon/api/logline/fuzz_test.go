@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzLine: whatever is logged, the line is one JSON object on one line that says the
-// same, with its members in upstream's order.
+// FuzzLine: any record becomes one JSON object on one line, with unchanged content and its
+// members in upstream's order.
 func FuzzLine(f *testing.F) {
 	data, err := os.ReadFile("testdata/recorded.log")
 	if err != nil {
@@ -32,7 +32,7 @@ func FuzzLine(f *testing.F) {
 	}
 	f.Add(int8(9), int64(-1), "", "a\nb\x00\xff\u2028\"}", "k\"", "\x1b[31m", int64(-1<<63))
 	f.Fuzz(func(t *testing.T, level int8, ms int64, caller, msg, key, value string, n int64) {
-		// Years of four digits; RFC 3339 has no others.
+		// RFC 3339 only has years of four digits.
 		at := time.UnixMilli(ms % (200 * 365 * 86_400_000)).UTC()
 		b := Append(nil, Level(level), at, caller, msg)
 		b = AppendString(b, "text", value)

@@ -12,7 +12,7 @@ var quoteSeeds = []string{
 	"", "plain", "\"\\/\n\r\t\b\f\x00\x1f\x7f", "<&>", "é世\u2028\u2029 😀", "\xff\xc3(", "a\xe2\x80", "\ufffd",
 }
 
-// FuzzAppendQuotedJSON holds it to the library's default.
+// FuzzAppendQuotedJSON compares it with encoding/json's default.
 func FuzzAppendQuotedJSON(f *testing.F) {
 	for _, s := range quoteSeeds {
 		f.Add(s)
@@ -28,8 +28,8 @@ func FuzzAppendQuotedJSON(f *testing.F) {
 	})
 }
 
-// FuzzAppendQuoted holds it to the library without its escapes for HTML, but for what
-// upstream's log encoder writes otherwise.
+// FuzzAppendQuoted compares it with encoding/json without HTML escapes, except where
+// upstream's log encoder differs.
 func FuzzAppendQuoted(f *testing.F) {
 	for _, s := range quoteSeeds {
 		f.Add(s)
@@ -38,8 +38,8 @@ func FuzzAppendQuoted(f *testing.F) {
 		var want bytes.Buffer
 		enc := json.NewEncoder(&want)
 		enc.SetEscapeHTML(false)
-		// These stand for what differs; a text with private characters of its own is
-		// not compared.
+		// These characters stand in for what differs. Texts that already contain them are
+		// skipped.
 		if strings.ContainsAny(s, "\ue000\ue001\ue002\ue003") {
 			t.Skip("stand-ins in the text")
 		}

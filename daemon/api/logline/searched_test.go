@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestSearched holds the constants to the list of lines that are searched for: each
-// fixed part of a line is one, and none is of no line.
+// TestSearched compares the constants with the list of lines that people search for: each
+// line has a constant, and each constant occurs in a line.
 func TestSearched(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/searched.txt")
@@ -43,7 +43,7 @@ func TestSearched(t *testing.T) {
 	}
 }
 
-// textConstants are the constants of searched.go, name by text.
+// textConstants returns the constants of searched.go: name by text.
 func textConstants(t *testing.T) map[string]string {
 	t.Helper()
 	tree, err := parser.ParseFile(token.NewFileSet(), "searched.go", nil, 0)
@@ -67,7 +67,7 @@ func textConstants(t *testing.T) map[string]string {
 	return all
 }
 
-// TestSearched_Recorded finds texts in lines that upstream was seen to write.
+// TestSearched_Recorded finds the texts in upstream's recorded lines.
 func TestSearched_Recorded(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/ipamd.log")

@@ -10,8 +10,8 @@ import (
 
 const ifNameSize = 16 // IFNAMSIZ of Linux, with the final NUL
 
-// FuzzNames: whatever a pod is called, its links get names that the kernel takes and
-// that upstream would have given them.
+// FuzzNames: for any pod name, its links get names that the kernel accepts and that upstream
+// would have chosen.
 func FuzzNames(f *testing.F) {
 	f.Add("default", "web-0", 0)
 	f.Add("kube-system", "coredns-7d9f8b6c5-abcde", 1)

@@ -52,9 +52,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// FuzzSamples holds the parser to that of Prometheus: what that one reads, and writes
-// again in its own form, is read to the same values. Whatever else comes, nothing is out of
-// bounds.
+// FuzzSamples compares the parser with Prometheus': whatever that one can parse and print in
+// its own format gives the same values here. No other input reads out of bounds.
 func FuzzSamples(f *testing.F) {
 	f.Add(page)
 	f.Add("a{b=\"c\"} 1\na{b=\"d\"} 2\n")
@@ -72,7 +71,7 @@ func FuzzSamples(f *testing.F) {
 			}
 		}
 		if braced.MatchString(text) {
-			return // Prometheus' parser may panic over a sample that begins with a brace
+			return // Prometheus' parser may panic on a sample that begins with a brace
 		}
 		parser := expfmt.NewTextParser(model.LegacyValidation)
 		families, err := parser.TextToMetricFamilies(strings.NewReader(text))
@@ -98,7 +97,7 @@ func FuzzSamples(f *testing.F) {
 
 var plain = regexp.MustCompile(`^[A-Za-z_:][A-Za-z0-9_:]*$`)
 
-// wordly reports that all labels have names that need no quotes.
+// wordly reports whether no label name needs quotes.
 func wordly(s Sample) bool {
 	for name := range s.Labels {
 		if !plain.MatchString(name) {
@@ -110,7 +109,7 @@ func wordly(s Sample) bool {
 
 var braced = regexp.MustCompile(`(?m)^[ \t]*\{`)
 
-// compare looks for every counter and gauge of Prometheus' among ours.
+// compare looks for each of Prometheus' counters and gauges among ours.
 func compare(t *testing.T, text string, got []Sample, families map[string]*dto.MetricFamily) {
 	t.Helper()
 	for name, family := range families {

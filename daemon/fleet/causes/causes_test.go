@@ -70,7 +70,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestGroups_Nodes: a node stands once in a cause, with all that it says of it.
+// TestGroups_Nodes: each node appears once per cause, with all its problems of that cause.
 func TestGroups_Nodes(t *testing.T) {
 	t.Parallel()
 	problem := func(s document.Severity, message string) document.Problem {
@@ -94,8 +94,7 @@ func TestGroups_Nodes(t *testing.T) {
 	}
 }
 
-// TestTitle: every code that a node can report has a meaning, and an unknown one is
-// shown escaped.
+// TestTitle: every code that a node can report has a title; unknown codes are shown escaped.
 func TestTitle(t *testing.T) {
 	t.Parallel()
 	codes := []string{

@@ -13,8 +13,8 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// TestAllPods lists the pods of a cluster, those that no node has among them, and finds one
-// by its name, the beginning of its name, or its address.
+// TestAllPods lists a cluster's pods, including unscheduled ones, and finds a pod by its
+// name, a prefix of its name, or its address.
 func TestAllPods(t *testing.T) {
 	s := kubeapi.Shared(t)
 	namespace, node := s.Name(t), makeNode(t, s, "a").Name

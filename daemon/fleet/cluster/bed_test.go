@@ -16,7 +16,8 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// patience is how long a test waits for what must come; nothing takes that long.
+// patience limits how long a test waits for what must happen. Nothing normally takes that
+// long.
 const patience = time.Minute
 
 func bounded(t *testing.T) context.Context {
@@ -26,8 +27,8 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-// connect reads the cluster as a user, whom a shared server's other tests do not disturb:
-// its nodes have a label of the test, and its daemon's pods too.
+// connect connects to the cluster as a user. On a shared server other tests do not
+// interfere: this test's nodes and daemon pods have its label.
 func connect(t *testing.T, s *kubeapi.Server, cfg *rest.Config, edit ...func(*Config)) *Cluster {
 	t.Helper()
 	c := Config{Rest: cfg, NodeSelector: "test=" + s.Name(t), Selector: "k8s-app=" + s.Name(t), UserAgent: "test", Now: time.Now}
@@ -42,7 +43,7 @@ func connect(t *testing.T, s *kubeapi.Server, cfg *rest.Config, edit ...func(*Co
 	return out
 }
 
-// makeNode makes a node of the test.
+// makeNode makes a node with the test's label.
 func makeNode(t *testing.T, s *kubeapi.Server, name string, edit ...func(*corev1.Node)) *corev1.Node {
 	t.Helper()
 	return s.CreateNode(t, s.Name(t)+"-"+name, append([]func(*corev1.Node){func(n *corev1.Node) {
@@ -57,7 +58,7 @@ func makeNode(t *testing.T, s *kubeapi.Server, name string, edit ...func(*corev1
 	}}, edit...)...)
 }
 
-// makeDaemon makes a daemon's pod that runs.
+// makeDaemon makes a running daemon pod.
 func makeDaemon(t *testing.T, s *kubeapi.Server, node string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	t.Helper()
 	pod := s.CreatePod(t, DefaultNamespace, "aws-node-"+node, node, append([]func(*corev1.Pod){func(p *corev1.Pod) {
@@ -87,9 +88,9 @@ func reasonOf(err error) introspect.Reason {
 	return ""
 }
 
-// followed is what a watch reported.
+// followed collects a watch's reports.
 type followed struct {
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	targets map[string]fleet.Target
 	puts    int
 	changed chan struct{}
@@ -121,7 +122,7 @@ func follow(t *testing.T, c *Cluster) *followed {
 	return f
 }
 
-// await waits until the reports have a form.
+// await waits until the reports satisfy check.
 func (f *followed) await(t *testing.T, what string, check func(map[string]fleet.Target) bool) {
 	t.Helper()
 	late := time.After(patience)

@@ -9,8 +9,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// FuzzObjects: whatever an object of a list is, a target can be made of it, and an event has
-// its time in UTC.
+// FuzzObjects: any listed object can become a target, and events have their time in UTC.
 func FuzzObjects(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"name":"a","labels":{"eks.amazonaws.com/compute-type":"fargate"}},"status":{"capacity":{"pods":"1k","vpc.amazonaws.com/pod-eni":"9"},"conditions":[{"type":"Ready","status":"True"}]}}`))
 	f.Add([]byte(`{"metadata":{"name":"aws-node-x","uid":"u"},"spec":{"nodeName":"a","containers":[{"name":"aws-node","env":[{"name":"INTROSPECTION_BIND_ADDRESS","value":"unix:/x"}]}]},"status":{"phase":"Running","containerStatuses":[{"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}}`))
@@ -27,7 +26,7 @@ func FuzzObjects(f *testing.F) {
 			p.pod()
 			d := p.daemon()
 			if d.runs() {
-				d.settings.listens() // the way is the API server's
+				d.settings.listens() // via the API server
 			} else if g := c.target("n", node, &d); g.Absent == nil || g.Object.Daemon == nil {
 				t.Errorf("a daemon that does not run is asked: %+v", g)
 			}

@@ -6,7 +6,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// TestSettings_Listens reads where the daemon is configured to listen.
+// TestSettings_Listens reads the daemon's configured listen address.
 func TestSettings_Listens(t *testing.T) {
 	t.Parallel()
 	for bind, want := range map[string]struct {

@@ -24,8 +24,8 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// grant binds files of deploy/rbac to a new user, without one right if it is named (as
-// "watch nodes", "create pods/portforward"), and returns the user.
+// grant binds the files of deploy/rbac to a new user, minus one right if given (such as
+// "watch nodes" or "create pods/portforward"), and returns the user.
 func grant(t *testing.T, s *kubeapi.Server, without string, files ...string) (user string) {
 	t.Helper()
 	user = strings.NewReplacer("/", "-", " ", "-", ".", "-").Replace(s.Name(t) + "-" + strings.Join(files, "-") + "-" + without + "-x")
@@ -67,7 +67,7 @@ func grant(t *testing.T, s *kubeapi.Server, without string, files ...string) (us
 	return user
 }
 
-// bind makes a role and gives it to a user.
+// bind creates a role and binds it to a user.
 func bind(t *testing.T, s *kubeapi.Server, kind, namespace, name, user string, rules []any) {
 	t.Helper()
 	install(t, s, kind, namespace, name, map[string]any{"rules": rules})
@@ -96,7 +96,7 @@ func install(t *testing.T, s *kubeapi.Server, kind, namespace, name string, fiel
 	}
 }
 
-// as is the cluster in the eyes of a user, once the API server knows all that was granted.
+// as connects as a user, once the API server applies everything that was granted.
 func as(t *testing.T, s *kubeapi.Server, user string, missing ...string) *Cluster {
 	t.Helper()
 	cfg := s.Admin()
@@ -115,7 +115,7 @@ func as(t *testing.T, s *kubeapi.Server, user string, missing ...string) *Cluste
 			}
 		}
 		slices.Sort(lacks)
-		lacks = slices.Compact(lacks) // in one namespace and in all
+		lacks = slices.Compact(lacks) // the same right in one namespace and in all
 		slices.Sort(missing)
 		if slices.Equal(lacks, missing) {
 			return c
@@ -128,8 +128,8 @@ func as(t *testing.T, s *kubeapi.Server, user string, missing ...string) *Cluste
 	}
 }
 
-// uses are all that is done with a cluster, and the rights that each takes. What cannot be
-// done without a kubelet fails, but not for lack of a right.
+// uses are all operations on a cluster, with the rights that each needs. Those that need a
+// kubelet fail here, but not for lack of a right.
 var uses = []struct {
 	name   string
 	rights []string
@@ -192,7 +192,7 @@ var uses = []struct {
 	}},
 }
 
-// drop closes what was opened all the same.
+// drop closes what was opened nevertheless.
 func drop(c io.Closer, err error) error {
 	if err == nil {
 		c.Close()
@@ -200,8 +200,8 @@ func drop(c io.Closer, err error) error {
 	return err
 }
 
-// until watches until something was seen and a moment more, in which a right for the watch
-// itself would be missed.
+// until watches until something is seen and a moment more, so that a missing right for the
+// watch itself shows.
 func until(ctx context.Context, watch func(ctx context.Context, seen func()) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -212,15 +212,15 @@ func until(ctx context.Context, watch func(ctx context.Context, seen func()) err
 	return err
 }
 
-// TestRights: with the roles of deploy/rbac everything works, without any one right that
-// something takes that thing says which, and nothing else fails.
+// TestRights: with the roles of deploy/rbac everything works. Without one right, only the
+// operations that need it fail, and their errors name it.
 func TestRights(t *testing.T) {
 	s := kubeapi.Shared(t)
 	node := makeNode(t, s, "node")
 	pod := makeDaemon(t, s, node.Name)
 	makeEvent(t, s, pod, nil)
 	all := []string{"cnictl", "cnictl-exec", "cnictl-proxy"}
-	rights := []string{"", "get pods/portforward"} // SPDY is left without the second
+	rights := []string{"", "get pods/portforward"} // SPDY remains without the second
 	for _, u := range uses {
 		for _, r := range u.rights {
 			if !slices.Contains(rights, r) {
@@ -235,7 +235,7 @@ func TestRights(t *testing.T) {
 				missing = []string{strings.Replace(without, "cninodes", "cninodes.vpcresources.k8s.aws", 1)}
 			}
 			c := as(t, s, grant(t, s, without, all...), missing...)
-			c.cfg.NodeSelector, c.cfg.Selector = "test="+node.Labels["test"], "k8s-app="+node.Labels["test"] // the objects are of the test around
+			c.cfg.NodeSelector, c.cfg.Selector = "test="+node.Labels["test"], "k8s-app="+node.Labels["test"] // only this test's objects
 			for _, u := range uses {
 				err := u.do(bounded(t), c, node.Name)
 				var e *Error
@@ -252,8 +252,9 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestRights_OneNamespace: who may see pods in the daemon's namespace alone lacks nothing
-// that the nodes and their daemons take, and gets an error that says what the rest takes.
+// TestRights_OneNamespace: a user who may see pods only in the daemon's namespace can read
+// nodes and their daemons, and other requests fail with an error that names the missing
+// right.
 func TestRights_OneNamespace(t *testing.T) {
 	s := kubeapi.Shared(t)
 	node := makeNode(t, s, "node")
@@ -295,7 +296,7 @@ func rule(group string, resources []any, verbs ...any) any {
 	return map[string]any{"apiGroups": []any{group}, "resources": resources, "verbs": verbs}
 }
 
-// TestRights_NothingMore: what the role must not grant.
+// TestRights_NothingMore: the role grants nothing unexpected.
 func TestRights_NothingMore(t *testing.T) {
 	s := kubeapi.Shared(t)
 	optional := []string{"create pods/exec", "get pods/proxy"}
@@ -328,7 +329,7 @@ func TestRights_NothingMore(t *testing.T) {
 
 var eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
-// makeEvent makes an event about a pod, reported by the daemon, changed by edit.
+// makeEvent makes an event about a pod, reported by the daemon; edit changes it.
 func makeEvent(t *testing.T, s *kubeapi.Server, about *corev1.Pod, edit func(map[string]any)) string {
 	t.Helper()
 	o := map[string]any{
@@ -349,7 +350,7 @@ func makeEvent(t *testing.T, s *kubeapi.Server, about *corev1.Pod, edit func(map
 	return string(made.GetUID())
 }
 
-// TestEvents: which events are the CNI's, in their order, and those that come.
+// TestEvents: lists the CNI's events in order, and watches for new ones.
 func TestEvents(t *testing.T) {
 	s := kubeapi.Shared(t)
 	namespace := s.Name(t)

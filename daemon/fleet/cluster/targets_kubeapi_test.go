@@ -19,7 +19,7 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// TestTargets joins nodes with their daemons, and says why there is none.
+// TestTargets joins nodes with their daemons, and gives the reason if there is none.
 func TestTargets(t *testing.T) {
 	s := kubeapi.Shared(t)
 	runs := makeNode(t, s, "a-runs")
@@ -104,7 +104,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestTargets_Ways: what --via asks for, and what is named.
+// TestTargets_Ways: --via selects the connection, and node names select targets.
 func TestTargets_Ways(t *testing.T) {
 	s := kubeapi.Shared(t)
 	node, other := makeNode(t, s, "a"), makeNode(t, s, "b")
@@ -132,7 +132,7 @@ func TestTargets_Ways(t *testing.T) {
 	}
 }
 
-// TestTargets_Pages reads more nodes than a page holds, on few requests.
+// TestTargets_Pages reads more nodes than fit in a page, with few requests.
 func TestTargets_Pages(t *testing.T) {
 	s := kubeapi.Shared(t)
 	const count = kubeclient.PageSize + 3
@@ -199,8 +199,8 @@ func TestWatch(t *testing.T) {
 	f.await(t, "one node", func(m map[string]fleet.Target) bool { _, ok := m[first.Name]; return !ok && len(m) == 1 })
 }
 
-// TestWatch_Outage: connections are cut, the API server restarts and has forgotten the
-// past; nothing is lost over it.
+// TestWatch_Outage: connections are cut, and the API server restarts without its history.
+// Nothing is lost.
 func TestWatch_Outage(t *testing.T) {
 	s := kubeapi.Start(t)
 	gone, stays := makeNode(t, s, "gone"), makeNode(t, s, "stays")
@@ -225,7 +225,7 @@ func TestWatch_Outage(t *testing.T) {
 	f.await(t, "what happens afterwards", func(m map[string]fleet.Target) bool { return m[stays.Name].Object.Unschedulable })
 }
 
-// TestWatch_Hopeless ends with what only an administrator can fix.
+// TestWatch_Hopeless ends on errors that only an administrator can fix.
 func TestWatch_Hopeless(t *testing.T) {
 	s := kubeapi.Shared(t)
 	nobody := s.Admin()
@@ -246,7 +246,7 @@ func TestWatch_Hopeless(t *testing.T) {
 	}
 }
 
-// TestPods are those of one node, and one of them.
+// TestPods: lists one node's pods, and reads one of them.
 func TestPods(t *testing.T) {
 	s := kubeapi.Shared(t)
 	node := makeNode(t, s, "node")
@@ -284,7 +284,7 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// TestCNINode reads one, and says when there is none.
+// TestCNINode reads a CNINode, and reports a missing one.
 func TestCNINode(t *testing.T) {
 	s := kubeapi.Shared(t)
 	object := &unstructured.Unstructured{Object: map[string]any{
@@ -304,7 +304,7 @@ func TestCNINode(t *testing.T) {
 	}
 }
 
-// TestTargets_Context ends in time when the API server is silent.
+// TestTargets_Context: a silent API server does not delay the end of the context.
 func TestTargets_Context(t *testing.T) {
 	s := kubeapi.Shared(t)
 	proxy := s.Proxy(t, nil)
@@ -322,7 +322,7 @@ func TestTargets_Context(t *testing.T) {
 	if err := proxy.Refuse(); err != nil {
 		t.Fatal(err)
 	}
-	// The first requests may share the connection that hung, which breaks.
+	// The first requests may share the hung connection, which breaks.
 	for ctx := bounded(t); ; {
 		_, err := c.Targets(ctx)
 		if reasonOf(err) != introspect.ReasonTransport {

@@ -22,7 +22,7 @@ import (
 	"cnictl/daemon/fleet/fleettest"
 )
 
-// served is a cluster whose API server is in memory, for tests on a clock of their own.
+// served returns a cluster with an in-memory API server, for tests with a fake clock.
 func served(t *testing.T, h http.HandlerFunc) *Cluster {
 	t.Helper()
 	p := fleettest.ServePipe(t, h)
@@ -37,7 +37,8 @@ func served(t *testing.T, h http.HandlerFunc) *Cluster {
 	return c
 }
 
-// TestTargets_SlowLine: the limit is of a page. All pages together may take longer.
+// TestTargets_SlowLine: the time limit applies to each page. All pages together may take
+// longer.
 func TestTargets_SlowLine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,7 +48,7 @@ func TestTargets_SlowLine(t *testing.T) {
 				_, _ = io.WriteString(w, `{"metadata":{"resourceVersion":"1"},"items":[]}`)
 				return
 			}
-			<-time.After(within / 2) // of the test's own clock
+			<-time.After(within / 2) // on the fake clock
 			next := ""
 			if pages++; pages < 5 {
 				next = "more"
@@ -61,7 +62,7 @@ func TestTargets_SlowLine(t *testing.T) {
 	})
 }
 
-// TestTargets_EndlessList: a list that always has a further page ends.
+// TestTargets_EndlessList: reading a list whose pages never end fails.
 func TestTargets_EndlessList(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,8 +75,8 @@ func TestTargets_EndlessList(t *testing.T) {
 	})
 }
 
-// TestWatch_EndsAtOnce: watches that something between cuts as soon as they reported
-// anything are not asked for as fast as they are answered.
+// TestWatch_EndsAtOnce: watches that a middlebox cuts as soon as they report anything are
+// not restarted as fast as they end.
 func TestWatch_EndsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -94,20 +95,20 @@ func TestWatch_EndsAtOnce(t *testing.T) {
 		if err := c.Watch(ctx, func(fleet.Target) {}, func(string) {}, nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
-		// Each of the two kinds, after pauses of 15 to 30 s in the end.
+		// Two kinds, whose pauses grow to between 15 and 30 s.
 		if n := watches.Load(); n < 40 || n > 110 || lists.Load() != 2 {
 			t.Errorf("%d watches and %d lists in ten minutes", n, lists.Load())
 		}
 	})
 }
 
-// TestWatch_TellsOfTrouble: a watch that is tried again says why, and when it is back.
+// TestWatch_TellsOfTrouble: a watch that keeps failing reports why, and when it works again.
 func TestWatch_TellsOfTrouble(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		refusals int // of the watch of nodes
+		refusals int // of the node watch
 		status   int
-		want     []string // "" = well
+		want     []string // "" when it works
 	}{
 		"mended at once": {1, http.StatusInternalServerError, nil},
 		"out of order":   {3, http.StatusInternalServerError, []string{"cannot watch nodes: the API server answered 500 to watch nodes: broken; retrying; check with: kubectl cluster-info", ""}},
@@ -129,7 +130,7 @@ func TestWatch_TellsOfTrouble(t *testing.T) {
 						n = int(watches.Add(1))
 						fallthrough
 					default:
-						// The first one is granted, and breaks.
+						// The first watch succeeds, then breaks.
 						if nodes && n > 1 && n <= row.refusals+1 {
 							w.WriteHeader(row.status)
 							_, _ = io.WriteString(w, "broken")
@@ -182,7 +183,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestRoster_PodOfTheSameNameElsewhere: the node where it was has none any more.
+// TestRoster_PodOfTheSameNameElsewhere: the pod's previous node loses it.
 func TestRoster_PodOfTheSameNameElsewhere(t *testing.T) {
 	t.Parallel()
 	c, err := Connect(Config{Rest: &rest.Config{Host: "http://api"}, Now: time.Now})
@@ -210,8 +211,8 @@ func TestRoster_PodOfTheSameNameElsewhere(t *testing.T) {
 	}
 }
 
-// TestAnswers: an API server that refuses answers; one that is silent does not, and neither does
-// one that takes no new connection.
+// TestAnswers: an API server that refuses requests answers; one that is silent or refuses
+// new connections does not.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

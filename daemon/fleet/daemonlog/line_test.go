@@ -58,9 +58,8 @@ func TestSeverity(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever a log holds, also control characters and those that turn text
-// around, nothing is lost of a text, levels are ours, and of a sound object with one
-// message that is what is found.
+// FuzzParse: whatever a log holds, including control and bidirectional characters, no text
+// is lost, levels are ours, and an object with a single message yields that message.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"level":"info","ts":"2026-11-21T14:01:11.000Z","msg":"x","pod":"a/b","k":[1,{"z":null}]}`)
 	f.Add("2026-11-21T14:01:11Z 2026-11-21T14:01:11Z goroutine 1 [running]:")

@@ -53,16 +53,16 @@ func schemaOf(t *testing.T, kind string) []byte {
 	return raw
 }
 
-// filling says what members of a document are filled with.
+// filling says what fill puts into a document's members.
 type filling int
 
 const (
-	full    filling = iota // something each, pointers that lead somewhere
-	null                   // nothing where nothing may stand
-	unknown                // texts that are empty, and zeros
+	full    filling = iota // a value in every member, no nil pointers
+	null                   // nil wherever null is allowed
+	unknown                // empty strings and zeros
 )
 
-// fill gives every member of a value something: an item in lists and maps.
+// fill sets every member of a value, with one item in each list and map.
 func fill(v reflect.Value, how filling) {
 	if how != unknown {
 		switch v.Type() {
@@ -112,7 +112,8 @@ func fill(v reflect.Value, how filling) {
 	}
 }
 
-// fillMembers leaves none out that is always known.
+// fillMembers fills a struct's fields; members that are always known get a value even with
+// unknown.
 func fillMembers(v reflect.Value, how filling) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
@@ -132,7 +133,7 @@ func nameOf(f reflect.StructField) string {
 	return name
 }
 
-// filled is a document of a kind.
+// filled returns a document of the kind.
 func filled(kind string, how filling) any {
 	v := reflect.New(reflect.TypeOf(documents[kind])).Elem()
 	fill(v, how)
@@ -141,9 +142,8 @@ func filled(kind string, how filling) any {
 	return v.Interface()
 }
 
-// TestSchemas_FitTheEncoding: what the types are written to, with all that may be null
-// there, not there and not known, fits the schemas, and nothing that is not known is an
-// empty text.
+// TestSchemas_FitTheEncoding: whether optional members are set, null or unknown, the encoded
+// types fit the schemas, and unknown values are never empty strings.
 func TestSchemas_FitTheEncoding(t *testing.T) {
 	t.Parallel()
 	for kind := range documents {
@@ -159,8 +159,8 @@ func TestSchemas_FitTheEncoding(t *testing.T) {
 	}
 }
 
-// TestDocuments_HaveTheEnvelope: what is made of readings has their time, and what could not
-// be read; lists have metadata too, as those of Kubernetes.
+// TestDocuments_HaveTheEnvelope: documents made from readings have their time and their
+// errors; lists also have metadata, like those of Kubernetes.
 func TestDocuments_HaveTheEnvelope(t *testing.T) {
 	t.Parallel()
 	for kind, doc := range documents {
@@ -172,9 +172,9 @@ func TestDocuments_HaveTheEnvelope(t *testing.T) {
 		switch {
 		case members["items"]:
 			want = append(want, "metadata", "partial", "errors", "sampledAt")
-		case kind == KindNode: // its error stands for the node
+		case kind == KindNode: // its error covers the whole node
 			want = append(want, "metadata", "error", "sampledAt")
-		case kind != KindRecording && kind != KindCause: // of a file and of the catalogue, not of nodes
+		case kind != KindRecording && kind != KindCause: // from a file and from the catalogue, not from nodes
 			want = append(want, "partial", "errors", "sampledAt")
 		}
 		for _, name := range want {
@@ -188,8 +188,8 @@ func TestDocuments_HaveTheEnvelope(t *testing.T) {
 	}
 }
 
-// TestDocuments_AreWrittenAsTheyEncode: where all is known, what is written differs in
-// nothing from what encoding/json makes of the types.
+// TestDocuments_AreWrittenAsTheyEncode: if everything is known, Marshal's output equals
+// encoding/json's.
 func TestDocuments_AreWrittenAsTheyEncode(t *testing.T) {
 	t.Parallel()
 	for kind := range documents {
@@ -207,8 +207,7 @@ func TestDocuments_AreWrittenAsTheyEncode(t *testing.T) {
 	}
 }
 
-// TestSchemas_OfWhatIsPrinted holds what cnictl prints, as its golden files have it,
-// to the schemas.
+// TestSchemas_OfWhatIsPrinted validates cnictl's golden output against the schemas.
 func TestSchemas_OfWhatIsPrinted(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../../cmd/cnictl/internal/*/testdata/*/*/output.txt")
@@ -228,7 +227,7 @@ func TestSchemas_OfWhatIsPrinted(t *testing.T) {
 			continue
 		}
 		if documents[head.Kind] == nil {
-			continue // a document of the daemon's, as it came
+			continue // one of the daemon's documents, passed through
 		}
 		seen++
 		for _, problem := range jsonschema.Problems(t, schemaOf(t, head.Kind), []byte(body), jsonschema.Printed) {

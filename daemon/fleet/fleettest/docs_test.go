@@ -19,7 +19,7 @@ import (
 
 const page = "../../../docs/introspection.md"
 
-// TestDocs_Examples holds the examples of the page to what a node answers.
+// TestDocs_Examples compares the page's examples with a node's answers.
 func TestDocs_Examples(t *testing.T) {
 	t.Parallel()
 	c, err := client.New(client.Options{Address: Serve(t, t.TempDir(), "n", Secondary()), Now: Now})
@@ -66,8 +66,8 @@ func TestDocs_Terms(t *testing.T) {
 	}
 }
 
-// summaryLimit bounds a healthy node's summary in bytes: a sweep of 5,000 nodes reads
-// as many.
+// summaryLimit bounds a healthy node's summary in bytes: a sweep of 5,000 nodes reads 5,000
+// of them.
 const summaryLimit = 2048
 
 func TestSummary_IsSmall(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// reasons are the errors of a detail.
+// reasons returns the reasons of a detail's errors.
 func reasons(d watch.Detail) map[watch.Want]introspect.Reason {
 	out := map[watch.Want]introspect.Reason{}
 	for want, e := range d.Errors {
@@ -76,7 +76,7 @@ func TestDetail_EachDocumentWithItsOwnReason(t *testing.T) {
 	})
 }
 
-// TestDetail_OneDeadlineForANodeThatHangs: it is not waited for once per document.
+// TestDetail_OneDeadlineForANodeThatHangs: the deadline covers all documents together.
 func TestDetail_OneDeadlineForANodeThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestDetail_OneDeadlineForANodeThatHangs(t *testing.T) {
 	})
 }
 
-// TestDetail_TheOriginalIsSpared: each request is a line in its log.
+// TestDetail_TheOriginalIsSpared: upstream logs a line for each request.
 func TestDetail_TheOriginalIsSpared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestDetail_TheOriginalIsSpared(t *testing.T) {
 				t.Error("no addresses of the open node")
 			}
 		}
-		// Not on the screen, right after a sample: there is nothing to show yet.
+		// Off the screen, right after a sample: there is nothing to show yet.
 		b.Focus(watch.Focus{})
 		elapse(30 * time.Second)
 		for range 12 {
@@ -145,8 +145,8 @@ func TestDetail_TheOriginalIsSpared(t *testing.T) {
 	})
 }
 
-// TestDetail_AStrangerIsNotAskedForEverything: before it is known whether a node is the
-// upstream's, its first refusal ends the asking.
+// TestDetail_AStrangerIsNotAskedForEverything: until a node is known not to run upstream,
+// its first refusal ends the requests.
 func TestDetail_AStrangerIsNotAskedForEverything(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -162,18 +162,18 @@ func TestDetail_AStrangerIsNotAskedForEverything(t *testing.T) {
 	})
 }
 
-// TestDetail_ContainerLog: it is read in place of a log that the daemon does not give.
+// TestDetail_ContainerLog: it replaces a log that the daemon does not serve.
 func TestDetail_ContainerLog(t *testing.T) {
 	t.Parallel()
 	daemon := &document.NodeObject{Daemon: &document.DaemonPod{Namespace: "kube-system", Name: "aws-node-x"}}
 	for name, row := range map[string]struct {
 		want   watch.Want
-		status int    // of the daemon to /v1/logs; 0: it answers
+		status int    // of the daemon's /v1/logs, 0 if it succeeds
 		code   string // of its fault
 		object *document.NodeObject
-		err    error // of Kubernetes
+		err    error // from Kubernetes
 		asked  int
-		reason introspect.Reason // of the container's log; "": none
+		reason introspect.Reason // of the container's log, "" if none
 	}{
 		"the daemon gives its own": {watch.WantLogs | watch.WantContainerLog, 0, "", daemon, nil, 0, ""},
 		"it does not serve it":     {watch.WantLogs | watch.WantContainerLog, 404, introspect.FaultNotServed, daemon, nil, 1, ""},
@@ -218,13 +218,13 @@ func TestDetail_ContainerLog(t *testing.T) {
 	}
 }
 
-// refused is an API server's.
+// refused is an API server's error.
 type refused struct{}
 
 func (refused) Error() string                 { return "not allowed" }
 func (refused) NodeReason() introspect.Reason { return introspect.ReasonForbidden }
 
-// TestDetail_NodeUse: of a node whose daemon does not answer, Kubernetes still reports.
+// TestDetail_NodeUse: Kubernetes reports usage even if the daemon does not answer.
 func TestDetail_NodeUse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -246,8 +246,8 @@ func TestDetail_NodeUse(t *testing.T) {
 	})
 }
 
-// TestDetail_KubeEventsInMeasure: a screen that asks each second does not have the API
-// server asked as often, another node and another time do.
+// TestDetail_KubeEventsInMeasure: a screen that asks each second does not query the API
+// server each second; another node or start time does query it.
 func TestDetail_KubeEventsInMeasure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

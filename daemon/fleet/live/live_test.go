@@ -25,15 +25,15 @@ import (
 
 const commands = `{"AvailableCommands":["/v1/enis"]}`
 
-// node is a node in memory that notes when it was asked for what.
+// node is an in-memory node that records when each path was requested.
 type node struct {
 	*fleettest.Pipe
 	name string
 
 	mu       sync.Mutex
 	original bool
-	broken   bool // it answers nonsense
-	events   int  // happened so far
+	broken   bool // it answers garbage
+	events   int  // events so far
 	news     chan struct{}
 	asked    map[string][]time.Duration // since the start, by path
 	start    time.Time
@@ -76,7 +76,7 @@ func (n *node) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answerEvents answers what happened, or waits for it.
+// answerEvents returns past events, or waits for one.
 func (n *node) answerEvents(w http.ResponseWriter, r *http.Request) {
 	if since := r.URL.Query().Get("since"); since == "" || since == fmt.Sprint(n.happened()) && r.URL.Query().Get("wait") != "" {
 		if since != "" {
@@ -101,7 +101,7 @@ func (n *node) happened() int {
 	return n.events
 }
 
-// happen makes an event.
+// happen adds an event.
 func (n *node) happen() {
 	n.mu.Lock()
 	n.events++
@@ -115,7 +115,7 @@ func (n *node) set(f func(*node)) {
 	f(n)
 }
 
-// times are when a path was asked for.
+// times returns when a path was requested.
 func (n *node) times(path string) []time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -126,7 +126,7 @@ func (n *node) target() fleet.Target {
 	return fleet.Target{Name: n.name, Address: n.name + ":1", Dial: n.Dial, Via: document.ViaPortForward, Key: n.name + "-uid"}
 }
 
-// roster is one that the test changes.
+// roster is a list of nodes that the test changes.
 type roster struct {
 	changes  chan func(put func(fleet.Target), remove func(string))
 	ends     chan error
@@ -166,7 +166,7 @@ func (r *roster) remove(name string) {
 	synctest.Wait()
 }
 
-// bed is a Live that runs on the clock of the test.
+// bed is a Live with the test's fake clock.
 type bed struct {
 	*live.Live
 	roster *roster
@@ -204,7 +204,7 @@ func run(t *testing.T, opts live.Options) *bed {
 }
 
 func elapse(d time.Duration) {
-	<-time.After(d) // of the test's own clock
+	<-time.After(d) // on the fake clock
 	synctest.Wait()
 }
 
@@ -303,7 +303,7 @@ func TestLive_Breaker(t *testing.T) {
 		n.set(func(n *node) { n.broken = true })
 		elapse(89 * time.Second)
 		got := seconds(n.times(introspect.PathSummary))
-		// Read as an open node, then as a failing one, then each minute.
+		// Read as an open node, then as a failing one, then every minute.
 		if want := []float64{0, 2.5, 12.5, 22.5, 82.5}; !slices.Equal(got, want) {
 			t.Errorf("read at %v, want %v", got, want)
 		}
@@ -414,7 +414,7 @@ func TestLive_RosterChanges(t *testing.T) {
 		if b.View().Node("n").Source != document.SourceV1 {
 			t.Fatalf("%+v", b.View().Node("n"))
 		}
-		// News of the object: shown at once, nothing is asked.
+		// A changed object is shown at once, without a request.
 		target.Object = &document.NodeObject{Zone: "eu-1b"}
 		b.roster.put(target)
 		if row := b.View().Node("n"); row.Object == nil || row.Object.Zone != "eu-1b" || row.State != document.StateLive {
@@ -423,14 +423,14 @@ func TestLive_RosterChanges(t *testing.T) {
 		if got := len(n.times(introspect.PathENIs)); got != 1 {
 			t.Errorf("asked %d times", got)
 		}
-		// Another pod: what was learned of the one before is of no use.
+		// Another pod: what was learned about its predecessor is discarded.
 		n.set(func(n *node) { n.original = false })
 		target.Key = "another"
 		b.roster.put(target)
 		if row := b.View().Node("n"); row.Source != document.SourceSummary {
 			t.Errorf("another pod: %s %s %+v", row.State, row.Source, row.Error)
 		}
-		// Its pod goes, and the node.
+		// The pod goes, then the node.
 		b.roster.put(fleet.Target{Name: "n", Absent: &document.NodeError{Reason: introspect.ReasonPodNotRunning, Message: "Pending"}, State: document.StateAPIOnly})
 		asked := len(n.times(introspect.PathSummary))
 		elapse(time.Hour)
@@ -467,7 +467,7 @@ func TestLive_RosterFails(t *testing.T) {
 		if s := b.Stats(); s.Problem != "" || !s.ProblemAt.IsZero() {
 			t.Errorf("problem %q after it is back", b.Stats().Problem)
 		}
-		// One that goes on on its own says when it does not and when it does again.
+		// A roster that retries by itself reports when it fails and when it recovers.
 		for _, trouble := range []error{errors.New("the watch broke"), nil} {
 			b.roster.troubles <- trouble
 			synctest.Wait()
@@ -478,7 +478,7 @@ func TestLive_RosterFails(t *testing.T) {
 	})
 }
 
-// TestLive_LeavesWhileRead: what is still read of a node that went is not heard of.
+// TestLive_LeavesWhileRead: the result of a read is ignored once its node has left.
 func TestLive_LeavesWhileRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -527,8 +527,8 @@ func TestLive_EventsHaveTheOpenNodeRead(t *testing.T) {
 	})
 }
 
-// TestLive_EventsInMeasure: a node that has news all the time, or does not wait for any,
-// is not asked as fast as it answers.
+// TestLive_EventsInMeasure: a node with constant news, or one that does not wait for any, is
+// not polled as fast as it answers.
 func TestLive_EventsInMeasure(t *testing.T) {
 	t.Parallel()
 	for name, items := range map[string]string{"none": "", "always": `{"seq":%d,"kind":"started"}`} {
@@ -567,8 +567,7 @@ func TestLive_EventsInMeasure(t *testing.T) {
 	}
 }
 
-// TestLive_NewsOfAFailingNode: what Kubernetes reports of a node does not hide why it
-// cannot be read.
+// TestLive_NewsOfAFailingNode: news from Kubernetes does not hide why a node cannot be read.
 func TestLive_NewsOfAFailingNode(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -589,7 +588,7 @@ func TestLive_NewsOfAFailingNode(t *testing.T) {
 	})
 }
 
-// TestLive_NoEvents: a node that does not serve them is asked once.
+// TestLive_NoEvents: a node that does not serve events is asked only once.
 func TestLive_NoEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -668,7 +667,7 @@ func TestLive_IsHeldToItsShareOfTheProcessor(t *testing.T) {
 		elapse(20 * time.Second)
 		before := count()
 		elapse(time.Minute)
-		// 30 ms each at 30 % of a processor are 10 a second.
+		// 30 ms each at 30 % of a CPU are 10 a second.
 		if got := count() - before; got < 500 || got > 605 {
 			t.Errorf("%d samples in a minute, 600 are its share", got)
 		}
@@ -678,8 +677,8 @@ func TestLive_IsHeldToItsShareOfTheProcessor(t *testing.T) {
 	})
 }
 
-// TestLive_Addresses: they are read of the open node and of those of upstream alone,
-// unless somebody wants maps, or all.
+// TestLive_Addresses: only the open node's and upstream nodes' are read, unless a screen
+// wants maps or all addresses.
 func TestLive_Addresses(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -707,7 +706,7 @@ func TestLive_Addresses(t *testing.T) {
 	}
 }
 
-// TestLive_WithoutAStore: a caller that keeps its own rows is notified of every change.
+// TestLive_WithoutAStore: a caller with its own rows is notified of every change.
 func TestLive_WithoutAStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -758,13 +757,14 @@ func TestLive_WithoutAStore(t *testing.T) {
 	})
 }
 
-// TestLive_Suspended: a deadline that passed while nothing ran is no node's fault.
+// TestLive_Suspended: a deadline that passed while the process was suspended is no node's
+// fault.
 func TestLive_Suspended(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		stood           time.Duration
 		failed, dropped uint64
-		state           document.State // soon after
+		state           document.State // shortly afterwards
 	}{
 		"suspended": {time.Minute, 0, 1, document.StateLive},
 		"it ran on": {0, 1, 0, document.StateUnreachable},
@@ -798,7 +798,7 @@ func TestLive_Suspended(t *testing.T) {
 	}
 }
 
-// writes answers everything with one body.
+// writes answers every request with the same body.
 func writes(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
 }

@@ -44,13 +44,13 @@ func TestMeter(t *testing.T) {
 	for _, row := range []struct {
 		at, cpu time.Duration
 		samples uint64
-		want    time.Duration // 0: nothing is said
+		want    time.Duration // 0: no measurement
 	}{
 		{0, time.Second, 10, 0},
 		{500 * time.Millisecond, 2 * time.Second, 1000, 0},
 		{time.Second, 2 * time.Second, 1010, time.Millisecond},
 		{2 * time.Second, 3 * time.Second, 1029, 0}, // too few
-		{3 * time.Second, 3 * time.Second, 2000, 0}, // the system does not report it
+		{3 * time.Second, 3 * time.Second, 2000, 0}, // the system reports no CPU time
 		{4 * time.Second, 4 * time.Second, 2020, 50 * time.Millisecond},
 	} {
 		if one, ok := m.read(start.Add(row.at), row.cpu, row.samples); one != row.want || ok != (row.want > 0) {

@@ -21,8 +21,8 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// While the API server is unreachable no node is said to be: all keep what was read last,
-// one problem says why, and few tries are made until it is back.
+// While the API server is unreachable, no node is marked unreachable: all keep their last
+// readings, one problem gives the cause, and retries are few until it is back.
 func TestLive_APIServerUnreachable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestLive_APIServerUnreachable(t *testing.T) {
 		if live() != nodes || !strings.Contains(s.Problem, "unreachable: connection refused") || s.RetryAt.IsZero() || s.ProblemAt != began || began.IsZero() {
 			t.Errorf("away: %d live, %+v", live(), s)
 		}
-		if n := dials.Load() - before; n < 5 || n > 60 { // a try is up to two dials
+		if n := dials.Load() - before; n < 5 || n > 60 { // a try takes up to two dials
 			t.Errorf("dialled %d times in 5 minutes", n)
 		}
 		gone.Store(false)
@@ -81,9 +81,9 @@ func TestLive_APIServerUnreachable(t *testing.T) {
 	})
 }
 
-// An API server that takes connections and no longer answers, as one that is stopped or
-// behind a network that drops packets, is no fault of the nodes either. One node that does
-// not answer is, while the API server does.
+// An API server that accepts connections but no longer answers, because it is stopped or a
+// network drops its packets, is not the nodes' fault. A single node that does not answer is
+// at fault as long as the API server answers.
 func TestLive_APIServerHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestLive_APIServerHangs(t *testing.T) {
 				return nil
 			},
 		}})
-		// Connections that are open before, and new ones, hang alike.
+		// Open connections and new ones hang alike.
 		behind := func(dial func(context.Context) (net.Conn, error), dead func() bool) func(context.Context) (net.Conn, error) {
 			return func(ctx context.Context) (net.Conn, error) {
 				if dead() {
@@ -162,8 +162,8 @@ func TestLive_APIServerHangs(t *testing.T) {
 	})
 }
 
-// An API server that ends an instant after it answered breaks the connections over which
-// nodes are being read, and those that it still accepts before it refuses them.
+// An API server that ends right after it answered breaks the connections over which nodes
+// are being read, and those that it still accepts before it refuses new ones.
 func TestLive_APIServerEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestLive_APIServerEnds(t *testing.T) {
 		if s := b.Stats(); failed.Load() > 0 || s.Problem != "" {
 			t.Fatalf("%d failed before, %+v", failed.Load(), s)
 		}
-		for b.Stats().InFlight < nodes/2 { // some have just been read
+		for b.Stats().InFlight < nodes/2 { // some have finished their reads
 			elapse(10 * time.Millisecond)
 		}
 		ends.Store(true)
@@ -218,7 +218,7 @@ func TestLive_APIServerEnds(t *testing.T) {
 	})
 }
 
-// slow is a connection whose bytes take a while, and which breaks.
+// slow is a connection whose reads take a while, and which can break.
 type slow struct {
 	net.Conn
 	by     time.Duration
@@ -233,7 +233,7 @@ func (c *slow) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// hanging is a connection over which nothing comes any more while hangs.
+// hanging is a connection that delivers nothing while hangs returns true.
 type hanging struct {
 	net.Conn
 	hangs func() bool
@@ -241,7 +241,7 @@ type hanging struct {
 
 func (c *hanging) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	for err == nil && c.hangs() { // until its deadline, or that it is closed
+	for err == nil && c.hangs() { // until its deadline, or until it is closed
 		n, err = c.Conn.Read(b)
 	}
 	return n, err

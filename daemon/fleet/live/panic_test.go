@@ -17,15 +17,15 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// bursting is a reader that takes an answer for something that it is not.
+// bursting panics, as a reader that misinterprets an answer.
 func bursting() string {
 	var documents []string
 	return documents[len(documents)]
 }
 
-// TestPanic_IsAnErrorOfItsNode: whatever reads a node fails on its input, in the
-// goroutine of the sampler or in one that the HTTP client begins. The other nodes are read
-// on, and the node says why it is not.
+// TestPanic_IsAnErrorOfItsNode: reading a node panics, in the sampler's goroutine or in one
+// that the HTTP client starts. The other nodes are still read, and the node reports the
+// error.
 func TestPanic_IsAnErrorOfItsNode(t *testing.T) {
 	t.Parallel()
 	refused := func(context.Context) (net.Conn, error) { return nil, errors.New("refused") }
@@ -51,7 +51,7 @@ func TestPanic_IsAnErrorOfItsNode(t *testing.T) {
 	}
 }
 
-// TestPanic_OfTheRoster: the list of nodes fails, and is requested again.
+// TestPanic_OfTheRoster: listing the nodes panics, and is retried.
 func TestPanic_OfTheRoster(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -69,7 +69,7 @@ func (burstingRoster) Watch(context.Context, func(fleet.Target), func(string), f
 	return errors.New(bursting())
 }
 
-// TestPanic_OfADocumentIsItsError: what Kubernetes is asked for a screen.
+// TestPanic_OfADocumentIsItsError: a Kubernetes request for a screen panics.
 func TestPanic_OfADocumentIsItsError(t *testing.T) {
 	t.Parallel()
 	l, err := live.New(live.Options{

@@ -18,7 +18,7 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// simulated are the nodes of a simulator as targets, past its API server.
+// simulated returns a simulator's nodes as targets that bypass its API server.
 func simulated(sim *fleetsim.Sim) []fleet.Target {
 	var targets []fleet.Target
 	for _, n := range sim.Nodes() {
@@ -50,11 +50,11 @@ func start(tb testing.TB, opts live.Options) (_ *live.Live, stop func()) {
 	}
 }
 
-// patience is how long a test waits for what must come. A busy machine makes answers late
-// by the clock: such a node is read again, after three failures within a minute.
+// patience limits how long a test waits for what must happen. Answers may time out on a busy
+// machine: such a node is read again, after three failures within a minute.
 const patience = 3 * time.Minute
 
-// until waits for what the view is to show.
+// until waits until ok accepts the view.
 func until(tb testing.TB, l *live.Live, what string, ok func(*store.View) bool) {
 	tb.Helper()
 	limit := time.NewTimer(patience)
@@ -68,8 +68,8 @@ func until(tb testing.TB, l *live.Live, what string, ok func(*store.View) bool) 
 	}
 }
 
-// TestLive_SimulatedFleet: nodes of ours, of upstream's releases and hostile ones
-// side by side, with users who look about. Each row ends with what its node is.
+// TestLive_SimulatedFleet: our nodes, nodes of upstream's releases and hostile ones side by
+// side, while users look around. Each row ends up showing what its node is.
 func TestLive_SimulatedFleet(t *testing.T) {
 	t.Parallel()
 	bad := map[fleetsim.Trait][]introspect.Reason{
@@ -113,7 +113,7 @@ func TestLive_SimulatedFleet(t *testing.T) {
 	}
 }
 
-// BenchmarkPipe is a sample without a simulator: what is left is the sampler's own.
+// BenchmarkPipe samples nodes without a simulator: this is the sampler's own cost.
 func BenchmarkPipe(b *testing.B) {
 	const body = `{"apiVersion":"cnictl/v1alpha1","kind":"NodeSummary","cards":[{"card":0,"total":9,"free":9}]}`
 	node := fleettest.ServePipe(b, writes(body))

@@ -8,7 +8,8 @@ import (
 	"cnictl/daemon/fleet/live"
 )
 
-// TestStats_NothingIsSweptBeforeANodeIsKnown: that of no node all were read is no news.
+// TestStats_NothingIsSweptBeforeANodeIsKnown: without any node, a sweep does not count as
+// done.
 func TestStats_NothingIsSweptBeforeANodeIsKnown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

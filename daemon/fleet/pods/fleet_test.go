@@ -19,7 +19,7 @@ var t0 = time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
 
 func at(s int) time.Time { return t0.Add(time.Duration(s) * time.Second) }
 
-// put samples a node that has an ENI with these addresses, of pods of namespace shop.
+// put samples a node with one ENI that has these addresses, of pods in namespace shop.
 func put(s *store.Store, name string, when time.Time, pods map[string]string) {
 	e := introspect.NodeENI{ID: "eni-1", Device: 1, SubnetID: "subnet-1", CIDRs: []introspect.NodeCIDR{}}
 	for ip, pod := range pods {
@@ -91,7 +91,7 @@ func TestFleet(t *testing.T) {
 }
 
 // TestFleet_NotReadAtOnce: Kubernetes and a node are read one after the other. A difference
-// between them is one when the node was read after it was first seen, and stays one.
+// counts once the node is read after the list, and keeps counting.
 func TestFleet_NotReadAtOnce(t *testing.T) {
 	t.Parallel()
 	s := store.New()

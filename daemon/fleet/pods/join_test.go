@@ -74,7 +74,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestJoin_WithoutNames: upstream v1.9 reports the addresses in use, but not their pods.
+// TestJoin_WithoutNames: upstream v1.9 reports the addresses in use, but no pods.
 func TestJoin_WithoutNames(t *testing.T) {
 	t.Parallel()
 	nameless := func(ip string) document.AddressItem {

@@ -14,8 +14,8 @@ import (
 type row struct {
 	name   string
 	state  string
-	warm   int // -1: not known
-	age    int // seconds, -1: not known
+	warm   int // -1: unknown
+	age    int // in seconds, -1: unknown
 	labels map[string]string
 }
 
@@ -121,7 +121,7 @@ func TestFilter_Visible(t *testing.T) {
 	}
 }
 
-// A name is one of a column before it is a synonym of another.
+// A column's own name wins over another column's synonym.
 func TestMeant_Synonyms(t *testing.T) {
 	t.Parallel()
 	named := func(names ...string) (out []Column[row]) {
@@ -145,7 +145,7 @@ func TestMeant_Synonyms(t *testing.T) {
 	}
 }
 
-// What a screen does not show, filters and orders still take.
+// Filters and orders also accept columns that a screen does not show.
 func TestArrange(t *testing.T) {
 	t.Parallel()
 	got := Arrange(columns, Shown{Name: "age", Drop: 3, Least: 9}, Shown{Name: "rank", Wide: true})
@@ -205,8 +205,8 @@ func TestParse_Errors(t *testing.T) {
 	}
 }
 
-// FuzzParse: a filter is there when there is no error, matching never fails, and a
-// filter that is printed and read again is the same.
+// FuzzParse: Parse returns either a filter or an error, matching never fails, and a printed
+// filter parses to the same filter.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"", "a !b", `re:^a "b ""c"`, "state!=ok warm>20 age<=2h30m", "label:x/y=z* !label:q", `"!a=b"`, "re:[", "ip%>80%", `x"y z"=3`, `"a~b" state="=x"`, "warm==3", "warm~3", `state="a*b c"`, `re:"x y"`, "a\tb", `""`, `!""`} {
 		f.Add(s)
@@ -244,7 +244,7 @@ func FuzzParse(f *testing.F) {
 func TestParseOrder(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"": "-17 201 7-8 京", "warm": "-17 201 7-8 京", "-warm": "7-8 201 -17 京", "node": "京 -17 7-8 201", "-node": "201 7-8 -17 京", // by byte
+		"": "-17 201 7-8 京", "warm": "-17 201 7-8 京", "-warm": "7-8 201 -17 京", "node": "京 -17 7-8 201", "-node": "201 7-8 -17 京", // in byte order
 		"rank": "201 -17 7-8 京", "-rank,node": "京 7-8 -17 201", " warm , -node ": "-17 201 7-8 京", "WARM": "-17 201 7-8 京", "state": "-17 7-8 201 京",
 	} {
 		o, err := ParseOrder(in, columns)
@@ -278,8 +278,8 @@ func TestParseOrder(t *testing.T) {
 	}
 }
 
-// TestSort_Property: sorting permutes, is what the keys say, leaves unknown last and
-// ties by name, then as they were.
+// TestSort_Property: sorting permutes, follows the keys, puts unknown values last and breaks
+// ties by name, then by position.
 func TestSort_Property(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -296,7 +296,7 @@ func TestSort_Property(t *testing.T) {
 		}
 		got := slices.Clone(in)
 		o.Sort(got, func(r row) string { return r.name })
-		// The same by a slow and stable way.
+		// The same with a slow stable sort.
 		want := slices.Clone(in)
 		slices.SortStableFunc(want, func(a, b row) int { return strings.Compare(a.name, b.name) })
 		for _, k := range slices.Backward(o.keys) {
@@ -351,7 +351,7 @@ func FuzzParseOrder(f *testing.F) {
 	})
 }
 
-// large is 5,000 rows of 12 columns of prepared texts.
+// large returns 5,000 rows of 12 columns of prepared texts.
 func large() ([]*[12]string, []Column[*[12]string]) {
 	out := make([]*[12]string, 5000)
 	for i := range out {

@@ -15,8 +15,8 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// details is what a node was asked for after so many minutes: a log line, an event and a failed
-// ADD a minute, all since the beginning each time, as a node gives them.
+// details is a node's answer after some minutes: a log line, an event and a failed ADD per
+// minute, always from the beginning, as nodes answer.
 func details(minutes int) watch.Detail {
 	d := watch.Detail{
 		Node: "steady", Plan: &introspect.NodePlan{MaxPods: 29, Actions: []introspect.PlannedAction{{Kind: introspect.ActionWait, Text: fmt.Sprintf("wait %d", minutes/5)}}},
@@ -35,7 +35,7 @@ func details(minutes int) watch.Detail {
 	return d
 }
 
-// documented is a recording of 20 minutes with documents each minute.
+// documented is a 20-minute recording with documents each minute.
 func documented(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -56,8 +56,8 @@ func documented(t testing.TB) []byte {
 	return out.Bytes()
 }
 
-// TestDocuments: wherever a player goes, also over key frames, it has the documents of then,
-// each event and line once.
+// TestDocuments: wherever a player goes, across key frames too, it has that time's
+// documents, with each event and line once.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	file := documented(t)
@@ -116,7 +116,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestDocuments_Bounded: what a hostile recording holds of a node stays within bounds.
+// TestDocuments_Bounded: a hostile recording's data for a node is bounded.
 func TestDocuments_Bounded(t *testing.T) {
 	t.Parallel()
 	l := newLibrary()
@@ -136,7 +136,7 @@ func TestDocuments_Bounded(t *testing.T) {
 	}
 }
 
-// TestOpen_BeforeDocuments: a recording of the time before there were documents opens as ever.
+// TestOpen_BeforeDocuments: recordings that predate documents still open.
 func TestOpen_BeforeDocuments(t *testing.T) {
 	t.Parallel()
 	file, err := os.ReadFile("testdata/before-documents.cnirec")

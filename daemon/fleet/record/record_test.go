@@ -20,7 +20,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Player is what the screens take a fleet from.
+// Player is a source of a fleet for the screens.
 var _ interface {
 	View() *store.View
 	Changed() <-chan struct{}
@@ -37,7 +37,7 @@ var start = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
 
 func ptr[T any](v T) *T { return &v }
 
-// sample is a node with a number of pods at a time.
+// sample is a node with a number of assigned addresses at a time.
 func sample(name string, assigned int, at time.Time) document.NodeIPAM {
 	return document.NodeIPAM{
 		APIVersion: introspect.APIVersion, Kind: document.KindNode, Metadata: document.ObjectMeta{Name: name},
@@ -55,7 +55,7 @@ func sample(name string, assigned int, at time.Time) document.NodeIPAM {
 	}
 }
 
-// TestWriter_NothingSecret: neither errors nor labels take what is not for others along.
+// TestWriter_NothingSecret: errors and labels are recorded without secrets.
 func TestWriter_NothingSecret(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -86,8 +86,8 @@ func TestWriter_NothingSecret(t *testing.T) {
 	}
 }
 
-// recorded is a recording of 20 minutes: a steady node, one that grows by a pod a minute,
-// one that comes and goes, one that fails at the end.
+// recorded is a 20-minute recording: a steady node, one that grows by a pod a minute, one
+// that comes and goes, and one that fails at the end.
 func recorded(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -126,7 +126,7 @@ func recorded(t testing.TB) []byte {
 	return out.Bytes()
 }
 
-// open makes a player whose clock the test moves.
+// open returns a player with a clock that the test moves.
 func open(t testing.TB, file []byte) (*Player, *time.Time) {
 	t.Helper()
 	clock := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -137,7 +137,7 @@ func open(t testing.TB, file []byte) (*Player, *time.Time) {
 	return p, &clock
 }
 
-// nodes says in a line what a view has.
+// nodes describes a view in one line.
 func nodes(v *store.View) string {
 	var parts []string
 	for _, n := range v.Nodes {
@@ -188,8 +188,8 @@ func TestPlayer_Plays(t *testing.T) {
 	}
 }
 
-// TestPlayer_SeeksWhereItWouldHavePlayed: wherever it goes, the view is that of playing
-// there.
+// TestPlayer_SeeksWhereItWouldHavePlayed: seeking to a time gives the same view as playing
+// up to it.
 func TestPlayer_SeeksWhereItWouldHavePlayed(t *testing.T) {
 	t.Parallel()
 	file := recorded(t)
@@ -215,7 +215,7 @@ func TestPlayer_SeeksWhereItWouldHavePlayed(t *testing.T) {
 	}
 }
 
-// TestPlayer_Samples: each sample once, wherever the player stands.
+// TestPlayer_Samples: each sample appears once, wherever the player is.
 func TestPlayer_Samples(t *testing.T) {
 	t.Parallel()
 	p, _ := open(t, recorded(t))
@@ -273,7 +273,7 @@ func TestPlayer_Detail(t *testing.T) {
 	}
 }
 
-// TestWriter_View writes what changed between views.
+// TestWriter_View writes only what changed between views.
 func TestWriter_View(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -299,14 +299,14 @@ func TestWriter_View(t *testing.T) {
 	if got := w.Info(); got.Samples != 3 || got.Nodes != 2 {
 		t.Errorf("%+v", got)
 	}
-	p, _ := open(t, out.Bytes()) // not closed: as after a crash
+	p, _ := open(t, out.Bytes()) // not closed, as after a crash
 	p.Seek(start.Add(time.Minute))
 	if got := nodes(p.View()); got != "b live 3" {
 		t.Error(got)
 	}
 }
 
-// TestOpen_CutFile plays a file up to wherever it ends.
+// TestOpen_CutFile plays a file that was truncated anywhere, up to its end.
 func TestOpen_CutFile(t *testing.T) {
 	t.Parallel()
 	file := recorded(t)
@@ -373,8 +373,7 @@ func repeated(s string, n int) []string {
 	return out
 }
 
-// FuzzOpen: whatever lines a recording has, it is refused or played, and its bounds
-// hold.
+// FuzzOpen: any recording is either refused or played, within its bounds.
 func FuzzOpen(f *testing.F) {
 	r, err := gzip.NewReader(bytes.NewReader(recorded(f)))
 	if err != nil {
@@ -428,8 +427,8 @@ func BenchmarkWriter(b *testing.B) {
 	}
 }
 
-// BenchmarkPlayer reads and seeks in ten minutes of 5,000 nodes, a tenth of whose
-// samples have something new.
+// BenchmarkPlayer reads ten minutes of 5,000 nodes, a tenth of whose samples changed, and
+// seeks in them.
 func BenchmarkPlayer(b *testing.B) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, Header{StartedAt: start})

@@ -10,8 +10,8 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// TestPlayer_AnswersWhileItSeeks: with the lock held under which the file is read, as it
-// is while a long seek is under way, nothing that a screen calls waits.
+// TestPlayer_AnswersWhileItSeeks: while a long seek holds the lock for reading the file, no
+// call from a screen waits.
 func TestPlayer_AnswersWhileItSeeks(t *testing.T) {
 	t.Parallel()
 	p, clock := open(t, recorded(t))
@@ -23,7 +23,7 @@ func TestPlayer_AnswersWhileItSeeks(t *testing.T) {
 		defer close(done)
 		p.Seek(start.Add(19 * time.Minute))
 	}()
-	for !p.Now().Equal(start.Add(19 * time.Minute)) { // Now is the target at once
+	for !p.Now().Equal(start.Add(19 * time.Minute)) { // Now reports the target at once
 		if t.Context().Err() != nil {
 			t.Fatal("Now is not where the seek goes")
 		}
@@ -50,8 +50,8 @@ func TestPlayer_AnswersWhileItSeeks(t *testing.T) {
 	}
 }
 
-// TestPlayer_LastSeekCounts: of several seeks at once the last one asked for is where the
-// recording stands afterwards.
+// TestPlayer_LastSeekCounts: of several concurrent seeks, the last request determines the
+// final position.
 func TestPlayer_LastSeekCounts(t *testing.T) {
 	t.Parallel()
 	file := recorded(t)
@@ -62,7 +62,7 @@ func TestPlayer_LastSeekCounts(t *testing.T) {
 	for i := range 8 {
 		to := start.Add(time.Duration(i+1) * time.Minute)
 		seeks.Go(func() { p.Seek(to) })
-		for p.sought.Load() != uint64(i+2) || !p.Now().Equal(to) { // beside the one of Open
+		for p.sought.Load() != uint64(i+2) || !p.Now().Equal(to) { // Open did one, too
 			if t.Context().Err() != nil {
 				t.Fatal("a seek was not taken")
 			}
@@ -77,7 +77,7 @@ func TestPlayer_LastSeekCounts(t *testing.T) {
 	}
 }
 
-// TestPlayer_Race calls everything at once, for the race detector.
+// TestPlayer_Race makes all calls concurrently, for the race detector.
 func TestPlayer_Race(t *testing.T) {
 	t.Parallel()
 	p, err := Open(bytes.NewReader(recorded(t)), Options{})

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BenchmarkPlan picks a node and reports its end, in a fleet of each size.
+// BenchmarkPlan picks a node and reports it done, in fleets of several sizes.
 func BenchmarkPlan(b *testing.B) {
 	for _, size := range []int{100, 500, 5000, 50000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -34,7 +34,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// BenchmarkFocus moves the rows on the screen by one page.
+// BenchmarkFocus scrolls the visible rows by a page.
 func BenchmarkFocus(b *testing.B) {
 	p := New(Config{Workers: 32})
 	var names []string

@@ -19,7 +19,7 @@ func planOf(cfg Config, names ...string) *Plan {
 	return p
 }
 
-// read begins and ends a reading of every node that is due.
+// read begins and ends a reading of every due node.
 func read(t *testing.T, p *Plan, now time.Time, r Result) []string {
 	t.Helper()
 	var names []string
@@ -131,7 +131,7 @@ func TestBreaker(t *testing.T) {
 			t.Fatal("never again")
 		}
 	}
-	// Two failures at 10 s, from the third on a minute, closed by the first success.
+	// Two failures 10 s apart, then every minute from the third on, until the first success.
 	want := []time.Duration{0, 10, 20, 80, 140}
 	if !slices.Equal(times[:5], want) || times[6]-times[5] > 3 {
 		t.Errorf("read at %v s, want %v and then as an open node", times, want)
@@ -169,7 +169,7 @@ func TestNext_WorkersAreKeptForWhatIsLookedAt(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		swept bool
-		want  int // of the rest at once
+		want  int // of the rest, at once
 	}{
 		"at the first look": {false, 15},
 		"later":             {true, 14},
@@ -205,8 +205,8 @@ func TestNext_WorkersAreKeptForWhatIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestPace_FirstRound: the first look at each node is over within FirstWithin whatever it
-// costs, is not hurried where its share suffices, and those to come are held to it.
+// TestPace_FirstRound: the first round over all nodes takes FirstWithin at most, whatever it
+// costs, is not hurried if the CPU share suffices, and later rounds keep to the share.
 func TestPace_FirstRound(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -255,8 +255,8 @@ func TestPace_FirstRound(t *testing.T) {
 	}
 }
 
-// TestInterval_FirstLook: rows on the screen wait twice as long for their next reading
-// until everybody was read once.
+// TestInterval_FirstLook: visible rows wait twice as long for their next reading until every
+// node was read once.
 func TestInterval_FirstLook(t *testing.T) {
 	t.Parallel()
 	p := New(Config{Workers: 32, Interval: 5 * time.Second})
@@ -273,12 +273,13 @@ func TestInterval_FirstLook(t *testing.T) {
 	}
 }
 
-// TestForget: what was read while the process stood still is read again, and is no failure.
+// TestForget: a reading during which the process was suspended is repeated, and is no
+// failure.
 func TestForget(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		upstream bool
-		want     time.Duration // after the begin of the reading that is forgotten
+		want     time.Duration // after the start of the forgotten reading
 	}{"ours": {false, MinForced}, "upstream": {true, UpstreamMin}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -335,7 +336,8 @@ func TestPauseDetector(t *testing.T) {
 	}
 }
 
-// TestNext_TheAilingDoNotTakeAllWorkers: they may each wait for a deadline.
+// TestNext_TheAilingDoNotTakeAllWorkers: each failing node may take a worker until its
+// deadline.
 func TestNext_TheAilingDoNotTakeAllWorkers(t *testing.T) {
 	t.Parallel()
 	p := New(Config{Workers: 8})
@@ -379,7 +381,7 @@ func TestBackground_Widens(t *testing.T) {
 			name, _ := p.Next(epoch)
 			p.Done(name, epoch, Result{OK: true, Took: row.took})
 			name, _ = p.Next(epoch)
-			p.Done(name, epoch, Result{Took: time.Hour}) // of no account
+			p.Done(name, epoch, Result{Took: time.Hour}) // a failure does not count
 			p.Cost(row.cost)
 			if got := p.Background(); got != row.want || p.Widened() != row.widened {
 				t.Errorf("background %s, widened %v", got, p.Widened())
@@ -455,11 +457,11 @@ func TestKept_WhatIsOnTheScreen(t *testing.T) {
 	if len(kept) != MaxKept || dropped != nil {
 		t.Fatalf("kept %v, dropped %v", kept, dropped)
 	}
-	// Round by round the same stay: nothing is won by turns.
+	// The same nodes stay from round to round: rotating them would gain nothing.
 	if again, dropped := round(at(5 * time.Second)); !slices.Equal(again, kept) || dropped != nil {
 		t.Errorf("then kept %v, dropped %v", again, dropped)
 	}
-	// Scrolled by ten: what left is closed, what came takes its place.
+	// Scrolled by ten: connections to rows that left are closed, new rows take their places.
 	gone := p.Focus("", names[10:40], false)
 	if !slices.Equal(gone, names[:10]) || p.Kept() != 6 {
 		t.Errorf("scrolled: closed %v, %d kept", gone, p.Kept())
@@ -467,13 +469,13 @@ func TestKept_WhatIsOnTheScreen(t *testing.T) {
 	if _, dropped := round(at(40 * time.Second)); len(dropped) > 0 || p.Kept() != MaxKept {
 		t.Errorf("dropped %v, %d kept", dropped, p.Kept())
 	}
-	// The open node displaces one.
+	// The open node displaces another one.
 	p.Focus(names[0], names[10:40], false)
 	_, dropped = round(at(80 * time.Second))
 	if len(dropped) != 1 || !p.Keeps(names[0]) || p.Kept() != MaxKept {
 		t.Errorf("opened: dropped %v, %d kept", dropped, p.Kept())
 	}
-	// One that fails, one that leaves, and all when none is on screen.
+	// One that fails, one that leaves, then all, when the screen is hidden.
 	p.Force(names[0])
 	name, _ := p.Next(at(100 * time.Second))
 	p.Done(name, at(100*time.Second), Result{})

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// world is a fleet that a plan reads: how each node is, what is under way, and what was
-// read when.
+// world is a fleet that a plan reads: the state of each node, the readings in flight, and
+// the time of each reading.
 type world struct {
 	plan    *Plan
 	rng     *rand.Rand
@@ -26,9 +26,9 @@ type world struct {
 type being struct {
 	upstream, dead bool
 	slow           time.Duration
-	known          bool      // the plan knows that it is upstream
-	failed         int       // in a row
-	last           time.Time // begin of the last reading
+	known          bool      // the plan knows that it runs upstream
+	failed         int       // failures in a row
+	last           time.Time // start of the last reading
 }
 
 type reading struct {
@@ -65,7 +65,7 @@ func (w *world) some() string {
 	return names[w.rng.IntN(len(names))]
 }
 
-// disturb does what a user or a cluster may do.
+// disturb does what users or a cluster may do.
 func (w *world) disturb() {
 	switch w.rng.IntN(12) {
 	case 0:
@@ -97,7 +97,7 @@ func (w *world) disturb() {
 	}
 }
 
-// step lets time go on to the next thing that happens.
+// step advances time to the next thing that happens.
 func (w *world) step(t *testing.T) {
 	wake, ok := w.plan.Wake(w.now)
 	if ok && !wake.After(w.now) {
@@ -135,7 +135,7 @@ func (w *world) step(t *testing.T) {
 	}
 }
 
-// begin begins all that is due, and checks each pick.
+// begin begins every due reading, and checks each pick.
 func (w *world) begin(t *testing.T) {
 	for {
 		name, ok := w.plan.Next(w.now)
@@ -170,7 +170,7 @@ func (w *world) begin(t *testing.T) {
 	}
 }
 
-// TestPlan_Properties drives plans through random fleets, users and clusters.
+// TestPlan_Properties runs plans against random fleets, users and clusters.
 func TestPlan_Properties(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
@@ -185,7 +185,7 @@ func TestPlan_Properties(t *testing.T) {
 				}
 				w.step(t)
 			}
-			// Left in peace, everybody is read within what the plan itself says.
+			// Undisturbed, every node is read within the plan's own limit.
 			w.plan.Pace(DefaultInterval, false)
 			w.plan.Focus(w.some(), nil, false)
 			for _, b := range w.nodes {
@@ -206,8 +206,8 @@ func TestPlan_Properties(t *testing.T) {
 	}
 }
 
-// TestPlan_NobodyIsStarvedByThoseLookedAt: even one worker who is never idle with what
-// is on the screen reads the rest in between.
+// TestPlan_NobodyIsStarvedByThoseLookedAt: even a single worker that the visible nodes keep
+// busy reads the others in between.
 func TestPlan_NobodyIsStarvedByThoseLookedAt(t *testing.T) {
 	t.Parallel()
 	p := New(Config{Workers: 1, Interval: MinOpen})
@@ -224,7 +224,7 @@ func TestPlan_NobodyIsStarvedByThoseLookedAt(t *testing.T) {
 	now := epoch
 	longest := time.Duration(0)
 	for now.Sub(epoch) < time.Hour {
-		p.Force("0") // and somebody holds the refresh key down
+		p.Force("0") // as if the refresh key were held down
 		name, ok := p.Next(now)
 		if !ok {
 			var wake bool
@@ -240,7 +240,7 @@ func TestPlan_NobodyIsStarvedByThoseLookedAt(t *testing.T) {
 		now = now.Add(2 * time.Second)
 		p.Done(name, now, Result{OK: true, Took: 2 * time.Second})
 	}
-	// One of five picks is one of the other 30: 30·5·2 s, and some for rounding.
+	// One in five picks goes to the 30 other nodes: 30·5·2 s, plus some rounding.
 	if len(last) != 60 || longest > 6*time.Minute {
 		t.Errorf("%d nodes read, one only after %s", len(last), longest)
 	}

@@ -32,7 +32,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// hold checks what Clip promises of any text.
+// hold checks Clip's guarantees for a text.
 func hold(t *testing.T, s string, width int) {
 	t.Helper()
 	got := Clip(s, width)

@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// text is a cell of a node.
+// text returns a node's cell.
 func text(t *testing.T, n *Node, name string) string {
 	t.Helper()
 	c, ok := query.Find(NodeColumns(), name)
@@ -55,7 +55,7 @@ func TestNodeColumns(t *testing.T) {
 		for pair := range strings.SplitSeq(cells, "|") {
 			name, want, _ := strings.Cut(pair, " ")
 			if node == "asked" && name == "state" {
-				want = n.Word // fleet's
+				want = n.Word // the fleet package's word
 			}
 			if got := text(t, n, name); got != want {
 				t.Errorf("%s %s: %q, want %q", node, name, got, want)
@@ -70,8 +70,8 @@ func TestNodeColumns(t *testing.T) {
 	}
 }
 
-// TestNodeColumns_Originals: a healthy node of upstream is ok to filters and reads as
-// upstream's to people; source=upstream finds it, whatever its state.
+// TestNodeColumns_Originals: a healthy upstream node is ok to filters and "ok (upstream)" on
+// screen; source=upstream finds it in any state.
 func TestNodeColumns_Originals(t *testing.T) {
 	t.Parallel()
 	ours, original, ill := sample("ours", t0, 5, 0, 5), sample("original", t0, 5, 0, 5), sample("ill", t0, 27, 0, 0)
@@ -98,7 +98,7 @@ func TestNodeColumns_Originals(t *testing.T) {
 	}
 }
 
-// TestNodeColumns_Names: names are what filters take, and none is there twice.
+// TestNodeColumns_Names: filters accept every name, and no name appears twice.
 func TestNodeColumns_Names(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -119,8 +119,8 @@ func TestNodeColumns_Names(t *testing.T) {
 	}
 }
 
-// TestNodeColumns_Safe: whatever strings a node has, no cell has anything that a
-// terminal would act upon.
+// TestNodeColumns_Safe: whatever strings a node has, no cell contains anything that a
+// terminal would act on.
 func TestNodeColumns_Safe(t *testing.T) {
 	t.Parallel()
 	evil := []string{"\x1b[2J", "a\nb", "\u202egnp", "\x00", "\xff", "\u200b", "東京", "\x9b31m", strings.Repeat("\u202e", 2000)}
@@ -163,7 +163,7 @@ func TestNodeColumns_Safe(t *testing.T) {
 	}
 }
 
-// TestNodeColumns_Joined: the short way to words finds what the long way finds.
+// TestNodeColumns_Joined: the fast word search finds the same as the slow one.
 func TestNodeColumns_Joined(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(10, 11))

@@ -10,9 +10,9 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// BenchmarkHold measures how long a Put and a View wait at most and in the middle while
-// 150 samples a second come in at 5,000 nodes and a view is taken 20 times a second: no
-// frame waits for longer.
+// BenchmarkHold measures the maximum and median wait of a Put and a View while 150 samples a
+// second arrive for 5,000 nodes and a view is taken 20 times a second: no frame waits longer
+// than that.
 func BenchmarkHold(b *testing.B) {
 	const nodes, puts, views = 5000, 1500, 200
 	s := New()

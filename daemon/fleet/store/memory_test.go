@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// wire is a sample as it is read from a node: no string of it is shared with another's.
+// wire returns a sample as read from a node: it shares no strings with other samples.
 func wire(tb testing.TB, n document.NodeIPAM) document.NodeIPAM {
 	tb.Helper()
 	text, err := json.Marshal(n)
@@ -26,7 +26,7 @@ func wire(tb testing.TB, n document.NodeIPAM) document.NodeIPAM {
 	return out
 }
 
-// addressed is a node whose addresses are all known: three ENIs, twenty pods.
+// addressed is a node with all addresses known: three ENIs, twenty pods.
 func addressed(i int, at time.Time) document.NodeIPAM {
 	n := big(i, at)
 	for e := range 3 {
@@ -45,7 +45,7 @@ func addressed(i int, at time.Time) document.NodeIPAM {
 	return n
 }
 
-// heap is what is in use.
+// heap returns the bytes in use.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -53,7 +53,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// held is how many bytes a node takes of a store in which each has a full history.
+// held measures a node's share of a store in which every node has a full history.
 func held(tb testing.TB, nodes int, make func(int, time.Time) document.NodeIPAM) (bytes int, s *Store) {
 	tb.Helper()
 	before := heap()
@@ -65,7 +65,7 @@ func held(tb testing.TB, nodes int, make func(int, time.Time) document.NodeIPAM)
 				s.PutAt(wire(tb, make(j, at)), at)
 				continue
 			}
-			n := *s.nodes[j] // it was not read, but for the history
+			n := *s.nodes[j] // as if not read, except for the history
 			n.History = n.History.add(point(&n, at))
 			s.nodes[j] = &n
 		}
@@ -74,7 +74,7 @@ func held(tb testing.TB, nodes int, make func(int, time.Time) document.NodeIPAM)
 	return int(heap()-before) / nodes, s
 }
 
-// BenchmarkMemory measures how much a node takes.
+// BenchmarkMemory measures the memory per node.
 func BenchmarkMemory(b *testing.B) {
 	for name, make := range map[string]func(int, time.Time) document.NodeIPAM{"summary": big, "addresses": addressed} {
 		b.Run(name, func(b *testing.B) {

@@ -9,8 +9,8 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// A node that holds far more than its pods can take says so wherever its state is shown,
-// one that is ill or has IPv6 does not.
+// A node that holds far more than its pods can use says so wherever its state is shown,
+// unless it has a problem or uses IPv6.
 func TestOverWarm(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -36,7 +36,7 @@ func TestView_Home(t *testing.T) {
 			t.Errorf("%s: on %q, want %q", x.name, got, x.want)
 		}
 	}
-	// A sample without addresses changes none; one of another machine does.
+	// A sample without addresses keeps the known ones; one of another machine drops them.
 	s.PutAt(big(1, after(10)), after(10))
 	if s.View().Home(introspect.PodRef{}, first[3].CIDR.Addr()) == "" {
 		t.Error("a sample without addresses made the store forget them")
@@ -63,7 +63,7 @@ func TestHome_GonePods(t *testing.T) {
 	}
 }
 
-// TestStore_KeepENIs: our daemons' addresses go once they are counted, upstream's stay.
+// TestStore_KeepENIs: our daemons' addresses are dropped once counted, upstream's are kept.
 func TestStore_KeepENIs(t *testing.T) {
 	t.Parallel()
 	of := func(source string) document.NodeIPAM {
@@ -87,8 +87,8 @@ func TestStore_KeepENIs(t *testing.T) {
 	}
 }
 
-// TestView_Holder: an address leads to the pod that has it rather than to what else there is
-// of it, and a free one to the prefix or the pool that holds it.
+// TestView_Holder: an address leads to the pod that has it rather than to older records, and
+// a free address to the prefix or pool that holds it.
 func TestView_Holder(t *testing.T) {
 	t.Parallel()
 	at := after(-60)
@@ -173,7 +173,7 @@ func TestView_Holder(t *testing.T) {
 		}
 	}
 
-	// Samples without addresses leave the ENIs with what was read of them before.
+	// After a sample without addresses, ENIs keep what was read before.
 	later := big(0, after(10))
 	later.Summary.ENIs = []introspect.ENISummary{{ID: "eni-b", Device: 1, Total: 16, Assigned: 9}, {ID: "eni-new", Device: 2, Total: 4, Flags: []string{introspect.ENIFlagTrunk}}}
 	s.PutAt(later, after(10))
@@ -187,7 +187,7 @@ func TestView_Holder(t *testing.T) {
 	}
 }
 
-// BenchmarkHolder is the search for one address among 5,000 nodes of twenty pods each.
+// BenchmarkHolder searches for an address among 5,000 nodes of twenty pods each.
 func BenchmarkHolder(b *testing.B) {
 	s := New()
 	for i := range 5000 {

@@ -67,13 +67,13 @@ func TestStore_Stale(t *testing.T) {
 	if tot.Partial != 1 || tot.Live != 0 || tot.Held != 18 || !tot.Complete {
 		t.Errorf("%+v", tot)
 	}
-	// It answers again: another point at once, and the same daemon's rates.
+	// It answers again: another point at once, and rates of the same daemon.
 	s.PutAt(sample("a", after(123), 6, 0, 12), after(123))
 	n = s.View().Node("a")
 	if n.State != document.StateLive || n.Error != nil || n.Word != "ok" || len(n.History) != 3 || n.Rates == nil || n.Rates.Over != 123*time.Second {
 		t.Errorf("%+v", n)
 	}
-	// One that never answered has nothing to show.
+	// A node that never answered has nothing to show.
 	s.PutAt(failed("b", introspect.ReasonRefused), after(124))
 	v := s.View()
 	if b := v.Node("b"); b.Known || b.State != document.StateUnreachable || b.Severity != document.SeverityError || len(b.History) != 0 {
@@ -101,17 +101,17 @@ func TestStore_ObjectAlone(t *testing.T) {
 	if n := s.View().Node("a"); n.Object == nil || n.State != document.StateLive {
 		t.Errorf("%+v", n)
 	}
-	// Kubernetes reports something new: what the node reported stays, and is no new point.
+	// News from Kubernetes: the node's report stays, and no point is added.
 	s.PutAt(object("i-1", 30), after(60))
 	if n := s.View().Node("a"); n.State != document.StateLive || n.Assigned != 5 || *n.Object.MaxPods != 30 || len(n.History) != 1 {
 		t.Errorf("%+v", n)
 	}
-	// Another machine of the same name: nothing of the old one stays.
+	// Another machine of the same name: nothing of the old one remains.
 	s.PutAt(object("i-2", 30), after(70))
 	if n := s.View().Node("a"); n.State != document.StateAPIOnly || n.Known || len(n.History) != 0 {
 		t.Errorf("%+v", n)
 	}
-	// A node whose daemon is taken away knows nothing any more.
+	// Without its daemon, nothing about the node is known any more.
 	s.PutAt(sample("a", after(80), 5, 0, 13), after(80))
 	s.PutAt(document.NodeIPAM{Metadata: document.ObjectMeta{Name: "a"}, State: document.StateNoDaemon}, after(90))
 	if v := s.View(); v.Nodes[0].Known || v.Totals.NoDaemon != 1 || v.Totals.Held != 0 || !v.Totals.Complete {
@@ -154,7 +154,7 @@ func TestStore_Rates(t *testing.T) {
 	}
 }
 
-// ADDs that come three at a time, every 15 s, are 12 a minute in each sample.
+// ADDs that come in threes, every 15 s, are 12 a minute in each sample.
 func TestStore_RatesAreSteady(t *testing.T) {
 	t.Parallel()
 	s, started := New(), t0.Add(-time.Hour)
@@ -183,7 +183,7 @@ func TestHistory(t *testing.T) {
 	if len(h) != HistoryLen || h[len(h)-1].At().Sub(h[0].At()) != 89*Spacing || cap(h) > HistoryLen+grow {
 		t.Errorf("%d points of %d over %v", len(h), cap(h), h[len(h)-1].At().Sub(h[0].At()))
 	}
-	// What was once seen stays as it was.
+	// Older histories never change.
 	for i, old := range seen {
 		for j, p := range old {
 			if p.At().Sub(t0) != time.Duration(p.Assigned)*2*time.Second || j > 0 && !p.At().After(old[j-1].At()) {
@@ -196,7 +196,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// assigned says points in a word each: what pods have, - for a gap.
+// assigned describes points by their assigned counts, - for a gap.
 func assigned(points []Point) string {
 	words := make([]string, len(points))
 	for i, p := range points {
@@ -215,7 +215,7 @@ func TestHistory_Series(t *testing.T) {
 	h := History{at(0, 1), at(30, 2), at(60, -1), at(90, 4)}
 	for name, x := range map[string]struct {
 		h        History
-		from, to int // seconds
+		from, to int // in seconds
 		cells    int
 		want     string
 	}{
@@ -242,8 +242,8 @@ func TestHistory_Series(t *testing.T) {
 	}
 }
 
-// TestHistory_Targets: a point says which targets acted in its time, so that a chart of
-// the past does not show those of today.
+// TestHistory_Targets: a point has its own time's targets, so that charts of the past do not
+// show the current ones.
 func TestHistory_Targets(t *testing.T) {
 	t.Parallel()
 	s := New()
@@ -294,7 +294,7 @@ func TestStore_Subnets(t *testing.T) {
 	if two.Available != nil || two.Nodes != 2 || two.ENIs != 1 || two.Held != 3 {
 		t.Errorf("%+v", two)
 	}
-	// A sample without ENIs: they are where they were, and those that are gone are not.
+	// A sample without ENIs: they stay where they were, and those that are gone are dropped.
 	n := sample("a", after(10), 5, 0, 13)
 	n.Summary.Subnets = []introspect.Subnet{{ID: "subnet-1", CIDR: "10.0.0.0/24"}, {ID: "subnet-2"}}
 	n.Summary.ENIs = []introspect.ENISummary{{ID: "eni-1", Total: 20, Free: 15}}
@@ -309,7 +309,7 @@ func TestStore_Subnets(t *testing.T) {
 	if len(two.Blocks) != 0 || fmt.Sprint(one.Blocks) != blocks {
 		t.Error("an older view has changed")
 	}
-	// The node with the newest word goes: the next one counts.
+	// The node with the newest reading goes: the next newest counts.
 	put("a", 100, 5, nil)
 	s.Remove("b")
 	if u := s.View().Subnets[0]; *u.Available != 100 || u.Nodes != 1 {
@@ -364,7 +364,7 @@ func TestStore_Views(t *testing.T) {
 	}
 }
 
-// random gives a node anything that it may have.
+// random fills a node with anything that it may have.
 func random(r *rand.Rand, name string, at time.Time) document.NodeIPAM {
 	switch r.IntN(8) {
 	case 0:
@@ -413,8 +413,7 @@ func random(r *rand.Rand, name string, at time.Time) document.NodeIPAM {
 	return n
 }
 
-// TestStore_Property: whatever comes, the sums are those of a recount of the nodes that
-// are there.
+// TestStore_Property: after any changes the sums equal a recount of the remaining nodes.
 func TestStore_Property(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 6))
@@ -453,7 +452,7 @@ func TestStore_Property(t *testing.T) {
 	}
 }
 
-// TestStore_Race: writers and readers at once; -race looks on.
+// TestStore_Race: concurrent writers and readers, for -race.
 func TestStore_Race(t *testing.T) {
 	t.Parallel()
 	s := New()
@@ -482,7 +481,7 @@ func TestStore_Race(t *testing.T) {
 	all.Wait()
 }
 
-// fill makes a fleet of nodes with 20 pods each.
+// fill adds nodes with 20 pods each.
 func fill(s *Store, nodes int, at time.Time) {
 	for i := range nodes {
 		s.PutAt(big(i, at), at)
@@ -503,8 +502,8 @@ func big(i int, at time.Time) document.NodeIPAM {
 	return n
 }
 
-// TestStore_Memory bounds what a node with a full history takes: 5,000 of them stay
-// below 60 MB.
+// TestStore_Memory bounds the memory of a node with a full history: 5,000 of them stay below
+// 60 MB.
 func TestStore_Memory(t *testing.T) {
 	const nodes = 100
 	heap := func() uint64 {

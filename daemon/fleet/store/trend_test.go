@@ -6,8 +6,8 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// The trend is of what the node can hold; while that is not known, of what it has held,
-// and not of the pods themselves, which would always fill it.
+// The trend is relative to what the node can hold, or to what it has held if that is
+// unknown, and not to its pods, which would always fill it.
 func TestNode_TrendScale(t *testing.T) {
 	t.Parallel()
 	limit := 20

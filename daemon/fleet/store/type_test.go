@@ -8,8 +8,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// TestTypeText: Kubernetes knows the type of a node better than a daemon that lies, and
-// no type makes a table wide.
+// TestTypeText: Kubernetes' type wins over a daemon that lies, and no type widens a table.
 func TestTypeText(t *testing.T) {
 	t.Parallel()
 	n := sample("a", t0, 1, 0, 1)
@@ -26,7 +25,7 @@ func TestTypeText(t *testing.T) {
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ limit, pods, want *int }{
-		{ptr(896), ptr(110), ptr(110)}, // prefixes hold more than pods may use
+		{ptr(896), ptr(110), ptr(110)}, // prefixes hold more addresses than pods may use
 		{ptr(27), ptr(29), ptr(27)},
 		{ptr(27), nil, ptr(27)},
 		{ptr(27), ptr(0), ptr(27)},

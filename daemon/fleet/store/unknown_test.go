@@ -22,22 +22,22 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// reporting is a node of one source that reports zeros only at the paths given: any other
-// zero stands for something that it did not report.
+// reporting is a node of one source with true zeros only at the given paths; any other zero
+// would stand for an unreported number.
 type reporting struct {
 	node  document.NodeIPAM
-	zeros *regexp.Regexp // paths of the document, and names of columns
+	zeros *regexp.Regexp // document paths and column names
 }
 
 var (
-	// The index of a card is always reported.
+	// A card's index is always reported.
 	always  = regexp.MustCompile(`\.(card|device)$`)
 	pool    = regexp.MustCompile(`\.(card|device)$|(cards|enis|cidrs)\[\d+\]\.(total|assigned|cooling|free|enis|prefixes|freePrefixes)$|\.routeTable$|^(eni|ip|ip%|assigned|cooling|free|warm|pods|prefixes)$`)
 	zero    = regexp.MustCompile(`(^|[^0-9.])0($|[^0-9.a-zA-Z])`)
 	started = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 )
 
-// families are what a daemon's metrics may report, none of it zero.
+// families are the metrics that a daemon may report, none of them zero.
 var families = []string{
 	"awscni_cooling_ip_addresses 2", "awscni_eni_allocated 2", "awscni_eni_max 3", "awscni_ip_max 27",
 	"awscni_total_ipv4_prefixes 1", "awscni_add_ip_req_count 12", "awscni_no_available_ip_addresses 2",
@@ -47,7 +47,7 @@ var families = []string{
 	"awscni_ec2api_req_count{fn=\"X\"} 4\nawscni_ec2api_error_count{fn=\"X\"} 1",
 }
 
-// metricsOnly are nodes with some of the families, each at least once alone.
+// metricsOnly are nodes with some of the families; each family also appears alone.
 func metricsOnly(t *testing.T) []reporting {
 	t.Helper()
 	var out []reporting
@@ -71,7 +71,8 @@ func metricsOnly(t *testing.T) []reporting {
 	return out
 }
 
-// originals are nodes that answer as each release does, with and without settings.
+// originals are nodes that answer like each of upstream's releases, with and without
+// settings.
 func originals(t *testing.T) []reporting {
 	t.Helper()
 	files, err := filepath.Glob("../../api/introspect/testdata/shapes/*.json")
@@ -116,7 +117,7 @@ func originals(t *testing.T) []reporting {
 	return out
 }
 
-// summaries are nodes whose summaries have null members, in any combination that may occur.
+// summaries are nodes whose summaries have null members, in every possible combination.
 func summaries(t *testing.T) []reporting {
 	t.Helper()
 	full := `{"kind":"NodeSummary","startedAt":"2026-11-21T11:00:00Z","cards":[{"card":0,"mode":"prefix","enis":2,"otherEnis":1,"eniLimit":3,"slotsPerEni":9,"addressLimit":27,"total":18,"assigned":7,"cooling":2,"free":9,"prefixes":2,"freePrefixes":1}],` +
@@ -144,7 +145,7 @@ func summaries(t *testing.T) []reporting {
 	return out
 }
 
-// silent are nodes that only Kubernetes reports, or no source.
+// silent are nodes that only Kubernetes reports, or nothing does.
 func silent() []reporting {
 	object := &document.NodeObject{InstanceType: "m5.large"}
 	var out []reporting
@@ -161,7 +162,7 @@ func silent() []reporting {
 	return out
 }
 
-// zerosOf lists the paths of the zeros of a document.
+// zerosOf lists the paths of a document's zeros.
 func zerosOf(t *testing.T, doc any) []string {
 	t.Helper()
 	text, err := json.Marshal(doc)
@@ -194,8 +195,8 @@ func walk(v any, path string, zeros *[]string) {
 	}
 }
 
-// TestUnknown_IsNotZero: whatever the source of a node's data, no number that it does not
-// report is a zero, in the document, in a cell of a table, or in what a row is ordered by.
+// TestUnknown_IsNotZero: whatever a node's source, no unreported number becomes a zero in
+// the document, in a table cell, or in a sort key.
 func TestUnknown_IsNotZero(t *testing.T) {
 	t.Parallel()
 	for _, x := range slices.Concat(metricsOnly(t), originals(t), summaries(t), silent()) {
@@ -225,14 +226,15 @@ func TestUnknown_IsNotZero(t *testing.T) {
 		}
 		status := fleet.StatusOf(fleet.ListOf([]document.NodeIPAM{x.node}, started))
 		for _, path := range append(zerosOf(t, status.Addresses), append(zerosOf(t, status.ENIs), zerosOf(t, status.Activity)...)...) {
-			if path != ".nodes" { // how many nodes report activity
+			if path != ".nodes" { // the number of nodes that report activity
 				t.Errorf("%s: the sums have a zero at %s", name, path)
 			}
 		}
 	}
 }
 
-// TestUnknown_IsOrderedLast: in either direction, and is no lower bound of a filter.
+// TestUnknown_IsOrderedLast: in both directions, and a filter's lower bound never matches
+// it.
 func TestUnknown_IsOrderedLast(t *testing.T) {
 	t.Parallel()
 	rows := []*store.Node{}
@@ -257,7 +259,7 @@ func TestUnknown_IsOrderedLast(t *testing.T) {
 	}
 }
 
-// TestTotals_OfUnknown: they are lower bounds, and unknown when no node reports.
+// TestTotals_OfUnknown: they are lower bounds, and unknown if no node reports.
 func TestTotals_OfUnknown(t *testing.T) {
 	t.Parallel()
 	node := func(name string, cooling *int) document.NodeIPAM {

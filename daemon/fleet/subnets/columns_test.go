@@ -9,8 +9,8 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// TestColumns_Compare: filters compare what is full in percent and what is left in the
-// durations that they are shown as.
+// TestColumns_Compare: filters compare fullness in percent, and time left in the durations
+// that are shown.
 func TestColumns_Compare(t *testing.T) {
 	t.Parallel()
 	free := 2 // of 251: 99.2%

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// histories make subnets of several kinds.
+// histories generate subnets of several kinds.
 var histories = map[string]func(r *rand.Rand, past, all int) []float64{
 	"line with noise": func(r *rand.Rand, _, all int) (out []float64) {
 		level, slope, noise := 2000+2000*r.Float64(), 2+20*r.Float64(), 5+40*r.Float64()
@@ -55,7 +55,7 @@ var histories = map[string]func(r *rand.Rand, past, all int) []float64{
 	},
 }
 
-// TestRunsOut_Band: of 1,000 synthetic subnets, 75 to 85 % run out within the band of 80 %.
+// TestRunsOut_Band: 75 to 85 % of 1,000 synthetic subnets run out within the 80 % band.
 func TestRunsOut_Band(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
@@ -74,7 +74,7 @@ func TestRunsOut_Band(t *testing.T) {
 				tr = append(tr, Reading{start.Add(time.Duration(i) * time.Hour), int(math.Round(v))})
 			}
 			if low := slices.Min(values[:past]); low < 1 {
-				continue // ran out already
+				continue // it had already run out
 			}
 			drawn++
 			f, ok := tr.RunsOut()
@@ -127,7 +127,7 @@ func TestRunsOut_Edges(t *testing.T) {
 	if f, ok := tr.RunsOut(); !ok || f.Share != 1 || !f.Late.Equal(tr[47].At) {
 		t.Errorf("a full subnet: %+v, %v", f, ok)
 	}
-	// Counts as a hostile file may have them, a century apart.
+	// Extreme counts from a hostile file, a century apart.
 	if f, ok := falling(100*365*24*time.Hour, 1<<62, -1<<62, 7).RunsOut(); !ok || f.Share < 0 || f.Share > 1 {
 		t.Errorf("absurd counts: %+v, %v", f, ok)
 	}

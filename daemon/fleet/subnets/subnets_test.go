@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// falling makes readings so far apart.
+// falling returns readings at equal intervals.
 func falling(apart time.Duration, free ...int) Trend {
 	start := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
 	var t Trend
@@ -75,7 +75,7 @@ func TestTrend_TakesNewReadingsAlone(t *testing.T) {
 	}
 }
 
-// of is a subnet with so many free addresses; -1: not known.
+// of returns a subnet with this many free addresses, -1 if unknown.
 func of(cidr string, free int) store.SubnetUse {
 	u := store.SubnetUse{Range: netip.MustParsePrefix(cidr)}
 	if free >= 0 {
@@ -85,8 +85,8 @@ func of(cidr string, free int) store.SubnetUse {
 	return u
 }
 
-// Usable addresses of a subnet are odd in number, so that no count hits the edge: it is
-// held by the share.
+// A subnet has an odd number of usable addresses, so no count hits the limit exactly: the
+// share decides.
 func TestNearlyFull_Edge(t *testing.T) {
 	t.Parallel()
 	for share, want := range map[float64]bool{0.9499: false, 0.95: true, 0.9501: true, 1: true} {
@@ -103,7 +103,7 @@ func TestNearlyFull_Edge(t *testing.T) {
 		{of("10.0.0.0/24", 12), "95%", true},
 		{of("10.0.0.0/24", 1), "99%", true},
 		{of("10.0.0.0/24", 0), "100%", true},
-		{of("10.0.0.0/24", 999), "0%", false}, // more than there are
+		{of("10.0.0.0/24", 999), "0%", false}, // more than the subnet has
 		{of("2001:db8::/64", 7), "-", false},
 		{of("2001:db8::/64", 0), "-", true},
 	} {
@@ -129,7 +129,7 @@ func TestBlocks(t *testing.T) {
 	t.Parallel()
 	free, none := 40, 0
 	u := store.SubnetUse{Range: netip.MustParsePrefix("10.0.3.7/24"), Held: 20, Blocks: []store.Block{
-		{Prefix: netip.MustParsePrefix("10.0.2.0/28"), Use: store.BlockMixed}, // of another subnet
+		{Prefix: netip.MustParsePrefix("10.0.2.0/28"), Use: store.BlockMixed}, // in another subnet
 		{Prefix: netip.MustParsePrefix("10.0.3.32/28"), Use: store.BlockPrefix, Node: "a"},
 		{Prefix: netip.MustParsePrefix("10.0.3.240/28"), Use: store.BlockPrimary},
 	}}
@@ -163,20 +163,20 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestLeft: what nodes hold breaks the blocks in which they hold it; of others only the number
-// is known.
+// TestLeft: addresses of nodes break the blocks that they are in; of other users only the
+// number is known.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	block := func(text string, use store.BlockUse, held int) store.Block {
 		return store.Block{Prefix: netip.MustParsePrefix(text), Use: use, Held: held}
 	}
-	u := of("10.0.0.0/24", 251-3-16-2-1-20) // the last 20 are others'
+	u := of("10.0.0.0/24", 251-3-16-2-1-20) // the last 20 belong to other users
 	u.Blocks = []store.Block{
 		block("10.0.0.0/28", store.BlockPrimary, 3), // with reserved addresses: never a prefix
 		block("10.0.0.16/28", store.BlockPrefix, 16),
 		block("10.0.0.32/28", store.BlockMixed, 2),
 		block("10.0.0.48/28", store.BlockPrimary, 1),
-		block("10.9.0.0/28", store.BlockMixed, 9), // of another subnet
+		block("10.9.0.0/28", store.BlockMixed, 9), // in another subnet
 	}
 	got, ok := Left(u)
 	want := subnet.Subnet{CIDR: u.Range, Free: 209, Blocks: 14 - 3, Loose: 27 - 3 + 14 + 15, Used: 20}

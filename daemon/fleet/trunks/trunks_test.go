@@ -16,7 +16,7 @@ func TestNode_State(t *testing.T) {
 	for name, x := range map[string]struct {
 		trunk      *introspect.Trunk
 		advertised *int
-		want       string // "": it has nothing to do with trunks
+		want       string // "": not concerned with trunks
 	}{
 		"nothing":         {nil, nil, ""},
 		"off, none":       {&introspect.Trunk{}, ptr(0), ""},
@@ -49,7 +49,7 @@ func TestShare_Left(t *testing.T) {
 	for name, x := range map[string]struct {
 		used, limit *int
 		share       float64
-		left        int // -1: not known
+		left        int // -1: unknown
 	}{
 		"some":        {ptr(27), ptr(54), 0.5, 27},
 		"full":        {ptr(54), ptr(54), 1, 0},

@@ -18,8 +18,8 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// program is what runs in the peer's container: it echoes its input in capitals,
-// until its input ends, or fails in one of the ways that programs fail.
+// program runs in the peer's container: it echoes its input in capitals until the input
+// ends, or fails as programs do.
 func program(argv []string, in io.Reader, out, errs io.Writer) (end string) {
 	failure := func(message string) string {
 		return `{"metadata":{},"status":"Failure","message":"` + message + `","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"1"}]}}`
@@ -66,11 +66,11 @@ func (p *peer) execChannels(ws *websocket.Conn, argv []string) {
 			_, _ = feed.Write(m[1:])
 		}
 	}()
-	for i := range byte(4) { // as the API server opens channels
+	for i := range byte(4) { // opens the channels as the API server does
 		_ = websocket.Message.Send(ws, []byte{i})
 	}
 	fmt.Fprint(channel{ws, channels.StreamErr}, program(argv, in, channel{ws, channels.StreamStdOut}, channel{ws, channels.StreamStdErr}))
-	ws.Close() // with a close frame, as the API server
+	ws.Close() // sends a close frame, as the API server does
 }
 
 func (p *peer) execStreams(w http.ResponseWriter, r *http.Request) {
@@ -93,7 +93,7 @@ func (p *peer) execStreams(w http.ResponseWriter, r *http.Request) {
 	<-c.CloseChan()
 }
 
-// TestExec talks with a program, and reads its end as that of the stream.
+// TestExec exchanges data with a program; when it ends, so does the stream.
 func TestExec(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
@@ -124,7 +124,7 @@ func TestExec(t *testing.T) {
 	})
 }
 
-// TestExec_Fails: why a program did not do it.
+// TestExec_Fails: a failed program's error has the reason.
 func TestExec_Fails(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
@@ -152,7 +152,7 @@ func TestExec_Fails(t *testing.T) {
 	})
 }
 
-// TestExec_Close ends the program, by the end of its input.
+// TestExec_Close ends the program by closing its input.
 func TestExec_Close(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
@@ -172,8 +172,8 @@ func TestExec_Close(t *testing.T) {
 	})
 }
 
-// TestExec_Refused: what an upgrade is refused for is the error of Exec, and a dial that
-// does not answer ends with its context.
+// TestExec_Refused: Exec returns the reason for a refused upgrade, and a dial without an
+// answer ends with its context.
 func TestExec_Refused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// played is a wire whose other side has said all that it will, and hears nothing. It says
-// it when it may.
+// played is a connection whose peer sends fixed bytes once may allows it, and ignores all
+// input.
 type played struct {
 	io.Reader
 	may chan struct{}
@@ -20,8 +20,8 @@ func (played) Write(p []byte) (int, error)  { return len(p), nil }
 func (played) Close() error                 { return nil }
 func (played) LocalAddr() net.Addr          { return addr{} }
 
-// FuzzMux: whatever the other side says, a tunnel ends with it, hands no stream more than
-// was sent for it, and every read ends.
+// FuzzMux: whatever the peer sends, the tunnel ends with it, no stream gets more than was
+// sent for it, and every read ends.
 func FuzzMux(f *testing.F) {
 	f.Add(appendData(appendData(nil, 1, flagFin, []byte("why")), 3, flagFin, []byte("data")))
 	f.Add(appendReset(appendPing(nil, 2), 3, cancelled))
@@ -48,7 +48,7 @@ func FuzzMux(f *testing.F) {
 	})
 }
 
-// dataOf is what a sequence of frames has for a stream, by a reading of its own.
+// dataOf returns a stream's data in a sequence of frames, parsed independently.
 func dataOf(said []byte, id uint32) (out []byte) {
 	for len(said) >= 8 {
 		first, length := binary.BigEndian.Uint32(said), int(binary.BigEndian.Uint32(said[4:])&0xffffff)

@@ -16,14 +16,15 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// frame is one of SPDY/3.1's, by hand: what a hostile peer says no library writes.
+// frame builds a SPDY/3.1 frame by hand, because no library writes what a hostile peer
+// sends.
 func frame(first uint32, flags byte, body []byte) []byte {
 	b := binary.BigEndian.AppendUint32(nil, first)
 	b = binary.BigEndian.AppendUint32(b, uint32(flags)<<24|uint32(len(body)))
 	return append(b, body...)
 }
 
-// carriers are the two implementations of a connection with streams, over the wire given.
+// carriers are the two implementations of a multiplexed connection, over the given net.Conn.
 var carriers = map[string]func(*testing.T, net.Conn) carrier{
 	"mux": func(_ *testing.T, c net.Conn) carrier { return newMux(c) },
 	"session": func(t *testing.T, c net.Conn) carrier {
@@ -41,7 +42,7 @@ func eachCarrier(t *testing.T, test func(t *testing.T, makeOne func(*testing.T, 
 	}
 }
 
-// between is a carrier and the other end of its connection, whose reader takes all.
+// between returns a carrier and its peer's end, which discards all input.
 func between(t *testing.T, makeOne func(*testing.T, net.Conn) carrier) (carrier, net.Conn) {
 	t.Helper()
 	near, far := net.Pipe()
@@ -51,7 +52,7 @@ func between(t *testing.T, makeOne func(*testing.T, net.Conn) carrier) (carrier,
 	return s, far
 }
 
-// TestHostile_Garbage: a connection ends with what is no protocol, and so do its readers.
+// TestHostile_Garbage: invalid protocol data ends a connection and its reads.
 func TestHostile_Garbage(t *testing.T) {
 	t.Parallel()
 	const control = 0x8003 << 16
@@ -87,7 +88,7 @@ func TestHostile_Garbage(t *testing.T) {
 	})
 }
 
-// TestHostile_Headers: a reply that unpacks to more than it may ends a session. A mux
+// TestHostile_Headers: a reply whose headers unpack beyond the limit ends a session. A mux
 // unpacks none, see TestMux_Replies.
 func TestHostile_Headers(t *testing.T) {
 	t.Parallel()
@@ -119,7 +120,7 @@ func many(n int) http.Header {
 	return h
 }
 
-// reply is the frame by which a peer takes a stream.
+// reply is the frame with which a peer accepts a stream.
 func reply(t *testing.T, id uint32, h http.Header) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -133,8 +134,8 @@ func reply(t *testing.T, id uint32, h http.Header) []byte {
 	return b.Bytes()
 }
 
-// TestHostile_Flood: a peer that sends what is never read ends its tunnel, and no earlier
-// than that.
+// TestHostile_Flood: a peer that sends more than is read ends its tunnel, but only at the
+// limit.
 func TestHostile_Flood(t *testing.T) {
 	t.Parallel()
 	eachCarrier(t, func(t *testing.T, makeOne func(*testing.T, net.Conn) carrier) {

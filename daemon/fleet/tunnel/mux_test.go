@@ -18,8 +18,8 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// TestFraming_Read: what we say is what the implementation that Kubernetes' peers have
-// reads, also headers after those of the first stream, and of more than one block.
+// TestFraming_Read: the SPDY implementation of Kubernetes' peers can read what we send,
+// including headers after the first stream's and headers of more than one block.
 func TestFraming_Read(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 70_000)
@@ -62,7 +62,7 @@ func TestFraming_Read(t *testing.T) {
 	}
 }
 
-// dialled is a mux with one connection, of streams 1 for faults and 3 for data, and its
+// dialled returns a mux with one connection (stream 1 for errors, 3 for data), and its
 // peer's end.
 func dialled(t *testing.T) (*mux, net.Conn, net.Conn) {
 	t.Helper()
@@ -77,11 +77,11 @@ func dialled(t *testing.T) (*mux, net.Conn, net.Conn) {
 
 const controlBits = frameVersion << 16
 
-// number is a stream's or a ping's, as a frame has it.
+// number encodes a stream or ping ID as a frame does.
 func number(id uint32) []byte { return binary.BigEndian.AppendUint32(nil, id) }
 
-// TestMux_Replies: of a reply and of headers nothing is unpacked, whatever they hold, and
-// frames that are none of ours are passed over.
+// TestMux_Replies: headers are not unpacked, whatever they hold, and unknown frames are
+// skipped.
 func TestMux_Replies(t *testing.T) {
 	t.Parallel()
 	_, far, c := dialled(t)
@@ -97,7 +97,7 @@ func TestMux_Replies(t *testing.T) {
 			frame(3, 0, nil),
 			frame(3, 0, []byte("data")),
 			frame(1, flagFin, nil),
-			frame(controlBits|frameHeaders, flagFin, number(3)), // the end of it
+			frame(controlBits|frameHeaders, flagFin, number(3)), // the end of the stream
 			frame(3, 0, []byte("late")),
 		} {
 			_, _ = far.Write(f)
@@ -108,7 +108,7 @@ func TestMux_Replies(t *testing.T) {
 	}
 }
 
-// TestMux_Ends: which of the two streams ends first, and how, does not matter.
+// TestMux_Ends: it does not matter which stream ends first, or how.
 func TestMux_Ends(t *testing.T) {
 	t.Parallel()
 	reset := func(id uint32) []byte { return appendReset(nil, id, cancelled) }
@@ -116,7 +116,7 @@ func TestMux_Ends(t *testing.T) {
 	for name, c := range map[string]struct {
 		said   [][]byte
 		data   string
-		reason introspect.Reason // "": it is the end
+		reason introspect.Reason // "" for a regular end
 	}{
 		"data first":             {[][]byte{frame(3, flagFin, []byte("x")), frame(1, flagFin, nil)}, "x", ""},
 		"data last":              {[][]byte{frame(1, flagFin, nil), frame(3, flagFin, []byte("x"))}, "x", ""},
@@ -150,7 +150,7 @@ func TestMux_Ends(t *testing.T) {
 	}
 }
 
-// TestMux_Serves answers pings and refuses streams.
+// TestMux_Serves: pings are answered, the peer's streams are refused.
 func TestMux_Serves(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()
@@ -167,8 +167,8 @@ func TestMux_Serves(t *testing.T) {
 	}
 }
 
-// TestMux_StuckWrite: a write that the peer does not take ends with its deadline, and the
-// tunnel with it, as half a frame may be out; those that wait for it end too.
+// TestMux_StuckWrite: a write that the peer does not accept ends at its deadline. That ends
+// the tunnel, because half a frame may have been sent, and all waiting writes.
 func TestMux_StuckWrite(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()
@@ -176,7 +176,7 @@ func TestMux_StuckWrite(t *testing.T) {
 	t.Cleanup(func() { m.Close(); far.Close() })
 	streams := appendOpen(nil, 1, true, "port", "1", "requestid", "0", "streamtype", "error")
 	streams = appendOpen(streams, 3, false, "port", "1", "requestid", "0", "streamtype", "data")
-	go func() { _, _ = io.ReadFull(far, make([]byte, len(streams))) }() // and no more
+	go func() { _, _ = io.ReadFull(far, make([]byte, len(streams))) }() // and nothing more
 	tunnel := &Tunnel{pod: aPod, carrier: m}
 	c, err := tunnel.Dial(within(t), 1)
 	if err != nil {
@@ -187,7 +187,7 @@ func TestMux_StuckWrite(t *testing.T) {
 	await(t, "the write", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return m.writing // the streams were taken when the dial ended
+		return m.writing // the peer read the streams before the dial ended
 	})
 	go func() { _, err := tunnel.Dial(within(t), 1); waits <- err }()
 	_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))

@@ -21,13 +21,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// peer answers as an API server with a kubelet behind it does, with the implementation of
-// SPDY that those have. It connects streams to the ports of the test's own host.
+// peer answers like an API server with a kubelet behind it, and uses their SPDY
+// implementation. It connects streams to ports of the test's own host.
 type peer struct {
 	*httptest.Server
-	refuse func(r *http.Request) (code int, body string) // before any upgrade; 0 = nothing
+	refuse func(r *http.Request) (code int, body string) // before any upgrade; code 0 accepts
 
-	mu       sync.Mutex // guards all below
+	mu       sync.Mutex // guards all fields below
 	upgrades map[string]int
 	open     int // streams
 	conns    []net.Conn
@@ -51,7 +51,7 @@ func newPeer(t testing.TB, refuse func(*http.Request) (int, string)) *peer {
 	return p
 }
 
-// cut ends all connections, as a machine that goes away.
+// cut breaks all connections, like a machine that disappears.
 func (p *peer) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +60,7 @@ func (p *peer) cut() {
 	}
 }
 
-// running counts something as a stream until it is done.
+// running counts a stream until done is called.
 func (p *peer) running() (done func()) {
 	add := func(n int) {
 		p.mu.Lock()
@@ -202,7 +202,7 @@ func (s *server) accept(stream httpstream.Stream, _ <-chan struct{}) error {
 	return nil
 }
 
-// forward is what a container runtime does.
+// forward does what a container runtime does.
 func (s *server) forward(p *pair, port string) {
 	defer p.data.Close()
 	defer p.fault.Close()

@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// proxied answers as a node behind the API server's proxy.
+// proxied answers like a node behind the API server's proxy.
 func (p *peer) proxied(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/refused"):
@@ -30,8 +30,8 @@ func (p *peer) proxied(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestProxy carries requests of one connection, and gives the API server's refusal as the
-// connection's error.
+// TestProxy carries the requests of one connection, and returns the API server's refusal as
+// the connection's error.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	d := newPeer(t, nil).dialer(t, Options{})
@@ -69,7 +69,7 @@ func TestProxy(t *testing.T) {
 	wantReason(t, err, introspect.ReasonRefused)
 }
 
-// TestProxy_Get: nothing else is passed on.
+// TestProxy_Get: other methods are not forwarded.
 func TestProxy_Get(t *testing.T) {
 	t.Parallel()
 	c, err := newPeer(t, nil).dialer(t, Options{}).Proxy(within(t), aPod, 1)

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestShare: streams that are open at the same time are in one tunnel, which ends with the
-// last of them.
+// TestShare: concurrent streams share a tunnel, which ends with the last of them.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
@@ -56,7 +55,7 @@ func TestShare(t *testing.T) {
 	})
 }
 
-// TestShare_AtOnce: many at once, some with tunnels of their own; all end.
+// TestShare_AtOnce: many concurrent streams, some with their own tunnels; all end.
 func TestShare_AtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
@@ -85,13 +84,13 @@ func TestShare_AtOnce(t *testing.T) {
 	})
 }
 
-// TestClose_LeavesNothing: nothing of a tunnel runs on, nor of an exec. Not parallel: it
-// counts.
+// TestClose_LeavesNothing: no goroutine of a tunnel or an exec remains. Not parallel,
+// because it counts goroutines.
 func TestClose_LeavesNothing(t *testing.T) {
 	functions := []string{"moby/spdystream", "daemon/fleet/tunnel.newMux", "daemon/fleet/tunnel.(*conn)", "daemon/fleet/tunnel.(*session)", "daemon/fleet/tunnel.forward",
 		"client-go/tools/remotecommand", "net/http.(*persistConn)",
 	}
-	before := map[string]int{} // the peers of other tests have some that wait forever
+	before := map[string]int{} // some of other tests' peers wait forever
 	for _, what := range functions {
 		before[what] = running(what)
 	}
@@ -124,8 +123,8 @@ func TestClose_LeavesNothing(t *testing.T) {
 	}
 }
 
-// running counts the goroutines that have a function on their stack, but for those of the
-// test's peer: its side waits forever for replies that it could not send.
+// running counts the goroutines with a function on their stack, without those of the test's
+// peer, which waits forever for replies that it could not send.
 func running(function string) (count int) {
 	stacks := make([]byte, 4<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]

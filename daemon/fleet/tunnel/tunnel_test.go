@@ -24,7 +24,7 @@ func pemOf(c *x509.Certificate) []byte {
 
 var aPod = Pod{Namespace: "kube-system", Name: "aws-node-x"}
 
-// echo serves a port that answers what it is sent.
+// echo serves a port that returns what it receives.
 func echo(t testing.TB) uint16 {
 	t.Helper()
 	return serve(t, func(c net.Conn) { _, _ = io.Copy(c, c) })
@@ -49,7 +49,7 @@ func serve(t testing.TB, each func(net.Conn)) uint16 {
 	return uint16(l.Addr().(*net.TCPAddr).Port)
 }
 
-// free is a port without a listener.
+// free returns a port without a listener.
 func free(t *testing.T) uint16 {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -67,7 +67,7 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-// wantReason checks an error's reason, also where it is wrapped.
+// wantReason checks an error's reason, also through wrapping.
 func wantReason(t *testing.T, err error, want introspect.Reason) *Error {
 	t.Helper()
 	var e *Error
@@ -130,7 +130,7 @@ func TestDial_Refused(t *testing.T) {
 	})
 }
 
-// TestTunnel_ManyStreams: streams of one tunnel go their own ways, and end alone.
+// TestTunnel_ManyStreams: streams of one tunnel are independent, and end separately.
 func TestTunnel_ManyStreams(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
@@ -197,8 +197,7 @@ func await(t *testing.T, what string, check func() bool) {
 	}
 }
 
-// TestDeadlines: a read and a write that the other side keeps waiting end in time, and the
-// deadline can be moved.
+// TestDeadlines: blocked reads and writes end at their deadline, which can be moved.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
@@ -226,7 +225,7 @@ func TestDeadlines(t *testing.T) {
 		_ = c.SetDeadline(time.Time{})
 		done := make(chan error, 1)
 		go func() { _, err := c.Read(make([]byte, 1)); done <- err }()
-		_ = c.SetReadDeadline(time.Now().Add(10 * time.Millisecond)) // while it waits
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Millisecond)) // during the read
 		check("read under way", <-done)
 		_ = c.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
 		for err = nil; err == nil; { // until all buffers on the way are full
@@ -236,7 +235,8 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// TestDial_Context: a dial ends with its context, and the error says which end it was.
+// TestDial_Context: a dial ends with its context, and the error says whether it was
+// cancelled or timed out.
 func TestDial_Context(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
@@ -256,8 +256,8 @@ func TestDial_Context(t *testing.T) {
 	})
 }
 
-// TestProtocol_Fallback: where the WebSocket is refused, SPDY is tried and remembered;
-// where the refusal holds for both, it is not.
+// TestProtocol_Fallback: if only the WebSocket is refused, SPDY is tried and remembered; a
+// refusal that applies to both prevents that.
 func TestProtocol_Fallback(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -312,7 +312,7 @@ func TestProtocol_Fallback(t *testing.T) {
 	}
 }
 
-// TestForbidden names the rule that is missing.
+// TestForbidden: the error names the missing rule.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t, func(*http.Request) (int, string) { return 403, statusBody(403, "Forbidden", "no") })
@@ -326,7 +326,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// TestDial_NoServer: what is wrong on the way to the API server has its own reason.
+// TestDial_NoServer: each failure on the way to the API server has its own reason.
 func TestDial_NoServer(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t, nil)
@@ -352,7 +352,7 @@ func TestDial_NoServer(t *testing.T) {
 	}
 }
 
-// TestDial_PeerGone: the API server is gone while a stream is read.
+// TestDial_PeerGone: the API server disappears during a read.
 func TestDial_PeerGone(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {

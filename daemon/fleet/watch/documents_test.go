@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// TestDocuments_AreEachMemberOfDetail: each Want has a member of its own, and each member
-// that is a document has a Want.
+// TestDocuments_AreEachMemberOfDetail: each Want has its own member, and each document
+// member has a Want.
 func TestDocuments_AreEachMemberOfDetail(t *testing.T) {
 	t.Parallel()
-	named := map[string]bool{"Node": true, "At": true, "Errors": true} // no documents
+	named := map[string]bool{"Node": true, "At": true, "Errors": true} // not documents
 	for want := range (2*WantClusterPods - 1).Each() {
 		var from, into Detail
 		if from.Has(want) {

@@ -15,7 +15,7 @@ import (
 
 const sandbox = "054c9853b64776d97f4782d2e281e98d8daa22b4ae7ac7339f623e505318424f"
 
-// TestChain: the vector of the specification.
+// TestChain checks the specification's test vector.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -149,7 +149,7 @@ func lease(prefix, gateway, dst string) egress.Lease {
 	return egress.Lease{Address: netip.MustParsePrefix(prefix), Gateway: addr(gateway), Routes: []netstate.Route{{Dst: netip.MustParsePrefix(dst)}}}
 }
 
-// TestPod: what is laid out, as text.
+// TestPod checks a pod's layout as text.
 func TestPod(t *testing.T) {
 	t.Parallel()
 	var random [20]byte
@@ -174,7 +174,8 @@ func TestPod(t *testing.T) {
 	}
 }
 
-// TestNewPair: whatever is drawn, names fit and indexes and addresses are of a kind.
+// TestNewPair: for any random draw, names fit, and indexes and addresses are of the right
+// kind.
 func TestNewPair(t *testing.T) {
 	t.Parallel()
 	for _, b := range []byte{0, 0x55, 0x80, 0xff} {

@@ -8,11 +8,11 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// header begins a nat table as the kernel has it.
+// header starts a nat table as the kernel prints it.
 const header = "*nat\n:POSTROUTING ACCEPT [0:0]\n"
 
-// FuzzTable: whatever iptables-save prints, what Remove and Repair give leaves the table
-// without, or with exactly, what is wanted: the transactions are applied to a table here.
+// FuzzTable: for any output of iptables-save, Remove and Repair return transactions after
+// which the table has nothing, or exactly what is wanted. apply runs them here.
 func FuzzTable(f *testing.F) {
 	s := SNAT{Chain: Chain(false, DefaultNetwork, "c1"), Comment: Comment(DefaultNetwork, "c1")}
 	f.Add(header+s.String()+"COMMIT\n", "c1")
@@ -22,7 +22,7 @@ func FuzzTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, saved, id string) {
 		want := SNAT{Chain: Chain(false, DefaultNetwork, id), Comment: Comment(DefaultNetwork, id)}
 		if strings.ContainsAny(id, "\n\"\\") {
-			return // no container id has these
+			return // no container ID has these
 		}
 		nat := NAT(saved)
 		for _, text := range []string{Remove(nat, want.Chain), Repair(nat, want)} {
@@ -46,7 +46,7 @@ func FuzzTable(f *testing.F) {
 
 func hasChain(nat iptables.Table, chain string) bool { _, ok := nat.Chain(chain); return ok }
 
-// apply does what iptables-restore --noflush does with the lines that we write.
+// apply does what iptables-restore --noflush does with our lines.
 func apply(nat iptables.Table, transaction string) iptables.Table {
 	t := iptables.Table{Name: "nat"}
 	for _, c := range nat.Chains {
@@ -84,8 +84,8 @@ func apply(nat iptables.Table, transaction string) iptables.Table {
 	return NAT(iptables.Ruleset{Tables: []iptables.Table{t}}.String())
 }
 
-// FuzzTenant: whatever a lease says, its sandbox's rules are lines of their own that read
-// back as they were meant.
+// FuzzTenant: for any lease, the rules of its sandbox are separate lines that parse back to
+// the same rules.
 func FuzzTenant(f *testing.F) {
 	f.Add("169.254.172.2", "c1\r\neth0")
 	f.Add("fd00::ac:2", "c1")

@@ -16,7 +16,8 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// living is a host with pods' egress in the cluster's IPv6, and what the daemon knows.
+// living is a host of an IPv6 cluster whose pods have IPv4 egress, and the daemon's
+// knowledge of it.
 type living struct {
 	now     time.Time
 	tenants []egress.Tenant
@@ -31,7 +32,7 @@ func tenant(n int) egress.Tenant {
 
 var gateway = netip.MustParsePrefix("169.254.172.1/32")
 
-// add makes all of a pod.
+// add sets up a complete pod.
 func (l *living) add(t *testing.T, n int) {
 	t.Helper()
 	x, index := tenant(n), int32(100+n)
@@ -63,7 +64,7 @@ func (l *living) dropLink(n int) {
 	l.host.Addresses = slices.DeleteFunc(l.host.Addresses, func(a netstate.Address) bool { return a.Link == int32(100+n) })
 }
 
-// look looks once, at the table too.
+// observe looks once, including at the table.
 func (l *living) observe() (lost, ended []egress.Loss, again time.Duration) {
 	var chains, jumps strings.Builder
 	for _, s := range l.chains {
@@ -76,7 +77,7 @@ func (l *living) observe() (lost, ended []egress.Loss, again time.Duration) {
 	return l.known.Observe(l.now, egress.DefaultNetwork, l.tenants, h)
 }
 
-// repair does what was asked for.
+// repair applies the requested repairs.
 func (l *living) repair(list []egress.Loss) {
 	for _, x := range list {
 		switch x.Kind {
@@ -150,7 +151,7 @@ func TestLiving(t *testing.T) {
 		if d := cmp.Diff(row.want, kinds(lost)); d != "" || len(ended) > 0 {
 			t.Errorf("%s (-want +got):\n%s", row.name, d)
 		}
-		for range 3 { // an address or a route follows its link
+		for range 3 { // addresses and routes follow their link
 			l.repair(lost)
 			l.now = l.now.Add(egress.LossSettles)
 			lost, _, _ = l.observe()
@@ -161,7 +162,7 @@ func TestLiving(t *testing.T) {
 	}
 }
 
-// TestLiving_NeverWhole: an ADD under way is not completed for it, but looked at again.
+// TestLiving_NeverWhole: the daemon does not complete a running ADD, but looks again.
 func TestLiving_NeverWhole(t *testing.T) {
 	t.Parallel()
 	l := &living{now: time.Unix(1000, 0)}
@@ -181,7 +182,7 @@ func TestLiving_NeverWhole(t *testing.T) {
 	}
 }
 
-// TestLiving_Del: whatever moments are looked at, a DEL leaves nothing behind.
+// TestLiving_Del: whenever the daemon looks during a DEL, nothing remains afterwards.
 func TestLiving_Del(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {

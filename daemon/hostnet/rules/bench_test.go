@@ -9,8 +9,8 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// BenchmarkPass is the computing part of a pass on a node where kube-proxy has
-// 5,000 Services in iptables (40,000 rules), with nothing to change.
+// BenchmarkPass computes a pass on a node where kube-proxy has 5,000 Services in iptables
+// (40,000 rules), with nothing to change.
 func BenchmarkPass(b *testing.B) {
 	k := newKernel()
 	if err := k.restore(rules.DiffRuleset(k.Ruleset, rules.Node(recordedNode()).Ruleset)); err != nil {

@@ -12,8 +12,8 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// Each row: the rules of testdata/upgrade/<name>.before.txt, brought to the wanted
-// state of an input by a script equal to <name>.script.txt, become <name>.after.txt.
+// Each row: the script for an input equals <name>.script.txt, and turns
+// testdata/upgrade/<name>.before.txt into <name>.after.txt.
 func TestDiffRuleset(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -60,8 +60,8 @@ func TestDiffRuleset(t *testing.T) {
 	}
 }
 
-// foreignRules are the rules that don't carry a comment of ours and are not in a
-// chain of ours, with their chain, in order.
+// foreignRules returns the rules without our comment and outside our chains, with their
+// chains, in order.
 func foreignRules(r iptables.Ruleset) []string {
 	var out []string
 	for _, t := range r.Tables {
@@ -81,7 +81,7 @@ func foreignRules(r iptables.Ruleset) []string {
 
 func TestDiffRuleset_OtherSpellings(t *testing.T) {
 	t.Parallel()
-	// The same rules as other releases of iptables print them, ranges in any order.
+	// The same rules as printed by other releases of iptables, with ranges in any order.
 	current, err := iptables.ParseSave(`*mangle
 :PREROUTING ACCEPT [0:0]
 -A PREROUTING -m comment --comment "AWS, primary ENI" -i eth0 -m addrtype --dst-type LOCAL --limit-iface-in -j CONNMARK --set-mark 0x80/0x80
@@ -105,8 +105,8 @@ COMMIT
 	}
 }
 
-// Random rule sets made of rules of ours (right and stale) and of others: one script
-// reaches the wanted state, the next is empty, rules of others keep their order.
+// Random mixes of our rules (current and stale) and others': one script reaches the wanted
+// state, the next is empty, and others' rules keep their order.
 func TestDiffRuleset_Converges(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -178,7 +178,7 @@ func randomKernel(rng *rand.Rand) *kernel {
 	return k
 }
 
-// checkOrder asserts what a packet depends on.
+// checkOrder checks the order of rules that packets depend on.
 func checkOrder(t *testing.T, seed uint64, r iptables.Ruleset, in rules.NodeInput) {
 	t.Helper()
 	nat, _ := r.Table("nat")
@@ -223,7 +223,7 @@ func TestDescribe(t *testing.T) {
 			got = append(got, verb+" "+rule)
 		}
 	}
-	// Names as in the recorded log of upstream.
+	// Names as in upstream's recorded log.
 	want := []string{
 		`add mangle/PREROUTING rule connmark for primary ENI shouldExist true rule [-i eth0 -m comment --comment "AWS, primary ENI" -m addrtype --dst-type LOCAL --limit-iface-in -j CONNMARK --set-xmark 0x80/0x80]`,
 		`add mangle/PREROUTING rule connmark restore for primary ENI shouldExist true rule [-i eni+ -m comment --comment "AWS, primary ENI" -j CONNMARK --restore-mark --nfmask 0x80 --ctmask 0x80]`,

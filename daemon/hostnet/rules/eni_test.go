@@ -36,7 +36,7 @@ func TestENI(t *testing.T) {
 		change func(*rules.ENIInput)
 		want   string
 	}{
-		// Texts as recorded, links left out.
+		// Texts as recorded, without link names.
 		{"second ENI", func(*rules.ENIInput) {}, `link up mtu 9001
 address 10.0.0.20/18
 route 10.0.0.1 table 2 scope link
@@ -132,7 +132,7 @@ func diffRules(want, got []netstate.Rule) string {
 	return cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}))
 }
 
-// diffChanges compares changes of rules with those that add and remove some.
+// diffChanges compares changes with the additions and removals of these rules.
 func diffChanges(add, remove []netstate.Rule, got []netstate.Change) string {
 	var want []netstate.Change
 	for _, r := range add {

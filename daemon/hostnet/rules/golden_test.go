@@ -8,7 +8,7 @@ import (
 	files "cnictl/testenv/golden"
 )
 
-// golden compares text with a file of testdata.
+// golden compares text with a testdata file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	files.File(t, filepath.Join("testdata", name), []byte(got))

@@ -35,7 +35,7 @@ func TestHostBackend(t *testing.T) {
 	}
 }
 
-// Rules of ours, of any release, say nothing about the node.
+// Our own rules, of any release, are no evidence about the node.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]rules.Traces{
@@ -90,8 +90,8 @@ func TestNFTHint(t *testing.T) {
 	}
 }
 
-// FuzzNFTHint: a hint is there only for names that the listing has, and what comes before
-// and after, in blocks of its own, does not change the answer.
+// FuzzNFTHint: a hint names only what the listing contains, and other tables before and
+// after it do not change the result.
 func FuzzNFTHint(f *testing.F) {
 	f.Add("table ip mangle {\n\tchain KUBE-KUBELET-CANARY {\n\t}\n}\n")
 	f.Add("table ip6 kube-proxy {\n}\n")

@@ -17,7 +17,7 @@ import (
 
 func pfx(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 
-// index is that of the link of a name.
+// index returns the index of the named link.
 func index(link string) (n int32) {
 	for _, c := range link {
 		n = n*31 + c
@@ -41,7 +41,7 @@ func linkRoute(link, dst, gateway string, table int) netstate.Route {
 	return r
 }
 
-// ourRules are one of each that the daemon and the plugin of any release make.
+// ourRules has one of each rule that the daemon or the plugin of any release makes.
 var ourRules = []netstate.Rule{
 	{Priority: 0, From: pfx("fe80:ec2::1/128"), Protocol: 58, Table: 255, IPv6: true},
 	{Priority: 10, InLink: "vlan.eth.3", Table: 103},
@@ -62,8 +62,8 @@ var ourRules = []netstate.Rule{
 	{Priority: 32765, From: pfx("fd00:10::14/128"), Table: 10102, IPv6: true},
 }
 
-// othersRules are of the kernel, Calico, Cilium, tailscale, the AMI and people, as near
-// to ours as they come.
+// othersRules are rules of the kernel, Calico, Cilium, tailscale, the AMI and people, as
+// similar to ours as possible.
 var othersRules = []netstate.Rule{
 	{Priority: 0, Table: 255},
 	{Priority: 0, Table: 255, IPv6: true},
@@ -113,13 +113,13 @@ var othersRoutes = []netstate.Route{
 	linkRoute("lxc0d7763386da", "10.1.0.8/32", "", 254),                              // Cilium
 	linkRoute("docker0", "172.17.0.0/16", "", 254),                                   // docker
 	linkRoute("tailscale0", "100.64.0.9/32", "", 52),                                 // tailscale
-	linkRoute("eth9", "0.0.0.0/0", "192.168.9.1", 40),                                // somebody's table, without the route to the router
+	linkRoute("eth9", "0.0.0.0/0", "192.168.9.1", 40),                                // another table, without the route to the router
 	linkRoute("eth9", "192.168.9.0/24", "", 40),                                      //
 	linkRoute("eth9", "0.0.0.0/0", "10.9.0.1", 300),                                  // not a table of ours
 	linkRoute("eth9", "10.9.0.1/32", "", 300),                                        //
-	linkRoute("ens5", "0.0.0.0/0", "10.1.0.1", 41),                                   // of the primary link
+	linkRoute("ens5", "0.0.0.0/0", "10.1.0.1", 41),                                   // on the primary link
 	linkRoute("ens5", "10.1.0.1/32", "", 41),                                         //
-	linkRoute("ens6", "10.77.0.0/16", "", 2),                                         // somebody's, in a table of ours
+	linkRoute("ens6", "10.77.0.0/16", "", 2),                                         // someone else's route in one of our tables
 	linkRoute("ens6", "192.168.0.0/16", "10.1.0.9", 2),                               //
 	linkRoute("veth0a1b2c3", "169.254.1.9/32", "", 254),                              // link-local, but not an egress address
 	linkRoute("eni0d7763386dz", "10.1.0.7/32", "", 254),                              // not a hash
@@ -134,7 +134,7 @@ var ourAddresses = []netstate.Address{
 var othersAddresses = []netstate.Address{
 	address("lo", "127.0.0.1/8"), address("ens5", "10.1.0.10/20"), address("ens6", "192.168.3.4/24"),
 	address("ens6", "fe80::1234/64"), address("eth9", "192.168.9.2/24"), address("docker0", "172.17.0.1/16"),
-	address("ens7", "fd00:10::99/64"), // no IPv6 routes of ours
+	address("ens7", "fd00:10::99/64"), // we make no IPv6 routes here
 }
 
 var links = []netstate.Link{
@@ -153,7 +153,7 @@ func TestLeftovers(t *testing.T) {
 			Links:     append(slices.Clone(links), device("vlan.eth.3", "vlan")),
 			Addresses: slices.Concat(othersAddresses, ourAddresses), Rules: slices.Concat(othersRules, ourRules),
 			Routes: slices.Concat(othersRoutes, ourRoutes, []netstate.Route{
-				linkRoute("vlan.eth.3", "0.0.0.0/0", "10.1.0.1", 101), linkRoute("vlan.eth.3", "10.1.0.1/32", "", 101), // they go with the device
+				linkRoute("vlan.eth.3", "0.0.0.0/0", "10.1.0.1", 101), linkRoute("vlan.eth.3", "10.1.0.1/32", "", 101), // removed with the device
 			}),
 		}})
 	want := rules.Remnants{Devices: []netstate.Link{device("vlan.eth.3", "vlan")}, Rules: ourRules, Routes: ourRoutes, Addresses: ourAddresses}
@@ -163,7 +163,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// Running pods are recognized by a route on a link with their name, or to an egress address.
+// Running pods are recognized by a route to a link with their name, or to an egress address.
 func TestLeftovers_Pods(t *testing.T) {
 	t.Parallel()
 	veth := func(name string) netstate.Link { return device(name, "veth") }
@@ -184,8 +184,8 @@ func TestLeftovers_Pods(t *testing.T) {
 	}
 }
 
-// The kernel's own rule of the local table comes back where strict mode moved it, and
-// only there.
+// Where strict mode moved the kernel's rule of the local table, it is restored, and only
+// there.
 func TestLeftovers_LocalRule(t *testing.T) {
 	t.Parallel()
 	strict4, strict6 := netstate.Rule{Priority: 20, Table: 255}, netstate.Rule{Priority: 20, Table: 255, IPv6: true}
@@ -194,7 +194,7 @@ func TestLeftovers_LocalRule(t *testing.T) {
 		{[]netstate.Rule{kernel4, kernel6}, nil, nil},
 		{[]netstate.Rule{strict4, kernel6}, []netstate.Rule{kernel4}, []netstate.Rule{strict4}},
 		{[]netstate.Rule{strict4, strict6}, []netstate.Rule{kernel4, kernel6}, []netstate.Rule{strict4, strict6}},
-		{[]netstate.Rule{kernel4, strict4}, nil, []netstate.Rule{strict4}}, // interrupted between
+		{[]netstate.Rule{kernel4, strict4}, nil, []netstate.Rule{strict4}}, // interrupted in between
 		{[]netstate.Rule{{Priority: 100, Table: 255}}, nil, nil},           // another agent moved it
 	} {
 		got := rules.Leftovers(rules.Kernel{State: netstate.State{Rules: row.have}})
@@ -204,8 +204,8 @@ func TestLeftovers_LocalRule(t *testing.T) {
 	}
 }
 
-// Whatever of ours and of others is on a node together, nothing of others is listed and
-// all rules of ours are; without a daemon's objects there is nothing.
+// For any mix of our objects and others', nothing of others is listed and all our rules are;
+// without our objects nothing is listed.
 func TestLeftovers_NeverOthers(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -213,7 +213,7 @@ func TestLeftovers_NeverOthers(t *testing.T) {
 		k := rules.Kernel{
 			VethPrefix: "eni", State: netstate.State{
 				Links: some(rng, links), Addresses: some(rng, slices.Concat(othersAddresses, ourAddresses)),
-				Rules: some(rng, slices.Concat(othersRules, ourRules)), Routes: append(some(rng, slices.Concat(othersRoutes[1:], ourRoutes)), othersRoutes[0]), // a node has a default route
+				Rules: some(rng, slices.Concat(othersRules, ourRules)), Routes: append(some(rng, slices.Concat(othersRoutes[1:], ourRoutes)), othersRoutes[0]), // every node has a default route
 			},
 		}
 		got := rules.Leftovers(k)
@@ -248,7 +248,7 @@ func some[T any](rng *rand.Rand, all []T) (out []T) {
 	return out
 }
 
-// filterChains are the rules of ours and of others by chain.
+// filterChains has our rules and others' by chain.
 var filterChains = []struct{ table, chain, own, others string }{
 	{"filter", "FORWARD", `-d 169.254.172.0/22 -m conntrack --ctstate NEW -m comment --comment "Block Node Local Pod access via IPv4" -j REJECT --reject-with icmp-port-unreachable
 -d fd00::ac:0/118 -m conntrack --ctstate NEW -m comment --comment "Block Node Local Pod access via IPv6" -j REJECT --reject-with icmp6-port-unreachable`,
@@ -281,11 +281,11 @@ var filterChains = []struct{ table, chain, own, others string }{
 	{"nat", "AWS-SNAT-CHAIN", "", `-j ACCEPT`},
 	{"nat", "AWS-SNAT-CHAIN-x", "", `-j ACCEPT`},
 	{"nat", "KUBE-SERVICES", "", `-d 10.0.0.1/32 -j ACCEPT`},
-	{"mangle", "AWS-SNAT-CHAIN-0", "", `-j ACCEPT`}, // the table makes it somebody else's
+	{"mangle", "AWS-SNAT-CHAIN-0", "", `-j ACCEPT`}, // someone else's, because of its table
 }
 
-// Whatever of ours and of others is in the rule sets together, exactly ours goes and
-// others' stays in order.
+// For any mix of our rules and others', exactly ours are removed, and others' keep their
+// order.
 func TestRemoveRuleset(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {

@@ -13,8 +13,8 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// An ENI that the node's own network configuration keeps stays whole, with what a daemon
-// made on it, and is reported; ours beside it goes.
+// An ENI that the node's own network configuration manages is kept, with what the daemon
+// added to it, and reported. Our other ENIs are cleaned up.
 func TestLeftovers_ManagedByOthers(t *testing.T) {
 	t.Parallel()
 	kernel := func() rules.Kernel {
@@ -27,8 +27,8 @@ func TestLeftovers_ManagedByOthers(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		change func(*rules.Kernel)
-		rules  []netstate.Rule // of ens7
-		kept   []string        // links, and a word of why
+		rules  []netstate.Rule // on ens7
+		kept   []string        // links, with a reason
 	}{
 		{"unowned", func(k *rules.Kernel) { k.Rules = append(k.Rules, ens7) }, []netstate.Rule{ens7}, nil},
 		{"a lease", func(k *rules.Kernel) { k.Rules = append(k.Rules, ens7); k.Addresses[1].Expires = true }, nil,

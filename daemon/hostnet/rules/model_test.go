@@ -8,10 +8,10 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// kernel is a model of what iptables-restore --noflush does to a rule set.
+// kernel models the effect of iptables-restore --noflush on a rule set.
 type kernel struct{ iptables.Ruleset }
 
-// newKernel has the tables with the kernel's own chains only.
+// newKernel has the tables with only the kernel's own chains.
 func newKernel() *kernel {
 	k := &kernel{}
 	for _, t := range []struct {
@@ -30,13 +30,13 @@ func newKernel() *kernel {
 	return k
 }
 
-// parseKernel reads a rule set that a test wrote down.
+// parseKernel parses a test's rule set.
 func parseKernel(text string) (*kernel, error) {
 	r, err := iptables.ParseSave(text)
 	return &kernel{r}, err
 }
 
-// restore applies a script; a table that fails stays as it was, as in the kernel.
+// restore applies a script; a table that fails stays unchanged, as in the kernel.
 func (k *kernel) restore(script string) error {
 	var table *iptables.Table
 	var work iptables.Table

@@ -74,7 +74,7 @@ func TestDiffNodeRules_StrictMode(t *testing.T) {
 		} {
 			want := rules.Node(recordedNode(func(in *rules.NodeInput) {
 				in.IPv6, in.StrictPodENI = ipv6, row.strict
-				in.NodePortSupport, in.ExternalSNAT = false, true // no rule of the mark
+				in.NodePortSupport, in.ExternalSNAT = false, true // no rule for the mark
 			})).IPRules
 			if d := diffChanges(row.add, row.remove, rules.DiffNodeRules(row.current, want, ipv6)); d != "" {
 				t.Errorf("%s, IPv6 %t (-want +got):\n%s", row.name, ipv6, d)
@@ -83,8 +83,7 @@ func TestDiffNodeRules_StrictMode(t *testing.T) {
 	}
 }
 
-// What a cluster of one family has in the kernel goes when the node's cluster has the
-// other one.
+// Rules of one address family are removed if the node's cluster has the other family.
 func TestDiffNodeRules_OtherFamily(t *testing.T) {
 	t.Parallel()
 	four := rules.Node(recordedNode(moreServices)).IPRules
@@ -100,9 +99,9 @@ func TestDiffNodeRules_OtherFamily(t *testing.T) {
 	}
 }
 
-// From whatever rules, of ours and of others: one pass reaches the wanted state, the
-// next finds nothing, rules of others stay, and the node's own addresses can be looked
-// up at every moment if they could before.
+// From any mix of our rules and others': one pass reaches the wanted state, the next finds
+// nothing to do, others' rules stay, and the node's own addresses remain reachable
+// throughout if they were before.
 func TestDiffNodeRules_Converges(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(500) {

@@ -124,12 +124,12 @@ func TestDiffNFT(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", row.name, d)
 		}
 	}
-	// A chain whose rules differ is refilled, the other one stays.
+	// A chain with different rules is refilled, the others stay.
 	script := rules.DiffNFT(edit("ip daddr 10.0.0.0/16 return", "ip daddr 10.1.0.0/16 return"), want)
 	if !strings.HasPrefix(script, "flush chain ip aws-cni snat-mark\nadd rule ip aws-cni snat-mark ") || strings.Contains(script, "nat-prerouting") {
 		t.Errorf("other range:\n%s", script)
 	}
-	// The marking rule in front of the ranges would mark everything.
+	// A marking rule before the ranges would mark everything.
 	moved := *want
 	moved.Chains = append([]rules.NFTChain(nil), want.Chains...)
 	moved.Chains[1].Rules = append([]string{moved.Chains[1].Rules[len(moved.Chains[1].Rules)-1]}, moved.Chains[1].Rules[:len(moved.Chains[1].Rules)-1]...)

@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// living is a node with pods, each whole.
+// living is a node with complete pods.
 type living struct {
 	view netstate.State
 	pods []WorkloadPod
@@ -41,7 +41,7 @@ func newLiving(r *rand.Rand, count int) *living {
 		l.pods = append(l.pods, p)
 		l.view.Links = append(l.view.Links, netstate.Link{Name: prefix + p.Hash, Kind: "veth", Index: int32(100 + i), MAC: netstate.MAC{2, 0, byte(i)}, Flags: netstate.Up})
 	}
-	// What the repairs of settled pods make is what a pod has.
+	// Repairs of settled pods create what a complete pod has.
 	settled := slices.Clone(l.pods)
 	for i := range settled {
 		settled[i].Settled = true
@@ -55,7 +55,7 @@ func newLiving(r *rand.Rand, count int) *living {
 
 func unknownMAC(int32) (netstate.MAC, bool) { return netstate.MAC{}, false }
 
-// apply does repairs as the kernel would.
+// apply performs repairs as the kernel would.
 func (l *living) apply(repairs []Repair) {
 	for _, r := range repairs {
 		switch r.Do {
@@ -85,7 +85,7 @@ func (l *living) link(index int32) *netstate.Link {
 	return &l.view.Links[i]
 }
 
-// wipe does what network daemons do, and some more.
+// wipe removes what network daemons remove, and more.
 func (l *living) wipe(r *rand.Rand) {
 	some := func(int) bool { return r.IntN(3) == 0 }
 	l.view.Rules = slices.DeleteFunc(l.view.Rules, func(netstate.Rule) bool { return some(0) })
@@ -96,7 +96,7 @@ func (l *living) wipe(r *rand.Rand) {
 			o.Flags, o.MAC[5] = 0, 9
 		}
 	}
-	if r.IntN(2) == 0 && len(l.pods) > 0 { // somebody sends a pod another way
+	if r.IntN(2) == 0 && len(l.pods) > 0 { // routes a pod through another table
 		p := l.pods[r.IntN(len(l.pods))]
 		l.view.Rules = append(l.view.Rules, netstate.Rule{Priority: netnames.RuleFromPod, From: netstate.Only(p.Address), Table: 77, IPv6: p.Address.Is6()})
 	}
@@ -106,7 +106,7 @@ func (l *living) clone() *living {
 	return &living{view: netstate.State{Links: slices.Clone(l.view.Links), Routes: slices.Clone(l.view.Routes), Rules: slices.Clone(l.view.Rules)}, pods: slices.Clone(l.pods)}
 }
 
-// texts are the rules, routes and links of a view without order.
+// texts returns a view's rules, routes and links, sorted.
 func texts(v netstate.State) []string {
 	var out []string
 	for _, o := range v.Links {
@@ -122,8 +122,8 @@ func texts(v netstate.State) []string {
 	return out
 }
 
-// TestBaseline_BringsBack: whatever is taken from pods that were whole is there again after
-// some looks, nothing else changes, and then there is nothing to do.
+// TestBaseline_BringsBack: whatever complete pods lose is restored after a few looks,
+// nothing else changes, and then nothing is left to do.
 func TestBaseline_BringsBack(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -147,7 +147,7 @@ func TestBaseline_BringsBack(t *testing.T) {
 	}
 }
 
-// onlyForeign allows a rule of strict pods' addresses that was not asked for.
+// onlyForeign allows an unexpected rule for strict pods' addresses.
 func onlyForeign(before, after []string) bool {
 	for _, o := range after {
 		if !slices.Contains(before, o) && !slices.Contains([]string{"lookup 77"}, o[max(0, len(o)-9):]) {
@@ -157,8 +157,8 @@ func onlyForeign(before, after []string) bool {
 	return !slices.ContainsFunc(before, func(o string) bool { return !slices.Contains(after, o) })
 }
 
-// TestBaseline_LeavesAlone: pods that were never whole, that ended, or whose link is that of
-// another sandbox are left alone, whatever they lack.
+// TestBaseline_LeavesAlone: pods that were never complete, that have ended, or whose link
+// belongs to another sandbox are left alone, whatever they lack.
 func TestBaseline_LeavesAlone(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
@@ -209,8 +209,8 @@ func TestBaseline_SettledOfOneName(t *testing.T) {
 	}
 }
 
-// TestBaseline_FirstMAC: an address that was changed before anybody looked is known by the
-// notice of the link.
+// TestBaseline_FirstMAC: a MAC address that changed before the first look is known from the
+// link's notice.
 func TestBaseline_FirstMAC(t *testing.T) {
 	t.Parallel()
 	l := newLiving(rand.New(rand.NewPCG(1, 4)), 1)

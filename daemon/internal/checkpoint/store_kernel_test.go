@@ -12,7 +12,7 @@ import (
 	"cnictl/testenv"
 )
 
-// mount gives the test a file system of its own.
+// mount returns a new file system for the test.
 func mount(tb testing.TB, options string) string {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -62,7 +62,7 @@ func TestStore_DiskFull(t *testing.T) {
 	}
 }
 
-// A damaged file that cannot be moved is reported with what could be read.
+// A damaged file that cannot be moved is reported along with what could be read.
 func TestStore_ReadOnlyDisk(t *testing.T) {
 	testenv.RequireRoot(t)
 	t.Parallel()
@@ -84,7 +84,7 @@ func TestStore_ReadOnlyDisk(t *testing.T) {
 	}
 }
 
-// BenchmarkWrite writes the file to a tmpfs, as /var/run is on nodes.
+// BenchmarkWrite writes to a tmpfs, like /var/run on nodes.
 func BenchmarkWrite(b *testing.B) {
 	testenv.RequireRoot(b)
 	for _, n := range []int{10, 100, 700} {

@@ -17,7 +17,7 @@ import (
 	"cnictl/testenv"
 )
 
-// crashVar, set to a step and a path, makes the test binary a process that dies there.
+// crashVar names a step and a path: the test binary dies at that step.
 const crashVar = "CNI_TEST_CHECKPOINT_CRASH"
 
 func TestMain(m *testing.M) {
@@ -123,7 +123,7 @@ func TestStore_MissingDirectory(t *testing.T) {
 	}
 }
 
-// An existing directory keeps the mode it has.
+// An existing directory keeps its mode.
 func TestStore_DirectoryModeIsKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -217,7 +217,7 @@ func TestStore_KeepsFiveDamagedFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ipam.json")
-	for _, name := range []string{"ipam.json.damaged-x", "ipam.json.damaged-0"} { // not ours
+	for _, name := range []string{"ipam.json.damaged-x", "ipam.json.damaged-0"} { // not written by us
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -259,13 +259,13 @@ func TestStore_NotARegularFile(t *testing.T) {
 	}
 }
 
-// A file that the disk does not give now may be good: it is not moved away, and the
-// start fails so that it is tried again.
+// A file that cannot be read may be good: it is not moved away, and the start fails, to be
+// retried.
 func TestStore_CannotBeReadNow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ipam.json")
-	if err := os.Symlink("/proc/self/mem", path); err != nil { // a regular file whose first page gives EIO
+	if err := os.Symlink("/proc/self/mem", path); err != nil { // a regular file whose first page returns EIO
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -283,7 +283,7 @@ func TestStore_TooLarge(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(path, maxSize+1); err != nil { // a hole, not 64 MB of disk
+	if err := os.Truncate(path, maxSize+1); err != nil { // sparse, not 64 MB of disk
 		t.Fatal(err)
 	}
 	if res := mustLoad(t, Open(path)); res.Problem == nil || !strings.Contains(res.Problem.Error(), "larger than") {
@@ -291,8 +291,8 @@ func TestStore_TooLarge(t *testing.T) {
 	}
 }
 
-// A process killed between any two steps of a Write leaves the old or the new file
-// whole, and nothing else once the store is opened again.
+// A process killed between any two steps of a Write leaves the old or the new file intact,
+// and nothing else once the store is reopened.
 func TestStore_KilledBetweenSteps(t *testing.T) {
 	t.Parallel()
 	rows := []struct {

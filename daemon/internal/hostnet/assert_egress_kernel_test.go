@@ -15,11 +15,11 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// egressBed is a node with pods' egress of a family on it.
+// egressBed is a node with pods that have egress of one family.
 type egressBed struct {
 	*bed
 	v6      bool
-	tool    string // program of the family
+	tool    string // the family's program
 	now     time.Time
 	tenants []egress.Tenant
 	known   egress.Living
@@ -46,7 +46,7 @@ func newEgressBed(t *testing.T, n *bed, v6 bool) *egressBed {
 	return e
 }
 
-// look compares once, and returns what egress.Living says of it.
+// observe looks once, and returns the findings of egress.Living.
 func (e *egressBed) observe() (nat iptables.Table, lost, ended []egress.Loss) {
 	e.t.Helper()
 	e.do(func() error {
@@ -64,7 +64,7 @@ func (e *egressBed) observe() (nat iptables.Table, lost, ended []egress.Loss) {
 	return nat, lost, ended
 }
 
-// settle looks and brings back until nothing is lost.
+// settle looks and repairs until nothing is lost.
 func (e *egressBed) settle() (all []egress.Loss) {
 	e.t.Helper()
 	for range 8 {
@@ -88,7 +88,7 @@ func (e *egressBed) settle() (all []egress.Loss) {
 	return all
 }
 
-// state is what egress-cni made, line by line.
+// state lists what egress-cni made, line by line.
 func (e *egressBed) state() []string {
 	e.t.Helper()
 	family := map[bool]string{false: "-4", true: "-6"}[e.v6]
@@ -135,7 +135,8 @@ func TestRepairEgress(t *testing.T) {
 	})
 }
 
-// takesBack: what was made for a pod whose lease goes is removed, and nothing else.
+// takesBack checks that the objects of a pod whose lease is gone are removed, and nothing
+// else.
 func (e *egressBed) takesBack(chain string) {
 	e.t.Helper()
 	gone := e.tenants[0].Address.String()
@@ -145,7 +146,7 @@ func (e *egressBed) takesBack(chain string) {
 		e.t.Fatalf("lost %v, ended %v", lost, ended)
 	}
 	want := slices.DeleteFunc(e.state(), func(line string) bool { return strings.Contains(line, chain) || strings.Contains(line, gone+" dev") })
-	for range 2 { // what is gone already is no error
+	for range 2 { // missing objects are no error
 		e.do(func() error { return e.host.TakeBackEgress(e.t.Context(), e.v6, ended) })
 	}
 	if d := cmp.Diff(want, e.state()); d != "" {

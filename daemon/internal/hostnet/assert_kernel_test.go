@@ -20,7 +20,7 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// livingPods are pods as [Host.View] is compared with.
+// livingPods returns pods to compare with [Host.View].
 func livingPods(count int) (out []rules.WorkloadPod) {
 	for i := range count {
 		out = append(out, rules.WorkloadPod{
@@ -31,7 +31,7 @@ func livingPods(count int) (out []rules.WorkloadPod) {
 	return out
 }
 
-// make makes the pods' state on the host.
+// make creates the pods' state on the host.
 func (n *bed) make(pods []rules.WorkloadPod) {
 	n.t.Helper()
 	var b strings.Builder
@@ -45,7 +45,7 @@ func (n *bed) make(pods []rules.WorkloadPod) {
 	n.sh("ip -batch - <<'EOF'\n" + b.String() + "EOF")
 }
 
-// look compares once.
+// diff compares once.
 func (n *bed) diff(w *rules.Baseline, pods []rules.WorkloadPod) (out []rules.Repair) {
 	n.t.Helper()
 	n.do(func() error {
@@ -58,9 +58,9 @@ func (n *bed) diff(w *rules.Baseline, pods []rules.WorkloadPod) (out []rules.Rep
 	return out
 }
 
-// podState is what a wipe takes, in order of text.
+// podState lists the state that a wipe removes, sorted.
 func (n *bed) podState() string {
-	// Carriers come when the kernel gets to it.
+	// The kernel raises carriers with a delay.
 	lines := strings.Split(n.sh("{ ip rule; ip route; ip -o link | cut -d' ' -f2- | sed 's/ state [A-Z]*//; s/qdisc [a-z]*//; s/,LOWER_UP//; s/NO-CARRIER,//'; } | sed 's/ linkdown//'"), "\n")
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
@@ -71,7 +71,7 @@ func TestRepair(t *testing.T) {
 	n := newBed(t, "iptables-nft")
 	pods := livingPods(4)
 	n.make(pods)
-	n.sh("for i in 0 1 2 3; do ip link set far$i up; done; ip rule add priority 700 from 10.9.9.9 lookup 9") // another program's
+	n.sh("for i in 0 1 2 3; do ip link set far$i up; done; ip rule add priority 700 from 10.9.9.9 lookup 9") // someone else's rule
 	var w rules.Baseline
 	if got := n.diff(&w, pods); len(got) > 0 {
 		t.Fatalf("pods that lack nothing: %v", got)
@@ -110,7 +110,7 @@ func TestRepair(t *testing.T) {
 			t.Errorf("%s (-before +after):\n%s", what, d)
 		}
 	}
-	// What was made for a pod that ended meanwhile goes, and nothing else.
+	// The state of a pod that has ended is removed, and nothing else.
 	n.sh("ip rule del priority 512 to 10.0.1.3; ip route del 10.0.1.3")
 	without := n.podState()
 	got := n.diff(&w, pods)
@@ -125,7 +125,7 @@ func TestIdleDevices(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
 	hash := netnames.Hash("default", "p", 0)
-	// Stand-ins: a view goes by the names of links.
+	// Stand-ins: a view identifies links by name.
 	n.sh(`for v in 3 4 5 6; do ip link add vlan.eth.$v type veth peer name t$v; ip link set vlan.eth.$v up; done
 ip link add vlan` + hash + ` type veth peer name far; ip link set vlan` + hash + ` up
 ip route add 10.0.1.3 dev vlan` + hash + ` table 103
@@ -147,7 +147,7 @@ ip rule add priority 1536 from 10.0.1.6 lookup 106; ip rule add priority 10 iif 
 		n.do(func() (err error) { v, err = n.host.View(t.Context(), false); return err })
 		return v
 	}
-	// The id has another device by now, with the same rules.
+	// The VLAN ID has another device by now, with the same rules.
 	old := view()
 	n.sh("ip link del vlan.eth.6; ip link add vlan.eth.6 type veth peer name t6; ip link set vlan.eth.6 up")
 	before := n.sh("ip rule; ip -o link")
@@ -165,7 +165,7 @@ ip rule add priority 1536 from 10.0.1.6 lookup 106; ip rule add priority 10 iif 
 	}
 }
 
-// TestLosses: what a network daemon takes from an ENI and from the node is named.
+// TestLosses: what a network daemon removes from an ENI and from the node is named.
 func TestLosses(t *testing.T) {
 	backends(t, func(t *testing.T, n *bed) {
 		n.sh("ip link add eth1 address 02:fa:4e:00:00:02 type veth peer name eth1far; ip link set eth1far up")
@@ -220,8 +220,8 @@ func TestLosses(t *testing.T) {
 	})
 }
 
-// TestReadOnlySysctls: rp_filter is set where nothing can be written to /proc/sys; what
-// cannot be set is warned of once, and is no loss from then on.
+// TestReadOnlySysctls: rp_filter is set even if /proc/sys is not writable; what cannot be
+// set is logged once, and is no loss from then on.
 func TestReadOnlySysctls(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -233,7 +233,7 @@ func TestReadOnlySysctls(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink("/proc/sys/kernel/osrelease", path); err != nil { // it cannot be written
+		if err := os.Symlink("/proc/sys/kernel/osrelease", path); err != nil { // not writable
 			t.Fatal(err)
 		}
 	}
@@ -266,13 +266,13 @@ func TestReadOnlySysctls(t *testing.T) {
 	}
 }
 
-// TestNoIPv6Address: a device of an IPv4 pod has no address of IPv6.
+// TestNoIPv6Address: an IPv4 pod's device has no IPv6 address.
 func TestNoIPv6Address(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
 	n.sh("ip link add with type veth peer name far1; ip link add without type veth peer name far2; ip link set far1 up; ip link set far2 up")
 	n.do(func() error { return with(func(c *rtnl.Conn) error { return noIPv6Address(c, "without") }) })
-	n.sh("ip link set without up; ip link set with up") // in this order: when the second has its address, the first could have
+	n.sh("ip link set without up; ip link set with up") // in this order: when the second has its address, the first could have one
 	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(n.sh("ip -6 addr show dev with"), "inet6"); {
 		if time.Now().After(deadline) {
 			t.Fatal("the kernel makes no addresses of IPv6, so the test would show nothing")
@@ -283,7 +283,7 @@ func TestNoIPv6Address(t *testing.T) {
 	}
 }
 
-// TestMonitor: removals cause notices, and kube-proxy's chains are not.
+// TestMonitor: removals cause notices, kube-proxy's chains do not.
 func TestMonitor(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -359,7 +359,7 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// TestAssert_Idle: on a node with 500 pods that lack nothing a look finds nothing.
+// TestAssert_Idle: on a node with 500 complete pods a look finds nothing.
 func TestAssert_Idle(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -382,7 +382,7 @@ func TestAssert_Idle(t *testing.T) {
 	}
 }
 
-// BenchmarkAssert_Idle is a look at a node with 500 pods that lack nothing.
+// BenchmarkAssert_Idle looks at a node with 500 complete pods.
 func BenchmarkAssert_Idle(b *testing.B) {
 	n := newBed(b, "iptables-nft")
 	pods := livingPods(500)

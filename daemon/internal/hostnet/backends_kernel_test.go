@@ -25,7 +25,7 @@ func (n *bed) saved6() string {
 	return withoutComments(n.sh(ip6tables(n.tool) + "-save"))
 }
 
-// programsRun are the programs of the last pass.
+// programsRun returns the programs of the last pass.
 func (n *bed) programsRun() (out []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -35,7 +35,7 @@ func (n *bed) programsRun() (out []string) {
 	return out
 }
 
-// restarted is the same node after a restart of the daemon, with a tool of its own.
+// restarted is the same node after the daemon's restart, with another iptables program.
 func (n *bed) restarted(tool string) *bed {
 	n.t.Helper()
 	again := &bed{t: n.t, ns: n.ns, tool: tool}
@@ -53,8 +53,8 @@ func (n *bed) restarted(tool string) *bed {
 	return again
 }
 
-// The guard of IPv6 egress comes and goes with the setting, also over a restart, and
-// stays as long as a pod with such an address lives.
+// The guard for IPv6 egress follows its setting, across restarts too, and stays while a pod
+// with such an address lives.
 func TestSetupNode_IPv6Guard(t *testing.T) {
 	t.Parallel()
 	backends(t, func(t *testing.T, n *bed) {
@@ -95,8 +95,8 @@ func TestSetupNode_IPv6Guard(t *testing.T) {
 	})
 }
 
-// A node that never had IPv6 egress runs ip6tables once at most, and no program of a
-// legacy back end that has no table.
+// A node that never had IPv6 egress runs ip6tables once at most, and no program of a legacy
+// back end without tables.
 func TestSetupNode_ProgramsOfAPass(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -112,7 +112,7 @@ func TestSetupNode_ProgramsOfAPass(t *testing.T) {
 	}
 }
 
-// Where ip6tables is missing, only those who want it hear of it.
+// A missing ip6tables is reported only if a setting needs it.
 func TestSetupNode_WithoutIP6Tables(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -146,8 +146,8 @@ func TestSetupNode_KernelWithoutTheOtherBackend(t *testing.T) {
 	n.same()
 }
 
-// Rules that the daemon made while the node used the other back end go, those of others
-// in there stay, and both are left alone from then on.
+// Rules that the daemon made in the other back end are removed, others' rules there stay,
+// and that back end is left alone from then on.
 func TestSetupNode_RulesInTheOtherBackend(t *testing.T) {
 	t.Parallel()
 	for from, to := range map[string]string{"iptables-nft": "iptables-legacy", "iptables-legacy": "iptables-nft"} {
@@ -196,11 +196,10 @@ COMMIT
 
 var policyCounters = regexp.MustCompile(`\[\d+:\d+\]`)
 
-// uncounted sets the counters of policies to 0: the node's own traffic passes them.
+// uncounted resets the policy counters, which the node's own traffic changes.
 func uncounted(saved string) string { return policyCounters.ReplaceAllString(saved, "[0:0]") }
 
-// With random ports of every kind, and under another name of the primary link, the old
-// rules are replaced.
+// If the random-port setting and the primary link's name change, the old rules are replaced.
 func TestSetupNode_PortsAndLinkNameChange(t *testing.T) {
 	t.Parallel()
 	backends(t, func(t *testing.T, n *bed) {
@@ -221,8 +220,8 @@ func TestSetupNode_PortsAndLinkNameChange(t *testing.T) {
 	})
 }
 
-// Our jump stands behind that of kube-proxy, also if that one comes later: the ranges
-// are compared with the pod behind a Service.
+// Our jump comes after kube-proxy's, even if kube-proxy starts later: the CIDRs are compared
+// with the pod behind a Service.
 func TestSetupNode_JumpBehindKubeProxys(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-legacy")
@@ -249,8 +248,8 @@ func TestSetupNode_JumpBehindKubeProxys(t *testing.T) {
 	n.quiet()
 }
 
-// Somebody who holds the lock of iptables for long stops no pass that has nothing to
-// write, and one that has only until the lock is free.
+// If someone holds the iptables lock for long, a pass with nothing to write is not blocked,
+// and one with something to write only until the lock is free.
 func TestSetupNode_LockHeldForLong(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-legacy")
@@ -286,7 +285,7 @@ func TestSetupNode_LockHeldForLong(t *testing.T) {
 	n.same(moreCIDRs)
 }
 
-// quietWithLock is quiet without the programs of the test that would need the lock.
+// quietWithLock is quiet without the test's own programs that would need the lock.
 func (n *bed) quietWithLock() {
 	n.t.Helper()
 	if wrote := n.setup(); wrote != nil {
@@ -294,8 +293,8 @@ func (n *bed) quietWithLock() {
 	}
 }
 
-// Left-overs in a legacy back end whose lock somebody holds fail no pass, and a later
-// pass removes them.
+// Leftovers in a legacy back end whose lock is held do not fail a pass, and a later pass
+// removes them.
 func TestSetupNode_LeftoversUnderALock(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-legacy")
@@ -369,7 +368,7 @@ func TestNodeDiffers(t *testing.T) {
 	})
 }
 
-// The programs of both families and back ends are named after the one in use.
+// The programs of both families and back ends are derived from the name of the one in use.
 func TestFindBackends(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -21,7 +21,7 @@ import (
 
 const primaryMAC = "02:fa:4e:00:00:01"
 
-// bed is a node in a network namespace of its own, with a Host on it.
+// bed is a node in its own network namespace, with a Host.
 type bed struct {
 	t    testing.TB
 	ns   *netns.NS
@@ -119,7 +119,7 @@ func input(change ...func(*rules.NodeInput)) rules.NodeInput {
 	return in
 }
 
-// setup runs a pass and returns which programs wrote.
+// setup runs a pass and returns the programs that wrote.
 func (n *bed) setup(change ...func(*rules.NodeInput)) (wrote []string) {
 	n.t.Helper()
 	n.mu.Lock()
@@ -148,14 +148,14 @@ func (n *bed) quiet(change ...func(*rules.NodeInput)) {
 	}
 }
 
-// everything prints filters with handles but no counters, rules, routes and addresses;
-// not routes and addresses of IPv6, which the kernel goes on changing on its own. It also
-// sends packets of IPv6 on its own, which are counted.
+// everything prints filters with handles but without counters, and rules, routes and
+// addresses. It omits IPv6 routes and addresses, which the kernel keeps changing. The kernel
+// also sends IPv6 packets, which are counted.
 func (n *bed) everything() string {
 	return n.sh("nft -a -s list ruleset; ip rule; ip -6 rule; ip -4 route show table all; ip -4 addr") + n.saved()
 }
 
-// saved is the rule set as iptables-save prints it, without its comment lines.
+// saved returns the output of iptables-save without its comment lines.
 func (n *bed) saved() string {
 	n.t.Helper()
 	return withoutComments(n.sh(n.tool + "-save"))
@@ -185,7 +185,7 @@ func readFile(t testing.TB, name string) string {
 	return string(b)
 }
 
-// want is the state that a pass of this node should reach.
+// want returns the state that a pass on this node should reach.
 func (n *bed) want(change ...func(*rules.NodeInput)) rules.NodeState {
 	in := input(change...)
 	in.PrimaryLink, in.Backend, in.RandomFully = "eth0", rules.Backend(n.host.Backend()), true

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkSetupNode measures a pass: "cold" writes everything on a node that has
-// nothing (once the kernel has loaded its modules), "warm" finds all as wanted.
+// BenchmarkSetupNode measures a pass: "cold" writes everything on an empty node (with the
+// kernel's modules loaded), "warm" has nothing to change.
 func BenchmarkSetupNode(b *testing.B) {
 	for _, tool := range []string{"iptables-nft", "iptables-legacy"} {
 		b.Run(tool+"/cold", func(b *testing.B) {
@@ -32,8 +32,8 @@ func BenchmarkSetupNode(b *testing.B) {
 	}
 }
 
-// BenchmarkSetupENI measures "cold", everything of an ENI whose link is there, and
-// "warm", nothing to do.
+// BenchmarkSetupENI measures "cold", setting up an ENI whose link exists, and "warm", with
+// nothing to do.
 func BenchmarkSetupENI(b *testing.B) {
 	b.Run("cold", func(b *testing.B) {
 		n := newBed(b, "iptables-nft")
@@ -55,8 +55,8 @@ func BenchmarkSetupENI(b *testing.B) {
 	})
 }
 
-// BenchmarkNew measures the start: "one" mode of iptables is there, or "both" and the
-// node's own is looked for, which kubelet's chain shows.
+// BenchmarkNew measures a start: with "one" mode of iptables installed, or with "both",
+// where kubelet's chain shows which one the node uses.
 func BenchmarkNew(b *testing.B) {
 	for name, row := range map[string]struct{ iptables, script string }{
 		"one": {"iptables-nft", ""}, "both/nft": {"iptables", nftChain}, "both/legacy": {"iptables", legacyChain},

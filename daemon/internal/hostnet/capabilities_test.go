@@ -15,7 +15,7 @@ func TestMissing(t *testing.T) {
 	for _, c := range []struct {
 		backend   rules.Backend
 		effective uint64
-		want      []string // named
+		want      []string // in the error
 	}{
 		{rules.NFTables, admin | raw, nil},
 		{rules.NFTables, admin, nil},

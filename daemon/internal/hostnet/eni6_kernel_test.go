@@ -16,7 +16,7 @@ func ipv6ENI(in *rules.ENIInput) {
 
 func trunk(in *rules.ENIInput) { in.Trunk = true }
 
-// eniState6 prints what SetupENI is about in an IPv6 cluster, for a link.
+// eniState6 prints what SetupENI configures in an IPv6 cluster, for a link.
 func (n *bed) eniState6(name string) string {
 	return n.sh("ip -6 -br addr show dev " + name + " scope global; ip -6 route show table all dev " + name +
 		" | grep -v '^local\\|^fe80::\\|^multicast\\|^ff00\\|^anycast' | sed 's/ pref medium//; s/ linkdown//' || true; ip -6 rule | grep -v 'from all' || true; ip link show " + name + " | grep -o 'mtu [0-9]*'")
@@ -76,7 +76,7 @@ func TestSetupENI_IPv6Repairs(t *testing.T) {
 	}
 }
 
-// The link-local address of the link stays: the router is reached by it.
+// The link keeps its link-local address: the router is reached through it.
 func TestSetupENI_IPv6LeavesLinkLocal(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -88,7 +88,7 @@ func TestSetupENI_IPv6LeavesLinkLocal(t *testing.T) {
 	}
 }
 
-// IPv4 addresses of the link are not the business of an IPv6 cluster.
+// An IPv6 cluster leaves the link's IPv4 addresses alone.
 func TestSetupENI_IPv6LeavesIPv4(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -112,7 +112,7 @@ func TestSetupENI_IPv6Trunk(t *testing.T) {
 			t.Errorf("without an address (-want +kernel):\n%s", d)
 		}
 	}
-	n.setupENI(ipv6ENI, trunk) // it was given one
+	n.setupENI(ipv6ENI, trunk) // now it has one
 	if d := cmp.Diff("ens6@far0        UP             fd00:10::14/64 \n"+routes, n.eniState6("ens6")); d != "" {
 		t.Errorf("with an address (-want +kernel):\n%s", d)
 	}
@@ -128,7 +128,7 @@ func TestSetupENI_IPv6FurtherCard(t *testing.T) {
 	if d := cmp.Diff(strings.NewReplacer("table 2", "table 10101", "lookup 2", "lookup 10101").Replace(wantENI6), n.eniState6("ens6")); d != "" {
 		t.Errorf("(-want +kernel):\n%s", d)
 	}
-	// A rule that an AMI made wins, and stays the only one.
+	// An AMI's rule wins, and stays the only one.
 	n.sh("ip -6 rule del priority 32765; ip -6 rule add priority 30000 from fd00:10::14 lookup 77")
 	n.setupENI(ipv6ENI, card, func(in *rules.ENIInput) { in.RouteTable = 77 })
 	if got := n.sh("ip -6 rule | grep fd00:10::14"); got != "30000:\tfrom fd00:10::14 lookup 77\n" {
@@ -136,8 +136,8 @@ func TestSetupENI_IPv6FurtherCard(t *testing.T) {
 	}
 }
 
-// Rules of ENIs that are gone are removed in the family that the daemon knows the
-// addresses of; the other one is an AMI's.
+// Rules of removed ENIs are removed only in the family whose addresses the daemon knows; the
+// other family belongs to the AMI.
 func TestDropENIRules_PerFamily(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -148,7 +148,7 @@ func TestDropENIRules_PerFamily(t *testing.T) {
 			list = append(list, netip.MustParseAddr(a))
 		}
 		n.do(func() (err error) {
-			gone, err = n.host.DropENIRules(t.Context(), append(list, netip.Addr{})) // of a trunk
+			gone, err = n.host.DropENIRules(t.Context(), append(list, netip.Addr{})) // a trunk's
 			return err
 		})
 		return gone

@@ -31,7 +31,7 @@ func eni(change ...func(*rules.ENIInput)) rules.ENIInput {
 	return in
 }
 
-// attach makes the link of an ENI appear.
+// attach makes an ENI's link appear.
 func (n *bed) attach(name string) {
 	n.sh("ip link add " + name + " address " + eniMAC + " type veth peer name far0; ip link set far0 up")
 }
@@ -41,13 +41,13 @@ func (n *bed) setupENI(change ...func(*rules.ENIInput)) {
 	n.do(func() error { return n.host.SetupENI(n.t.Context(), eni(change...)) })
 }
 
-// eniState prints what SetupENI is about, for a link.
+// eniState prints what SetupENI configures, for a link.
 func (n *bed) eniState(name string) string {
 	return n.sh("ip -4 -br addr show dev " + name + " scope global; ip route show table all dev " + name +
 		" | grep -v '^local\\|^broadcast\\|^fe80\\|^multicast\\|^ff00' || true; ip rule | grep -v 'from all'; ip link show " + name + " | grep -o 'mtu [0-9]*'")
 }
 
-// As recorded (data of two ENIs), with the name of the link.
+// As recorded (data of two ENIs), with the link's name.
 const recordedENI = `ens6@far0        UP             10.0.0.20/18 
 default via 10.0.0.1 table 2 
 10.0.0.1 table 2 scope link 
@@ -76,7 +76,7 @@ func TestSetupENI(t *testing.T) {
 	}
 }
 
-// Whatever is taken away or put in the way is repaired.
+// Anything removed or in the way is repaired.
 func TestSetupENI_Repairs(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -115,7 +115,7 @@ func TestSetupENI_LateLinkOfAnyName(t *testing.T) {
 				done <- n.ns.Do(func() error { return n.host.SetupENI(t.Context(), eni()) })
 			}()
 			eventually(t, "SetupENI listens for links", func() bool { return n.listeners() == 1 })
-			n.sh("ip link add other type veth peer name another") // not the one
+			n.sh("ip link add other type veth peer name another") // another link
 			n.attach(name)
 			if err := <-done; err != nil {
 				t.Fatal(err)
@@ -128,7 +128,7 @@ func TestSetupENI_LateLinkOfAnyName(t *testing.T) {
 	}
 }
 
-// listeners counts the sockets of the namespace that listen for changes of links.
+// listeners counts the namespace's sockets that listen for link changes.
 func (n *bed) listeners() int {
 	count := 0
 	n.do(func() error {
@@ -217,7 +217,7 @@ func TestSetupENI_FurtherCard(t *testing.T) {
 	if got := n.eniState("ens6"); !strings.Contains(got, "default via 10.0.0.1 table 10101") || !strings.Contains(got, "32765:\tfrom 10.0.0.20 lookup 10101") {
 		t.Errorf("%s", got)
 	}
-	// A rule that an AMI made wins, and stays the only one.
+	// An AMI's rule wins, and stays the only one.
 	n.sh("ip rule del priority 32765; ip rule add priority 30000 from 10.0.0.20 lookup 77")
 	n.setupENI(card, func(in *rules.ENIInput) { in.RouteTable = 77 })
 	if got := n.sh("ip rule | grep 10.0.0.20"); got != "30000:\tfrom 10.0.0.20 lookup 77\n" {
@@ -225,8 +225,8 @@ func TestSetupENI_FurtherCard(t *testing.T) {
 	}
 }
 
-// Several rules for the address, of an AMI or an older release: one of them is in use,
-// none is added and none taken away.
+// Several rules for the address, made by an AMI or an older release: one of them is used,
+// none is added and none removed.
 func TestSetupENI_SeveralRulesOfOthers(t *testing.T) {
 	t.Parallel()
 	for rule, table := range map[string]int{"lookup 77": 10101, "lookup 6": 6} { // 6 = device 1 + 1 + card 1 of 4 ENIs
@@ -271,7 +271,7 @@ func TestTeardownENI(t *testing.T) {
 	n.attach("ens6")
 	n.setupENI()
 	n.sh("ip rule add priority 30000 from 10.0.0.20 lookup 77; ip rule add priority 1536 from 10.0.0.21 lookup 2")
-	for range 2 { // also when nothing is left
+	for range 2 { // also if nothing is left
 		n.do(func() error { return n.host.TeardownENI(t.Context(), netip.MustParseAddr("10.0.0.20")) })
 		if d := cmp.Diff("0:\tfrom all lookup local\n1536:\tfrom 10.0.0.21 lookup 2\n32766:\tfrom all lookup main\n32767:\tfrom all lookup default\n", n.sh("ip rule")); d != "" {
 			t.Errorf("(-want +kernel):\n%s", d)
@@ -279,7 +279,7 @@ func TestTeardownENI(t *testing.T) {
 	}
 }
 
-// TestDropENIRules removes rules of ENIs that are gone and no others.
+// TestDropENIRules removes rules of removed ENIs and no others.
 func TestDropENIRules(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -304,7 +304,7 @@ func TestDropENIRules(t *testing.T) {
 	}
 }
 
-// The device is found, not what sits on it with the same MAC.
+// The device is found, not another link on top of it with the same MAC.
 func TestSetupENI_SharedMAC(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")

@@ -13,8 +13,8 @@ import (
 	"cnictl/daemon/hostnet/rules"
 )
 
-// withPlain makes a directory of the programs as an image has them, where iptables itself
-// has a mode, and returns the path of iptables there.
+// withPlain makes a directory of programs like an image's, where plain iptables has a mode,
+// and returns its path.
 func withPlain(t *testing.T, mode string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,7 +37,7 @@ func withPlain(t *testing.T, mode string) string {
 	return filepath.Join(dir, "iptables")
 }
 
-// found starts again as a daemon does that may choose, in the node's namespace.
+// found starts again like a daemon that may choose its mode, in the node's namespace.
 func (n *bed) found(o Options) (*bed, string) {
 	n.t.Helper()
 	now := &bed{t: n.t, ns: n.ns}
@@ -61,8 +61,8 @@ const (
 	legacyChain = "iptables-legacy -t mangle -N KUBE-KUBELET-CANARY\n"
 )
 
-// Rules land in the back end that the node's own programs work with, in both families,
-// and a further start finds the same, ours or not.
+// Rules are written to the back end that the node's own programs use, in both families, and
+// later starts choose the same one, with or without our rules.
 func TestNew_FollowsTheNode(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, script, plainNFT, plainLegacy, reason string }{
@@ -101,7 +101,7 @@ func TestNew_FollowsTheNode(t *testing.T) {
 	}
 }
 
-// inBackend looks where SNAT and the guard of IPv6 are.
+// inBackend checks where SNAT and the IPv6 guard are.
 func (n *bed) inBackend(want string) {
 	n.t.Helper()
 	for _, tool := range []string{"iptables-nft", "iptables-legacy"} {
@@ -112,8 +112,8 @@ func (n *bed) inBackend(want string) {
 	}
 }
 
-// Rules of ours alone, of an earlier life in the other back end, are no reason to stay
-// there, and go.
+// Only our own rules, from an earlier run in the other back end, are no reason to stay
+// there, and are removed.
 func TestNew_OwnRulesTellNothing(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-legacy")
@@ -129,7 +129,7 @@ func TestNew_OwnRulesTellNothing(t *testing.T) {
 	}
 }
 
-// What a start costs in programs, beside the first pass.
+// The number of programs that a start runs, besides the first pass.
 func TestNew_Programs(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string][]string{
@@ -150,8 +150,7 @@ func TestNew_Programs(t *testing.T) {
 	}
 }
 
-// A kernel without nf_tables has legacy tables only; an nft that says anything else has
-// no say.
+// A kernel without nf_tables has only legacy tables; any other failure of nft is ignored.
 func TestNew_WithoutNFTables(t *testing.T) {
 	t.Parallel()
 	for says, want := range map[string]string{
@@ -165,7 +164,7 @@ func TestNew_WithoutNFTables(t *testing.T) {
 			t.Fatal(err)
 		}
 		first := newBed(t, "iptables-nft")
-		first.sh("iptables-legacy -A INPUT -j ACCEPT") // or nft is not asked
+		first.sh("iptables-legacy -A INPUT -j ACCEPT") // otherwise nft is not run
 		n, log := first.found(Options{IPTables: withPlain(t, "-nft"), NFT: nft})
 		if n.tool != want {
 			t.Errorf("%s: works with %s:\n%s", says, n.tool, log)

@@ -9,11 +9,11 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// podLink is the host link of the pod that sends.
+// podLink is the host link of the sending pod.
 const podLink = "eni00000000001"
 
-// pod connects a pod 10.0.0.21 to a node that forwards, and counts what the node
-// forwards by mark, and what leaves it by source.
+// pod connects a pod 10.0.0.21 to a forwarding node. It counts forwarded packets by mark and
+// outgoing ones by source.
 func (n *bed) pod() *netns.NS {
 	n.t.Helper()
 	pod := netns.New(n.t)
@@ -58,7 +58,7 @@ ip neigh add 169.254.1.1 lladdr `+linkMAC.FindStringSubmatch(n.sh("ip link show 
 
 var linkMAC = regexp.MustCompile(`link/ether (\S+)`)
 
-// dial opens a connection of the pod.
+// dial opens a connection from the pod.
 func (n *bed) dial(pod *netns.NS, to string) (c net.Conn) {
 	n.t.Helper()
 	err := pod.Do(func() (err error) {
@@ -78,7 +78,7 @@ func (n *bed) send(pod *netns.NS, to string, count int) (seen map[string]int) {
 	return n.sendOn(n.dial(pod, to), count)
 }
 
-// sendOn does the same on a connection that is open already.
+// sendOn does the same on an open connection.
 func (n *bed) sendOn(c net.Conn, count int) (seen map[string]int) {
 	n.t.Helper()
 	before := n.counters()
@@ -113,7 +113,7 @@ func (n *bed) counters() map[string]int {
 
 const outside, inVPC = "198.51.100.10", "10.0.1.1"
 
-// markAll marks like another agent, before or behind our rules.
+// markAll sets marks like another agent, before or after our rules.
 func (n *bed) markAll(op string) {
 	n.sh(n.tool + " -t mangle " + op + " PREROUTING -i " + podLink + " -j MARK --set-xmark 0x1000000/0x1000000")
 }
@@ -123,8 +123,7 @@ func TestMarks_OutboundTrafficIsMarkedAndTranslated(t *testing.T) {
 	backends(t, func(t *testing.T, n *bed) {
 		pod := n.pod()
 		n.setup()
-		// The mark of the first packet comes from the nat hook, that of the others
-		// from the mangle rule.
+		// The first packet gets its mark in the nat hook, the others from the mangle rule.
 		seen := n.send(pod, outside, 5)
 		if seen["ours"] != 5 || seen["translated"] != 5 {
 			t.Errorf("to the outside: %v", seen)
@@ -168,8 +167,8 @@ func TestMarks_OtherBitsSurvive(t *testing.T) {
 	}
 }
 
-// The same with upstream's table: its restore rule clears the other bits of first packets
-// until one of our passes replaces it.
+// The same with upstream's table: its restore rule clears other bits of first packets until
+// one of our passes replaces it.
 func TestMarks_UpstreamLosesOtherBitsUntilUpgraded(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")

@@ -38,8 +38,7 @@ func (r kernelRule) has(pattern string) bool {
 }
 
 // The rules of upstream's base chain in order: how it recognises each in the kernel, and how
-// it writes it (spec/plugin.md §6.5). The comparison that a restore rule may contain is not
-// looked at.
+// it writes it (spec/plugin.md §6.5). An optional comparison in a restore rule is ignored.
 var upstreamPrerouting = []struct {
 	recognise func(kernelRule) bool
 	text      string
@@ -56,9 +55,9 @@ func isUpstreamRestore(r kernelRule) bool {
 		r.has(`bitwise reg \d+ = \( reg \d+ & 0x00000080 \) \^ 0x00000000 ?`) && r.has(`meta set mark with .*`)
 }
 
-// upstreamPass does to the base chain what upstream does at each start: what it recognises
-// stays, once; what it does not know goes; what is missing is appended; and a chain whose
-// order is wrong after that is written again.
+// upstreamPass does to the base chain what upstream does at each start: it keeps one of each
+// rule that it recognises, removes unknown rules, appends missing ones, and rewrites the
+// chain if the order is then wrong.
 func (n *bed) upstreamPass() {
 	n.t.Helper()
 	found := make([]bool, len(upstreamPrerouting))
@@ -101,12 +100,12 @@ ip route add default via 10.0.0.1 dev eth1 onlink table 2
 ip rule add from 10.0.0.21 lookup 2 priority 1536`)
 }
 
-// nativeTable is the table with handles, so that a rule that was written again shows.
+// nativeTable prints the table with handles, so that rewritten rules show.
 func (n *bed) nativeTable() string { return n.sh("nft -a -s list table ip aws-cni") }
 
-// A downgrade, restarts and the upgrade after it: each side leaves its own rules alone and
-// replaces all of the other's, and connections of a pod on a secondary ENI, old and new,
-// leave by the primary ENI throughout.
+// A downgrade, restarts and an upgrade: each side keeps its own rules and replaces all of
+// the other's, and old and new connections of a pod on a secondary ENI always leave by the
+// primary ENI.
 func TestMarks_DowngradeAndUpgrade(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -118,7 +117,7 @@ func TestMarks_DowngradeAndUpgrade(t *testing.T) {
 	type step struct {
 		name string
 		do   func()
-		want string // the table after it
+		want string // the resulting table
 	}
 	ours, upstream := n.want().NFT.String(), recordedTable(t)
 	restarted := func(pass func()) func() {
@@ -164,7 +163,7 @@ func TestMarks_DowngradeAndUpgrade(t *testing.T) {
 	}
 }
 
-// recordedTable is upstream's table as our own parser prints it.
+// recordedTable is upstream's table as our parser prints it.
 func recordedTable(t *testing.T) string {
 	t.Helper()
 	table, err := rules.ParseNFT(originalTable(t))
@@ -174,9 +173,9 @@ func recordedTable(t *testing.T) string {
 	return table.String()
 }
 
-// Why the restore rules have no counter: upstream takes a counted one for its own, also
-// after a restart, and the first packet of each connection then leaves by the secondary ENI.
-// Our next pass heals it.
+// Why restore rules have no counter: upstream takes a counted one for its own, even after a
+// restart, and then the first packet of each connection leaves by the secondary ENI. Our
+// next pass repairs that.
 func TestMarks_UpstreamKeepsACountedRule(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -196,7 +195,7 @@ func TestMarks_UpstreamKeepsACountedRule(t *testing.T) {
 	}
 }
 
-// counted is the table with a counter in each restore rule, as our first releases wrote it.
+// counted adds a counter to each restore rule, as our first releases did.
 func counted(t rules.NFTTable) rules.NFTTable {
 	for i, r := range t.Chains[0].Rules {
 		t.Chains[0].Rules[i] = strings.Replace(r, " meta mark set", " counter meta mark set", 1)
@@ -204,7 +203,7 @@ func counted(t rules.NFTTable) rules.NFTTable {
 	return t
 }
 
-// What upstream's shape covers, on rules that went through the kernel.
+// What upstream's form covers, on rules read back from the kernel.
 func TestMarks_UpstreamShape(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")

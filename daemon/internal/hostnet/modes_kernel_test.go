@@ -11,7 +11,7 @@ import (
 
 const guard = `-A FORWARD -d 169.254.172.0/22 -m conntrack --ctstate NEW -m comment --comment "Block Node Local Pod access via IPv4" -j REJECT --reject-with icmp-port-unreachable`
 
-// The node of an IPv6 cluster as it comes from the AMI, IPv6 switched off and all.
+// A node of an IPv6 cluster as the AMI leaves it, with IPv6 switched off.
 func TestSetupNode_IPv6(t *testing.T) {
 	t.Parallel()
 	backends(t, func(t *testing.T, n *bed) {
@@ -32,7 +32,7 @@ func TestSetupNode_IPv6(t *testing.T) {
 	})
 }
 
-// Rules of others in the chain come behind the guard, and stay.
+// Others' rules in the chain come after the guard, and stay.
 func TestSetupNode_GuardComesFirst(t *testing.T) {
 	t.Parallel()
 	backends(t, func(t *testing.T, n *bed) {
@@ -43,7 +43,7 @@ func TestSetupNode_GuardComesFirst(t *testing.T) {
 			t.Errorf("rules:\n%s", got)
 		}
 		n.sh(n.tool + " -I FORWARD -d 10.9.9.9 -j ACCEPT")
-		n.quiet(ipv6) // whoever comes before it means to
+		n.quiet(ipv6) // a rule before the guard is intentional
 		n.sh("ip link add veth0a1b2c3d type veth peer name far; ip link set veth0a1b2c3d up; ip route add 169.254.172.7 dev veth0a1b2c3d")
 		n.setup() // a pod of the IPv6 cluster is still there
 		if got := n.saved(); strings.Count(got, guard+"\n") != 1 {
@@ -59,8 +59,8 @@ func TestSetupNode_GuardComesFirst(t *testing.T) {
 	})
 }
 
-// An IPv6 node wants nothing of the tables that hold SNAT and marks: that it cannot
-// read them is no reason to fail.
+// An IPv6 node needs nothing in the tables for SNAT and marks, so failing to read them is no
+// error.
 func TestSetupNode_IPv6BesideForeignTable(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -69,8 +69,8 @@ func TestSetupNode_IPv6BesideForeignTable(t *testing.T) {
 	n.quiet(ipv6)
 }
 
-// Branch pods of strict mode that live on after a change of the mode keep what their
-// rules need; the link of the last one takes it along.
+// Branch pods of strict mode that outlive a change of the mode keep what their rules need.
+// The last one's link takes it along.
 func TestSetupNode_StrictPodsOutliveTheMode(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -81,7 +81,7 @@ func TestSetupNode_StrictPodsOutliveTheMode(t *testing.T) {
 		t.Errorf("with a living pod (-want +kernel):\n%s", d)
 	}
 	n.quiet()
-	n.sh("ip link del vlan0d7763386da") // its rule is left, and applies to nothing
+	n.sh("ip link del vlan0d7763386da") // its rule is left, without effect
 	n.setup()
 	if d := cmp.Diff([]string{"0: from all lookup local", "1024: from all fwmark 0x80/0x80 lookup main"}, n.nodeRules("ip rule")); d != "" {
 		t.Errorf("without (-want +kernel):\n%s", d)
@@ -89,7 +89,7 @@ func TestSetupNode_StrictPodsOutliveTheMode(t *testing.T) {
 	n.quiet()
 }
 
-// Another agent's place for the rule of the local table is left alone.
+// If another agent moved the rule of the local table, it stays there.
 func TestSetupNode_LocalRuleOfOthers(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -125,7 +125,7 @@ func TestLinkIndex(t *testing.T) {
 	for mac, want := range map[string]string{
 		"02:00:00:00:00:99": "find link with MAC address 02:00:00:00:00:99: no link of this node has it",
 		"":                  `MAC address "" is not six bytes with colons`,
-		"00:00:00:00:00:00": "find link with MAC address 00:00:00:00:00:00: no link of this node has it", // that of lo
+		"00:00:00:00:00:00": "find link with MAC address 00:00:00:00:00:00: no link of this node has it", // lo's address
 	} {
 		err := n.ns.Do(func() error { _, err := n.host.LinkIndex(t.Context(), mac); return err })
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

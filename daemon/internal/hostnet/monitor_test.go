@@ -27,7 +27,7 @@ func TestConcernsFilters(t *testing.T) {
 		{"filter", "FORWARD", true, true, true},
 		{"nat", "", true, false, true},
 		{"nat", "", false, false, false},
-		{"nat", "POSTROUTING", false, true, false}, // somebody adds a rule of his own
+		{"nat", "POSTROUTING", false, true, false}, // someone adds a rule
 		{"nat", "KUBE-SVC-ERIFXISQEP7F7OF4", true, true, false},
 		{"nat", "KUBE-SERVICES", false, true, false},
 		{"filter", "INPUT", true, true, false},
@@ -106,7 +106,7 @@ func TestMonitor_Change(t *testing.T) {
 		{rule(rtnl.NoticeRule, netstate.Rule{Table: 255}), ChangedNode},
 		{rule(rtnl.NoticeNoRule, netstate.Rule{Priority: 5000, Table: 254}), 0},
 		{route(rtnl.NoticeNoRoute, pod, 254), ChangedPod},
-		{route(rtnl.NoticeRoute, pod, 254), ChangedPod}, // in another one's place
+		{route(rtnl.NoticeRoute, pod, 254), ChangedPod}, // it replaced another route
 		{route(rtnl.NoticeNoRoute, netip.MustParsePrefix("10.0.0.0/16"), 254), 0},
 		{route(rtnl.NoticeNoRoute, netip.MustParsePrefix("0.0.0.0/0"), 2), ChangedLinks},
 		{rtnl.Notice{Kind: rtnl.NoticeNoAddress}, ChangedLinks},
@@ -126,8 +126,8 @@ func TestMonitor_Change(t *testing.T) {
 	}
 }
 
-// TestMonitor_Know: links whose notices were lost are not taken for those that come back
-// under their index.
+// TestMonitor_Know: a link whose notices were lost is not mistaken for a later one with the
+// same index.
 func TestMonitor_Know(t *testing.T) {
 	t.Parallel()
 	const one, other = "eni0d7763386da", "eni1111111111a"
@@ -153,7 +153,7 @@ func TestMonitor_Know(t *testing.T) {
 	know(link(7, other, b), link(8, one, b))
 	expect("a view that shows it with another address", 8, a)
 	m.Looking()
-	notify(link(9, "eni2222222222b", a)) // since the view began
+	notify(link(9, "eni2222222222b", a)) // after the view began
 	know(link(7, other, b))
 	expect("gone", 8, netstate.MAC{})
 	expect("came since the view", 9, a)

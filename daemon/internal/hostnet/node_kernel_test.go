@@ -74,7 +74,7 @@ func TestSetupNode_SameAsRecorded(t *testing.T) {
 	n.quiet()
 }
 
-// Every combination of settings is reached from every other, and is then stable.
+// Every combination of settings can be reached from every other, and is then stable.
 func TestSetupNode_SettingsChange(t *testing.T) {
 	t.Parallel()
 	backends(t, func(t *testing.T, n *bed) {
@@ -91,7 +91,7 @@ func TestSetupNode_SettingsChange(t *testing.T) {
 	})
 }
 
-// same compares the kernel with what is wanted, leaving out what is not ours.
+// same compares the kernel with the wanted state, ignoring what is not ours.
 func (n *bed) same(change ...func(*rules.NodeInput)) {
 	n.t.Helper()
 	want := n.want(change...)
@@ -123,7 +123,7 @@ func (n *bed) same(change ...func(*rules.NodeInput)) {
 	}
 }
 
-// nodeRules are the lines of a list of policy rules that the node's own could be.
+// nodeRules returns the lines of a list of policy rules that may be the node's own.
 func (n *bed) nodeRules(command string) (lines []string) {
 	for line := range strings.Lines(n.sh(command)) {
 		priority, _, _ := strings.Cut(line, ":")
@@ -134,8 +134,8 @@ func (n *bed) nodeRules(command string) (lines []string) {
 	return lines
 }
 
-// wantedRules are the same as they should be: the kernel's rule of the local table is
-// there unless strict mode moved it.
+// wantedRules returns the expected lines: the kernel's rule of the local table exists unless
+// strict mode moved it.
 func wantedRules(list []netstate.Rule, six bool) (lines []string) {
 	strict := slices.ContainsFunc(list, func(r netstate.Rule) bool { return r.Priority == 20 && r.IPv6 == six })
 	if !strict {
@@ -149,8 +149,7 @@ func wantedRules(list []netstate.Rule, six bool) (lines []string) {
 	return lines
 }
 
-// sameSet compares rules of a kernel chain, where a rule that comes later stands
-// later.
+// sameSet compares the rules of a kernel chain in any order.
 func sameSet(a, b []string) bool {
 	count := map[string]int{}
 	for _, s := range a {
@@ -223,7 +222,7 @@ func TestSetupNode_UpgradeFromV122(t *testing.T) {
 	})
 }
 
-// originalTable is the native table as upstream's v1.23 leaves it.
+// originalTable is the native table as upstream v1.23 leaves it.
 func originalTable(t testing.TB) string {
 	t.Helper()
 	text := readFile(t, "recorded.nft-ruleset.txt")
@@ -249,7 +248,7 @@ func TestSetupNode_UpgradeFromV123(t *testing.T) {
 	})
 }
 
-// A native table that is not understood or altered is set right.
+// An incomprehensible or altered native table is repaired.
 func TestSetupNode_NativeTableRepaired(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]string{
@@ -295,8 +294,8 @@ func TestSetupNode_BackendChanges(t *testing.T) {
 	}
 }
 
-// A transaction that is refused, because what was read changed meanwhile, is tried
-// again on a new reading.
+// A transaction that fails because the state changed after it was read is repeated with a
+// new reading.
 func TestSetupNode_RetriesOnConcurrentChange(t *testing.T) {
 	t.Parallel()
 	backends(t, func(t *testing.T, n *bed) {
@@ -319,7 +318,7 @@ func TestSetupNode_RetriesOnConcurrentChange(t *testing.T) {
 	})
 }
 
-// The lock of iptables is waited for, not longer than the context allows.
+// A pass waits for the iptables lock, but no longer than the context allows.
 func TestSetupNode_WaitsForTheLockOfIPTables(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-legacy")
@@ -372,8 +371,8 @@ func TestSetupNode_Errors(t *testing.T) {
 	}
 }
 
-// A table of iptables that somebody filled with nft can neither be listed nor
-// changed by iptables: the error says so.
+// iptables can neither list nor change one of its tables that was filled with nft: the error
+// says so.
 func TestSetupNode_ForeignTable(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -384,7 +383,7 @@ func TestSetupNode_ForeignTable(t *testing.T) {
 	}
 }
 
-// A rule that iptables-restore refuses is named as upstream names it.
+// A rule that iptables-restore refuses is named as upstream does.
 func TestRestoreText(t *testing.T) {
 	t.Parallel()
 	backends(t, func(t *testing.T, n *bed) {
@@ -427,7 +426,7 @@ func TestReadVersion(t *testing.T) {
 	}{
 		{"iptables v1.8.9 (nf_tables)", rules.NFTables, true},
 		{"iptables v1.8.9 (legacy)", rules.IPTables, true},
-		{"iptables v1.6.1", rules.NFTables, false}, // upstream takes it so too
+		{"iptables v1.6.1", rules.NFTables, false}, // upstream accepts it too
 		{"iptables v1.6.2", rules.NFTables, true},
 		{"iptables v1.10", rules.NFTables, true},
 		{"iptables v2", rules.NFTables, true},
@@ -440,8 +439,7 @@ func TestReadVersion(t *testing.T) {
 	}
 }
 
-// Settings of the kernel that cannot be written are reported once and don't stop a
-// node.
+// Unwritable kernel settings are reported once and do not stop a node.
 func TestSetupNode_ReadOnlySysctl(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")

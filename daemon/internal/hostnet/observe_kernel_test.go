@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// observe reads a pod's address; index and MAC, which the kernel draws, are cleared.
+// observe reads a pod's address. It clears the index and the MAC, which the kernel chooses.
 func (n *bed) observe(addr, link string) introspect.PodKernel {
 	n.t.Helper()
 	var got introspect.PodKernel
@@ -53,11 +53,11 @@ ip rule add priority 1536 from 10.0.0.21 to 10.0.0.0/16 lookup 3`)
 	on := func(addr, name string) []introspect.PodRoute {
 		return []introspect.PodRoute{{Table: 254, To: p(addr), Link: name}}
 	}
-	// On the primary ENI; the pod's end of the link is down.
+	// On the primary ENI, with the pod's end of the link down.
 	samePod(t, introspect.PodKernel{
 		Link: link("eni0d7763386da"), Rules: []introspect.PodRule{toPod("10.0.0.12/32")}, Routes: on("10.0.0.12/32", "eni0d7763386da"),
 	}, n.observe("10.0.0.12", "eni0d7763386da"))
-	// On a secondary one, with a rule of an old release.
+	// On a secondary ENI, with a rule of an old release.
 	samePod(t, introspect.PodKernel{
 		Link: link("eni0761ccbeace"),
 		Rules: []introspect.PodRule{
@@ -72,7 +72,7 @@ ip rule add priority 1536 from 10.0.0.21 to 10.0.0.0/16 lookup 3`)
 		},
 		Neighbours: []introspect.PodNeighbour{{Address: netip.MustParseAddr("10.0.0.21"), Link: "eni0761ccbeace", MAC: "02:00:00:00:00:21", State: "permanent"}},
 	}, n.observe("10.0.0.21", "eni0761ccbeace"))
-	// Only rules are left, and nothing at all.
+	// Only rules are left; then nothing.
 	samePod(t, introspect.PodKernel{
 		Rules: []introspect.PodRule{toPod("10.0.0.40/32"), {Priority: 1536, From: p("10.0.0.40/32"), Table: 3}},
 	}, n.observe("10.0.0.40", "eni00000000000"))

@@ -11,8 +11,8 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// threePods makes the state of pods as recorded (data of two ENIs), and beside it
-// things that look similar.
+// threePods makes the recorded state of pods (data of two ENIs), and similar foreign
+// objects.
 const threePods = `i=0
 for p in eni0d7763386da eni0761ccbeace eni9fb0db7f13e vlan9fb0db7f13e; do
 	i=$((i+1)); ip link add $p type veth peer name pod$i netns $POD; ip link set $p up
@@ -74,7 +74,7 @@ func TestDropPod(t *testing.T) {
 	t.Parallel()
 	n := newPodBed(t)
 	n.sh("ip rule add priority 1536 from 10.0.0.21 to 10.0.0.0/16 lookup 2; ip rule add priority 1536 from 10.0.0.21 lookup 3")
-	for range 2 { // also when nothing is left
+	for range 2 { // also if nothing is left
 		for _, a := range []string{"10.0.0.12", "10.0.0.21", "10.0.0.40", "10.0.0.99"} {
 			n.do(func() error { return n.host.DropPod(t.Context(), netip.MustParseAddr(a)) })
 		}
@@ -110,7 +110,7 @@ func TestDropPod_IPv6(t *testing.T) {
 	}
 }
 
-// sixPods makes the state of IPv6 pods, and of branch pods beside them.
+// sixPods makes the state of IPv6 pods, and of branch pods.
 const sixPods = `ip -6 route add fd00:10::12 dev eni0d7763386da
 ip -6 route add fd00:10::21 dev eni0761ccbeace
 for a in 12 21 40; do ip -6 rule add priority 512 to fd00:10::$a lookup main; done
@@ -142,17 +142,17 @@ func TestPodRoutes_IPv6(t *testing.T) {
 	}
 }
 
-// A branch pod of standard mode looks like another, but for its table: no pool gave
-// its address.
+// A branch pod of standard mode looks like any other, except for its table: its address came
+// from no pool.
 func TestPodRoutes_BranchPods(t *testing.T) {
 	t.Parallel()
 	n := newPodBed(t)
 	n.sh("ip rule del priority 1536 from 10.0.0.21; ip rule add priority 1536 from 10.0.0.21 lookup 103; ip link add vlan.eth.3 type veth peer name trunkfar")
 	others := []resync.PodRoute{podRoute("10.0.0.12", "eni0d7763386da", 254), podRoute("10.0.0.22", "eni9fb0db7f13e", 2), podRoute("10.0.0.40", "", 3)}
 	n.podRoutesAre(others...)
-	n.sh("ip link add vlan.eth.154 type veth peer name farther") // no branch ENI's: its table would be main
+	n.sh("ip link add vlan.eth.154 type veth peer name farther") // not a branch ENI's: its table would be main
 	n.podRoutesAre(others...)
-	n.sh("ip link del vlan.eth.3") // what is left of it is in the way of whoever gets the address next
+	n.sh("ip link del vlan.eth.3") // what remains blocks the next owner of the address
 	n.podRoutesAre(others[0], podRoute("10.0.0.21", "eni0761ccbeace", 103), others[1], others[2])
 }
 

@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// neighbours are the rules of others on a node, in every table that ours are in.
+// neighbours are others' rules on a node, in every table that we use.
 const neighbours = `for t in iptables-nft iptables-legacy; do $t-restore <<'EOF'
 *filter
 :FORWARD DROP
@@ -58,7 +58,7 @@ ip route add default via 192.168.9.1 dev eth9 table 40
 
 var volatile = regexp.MustCompile(`\[\d+:\d+\]|packets \d+ bytes \d+| # handle \d+`)
 
-// node prints all that uninstalling is about, in both back ends and families.
+// node prints everything that uninstalling affects, in both back ends and families.
 func (n *bed) node() string {
 	text := n.sh(`for t in iptables-nft ip6tables-nft iptables-legacy ip6tables-legacy; do echo "# $t"; $t-save | grep -v '^#'; done
 echo '# nft'; nft list tables; nft list table inet cilium
@@ -78,7 +78,7 @@ func (n *bed) find() *Leftovers {
 	return l
 }
 
-// remove removes them and returns the objects that are left.
+// remove removes them and returns the remaining objects.
 func (n *bed) remove(l *Leftovers) (failed []string) {
 	n.t.Helper()
 	n.do(func() error {
@@ -92,8 +92,8 @@ func (n *bed) remove(l *Leftovers) (failed []string) {
 	return failed
 }
 
-// occupy makes all that a daemon and its plugins make in a life with many settings, in
-// both back ends.
+// occupy makes everything that a daemon and its plugins make under many settings, in both
+// back ends.
 func (n *bed) occupy() {
 	n.t.Helper()
 	everything := func(in *rules.NodeInput) { strict(in); moreCIDRs(in); services(in); v6Egress(in) }
@@ -101,7 +101,7 @@ func (n *bed) occupy() {
 	n.setup(everything)
 	other := map[string]string{"iptables-nft": "iptables-legacy", "iptables-legacy": "iptables-nft"}[n.tool]
 	again := n.restarted(other)
-	again.host.others = nil // it knows of no other back end, as upstream
+	again.host.others = nil // it knows no other back end, like upstream
 	again.setup(everything)
 	n.setupENI()
 	n.setupENI(ipv6ENI)
@@ -116,8 +116,8 @@ ip6tables-legacy -t nat -N CNI-E6-82d2b717654a20b90c9ed
 ip6tables-legacy -t nat -A POSTROUTING -s fd00::ac:7 -j CNI-E6-82d2b717654a20b90c9ed`)
 }
 
-// Whatever was set up, the node is afterwards as it was before, others' objects byte for
-// byte, and a second run finds nothing.
+// After any setup, the node ends up as it was before, with others' objects unchanged byte
+// for byte, and a second run finds nothing.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	backends(t, func(t *testing.T, n *bed) {
@@ -160,7 +160,7 @@ func TestLeftovers(t *testing.T) {
 	})
 }
 
-// A run that was interrupted after any of its parts is finished by the next one.
+// A run that was interrupted after any of its parts is completed by the next one.
 func TestLeftovers_HalfDone(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -187,7 +187,7 @@ func TestLeftovers_HalfDone(t *testing.T) {
 	}
 }
 
-// Running pods are reported, and lose their links and rules with the rest.
+// Running pods are reported, and their links and rules are removed too.
 func TestLeftovers_LivingPods(t *testing.T) {
 	t.Parallel()
 	n := newPodBed(t)
@@ -210,7 +210,7 @@ func TestLeftovers_LivingPods(t *testing.T) {
 	}
 }
 
-// Secondary ENIs that the AMI's network configuration keeps stay as they are, and are reported.
+// Secondary ENIs that the AMI's network configuration manages are kept, and reported.
 func TestLeftovers_ManagedByOthers(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -242,7 +242,7 @@ ip rule del priority 32765 from 10.0.0.71; ip rule add priority 32765 from 10.0.
 	}
 }
 
-// A chain of ours that someone else's rule jumps to is emptied and reported as left.
+// One of our chains that someone else's rule jumps to is emptied and reported as left.
 func TestLeftovers_Held(t *testing.T) {
 	t.Parallel()
 	backends(t, func(t *testing.T, n *bed) {
@@ -264,7 +264,7 @@ func TestLeftovers_Held(t *testing.T) {
 	})
 }
 
-// A state has the routes of all tables of the families that were asked for.
+// A state has the routes of all tables of the requested families.
 func TestReadState_Tables(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -291,7 +291,7 @@ func TestReadState_Tables(t *testing.T) {
 	})
 }
 
-// A program that prints nothing usable is an error, not an empty rule set.
+// A program without usable output is an error, not an empty rule set.
 func TestLeftovers_Unreadable(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")

@@ -20,7 +20,7 @@ import (
 
 var compareNetip = cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
 
-// node is a served world with one instance of two network cards.
+// node is a simulated world with one instance that has two network cards.
 type node struct {
 	world    *fakeaws.World
 	instance *fakeaws.Instance
@@ -146,8 +146,7 @@ func TestVPCCIDRs(t *testing.T) {
 	}
 }
 
-// A read that fails is an error that names its path, whichever it is, and never an
-// empty answer.
+// A failed read, of any path, is an error that names the path, and never an empty answer.
 func TestInterfaces_FailureIsNoAbsence(t *testing.T) {
 	t.Parallel()
 	const base = "meta-data/network/interfaces/macs"
@@ -162,7 +161,7 @@ func TestInterfaces_FailureIsNoAbsence(t *testing.T) {
 			n.attach(t, 0, 1, fakeaws.ENISpec{IPs: 1, IPv6s: 1})
 			n.world.SetIMDSFaults(func(p string, nth int) int {
 				if p == path {
-					return http.StatusForbidden // not tried again by the SDK
+					return http.StatusForbidden // the SDK does not retry it
 				}
 				return 0
 			})
@@ -174,7 +173,7 @@ func TestInterfaces_FailureIsNoAbsence(t *testing.T) {
 	}
 }
 
-// A passing failure is tried again, a stale token fetched again.
+// A temporary failure is retried, and a stale token replaced.
 func TestIdentity_Retries(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, fakeaws.Options{})
@@ -193,7 +192,7 @@ func TestIdentity_Retries(t *testing.T) {
 	}
 }
 
-// metadata is a service that gives fixed answers.
+// metadata is a service with fixed answers.
 func metadata(t *testing.T, answers map[string]string) *imds.Client {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -230,7 +229,7 @@ func goodAnswers() map[string]string {
 	}
 }
 
-// Nonsense is an error that names the path.
+// Invalid answers are errors that name the path.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	read := func(c *imds.Client) error {
@@ -287,7 +286,7 @@ func TestAnswers(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, fakeaws.Options{Latency: map[string]time.Duration{"IMDS": 10 * time.Second}})
-	t.Cleanup(n.world.Close) // lets the waiting handlers go
+	t.Cleanup(n.world.Close) // releases the waiting handlers
 	start := time.Now()
 	_, err := imds.New(imds.Config{Endpoint: n.url, Timeout: 50 * time.Millisecond}).Identity(t.Context())
 	if err == nil || time.Since(start) > 5*time.Second {

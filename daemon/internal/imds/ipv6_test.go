@@ -12,8 +12,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// An IPv6 node knows its own address; one that has none knows that, and a read that
-// failed is not taken for none.
+// An IPv6 node reads its own address or knows that it has none; a failed read does not mean
+// none.
 func TestIdentity_IPv6(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, fakeaws.Options{})
@@ -68,7 +68,8 @@ func TestVPCIPv6CIDRs(t *testing.T) {
 	}
 }
 
-// The security groups are one request, and a failure or nothing is never "no groups".
+// The security groups take one request, and a failure or an empty answer never means "no
+// groups".
 func TestSecurityGroups(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, fakeaws.Options{})

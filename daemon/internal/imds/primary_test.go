@@ -33,7 +33,7 @@ func TestPrimary(t *testing.T) {
 	}
 }
 
-// TestAttempts: a service that fails so many times but one is asked until it answers.
+// TestAttempts: a service that fails all attempts but the last is retried until it answers.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, fakeaws.Options{})

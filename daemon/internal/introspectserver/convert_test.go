@@ -36,7 +36,7 @@ func at(t *testing.T, s string) time.Time {
 	return v
 }
 
-// TestENIs_PrefixOneDeleted states one recorded state by hand.
+// TestENIs_PrefixOneDeleted spells out one recorded state.
 func TestENIs_PrefixOneDeleted(t *testing.T) {
 	t.Parallel()
 	pod := func(addr, name, since string) ipam.AddressState {
@@ -71,8 +71,8 @@ func checkENIs(t *testing.T, s ipam.Snapshot, want []byte) {
 	}
 }
 
-// TestENIs_EveryRecordedState builds a book from each recorded answer and expects
-// that answer from it.
+// TestENIs_EveryRecordedState builds a book from each recorded answer and expects the same
+// answer from it.
 func TestENIs_EveryRecordedState(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(recordedDir + "/*/v1-enis.*.json")
@@ -151,7 +151,7 @@ func TestENIs_Shapes(t *testing.T) {
 	}
 }
 
-// TestOriginal_EveryRecordedAnswer: each recorded folder and moment, asked for as a
+// TestOriginal_EveryRecordedAnswer compares each recorded folder and moment, requested as a
 // client does, byte for byte.
 func TestOriginal_EveryRecordedAnswer(t *testing.T) {
 	t.Parallel()
@@ -169,7 +169,7 @@ func TestOriginal_EveryRecordedAnswer(t *testing.T) {
 		v := View{ENIConfigKnown: true}
 		switch {
 		case strings.HasSuffix(file, ".status"):
-			continue // 200, beside each answer
+			continue // the status 200 beside each answer
 		case path == introspect.PathENIs:
 			pool, err := introspect.Decode(want)
 			if err != nil {
@@ -198,7 +198,7 @@ func TestOriginal_EveryRecordedAnswer(t *testing.T) {
 	}
 }
 
-// checkCommands: upstream's paths come first, in whatever order; ours follow.
+// checkCommands: upstream's paths come first, in any order; ours follow.
 func checkCommands(t *testing.T, want, got []byte) {
 	t.Helper()
 	var theirs, ours introspect.Commands

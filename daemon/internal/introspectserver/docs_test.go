@@ -13,8 +13,8 @@ import (
 
 const page = "../../../docs/introspection.md"
 
-// TestDocs_Examples holds the examples of the page to what a handler answers; those of
-// summary and config are held by daemon/fleet/fleettest.
+// TestDocs_Examples compares the page's examples with a handler's answers;
+// daemon/fleet/fleettest covers summary and config.
 func TestDocs_Examples(t *testing.T) {
 	t.Parallel()
 	old, err := os.ReadFile(page)

@@ -24,7 +24,7 @@ import (
 
 var testNow = time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
 
-// examplePool is an m5.large whose subnet ran dry while a pod waits.
+// examplePool is an m5.large whose subnet is exhausted while a pod waits.
 func examplePool() Pool {
 	eni := ipam.ENIState{ENI: ipam.ENI{
 		ID: "eni-0a1b2c3d4e5f60718", Primary: true, RouteTable: 254, SubnetID: "subnet-0123456789abcdef0", AttachedAt: testNow.Add(-time.Hour),
@@ -46,7 +46,7 @@ func examplePool() Pool {
 	}
 }
 
-// fullOptions serve every path, from fixed data.
+// fullOptions serve every path, with fixed data.
 func fullOptions() Options {
 	p := examplePool()
 	view := View{
@@ -109,7 +109,8 @@ func read[T any](t *testing.T, w *httptest.ResponseRecorder) T {
 	return doc
 }
 
-// TestOptional_Paths: what is not wired answers 404 with a fault and is not listed.
+// TestOptional_Paths: an optional path without its source answers 404 with a fault and is
+// not listed.
 func TestOptional_Paths(t *testing.T) {
 	t.Parallel()
 	bare := newHandler(Options{Source: source{}, Log: discard()}, "", nil)

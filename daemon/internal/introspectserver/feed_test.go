@@ -52,7 +52,7 @@ func TestFeed_Read(t *testing.T) {
 		{3, eventQuery{since: since(1), epoch: "other"}, "gap to 0 restart 1 2 3 next 3"},
 		{3, eventQuery{epoch: "other", limit: 1}, "gap to 0 restart 1 next 1"},
 		{0, eventQuery{since: since(7), epoch: "other"}, "gap to 0 restart next 0"},
-		{501, eventQuery{limit: 1}, "2 next 2"}, // without a since nothing is missing
+		{501, eventQuery{limit: 1}, "2 next 2"}, // without since nothing is missing
 		{501, eventQuery{since: since(0), epoch: epoch, limit: 1}, "gap to 1 overflow missed 1 2 next 2"},
 		{507, eventQuery{since: since(4), epoch: epoch, limit: 1}, "gap to 7 overflow missed 3 8 next 8"},
 		{507, eventQuery{since: since(4), epoch: "other", limit: 1}, "gap to 7 restart 8 next 8"},
@@ -119,7 +119,7 @@ func TestFailureLog_NewestFirst(t *testing.T) {
 	}
 }
 
-// TestEvents_Kinds: every kind has a title, and no two are the same word.
+// TestEvents_Kinds: every kind has its own title.
 func TestEvents_Kinds(t *testing.T) {
 	t.Parallel()
 	kinds := introspect.EventKinds()
@@ -134,7 +134,7 @@ func TestEvents_Kinds(t *testing.T) {
 	}
 }
 
-// run starts a server and returns its address and a function that ends it.
+// run starts a server and returns its address and a function that stops it.
 func run(t *testing.T, opts Options) (addr string, end func()) {
 	t.Helper()
 	s, err := New(opts)
@@ -170,7 +170,7 @@ func newClient(t *testing.T, addr string) *client.Client {
 	return c
 }
 
-// waiting waits until so many requests for events wait.
+// waiting waits until n requests wait for events.
 func waiting(t *testing.T, h *handler, n int) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -184,8 +184,8 @@ func waiting(t *testing.T, h *handler, n int) {
 	}
 }
 
-// TestEvents_LongPollOutlivesTheWriteTimeout: the server's limits are those of answers
-// that are given at once.
+// TestEvents_LongPollOutlivesTheWriteTimeout: the server's time limits apply only to
+// immediate answers.
 func TestEvents_LongPollOutlivesTheWriteTimeout(t *testing.T) {
 	t.Parallel()
 	opts := fullOptions()
@@ -269,14 +269,14 @@ func TestEvents_TooManyWait(t *testing.T) {
 	if f := read[introspect.Fault](t, w); w.Code != http.StatusServiceUnavailable || f.Code != introspect.FaultBusy || w.Header().Get("Retry-After") != "5" {
 		t.Errorf("%d %+v", w.Code, f)
 	}
-	// Without a wait there is always an answer.
+	// Without a wait the answer is immediate.
 	if w := ask(t, h, "/v1/events"); w.Code != http.StatusOK {
 		t.Errorf("%d", w.Code)
 	}
 	close(stop)
 	all.Wait()
 	waiting(t, h, 0)
-	// A client that goes away frees its place.
+	// A client that disconnects frees its place.
 	ctx, cancel := context.WithCancel(t.Context())
 	h = newHandler(opts, "", nil)
 	all.Go(func() {
@@ -288,15 +288,15 @@ func TestEvents_TooManyWait(t *testing.T) {
 	waiting(t, h, 0)
 }
 
-// TestFollow_NothingLostNothingDoubled: several clients follow a node over restarts of
-// its server and of the daemon, while events are appended in bursts that overflow the
-// ring for the slow ones. What each got is what happened, minus the gaps reported to it.
+// TestFollow_NothingLostNothingDoubled: several clients follow a node across restarts of its
+// server and of the daemon, while bursts of events overflow the ring for slow clients. Each
+// gets exactly what happened, except for the gaps reported to it.
 func TestFollow_NothingLostNothingDoubled(t *testing.T) {
 	t.Parallel()
 	const runs, bursts = 3, 4
 	rnd := rand.New(rand.NewPCG(7, 7))
 	addr := "unix:" + filepath.Join(t.TempDir(), "i.sock")
-	happened := map[string]uint64{} // the last number by epoch
+	happened := map[string]uint64{} // last number by epoch
 	var followers [4][]introspect.Event
 	ctx, cancel := context.WithCancel(t.Context())
 	last := make(chan struct{}, len(followers))
@@ -306,7 +306,7 @@ func TestFollow_NothingLostNothingDoubled(t *testing.T) {
 		all.Go(func() {
 			for e, err := range c.Follow(ctx, client.FollowOptions{Retry: time.Millisecond}) {
 				if err != nil {
-					continue // the server is away
+					continue // the server is down
 				}
 				followers[i] = append(followers[i], e)
 				if e.Kind == introspect.EventTerminating {
@@ -321,7 +321,7 @@ func TestFollow_NothingLostNothingDoubled(t *testing.T) {
 			_, end := run(t, Options{Addr: addr, Source: source{}, Log: discard(), Events: feed})
 			for range rnd.IntN(700) {
 				e := numbered(1)
-				e.Reason = feed.epoch // which run it is of
+				e.Reason = feed.epoch // which daemon run it is from
 				feed.Append(e)
 			}
 			end()
@@ -348,8 +348,8 @@ func TestFollow_NothingLostNothingDoubled(t *testing.T) {
 	}
 }
 
-// complete checks the events of one follower: without a gap each follows the one
-// before.
+// complete checks one follower's events: unless there is a gap, each follows its
+// predecessor.
 func complete(got []introspect.Event, happened map[string]uint64) error {
 	epoch, seq := "", uint64(0)
 	for n, e := range got {
@@ -361,7 +361,7 @@ func complete(got []introspect.Event, happened map[string]uint64) error {
 				return fmt.Errorf("event %d: gap %+v after %d", n, e, seq)
 			}
 			seq = e.Seq
-		case epoch == "" && n == 0: // the oldest that the node had
+		case epoch == "" && n == 0: // the node's oldest event
 			epoch, seq = e.Reason, e.Seq
 		default:
 			if epoch == "" {
@@ -382,7 +382,7 @@ func complete(got []introspect.Event, happened map[string]uint64) error {
 	return nil
 }
 
-// TestServe_OneOfTwoDaemonsGetsTheSocket: they start at once over a stale socket.
+// TestServe_OneOfTwoDaemonsGetsTheSocket: both start at once over a stale socket.
 func TestServe_OneOfTwoDaemonsGetsTheSocket(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "i.sock")

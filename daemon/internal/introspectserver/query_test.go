@@ -10,8 +10,8 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// FuzzQuery: whatever stands in a query, each parser gives values within their bounds or
-// a fault, and never both.
+// FuzzQuery: for any query each parser returns either values within their bounds or a fault,
+// never both.
 func FuzzQuery(f *testing.F) {
 	for _, s := range []string{
 		"", "since=3&epoch=a&wait=30&limit=500", "warmIp=5&maxPods=0", "namespace=a&name=b", "lines=1&level=WARN&since=2026-11-21T14:02:11Z&match=%00",

@@ -42,10 +42,10 @@ func TestRing_Since(t *testing.T) {
 	}
 }
 
-// reader is a client that asks for what comes after the last it has seen.
+// reader is a client that requests what comes after the last item it saw.
 type reader struct {
 	after uint64
-	got   []uint64 // numbers; 0 stands for a missed one
+	got   []uint64 // numbers; 0 for a missed one
 }
 
 func (c *reader) read(t *testing.T, r *ring[uint64], limit int) {
@@ -61,8 +61,8 @@ func (c *reader) read(t *testing.T, r *ring[uint64], limit int) {
 	}
 }
 
-// TestRing_NothingLostNothingDoubled: whatever the order of appends and reads of many
-// readers, what each got is what happened, minus the items it was reported as missed.
+// TestRing_NothingLostNothingDoubled: for any order of appends and reads, each reader gets
+// what happened, except for the items reported as missed.
 func TestRing_NothingLostNothingDoubled(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {

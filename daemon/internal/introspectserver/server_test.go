@@ -123,7 +123,7 @@ func TestHandler_RequestLog(t *testing.T) {
 	}
 }
 
-// start serves until the test ends and returns the address.
+// start serves until the test ends and returns the server's address.
 func start(t *testing.T, addr string) string {
 	t.Helper()
 	s, err := New(Options{Addr: addr, Source: source(testView()), Log: discard()})
@@ -189,7 +189,7 @@ func TestServe_UnixReplacesStaleSocket(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o660 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	// A living server is not robbed of its socket.
+	// A running server keeps its socket.
 	s, err := New(Options{Addr: "unix:" + path, Source: source{}, Log: discard()})
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +261,7 @@ func TestServer_ServesOnce(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_ = s.Serve(ended) // it may end in order or find that it cannot listen any more
+	_ = s.Serve(ended) // it may end regularly or fail to listen
 	if err := s.Serve(t.Context()); err == nil || !strings.Contains(err.Error(), "make a new one") {
 		t.Errorf("second Serve: %v", err)
 	}

@@ -7,13 +7,13 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// TestPlan_Unmet: targets that cannot be met are reported with what prevents it, so that
-// no action does not look like contentment.
+// TestPlan_Unmet: unmet targets are reported with the obstacle, so that no action does not
+// look like success.
 func TestPlan_Unmet(t *testing.T) {
 	t.Parallel()
 	h := newHandler(fullOptions(), "", nil)
 	for query, want := range map[string]string{
-		"":                       "[]", // the node's own WARM_ENI_TARGET is overridden, as ever
+		"":                       "[]", // the node's own WARM_ENI_TARGET is overridden as usual
 		"?warmIp=1000&maxEni=1":  "[0 WARM_IP_TARGET 5/1000 eni-limit 0 MINIMUM_IP_TARGET 9/10 eni-limit]",
 		"?warmIp=5&warmEni=2":    "[0 WARM_ENI_TARGET 0/2 overridden]",
 		"?warmPrefix=2":          "[0 WARM_PREFIX_TARGET 0/2 mode]",

@@ -15,10 +15,11 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// patience is how long a test waits for what must come; nothing takes that long.
+// patience limits how long a test waits for what must happen. Nothing normally takes that
+// long.
 const patience = 2 * time.Minute
 
-// eventually waits until ok.
+// eventually waits until ok returns true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline, tick := time.After(patience), time.NewTicker(5*time.Millisecond)
@@ -42,7 +43,7 @@ type record struct {
 	lost     []error
 	pods     int
 	configs  int
-	ended    bool // Run returned; nothing may come after
+	ended    bool // Run returned; nothing may follow
 	late     bool
 }
 
@@ -63,7 +64,7 @@ func (r *record) changes() Changes {
 	}
 }
 
-// has asks about the record.
+// has returns a condition on the record.
 func (r *record) has(ok func(*record) bool) func() bool {
 	return func() bool {
 		r.mu.Lock()
@@ -72,7 +73,7 @@ func (r *record) has(ok func(*record) bool) func() bool {
 	}
 }
 
-// run runs c until the test ends, and sees that it ends then.
+// run runs c until the test ends, and checks that it ends then.
 func run(t *testing.T, c *Client) *record {
 	t.Helper()
 	r := &record{}
@@ -99,7 +100,7 @@ func run(t *testing.T, c *Client) *record {
 	return r
 }
 
-// connect makes a client of a node that watches all there is.
+// connect makes a client for a node that watches everything.
 func connect(t *testing.T, kubeconfig, node string) *Client {
 	t.Helper()
 	c, err := New(Options{
@@ -109,12 +110,12 @@ func connect(t *testing.T, kubeconfig, node string) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A test should not wait for what a fleet needs.
+	// Tests need no pauses sized for a fleet.
 	c.pauses.First, c.pauses.Most = 20*time.Millisecond, 200*time.Millisecond
 	return c
 }
 
-// synced waits until all that c watches is in step.
+// synced waits until everything that c watches is in sync.
 func synced(t *testing.T, c *Client) {
 	t.Helper()
 	eventually(t, "all watches are open", func() bool {
@@ -135,7 +136,7 @@ var (
 	eniConfigResource = schema.GroupVersionResource{Group: "crd.k8s.amazonaws.com", Version: "v1alpha1", Resource: "eniconfigs"}
 )
 
-// apply merges a change into an object, as an administrator.
+// apply patches an object, as an administrator.
 func apply(t *testing.T, s *kubeapi.Server, of schema.GroupVersionResource, namespace, name, change string) {
 	t.Helper()
 	_, err := s.Objects().Resource(of).Namespace(namespace).Patch(t.Context(), name, types.MergePatchType, []byte(change), metav1.PatchOptions{})
@@ -144,7 +145,7 @@ func apply(t *testing.T, s *kubeapi.Server, of schema.GroupVersionResource, name
 	}
 }
 
-// create makes a cluster-wide object of a custom resource.
+// create creates a cluster-scoped custom resource.
 func create(t *testing.T, s *kubeapi.Server, of schema.GroupVersionResource, kind, name string, spec map[string]any) {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{
@@ -155,12 +156,12 @@ func create(t *testing.T, s *kubeapi.Server, of schema.GroupVersionResource, kin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// The context of the test has ended by now; that of its parent has not.
+		// The test's context has ended by now; its parent has not.
 		_ = s.Objects().Resource(of).Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})
 	})
 }
 
-// features are those of a CNINode, as an administrator sees them.
+// features returns a CNINode's features, as an administrator sees them.
 func features(t *testing.T, s *kubeapi.Server, name string) []cluster.Feature {
 	t.Helper()
 	object, err := s.Objects().Resource(cniNodeResource).Get(t.Context(), name, metav1.GetOptions{})

@@ -19,7 +19,7 @@ var (
 	custom = cluster.Feature{Name: cluster.FeatureCustomNetworking, Value: "a"}
 )
 
-// TestCNINode: it appears late, as the controller creates it, and is then watched.
+// TestCNINode: the controller creates it late; from then on it is watched.
 func TestCNINode(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -52,7 +52,7 @@ func TestCNINode(t *testing.T) {
 	eventually(t, "that it is gone is reported", rec.has(func(r *record) bool { return !r.exists }))
 }
 
-// TestFeatureObject: a feature without a value has none in the object either, as upstream's.
+// TestFeatureObject: a feature without a value has none in the object, like upstream's.
 func TestFeatureObject(t *testing.T) {
 	t.Parallel()
 	got, err := json.Marshal([]featureObject{featureObject(sgp), featureObject(custom)})
@@ -61,7 +61,7 @@ func TestFeatureObject(t *testing.T) {
 	}
 }
 
-// TestAddFeatures_NoWrite: what is there is not written.
+// TestAddFeatures_NoWrite: existing features are not written again.
 func TestAddFeatures_NoWrite(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -83,15 +83,15 @@ func TestAddFeatures_NoWrite(t *testing.T) {
 	}
 }
 
-// TestAddFeatures_TwoWriters: no feature is lost, although the list is written as
-// a whole.
+// TestAddFeatures_TwoWriters: no feature is lost, although the whole list is written each
+// time.
 func TestAddFeatures_TwoWriters(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
 	name := s.Name(t)
 	const rounds = 10
 	create(t, s, cniNodeResource, "CNINode", name, map[string]any{"tags": map[string]any{"a": "b"}})
-	// Each starts with a look, waits for the other's, and so collides with its write.
+	// Each reads, waits for the other's read, and so their writes conflict.
 	var writers sync.WaitGroup
 	barrier := make(chan struct{})
 	var want []string
@@ -121,7 +121,7 @@ func TestAddFeatures_TwoWriters(t *testing.T) {
 	}
 }
 
-// TestAddFeatures_OldCache: the watch is behind; the write is refused and recreated.
+// TestAddFeatures_OldCache: the watch lags; the write is refused and repeated.
 func TestAddFeatures_OldCache(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -141,7 +141,7 @@ func TestAddFeatures_OldCache(t *testing.T) {
 	if got, want := features(t, s, name), []cluster.Feature{{Name: "Later", Value: "x"}, sgp}; !cmp.Equal(got, want) {
 		t.Errorf("it has %v, want %v", got, want)
 	}
-	// With others in between each time it ends, and says so.
+	// If every write conflicts, it gives up with an error.
 	n := 0
 	before(c, "PATCH", func() {
 		n++

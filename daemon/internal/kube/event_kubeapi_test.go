@@ -20,7 +20,7 @@ func newEvent(about notice.Ref) notice.Event {
 	return notice.For(cause.SubnetExhausted, about, "ec2:AssignPrivateIpAddresses", "subnet-1 is full")
 }
 
-// sentEvents reads the events about an object: its fields that matter, in order.
+// sentEvents reads an object's events: the relevant fields, in order.
 func sentEvents(t *testing.T, s *kubeapi.Server, namespace, about string) (out []map[string]any) {
 	t.Helper()
 	list, err := s.Objects().Resource(eventResource).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
@@ -86,7 +86,7 @@ func TestEmit(t *testing.T) {
 	}
 }
 
-// TestEmit_Longest: what is as long as it may be is accepted.
+// TestEmit_Longest: events of the maximum length are accepted.
 func TestEmit_Longest(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -101,8 +101,8 @@ func TestEmit_Longest(t *testing.T) {
 	}
 }
 
-// TestEmitLater: what is too much of the same is held back, nothing waits, and Run sends
-// the rest.
+// TestEmitLater: surplus events of a kind are held back, the caller never waits, and Run
+// sends the rest.
 func TestEmitLater(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -112,7 +112,7 @@ func TestEmitLater(t *testing.T) {
 	about := func(i int) notice.Ref {
 		return notice.Ref{Kind: "Pod", Namespace: name, Name: fmt.Sprint("web-", i), UID: "u"}
 	}
-	// Nothing takes them yet: of each kind one waits, as many as there is room for.
+	// Nothing sends yet: one event of each kind waits, up to the queue's limit.
 	const surplus = 7
 	for i := range maxWaitingEvents + surplus {
 		c.EmitLater(newEvent(about(i)))

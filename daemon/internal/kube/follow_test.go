@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// script is an API server that answers as a test says; all that is asked is kept.
+// script is an API server that answers as a test says, and records all requests.
 type script struct {
 	mu    sync.Mutex
-	asked []url.Values // of pods: lists and watches, in order
+	asked []url.Values // for pods: lists and watches, in order
 }
 
-// client is one of the server that answers lists and watches of pods by answer.
+// client returns a client of a server that answers lists and watches of pods with answer.
 func (s *script) client(t *testing.T, answer func(n int, q url.Values, w http.ResponseWriter)) *Client {
 	t.Helper()
 	server := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,7 @@ func (s *script) count() int {
 	return len(s.asked)
 }
 
-// follow follows pods alone until ok, and returns what was asked.
+// follow follows only pods until ok, and returns the requests.
 func (s *script) follow(t *testing.T, c *Client, ok func() bool) []url.Values {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -78,8 +78,8 @@ func frameText(kind, object string) string {
 
 const expired = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"too old","code":410}`
 
-// TestFollow_Pages: a list in pages whose second page comes too late is read again, with
-// a consistent read; nothing is stored of a list that was not read to its end.
+// TestFollow_Pages: a list whose second page comes too late is read again, with a consistent
+// read. Nothing of an incomplete list is stored.
 func TestFollow_Pages(t *testing.T) {
 	t.Parallel()
 	var s script
@@ -113,8 +113,8 @@ func TestFollow_Pages(t *testing.T) {
 	}
 }
 
-// TestFollow_GoesOn: a watch that ends goes on from the last version, that of a
-// bookmark included; one whose version is gone lists at no older version.
+// TestFollow_GoesOn: a watch that ends continues from the last version, including a
+// bookmark's; if that version is gone, a list follows that is no older.
 func TestFollow_GoesOn(t *testing.T) {
 	t.Parallel()
 	var s script
@@ -147,8 +147,8 @@ func TestFollow_GoesOn(t *testing.T) {
 	}
 }
 
-// TestFollow_Nonsense: answers that make no sense end neither the daemon nor the
-// watching, are not stored, and are not asked for without a pause.
+// TestFollow_Nonsense: invalid answers end neither the daemon nor the watch, are not stored,
+// and are retried only after a pause.
 func TestFollow_Nonsense(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(url.Values, http.ResponseWriter){
@@ -176,7 +176,7 @@ func TestFollow_Nonsense(t *testing.T) {
 			c := s.client(t, func(_ int, q url.Values, w http.ResponseWriter) { answer(q, w) })
 			started := time.Now()
 			s.follow(t, c, func() bool { return s.count() > 5 })
-			// Two pauses at least lie between six requests; every other one may succeed.
+			// Six requests have at least two pauses in between; every other one may succeed.
 			if took, least := time.Since(started), c.pauses.First/2+c.pauses.First; took < least {
 				t.Errorf("six requests in %v, want pauses of %v", took, least)
 			}
@@ -187,7 +187,7 @@ func TestFollow_Nonsense(t *testing.T) {
 	}
 }
 
-// watches answers lists well, without items, and watches with a text.
+// watches answers lists with no items, and watches with text.
 func watches(text string) func(url.Values, http.ResponseWriter) {
 	return func(q url.Values, w http.ResponseWriter) {
 		if q.Get("watch") == "" {
@@ -198,7 +198,7 @@ func watches(text string) func(url.Values, http.ResponseWriter) {
 	}
 }
 
-// TestRun_NobodyListens: all of Changes may be nil.
+// TestRun_NobodyListens: every member of Changes may be nil.
 func TestRun_NobodyListens(t *testing.T) {
 	t.Parallel()
 	var s script

@@ -17,7 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// nodeJSON has the shape of a real API server's answer, with fields we do not use.
+// nodeJSON looks like a real API server's answer, with fields that we do not use.
 const nodeJSON = `{
   "kind": "Node", "apiVersion": "v1",
   "metadata": {"name": "x", "uid": "5a0c", "resourceVersion": "7",
@@ -32,7 +32,7 @@ const nodeJSON = `{
 
 const notFoundJSON = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"nodes \"x\" not found","reason":"NotFound","details":{"name":"x","kind":"nodes"},"code":404}`
 
-// apiServer serves over TLS and insists on the token of the kubeconfig.
+// apiServer serves over TLS and requires the kubeconfig's token.
 func apiServer(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -171,13 +171,13 @@ func TestNode_WithoutName(t *testing.T) {
 	}
 }
 
-// TestTimeLimit: a server that never answers is given up on after the call's own
-// limit, or at the caller's deadline.
+// TestTimeLimit: a request to a server that never answers ends at the call's own limit or at
+// the caller's deadline.
 func TestTimeLimit(t *testing.T) {
 	t.Parallel()
 	s := apiServer(t, func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
-		panic(http.ErrAbortHandler) // to return were an answer, which can overtake the end
+		panic(http.ErrAbortHandler) // returning would send an answer, which could overtake the end
 	})
 	c := newClient(t, s)
 	own := newClient(t, s)

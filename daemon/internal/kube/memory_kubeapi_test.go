@@ -13,7 +13,7 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// metered counts the bytes of an answer.
+// metered counts an answer's bytes.
 type metered struct {
 	io.ReadCloser
 	n *counted
@@ -25,7 +25,7 @@ func (m metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestLargeCluster: what is read and what is kept do not grow with the cluster.
+// TestLargeCluster: what is read and kept does not grow with the cluster.
 func TestLargeCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes 7,000 objects")
@@ -59,7 +59,7 @@ func TestLargeCluster(t *testing.T) {
 	if pods, nodes := c.pods.size(), c.nodes.size(); pods != own || nodes != 1 {
 		t.Errorf("%d pods and %d nodes are stored, want %d and 1", pods, nodes, own)
 	}
-	// The own pods are of 12 KB each; all the cluster's objects were megabytes.
+	// The node's own pods have 12 KB each; all of the cluster's objects would be megabytes.
 	if got := n.bytes.Load(); got > own*16_000+64_000 {
 		t.Errorf("%d bytes were read", got)
 	}
@@ -73,7 +73,7 @@ func TestLargeCluster(t *testing.T) {
 	}
 }
 
-// fill makes many objects side by side.
+// fill makes n objects concurrently.
 func fill(n int, make func(int)) {
 	var group sync.WaitGroup
 	next := 0

@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// podJSON is a branch pod as the API server shows it, shortened where nothing is read.
+// podJSON is a branch pod as the API server returns it, without most unread fields.
 const podJSON = `{"metadata":{"name":"web-0","namespace":"shop","uid":"5a0c","resourceVersion":"12",
   "annotations":{"vpc.amazonaws.com/pod-eni":"[{}]","vpc.amazonaws.com/pod-ips":"10.0.0.7","k8s.amazonaws.com/nicConfig":"multi-nic-attachment","other":"x"},
   "managedFields":[{"manager":"kubelet"}]},
@@ -50,7 +50,7 @@ func TestParsePod(t *testing.T) {
 	}
 }
 
-// TestParsePod_LongAnnotation: what is kept is bounded, and refused when it is read.
+// TestParsePod_LongAnnotation: what is kept is bounded, and refused when it is parsed.
 func TestParsePod_LongAnnotation(t *testing.T) {
 	t.Parallel()
 	text := fmt.Sprintf(`{"metadata":{"annotations":{"vpc.amazonaws.com/pod-eni":"[%s]"}}}`, strings.Repeat(" ", 200<<10))
@@ -97,7 +97,7 @@ func TestParseCNINode(t *testing.T) {
 	}
 }
 
-// TestPaths: only names can become parts of a path.
+// TestPaths: only valid names can become parts of a path.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", ".", "..", "a/b", "a%2fb", "a?b", "A", "a b", "-a", "a..b", "a\n", strings.Repeat("a", 254)} {
@@ -118,8 +118,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// FuzzParseObjects: no object makes any of the parsers panic, and what they give is
-// bounded.
+// FuzzParseObjects: no object makes a parser panic, and results are bounded.
 func FuzzParseObjects(f *testing.F) {
 	f.Add([]byte(fmt.Sprintf(nodeJSON, "", "58")))
 	f.Add([]byte(podJSON))

@@ -29,7 +29,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// containing counts the lines with a text.
+// containing counts the lines that contain a text.
 func (l *lines) containing(text string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,23 +42,22 @@ func (l *lines) containing(text string) int {
 	return n
 }
 
-// logTo makes c log what is more than detail.
+// logTo makes c log everything above debug level.
 func logTo(c *Client) *lines {
 	l := &lines{}
 	c.log = slog.New(slog.NewTextHandler(l, nil))
 	return l
 }
 
-// TestOutage: the API server goes away in each of the ways there are and comes back.
-// The cache serves meanwhile, the loss is reported once, and nothing that happened in
-// between is missed.
+// TestOutage: the API server goes away in every possible way and comes back. The cache
+// serves meanwhile, the loss is reported once, and no change is missed.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
 	for _, tc := range []struct {
 		name string
 		down func(*kubeapi.Proxy) error
-		cut  bool // connections have to be cut for it to be noticed soon
+		cut  bool // connections must be cut for a prompt detection
 	}{
 		{"refuses", (*kubeapi.Proxy).Refuse, false},
 		{"hangs", (*kubeapi.Proxy).Hang, true},
@@ -72,8 +71,8 @@ func TestOutage(t *testing.T) {
 			proxy := s.Proxy(t, nil)
 			c := connect(t, proxy.Kubeconfig(t, "aws-node"), name)
 			if tc.cut {
-				// The test does not wait for a hung server as long as a daemon does. Shorter
-				// than this, a server on a busy machine is lost a second time.
+				// The test does not wait as long for a hung server as a daemon does. With a
+				// shorter limit, a server on a busy machine would be lost again.
 				const short = 2 * time.Second
 				c.limits = limits{version: short, get: short, write: short, list: 5 * short}
 			}
@@ -128,7 +127,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestOutage_AtTheStart: there is no API server when the daemon starts.
+// TestOutage_AtTheStart: the API server is down when the daemon starts.
 func TestOutage_AtTheStart(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -154,8 +153,8 @@ func TestOutage_AtTheStart(t *testing.T) {
 	expected(t, c, 1)
 }
 
-// TestCut: a load balancer resets connections now and then. The watches go on from
-// where they were; nothing is reported, and nothing listed again.
+// TestCut: a load balancer resets connections now and then. The watches continue where they
+// were; nothing is reported, and nothing is listed again.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -164,7 +163,7 @@ func TestCut(t *testing.T) {
 	s.CreateNode(t, name)
 	proxy := s.Proxy(t, nil)
 	c := connect(t, proxy.Kubeconfig(t, "aws-node"), name)
-	// Longer than it takes to look whether it is there, so that no two looks are cut.
+	// Longer than a check for the API server takes, so that no two checks are cut.
 	c.pauses.First = 200 * time.Millisecond
 	log := logTo(c)
 	count := counting(c)
@@ -212,7 +211,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestMissingRights: a role without a rule costs what the rule is for, and is reported once.
+// TestMissingRights: a missing rule costs only its feature, and is reported once.
 func TestMissingRights(t *testing.T) {
 	t.Parallel()
 	const user = "cni-metrics-helper" // may list pods, and uses nothing else

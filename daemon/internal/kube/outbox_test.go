@@ -15,7 +15,7 @@ func aboutPod(name string) notice.Ref {
 	return notice.Ref{Kind: "Pod", Namespace: "a", Name: name, UID: "u"}
 }
 
-// taken takes all that is to be sent, as names of objects.
+// taken takes everything that is to be sent, as object names.
 func taken(o *outbox, now time.Time) (names []string, events []waitingEvent) {
 	for {
 		w, ok := o.take(now)
@@ -26,8 +26,8 @@ func taken(o *outbox, now time.Time) (names []string, events []waitingEvent) {
 	}
 }
 
-// TestOutbox: while the API server is away the newest of each kind waits. A queue that is
-// full gives up the oldest about pods, and what was not tried is sent first.
+// TestOutbox: during an outage of the API server the newest event of each kind waits. A full
+// queue drops the oldest about pods, and events not yet tried are sent first.
 func TestOutbox(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(notice.DefaultPolicy())
@@ -63,8 +63,8 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestOutbox_First: while the API server answers, the first of a kind waits for its turn,
-// the Node's before pods'.
+// TestOutbox_First: while the API server answers, the first event of a kind waits for its
+// turn, the Node's before pods'.
 func TestOutbox_First(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(notice.DefaultPolicy())
@@ -79,8 +79,8 @@ func TestOutbox_First(t *testing.T) {
 	}
 }
 
-// TestOutbox_OnlyNodes: events about pods make room for those about Nodes, which make
-// room for each other.
+// TestOutbox_OnlyNodes: events about pods make room for those about Nodes, which replace
+// each other.
 func TestOutbox_OnlyNodes(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(notice.DefaultPolicy())
@@ -93,8 +93,8 @@ func TestOutbox_OnlyNodes(t *testing.T) {
 	}
 }
 
-// TestOutbox_PutBack: what could not be sent waits behind what was not tried, keeps its
-// time and costs nothing; a newer one of its kind has taken its place.
+// TestOutbox_PutBack: an event that could not be sent goes behind those not yet tried, keeps
+// its time and costs no token. If a newer one of its kind waits, that one stays instead.
 func TestOutbox_PutBack(t *testing.T) {
 	t.Parallel()
 	policy := notice.DefaultPolicy()
@@ -124,7 +124,7 @@ func TestOutbox_PutBack(t *testing.T) {
 	}
 }
 
-// TestOutbox_Old: what happened long ago is given up.
+// TestOutbox_Old: old events are dropped.
 func TestOutbox_Old(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(notice.DefaultPolicy())

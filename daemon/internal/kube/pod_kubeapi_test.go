@@ -22,7 +22,7 @@ type waited struct {
 	err error
 }
 
-// wait waits for a pod's annotation beside the test.
+// wait waits for a pod's annotation in the background.
 func wait(ctx context.Context, c *Client, namespace, name string) <-chan waited {
 	out := make(chan waited, 1)
 	go func() {
@@ -32,8 +32,8 @@ func wait(ctx context.Context, c *Client, namespace, name string) <-chan waited 
 	return out
 }
 
-// TestWaitPod: a pod that appears late, and its annotation later still; with a watch
-// and without one.
+// TestWaitPod: a pod that appears late, with an annotation that appears even later; with a
+// watch and without one.
 func TestWaitPod(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -62,8 +62,7 @@ func TestWaitPod(t *testing.T) {
 	}
 }
 
-// TestWaitPod_Watched: with an open watch an annotation is seen at once, and not asked
-// for over and over.
+// TestWaitPod_Watched: with an open watch an annotation is seen at once, without polling.
 func TestWaitPod_Watched(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -77,7 +76,7 @@ func TestWaitPod_Watched(t *testing.T) {
 	expected(t, c, 1)
 	before, began := count.gets.Load(), time.Now()
 	answer := wait(t.Context(), c, name, "web-0")
-	// Changes of others neither end the wait nor make it ask.
+	// Changes of other pods neither end the wait nor cause a request.
 	for i := range 20 {
 		s.CreatePod(t, name, fmt.Sprintf("other-%d", i), name)
 	}
@@ -86,13 +85,13 @@ func TestWaitPod_Watched(t *testing.T) {
 	if got := <-answer; got.err != nil || got.pod.PodENI != "[1]" {
 		t.Errorf("%+v, %v", got.pod, got.err)
 	}
-	// A dead connection is guarded against now and then; in time nothing is asked.
+	// It polls now and then, in case the connection is dead, but no more often.
 	if n := count.gets.Load() - before; n > int64(time.Since(began)/c.pauses.reread) {
 		t.Errorf("%d requests were made besides the watch", n)
 	}
 }
 
-// TestWaitPod_End: the last that was seen, and why it was not enough.
+// TestWaitPod_End returns the last state seen, and why it was not enough.
 func TestWaitPod_End(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -111,8 +110,8 @@ func TestWaitPod_End(t *testing.T) {
 	}
 }
 
-// TestPod_OfTheSameName: the pod of a StatefulSet is replaced while the cache still has
-// the old one, which has ended.
+// TestPod_OfTheSameName: a StatefulSet's pod is replaced while the cache still has its
+// predecessor, which has ended.
 func TestPod_OfTheSameName(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -127,7 +126,7 @@ func TestPod_OfTheSameName(t *testing.T) {
 	if p, err := c.Pod(t.Context(), name, "web-0"); err != nil || p.UID != string(fresh.UID) {
 		t.Errorf("%+v, %v", p, err)
 	}
-	// What is running is served without a question.
+	// A running pod is served from the cache without a request.
 	c.pods.set(name+"/web-0", cluster.Pod{Namespace: name, Name: "web-0", UID: "cached"})
 	if p, err := c.Pod(t.Context(), name, "web-0"); err != nil || p.UID != "cached" {
 		t.Errorf("%+v, %v", p, err)
@@ -190,7 +189,7 @@ func TestAnnotatePod(t *testing.T) {
 	}
 }
 
-// TestAnnotatePod_Contended: others write the pod all the time.
+// TestAnnotatePod_Contended: others keep writing the pod.
 func TestAnnotatePod_Contended(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -199,7 +198,7 @@ func TestAnnotatePod_Contended(t *testing.T) {
 	created := s.CreatePod(t, name, "web-0", name)
 	c := connect(t, s.Kubeconfig(t, "aws-node-annotate"), name)
 	pod := cluster.Pod{Namespace: name, Name: "web-0", UID: string(created.UID)}
-	// Another writer comes between our look and our write, three times.
+	// Another writer comes between our read and our write, three times.
 	left := 3
 	before(c, "PATCH", func() {
 		if left > 0 {
@@ -216,7 +215,7 @@ func TestAnnotatePod_Contended(t *testing.T) {
 	}
 }
 
-// TestAnnotatePod_WithoutRight: the role without annotations says what is missing.
+// TestAnnotatePod_WithoutRight: without the annotation role the error says what is missing.
 func TestAnnotatePod_WithoutRight(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)

@@ -16,10 +16,10 @@ const (
 	announcedPod = `{"metadata":{"namespace":"a","name":"web-0","uid":"u","resourceVersion":"6","annotations":{"vpc.amazonaws.com/pod-eni":"[1]"}}}`
 )
 
-// shortPause is between two requests for a pod that a test waits for.
+// shortPause is the pause between two requests for a pod that a test waits for.
 const shortPause = 100 * time.Millisecond
 
-// stalePods is an API server whose list has a pod that is not announced yet and whose watch
+// stalePods is an API server whose list has a pod without its annotation and whose watch
 // shows nothing more, while a GET does.
 func stalePods(t *testing.T, watch, get http.HandlerFunc) *Client {
 	t.Helper()
@@ -44,17 +44,17 @@ func stalePods(t *testing.T, watch, get http.HandlerFunc) *Client {
 	return c
 }
 
-// busy answers as an API server with too much to do.
+// busy answers like an overloaded API server.
 func busy(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }
 
-// dead is a watch that is open and shows nothing.
+// dead is an open watch that shows nothing.
 func dead(w http.ResponseWriter, r *http.Request) {
 	w.(http.Flusher).Flush() //nolint:forcetypeassert // the server's own
 	<-r.Context().Done()
 }
 
-// TestWaitPod_WatchTellsNothing: a pod that is in the cache is requested again when the
-// watch is shut or dead, not too often, and an API server that fails does not end it.
+// TestWaitPod_WatchTellsNothing: a cached pod is requested again if the watch is closed or
+// dead, but not too often, and a failing API server does not end the wait.
 func TestWaitPod_WatchTellsNothing(t *testing.T) {
 	t.Parallel()
 	for name, watch := range map[string]http.HandlerFunc{"shut": busy, "dead": dead} {
@@ -88,7 +88,7 @@ func TestWaitPod_WatchTellsNothing(t *testing.T) {
 	}
 }
 
-// TestPodFresh: the cache has no say in it.
+// TestPodFresh ignores the cache.
 func TestPodFresh(t *testing.T) {
 	t.Parallel()
 	var code atomic.Int64

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestReach: whatever the API server answers when it is asked for its version, it is
-// there; what does not come from it, or says that it is not up to it, is a loss.
+// TestReach: the API server is reachable whatever it answers to a request for its version.
+// Answers from anything else, and server errors, count as a loss.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		code    int
-		version string // "" = lost
+		version string // "" means lost
 	}{
 		"forbidden":    {http.StatusForbidden, unknownVersion},
 		"unauthorized": {http.StatusUnauthorized, unknownVersion},

@@ -12,9 +12,9 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// TestRights_AreUsed: a client that does all it can uses every right of the roles but
-// those that deploy/rbac marks as unused. That those are not used by any test is what
-// the API server's end looks at.
+// TestRights_AreUsed: a client that does everything uses every right of the roles except
+// those marked as unused in deploy/rbac. A check when the API server ends finds out whether
+// any test uses those.
 func TestRights_AreUsed(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -58,7 +58,7 @@ func TestRights_AreUsed(t *testing.T) {
 			if slices.Contains(unused, right) {
 				continue
 			}
-			eventually(t, of.user+" uses "+right, func() bool { // it is written with the answer's end
+			eventually(t, of.user+" uses "+right, func() bool { // logged when the answer ends
 				used, err := s.Used(of.user)
 				if err != nil {
 					t.Fatal(err)
@@ -69,7 +69,7 @@ func TestRights_AreUsed(t *testing.T) {
 	}
 }
 
-// watchAndEnd lets c watch all that it does, and ends the watches.
+// watchAndEnd lets c watch everything that it can, and ends the watches.
 func watchAndEnd(t *testing.T, c *Client) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

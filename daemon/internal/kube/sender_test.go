@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/kubeclient"
 )
 
-// eventServer is an API server that takes events as a test says.
+// eventServer is an API server that accepts events as a test says.
 type eventServer struct {
 	mu     sync.Mutex
 	answer func(name string) (code int, body string)
@@ -51,7 +51,7 @@ func (s *eventServer) attempts() int {
 	return s.tried
 }
 
-// notes returns the notes of what was taken, by object.
+// notes returns the messages of accepted events, by object.
 func (s *eventServer) notes() map[string][]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,8 +75,8 @@ func (s *eventServer) client(t *testing.T) (*Client, *lines) {
 func takes(string) (int, string) { return http.StatusCreated, "{}" }
 func away(string) (int, string)  { return http.StatusServiceUnavailable, "away" }
 
-// TestEmitLater_Outage: what happened while the API server was away is reported after it:
-// once for each object, the Node's too, and no more than may be sent.
+// TestEmitLater_Outage: what happened during an outage is reported afterwards: once for each
+// object, including the Node, and within the limits.
 func TestEmitLater_Outage(t *testing.T) {
 	t.Parallel()
 	s := &eventServer{}
@@ -102,13 +102,13 @@ func TestEmitLater_Outage(t *testing.T) {
 
 	s.becomes(takes)
 	eventually(t, "the Node's is sent", func() bool { return len(s.notes()["x"]) == 1 })
-	eventually(t, "those that pods may use are sent", func() bool { return len(s.notes()) >= 1+8 }) // before the Node's one more
+	eventually(t, "those that pods may use are sent", func() bool { return len(s.notes()) >= 1+8 }) // before one more about the Node
 	eventually(t, "none waits", func() bool {
 		c.events.mu.Lock()
 		defer c.events.mu.Unlock()
 		return len(c.events.waiting) == 0
 	})
-	// One more about the Node passes all that is before it.
+	// A new event about the Node overtakes all waiting ones.
 	e := newEvent(c.OwnNode())
 	e.Reason = "Other"
 	c.EmitLater(e)
@@ -126,8 +126,8 @@ func TestEmitLater_Outage(t *testing.T) {
 	}
 }
 
-// TestEmitLater_ShortOutage: a failure costs no token and suppresses nothing: each object
-// has its event after it, which counts the repetitions.
+// TestEmitLater_ShortOutage: a failure costs no token and suppresses nothing: afterwards
+// each object gets its event, which counts the repetitions.
 func TestEmitLater_ShortOutage(t *testing.T) {
 	t.Parallel()
 	s := &eventServer{}
@@ -151,8 +151,8 @@ func TestEmitLater_ShortOutage(t *testing.T) {
 	}
 }
 
-// TestEmitLater_Refused: an event that the API server does not take is given up without
-// being taken for an outage, and others are sent.
+// TestEmitLater_Refused: an event that the API server refuses is dropped, is not taken for
+// an outage, and others are sent.
 func TestEmitLater_Refused(t *testing.T) {
 	t.Parallel()
 	const terminating = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"details":{"causes":[{"reason":"NamespaceTerminating"}]}}`
@@ -195,8 +195,7 @@ func TestEmitLater_Refused(t *testing.T) {
 	}
 }
 
-// TestEmitLater_First: as long as the API server answers, an event is reported as it was when
-// it first happened.
+// TestEmitLater_First: while the API server answers, an event reports the first occurrence.
 func TestEmitLater_First(t *testing.T) {
 	t.Parallel()
 	s := &eventServer{}
@@ -205,7 +204,7 @@ func TestEmitLater_First(t *testing.T) {
 	c := connect(t, kubeconfig(t, server, server.URL), "x")
 	first, second := newEvent(aboutPod("p")), newEvent(aboutPod("p"))
 	second.Note = "less is known"
-	// It is chosen by then, and waits for its turn.
+	// By now it has been chosen, and waits for its turn.
 	c.pauses.Jitter = func(time.Duration) time.Duration {
 		c.EmitLater(second)
 		return 0
@@ -222,8 +221,8 @@ func TestEmitLater_First(t *testing.T) {
 	}
 }
 
-// TestEmitLater_Poison: an event that always fails keeps the others waiting no longer
-// than a pause.
+// TestEmitLater_Poison: an event that always fails delays the others by no more than a
+// pause.
 func TestEmitLater_Poison(t *testing.T) {
 	t.Parallel()
 	s := &eventServer{}
@@ -240,7 +239,7 @@ func TestEmitLater_Poison(t *testing.T) {
 	eventually(t, "the other is sent", func() bool { return len(s.notes()["p"]) == 1 })
 }
 
-// TestEventName: whatever the object's name, and wherever it is cut, it is a name.
+// TestEventName: for any object name, cut anywhere, the result is a valid name.
 func TestEventName(t *testing.T) {
 	t.Parallel()
 	for _, about := range []string{"a", strings.Repeat("a", kubeclient.MaxName), strings.Repeat("a.", 126) + "a", strings.Repeat("a-", 126) + "a", "a" + strings.Repeat("-", 251) + "a"} {

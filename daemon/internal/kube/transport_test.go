@@ -5,18 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// tripper is a RoundTripper of a function.
+// tripper is a RoundTripper made from a function.
 type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// counted is what went over the wire.
+// counted counts what goes over the wire.
 type counted struct {
 	gets, patches, bytes atomic.Int64
 }
 
-// counting counts the requests of c from now on, without watches and questions for the
-// version.
+// counting counts c's requests from now on, without watches and version requests.
 func counting(c *Client) *counted {
 	n := &counted{}
 	next := c.rest.Client.Transport
@@ -32,7 +31,7 @@ func counting(c *Client) *counted {
 	return n
 }
 
-// before does something before each request of a method.
+// before calls f before each request of a method.
 func before(c *Client, method string, f func()) {
 	next := c.rest.Client.Transport
 	c.rest.Client.Transport = tripper(func(r *http.Request) (*http.Response, error) {

@@ -16,7 +16,7 @@ import (
 
 func expects(p cluster.Pod) bool { return p.Expects(true) }
 
-// expected waits until so many pods of the node are expected.
+// expected waits until that many pods of the node are expected.
 func expected(t *testing.T, c *Client, want int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d pods are expected", want), func() bool {
@@ -25,7 +25,7 @@ func expected(t *testing.T, c *Client, want int) {
 	})
 }
 
-// TestWatch_Pods: the node's pods and no others, through their lives.
+// TestWatch_Pods: only the node's own pods, through their lives.
 func TestWatch_Pods(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -68,8 +68,8 @@ func TestWatch_Pods(t *testing.T) {
 	}
 }
 
-// TestWatch_Node: capacity, cordon and annotations as they change; what does not
-// concern the daemon, such as a heartbeat, is not reported.
+// TestWatch_Node: changes of capacity, cordon and annotations are reported; irrelevant ones,
+// such as heartbeats, are not.
 func TestWatch_Node(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -109,7 +109,7 @@ func TestWatch_Node(t *testing.T) {
 	}
 }
 
-// TestWatch_ENIConfig: made, changed, spoilt and deleted while the daemon runs.
+// TestWatch_ENIConfig: created, changed, made invalid and deleted while the daemon runs.
 func TestWatch_ENIConfig(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)

@@ -40,8 +40,8 @@ func TestHandler_Line(t *testing.T) {
 	}
 }
 
-// TestHandler_Contract runs the standard library's checks; groups, which we write with
-// dotted names, are unfolded for it. One rule differs on purpose: "ts" is always there.
+// TestHandler_Contract runs the standard library's checks. It unfolds groups, which we write
+// as dotted names. One rule differs on purpose: "ts" is always there.
 func TestHandler_Contract(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

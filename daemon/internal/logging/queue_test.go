@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// stuck is a file whose disk does not answer until it is let go.
+// stuck is a file whose disk does not answer until released.
 type stuck struct {
 	letGo chan struct{}
 	mu    sync.Mutex
@@ -36,7 +36,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// row is what the tests look at of a line.
+// row has the fields of a line that the tests check.
 type row struct {
 	Level, Msg string
 	Count, N   int
@@ -54,8 +54,8 @@ func rowsOf(t *testing.T, text string) (rows []row) {
 	return rows
 }
 
-// account checks that lines come in order, and returns how many came and how many are
-// counted as lost.
+// account checks the order of lines, and returns how many arrived and how many are counted
+// as lost.
 func account(t *testing.T, rows []row) (came, lost int, byLevel map[string]int) {
 	t.Helper()
 	last := -1
@@ -75,8 +75,8 @@ func account(t *testing.T, rows []row) (came, lost int, byLevel map[string]int) 
 	return came, lost, byLevel
 }
 
-// TestQueue_DiskHangs: who logs is not held up, what finds no room is counted, warnings
-// find room longer, and once the disk answers all are counted.
+// TestQueue_DiskHangs: logging does not block, lines without room are counted, warnings have
+// more room, and once the disk answers all lines are accounted for.
 func TestQueue_DiskHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestQueue_DiskHangs(t *testing.T) {
 			t.Errorf("%d came (%v), %d are counted as lost, of %d", came, levels, lost, total+warnings)
 		}
 		log.Info("line", "n", total+warnings)
-		synctest.Wait() // no Close is needed for a line to be there
+		synctest.Wait() // lines arrive without a Close
 		if again, _, _ := account(t, rowsOf(t, disk.text.String())); again != came+1 {
 			t.Errorf("%d lines after one more", again-came)
 		}
@@ -111,7 +111,7 @@ func TestQueue_DiskHangs(t *testing.T) {
 	})
 }
 
-// TestQueue_Bytes: few long lines are bounded too.
+// TestQueue_Bytes: a few long lines are bounded too.
 func TestQueue_Bytes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestQueue_DiskFull(t *testing.T) {
 	})
 }
 
-// TestOpen_ReaderHangs fills a real file that takes nothing more: a pipe that no one
+// TestOpen_ReaderHangs fills a real file that accepts nothing more: a pipe that nobody
 // reads.
 func TestOpen_ReaderHangs(t *testing.T) {
 	t.Parallel()
@@ -273,7 +273,8 @@ func TestOpen_ReaderHangs(t *testing.T) {
 	}
 }
 
-// BenchmarkLog: what a line costs who logs it, written on its own and by the queue.
+// BenchmarkLog measures what a line costs the caller, written directly and through the
+// queue.
 func BenchmarkLog(b *testing.B) {
 	for _, direct := range []bool{true, false} {
 		name := map[bool]string{true: "direct", false: "queued"}[direct]

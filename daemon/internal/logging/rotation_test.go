@@ -15,7 +15,7 @@ import (
 	"gopkg.in/natefinch/lumberjack.v2"
 )
 
-// TestRotation_Figures holds the figures to upstream's (spec/ipamd.md §11).
+// TestRotation_Figures compares the figures with upstream's (spec/ipamd.md §11).
 func TestRotation_Figures(t *testing.T) {
 	t.Parallel()
 	_, closer, err := Open(Options{Path: filepath.Join(t.TempDir(), "ipamd.log")})
@@ -34,9 +34,9 @@ func TestRotation_Figures(t *testing.T) {
 	}
 }
 
-// TestRotation fills a log to its 100 MB, beside seven older ones: the next line begins
-// a new file, the full one is compressed under upstream's kind of name, and of the
-// others those stay that are among the newest five and not older than 30 days.
+// TestRotation fills a log to its 100 MB, beside seven older ones: the next line starts a
+// new file, the full one is compressed under a name of upstream's form, and of the others
+// only those among the newest five and not older than 30 days are kept.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestRotation(t *testing.T) {
 	if err := os.WriteFile(path, []byte("first\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(path, maxMegabytes<<20-10); err != nil { // sparse: it costs no disk
+	if err := os.Truncate(path, maxMegabytes<<20-10); err != nil { // sparse: uses no disk space
 		t.Fatal(err)
 	}
 	now := time.Now().UTC()
@@ -70,7 +70,7 @@ func TestRotation(t *testing.T) {
 		if slices.Contains(files, backup(29*day)) || slices.ContainsFunc(files, func(name string) bool {
 			return strings.HasSuffix(name, ".log") && name != "ipamd.log"
 		}) {
-			return false // the full one is still written to, or not compressed
+			return false // the full one is still being written or compressed
 		}
 		data, err := os.ReadFile(path)
 		return len(files) == len(want)+1 && err == nil && strings.Count(string(data), "\n") == 3
@@ -92,7 +92,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// waitFor polls the directory: old files are put away in the background.
+// waitFor polls the directory: old files are handled in the background.
 func waitFor(t *testing.T, dir string, done func([]string) bool) (files []string) {
 	t.Helper()
 	deadline := time.NewTimer(time.Minute)

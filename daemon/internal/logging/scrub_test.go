@@ -55,7 +55,7 @@ func FuzzScrub(f *testing.F) {
 		f.Add(s)
 	}
 	for _, log := range recordedLogs(f) {
-		callers := map[string]bool{} // a line of each
+		callers := map[string]bool{} // those with a line
 		for line := range strings.Lines(string(log)) {
 			caller, _, _ := strings.Cut(line, `","msg":"`)
 			_, caller, _ = strings.Cut(caller, `"caller":"`)

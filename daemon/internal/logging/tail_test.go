@@ -21,7 +21,7 @@ import (
 
 var logClock = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
 
-// entry is line n of a log: one per second, level by turns.
+// entry is line n of a log: one per second, with alternating levels.
 func entry(n int, msg string) string {
 	level := []logline.Level{logline.Debug, logline.Info, logline.Warn, logline.Error}[n%4]
 	return string(logline.End(logline.AppendInt(logline.Append(nil, level, logClock.Add(time.Duration(n)*time.Second), "ipamd/run.go:1", msg), "count", int64(n))))
@@ -35,7 +35,7 @@ func entries(from, to int) string {
 	return b.String()
 }
 
-// numbers are those of the lines.
+// numbers returns the numbers of the lines.
 func numbers(lines []string) string {
 	var out []string
 	for _, l := range lines {
@@ -98,7 +98,7 @@ func TestChoose_Bounds(t *testing.T) {
 	}
 }
 
-// TestChoose_NoOracle: a match inside scrubbed text reveals nothing.
+// TestChoose_NoOracle: matches inside scrubbed text reveal nothing.
 func TestChoose_NoOracle(t *testing.T) {
 	t.Parallel()
 	text := entry(1, "sandbox "+aSandbox) + entry(2, "token: X-aws-ec2-metadata-token: "+aToken)
@@ -122,7 +122,7 @@ func tail(t *testing.T, path string, q introspect.LogQuery) introspect.NodeLogs 
 	return doc
 }
 
-// TestTail_OverRotation: the file is rotated by the library that rotates it on a node.
+// TestTail_OverRotation rotates the file with the same library as on a node.
 func TestTail_OverRotation(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ipamd.log")
@@ -184,14 +184,14 @@ func TestTail_CompressedBackup(t *testing.T) {
 	if got := numbers(tail(t, path, introspect.LogQuery{Lines: 5}).Lines); got != "5 6 7 8 9" {
 		t.Errorf("%s", got)
 	}
-	// While it is compressed, both are there.
+	// During compression both exist.
 	put("ipamd-2026-11-21T12-00-00.000.log.gz", "half", false)
 	put("ipamd-2026-11-21T12-00-00.000.log", entries(4, 8), false)
 	doc := tail(t, path, introspect.LogQuery{Lines: 50})
 	if got := numbers(doc.Lines); got != "4 5 6 7 8 9" || !doc.Truncated {
 		t.Errorf("%s %t", got, doc.Truncated)
 	}
-	// A broken one is an error, not a silence.
+	// A broken one is an error, and not ignored.
 	if err := os.Remove(filepath.Join(dir, "ipamd-2026-11-21T12-00-00.000.log")); err != nil {
 		t.Fatal(err)
 	}
@@ -256,8 +256,8 @@ func recordedLogs(tb testing.TB) (logs [][]byte) {
 	return logs
 }
 
-// TestChoose_Recorded: every line of upstream's logs is parsed, and reveals no sandbox
-// id.
+// TestChoose_Recorded: every line of upstream's logs can be parsed, and reveals no sandbox
+// ID.
 func TestChoose_Recorded(t *testing.T) {
 	t.Parallel()
 	id := regexp.MustCompile(`[0-9a-f]{64}`)
@@ -306,7 +306,7 @@ func FuzzChoose(f *testing.F) {
 	})
 }
 
-// BenchmarkChoose_RareMatch looks through all that a query may look through.
+// BenchmarkChoose_RareMatch searches as much as a query may search.
 func BenchmarkChoose_RareMatch(b *testing.B) {
 	text := []byte(strings.Repeat(entry(1, "address assigned"), maxScan/len(entry(1, "address assigned"))))
 	b.SetBytes(int64(len(text)))
@@ -315,7 +315,7 @@ func BenchmarkChoose_RareMatch(b *testing.B) {
 	}
 }
 
-// BenchmarkChoose_Lines scrubs as many lines as an answer holds.
+// BenchmarkChoose_Lines scrubs as many lines as an answer may hold.
 func BenchmarkChoose_Lines(b *testing.B) {
 	text := []byte(entries(0, 5000))
 	for b.Loop() {

@@ -12,10 +12,10 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// These tests are of what upstream counts wrongly (spec/ipamd.md §8.1, §13.2): one
-// each, named after the defect.
+// These tests cover upstream's wrong counts (spec/ipamd.md §8.1, §13.2): one test each,
+// named after the defect.
 
-// pool is an address book seen through the metrics.
+// pool is an address book observed through the metrics.
 type pool struct {
 	t    *testing.T
 	book *ipam.Book
@@ -38,7 +38,7 @@ func (p *pool) apply(events ...ipam.Event) {
 	}
 }
 
-// has expects lines in a scrape, or with a ! before them their absence.
+// has checks that a scrape contains the lines, or lacks those that begin with !.
 func (p *pool) has(lines ...string) {
 	p.t.Helper()
 	hasLines(p.t, p.m, lines...)
@@ -193,7 +193,7 @@ func TestDefect_ErrorTextsAreLabels(t *testing.T) {
 	hasLines(t, m,
 		`awscni_aws_utils_error_count{error="InvalidParameterValue",fn="FreeENIDeleteErr"} 1`,
 		`awscni_aws_utils_error_count{error="Other",fn="FreeENIDeleteErr"} 3`)
-	// Whatever answers in place of EC2, from as many goroutines as it likes.
+	// Whatever answers in place of EC2, from any number of goroutines.
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// TestDocs_ListEveryMetric compares docs/metrics.md with what is served when everything
-// has happened.
+// TestDocs_ListEveryMetric compares docs/metrics.md with what is served after every kind of
+// event.
 func TestDocs_ListEveryMetric(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../../docs/metrics.md")
@@ -25,7 +25,7 @@ func TestDocs_ListEveryMetric(t *testing.T) {
 	}
 	m := New(Options{Version: "v1", GoVersion: "go1"})
 	exercise(m)
-	scrape(t, m) // the handler counts a scrape when it is over
+	scrape(t, m) // the handler counts a scrape when it ends
 	served := families(t, strings.NewReader(scrape(t, m)))
 	theirs, table := originals(t), true
 	row := regexp.MustCompile("^\\| `(\\w+)` \\| (\\w+) \\| (.*?) \\| (.+) \\|$")
@@ -57,14 +57,14 @@ func TestDocs_ListEveryMetric(t *testing.T) {
 	}
 }
 
-// notCounted are names of upstream that the daemon has no use for, and why.
+// notCounted are upstream's names that the daemon does not use, with the reason.
 var notCounted = map[string]string{
 	"FnIncreaseGetENIAddresses": "upstream reads a full ENI's addresses in a call of its own; ours counts that with the assign that found it full",
 	"FnIncreaseGetENIPrefixes":  "the same for prefixes",
 }
 
-// TestNames_AreUsed wants every name of something that can fail or run to be used by the
-// daemon, or a reason.
+// TestNames_AreUsed: the daemon uses every name of something that can fail or run, or there
+// is a reason why not.
 func TestNames_AreUsed(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}

@@ -69,7 +69,7 @@ func scrape(t *testing.T, m *Metrics) string {
 	return w.Body.String()
 }
 
-// family is what others rely on.
+// family is what users rely on.
 type family struct{ Name, Type, Help, Labels string }
 
 func families(t *testing.T, text io.Reader) map[string]family {
@@ -98,9 +98,9 @@ func families(t *testing.T, text io.Reader) map[string]family {
 	return all
 }
 
-// What upstream was seen to expose is there with the same name, type, help and
-// labels; what it exposes only when something fails is as spec/ipamd.md §8.1 has it;
-// the rest is ours and listed here.
+// What upstream was recorded to expose exists with the same name, type, help and labels;
+// what it exposes only on failures follows spec/ipamd.md §8.1; the rest is ours and listed
+// here.
 func TestFamilies_AsRecorded(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("testdata/recorded/two-enis.exhausted.txt")
@@ -253,8 +253,7 @@ func TestRequestLabels(t *testing.T) {
 	}
 }
 
-// The pool is asked at each scrape: cards are added up and series of CIDRs that are gone
-// vanish.
+// Each scrape queries the pool: cards are added up and series of removed CIDRs disappear.
 func TestPool_FromSnapshot(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 8, 21, 9, 0, 0, 0, time.UTC)
@@ -331,7 +330,7 @@ awscni_total_ipv4_prefixes 0
 	}
 }
 
-// One series twice must not cost the whole scrape.
+// A duplicate series must not fail the whole scrape.
 func TestHandler_SurvivesDuplicates(t *testing.T) {
 	t.Parallel()
 	m := New(Options{Pool: func() PoolGauges {
@@ -343,7 +342,7 @@ func TestHandler_SurvivesDuplicates(t *testing.T) {
 	}
 }
 
-// Two daemons in one process, as tests have them, share nothing.
+// Two daemons in one process, as in tests, share nothing.
 func TestNew_OwnRegistry(t *testing.T) {
 	t.Parallel()
 	one, two := New(Options{}), New(Options{})

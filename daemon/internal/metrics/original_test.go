@@ -23,7 +23,7 @@ import (
 type original struct {
 	name, kind string
 	labels     []string
-	values     map[string][]string // of labels with a closed set
+	values     map[string][]string // of labels with a fixed set of values
 	fromStart  bool
 }
 
@@ -53,13 +53,13 @@ func originals(t *testing.T) map[string]original {
 		}
 		all[o.name] = o
 	}
-	if len(all) != 27+2 { // those of the promhttp handler are two
+	if len(all) != 27+2 { // two are the promhttp handler's
 		t.Fatalf("%d metrics in the table", len(all))
 	}
 	return all
 }
 
-// parsed is a family as served.
+// parsed is a served family.
 type parsed struct {
 	kind      string
 	series    []map[string]string // labels
@@ -106,7 +106,7 @@ func (o original) check(t *testing.T, where string, f *parsed) {
 	}
 }
 
-// TestOriginal_TableIsAsRecorded holds the table to what upstream was seen to serve.
+// TestOriginal_TableIsAsRecorded compares the table with upstream's recorded metrics.
 func TestOriginal_TableIsAsRecorded(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/recorded/*.txt")
@@ -136,11 +136,11 @@ func TestOriginal_TableIsAsRecorded(t *testing.T) {
 	}
 }
 
-// TestOriginal_FromTheStart serves what upstream does before anything happened.
+// TestOriginal_FromTheStart serves what upstream serves before any event.
 func TestOriginal_FromTheStart(t *testing.T) {
 	t.Parallel()
 	m := New(Options{Version: "v1", GoVersion: "go1"})
-	scrape(t, m) // the handler counts a scrape when it is over
+	scrape(t, m) // the handler counts a scrape when it ends
 	served := parse(t, scrape(t, m))
 	for name, o := range originals(t) {
 		switch f := served[name]; {
@@ -152,7 +152,7 @@ func TestOriginal_FromTheStart(t *testing.T) {
 	}
 }
 
-// events make a metric count one value of a closed label, by metric and label.
+// events make a metric count one value of a fixed label, by metric and label.
 var events = map[string]func(m *Metrics, value string){
 	"awscni_ipamd_error_count fn":       func(m *Metrics, v string) { m.InternalError(v) },
 	"awscni_ipamd_action_inprogress fn": func(m *Metrics, v string) { m.Action(v) },
@@ -180,7 +180,7 @@ func errorIf(yes bool) error {
 	return nil
 }
 
-// TestOriginal_AfterItsEvent counts every value of every closed label once.
+// TestOriginal_AfterItsEvent counts every value of every fixed label once.
 func TestOriginal_AfterItsEvent(t *testing.T) {
 	t.Parallel()
 	for name, o := range originals(t) {
@@ -208,7 +208,7 @@ func TestOriginal_AfterItsEvent(t *testing.T) {
 			}
 		}
 	}
-	// The others have values of the world.
+	// The others have open-ended values.
 	m := New(Options{})
 	exercise(m)
 	served := parse(t, scrape(t, m))
@@ -221,8 +221,8 @@ func TestOriginal_AfterItsEvent(t *testing.T) {
 	}
 }
 
-// TestOriginal_ValuesAreConstants wants a constant for every value of upstream's
-// label fn, so that the daemon cannot misspell one.
+// TestOriginal_ValuesAreConstants requires a constant for every value of upstream's label
+// fn, so that the daemon cannot misspell one.
 func TestOriginal_ValuesAreConstants(t *testing.T) {
 	t.Parallel()
 	constants := map[string]bool{}

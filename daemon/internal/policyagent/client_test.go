@@ -50,7 +50,7 @@ func start(t *testing.T, socket string) *npa.Agent {
 	return a
 }
 
-// TestCalls: what arrives, and what the answers are to the caller.
+// TestCalls checks the requests that arrive and the caller's view of the answers.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	socket := socketPath(t)
@@ -86,8 +86,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestAway: an agent that is not there is an error in time that says what could not be
-// dialled, and one that comes back is called at once.
+// TestAway: an absent agent is an error in time that says what could not be dialled; once it
+// is back, it is called at once.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	socket := socketPath(t)
@@ -105,7 +105,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestComesWhileDialled: a call waits for an agent that starts.
+// TestComesWhileDialled: a call waits for an agent that is starting.
 func TestComesWhileDialled(t *testing.T) {
 	t.Parallel()
 	socket := socketPath(t)
@@ -118,8 +118,8 @@ func TestComesWhileDialled(t *testing.T) {
 	}
 }
 
-// TestSilent: calls end with an agent that does not answer, whether it takes the
-// connection or not, and with their caller.
+// TestSilent: calls to an agent that does not answer end, whether or not it accepts the
+// connection, and when their caller ends.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	for _, accepts := range []bool{true, false} {

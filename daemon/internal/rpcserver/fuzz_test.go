@@ -36,8 +36,8 @@ func pair(t *testing.T) (server, client *net.UnixConn) {
 	return ends[0], ends[1]
 }
 
-// FuzzLean: whatever comes in by the socket, in whatever pieces, the backend is asked
-// exactly what the codec reads in it, and only such a request is answered, once.
+// FuzzLean: for any input, in any pieces, the backend gets exactly the requests that the
+// codec reads, and only those are answered, once each.
 func FuzzLean(f *testing.F) {
 	add := cniwire.AppendAddRequest(nil, &cniwire.AddRequest{PodName: "web-0", PodNamespace: "default", ContainerID: "0000abc001", IfName: "eth0",
 		NetworkName: "aws-cni", Netns: "/run/netns/rec1", ClientVersion: "v1", RequiresMultiNIC: true})
@@ -73,8 +73,8 @@ func FuzzLean(f *testing.F) {
 			defer l.untrack(server)
 			l.handle(t.Context(), server)
 		}()
-		// The server may be done before it has read all: writing then fails, and the
-		// answer is lost with what was not read.
+		// The server may end before it has read everything: then the write fails, and the
+		// answer is lost with the unread rest.
 		cut = max(0, min(cut, len(wire)))
 		written := true
 		for _, part := range [][]byte{wire[:cut], wire[cut:]} {

@@ -13,8 +13,8 @@ import (
 	"cnictl/daemon/api/cniwire"
 )
 
-// TestRenew: removed sockets are created again, each time, and requests are answered on
-// them; existing ones and another program's file are left alone.
+// TestRenew: removed sockets are recreated each time, and serve requests; existing ones and
+// another program's file are left alone.
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	renew, renewed := make(chan struct{}), make(chan string, 10)
@@ -28,7 +28,7 @@ func TestRenew(t *testing.T) {
 			}
 		}
 		renew <- struct{}{}
-		// The look before may still be at it, and see one of the two go.
+		// The previous look may still run, and see one of the two removed.
 		got := []string{<-renewed, <-renewed}
 		if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values([]string{r.grpc, r.lean}))) {
 			t.Errorf("renewed %s", got)
@@ -72,8 +72,8 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestListen_RemovedAtOnce: somebody who removes a socket as soon as it is there fails
-// neither the start nor the end.
+// TestListen_RemovedAtOnce: someone who removes a socket as soon as it exists makes neither
+// the start nor the end fail.
 func TestListen_RemovedAtOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(tempDir(t), "s")
@@ -85,7 +85,7 @@ func TestListen_RemovedAtOnce(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				_ = os.Remove(path) // most often there is none
+				_ = os.Remove(path) // usually there is none
 			}
 		}
 	})

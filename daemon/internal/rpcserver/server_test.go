@@ -30,7 +30,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 )
 
-// backend answers from two functions and remembers nothing else.
+// backend answers with two functions.
 type backend struct {
 	add func(context.Context, *cniwire.AddRequest) *cniwire.AddReply
 	del func(context.Context, *cniwire.DelRequest) *cniwire.DelReply
@@ -51,7 +51,7 @@ func (b backend) PolicyConfig() PolicyConfig {
 	return PolicyConfig{Mode: "standard", MultiNIC: true, NodeIPv4: "10.0.0.1", InstanceID: "i-1", Region: "us-west-2"}
 }
 
-// running is a server with its sockets in a short directory of its own.
+// running is a server with its sockets in its own short directory.
 type running struct {
 	grpc, lean string
 	stop       context.CancelFunc
@@ -88,7 +88,7 @@ func start(t *testing.T, b Backend, change ...func(*Options)) *running {
 
 func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
 
-// patience bounds what must happen.
+// patience limits how long a test waits for what must happen.
 const patience = 30 * time.Second
 
 func eventually(t *testing.T, what string, ok func() bool) {
@@ -117,7 +117,7 @@ func (r *running) wait(t *testing.T) error {
 	}
 }
 
-// dial is how upstream's plugin connects.
+// dial connects like upstream's plugin.
 func (r *running) dial(t *testing.T) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient("unix://"+r.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -336,7 +336,7 @@ func TestSocketModes(t *testing.T) {
 	}
 }
 
-// stale leaves a socket file without a server, as a killed process does.
+// stale leaves a socket file without a server, like a killed process.
 func stale(t *testing.T, path string) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -400,7 +400,7 @@ func TestListenErrors(t *testing.T) {
 	}
 }
 
-// refused wants the connection closed without a reply.
+// refused checks that the connection is closed without a reply.
 func refused(t *testing.T, conn net.Conn) {
 	t.Helper()
 	if n, err := conn.Read(make([]byte, 16)); n != 0 || !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
@@ -427,7 +427,7 @@ func TestBadFrames(t *testing.T) {
 	for name, b := range map[string][]byte{"cut off": cniwire.AppendAddRequest(nil, &cniwire.AddRequest{PodName: "p"})[:6], "silence": nil} {
 		t.Run(name, func(t *testing.T) {
 			conn := hasty.connect(t)
-			_, _ = conn.Write(b) // a slow machine is too late even for this
+			_, _ = conn.Write(b) // a slow machine may be too late even for this
 			refused(t, conn)
 		})
 	}
@@ -436,7 +436,7 @@ func TestBadFrames(t *testing.T) {
 	readAdd(t, conn)
 }
 
-// held is a backend whose ADDs wait to be let go or for their context.
+// held is a backend whose ADDs wait until released or until their context ends.
 type held struct {
 	backend
 	entered chan struct{}
@@ -497,7 +497,7 @@ func TestDrain(t *testing.T) {
 	receive(t, "the lean request", h.entered)
 
 	r.stop()
-	// A connection that asked nothing ends at once, and no new one is accepted.
+	// A connection without a request ends at once, and no new one is accepted.
 	if _, err := idle.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("idle connection: %v, want end of file", err)
 	}
@@ -601,7 +601,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		t.Errorf("%d requests at once, limit %d", most.Load(), limit)
 	}
 
-	// With every slot taken, health checks and the other socket still answer.
+	// With all slots taken, health checks and the other socket still work.
 	h := newHeld()
 	full := start(t, h, func(o *Options) { o.MaxRequests = 1 })
 	waiting := full.addInBackground(t, t.Context())

@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/internal/vpcapi"
 )
 
-// answering makes a client whose EC2 gives one answer to everything.
+// answering makes a client whose EC2 gives the same answer to everything.
 func answering(t testing.TB, body string) *vpcapi.Client {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,7 @@ func eniXML(change ...string) string {
 	return `<DescribeNetworkInterfacesResponse><networkInterfaceSet><item>` + strings.NewReplacer(change...).Replace(good) + `</item></networkInterfaceSet></DescribeNetworkInterfacesResponse>`
 }
 
-// Nonsense is an error that names the field.
+// Invalid values are errors that name the field.
 func TestAnswers_ENI(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ from, to, field string }{
@@ -76,7 +76,7 @@ func TestAnswers_OutsideTheSubnet(t *testing.T) {
 	}
 }
 
-// Without the subnet there is still what no pod can have.
+// Addresses that no pod can have are refused even if the subnet is unknown.
 func TestAnswers_NotForHosts(t *testing.T) {
 	t.Parallel()
 	assigned := func(set, item string) string { return "<R><" + set + "><item>" + item + "</item></" + set + "></R>" }
@@ -109,7 +109,7 @@ func TestAnswers_NotForHosts(t *testing.T) {
 }
 
 // TestAnswers_PrimaryIPv6: EC2 lists an ENI's addresses in any order, and marks the primary
-// one only where somebody made it that.
+// one only if someone made it primary.
 func TestAnswers_PrimaryIPv6(t *testing.T) {
 	t.Parallel()
 	const four, five = "<item><ipv6Address>fd00::4</ipv6Address></item>", "<item><ipv6Address>fd00::5</ipv6Address></item>"

@@ -8,8 +8,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestErrors_NoSecret: what EC2 repeats of a request is not passed on, and what
-// it says without end is cut.
+// TestErrors_NoSecret: parts of the request that EC2 repeats are not passed on, and endless
+// messages are cut.
 func TestErrors_NoSecret(t *testing.T) {
 	t.Parallel()
 	const token = "IQoJb3JpZ2luX2VjEXAMPLEtoken"

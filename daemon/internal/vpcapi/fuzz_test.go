@@ -12,8 +12,8 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// actions are the calls that change something or describe a part, each with an answer
-// as EC2 documents it. A call returns an error or checks its own result.
+// actions are the calls that change something or describe a part, each with an answer from
+// EC2's documentation. A call returns an error or checks its own result.
 var actions = []struct {
 	name, answer string
 	call         func(ctx context.Context, t *testing.T, c *Client) error
@@ -120,7 +120,7 @@ var actions = []struct {
 		}},
 }
 
-// checkENI6 holds the IPv6 side and the groups of an ENI against what the client knows.
+// checkENI6 checks an ENI's IPv6 side and groups against what the client knows.
 func checkENI6(t *testing.T, c *Client, e ENI) {
 	t.Helper()
 	within := c.cidrsOfSubnet(e.SubnetID).v6
@@ -145,7 +145,7 @@ var subnet6 = netip.MustParsePrefix("2001:db8:0:1::/64")
 
 var subnet = netip.MustParsePrefix("10.0.0.0/24")
 
-// checkList checks what an assignment added: no more than asked for, each once.
+// checkList checks an assignment's result: no more than requested, no duplicates.
 func checkList[T comparable](t *testing.T, list []T, err error, most int, ok func(T) bool) error {
 	t.Helper()
 	if err != nil && list != nil || len(list) > most {
@@ -159,8 +159,8 @@ func checkList[T comparable](t *testing.T, list []T, err error, most int, ok fun
 	return err
 }
 
-// FuzzActions: through the SDK's own decoder, no answer to any action makes the client
-// panic or take a value that EC2 cannot mean, and each error has a cause.
+// FuzzActions: no answer to any action, decoded by the SDK, makes the client panic or accept
+// an impossible value, and each error has a cause.
 func FuzzActions(f *testing.F) {
 	for i, a := range actions {
 		body := fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?><%[1]sResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>0a</requestId>%[2]s</%[1]sResponse>`, a.name, a.answer)
@@ -181,7 +181,7 @@ func FuzzActions(f *testing.F) {
 	})
 }
 
-// TestActions shows that the seeds of FuzzActions are answers that are taken.
+// TestActions shows that FuzzActions' seeds are accepted answers.
 func TestActions(t *testing.T) {
 	t.Parallel()
 	for _, a := range actions {

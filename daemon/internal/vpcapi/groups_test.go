@@ -55,7 +55,7 @@ func TestSetSecurityGroups(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if len(groups) == 0 {
-			continue // an ENI without groups named gets the VPC's default one
+			continue // without groups an ENI gets the VPC's default one
 		}
 		if _, err := n.CreateENI(t.Context(), vpcapi.CreateENI{SubnetID: n.subnet.ID, SecurityGroups: groups}); !errors.As(err, &bad) || vpcapi.IsUnanswered(err) {
 			t.Errorf("created with %s: %v", name, err)

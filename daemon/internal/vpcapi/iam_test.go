@@ -12,8 +12,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// The policies that deploy/ ships allow each call of the client in its mode, and
-// nothing that the client cannot need.
+// The policies in deploy/ allow each call of the client in its mode, and nothing that it
+// cannot need.
 func TestIAM_PoliciesAreWhatIsUsed(t *testing.T) {
 	t.Parallel()
 	for name, life := range map[string]func(context.Context, *node) error{"aws-node-ipv4": life4, "aws-node-ipv6": life6} {
@@ -58,8 +58,7 @@ func life6(ctx context.Context, n *node) error {
 	})
 }
 
-// lifeWith makes an ENI, uses it and gives it back, by every call there is besides
-// those of assign.
+// lifeWith creates an ENI, uses it and deletes it, with every call except those of assign.
 func lifeWith(ctx context.Context, n *node, s vpcapi.CreateENI, assign func(vpcapi.ENI) ([]netip.Prefix, error)) error {
 	var at string
 	var e vpcapi.ENI

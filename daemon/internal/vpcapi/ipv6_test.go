@@ -14,7 +14,7 @@ import (
 
 var block6 = netip.MustParsePrefix("2001:db8:0:2::/64")
 
-// dualStack adds a dual-stack subnet and, in it, an instance that the client works for.
+// dualStack adds a dual-stack subnet with an instance for the client.
 func dualStack(t *testing.T) *node {
 	t.Helper()
 	n := newNode(t, setup{})
@@ -26,8 +26,8 @@ func dualStack(t *testing.T) *node {
 	return n
 }
 
-// An ENI is made with an IPv6 address, also where the subnet gives none on its own; /80s
-// are assigned, described, and given back.
+// An ENI is created with an IPv6 address, even if the subnet assigns none by itself; /80s
+// are assigned, described, and released.
 func TestIPv6_Prefixes(t *testing.T) {
 	t.Parallel()
 	n := dualStack(t)
@@ -69,8 +69,8 @@ func TestIPv6_Prefixes(t *testing.T) {
 	}
 }
 
-// IPv6-only subnets are not offered, and an ENI in one is refused before it is made; if
-// the family was unknown then, the error says what was made.
+// IPv6-only subnets are not offered, and an ENI in one is refused before it is created; if
+// the family was unknown then, the error names what was created.
 func TestIPv6Only_Refused(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{})
@@ -99,7 +99,7 @@ func TestIPv6Only_Refused(t *testing.T) {
 	}
 }
 
-// Each fault of an ENIConfig is a distinct error.
+// Each fault of an ENIConfig has its own error.
 func TestErrors_ENIConfig(t *testing.T) {
 	t.Parallel()
 	type verdict struct{ NoSubnet, NoGroup, OtherZone bool }
@@ -156,7 +156,7 @@ func TestErrors_ENIConfig(t *testing.T) {
 	}
 }
 
-// ENIs go to the card that is asked for, and are described there.
+// ENIs are attached to the requested card, and described there.
 func TestAttachENI_Cards(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{kind: "p4d.24xlarge"})

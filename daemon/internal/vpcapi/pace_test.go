@@ -17,7 +17,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// slow gives so many requests, and after that one in an hour.
+// slow allows burst requests at once, then one per hour.
 func slow(burst, reserve float64) func(*vpcapi.Config) {
 	return func(c *vpcapi.Config) {
 		class := budget.Class{Burst: burst, PerSecond: 1.0 / 3600, Reserve: reserve}
@@ -25,7 +25,7 @@ func slow(burst, reserve float64) func(*vpcapi.Config) {
 	}
 }
 
-// last is the call that was observed last.
+// last returns the last observed call.
 func (n *node) last() vpcapi.Call {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -35,7 +35,7 @@ func (n *node) last() vpcapi.Call {
 	return n.observed[len(n.observed)-1]
 }
 
-// stateOf is how the budget of an action stands.
+// stateOf returns the state of an action's budget.
 func (n *node) stateOf(action string) budget.State {
 	n.t.Helper()
 	for _, s := range n.Budget() {
@@ -47,10 +47,10 @@ func (n *node) stateOf(action string) budget.State {
 	return budget.State{}
 }
 
-// The SDK tries as often as AWS_MAX_ATTEMPTS says, each attempt passes the budget, and
-// each throttle that follows another shrinks it.
+// The SDK tries AWS_MAX_ATTEMPTS times, each attempt passes through the budget, and each
+// consecutive throttle shrinks it.
 func TestPace_EveryAttempt(t *testing.T) {
-	for mode, attempts := range map[string]int{"standard": 5, "adaptive": 2} { // adaptive mode paces too, slowly
+	for mode, attempts := range map[string]int{"standard": 5, "adaptive": 2} { // adaptive mode adds slow pacing by itself
 		t.Setenv("AWS_RETRY_MODE", mode)
 		t.Setenv("AWS_MAX_ATTEMPTS", strconv.Itoa(attempts))
 		n := newNode(t, setup{world: fakeaws.Options{Throttle: &fakeaws.Throttle{}}, conf: func(c *vpcapi.Config) { c.Budget.Floor = 100 }})
@@ -66,7 +66,7 @@ func TestPace_EveryAttempt(t *testing.T) {
 	}
 }
 
-// A failure that is no throttle costs one request and leaves the rate.
+// A failure other than throttling costs one request and keeps the rate.
 func TestPace_OtherFailures(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{conf: slow(5, 0)})
@@ -81,8 +81,8 @@ func TestPace_OtherFailures(t *testing.T) {
 	}
 }
 
-// Housekeeping leaves the reserve to calls that a pod waits for. Where the caller's
-// time ends before a request's turn, it fails at once, and EC2 is not called.
+// Housekeeping leaves the reserve to calls that a pod waits for. If the caller's deadline
+// comes before a request's turn, it fails at once, without a call to EC2.
 func TestPace_UrgentBeforeHousekeeping(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{conf: slow(5, 2)})
@@ -125,7 +125,7 @@ func TestPace_UrgentBeforeHousekeeping(t *testing.T) {
 	}
 }
 
-// A call that was begun for a reserve waits no longer than it must once a pod waits.
+// A call that was begun for a reserve becomes urgent once a pod waits.
 func TestPace_UrgentWhilePodsWait(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{conf: slow(2, 1)})
@@ -142,7 +142,7 @@ func TestPace_UrgentWhilePodsWait(t *testing.T) {
 	select {
 	case err := <-done:
 		t.Fatalf("housekeeping took what is kept for pods: %v", err)
-	case <-time.After(20 * time.Millisecond): // it has an hour to wait
+	case <-time.After(20 * time.Millisecond): // it would wait an hour
 	}
 	pods.Store(true)
 	select {
@@ -155,7 +155,7 @@ func TestPace_UrgentWhilePodsWait(t *testing.T) {
 	}
 }
 
-// A wait ends when the caller gives up.
+// A wait ends when the caller cancels.
 func TestPace_Cancelled(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{conf: slow(1, 0)})
@@ -184,7 +184,7 @@ func TestPace_Cancelled(t *testing.T) {
 	}
 }
 
-// What waits gets its turn, and the call reports how long it waited.
+// Waiting requests get their turn, and the call reports how long it waited.
 func TestPace_Waits(t *testing.T) {
 	t.Parallel()
 	const interval = 500 * time.Millisecond
@@ -203,12 +203,12 @@ func TestPace_Waits(t *testing.T) {
 	if took := time.Since(began); took < interval || c.Waited > c.Took || c.Attempts != 1 {
 		t.Errorf("two requests within %v, the second was %+v", took, c)
 	}
-	if c.Waited == 0 && second.Sub(began) < interval/4 { // else the machine was slower than the budget
+	if c.Waited == 0 && second.Sub(began) < interval/4 { // otherwise the machine was slower than the budget
 		t.Errorf("the second call was %+v, want a wait", c)
 	}
 }
 
-// Calls side by side share one budget.
+// Concurrent calls share one budget.
 func TestPace_SideBySide(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{conf: func(c *vpcapi.Config) {
@@ -224,14 +224,13 @@ func TestPace_SideBySide(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// Tokens 2 to 5 come 50 ms after each other.
+	// Tokens 2 to 5 come 50 ms apart.
 	if took := time.Since(began); took < 200*time.Millisecond || len(n.world.Calls()) != 5 {
 		t.Errorf("%d requests within %v", len(n.world.Calls()), took)
 	}
 }
 
-// An attempt whose answer was lost may have been carried out, also if the next one is
-// held back.
+// An attempt whose answer was lost may have taken effect, even if the next one is held back.
 func TestPace_HeldBackAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{conf: slow(1, 0)})
@@ -248,7 +247,7 @@ func TestPace_HeldBackAfterALostAnswer(t *testing.T) {
 	}
 }
 
-// A node that fills in one go is not held back by its own share.
+// The default share does not slow down a node that fills all at once.
 func TestPace_DefaultLetsANodeGrow(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{kind: "m5.4xlarge", conf: func(c *vpcapi.Config) { c.Budget, c.Jitter = budget.Policy{}, nil }})

@@ -29,7 +29,7 @@ var compareNetip = cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return 
 
 var quick = budget.Class{Burst: 1000, PerSecond: 1000}
 
-// node is a world with one instance and the client that works for it.
+// node is a simulated world with one instance and its client.
 type node struct {
 	*vpcapi.Client
 	t        *testing.T
@@ -69,7 +69,7 @@ func newNode(t *testing.T, s setup) *node {
 	n := &node{t: t, world: w, instance: i, subnet: subnet}
 	conf := vpcapi.Config{Region: w.Region(), Endpoint: server.EC2URL, UserAgent: "amazon-vpc-cni-k8s/v0.0.0", InstanceID: i.ID, VPCID: v.ID, AZ: i.AZ, ClusterName: "c1",
 		AdditionalTags: map[string]string{"team": "net", "x.k8s.amazonaws.com/y": "dropped"}, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", ""),
-		// Tests that are about something else do not wait for a node's share.
+		// Other tests do not wait for a node's share.
 		Budget: budget.Policy{Read: quick, Write: quick, Floor: quick.PerSecond}, Jitter: func(time.Duration) time.Duration { return 0 },
 		Observe: func(c vpcapi.Call) {
 			n.mu.Lock()
@@ -172,7 +172,7 @@ func TestENILife(t *testing.T) {
 	if err := n.DetachENI(ctx, at); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time it is gone, which is fine
+	for range 2 { // already gone the second time, which is fine
 		if err := n.DeleteENI(ctx, made.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestENILife(t *testing.T) {
 	}
 }
 
-// The answer to the creation holds all that metadata would show later.
+// The answer to CreateNetworkInterface has everything that the metadata would show later.
 func TestCreateENI_AnswerIsComplete(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{})
@@ -201,7 +201,7 @@ func TestCreateENI_AnswerIsComplete(t *testing.T) {
 	}
 }
 
-// A creation whose answer got lost is repeated by the SDK without a second ENI.
+// A creation whose answer was lost is repeated by the SDK without a second ENI.
 func TestCreateENI_LostAnswer(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{})
@@ -307,7 +307,7 @@ func TestDescribeInstanceType(t *testing.T) {
 	n := newNode(t, setup{})
 	for _, name := range []string{"m5.large", "p4d.24xlarge", "i7ie.metal-48xl", "m4.large", "c1.medium", "a1.large"} {
 		want, _ := limits.Lookup(name)
-		want.TrunkingCompatible, want.BranchENIs, want.PublishedMaxENIs = limits.Unknown, 0, 0 // not EC2's to say
+		want.TrunkingCompatible, want.BranchENIs, want.PublishedMaxENIs = limits.Unknown, 0, 0 // EC2 does not report these
 		got, err := n.DescribeInstanceType(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
@@ -321,7 +321,7 @@ func TestDescribeInstanceType(t *testing.T) {
 	}
 }
 
-// Each predicate is provoked for real, and holds for no other failure.
+// Each predicate matches its real failure and no other.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	type verdict struct {
@@ -437,8 +437,8 @@ func TestThrottleIsRetried(t *testing.T) {
 	}
 }
 
-// EC2_ENDPOINT settings: the client's own first, then the SDK's variable; credentials
-// come from the environment's chain.
+// EC2_ENDPOINT settings: the client's own first, then the SDK's variable. Credentials come
+// from the environment.
 func TestEndpointAndCredentials(t *testing.T) {
 	n := newNode(t, setup{})
 	server, err := fakeaws.NewServer(n.world, n.instance.ID)
@@ -473,8 +473,8 @@ func TestEndpointAndCredentials(t *testing.T) {
 	}
 }
 
-// Without keys in the environment the instance role's are fetched from metadata, at
-// the first call and not before.
+// Without keys in the environment the instance role's are fetched from the metadata, on the
+// first call and not before.
 func TestCredentials_InstanceRole(t *testing.T) {
 	n := newNode(t, setup{})
 	server, err := fakeaws.NewServer(n.world, n.instance.ID)
@@ -514,7 +514,7 @@ func TestNew_Refuses(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts by the kernel and never answers
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, nobody answers
 	if err != nil {
 		t.Fatal(err)
 	}

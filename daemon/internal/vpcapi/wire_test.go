@@ -17,7 +17,7 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// fixed answers every request alike, without a network.
+// fixed gives every request the same answer, without a network.
 type fixed struct {
 	status int
 	body   string
@@ -27,13 +27,13 @@ func (f fixed) Do(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: f.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(f.body)), Request: r}, nil
 }
 
-// clientOf is a client whose EC2 gives one answer, and tries once.
+// clientOf returns a client whose EC2 gives one answer, and which tries only once.
 func clientOf(status int, body string, max int64) *Client {
 	return &Client{conf: Config{InstanceID: "i-0a"}, subnets: map[string]cidrs{"subnet-0a": {v4: netip.MustParsePrefix("10.0.0.0/24"), v6: netip.MustParsePrefix("2001:db8:0:1::/64")}}, enis: map[ipam.ENIID]ownENI{},
 		ec2: ec2.New(ec2.Options{Region: "us-west-2", Retryer: aws.NopRetryer{}, HTTPClient: boundedHTTP{fixed{status, body}, max}, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})}
 }
 
-// Answers without end are cut off.
+// Endless answers are cut off.
 func TestBounded(t *testing.T) {
 	t.Parallel()
 	body := "<R><subnetSet>" + strings.Repeat(" ", 1000) + "</subnetSet></R>"
@@ -45,8 +45,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// The client remembers its own ENIs: other nodes', which sweeps describe, and those that
-// are gone would pile up.
+// The client remembers only its own ENIs: those of other nodes, which sweeps describe, and
+// deleted ones would pile up.
 func TestClient_RemembersItsOwn(t *testing.T) {
 	t.Parallel()
 	c := clientOf(200, "", 1<<20)
@@ -74,7 +74,7 @@ func TestClient_RemembersItsOwn(t *testing.T) {
 		}
 		want("after a sweep")
 	}
-	c.remember(ENI{ID: "eni-c", SubnetID: "subnet-0a"}) // as CreateENI does
+	c.remember(ENI{ID: "eni-c", SubnetID: "subnet-0a"}) // like CreateENI
 	answer(item(0xa, "i-0a"), item(0xb, "i-0a"))
 	if _, err := c.DescribeENIs(t.Context(), nil); err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestClient_RemembersItsOwn(t *testing.T) {
 	want("after a deletion")
 }
 
-// Whatever EC2 answers, the client gives values within their bounds or an error.
+// For any answer from EC2 the client returns either values within their bounds or an error.
 func FuzzAnswer(f *testing.F) {
 	const eni = `<networkInterfaceId>eni-0a</networkInterfaceId><subnetId>subnet-0a</subnetId><macAddress>02:00:00:00:00:01</macAddress><privateIpAddress>10.0.0.4</privateIpAddress>` +
 		`<attachment><attachmentId>eni-attach-0a</attachmentId><deviceIndex>1</deviceIndex></attachment><privateIpAddressesSet><item><privateIpAddress>10.0.0.5</privateIpAddress></item></privateIpAddressesSet>` +

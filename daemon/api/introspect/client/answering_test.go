@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// answer is a connection that gives a text, in pieces as a network does.
+// answer is a connection that delivers a text, in pieces as a network does.
 type answer struct {
 	net.Conn
 	io.Reader
@@ -19,7 +19,7 @@ type answer struct {
 
 func (a answer) Read(b []byte) (int, error) { return a.Reader.Read(b) }
 
-// TestAnswering_NotHTTP: what answers otherwise than in HTTP did answer.
+// TestAnswering_NotHTTP: a reply that is not HTTP has its own reason.
 func TestAnswering_NotHTTP(t *testing.T) {
 	t.Parallel()
 	for text, ok := range map[string]bool{

@@ -156,8 +156,8 @@ func TestClient_TimeoutAndCancel(t *testing.T) {
 	}
 }
 
-// TestClient_AsksConditionally: an answer that did not change is neither sent nor decoded
-// again, one that did is.
+// TestClient_AsksConditionally: an unchanged answer is neither sent nor decoded again, a
+// changed one is.
 func TestClient_AsksConditionally(t *testing.T) {
 	t.Parallel()
 	var full, unchanged atomic.Int32
@@ -248,8 +248,8 @@ func FuzzParseAddress(f *testing.F) {
 	})
 }
 
-// TestClient_CloseForgets: only short answers are compared with after an end of the
-// connections.
+// TestClient_CloseForgets: Close forgets long answers; only short ones are still requested
+// conditionally.
 func TestClient_CloseForgets(t *testing.T) {
 	t.Parallel()
 	var asked []string

@@ -12,13 +12,13 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// notReached is an error of a way to a node that knows its reason.
+// notReached is a dial error with its own reason.
 type notReached struct{}
 
 func (notReached) Error() string                 { return "the user lacks a right" }
 func (notReached) NodeReason() introspect.Reason { return introspect.ReasonForbidden }
 
-// TestDial_Own: the address is a label, and the way is the caller's.
+// TestDial_Own: with the caller's Dial, the address is only a label.
 func TestDial_Own(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,7 @@ func TestDial_Own(t *testing.T) {
 	}
 }
 
-// TestDial_Reason: the way's own reason is that of the error.
+// TestDial_Reason: the reason of a dial error becomes the reason of the client's error.
 func TestDial_Reason(t *testing.T) {
 	t.Parallel()
 	c, err := New(Options{Address: "a", Now: time.Now, Dial: func(context.Context) (net.Conn, error) { return nil, notReached{} }})

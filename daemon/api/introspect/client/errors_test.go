@@ -7,8 +7,8 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// TestError_Hint: another program's 404 differs from that of a daemon that does not have what
-// was asked for.
+// TestError_Hint: a 404 from another program gets a hint; a daemon's 404 for a missing
+// object does not.
 func TestError_Hint(t *testing.T) {
 	t.Parallel()
 	other := &Error{Reason: introspect.ReasonNotFound, Err: errors.New("answered HTTP status 404")}

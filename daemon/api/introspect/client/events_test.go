@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// answerEvents is a /v1/events body: numbers of events, gaps as -reason:number.
+// answerEvents returns a /v1/events body. Items are event numbers; gaps are reason:number.
 func answerEvents(epoch string, next int, items ...string) string {
 	for i, item := range items {
 		if reason, seq, ok := strings.Cut(item, ":"); ok {
@@ -33,7 +33,7 @@ func TestEvents_Refuses(t *testing.T) {
 	for _, row := range []struct {
 		body  string
 		after Cursor
-		want  string // of the error, "" = none
+		want  string // in the error, "" if none
 	}{
 		{answerEvents("a", 0), Cursor{}, ""},
 		{answerEvents("a", 9, "8", "9"), Cursor{}, ""},
@@ -133,7 +133,8 @@ func TestClient_Faults(t *testing.T) {
 	}
 }
 
-// TestFollow_GoesOnAfterFailures: errors are yielded between, nothing is asked for twice.
+// TestFollow_GoesOnAfterFailures: errors are yielded in between, and no event is yielded
+// twice.
 func TestFollow_GoesOnAfterFailures(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int32
@@ -169,8 +170,8 @@ func TestFollow_GoesOnAfterFailures(t *testing.T) {
 	}
 }
 
-// TestFollow_InMeasure: a node that does not wait for news is not asked as fast as it
-// answers.
+// TestFollow_InMeasure: a node that answers without waiting for news is not polled as fast
+// as it answers.
 func TestFollow_InMeasure(t *testing.T) {
 	t.Parallel()
 	const answers, pause = 4, 20 * time.Millisecond

@@ -18,7 +18,7 @@ import (
 
 const trunkMAC = "02:fa:4e:00:00:01"
 
-// TestRepair_VLAN makes the device of a branch ENI again, with all that hangs on it.
+// TestRepair_VLAN recreates the device of a branch ENI and everything that depends on it.
 func TestRepair_VLAN(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "vlan")
 	ns := netns.New(t)
