@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestAccounts: the table of AWS's registries has each region that the SDK knows once, in
+// TestAccounts: the table of AWS's registries has each region that the SDK knows exactly once, in
 // order, with the domain of its partition.
 func TestAccounts(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ type partition struct {
 	Outputs struct{ DNSSuffix string }
 }
 
-// partitions are those of the SDK's source, which has them in no package for others.
+// partitions reads the SDK's source, which exports its partitions in no package.
 func partitions(t *testing.T) []partition {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-sdk-go-v2").Output()

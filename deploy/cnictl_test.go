@@ -10,8 +10,8 @@ import (
 	"cnictl/deploy"
 )
 
-// cnictlRights are those of spec/terminal-ux.md §4.5, by file: in the cluster, and in the
-// namespace of the daemon.
+// cnictlRights are the rights of spec/terminal-ux.md §4.5, by file: in the cluster, and in the
+// daemon's namespace.
 var cnictlRights = map[string]struct{ cluster, namespace []string }{
 	"cnictl": {
 		cluster: []string{
@@ -57,7 +57,7 @@ var cnictlRights = map[string]struct{ cluster, namespace []string }{
 	"cnictl-proxy": {namespace: []string{"get core/pods/proxy"}},
 }
 
-// cnictlObjects are the objects that the roles name, where they do not grant all of a kind.
+// cnictlObjects are the objects that the roles name if they do not grant all of a kind.
 var cnictlObjects = map[string]map[string][]string{
 	"cnictl": {"configmaps": {"amazon-vpc-cni"}},
 	"cnictl-doctor": {
@@ -66,8 +66,8 @@ var cnictlObjects = map[string]map[string][]string{
 	},
 }
 
-// TestRBAC_Cnictl: the roles read, and reach into pods in the daemon's namespace alone.
-// What follows from them an API server says (daemon/fleet/cluster).
+// TestRBAC_Cnictl: the roles only read, and reach into pods only in the daemon's namespace.
+// daemon/fleet/cluster tests their effect with an API server.
 func TestRBAC_Cnictl(t *testing.T) {
 	t.Parallel()
 	for name, want := range cnictlRights {

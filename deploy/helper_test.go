@@ -19,7 +19,7 @@ func helper(t *testing.T) *appsv1.Deployment {
 	return only[appsv1.Deployment](t, "Deployment", objects, err)
 }
 
-// TestHelper: one pod, which its Deployment finds, as upstream's (spec/ipamd.md §8.2).
+// TestHelper: one pod, which its Deployment selects, matching upstream's (spec/ipamd.md §8.2).
 func TestHelper(t *testing.T) {
 	t.Parallel()
 	d := helper(t)
@@ -40,8 +40,8 @@ func TestHelper(t *testing.T) {
 	}
 }
 
-// TestHelper_Environment: upstream's variables and values, all read by the helper and
-// taken without a remark.
+// TestHelper_Environment: upstream's variables and values, all of which the helper reads and
+// accepts without a warning.
 func TestHelper_Environment(t *testing.T) {
 	t.Parallel()
 	rows := map[string]config.Row{}
@@ -70,7 +70,7 @@ func TestHelper_Environment(t *testing.T) {
 	}
 }
 
-// TestHelper_Rights: none on the node, and in the API those of its role.
+// TestHelper_Rights: no rights on the node, and in the API only those of its role.
 func TestHelper_Rights(t *testing.T) {
 	t.Parallel()
 	d := helper(t)

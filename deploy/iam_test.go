@@ -50,7 +50,7 @@ func allowed(t *testing.T, name string) map[string]string {
 	return out
 }
 
-// called are the actions of a service that a client has calls of, by the name of the SDK's client.
+// called returns the actions of a service that the code calls through an SDK client.
 func called(t *testing.T, dir, client, service string) []string {
 	t.Helper()
 	files, err := filepath.Glob("../" + dir + "/*.go")
@@ -80,7 +80,7 @@ func called(t *testing.T, dir, client, service string) []string {
 	return slices.Sorted(maps.Keys(actions))
 }
 
-// TestIAM_Documents: the files are those of the table, and there are no others.
+// TestIAM_Documents: the policy files match the table, and there are no others.
 func TestIAM_Documents(t *testing.T) {
 	t.Parallel()
 	policies := iam.Policies()
@@ -96,7 +96,7 @@ func TestIAM_Documents(t *testing.T) {
 	}
 }
 
-// TestIAM_Table: every call of the code has a row for the program that makes it, and every row
+// TestIAM_Table: every call in the code has a row for the program that makes it, and every row
 // has a call.
 func TestIAM_Table(t *testing.T) {
 	t.Parallel()
@@ -107,7 +107,7 @@ func TestIAM_Table(t *testing.T) {
 	}{
 		{"daemon/internal/vpcapi", "ec2", "ec2", daemon},
 		{"doctor/collect/ec2", "api", "ec2", []iam.Feature{iam.Doctor}},
-		{"doctor/collect/ec2", "eks", "eks", []iam.Feature{iam.Migrate}}, // and IAM's
+		{"doctor/collect/ec2", "eks", "eks", []iam.Feature{iam.Migrate}}, // and IAM calls
 		{"cmd/cni-metrics-helper/internal/publish", "client", "cloudwatch", []iam.Feature{iam.Helper}},
 	} {
 		calls := called(t, program.dir, program.client, program.service)
@@ -130,9 +130,9 @@ func TestIAM_Table(t *testing.T) {
 	}
 }
 
-// TestIAM_Scoped: the scoped policies allow the same actions as the others. Only what describes,
-// and tags of interfaces, is allowed without a condition, and groups, which have no tag of the
-// cluster.
+// TestIAM_Scoped: the scoped policies allow the same actions as the others. Only these are allowed
+// without a condition: describe actions, the tagging of interfaces, and groups, which lack the
+// cluster's tag.
 func TestIAM_Scoped(t *testing.T) {
 	t.Parallel()
 	actions := func(p iam.Policy) []string {
@@ -157,15 +157,15 @@ func TestIAM_Scoped(t *testing.T) {
 	}
 }
 
-// TestIAM_Node: the policies allow what the daemon calls, each action in the families
-// that have it, and nothing else.
+// TestIAM_Node: the policies allow what the daemon calls, each action only in the families
+// that need it, and nothing else.
 func TestIAM_Node(t *testing.T) {
 	t.Parallel()
 	calls := called(t, "daemon/internal/vpcapi", "ec2", "ec2")
 	if len(calls) < 10 {
 		t.Fatalf("found only %q: does this test still understand the client?", calls)
 	}
-	families := map[string][]string{ // → actions of the other family
+	families := map[string][]string{ // actions that only the other family needs
 		"aws-node-ipv4": {"ec2:AssignIpv6Addresses", "ec2:UnassignIpv6Addresses"},
 		"aws-node-ipv6": {"ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses"},
 	}
@@ -196,8 +196,8 @@ func TestIAM_Helper(t *testing.T) {
 }
 
 // TestIAM_AgentLogs: the policy allows what the network policy agent needs for its log
-// (spec/deploy.md §5.1), and writes to the group of one cluster only. The agent is AWS's, so
-// that no call of ours can be compared.
+// (spec/deploy.md §5.1), and writes only to the group of one cluster. The agent is AWS's, so
+// there are no calls in our code to compare with.
 func TestIAM_AgentLogs(t *testing.T) {
 	t.Parallel()
 	const group = "arn:aws:logs:*:*:log-group:/aws/eks/CLUSTER_NAME/cluster"
@@ -208,7 +208,7 @@ func TestIAM_AgentLogs(t *testing.T) {
 	}
 }
 
-// TestIAM_Doctor: the policy allows what the doctor asks EC2, EKS and IAM, which only reads.
+// TestIAM_Doctor: the policy allows the doctor's requests to EC2, EKS and IAM, all of which only read.
 func TestIAM_Doctor(t *testing.T) {
 	t.Parallel()
 	have := allowed(t, "cnictl-doctor")

@@ -11,7 +11,7 @@ import (
 	"cnictl/deploy"
 )
 
-// TestKustomization: the base builds, and is the manifest.
+// TestKustomization: the base builds and equals the manifest.
 func TestKustomization(t *testing.T) {
 	t.Parallel()
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), ".")

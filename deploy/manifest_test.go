@@ -15,7 +15,7 @@ import (
 	"cnictl/deploy"
 )
 
-// typed decodes an object into its type and refuses members that it does not have.
+// typed decodes an object into its type and rejects unknown members.
 func typed[T any](t *testing.T, o *unstructured.Unstructured) *T {
 	t.Helper()
 	data, err := o.MarshalJSON()
@@ -61,7 +61,7 @@ func podSpec(t *testing.T) corev1.PodSpec {
 	return set.Spec.Template.Spec
 }
 
-// TestManifest_Labels: other tooling finds the CNI by these, on the DaemonSet and on its pods.
+// TestManifest_Labels: other tools find the CNI by these labels, on the DaemonSet and on its pods.
 func TestManifest_Labels(t *testing.T) {
 	t.Parallel()
 	set := daemonSet(t)
@@ -81,8 +81,8 @@ func container(t *testing.T, of []corev1.Container, name string) corev1.Containe
 	return of[i]
 }
 
-// TestManifest_Environment: the variables of the manifest are those of the table, with
-// the values that the table says the manifest has.
+// TestManifest_Environment: the manifest has the variables of the table, with the values that the
+// table gives for the manifest.
 func TestManifest_Environment(t *testing.T) {
 	t.Parallel()
 	spec := podSpec(t)
@@ -119,8 +119,8 @@ func TestManifest_Environment(t *testing.T) {
 	}
 }
 
-// checkValue: what is written is the manifest's value, or else the default for people
-// to see and to change. A value in parentheses is given by the words in them.
+// checkValue: the variable has the manifest's value or else the default, so that users see it and
+// can change it. A value in parentheses describes where the value comes from.
 func checkValue(t *testing.T, row config.Row, e corev1.EnvVar) {
 	t.Helper()
 	want := row.Manifest
@@ -142,8 +142,8 @@ func checkValue(t *testing.T, row config.Row, e corev1.EnvVar) {
 	}
 }
 
-// TestManifest_Configuration: the daemon takes the manifest's environment without a
-// remark.
+// TestManifest_Configuration: the daemon accepts the manifest's environment without a
+// warning.
 func TestManifest_Configuration(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{}
@@ -175,7 +175,7 @@ func TestManifest_Rights(t *testing.T) {
 	}
 }
 
-// TestManifest_Mounts: host path → mount, as the daemon, the plugin and other tooling
+// TestManifest_Mounts: host path → mount, as the daemon, the plugin and other tools
 // expect them.
 func TestManifest_Mounts(t *testing.T) {
 	t.Parallel()
@@ -202,8 +202,8 @@ func TestManifest_Mounts(t *testing.T) {
 	}
 }
 
-// TestManifest_WritesBelowMounts: the root of both containers may be read-only, so what the
-// settings name as written by them lies below a mount that is not.
+// TestManifest_WritesBelowMounts: the root of both containers may be read-only, so every path that
+// the settings describe as written lies below a writable mount.
 func TestManifest_WritesBelowMounts(t *testing.T) {
 	t.Parallel()
 	spec := podSpec(t)
@@ -230,7 +230,7 @@ func TestManifest_WritesBelowMounts(t *testing.T) {
 	}
 }
 
-// TestManifest_BothContainers: what both read must say the same in both.
+// TestManifest_BothContainers: variables that both containers read have the same values in both.
 func TestManifest_BothContainers(t *testing.T) {
 	t.Parallel()
 	spec := podSpec(t)
@@ -249,7 +249,7 @@ func TestManifest_BothContainers(t *testing.T) {
 	}
 }
 
-// TestManifest_Grace: the entrypoint's time for the daemon's end, 9 s, is within the pod's.
+// TestManifest_Grace: the 9 s that the entrypoint gives the daemon to stop fit the pod's grace period.
 func TestManifest_Grace(t *testing.T) {
 	t.Parallel()
 	if s := podSpec(t).TerminationGracePeriodSeconds; s == nil || *s != 10 {
@@ -257,7 +257,7 @@ func TestManifest_Grace(t *testing.T) {
 	}
 }
 
-// TestManifest_Probes: those of upstream (spec/ipamd.md §9.7). A full node stays alive.
+// TestManifest_Probes: the probes match upstream's (spec/ipamd.md §9.7). A full node stays alive.
 func TestManifest_Probes(t *testing.T) {
 	t.Parallel()
 	c := container(t, podSpec(t).Containers, "aws-node")

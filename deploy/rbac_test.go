@@ -12,8 +12,8 @@ import (
 	"cnictl/deploy"
 )
 
-// rights are those of spec/ipamd.md §9.6, one line a resource. A line more or less is a
-// change of what people grant.
+// rights are the rights of spec/ipamd.md §9.6, one line per resource. Any change of a line
+// changes what users grant.
 var rights = map[string][]string{
 	"aws-node": {
 		"get /apis/networking.k8s.aws",
@@ -55,7 +55,7 @@ func TestRBAC_Rights(t *testing.T) {
 	}
 }
 
-// spelt writes the rules of a role, one line a resource.
+// spelt returns the rules of a role, one line per resource.
 func spelt(role *rbacv1.ClusterRole) []string {
 	var out []string
 	for _, r := range role.Rules {
@@ -76,9 +76,9 @@ func spelt(role *rbacv1.ClusterRole) []string {
 	return out
 }
 
-// TestRBAC_Unused: what is marked as unused is granted, and docs/security.md has a row
-// with its resource and verb. That it is unused, and nothing else is, the API server's
-// audit log shows (testenv/kubeapi, daemon/internal/kube).
+// TestRBAC_Unused: rights marked as unused are granted, and docs/security.md has a row with their
+// resource and verb. The API server's audit log shows that exactly these are unused
+// (testenv/kubeapi, daemon/internal/kube).
 func TestRBAC_Unused(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/security.md")
@@ -108,7 +108,7 @@ func TestRBAC_Unused(t *testing.T) {
 	}
 }
 
-// saysUnused looks for a row that has the resource in its first cell and the verb in its
+// saysUnused reports whether a row has the resource in its first cell and the verb in its
 // last.
 func saysUnused(page, right string) bool {
 	verb, what, _ := strings.Cut(right, " ")
@@ -122,7 +122,7 @@ func saysUnused(page, right string) bool {
 	})
 }
 
-// word reports whether a cell has a word in its list.
+// word reports whether the list in a cell has a word.
 func word(cell, want string) bool {
 	return slices.Contains(strings.FieldsFunc(cell, func(r rune) bool { return strings.ContainsRune(" ,`()", r) }), want)
 }
@@ -152,7 +152,7 @@ func TestRBAC_Bindings(t *testing.T) {
 		}
 		want := []string{"ServiceAccount", "ClusterRole", "ClusterRoleBinding"}
 		if name != account {
-			want = want[1:] // the account is there already
+			want = want[1:] // the account already exists
 		}
 		if !slices.Equal(kinds, want) {
 			t.Errorf("rbac/%s.yaml has %v, want %v", name, kinds, want)
@@ -167,8 +167,8 @@ func TestRBAC_Unknown(t *testing.T) {
 	}
 }
 
-// TestCRDs: names agree with what they name. What the schemas mean is tested against an
-// API server in testenv/kubeapi.
+// TestCRDs: the names in the definitions are consistent. testenv/kubeapi tests the schemas against
+// an API server.
 func TestCRDs(t *testing.T) {
 	t.Parallel()
 	crds, err := deploy.CRDs()

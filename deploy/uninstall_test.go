@@ -23,8 +23,8 @@ func uninstaller(t *testing.T) *appsv1.DaemonSet {
 	return typed[appsv1.DaemonSet](t, objects[0])
 }
 
-// TestUninstall: a pod on each node that aws-node has, which no selector of aws-node's
-// pods finds, without a right in the API.
+// TestUninstall: a pod runs on each node that aws-node runs on, no selector of aws-node's pods
+// matches it, and it has no rights in the API.
 func TestUninstall(t *testing.T) {
 	t.Parallel()
 	set, node := uninstaller(t), podSpec(t)
@@ -45,8 +45,8 @@ func TestUninstall(t *testing.T) {
 	}
 }
 
-// TestUninstall_Containers: one removes and ends, the other looks and stays; with the
-// rights of aws-node, in its image.
+// TestUninstall_Containers: one removes everything and exits, the other checks and keeps running,
+// both with the rights and the image of aws-node.
 func TestUninstall_Containers(t *testing.T) {
 	t.Parallel()
 	spec := uninstaller(t).Spec.Template.Spec
@@ -65,8 +65,8 @@ func TestUninstall_Containers(t *testing.T) {
 	}
 }
 
-// TestUninstall_Mounts: those of aws-node where there is something to remove, and the leases
-// of egress-cni; all of them writable.
+// TestUninstall_Mounts: the mounts of aws-node that have something to remove, and the leases
+// of egress-cni, all of them writable.
 func TestUninstall_Mounts(t *testing.T) {
 	t.Parallel()
 	spec, node := uninstaller(t).Spec.Template.Spec, podSpec(t)

@@ -33,8 +33,8 @@ func TestPlace(t *testing.T) {
 		d    Demand
 		want Fleet
 	}{
-		// 3 interfaces with 9 addresses for pods each: 27, and 29 with host pods. 2 vCPUs keep
-		// 70 thousandths, 8192 MiB keep 11 for each pod and 255.
+		// 3 interfaces with 9 addresses for pods each: 27, or 29 with host pods. 2 vCPUs reserve 70
+		// millicores; 8192 MiB reserve 11 MiB per pod plus 255.
 		"addresses": {large(none), Demand{Pods: 54}, Fleet{MaxPods: 29, PodsPerNode: 27, Bound: ByMaxPods, Nodes: 2, MilliCPU: 1930, MemoryMiB: 7618, Addresses: 60}},
 		"uneven":    {large(none), Demand{Pods: 28}, Fleet{MaxPods: 29, PodsPerNode: 27, Bound: ByMaxPods, Nodes: 2, MilliCPU: 1930, MemoryMiB: 7618, Addresses: 60, Wasted: 26}},
 		"cpu":       {large(none), Demand{Pods: 7, MilliCPU: 250}, Fleet{MaxPods: 29, PodsPerNode: 7, Bound: ByCPU, Nodes: 1, MilliCPU: 1930, MemoryMiB: 7618, Addresses: 20, Wasted: 11}},
@@ -52,8 +52,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestPlace_Serves: every pod that is placed has an address. Neighbours in the table are of
-// one family: one of eight is enough, and all would take seconds.
+// TestPlace_Serves: every placed pod has an address. Neighbours in the table are of the same
+// family, so one in eight is enough; all would take seconds.
 func TestPlace_Serves(t *testing.T) {
 	t.Parallel()
 	n := 0

@@ -37,7 +37,7 @@ func client(t *testing.T, o fakeaws.Options) *ec2.Client {
 	return ec2.New(ec2.Options{Region: "us-west-2", BaseEndpoint: &s.EC2URL, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})
 }
 
-// TestAll reads every type, in pages, as the built-in table has it.
+// TestAll reads every type, in pages, and compares them with the built-in table.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	var pages []int
@@ -50,7 +50,7 @@ func TestAll(t *testing.T) {
 	}
 	for _, i := range got {
 		want, _ := limits.Lookup(i.Type)
-		want.TrunkingCompatible, want.BranchENIs, want.PublishedMaxENIs = limits.Unknown, 0, 0 // not EC2's to say
+		want.TrunkingCompatible, want.BranchENIs, want.PublishedMaxENIs = limits.Unknown, 0, 0 // EC2 does not report these
 		if want.IPv6PerENI < 0 {
 			want.IPv6PerENI = i.IPv6PerENI // the simulated EC2 knows it
 		}
@@ -74,7 +74,7 @@ func TestAll_Interrupted(t *testing.T) {
 	}
 }
 
-// TestAll_Answers: answers that EC2 does not document end in an error or leave the type out.
+// TestAll_Answers: undocumented answers of EC2 end in an error, or the type is omitted.
 func TestAll_Answers(t *testing.T) {
 	t.Parallel()
 	endless := func(_ context.Context, in *ec2.DescribeInstanceTypesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
@@ -89,7 +89,7 @@ func TestAll_Answers(t *testing.T) {
 	info := func(name string, ipv4 int32, cards ...types.NetworkCardInfo) types.InstanceTypeInfo {
 		return types.InstanceTypeInfo{InstanceType: types.InstanceType(name), NetworkInfo: &types.NetworkInfo{Ipv4AddressesPerInterface: &ipv4, NetworkCards: cards}}
 	}
-	oddInfo := info("z9.odd", 10, card(0, 3)) // of a hypervisor, vCPUs and memory that we do not know
+	oddInfo := info("z9.odd", 10, card(0, 3)) // with an unknown hypervisor, vCPUs and memory
 	oddInfo.Hypervisor, oddInfo.VCpuInfo, oddInfo.MemoryInfo = "photon", &types.VCpuInfo{DefaultVCpus: aws.Int32(1 << 30)}, &types.MemoryInfo{SizeInMiB: aws.Int64(-1)}
 	odd := func(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
 		return &ec2.DescribeInstanceTypesOutput{InstanceTypes: []types.InstanceTypeInfo{

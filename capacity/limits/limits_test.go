@@ -14,7 +14,7 @@ import (
 	"cnictl/capacity/limits"
 )
 
-// facts reads the CSV with the standard library: the second opinion on the table.
+// facts reads the CSV with the standard library, independently of the table.
 func facts(t *testing.T) []map[string]string {
 	t.Helper()
 	f, err := os.Open("instance-limits.csv")
@@ -108,7 +108,7 @@ func TestLookup_Unknown(t *testing.T) {
 	}
 }
 
-// The counts that data/README of the facts states.
+// TestTable_Counts checks the counts stated in data/README of the facts.
 func TestTable_Counts(t *testing.T) {
 	t.Parallel()
 	got := map[string]int{}
@@ -191,8 +191,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// The table must not cost a process anything at start: the runtime reports every
-// package that runs code then.
+// TestTable_NoInit: the table must not cost a process anything at start. The runtime reports
+// every package that runs code then.
 func TestTable_NoInit(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()

@@ -10,8 +10,8 @@ import (
 	"cnictl/capacity/limits"
 )
 
-// refreshed is a table in which m5.large takes four interfaces, and with a type on each side
-// of, and between, the built-in ones.
+// refreshed is a table in which m5.large takes four interfaces, with added types before, between
+// and after the built-in ones.
 func refreshed() (limits.Table, []limits.Instance) {
 	m5, _ := limits.Lookup("m5.large")
 	m5.MaxENIs, m5.Cards = 4, []limits.Card{{Index: 0, MaxENIs: 4}}
@@ -61,7 +61,7 @@ func TestTable_With(t *testing.T) {
 	}
 }
 
-// Unknown facts of a read type are those of the built-in table.
+// TestTable_KeepsKnownFacts: facts missing from a type that was read come from the built-in table.
 func TestTable_KeepsKnownFacts(t *testing.T) {
 	t.Parallel()
 	built, _ := limits.Lookup("m5.large")
@@ -88,7 +88,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// Every built-in type passes; each impossible fact is named.
+// TestInstance_Check: every built-in type passes, and each impossible fact is named.
 func TestInstance_Check(t *testing.T) {
 	t.Parallel()
 	for name := range limits.Types() {

@@ -12,7 +12,7 @@ import (
 
 func ptr(n int) *int { return &n }
 
-// On the script's own examples our rule gives the same numbers, except where the
+// TestCompute_CalculatorExamples: our rule agrees with the script's examples, except where the
 // script is known to be wrong: prefixes on bare metal, and MAX_ENI=0.
 func TestCompute_CalculatorExamples(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestCompute_CalculatorExamples(t *testing.T) {
 	}
 }
 
-// numbers is the part of a Result that the reference gives figures for.
+// numbers are the fields of a Result for which the reference gives figures.
 type numbers struct {
 	U, IP, Branch, Host, Total, Recommended int
 }
@@ -146,7 +146,7 @@ func TestCompute_Verdict(t *testing.T) {
 	}
 }
 
-// Plain pods cannot use branch ENIs: the second verdict, beside each of the others.
+// TestCompute_AtRisk: plain pods cannot use branch ENIs. This is a second verdict next to the other.
 func TestCompute_AtRisk(t *testing.T) {
 	t.Parallel()
 	trunk := func(maxPods int, more func(*Input)) Input {
@@ -184,7 +184,7 @@ func TestCompute_AtRisk(t *testing.T) {
 	}
 }
 
-// Without vCPUs the cap is not known, and neither is what it would be applied to.
+// TestCompute_UnknownVCPUs: without vCPUs, the cap and everything it applies to are unknown.
 func TestCompute_UnknownVCPUs(t *testing.T) {
 	t.Parallel()
 	facts := limits.Instance{Type: "x9.new", MaxENIs: 15, IPv4PerENI: 50, Hypervisor: "nitro"}
@@ -199,7 +199,7 @@ func TestCompute_UnknownVCPUs(t *testing.T) {
 	if r = Compute(Input{InstanceType: "x9.new", Instance: &facts, IPv6: true}); r.Recommended != 0 {
 		t.Errorf("%+v", r)
 	}
-	// Below the lower cap no vCPUs change the verdict; between the caps it is not known.
+	// Below the lower cap, no number of vCPUs changes the verdict. Between the caps it is unknown.
 	for maxPods, want := range map[int]Verdict{109: Under, 110: OK, 250: OK, 737: OK, 738: Over} {
 		in.MaxPods = maxPods
 		if r := Compute(in); r.Verdict != want {
@@ -229,7 +229,7 @@ func TestCompute_UnknownType(t *testing.T) {
 	if r.Verdict != OK || r.Source != FromEC2 || r.TotalCapacity != 58 {
 		t.Errorf("%+v", r)
 	}
-	// The table outranks what EC2 says of a type.
+	// The table takes precedence over what EC2 reports about a type.
 	r = Compute(Input{InstanceType: "m5.large", Instance: &facts})
 	if r.Source != FromTable || r.TotalCapacity != 29 {
 		t.Errorf("%+v", r)
@@ -273,7 +273,7 @@ func printed(r Result) string {
 	return b.String()
 }
 
-// Every term is shown, in the order of the computation.
+// TestResult_Terms: every term is shown, in the order of the computation.
 func TestResult_Terms(t *testing.T) {
 	t.Parallel()
 	r := Compute(Input{InstanceType: "p5.48xlarge", MaxPods: 200, MaxENI: 1, UnmanagedENIs: 1, ExcludedENIs: 1, TrunkAttached: true,
@@ -311,7 +311,7 @@ func seq(from, to int) []int {
 	return s
 }
 
-// No input makes the numbers contradict each other.
+// FuzzCompute: no input makes the numbers contradict each other.
 func FuzzCompute(f *testing.F) {
 	f.Add("m5.large", 29, 0, 0, 0, 0, 0, uint16(0))
 	f.Add("p5.48xlarge", 110, 1, 3, 9, 2, 7, uint16(0xffff))

@@ -8,7 +8,7 @@ import (
 	"cnictl/capacity/limits"
 )
 
-// The worked examples of the capacity reference, made by running the published
+// calculated are the worked examples of the capacity reference, computed with the published
 // script. Columns: type, E × L, vCPUs, settings, --show-max-allowed, default output.
 const calculated = `
 t2.micro 2 2 1 default 4 4
@@ -156,7 +156,7 @@ func TestCalculator(t *testing.T) {
 	}
 }
 
-// Default-mode rows are the max-pods file as well.
+// TestFileRule: rows with default settings also match the max-pods file.
 func TestFileRule(t *testing.T) {
 	t.Parallel()
 	for _, x := range examples(t) {

@@ -9,7 +9,7 @@ import (
 	"cnictl/capacity/limits"
 )
 
-// formulas are the rules once more, as one would work them out by hand: none is -1.
+// formulas computes the rules again, as one would by hand. none is -1.
 func formulas(i limits.Instance, s settings) map[string]int {
 	const none = -1
 	published := i.PublishedMaxENIs
@@ -76,7 +76,7 @@ func formulas(i limits.Instance, s settings) map[string]int {
 
 type settings struct {
 	prefix, custom, podENI bool
-	maxENI                 int // -1: not given
+	maxENI                 int // -1 if not given
 	reserved               int
 }
 
@@ -118,7 +118,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestRules_Cases are those of the capacity reference beside the calculator's.
+// TestRules_Cases are the cases of the capacity reference that the calculator's examples lack.
 func TestRules_Cases(t *testing.T) {
 	t.Parallel()
 	zero := 0
@@ -159,8 +159,8 @@ func TestRules_Cases(t *testing.T) {
 	}
 }
 
-// TestPlanned_Problems: what has no effect is a warning, what is impossible an error; each names
-// the rule and the document that has it.
+// TestPlanned_Problems: settings without effect yield a warning, impossible ones an error. Each
+// names the rule and the document that defines it.
 func TestPlanned_Problems(t *testing.T) {
 	t.Parallel()
 	zero, minus := 0, -1

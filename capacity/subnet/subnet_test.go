@@ -93,7 +93,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzFit: the worst is never above the best, what fits has room, and one more has not.
+// FuzzFit: the worst case never exceeds the best, what fits has room, and one more does not.
 func FuzzFit(f *testing.F) {
 	f.Add(24, 3, 2, 10, 2)
 	f.Fuzz(func(t *testing.T, bits, used, interfaces, addresses, prefixes int) {

@@ -9,7 +9,7 @@ import (
 	"cnictl/capacity/limits"
 )
 
-// scene is a random load on random nodes, some of them alike.
+// scene is a random load on random nodes, some of which are identical.
 func scene(rnd *Random) ([]Node, Load) {
 	types := []string{"m5.large", "c6g.medium", "t3.small", "m4.large", "m5.xlarge"}
 	var nodes []Node
@@ -46,9 +46,9 @@ func scene(rnd *Random) ([]Node, Load) {
 	return nodes, load
 }
 
-// TestRun_Properties: whatever happens, no address has two pods, nodes hold at least what pods
-// have and what [Settings.least] says, no pod is lost, groups of nodes add up to all, and a seed
-// gives the same again.
+// TestRun_Properties: whatever happens, no address has two pods, nodes hold at least the pods'
+// addresses and the minimum of [Settings.least], no pod is lost, groups of nodes add up to the
+// total, and the same seed gives the same result.
 func TestRun_Properties(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
@@ -121,7 +121,7 @@ func TestRun_Properties(t *testing.T) {
 	}
 }
 
-// TestSearch_Properties: what a search leaves out is never better than what it finds.
+// TestSearch_Properties: no skipped candidate is better than the search's result.
 func TestSearch_Properties(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {

@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// day is a day of 100 nodes with 5,000 events of pods.
+// day is a day of 100 nodes with 5,000 pod events.
 func day(tb testing.TB, s Settings) ([]Node, Load) {
 	tb.Helper()
 	var nodes []Node
@@ -76,8 +76,8 @@ func TestRun_FollowsThePolicy(t *testing.T) {
 	}
 }
 
-// TestRun_WaitsForCooling: upstream takes addresses that cool down for available, so with a
-// small target a pod may wait for one to rest, and its ADDs fail meanwhile.
+// TestRun_WaitsForCooling: upstream counts addresses in cooldown as available, so with a small
+// target a pod may wait for a cooldown to end, and its ADDs fail meanwhile.
 func TestRun_WaitsForCooling(t *testing.T) {
 	t.Parallel()
 	load := Load{Steps: []Step{{0, 0, -1}, {time.Second, 0, 1}, {2 * time.Second, 0, 1}}, For: time.Hour, Free: -1}
@@ -181,7 +181,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// BenchmarkLook is one key of the what-if screen.
+// BenchmarkLook measures a key press on the what-if screen.
 func BenchmarkLook(b *testing.B) {
 	for _, c := range []struct {
 		instance string

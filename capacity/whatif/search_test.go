@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// found is a search at its end, one trial after the other.
+// found runs a search to its end, one trial after another.
 func found(tb testing.TB, nodes []Node, load Load, candidates []Settings, failed int) *Search {
 	tb.Helper()
 	today := NewRun(nodes, load, Ours)
@@ -22,7 +22,7 @@ func found(tb testing.TB, nodes []Node, load Load, candidates []Settings, failed
 	return s
 }
 
-// TestSearch_EqualsExhaustive plays a grid of 6 × 6 × 4 to the end, and finds the same.
+// TestSearch_EqualsExhaustive: simulating all of a grid of 6 × 6 × 4 finds the same as the search.
 func TestSearch_EqualsExhaustive(t *testing.T) {
 	t.Parallel()
 	s := m5large()
@@ -56,12 +56,12 @@ func TestSearch_EqualsExhaustive(t *testing.T) {
 	}
 }
 
-// TestCandidates: those left out of the grid are treated as one that is in it.
+// TestCandidates: settings omitted from the grid behave like ones in it.
 func TestCandidates(t *testing.T) {
 	t.Parallel()
 	s := m5large()
 	load := Load{Steps: Replacements(3, time.Hour, 9), For: time.Hour, Seed: 9, Free: -1}
-	// 5 of WARM_ENI_TARGET, and with each WARM_IP_TARGET w of 3 the minima 0 and w+1 to 7.
+	// 5 values of WARM_ENI_TARGET, and with each of 3 WARM_IP_TARGETs w, the minima 0 and w+1 to 7.
 	if n := len(Candidates([]Node{{Settings: s}}, Bounds{WarmIP: 3, MinimumIP: 7, WarmENI: 4})); n != 5+7+6+5 {
 		t.Errorf("%d candidates", n)
 	}

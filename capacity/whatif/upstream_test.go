@@ -115,7 +115,7 @@ type row struct {
 	s    Settings
 	pods int
 	want Held
-	// wasted and addresses of subnets
+	// wasted addresses, and addresses of subnets
 	wasted, subnet int
 }
 
@@ -150,8 +150,8 @@ func TestUpstream(t *testing.T) {
 	}
 }
 
-// TestOurs: with pods that come one at a time ours holds in every row what upstream does, with
-// as many requests; it differs where upstream's loop has the defects that Differences names.
+// TestOurs: if pods come one at a time, our daemon holds the same as upstream's in every row, with
+// as many requests. It differs where upstream's loop has the defects that Differences names.
 func TestOurs(t *testing.T) {
 	t.Parallel()
 	for _, r := range rows(t) {

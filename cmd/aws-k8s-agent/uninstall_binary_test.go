@@ -19,13 +19,13 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// host is a node that a daemon has set up and that runs none now.
+// host is a node that a daemon once set up and where no daemon runs now.
 type host struct {
 	t            *testing.T
 	bin          string
 	ns           *netns.NS
 	conf, plugin string
-	before       string // before the daemon came
+	before       string // state before the daemon ran
 }
 
 func newHost(t *testing.T) *host {
@@ -59,7 +59,7 @@ nft add table ip aws-cni; ip rule add priority 1024 fwmark 0x80/0x80 lookup main
 	return h
 }
 
-// ours are files of the daemon and its plugins, others the files next to them.
+// ours are files of the daemon and its plugins; others are the files next to them.
 func (h *host) ours() []string {
 	return []string{
 		h.conf + "/10-aws.conflist", h.plugin + "/aws-cni", h.plugin + "/aws-cni-grpc", h.plugin + "/egress-cni", h.plugin + "/aws-cni-support.sh",
@@ -99,7 +99,7 @@ func (h *host) state() string {
 	return h.sh("iptables-nft -t nat -S; nft list tables; ip rule; ip -4 route; ip -br link | cut -d' ' -f1")
 }
 
-// run runs the binary as on the node.
+// run runs the binary as it runs on the node.
 func (h *host) run(args ...string) (out, problem string, code int) {
 	h.t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -128,7 +128,7 @@ func (h *host) left(paths []string) (left []string) {
 	return left
 }
 
-// Not parallel to others: the paths of the daemon's state are the same for all.
+// Not parallel: the paths of the daemon's state are the same for all tests.
 func TestUninstall(t *testing.T) {
 	h := newHost(t)
 	full := h.state()

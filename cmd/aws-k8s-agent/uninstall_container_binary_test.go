@@ -17,8 +17,8 @@ import (
 	"cnictl/deploy"
 )
 
-// container imitates how a runtime runs the image with the mounts of deploy: a read-only
-// root in which /host has directories of the host, and only the manifest's capabilities.
+// container imitates how a runtime runs the image with the mounts of deploy: the root is read-only,
+// /host has directories of the host, and only the manifest's capabilities are granted.
 // The arguments are the root's directory, the program, the host's two directories, the
 // capabilities and how /run/cni is mounted: "rw", "ro" or "no"; "bare" is "rw" without
 // iptables and nft.
@@ -50,7 +50,7 @@ mount -o remount,bind,ro "$root"
 exec chroot "$root" /usr/bin/setpriv --bounding-set="-all,$granted" --inh-caps=-all --no-new-privs /app/aws-k8s-agent "$@"`
 
 // inContainer prepares the program with the mounts of deploy/uninstall.yaml, except
-// that of /run/cni.
+// /run/cni, which state describes.
 func (h *host) inContainer(state string, args ...string) *exec.Cmd {
 	h.t.Helper()
 	granted, err := deploy.Capabilities()
@@ -80,20 +80,20 @@ func (h *host) contained(state string, args ...string) (out, problem string, cod
 	return stdout.String(), stderr.String(), code
 }
 
-// leases are those of ours that lie below /run/cni.
+// leases are our files below /run/cni.
 func (h *host) leases() []string {
 	return slices.DeleteFunc(h.ours(), func(path string) bool { return !strings.HasPrefix(path, "/run/cni/") })
 }
 
-// With the mounts of deploy/uninstall.yaml everything is removed, including leases of
-// egress addresses; a container that cannot remove or see them says so and fails.
+// With the mounts of deploy/uninstall.yaml everything is removed, including the leases of
+// egress addresses. A container that cannot remove or see them reports that and fails.
 func TestUninstall_InContainer(t *testing.T) {
 	h := newHost(t)
 	const lease4, lease6 = "file /host/run/cni/v6pd/egress-v4-ipam/aws-cni", "file /host/run/cni/v4pd/egress-v6-ipam/aws-cni"
 	const readOnly = "read-only file system; mount it writable, as deploy/uninstall.yaml does\n"
 	full, paths := h.state(), append(h.ours(), h.others()...)
 
-	// As the container aws-node has it.
+	// As the aws-node container mounts it.
 	dry, problem, code := h.contained("ro", "--uninstall", "--dry-run")
 	if code != 1 || strings.Contains(dry, "run/cni/") || strings.Count(problem, readOnly) != 2 ||
 		!strings.Contains(problem, "not removed: "+lease4+": ") || !strings.Contains(problem, "not removed: "+lease6+": ") {
@@ -113,13 +113,13 @@ func TestUninstall_InContainer(t *testing.T) {
 		t.Errorf("beside leases (-want +left):\n%s", d)
 	}
 
-	// As a host may be.
+	// Some hosts have neither.
 	_, problem, code = h.contained("bare", "--uninstall", "--dry-run")
 	if code != 1 || strings.Count(problem, "it is not installed") != 3 {
 		t.Errorf("without iptables and nft: %d %s", code, problem)
 	}
 
-	// As upstream's manifest has it.
+	// As upstream's manifest mounts it.
 	for _, args := range [][]string{{"--uninstall", "--dry-run"}, {"--uninstall"}} {
 		out, problem, code := h.contained("no", args...)
 		if code != 1 || !strings.HasPrefix(out, "nothing to remove\n") ||
@@ -138,7 +138,7 @@ func TestUninstall_InContainer(t *testing.T) {
 	h.stays()
 }
 
-// stays: the second container of the manifest finds nothing and waits for its end.
+// stays expects the manifest's second container to find nothing and to wait for a signal.
 func (h *host) stays() {
 	h.t.Helper()
 	cmd := h.inContainer("rw", "--uninstall", "--dry-run", "--wait")
@@ -154,7 +154,7 @@ func (h *host) stays() {
 	if !lines.Scan() || lines.Text() != "nothing to remove" {
 		h.t.Errorf("said %q (%v)", lines.Text(), lines.Err())
 	}
-	// A program that ends closes its output; this much time it would not need.
+	// A program that exits closes its output, and does so sooner than this.
 	if err := pipe.(*os.File).SetReadDeadline(time.Now().Add(time.Second)); err != nil {
 		h.t.Fatal(err)
 	}

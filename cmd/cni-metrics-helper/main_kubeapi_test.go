@@ -31,7 +31,7 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// patience bounds every wait. A machine that runs other tests too is slow.
+// patience bounds every wait. A machine that also runs other tests is slow.
 const patience = 90 * time.Second
 
 // helperBinary is the binary that make test built (CNI_TEST_BIN), or one built here.
@@ -64,10 +64,10 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// node is an aws-node pod and its ipamd's metrics, on an address of its own.
+// node is an aws-node pod with its ipamd's metrics, at its own address.
 type node struct {
 	scrapes atomic.Int64
-	hostile atomic.Bool // it answers with rubbish
+	hostile atomic.Bool // answers garbage
 
 	adds    prometheus.Counter
 	errors  *prometheus.CounterVec
@@ -75,8 +75,8 @@ type node struct {
 	latency *prometheus.SummaryVec
 }
 
-// addNode makes a pod that the API server can proxy to. The API server refuses to proxy
-// to loopback and link-local addresses, so the sandbox's lo gets another one.
+// addNode creates a pod that the API server can proxy to. The API server refuses to proxy
+// to loopback and link-local addresses, so the sandbox's lo gets another address.
 func addNode(t *testing.T, s *kubeapi.Server, name, address string, addresses float64) *node {
 	t.Helper()
 	lo, err := netlink.LinkByName("lo")
@@ -156,7 +156,7 @@ type helper struct {
 	done   chan error
 
 	mu  sync.Mutex
-	out []byte // guarded by mu: what it wrote to stdout
+	out []byte // what it wrote to stdout; guarded by mu
 }
 
 func (h *helper) Write(p []byte) (int, error) {
@@ -191,7 +191,7 @@ func startHelper(t *testing.T, bin string, env []string, args ...string) *helper
 	return h
 }
 
-// end asks it to end and returns its log.
+// end asks the helper to stop and returns its log.
 func (h *helper) end(t *testing.T) string {
 	t.Helper()
 	if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -225,7 +225,7 @@ func newCloudWatch(t *testing.T, region string) *fakecloudwatch.Server {
 	return s
 }
 
-// newEC2 serves EC2 and IMDS of one instance.
+// newEC2 serves EC2 and IMDS for one instance.
 func newEC2(t *testing.T, tags map[string]string) *fakeaws.Server {
 	t.Helper()
 	w := fakeaws.NewWorld(fakeaws.Options{Region: "us-west-2", Allow: []string{"DescribeTags"}})
@@ -254,8 +254,8 @@ func newEC2(t *testing.T, tags map[string]string) *fakeaws.Server {
 	return s
 }
 
-// polled waits until all nodes were read twice from now on: one poll began and ended
-// after what the test did last.
+// polled waits until every node has been read twice more, so that one poll began and ended
+// after the test's last change.
 func polled(t *testing.T, nodes ...*node) {
 	t.Helper()
 	var from []int64
@@ -273,7 +273,7 @@ func polled(t *testing.T, nodes ...*node) {
 }
 
 // TestHelper runs the binary against a real API server, EC2 and CloudWatch: the worked
-// example of spec/ipamd.md §8.2, with trouble on all sides.
+// example of spec/ipamd.md §8.2, with failures everywhere.
 func TestHelper(t *testing.T) {
 	testenv.RequireRoot(t)
 	s := kubeapi.Start(t)
@@ -285,7 +285,7 @@ func TestHelper(t *testing.T) {
 	addPod(t, s, "aws-node-loopback", "127.0.0.1")   // the API server does not proxy to it
 	bad := addNode(t, s, "aws-node-bad", "198.51.100.4", 1e6)
 	bad.hostile.Store(true)
-	a.adds.Add(7000) // long ago
+	a.adds.Add(7000) // counted long ago
 	b.adds.Add(10)
 	b.latency.WithLabelValues("CreateNetworkInterface", "false", "200").Observe(1e6)
 
@@ -308,7 +308,7 @@ func TestHelper(t *testing.T) {
 	polled(t, a, b, c)
 	until(t, "CloudWatch refuses", func() bool { return cw.Requests() >= 3 })
 
-	// The API server is down for a while; c counts meanwhile, and is never lost.
+	// The API server is down for a while. c keeps counting, and no count is lost.
 	if err := api.Refuse(); err != nil {
 		t.Fatal(err)
 	}
@@ -340,8 +340,8 @@ func TestHelper(t *testing.T) {
 	checkData(t, cw.Data())
 }
 
-// received sums up what CloudWatch got: of gauges the last value, of counters the sum,
-// of the latency the highest.
+// received combines what CloudWatch got: the last value of gauges, the sum of counters, and
+// the highest latency.
 func received(data []fakecloudwatch.Datum) []byte {
 	values := map[string]float64{}
 	for _, d := range data {
@@ -363,8 +363,8 @@ func received(data []fakecloudwatch.Datum) []byte {
 	return []byte(strings.Join(lines, ""))
 }
 
-// checkData: every datum of a poll has the poll's own time, also those that were sent
-// late, and no request has more than upstream's.
+// checkData: every datum has the time of its own poll, even if sent late, and no request
+// has more data than upstream's.
 func checkData(t *testing.T, data []fakecloudwatch.Datum) {
 	t.Helper()
 	requests, seen := map[int]int{}, map[string]bool{}
@@ -388,7 +388,7 @@ func checkData(t *testing.T, data []fakecloudwatch.Datum) {
 	}
 }
 
-// exposition reads what is for Prometheus, without what differs from run to run.
+// exposition reads the Prometheus metrics, without the values that differ from run to run.
 func exposition(t *testing.T) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:61681/metrics", nil)
@@ -420,7 +420,7 @@ func exposition(t *testing.T) string {
 	return out.String()
 }
 
-// checkLog: each line is as upstream's.
+// checkLog: each line has upstream's format.
 func checkLog(t *testing.T, log string) {
 	t.Helper()
 	for line := range strings.Lines(log) {
@@ -437,8 +437,8 @@ func checkLog(t *testing.T, log string) {
 	}
 }
 
-// TestHelper_Environment: the environment says region and cluster, so that neither EC2
-// nor metadata is asked, and wins over the flags.
+// TestHelper_Environment: the environment sets region and cluster, so neither EC2 nor the
+// metadata service is called, and it overrides the flags.
 func TestHelper_Environment(t *testing.T) {
 	testenv.RequireRoot(t)
 	s := kubeapi.Start(t)

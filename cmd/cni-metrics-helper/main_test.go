@@ -27,12 +27,12 @@ func getenv(env map[string]string) func(string) (string, bool) {
 }
 
 // TestSettings_Switches: flags, the flag with a space in its name, and the environment,
-// which wins where it says yes or no.
+// which takes precedence if it says yes or no.
 func TestSettings_Switches(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		args                   string // separated by |
-		cloudwatch, prometheus string // environment
+		cloudwatch, prometheus string // environment variables
 		wantCW, wantProm       bool
 	}{
 		{"", "", "", true, false},
@@ -78,8 +78,8 @@ func TestParseFlags_Refuses(t *testing.T) {
 	}
 }
 
-// TestSettings_Problems: of the helper's own variables only, and an interval that is
-// none stops the start.
+// TestSettings_Problems: only the helper's own variables are reported, and an invalid
+// interval stops the start.
 func TestSettings_Problems(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -103,7 +103,7 @@ func TestSettings_Problems(t *testing.T) {
 	}
 }
 
-// TestDocumentation: the tables of metrics, reasons and variables are those of the code.
+// TestDocumentation: the documented tables of metrics, reasons and variables match the code.
 func TestDocumentation(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/metrics-helper.md")

@@ -19,9 +19,9 @@ import (
 )
 
 // TestScript_Cluster runs the real main against a simulated API server and its nodes:
-// seven healthy ones, one dead, one of upstream and one of Fargate. $READER, $NO_NODES,
-// $NO_FORWARD, $EXPIRED, $NO_AWS and $AWAY are kubeconfigs, the first of a user with only
-// the roles of deploy/rbac/cnictl.yaml; $DEAD, $OLD and $FARGATE are nodes.
+// seven healthy ones, a dead one, one with upstream's daemon and one on Fargate. $READER, $NO_NODES,
+// $NO_FORWARD, $EXPIRED, $NO_AWS and $AWAY are kubeconfigs. The user of the first has only
+// the roles of deploy/rbac/cnictl.yaml. $DEAD, $OLD and $FARGATE are nodes.
 func TestScript_Cluster(t *testing.T) {
 	t.Parallel()
 	dead, old, fargate := fleetsim.NodeName(1), fleetsim.NodeName(2), fleetsim.NodeName(3)
@@ -153,8 +153,8 @@ func TestProcess_FollowsCluster(t *testing.T) {
 	}
 }
 
-// TestProcess_UnixSocket: where a daemon listens on a Unix socket and only port-forward was
-// allowed, there are its metrics, why there is no more, and what helps.
+// TestProcess_UnixSocket: if a daemon listens on a Unix socket and the user may only port-forward,
+// the output has its metrics, why there is nothing else, and what to do.
 func TestProcess_UnixSocket(t *testing.T) {
 	t.Parallel()
 	node := fleetsim.NodeName(0)

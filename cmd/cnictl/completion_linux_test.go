@@ -16,12 +16,12 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// relay is a proxy to an API server that can be made silent: it then accepts connections
-// and does not answer.
+// relay is a proxy to an API server that can be silenced: it then accepts connections and
+// does not answer.
 type relay struct {
 	listener net.Listener
 	silent   atomic.Bool
-	taken    atomic.Int64 // connections, while silent
+	taken    atomic.Int64 // connections accepted while silent
 	mu       sync.Mutex   // guards open
 	open     []net.Conn
 }
@@ -53,7 +53,7 @@ func newRelay(t *testing.T, to string) *relay {
 			r.keep(server)
 			for _, way := range [][2]net.Conn{{c, server}, {server, c}} {
 				running.Go(func() {
-					// Either end may leave: the other then has nothing to wait for.
+					// Either end may close, and then the other has nothing to wait for.
 					_, _ = io.Copy(way[0], way[1])
 					_ = way[0].Close()
 				})
@@ -97,14 +97,14 @@ func newCompleter(t *testing.T, kubeconfig string) *completer {
 	return &completer{script, []string{"PATH=" + dir + ":/usr/bin:/bin", "KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir()}}
 }
 
-// directive is the line that ends the answers; closing is what cobra prints about it to
+// directive is the line that ends the completions. closing is what cobra prints about it to
 // standard error.
 var (
 	directive = regexp.MustCompile(`(?m)^:[0-9]+\n`)
 	closing   = regexp.MustCompile(`^Completion ended with directive: \w+(, \w+)*\n$`)
 )
 
-// ask completes the last word; it gives the words and the milliseconds of CPU.
+// ask completes the last word. It returns the completions and the CPU time in milliseconds.
 func (c *completer) ask(t *testing.T, args ...string) (words []string, cpu float64) {
 	t.Helper()
 	var out, said strings.Builder
@@ -123,7 +123,7 @@ func (c *completer) ask(t *testing.T, args ...string) (words []string, cpu float
 	return words, float64((cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Microseconds()) / 1000
 }
 
-// completions are lines that are completed, and what each of their answers looks like.
+// completions are command lines and the patterns that their completions must match.
 var completions = []struct {
 	args []string
 	want *regexp.Regexp
@@ -140,8 +140,8 @@ var completions = []struct {
 	{[]string{"enis", "--namespace", ""}, regexp.MustCompile(`^[a-z-]+$`)},
 }
 
-// TestComplete_Kubectl: the shipped program completes from what was read before. It makes
-// no request and prints no error when the API server is silent, gone, or never existed.
+// TestComplete_Kubectl: the shipped program completes from names that were read earlier. It
+// makes no request and prints no error if the API server is silent, gone, or never existed.
 func TestComplete_Kubectl(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 6, Seed: 2, Churn: -1})

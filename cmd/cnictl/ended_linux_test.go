@@ -15,12 +15,12 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestTerminal_Ended: ending the screens from outside, at any point, restores the
-// terminal and shows in the exit code.
+// TestTerminal_Ended: if something ends the screens from outside, at any point, the
+// terminal is restored and the exit code shows it.
 func TestTerminal_Ended(t *testing.T) {
 	t.Parallel()
 	heard := make(chan os.Signal, 1)
-	signal.Notify(heard, syscall.SIGHUP) // what nohup ignores would be ignored by the tool too
+	signal.Notify(heard, syscall.SIGHUP) // under nohup, the tool would inherit the ignored SIGHUP
 	defer signal.Stop(heard)
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 3, Seed: 1, Churn: -1})
 	kubeconfig, err := sim.WriteKubeconfig(t.TempDir())
@@ -37,7 +37,7 @@ func TestTerminal_Ended(t *testing.T) {
 			if err := x.Process().Signal(by.signal); err != nil {
 				t.Fatal(err)
 			}
-			if by.signal != syscall.SIGINT { // timeout(1) signals program and group; the process may be gone
+			if by.signal != syscall.SIGINT { // timeout(1) signals both program and group; the process may be gone
 				_ = x.Process().Signal(by.signal)
 			}
 			if code := x.end(); code != by.code {
@@ -55,8 +55,8 @@ func TestTerminal_Ended(t *testing.T) {
 	}
 }
 
-// silentCluster is a kubeconfig of an API server that accepts connections and does not
-// answer; asked returns them.
+// silentCluster returns a kubeconfig of an API server that accepts connections and never
+// answers. asked returns the connections.
 func silentCluster(t *testing.T) (kubeconfig string, asked <-chan net.Conn) {
 	t.Helper()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -65,7 +65,7 @@ func silentCluster(t *testing.T) (kubeconfig string, asked <-chan net.Conn) {
 	}
 	connections := make(chan net.Conn, 64)
 	done := make(chan struct{})
-	go func() { // it ends with the listener
+	go func() { // ends with the listener
 		defer close(done)
 		for {
 			c, err := silent.Accept()
@@ -89,9 +89,9 @@ func silentCluster(t *testing.T) (kubeconfig string, asked <-chan net.Conn) {
 	return kubeconfig, connections
 }
 
-// TestTerminal_LeavesUnanswered: ctrl-c also works while an API server keeps the first
-// request waiting. For the screens and for following that is a normal exit; a command
-// that prints once reports that it was interrupted.
+// TestTerminal_LeavesUnanswered: ctrl-c also works while an API server leaves the first
+// request unanswered. For the screens and for following, that is a normal exit; a command
+// that prints once reports the interrupt.
 func TestTerminal_LeavesUnanswered(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]struct {
@@ -119,7 +119,7 @@ func TestTerminal_LeavesUnanswered(t *testing.T) {
 	}
 }
 
-// TestProcess_Terminated: a command ended by SIGTERM prints what it has, and its exit
+// TestProcess_Terminated: a command ended by SIGTERM prints what it has so far, and its exit
 // code shows the signal.
 func TestProcess_Terminated(t *testing.T) {
 	t.Parallel()

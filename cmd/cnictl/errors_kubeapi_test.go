@@ -12,8 +12,8 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// TestScript_KubeAPI runs the real main against a real API server that has a node and no
-// daemon on it. $UNKNOWN's credentials are not accepted; the user visitor has no rights.
+// TestScript_KubeAPI runs the real main against a real API server with one node and no
+// daemon. $UNKNOWN's credentials are not accepted. The user visitor has no rights.
 func TestScript_KubeAPI(t *testing.T) {
 	s := kubeapi.Start(t)
 	node := s.CreateNode(t, s.Name(t)).Name
@@ -41,7 +41,7 @@ func TestScript_KubeAPI(t *testing.T) {
 	})
 }
 
-// writeKubeconfig writes credentials as kubectl has them and returns the file.
+// writeKubeconfig writes credentials in kubectl's format and returns the file.
 func writeKubeconfig(t *testing.T, dir, context string, c *rest.Config) string {
 	t.Helper()
 	file := filepath.Join(dir, context)
@@ -59,7 +59,7 @@ func writeKubeconfig(t *testing.T, dir, context string, c *rest.Config) string {
 	return file
 }
 
-// TestTerminal_CannotStartKubeAPI is the same with a real API server.
+// TestTerminal_CannotStartKubeAPI is TestTerminal_CannotStart with a real API server.
 func TestTerminal_CannotStartKubeAPI(t *testing.T) {
 	s := kubeapi.Start(t)
 	s.CreateNode(t, s.Name(t))

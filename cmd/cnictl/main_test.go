@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 
 const recorded = "../../daemon/api/introspect/testdata/recorded"
 
-// TestScript runs the real main against nodes served by the test. $LARGE, $STARVED,
-// $ORIGINAL are their addresses, $GONE that of none, $TARGETS all of them. $EC2 is an EC2
+// TestScript runs the real main against nodes served by the test. $LARGE, $STARVED and
+// $ORIGINAL are their addresses, nobody listens at $GONE, and $TARGETS has all four. $EC2 is an EC2
 // whose m5.large takes four interfaces and that has z9.large; $EC2_DENIED allows nothing.
 func TestScript(t *testing.T) {
 	t.Parallel()
@@ -101,14 +101,14 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// initLimit is how many bytes package initialisation may allocate at any start of the tool:
-// every command and every completion pays for it. Bytes are the same on every machine, unlike
-// time: 2.45 MB took 10 ms on a fast one.
+// initLimit is how many bytes package initialisation may allocate at a start of the tool. Every
+// command and every completion pays for it. Unlike time, bytes are the same on every machine:
+// 2.45 MB took 10 ms on a fast one.
 const initLimit = 2_600_000
 
 var initBytes = regexp.MustCompile(`(?m)^init .* ([0-9]+) bytes`)
 
-// TestInit starts the real binary, so that what only tests link does not count.
+// TestInit starts the real binary, so that code linked only by tests does not count.
 func TestInit(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), binary(t), "version", "--client")

@@ -18,10 +18,10 @@ import (
 	"cnictl/daemon/fleet/fleettest"
 )
 
-// suite keeps what the tests build in a directory that goes with them.
+// suite builds into a directory that is removed after the tests.
 type suite struct{ *testing.M }
 
-// built is where the real binary is, made when the first test asks for it.
+// built is the real binary, built when the first test needs it.
 var built struct {
 	dir  string
 	once sync.Once
@@ -39,7 +39,7 @@ func (s suite) Run() int {
 	return s.M.Run()
 }
 
-// binary is the real binary, as releases build it.
+// binary returns the real binary, as releases build it.
 func binary(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(built.dir, "cnictl")
@@ -52,7 +52,7 @@ func binary(t *testing.T) string {
 	return out
 }
 
-// TestProcess_OutputClosed: when the reader of its output has gone, the tool ends
+// TestProcess_OutputClosed: if the reader of its output has gone, the tool ends
 // quietly.
 func TestProcess_OutputClosed(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestProcess_OutputClosed(t *testing.T) {
 	}
 }
 
-// TestProcess_Interrupt: the first interrupt ends the reading, prints what there is and
+// TestProcess_Interrupt: the first interrupt ends the reading, prints the results so far and
 // exits with 130.
 func TestProcess_Interrupt(t *testing.T) {
 	t.Parallel()
@@ -106,7 +106,7 @@ func TestProcess_Interrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case c := <-accepted: // the other node was read before
+	case c := <-accepted: // the other node was read earlier
 		defer c.Close()
 	case <-time.After(30 * time.Second):
 		t.Fatal("the silent node is not asked")
@@ -123,8 +123,8 @@ func TestProcess_Interrupt(t *testing.T) {
 	}
 }
 
-// TestProcess_InterruptTwice: a second interrupt ends a process at once that the first
-// one cannot end, because its output is not read.
+// TestProcess_InterruptTwice: a second interrupt immediately ends a process that the first
+// one cannot end because nobody reads its output.
 func TestProcess_InterruptTwice(t *testing.T) {
 	t.Parallel()
 	target := fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())
@@ -145,7 +145,7 @@ func TestProcess_InterruptTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	if _, err := r.Read(make([]byte, 1)); err != nil { // it prints, and there is more than a pipe holds
+	if _, err := r.Read(make([]byte, 1)); err != nil { // it prints, and more than a pipe holds
 		t.Fatal(err)
 	}
 	go func() { ended <- cmd.Wait() }()
@@ -170,8 +170,8 @@ func TestProcess_InterruptTwice(t *testing.T) {
 	}
 }
 
-// TestProcess_Pager: --paged shows output through $PAGER on a terminal and nowhere else, and
-// waits for its end.
+// TestProcess_Pager: --paged sends output through $PAGER only on a terminal, and waits for the
+// pager to exit.
 func TestProcess_Pager(t *testing.T) {
 	t.Parallel()
 	target := "n=" + fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())

@@ -8,8 +8,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestTerminal_ResizeStorm: sizes that come faster than frames, while the fleet lives, lead
-// to a picture of the last one.
+// TestTerminal_ResizeStorm: if sizes change faster than frames are drawn, while the fleet changes,
+// the final picture has the last size.
 func TestTerminal_ResizeStorm(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 50, Seed: 1, Churn: 20 * time.Millisecond})
@@ -20,7 +20,7 @@ func TestTerminal_ResizeStorm(t *testing.T) {
 	x := onTerminal(t, 120, []string{"KUBECONFIG=" + kubeconfig})
 	x.await("a node", holds("ip-10-0-", 1))
 	for i := range 200 {
-		x.resize(1+i*37%250, i*13%70) // 0 rows too
+		x.resize(1+i*37%250, i*13%70) // includes 0 rows
 	}
 	x.resize(59, 14)
 	x.await("the line for a terminal that is too small", holds("60", 1))

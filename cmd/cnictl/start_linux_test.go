@@ -13,8 +13,8 @@ import (
 // refusal is the error printed instead of opening the screens, one line each.
 type refusal struct{ what, why, try string }
 
-// cannotStart starts the screens with a kubeconfig, by command and as default, and
-// requires that they do not open and say why.
+// cannotStart starts the screens with a kubeconfig, by command and by default, and
+// requires that they do not open and report why.
 func cannotStart(t *testing.T, kubeconfig string, want refusal, flags ...string) {
 	t.Helper()
 	for _, command := range [][]string{{"tui"}, {}} {
@@ -36,7 +36,7 @@ func cannotStart(t *testing.T, kubeconfig string, want refusal, flags ...string)
 	}
 }
 
-// TestTerminal_CannotStart: with a kubeconfig that leads nowhere there is an error and no
+// TestTerminal_CannotStart: with an unusable kubeconfig, the tool prints an error and shows no
 // empty screen.
 func TestTerminal_CannotStart(t *testing.T) {
 	t.Parallel()

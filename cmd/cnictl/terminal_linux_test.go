@@ -10,16 +10,16 @@ import (
 	"cnictl/testenv/terminal"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for something that must happen.
 const patience = 2 * time.Minute
 
-// screen is a terminal with the real binary on it.
+// screen is a terminal that runs the real binary.
 type screen struct {
 	t *testing.T
 	*terminal.Terminal
 }
 
-// onTerminal starts the tool on a terminal of a size, with only these variables.
+// onTerminal starts the tool on a terminal of a given width, with only these variables.
 func onTerminal(t *testing.T, columns int, env []string, args ...string) *screen {
 	t.Helper()
 	x, err := terminal.Start(t.Context(), terminal.Options{
@@ -32,10 +32,10 @@ func onTerminal(t *testing.T, columns int, env []string, args ...string) *screen
 	return &screen{t, x}
 }
 
-// text is all that was drawn.
+// text is everything drawn so far.
 func (x *screen) text() string { return x.Drawn() }
 
-// await waits until the screen is as wanted.
+// await waits until the screen meets a condition.
 func (x *screen) await(what string, want func(drawn string) bool) {
 	x.t.Helper()
 	if err := x.AwaitDrawn(x.t.Context(), patience, want); err != nil {
@@ -43,7 +43,7 @@ func (x *screen) await(what string, want func(drawn string) bool) {
 	}
 }
 
-// press writes keys.
+// press sends keys.
 func (x *screen) press(keys string) {
 	x.t.Helper()
 	if err := x.Press(keys); err != nil {
@@ -51,7 +51,7 @@ func (x *screen) press(keys string) {
 	}
 }
 
-// resize gives the terminal another size.
+// resize changes the size of the terminal.
 func (x *screen) resize(columns, rows int) {
 	x.t.Helper()
 	if err := x.Resize(columns, rows); err != nil {
@@ -59,7 +59,7 @@ func (x *screen) resize(columns, rows int) {
 	}
 }
 
-// end waits for the end of the tool and returns its exit code.
+// end waits for the tool to exit and returns its exit code.
 func (x *screen) end() int {
 	x.t.Helper()
 	code, err := x.Ended(patience)
@@ -81,7 +81,7 @@ const (
 	ctrlC           = "\x03"
 )
 
-// TestTerminal_Screens: without arguments on a terminal the tool opens its screens, q and
+// TestTerminal_Screens: without arguments on a terminal, the tool opens its screens. q and
 // Ctrl-C leave them, and the terminal is restored.
 func TestTerminal_Screens(t *testing.T) {
 	t.Parallel()
@@ -118,7 +118,7 @@ func TestTerminal_Watch(t *testing.T) {
 	}
 }
 
-// TestTerminal_Colour: a terminal gets colours, unless it or its user wants none.
+// TestTerminal_Colour: a terminal gets colours unless it or its user disables them.
 func TestTerminal_Colour(t *testing.T) {
 	t.Parallel()
 	target := "--targets=the-node=" + fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())
@@ -130,7 +130,7 @@ func TestTerminal_Colour(t *testing.T) {
 	}
 }
 
-// TestTerminal_Width: lines fit the terminal, and a wide one shows more.
+// TestTerminal_Width: lines fit the terminal, and a wide terminal shows more.
 func TestTerminal_Width(t *testing.T) {
 	t.Parallel()
 	address := fleettest.Serve(t, t.TempDir(), "n", fleettest.Starved())

@@ -17,8 +17,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestProcess_FollowsMembers: nodes -w reports nodes that leave and join, with one list
-// of each kind.
+// TestProcess_FollowsMembers: nodes -w reports nodes that leave and join, with one list request
+// per kind.
 func TestProcess_FollowsMembers(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 5, Seed: 1, Churn: -1, NodeChurn: 500 * time.Millisecond})
@@ -77,8 +77,8 @@ func TestProcess_FollowsMembers(t *testing.T) {
 	}
 }
 
-// TestProcess_WatchOutage: nodes -w warns once of an API server that is gone, and prints no
-// node as failed for it.
+// TestProcess_WatchOutage: nodes -w warns once that the API server is unreachable, and does not
+// report nodes as failed because of it.
 func TestProcess_WatchOutage(t *testing.T) {
 	t.Parallel()
 	const nodes = 40
@@ -148,8 +148,8 @@ func silent(t *testing.T) string {
 	return "unix:" + ln.Addr().String()
 }
 
-// TestTerminal_Progress: what takes longer than a second shows one progress line, which
-// is erased when the answer comes.
+// TestTerminal_Progress: anything that takes longer than a second shows one progress line, which
+// is erased when the answer arrives.
 func TestTerminal_Progress(t *testing.T) {
 	t.Parallel()
 	address := silent(t)
@@ -166,7 +166,7 @@ func TestTerminal_Progress(t *testing.T) {
 	}
 }
 
-// TestTerminal_Interrupt: Ctrl-C on a terminal ends a reading with what there is, and
+// TestTerminal_Interrupt: Ctrl-C on a terminal ends a reading with the results so far and
 // exit code 130.
 func TestTerminal_Interrupt(t *testing.T) {
 	t.Parallel()
@@ -197,7 +197,7 @@ func TestTerminal_Resize(t *testing.T) {
 	}
 }
 
-// TestTerminal_Replay: a recording plays on the screens, as fast as is asked for.
+// TestTerminal_Replay: a recording plays on the screens, at the requested speed.
 func TestTerminal_Replay(t *testing.T) {
 	t.Parallel()
 	x := onTerminal(t, 120, nil, "replay", "../../docs/tour.cnirec", "--speed=60")

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// built builds the binary once per test run, as make build does.
+// built builds the binary as make build does.
 func built(t *testing.T) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "grpc-health-probe")
@@ -59,7 +59,7 @@ func healthOf(statuses map[string]healthpb.HealthCheckResponse_ServingStatus) fu
 	}
 }
 
-// silent never answers, until its client disconnects.
+// silent does not answer until its client disconnects.
 type silent struct {
 	healthpb.UnimplementedHealthServer
 }
@@ -69,7 +69,7 @@ func (silent) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healt
 	return nil, ctx.Err()
 }
 
-// agents serves, and passes on what user agent asked.
+// agents serves health checks and passes on the user agent of each request.
 type agents struct {
 	healthpb.UnimplementedHealthServer
 	seen chan string

@@ -10,7 +10,7 @@ import (
 	"cnictl/testenv/tour"
 )
 
-// TestInstallPage: the values that docs/install.md shows are accepted, and the variables in
+// TestInstallPage: the chart accepts the values that docs/install.md shows, and the variables in
 // them are settings.
 func TestInstallPage(t *testing.T) {
 	settings, found := readFile(t, "../../docs/configuration.md"), 0

@@ -23,7 +23,7 @@ import (
 	"cnictl/testenv/tour"
 )
 
-// resources are those of the objects of the chart.
+// resources maps the kinds of the chart's objects to their API resources.
 var resources = map[string]schema.GroupVersionResource{
 	"ServiceAccount":           {Version: "v1", Resource: "serviceaccounts"},
 	"ConfigMap":                {Version: "v1", Resource: "configmaps"},
@@ -48,7 +48,7 @@ type lab struct {
 	kubeconfig string
 }
 
-// newLab empties the cluster of what an earlier test, or the server itself, has installed.
+// newLab removes from the cluster what an earlier test, or the server itself, has installed.
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	s := kubeapi.Shared(t)
@@ -98,7 +98,7 @@ func (l *lab) delete(kind, name string) {
 	l.check(ignoreAbsent(l.of(kind).Delete(l.Context(), name, metav1.DeleteOptions{})))
 }
 
-// exists reports whether an object is there.
+// exists reports whether an object exists.
 func (l *lab) exists(kind, name string) bool {
 	l.Helper()
 	_, err := l.of(kind).Get(l.Context(), name, metav1.GetOptions{})
@@ -113,7 +113,7 @@ func (l *lab) daemonSet() *unstructured.Unstructured {
 	return o
 }
 
-// apply makes objects as a manager of fields.
+// apply applies objects as a field manager.
 func (l *lab) apply(manager string, all []*unstructured.Unstructured) {
 	l.Helper()
 	for _, o := range all {
@@ -122,7 +122,7 @@ func (l *lab) apply(manager string, all []*unstructured.Unstructured) {
 	}
 }
 
-// mark gives objects to a release, as upstream's documents have it.
+// mark makes a release own objects, as upstream's documentation describes.
 func (l *lab) mark(all []*unstructured.Unstructured) {
 	l.Helper()
 	patch := `{"metadata": {"annotations": {"meta.helm.sh/release-name": "aws-vpc-cni", "meta.helm.sh/release-namespace": "kube-system"}, "labels": {"app.kubernetes.io/managed-by": "Helm"}}}`
@@ -132,7 +132,7 @@ func (l *lab) mark(all []*unstructured.Unstructured) {
 	}
 }
 
-// helm runs it for this cluster: VERB aws-vpc-cni ARGS.
+// helm runs helm for this cluster: VERB aws-vpc-cni ARGS.
 func (l *lab) helm(verb string, args ...string) (string, error) {
 	l.Helper()
 	if len(args) > 0 && args[0] == cni {
@@ -156,7 +156,7 @@ func (l *lab) refused(want, verb string, args ...string) {
 
 const upstreamImage = "602401143452.dkr.ecr.us-west-2.amazonaws.com/amazon-k8s-cni:v1.23.1"
 
-// asUpstream are the values that render upstream's DaemonSet exactly.
+// asUpstream returns the values that render upstream's DaemonSet exactly.
 func asUpstream(t *testing.T) []string {
 	t.Helper()
 	const registry = "602401143452.dkr.ecr.us-west-2.amazonaws.com/"
@@ -169,7 +169,7 @@ securityContext: {allowPrivilegeEscalation: null, readOnlyRootFilesystem: null, 
 	}
 }
 
-// upstreamChart writes a chart of upstream's name: objects, and the values of its time.
+// upstreamChart writes a chart with upstream's name, the given objects and the values of that version.
 func (l *lab) upstreamChart(version, values string, all []*unstructured.Unstructured) string {
 	l.Helper()
 	dir := filepath.Join(l.TempDir(), cni)
@@ -190,7 +190,7 @@ func (l *lab) upstreamChart(version, values string, all []*unstructured.Unstruct
 	return dir
 }
 
-// upstreamRelease installs upstream's chart as most have it, with the default selector.
+// upstreamRelease installs upstream's chart as most users have it, with the default selector.
 func (l *lab) upstreamRelease() (chart string) {
 	l.Helper()
 	all := published(l.T)
@@ -201,8 +201,8 @@ func (l *lab) upstreamRelease() (chart string) {
 	return chart
 }
 
-// TestInstall_OverManifest: what the published manifest made is not adopted by accident, and
-// with the marks no pod restarts until the template differs.
+// TestInstall_OverManifest: objects of the published manifest are not adopted by accident, and
+// once they are marked, no pod restarts until the template differs.
 func TestInstall_OverManifest(t *testing.T) {
 	for _, manager := range []string{"kubectl-client-side-apply", "eks"} {
 		t.Run(manager, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestInstall_OverManifest(t *testing.T) {
 	}
 }
 
-// image is that of the daemon.
+// image returns the daemon's image.
 func (l *lab) image() string {
 	l.Helper()
 	containers, _, err := unstructured.NestedSlice(l.daemonSet().Object, "spec", "template", "spec", "containers")
@@ -245,7 +245,7 @@ func (l *lab) image() string {
 	return image
 }
 
-// manifest is what the release has applied.
+// manifest returns what the release has applied.
 func (l *lab) manifest() string {
 	l.Helper()
 	out, err := helm(l.T, "get", "manifest", cni, "--namespace", namespace, "--kubeconfig", l.kubeconfig)
@@ -253,7 +253,7 @@ func (l *lab) manifest() string {
 	return out
 }
 
-// TestInstall_TakeOwnership: Helm's own flag in the place of the marks.
+// TestInstall_TakeOwnership: Helm's --take-ownership replaces the marks.
 func TestInstall_TakeOwnership(t *testing.T) {
 	l := newLab(t)
 	l.apply("kubectl-client-side-apply", published(t))
@@ -264,8 +264,8 @@ func TestInstall_TakeOwnership(t *testing.T) {
 	}
 }
 
-// TestInstall_OverRelease: a release of upstream's chart upgrades to ours and back, with the
-// selector that it has; with another it is refused, by a sentence that says what to set.
+// TestInstall_OverRelease: a release of upstream's chart upgrades to ours and back with its
+// selector. With another selector, the upgrade is refused, and the error says what to set.
 func TestInstall_OverRelease(t *testing.T) {
 	l := newLab(t)
 	upstream := l.upstreamRelease()
@@ -285,8 +285,8 @@ func TestInstall_OverRelease(t *testing.T) {
 	}
 }
 
-// TestUpgrade_Account: values that name upstream's registry are refused, and the refusal says
-// how to remove them from those of the release.
+// TestUpgrade_Account: values that name upstream's registry are refused, and the error says
+// how to remove them from the release's values.
 func TestUpgrade_Account(t *testing.T) {
 	l := newLab(t)
 	l.must("install", l.upstreamChart("1.23.1", "", nil), "--set-string", "image.account=602401143452,image.tag=v1.23.1,init.image.account=602401143452,init.image.tag=v1.23.1")
@@ -297,8 +297,8 @@ func TestUpgrade_Account(t *testing.T) {
 	}
 }
 
-// TestUpgrade_ReuseValues: the values of each published minor are refused, because with them
-// its images and probes would come; what was set is kept by --reset-then-reuse-values.
+// TestUpgrade_ReuseValues: the values of each published minor are refused, because they would bring
+// back its images and probes. --reset-then-reuse-values keeps what the user set.
 func TestUpgrade_ReuseValues(t *testing.T) {
 	l := newLab(t)
 	const now = 23
@@ -315,7 +315,7 @@ livenessProbe: {exec: {command: [/app/grpc-health-probe, "-addr=:50051"]}}
 		if minor >= 19 {
 			values += "podMonitor: {create: false}\n"
 		}
-		// The release needs no object: what Helm keeps of it are chart and values.
+		// The release needs no object: Helm only keeps its chart and values.
 		old := l.upstreamChart(fmt.Sprintf("1.%d.0", minor), values, nil)
 		l.must("upgrade", old, "--install", "--reset-values", "--set", "env.WARM_ENI_TARGET=3")
 		l.refused("--reuse-values brought those of the chart that is installed", "upgrade", cni, "--reuse-values")
@@ -330,7 +330,7 @@ livenessProbe: {exec: {command: [/app/grpc-health-probe, "-addr=:50051"]}}
 	l.must("upgrade", cni, "--reuse-values")
 }
 
-// olderChart is this chart as it was at v0, with changes: file, what is there now, what was.
+// olderChart is this chart at v0, with changes: the file, the current text, the old text.
 func (l *lab) olderChart(changes ...[3]string) string {
 	l.Helper()
 	older := filepath.Join(l.TempDir(), cni)
@@ -346,8 +346,8 @@ func (l *lab) olderChart(changes ...[3]string) string {
 	return older
 }
 
-// TestUpgrade_OwnValues: no default of an older chart of ours chooses an image of a newer one,
-// not even by --reuse-values.
+// TestUpgrade_OwnValues: no default of an older version of our chart selects an image after an
+// upgrade, even with --reuse-values.
 func TestUpgrade_OwnValues(t *testing.T) {
 	l := newLab(t)
 	l.must("install", l.olderChart(), "--set", registry[cni])
@@ -368,9 +368,9 @@ func TestUpgrade_OwnValues(t *testing.T) {
 	}
 }
 
-// TestUpgrade_OwnDefaults: --reuse-values from an older chart of ours with other defaults, here
-// of a probe, is refused, because they would come. A tag that is pinned is kept in the ways that
-// the refusal names, and none of them is refused.
+// TestUpgrade_OwnDefaults: --reuse-values from an older version of our chart with other defaults
+// (here of a probe) is refused, because it would bring them back. A pinned tag survives each of the
+// alternatives that the error names, none of which is refused.
 func TestUpgrade_OwnDefaults(t *testing.T) {
 	l := newLab(t)
 	_, digest, _ := strings.Cut(readFile(t, "aws-vpc-cni/values.yaml"), "\ndefaultsDigest: ")
@@ -395,12 +395,12 @@ func TestUpgrade_OwnDefaults(t *testing.T) {
 	}
 }
 
-// TestUpgrade_Definition: chart 1.2.0 and older had the definition of ENIConfigs as an object
-// of the release, which an upgrade would delete with all of them.
+// TestUpgrade_Definition: up to chart 1.2.0, the definition of ENIConfigs was an object
+// of the release, which an upgrade would delete along with all ENIConfigs.
 func TestUpgrade_Definition(t *testing.T) {
 	l := newLab(t)
 	definition := objects(t, readFile(t, "aws-vpc-cni/crds/eniconfig.yaml"))
-	l.mark(definition) // the server has it already
+	l.mark(definition) // the server already has it
 	t.Cleanup(func() {
 		patch := `{"metadata": {"annotations": {"meta.helm.sh/release-name": null, "helm.sh/resource-policy": null}}}`
 		_, err := l.of("CustomResourceDefinition").Patch(context.WithoutCancel(t.Context()), crd, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
@@ -417,7 +417,7 @@ func TestUpgrade_Definition(t *testing.T) {
 	}
 }
 
-// TestUninstall: what goes with a release, and what stays (spec/deploy.md §4.7).
+// TestUninstall: what is removed with a release, and what stays (spec/deploy.md §4.7).
 func TestUninstall(t *testing.T) {
 	l := newLab(t)
 	l.apply("kubectl", objects(t, "{apiVersion: crd.k8s.amazonaws.com/v1alpha1, kind: ENIConfig, metadata: {name: mine}, spec: {subnet: subnet-1}}"))
@@ -446,7 +446,7 @@ func TestUninstall(t *testing.T) {
 	}
 }
 
-// TestInstall_Tolerations: an empty list is said to leave tainted nodes without a CNI.
+// TestInstall_Tolerations: Helm warns that an empty list leaves tainted nodes without a CNI.
 func TestInstall_Tolerations(t *testing.T) {
 	l := newLab(t)
 	const warned = "on a node with a taint no CNI runs"
@@ -460,7 +460,7 @@ func TestInstall_Tolerations(t *testing.T) {
 }
 
 // TestUpgrade_Drift: an upgrade resets the fields that the chart renders, and keeps variables
-// and keys that it does not know.
+// and keys unknown to the chart.
 func TestUpgrade_Drift(t *testing.T) {
 	l := newLab(t)
 	l.must("install", cni)
@@ -499,7 +499,7 @@ func TestUpgrade_Drift(t *testing.T) {
 	}
 }
 
-// TestRights: what the API server allows the pods of a release.
+// TestRights: what the API server allows the pods of a release to do.
 func TestRights(t *testing.T) {
 	l := newLab(t)
 	reviews := l.s.Objects().Resource(schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"})
@@ -540,7 +540,7 @@ func TestRights(t *testing.T) {
 	}
 	for _, annotate := range []bool{false, true} {
 		l.must("upgrade", cni, "--install", "--set", fmt.Sprintf("env.ANNOTATE_POD_IP=%t", annotate))
-		// The authorizer learns of roles by a watch.
+		// The authorizer watches roles, so changes take a moment.
 		l.await(func() bool {
 			return allowed("list", "eniconfigs", "crd.k8s.amazonaws.com") && allowed("patch", "pods", "") == annotate
 		})
@@ -559,7 +559,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// await asks until the answer is yes; the test's own deadline ends it.
+// await polls until the condition holds or the test's deadline expires.
 func (l *lab) await(is func() bool) {
 	l.Helper()
 	for !is() {
@@ -569,9 +569,9 @@ func (l *lab) await(is func() bool) {
 	}
 }
 
-// TestUpgrade_Page: docs/migrate.md shows how to upgrade a release of upstream's chart, and the
-// way back. The commands of the other sections, and those of docs/install.md, are typed in
-// testenv/cluster.
+// TestUpgrade_Page runs the commands by which docs/migrate.md upgrades a release of upstream's chart,
+// and those for the way back. testenv/cluster runs the commands of the other sections and of
+// docs/install.md.
 func TestUpgrade_Page(t *testing.T) {
 	values := file(t, tour.Files(readFile(t, "../../docs/install.md"), "yaml")[0])
 	l := newLab(t)
@@ -606,7 +606,7 @@ func section(t *testing.T, page, title string) string {
 	return text
 }
 
-// TestInstall_Refusals: docs/install.md lists every refusal of the chart, and no other but
+// TestInstall_Refusals: docs/install.md lists every refusal of the chart, and no others except
 // Helm's own.
 func TestInstall_Refusals(t *testing.T) {
 	var says []string
@@ -635,7 +635,7 @@ func TestInstall_Refusals(t *testing.T) {
 	}
 }
 
-// refusal is a sentence of the schema, or of a template.
+// refusal matches a sentence of the schema or of a template.
 var refusal = regexp.MustCompile(`(?:"const": |fail (?:\(printf )?)"((?:[^"\\]|\\.)* (?:[^"\\]|\\.)*)"`)
 
 func glob(t *testing.T, pattern string) []string {

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { kubeapi.Main(m) }
 
-// The charts' directories.
+// The directories of the charts.
 const (
 	cni    = "aws-vpc-cni"
 	helper = "cni-metrics-helper"
@@ -30,7 +30,7 @@ const (
 
 const namespace = "kube-system"
 
-// helm runs the command and returns what it prints. A refusal is its text.
+// helm runs the command and returns its output. The error of a refusal has its text.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	program, err := filepath.Abs("../../.cache/tools/helm")
@@ -51,11 +51,11 @@ func helm(t *testing.T, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// registry says where the images of a chart are, as in the generated manifests. The name never
-// resolves: a manifest applied unedited pulls nothing.
+// registry sets the images' registry of each chart, as in the generated manifests. The name never
+// resolves: applying an unedited manifest pulls nothing.
 var registry = map[string]string{cni: "global.image.registry=registry.invalid/cnictl", helper: "image.registry=registry.invalid/cnictl"}
 
-// render is helm template, under the name that everybody expects.
+// render is helm template, with the usual release name.
 func render(t *testing.T, chart string, args ...string) (string, error) {
 	t.Helper()
 	return helm(t, append([]string{"template", chart, chart, "--namespace", namespace, "--set", registry[chart]}, args...)...)
@@ -70,7 +70,7 @@ func mustRender(t *testing.T, chart string, args ...string) string {
 	return out
 }
 
-// objects reads the documents of a text.
+// objects parses the documents of a text.
 func objects(t *testing.T, text string) (out []*unstructured.Unstructured) {
 	t.Helper()
 	for docs := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text))); ; {
@@ -91,7 +91,7 @@ func objects(t *testing.T, text string) (out []*unstructured.Unstructured) {
 	}
 }
 
-// published are the objects of upstream's manifest.
+// published returns the objects of upstream's manifest.
 func published(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	return objects(t, readFile(t, "testdata/upstream.yaml"))

@@ -17,7 +17,7 @@ import (
 	"cnictl/testenv/golden"
 )
 
-// helmLabels are those of Helm, which plain manifests lack.
+// helmLabels are set by Helm and missing in plain manifests.
 var helmLabels = []string{"helm.sh/chart", "app.kubernetes.io/managed-by"}
 
 func withoutLabels(all []*unstructured.Unstructured, names ...string) []*unstructured.Unstructured {
@@ -31,8 +31,8 @@ func withoutLabels(all []*unstructured.Unstructured, names ...string) []*unstruc
 	return all
 }
 
-// masked hides what may differ from upstream's DaemonSet: version, the names of our two
-// images, the order of volumes, and what the main container is denied.
+// masked hides permitted differences from upstream's DaemonSet: the version, the names of our two
+// images, the order of volumes, and the restrictions of the main container.
 func masked(all []*unstructured.Unstructured) []map[string]any {
 	var out []map[string]any
 	for _, o := range withoutLabels(all, append(helmLabels, "app.kubernetes.io/version")...) {
@@ -67,7 +67,7 @@ func masked(all []*unstructured.Unstructured) []map[string]any {
 	return out
 }
 
-// TestRender_Upstream: in both modes the objects are upstream's, so that changing the image
+// TestRender_Upstream: in both modes the objects match upstream's, so replacing the image
 // or the chart is the whole migration.
 func TestRender_Upstream(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestRender_Upstream(t *testing.T) {
 	}
 }
 
-// TestRender_Manifests: the plain manifests are the charts without two labels.
+// TestRender_Manifests: the plain manifests are the charts without the two Helm labels.
 func TestRender_Manifests(t *testing.T) {
 	t.Parallel()
 	for chart, plain := range map[string]func() ([]*unstructured.Unstructured, error){cni: deploy.Manifest, helper: deploy.MetricsHelper} {
@@ -105,10 +105,10 @@ func TestRender_Manifests(t *testing.T) {
 	}
 }
 
-// digest is as long as that of an image: no label can hold it.
+// digest has the length of an image's digest, too long for a label.
 const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// TestRender: what values change, as the difference from the default where that is small.
+// TestRender: the effect of values, as the difference from the default if that is small.
 func TestRender(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -145,7 +145,7 @@ func TestRender(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			usual, have := mustRender(t, tc.chart), mustRender(t, tc.chart, tc.args...)
-			objects(t, have) // no key twice
+			objects(t, have) // fails if a key occurs twice
 			if tc.name == "every" || tc.name == "helper" {
 				golden.Check(t, "yaml", []byte(have))
 				return
@@ -155,7 +155,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestRender_Lists: what upstream's templates take from a list.
+// TestRender_Lists: lists that upstream's templates accept.
 func TestRender_Lists(t *testing.T) {
 	t.Parallel()
 	const item = "{name: an-item, key: value}"
@@ -174,14 +174,14 @@ func TestRender_Lists(t *testing.T) {
 }
 
 // TestValues: each input that upstream's chart renders wrongly (spec/deploy.md §0, §1.5), or
-// that no longer has an effect (§1.4), works or is refused with a sentence.
+// that no longer has an effect (§1.4), either works or is refused with an explanation.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, chart string
-		values      string // of a file
+		values      string // content of a values file
 		args        []string
-		want, never string // in what is rendered
+		want, never string // in the rendered output
 		refused     string
 	}{
 		{name: "account a number on the command line", chart: cni, args: []string{"--set", "image.account=123456789012"}, refused: `at '/image/account': value must be '12 digits in quotes`},
@@ -278,8 +278,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValues_Addon: the configurationValues of the managed add-on (spec/deploy.md §3.2) are a
-// values file of the chart as they stand: every property has its name, place and type here.
+// TestValues_Addon: the configurationValues of the managed add-on (spec/deploy.md §3.2) work
+// unchanged as a values file of the chart: every property has the same name, place and type.
 func TestValues_Addon(t *testing.T) {
 	t.Parallel()
 	const addon = "testdata/addon.json"

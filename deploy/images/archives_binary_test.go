@@ -28,8 +28,8 @@ import (
 	"cnictl/testenv/golden"
 )
 
-// archive reads an archive of make images: each architecture that it has, this machine's
-// among them.
+// archive reads an archive built by make images, with all its architectures. They must include
+// this machine's.
 func archive(t *testing.T, name string) []images.Image {
 	t.Helper()
 	bin := os.Getenv("CNI_TEST_BIN")
@@ -49,7 +49,7 @@ func archive(t *testing.T, name string) []images.Image {
 	return all
 }
 
-// TestArchives: all that is in the images, for each architecture, and how they start.
+// TestArchives: the full contents of the images, for each architecture, and how they start.
 func TestArchives(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -90,7 +90,7 @@ func config(t *testing.T, i images.Image, starts string) {
 	}
 }
 
-// list are an image's files; of libraries and terms only what they are called for is shown.
+// list lists an image's files, omitting libraries and license terms.
 func list(i images.Image) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(i.Files)) {
@@ -104,7 +104,7 @@ func list(i images.Image) string {
 	return b.String()
 }
 
-// shells are what somebody who got into a container would look for.
+// shells are programs that an intruder in a container would look for.
 var shells = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox", "toybox", "perl", "python3", "env", "xargs"}
 
 func files(t *testing.T, i images.Image) {
@@ -127,8 +127,8 @@ func files(t *testing.T, i images.Image) {
 
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// programs: each is for the image's architecture and finds its libraries; ours need none,
-// because nodes have other ones.
+// programs: each program is for the image's architecture and finds its libraries. Ours need none,
+// because nodes have other libraries.
 func programs(t *testing.T, i images.Image) {
 	t.Helper()
 	var libraries []string
@@ -159,7 +159,7 @@ func programs(t *testing.T, i images.Image) {
 	}
 }
 
-// bom is what the tests read of a bill of materials.
+// bom has the fields of a bill of materials that the tests read.
 type bom struct {
 	BOMFormat  string
 	Components []component
@@ -170,8 +170,8 @@ type component struct {
 	Licenses                  []struct{ Expression string }
 }
 
-// terms: the bill of materials names every module that is linked into a program and every
-// package of Debian, and the terms of each are there.
+// terms: the bill of materials names every module linked into a program and every
+// Debian package, and the image contains the license terms of each.
 func terms(t *testing.T, i images.Image) {
 	t.Helper()
 	license, err := os.ReadFile("../../LICENSE")
@@ -237,14 +237,14 @@ func certificates(t *testing.T, i images.Image) {
 	}
 }
 
-// helper is the image of the metrics helper.
+// helper checks the image of the metrics helper.
 func helper(t *testing.T, i images.Image) {
 	t.Helper()
 	certificates(t, i)
 	named(t, i)
 }
 
-// daemon is the image of aws-node.
+// daemon checks the image of aws-node.
 func daemon(t *testing.T, i images.Image) {
 	t.Helper()
 	certificates(t, i)
@@ -255,7 +255,7 @@ func daemon(t *testing.T, i images.Image) {
 	if got := string(i.Files["app/eni-max-pods.txt"].Data); !strings.HasPrefix(got, "# ") || !strings.Contains(got, "\nm5.large 29\n") || strings.Count(got, "\n") < 1000 {
 		t.Errorf("eni-max-pods.txt is %.200q", got)
 	}
-	// What cnictl --via exec starts is on PATH.
+	// The program that cnictl --via exec starts is on PATH.
 	for _, variable := range i.Config.Env {
 		dirs, ok := strings.CutPrefix(variable, "PATH=")
 		if ok && !slices.ContainsFunc(strings.Split(dirs, ":"), func(dir string) bool { return i.Files[path.Join(dir[1:], "cnictl")].Mode&0o111 != 0 }) {
@@ -264,8 +264,8 @@ func daemon(t *testing.T, i images.Image) {
 	}
 }
 
-// initial is the image of the init container. What it copies to the node includes the
-// terms, also those of the programs that aws-node copies.
+// initial checks the image of the init container. What it copies to the node includes the
+// license terms, also those of the programs that aws-node copies.
 func initial(t *testing.T, i images.Image) {
 	t.Helper()
 	named(t, i)
@@ -283,7 +283,7 @@ func initial(t *testing.T, i images.Image) {
 	}
 }
 
-// named: what the manifests say of an image is there: its name, its first program, its
+// named: the image has everything that the manifests refer to: its name, its first program, its
 // probes.
 func named(t *testing.T, i images.Image) {
 	t.Helper()
@@ -305,7 +305,7 @@ func named(t *testing.T, i images.Image) {
 	}
 }
 
-// containers are those of the manifests.
+// containers returns all containers of the manifests.
 func containers(t *testing.T) (out []corev1.Container) {
 	t.Helper()
 	node, err := deploy.Manifest()

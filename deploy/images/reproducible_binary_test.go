@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReproducible: the same sources in another directory, and with nothing from a cache,
-// make the same bytes. tools/release proves the same of archives and packages.
+// TestReproducible: the same sources in another directory, built without a cache, produce the same
+// bytes. tools/release proves the same for archives and packages.
 func TestReproducible(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")

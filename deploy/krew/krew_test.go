@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifest is what krew's v1alpha2 knows.
+// manifest has the fields of krew's v1alpha2.
 type manifest struct {
 	APIVersion string
 	Kind       string
@@ -31,13 +31,13 @@ type platform struct {
 
 var (
 	digest  = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	kebab   = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)+$`) // of two words at least: a vendor's, then what it is
+	kebab   = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)+$`) // at least two words: a vendor's name, then what it is
 	semver  = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 	arches  = []string{"amd64", "arm64"}
 	systems = []string{"linux", "darwin", "windows"}
 )
 
-// wrong holds a manifest to krew's rules of names and contents.
+// wrong returns the violations of krew's rules of names and contents.
 func wrong(text []byte) (out []string) {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	var m manifest
@@ -89,8 +89,8 @@ func wrong(text []byte) (out []string) {
 	return out
 }
 
-// TestManifest: the manifest, filled in as a release does it, keeps krew's rules, and the
-// rules find what breaks them.
+// TestManifest: the manifest, completed as for a release, follows krew's rules, and the
+// rules detect violations.
 func TestManifest(t *testing.T) {
 	t.Parallel()
 	template, err := os.ReadFile("aws-cni.yaml")

@@ -23,7 +23,7 @@ func read(t *testing.T, file string) []byte {
 	return text
 }
 
-// TestGenerated: the files that are applied and imported are made from the sources.
+// TestGenerated: the files to apply and to import are generated from the sources.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	golden.File(t, "prometheusrule.yaml", prometheusRule(read(t, "rules.yaml")))
@@ -83,7 +83,7 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// TestPodMonitor: it selects the pods of the manifest, and ports that they have.
+// TestPodMonitor: it selects the pods of the manifest, and only ports that they have.
 func TestPodMonitor(t *testing.T) {
 	t.Parallel()
 	var monitor struct {

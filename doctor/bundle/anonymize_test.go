@@ -17,7 +17,7 @@ import (
 	"cnictl/doctor/file"
 )
 
-// TestAnonymize_Findings: whatever the situation, the doctor finds the same in it.
+// TestAnonymize_Findings: in any situation, the doctor's findings stay the same.
 func TestAnonymize_Findings(t *testing.T) {
 	t.Parallel()
 	type verdict struct{ Code, Confidence, Severity string }
@@ -42,7 +42,7 @@ func TestAnonymize_Findings(t *testing.T) {
 	}
 }
 
-// situation has names of every kind.
+// situation has every kind of name.
 const situation = `schemaVersion: 1
 at: 2026-11-21T12:00:00Z
 base: healthy
@@ -96,7 +96,7 @@ func TestAnonymize_Nothing(t *testing.T) {
 		"checkout", "orders", "acme", "payments", "gone-6c9fd", "batch-29384", "ledger", "cron-17", "10.20.", "10-20-7-9", "192.168.45.7", "192.168.32.0", "2600:1f14:aa", "02:aa:bb", "aa:bbff", "0123456789abcdef0", "0aaaaaaaa",
 		"0bbbbbbbb", "0cccccccc", "0dddddddd", "0eeeeeeee", "0ffffffff", "0a1b2c3d", "0123456789ABCDEF", link,
 	}
-	// Everything else that looks like an id or an address.
+	// Everything else that looks like an ID or an address.
 	for _, form := range []string{`\b(?:eni|subnet|vpc|sg|i|vol)-[0-9a-f]{8,17}\b`, `\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b`, `\b\d+\.\d+\.\d+\.\d+\b`} {
 		for _, m := range regexp.MustCompile(form).FindAllString(before, -1) {
 			if a, err := netip.ParseAddr(m); err == nil {

@@ -64,7 +64,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestHarmlessLinks: links within the archive are left out, with a note.
+// TestHarmlessLinks: links within the archive are skipped, with a note.
 func TestHarmlessLinks(t *testing.T) {
 	t.Parallel()
 	_, notes, err := Read(bytes.NewReader(packed(t,

@@ -19,7 +19,7 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// recorded are files of an archive that upstream's daemon was seen to answer and to write.
+// recorded are archive files with recorded answers and output of upstream's daemon.
 var recorded = map[string]string{
 	"ipamd/enis.json":                      "../../daemon/api/introspect/testdata/recorded/two-enis/v1-enis.three-pods.json",
 	"ipamd/eni-configs.json":               "../../daemon/api/introspect/testdata/recorded/two-enis/v1-eni-configs.before.txt",
@@ -36,7 +36,7 @@ var recorded = map[string]string{
 	"var_log/aws-routed-eni/ipamd.log":     "../../daemon/internal/logging/testdata/recorded/ipamd.log",
 }
 
-// written are the others.
+// written are files made for the test.
 var written = []entry{
 	{name: "ipamd/ipam.json.tmp123", text: "{"},
 	{name: "networking/ip6route.txt"},
@@ -65,7 +65,7 @@ var written = []entry{
 	{name: "var_log/messages", text: "Nov 21 02:59:00 ip-10-0-0-10 kernel: nothing\n"},
 }
 
-// collected is an archive as eks-log-collector makes it.
+// collected returns an archive in the format of eks-log-collector.
 func collected(t testing.TB, change func(name, text string) string) []byte {
 	t.Helper()
 	var entries []entry
@@ -95,7 +95,7 @@ func TestCollected(t *testing.T) {
 		t.Fatal(err, notes)
 	}
 	r := ev.Nodes[0].First
-	at := time.Date(2026, 11, 21, 3, 0, 39, 27e6, time.UTC) // of the newest line
+	at := time.Date(2026, 11, 21, 3, 0, 39, 27e6, time.UTC) // time of the newest line
 	if ev.Mode != evidence.ModeBundle || ev.Nodes[0].Name != "bench-node" || !ev.At.Equal(at) || !r.At.Equal(at) || ev.Nodes[0].Second != nil {
 		t.Errorf("mode %s, node %s, at %v and %v", ev.Mode, ev.Nodes[0].Name, ev.At, r.At)
 	}
@@ -201,8 +201,7 @@ func TestCollected_Empty(t *testing.T) {
 	}
 }
 
-// TestCollected_Folder: people pack the folder that they unpacked, and the name of that shows
-// the time.
+// TestCollected_Folder: users pack the folder that they unpacked. Its name shows the time.
 func TestCollected_Folder(t *testing.T) {
 	t.Parallel()
 	folder := "eks_i-0a_2026-11-21_1201-UTC_0.7.9/"
@@ -212,8 +211,8 @@ func TestCollected_Folder(t *testing.T) {
 	}
 }
 
-// TestSupport: an archive of our own script aws-cni-support.sh is read in the same way, and
-// more is in it.
+// TestSupport: an archive of our script aws-cni-support.sh is read the same way and has more in
+// it.
 func TestSupport(t *testing.T) {
 	t.Parallel()
 	saved := recordedText(t, "networking/iptables-save.txt")

@@ -9,8 +9,8 @@ import (
 	"cnictl/doctor/file"
 )
 
-// FuzzRead: whatever an archive holds, it is read or refused with a reason, and what was read
-// can be saved.
+// FuzzRead: any archive is either read or refused with a reason, and what was read can be
+// saved.
 func FuzzRead(f *testing.F) {
 	f.Add(tarred(f, entry{name: "ipamd/enis.json", text: `{"0":{"TotalIPs":0,"AssignedIPs":0,"ENIs":{}}}`}, entry{name: "networking/iprule.txt", text: "512:\tfrom all to 10.0.0.12 lookup main\n"}))
 	f.Add(tarred(f, entry{name: "var_log/aws-routed-eni/ipamd.log.gz", text: string(zipped(f, []byte(`{"level":"error","ts":"2026-11-20T01:02:00.000Z","msg":"x"}`)))}))
@@ -32,7 +32,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzCollected: the same, of an archive whose files all hold one text.
+// FuzzCollected: the same for an archive whose files all have the same text.
 func FuzzCollected(f *testing.F) {
 	for _, e := range written {
 		f.Add(e.text)

@@ -12,7 +12,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// entry is a file of an archive, or with a header of its own anything else.
+// entry is a file of an archive, or anything else if it has a header.
 type entry struct {
 	name, text string
 	header     tar.Header
@@ -54,11 +54,11 @@ func zipped(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-// packed is what eks-log-collector's tar makes.
+// packed returns an archive as eks-log-collector's tar creates it.
 func packed(t testing.TB, entries ...entry) []byte { return zipped(t, tarred(t, entries...)) }
 
-// block is the header of an entry as GNU tar writes it, with members that archive/tar does
-// not write.
+// block is the header of an entry as GNU tar writes it, with fields that archive/tar cannot
+// write.
 func block(name string, kind byte, size, real int64) []byte {
 	b := make([]byte, 512)
 	copy(b, name)
@@ -67,7 +67,7 @@ func block(name string, kind byte, size, real int64) []byte {
 	copy(b[136:], fmt.Sprintf("%011o\x00", noon.Unix()))
 	b[156] = kind
 	copy(b[257:], "ustar  \x00")
-	if kind == tar.TypeGNUSparse { // one stretch of data, of nothing, at the end
+	if kind == tar.TypeGNUSparse { // one empty data segment at the end
 		copy(b[386:], fmt.Sprintf("%011o\x00%011o\x00", real, 0))
 		copy(b[483:], fmt.Sprintf("%011o\x00", real))
 	}
@@ -80,7 +80,7 @@ func block(name string, kind byte, size, real int64) []byte {
 	return b
 }
 
-// again reads the same bytes so many times.
+// again returns the same bytes a number of times.
 type again struct {
 	data  []byte
 	at    int

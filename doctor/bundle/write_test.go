@@ -19,7 +19,7 @@ import (
 	"cnictl/doctor/file"
 )
 
-// situations are fixtures of the causes, every so many, by name.
+// situations returns one in every each of the causes' fixtures, by name.
 func situations(t testing.TB, each int) map[string]*evidence.Evidence {
 	t.Helper()
 	paths, err := filepath.Glob("../causes/testdata/*/*.yaml")
@@ -42,7 +42,7 @@ func situations(t testing.TB, each int) map[string]*evidence.Evidence {
 	return out
 }
 
-// through writes an archive and reads it.
+// through writes an archive and reads it back.
 func through(t testing.TB, ev *evidence.Evidence, o Options) (*evidence.Evidence, Manifest) {
 	t.Helper()
 	var b bytes.Buffer
@@ -59,7 +59,7 @@ func through(t testing.TB, ev *evidence.Evidence, o Options) (*evidence.Evidence
 
 var equal = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()}
 
-// TestRoundTrip: what was written is read again.
+// TestRoundTrip: what was written is read back unchanged.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	for name, ev := range situations(t, 7) {
@@ -82,7 +82,7 @@ func healthy(t testing.TB, more string) *evidence.Evidence {
 	return ev
 }
 
-// TestWrite_Redacted: what must not leave the cluster is nowhere in the archive.
+// TestWrite_Redacted: the archive contains nothing that must not leave the cluster.
 func TestWrite_Redacted(t *testing.T) {
 	t.Parallel()
 	sandbox, token := strings.Repeat("0123456789abcdef", 4), "IQoJb3JpZ2luX2VjEXAMPLE"
@@ -114,7 +114,7 @@ sources:
 	}
 }
 
-// content is all files of an archive.
+// content returns all files of an archive as one text.
 func content(t testing.TB, data []byte) string {
 	t.Helper()
 	var out strings.Builder
@@ -129,7 +129,7 @@ func content(t testing.TB, data []byte) string {
 	return out.String()
 }
 
-// TestWrite_Size: the oldest lines go first, and the manifest says how many.
+// TestWrite_Size: the oldest lines are dropped first, and the manifest counts them.
 func TestWrite_Size(t *testing.T) {
 	t.Parallel()
 	ev := healthy(t, "")
@@ -169,13 +169,13 @@ func TestWrite_Size(t *testing.T) {
 	}
 }
 
-// random is a text that does not pack well.
+// random returns a text that compresses badly.
 func random(n int) string {
 	sum := sha256.Sum256([]byte{byte(n), byte(n >> 8)})
 	return hex.EncodeToString(sum[:30])
 }
 
-// TestWrite_Names: nodes whose names make no path, or that have the same, are kept apart.
+// TestWrite_Names: nodes whose names are invalid as paths, or the same, are kept apart.
 func TestWrite_Names(t *testing.T) {
 	t.Parallel()
 	ev := healthy(t, "")
@@ -203,7 +203,7 @@ func TestWrite_Names(t *testing.T) {
 	}
 }
 
-// TestWrite_Same: the same evidence gives the same bytes.
+// TestWrite_Same: the same evidence always yields the same bytes.
 func TestWrite_Same(t *testing.T) {
 	t.Parallel()
 	for _, anonymize := range []bool{false, true} {

@@ -26,7 +26,7 @@ func lines(t *testing.T, file string) []string {
 	return out
 }
 
-// TestCodes: testdata/codes.txt only grows. Codes are never renamed or used again.
+// TestCodes: testdata/codes.txt only grows. Codes are never renamed or reused.
 func TestCodes(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -159,7 +159,7 @@ func TestEdges(t *testing.T) {
 			t.Errorf("%s: Always is %v", e.Code, e.Always)
 		}
 	}
-	// Both are reported of a node that has both: throttling does not keep the daemon down.
+	// Both are reported for a node that has both: throttling does not keep the daemon down.
 	if e, _ := Lookup("aws/throttled"); slices.Contains(e.Explains, "boot/probe-timeout") {
 		t.Error("aws/throttled hides boot/probe-timeout")
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// found are the codes of candidates; "-" is a symptom.
+// found returns the codes of candidates; "-" for a symptom.
 func found(candidates []Candidate) []string {
 	var out []string
 	for _, c := range candidates {
@@ -19,7 +19,7 @@ func found(candidates []Candidate) []string {
 	return out
 }
 
-// TestExplain: what logs, events and metrics print is found as it is.
+// TestExplain: text of logs, events and metrics is recognised as printed.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	table := lines(t, "testdata/strings.txt")
@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplain_EverySignature: each finds its own entry, in capitals too.
+// TestExplain_EverySignature: each signature finds its own entry, even in capitals.
 func TestExplain_EverySignature(t *testing.T) {
 	t.Parallel()
 	for e := range All() {
@@ -59,7 +59,7 @@ func TestExplain_EverySignature(t *testing.T) {
 	}
 }
 
-// TestExplain_Reworded: cut and reworded texts give the same cause first.
+// TestExplain_Reworded: truncated and reworded texts yield the same cause first.
 func TestExplain_Reworded(t *testing.T) {
 	t.Parallel()
 	table := lines(t, "testdata/reworded.txt")
@@ -74,7 +74,7 @@ func TestExplain_Reworded(t *testing.T) {
 	}
 }
 
-// TestExplain_Normal: what healthy daemons and others print is nothing.
+// TestExplain_Normal: output of healthy daemons and other programs yields no candidate.
 func TestExplain_Normal(t *testing.T) {
 	t.Parallel()
 	for _, text := range lines(t, "testdata/normal.txt") {
@@ -89,7 +89,7 @@ func TestExplain_Normal(t *testing.T) {
 	}
 }
 
-// TestExplain_Lines: each line is looked at, and a message over several lines too.
+// TestExplain_Lines: each line is examined, and so is a message that spans several lines.
 func TestExplain_Lines(t *testing.T) {
 	t.Parallel()
 	normal := lines(t, "testdata/normal.txt")
@@ -107,7 +107,7 @@ func TestExplain_Lines(t *testing.T) {
 	}
 }
 
-// TestExplain_DaemonCodes: a code of our daemon gives every entry that names it.
+// TestExplain_DaemonCodes: a code of our daemon yields every entry that names it.
 func TestExplain_DaemonCodes(t *testing.T) {
 	t.Parallel()
 	for e := range All() {
@@ -126,8 +126,8 @@ func TestExplain_DaemonCodes(t *testing.T) {
 	}
 }
 
-// FuzzExplain: whatever the text is, candidates are in order, each is there once, and the
-// line is one of the text's.
+// FuzzExplain: whatever the text, candidates are in order and unique, and their line is a line of
+// the text.
 func FuzzExplain(f *testing.F) {
 	for _, text := range []string{"", "…", "InsufficientCidrBlo…", "a\nb\nThrottling", `{"msg":"cause=\"internal\""}`, "\xff<cut>", "50051 address already in use"} {
 		f.Add(text)

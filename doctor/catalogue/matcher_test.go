@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMatcher: a line has a signature for the matcher if and only if Explain finds it
+// TestMatcher: the matcher finds a signature in a line if and only if Explain finds it
 // unchanged.
 func TestMatcher(t *testing.T) {
 	t.Parallel()

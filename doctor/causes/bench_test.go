@@ -6,7 +6,7 @@ import (
 	"cnictl/doctor/file"
 )
 
-// BenchmarkDiagnose_Fleet: a thousand nodes from a laptop, forty of them with a full subnet.
+// BenchmarkDiagnose_Fleet: a thousand nodes seen from a laptop, forty of them with a full subnet.
 func BenchmarkDiagnose_Fleet(b *testing.B) {
 	ev, err := file.Load([]byte(`schemaVersion: 1
 at: 2026-11-21T14:02:11Z

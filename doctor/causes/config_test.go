@@ -8,7 +8,7 @@ import (
 	"cnictl/doctor/file"
 )
 
-// TestWarmWaste_Summary: the figures are those of the example in the format's documentation.
+// TestWarmWaste_Summary: the numbers match the example in the format's documentation.
 func TestWarmWaste_Summary(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/config/warm-waste.yaml")
@@ -37,7 +37,7 @@ func TestWarmWaste_Summary(t *testing.T) {
 	}
 }
 
-// TestMigrateSubnets_Summary: every subnet that is short is named, always in the same order.
+// TestMigrateSubnets_Summary: every subnet short of addresses is named, always in the same order.
 func TestMigrateSubnets_Summary(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/migrate/subnets@two.yaml")
@@ -55,7 +55,7 @@ func TestMigrateSubnets_Summary(t *testing.T) {
 	}
 }
 
-// TestMigrateIAM_Severity: only an action without which the daemon to come does not start blocks.
+// TestMigrateIAM_Severity: only an action that the new daemon needs to start is a blocker.
 func TestMigrateIAM_Severity(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"iam": "error", "iam@later": "warning", "iam@subnets": "warning", "iam@back": "error", "iam@type": "error"} {

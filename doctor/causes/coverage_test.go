@@ -10,9 +10,9 @@ import (
 	"cnictl/testenv/testindex"
 )
 
-// TestCoverage: each cause of the catalogue has one rule, a situation that shows it and one
-// that only looks like it, and what is provoked on a real node our daemon can have. It prints
-// the table of make doctor-report.
+// TestCoverage: each cause of the catalogue has one rule, a situation that shows it and a near miss.
+// Any cause provoked on a real node is one that our daemon can have. The test prints the table of
+// make doctor-report.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	shown, near, upstream := map[string]int{}, map[string]int{}, map[string]int{}

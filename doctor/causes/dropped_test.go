@@ -10,10 +10,10 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// TestDropped: what was not read rules nothing out. With sources of a situation dropped at
-// random its causes may be found no more, but are then undecided, or not to be checked from
-// here where the sources could not be read; and whatever is ruled out is so by a fact of a
-// source that was read.
+// TestDropped: sources that were not read rule nothing out. If random sources of a situation are
+// dropped, its causes may no longer be found, but are then undecided, or cannot be checked from
+// here if the sources could not be read. Whatever is ruled out is ruled out by a fact of a source
+// that was read.
 func TestDropped(t *testing.T) {
 	t.Parallel()
 	for _, f := range fixtures(t) {
@@ -34,7 +34,7 @@ func TestDropped(t *testing.T) {
 						drop = append(drop, alike...)
 					}
 				}
-				drop = slices.DeleteFunc(drop, func(id string) bool { return id == "probe" }) // nothing follows from what was not tried
+				drop = slices.DeleteFunc(drop, func(id string) bool { return id == "probe" }) // nothing follows from a probe that was not tried
 				reason := []string{evidence.MissingForbidden, evidence.MissingMode}[round%2]
 				f := f
 				f.ev = without(f.ev, drop, reason)
@@ -54,14 +54,14 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// sameWords are sources that say the same on a node, while situations say it in one of them.
+// sameWords are sources that report the same on a real node, but only one of them in a situation.
 var sameWords = [][]string{
 	{"intro.summary", "intro.config", "intro.plan", "intro.failures", "intro.events", "intro.pod", "log.ipamd", "metrics"},
 	{"log.ipamd", "metrics", "k8s.evt"},
 	{"k8s.evt", "log.plugin", "log.kubelet"},
 }
 
-// unfounded are the causes whose rule states something that no fact of a source that was
+// unfounded returns the causes whose rule states something that no fact of a source that was
 // read rules out.
 func unfounded(f fixture) map[string]string {
 	cs := f.cases()
@@ -92,15 +92,15 @@ func unfounded(f fixture) map[string]string {
 	return out
 }
 
-// read reports whether a source was read. That it does not exist or answers nothing is an
-// answer too, and what a daemon writes to its container's log counts as its log.
+// read reports whether a source was read. A missing or silent source counts as read, and the
+// daemon's output in its container's log counts as the daemon's log.
 func read(missing map[string]string, id string) bool {
 	reason := missing[id]
 	return reason == "" || reason == evidence.MissingAbsent || id == "intro.enis" && reason != evidence.MissingForbidden && reason != evidence.MissingMode ||
 		id == "log.ipamd" && missing["log.awsnode"] == ""
 }
 
-// sourceIDs are the ids of all sources, in the order of a reading.
+// sourceIDs returns the IDs of all sources, in the order of a reading.
 func sourceIDs() (ids []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[evidence.Reading]()) {
 		if id := f.Tag.Get("json"); id != "" && id != "-" {
@@ -110,7 +110,7 @@ func sourceIDs() (ids []string) {
 	return ids
 }
 
-// without is the evidence with sources missing in every reading.
+// without returns the evidence with the given sources missing from every reading.
 func without(ev *evidence.Evidence, drop []string, reason string) *evidence.Evidence {
 	out := *ev
 	out.Nodes = slices.Clone(ev.Nodes)

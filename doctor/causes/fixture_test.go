@@ -20,15 +20,15 @@ import (
 )
 
 // fixture is a situation of testdata. GROUP/NAME.yaml shows the cause of that code,
-// GROUP/NAME.near.yaml looks like it and is not; scenarios are both or neither.
+// GROUP/NAME.near.yaml resembles it without having it. Scenarios are neither.
 type fixture struct {
 	name   string // path below testdata without .yaml
 	expect []string
-	to     evidence.Version // of a move; "# to: VERSION" in the second line
+	to     evidence.Version // of a migration; "# to: VERSION" in the second line
 	ev     *evidence.Evidence
 }
 
-// options are those of the diagnosis that the situation is for.
+// options returns the options for diagnosing the situation.
 func (f fixture) options() Options {
 	if strings.HasPrefix(f.name, catalogue.GroupMigrate+"/") {
 		return Options{Move: &Move{To: f.to}}
@@ -36,7 +36,7 @@ func (f fixture) options() Options {
 	return Options{}
 }
 
-// cases are the nodes of the situation.
+// cases returns a case per node of the situation.
 func (f fixture) cases() (cs []*Case) {
 	for i := range f.ev.Nodes {
 		c := caseOf(f.ev, &f.ev.Nodes[i])
@@ -46,7 +46,7 @@ func (f fixture) cases() (cs []*Case) {
 	return cs
 }
 
-// of is the code that the fixture is about; empty: a scenario.
+// of returns the code that the fixture is about; empty for a scenario.
 func (f fixture) of() (code string, near bool) {
 	code, near = strings.CutSuffix(f.name, ".near")
 	if strings.HasPrefix(code, "scenarios/") {
@@ -58,7 +58,7 @@ func (f fixture) of() (code string, near bool) {
 	return code, near
 }
 
-// fixtures are read once: nothing changes them.
+// fixtures are read once, because nothing changes them.
 func fixtures(t testing.TB) []fixture {
 	t.Helper()
 	all, err := readFixtures()
@@ -104,7 +104,7 @@ var readFixtures = sync.OnceValues(func() ([]fixture, error) {
 	return out, nil
 })
 
-// reported are the codes of a report that are above info, or expected and at least probable.
+// reported returns a report's codes that are above info, or expected and at least probable.
 func reported(r document.DoctorReport, expect []string) []string {
 	var codes []string
 	for _, f := range r.Findings {
@@ -132,7 +132,7 @@ func printed(r document.DoctorReport) string {
 	return b.String()
 }
 
-// TestFixtures: each situation gives the causes that it names, at least probably, and nothing
+// TestFixtures: each situation yields the causes that it names, at least as probable, and nothing
 // else above info.
 func TestFixtures(t *testing.T) {
 	t.Parallel()
@@ -155,7 +155,7 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// healthyWorlds are those in which nothing is wrong, in any mode, on either daemon.
+// healthyWorlds are worlds without problems, for either daemon, tested in every mode.
 var healthyWorlds = []string{
 	"{}", "{daemon: ours}", "{ipFamily: ipv6}", "{version: v1.19.2}", "{version: v1.12.0}",
 	"{enis: [{id: eni-a, ips: 9, assigned: 9}, {id: eni-b, ips: 9, assigned: 4, cooling: [4s, 9s]}]}",
@@ -172,10 +172,10 @@ var healthyWorlds = []string{
 	"{version: v1.7.10, os: ubuntu-18.04, enis: [{id: eni-a, ips: 9, assigned: 9}, {id: eni-b, ips: 9, assigned: 4}]}",
 }
 
-// ofOldReleases are what stands in the way of a move from an old release where nothing is wrong.
+// ofOldReleases are the obstacles to migrating from an old release that is otherwise healthy.
 var ofOldReleases = []string{"migrate/probe-addr", "migrate/version-base"}
 
-// TestHealthy: nothing is found where nothing is wrong, and nothing is left undecided.
+// TestHealthy: on a healthy node, nothing is found and nothing is left undecided.
 func TestHealthy(t *testing.T) {
 	t.Parallel()
 	for _, mode := range catalogue.Modes() {
@@ -189,7 +189,7 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
-// TestHealthy_Missing: what could not be read is never taken for a cause.
+// TestHealthy_Missing: unread sources never yield a cause.
 func TestHealthy_Missing(t *testing.T) {
 	t.Parallel()
 	for _, mode := range catalogue.Modes() {

@@ -8,8 +8,8 @@ import (
 	"cnictl/doctor/catalogue"
 )
 
-// TestMutations: every fact that a rule requires matters. With one of them taken away, or
-// turned into its contrary, some situation gives another answer.
+// TestMutations: every fact that a rule requires matters. Removing or negating any of them changes
+// the answer for some situation.
 func TestMutations(t *testing.T) {
 	t.Parallel()
 	type place struct {
@@ -39,7 +39,7 @@ func TestMutations(t *testing.T) {
 			}
 		}
 	}
-	// matters reports whether any answer changes when the fact at a place does.
+	// matters reports whether changing the fact at a place changes any answer.
 	matters := func(p place, change func(*Fact)) bool {
 		for _, r := range runs[p.code] {
 			for _, cd := range r.candidates {

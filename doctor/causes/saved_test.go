@@ -8,7 +8,7 @@ import (
 	"cnictl/doctor/file"
 )
 
-// TestSaved: evidence that was saved gives the same report.
+// TestSaved: evidence that was saved yields the same report.
 func TestSaved(t *testing.T) {
 	t.Parallel()
 	for _, f := range fixtures(t) {

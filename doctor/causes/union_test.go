@@ -9,12 +9,12 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// supplyCodes are distinguished by what the subnet has left, which logs do not say.
+// supplyCodes differ only in how many addresses the subnet has left, which logs do not show.
 var supplyCodes = []string{"ip/subnet-exhausted", "ip/prefix-fragmented", "ip/alloc-backoff"}
 
-// TestUnion: what the log of another situation says beside one hides none of its causes, and
-// adds no cause that neither shows. Left out is what contradicts itself: a log that says that
-// the pool grows again, and a cause that takes that no call of EC2 fails.
+// TestUnion: adding the log lines of another situation hides no cause of the first, and adds no
+// cause that neither shows. Contradictory pairs are excluded: a log that says that the pool
+// grows again, and a cause that requires that no EC2 call fails.
 func TestUnion(t *testing.T) {
 	t.Parallel()
 	var all []fixture
@@ -47,7 +47,7 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// explained reports whether a cause follows from one that was found.
+// explained reports whether a cause is a consequence of one that was found.
 func explained(code string, found []string) bool {
 	return slices.ContainsFunc(found, func(root string) bool {
 		_, ok := catalogue.Lookup(root)
@@ -55,7 +55,7 @@ func explained(code string, found []string) bool {
 	})
 }
 
-// joined is the first situation with the second's lines in its logs, as old as they are there.
+// joined adds the second situation's log lines to the first's logs, keeping their age.
 func joined(a, b *evidence.Evidence) *evidence.Evidence {
 	out := *a
 	out.Nodes = slices.Clone(a.Nodes)

@@ -9,7 +9,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// TestFaultOf: what makes a node be read in full, and how urgently.
+// TestFaultOf: which problems cause a node to be read in full, and how urgently.
 func TestFaultOf(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -82,7 +82,7 @@ func TestFaultOf(t *testing.T) {
 	}
 }
 
-// pending is a pod whose sandbox is being made.
+// pending is a pod whose sandbox is being created.
 func pending(node string, since time.Time) evidence.KubePod {
 	return evidence.KubePod{Pod: "a/b", Node: &node, Phase: "Pending", Reason: "ContainerCreating", CreatedAt: since}
 }

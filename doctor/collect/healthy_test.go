@@ -11,7 +11,7 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestCollect_Healthy: a cluster in which nothing is wrong has no finding above info, whatever runs on
+// TestCollect_Healthy: a healthy cluster has no finding above info, whatever runs on
 // its nodes.
 func TestCollect_Healthy(t *testing.T) {
 	t.Parallel()
@@ -31,8 +31,8 @@ func TestCollect_Healthy(t *testing.T) {
 	}
 }
 
-// TestCollect_AllSound: a cluster in which every node looks sound is diagnosed without waiting for a
-// second reading, and nothing stays undecided for want of one.
+// TestCollect_AllSound: a cluster whose nodes all look sound is diagnosed without waiting for a
+// second reading, whose absence leaves nothing undecided.
 func TestCollect_AllSound(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 5, Seed: 7, Sound: true, Churn: -1})
@@ -46,8 +46,8 @@ func TestCollect_AllSound(t *testing.T) {
 	}
 }
 
-// TestCollect_Soak: in half an hour of the life of a cluster that nothing is wrong with, 200
-// examinations have no finding above info. Its clock is stopped while nodes are read.
+// TestCollect_Soak: over half an hour of a healthy cluster, 200 examinations have no finding above
+// info. The cluster's clock stops while nodes are read.
 func TestCollect_Soak(t *testing.T) {
 	t.Parallel()
 	const step = 9 * time.Second

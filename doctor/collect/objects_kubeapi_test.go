@@ -19,7 +19,7 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// install makes an object, for the time of the test.
+// install creates an object until the test ends.
 func install(t *testing.T, s *kubeapi.Server, k cluster.Kind, o *unstructured.Unstructured) {
 	t.Helper()
 	o.SetAPIVersion(schema.GroupVersion{Group: k.Group, Version: k.Version}.String())
@@ -43,7 +43,7 @@ func object(kind, namespace, name string, fields map[string]any) *unstructured.U
 	return o
 }
 
-// grant gives a user the roles of files of deploy/rbac.
+// grant grants a user the roles of files of deploy/rbac.
 func grant(t *testing.T, s *kubeapi.Server, user string, files ...string) {
 	t.Helper()
 	const group = "rbac.authorization.k8s.io"
@@ -131,14 +131,14 @@ func populate(t *testing.T, s *kubeapi.Server) {
 	}
 }
 
-// k8s are the reasons for which sources of Kubernetes are missing.
+// k8s returns the reasons why sources of Kubernetes are missing.
 func k8s(r *evidence.Reading) map[string]string {
 	out := r.Missing()
 	maps.DeleteFunc(out, func(id, _ string) bool { return !strings.HasPrefix(id, "k8s.") })
 	return out
 }
 
-// TestCollect_Rights: with any subset of the roles the rest is read, and what was refused is
+// TestCollect_Rights: with any subset of the roles, everything permitted is read, and the rest is
 // missing as forbidden.
 func TestCollect_Rights(t *testing.T) {
 	t.Parallel()
@@ -167,7 +167,7 @@ func TestCollect_Rights(t *testing.T) {
 			t.Cleanup(c.Close)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			for { // until the API server knows all that was granted
+			for { // until the API server has seen all grants
 				ev, err := Collect(ctx, Options{Cluster: c, Once: true, Installation: true, Now: time.Now})
 				if err != nil {
 					t.Fatal(err)
@@ -193,7 +193,7 @@ func TestCollect_Rights(t *testing.T) {
 	}
 }
 
-// checkInstallation: the objects of the installation that are there, with who wrote them.
+// checkInstallation checks the existing objects of the installation and who wrote them.
 func checkInstallation(t *testing.T, r *evidence.Reading) {
 	t.Helper()
 	var names []string

@@ -26,13 +26,13 @@ import (
 
 func TestMain(m *testing.M) { kubeapi.Main(m) }
 
-// connect reads a simulated cluster as its administrator.
+// connect connects to a simulated cluster as its administrator.
 func connect(tb testing.TB, sim *fleetsim.Sim) *cluster.Cluster {
 	tb.Helper()
 	return connectAt(tb, sim, time.Now)
 }
 
-// connectAt has a clock of its own.
+// connectAt is connect with the given clock.
 func connectAt(tb testing.TB, sim *fleetsim.Sim, now func() time.Time) *cluster.Cluster {
 	tb.Helper()
 	c, err := cluster.Connect(cluster.Config{Rest: sim.RESTConfig(), UserAgent: "test", Now: now})
@@ -66,8 +66,8 @@ func nodeOf(tb testing.TB, ev *evidence.Evidence, name string) evidence.Node {
 	return ev.Nodes[i]
 }
 
-// TestCollect sweeps a small cluster: sound nodes are read once and in short, the others in
-// full and twice.
+// TestCollect sweeps a small cluster: sound nodes are read once and briefly, the others twice and
+// in full.
 func TestCollect(t *testing.T) {
 	t.Parallel()
 	const away, waits, windows, old = 3, 5, 6, 7
@@ -124,7 +124,7 @@ func TestCollect(t *testing.T) {
 	roundTrip(t, ev)
 }
 
-// roundTrip: evidence that is saved and loaded is the same.
+// roundTrip: evidence is the same after saving and loading.
 func roundTrip(t *testing.T, ev *evidence.Evidence) {
 	t.Helper()
 	saved, err := file.Save(ev)
@@ -141,8 +141,8 @@ func roundTrip(t *testing.T, ev *evidence.Evidence) {
 	}
 }
 
-// TestCollect_Named: a node that is named is read in full though nothing is wrong with it,
-// and of a pod its node, with what the daemon holds for it.
+// TestCollect_Named: a named node is read in full even if nothing is wrong with it. For a named pod,
+// its node is read, with what the daemon holds for the pod.
 func TestCollect_Named(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 4, Seed: 2, Churn: -1})
@@ -174,8 +174,8 @@ func TestCollect_Named(t *testing.T) {
 	}
 }
 
-// TestCollect_Exec takes the word of our image's own program for what only a node sees, and
-// for nothing else, whatever it prints.
+// TestCollect_Exec accepts the output of our image's program only for what nothing but the node can
+// see, whatever it prints.
 func TestCollect_Exec(t *testing.T) {
 	t.Parallel()
 	whole, err := file.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nonce: true\nsources:\n  host.res: {missing: forbidden}\n"))
@@ -210,7 +210,7 @@ func TestCollect_Exec(t *testing.T) {
 	}
 }
 
-// TestCollect_ExecTwice: what the node shows the second time is in the second reading.
+// TestCollect_ExecTwice: the second output of the node is in the second reading.
 func TestCollect_ExecTwice(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
@@ -241,7 +241,7 @@ func TestCollect_Targets(t *testing.T) {
 	}
 }
 
-// planted are the shares of nodes with a cause, with their codes.
+// planted are the shares of nodes with each cause, and its code.
 var planted = map[fleetsim.Trait]struct {
 	share float64
 	code  string
@@ -251,8 +251,8 @@ var planted = map[fleetsim.Trait]struct {
 	fleetsim.Unauthorized: {0.008, "aws/iam"},
 }
 
-// plantedFleet is a cluster of both daemons with these causes. Every node answers: the time to
-// wait for an answer may then be long, so that a node of a busy machine never counts as silent.
+// plantedFleet is a cluster with both daemons and these causes. Every node answers, so timeouts can
+// be long, and a node of a busy machine never counts as silent.
 func plantedFleet(tb testing.TB, nodes int) *fleetsim.Sim {
 	shares := map[fleetsim.Trait]float64{}
 	for t, p := range planted {
@@ -261,7 +261,7 @@ func plantedFleet(tb testing.TB, nodes int) *fleetsim.Sim {
 	return fleetsim.New(tb, fleetsim.Options{Nodes: nodes, UpstreamShare: 0.3, Seed: 1, Churn: -1, Shares: shares})
 }
 
-// count counts the nodes of each cause above info, and compares with those that were planted.
+// count counts the nodes of each cause above info, and compares with those planted.
 func count(tb testing.TB, ev *evidence.Evidence, nodes int) {
 	tb.Helper()
 	got, want := map[string]int{}, map[string]int{}
@@ -278,15 +278,15 @@ func count(tb testing.TB, ev *evidence.Evidence, nodes int) {
 	}
 }
 
-// TestCollect_Planted finds every node of each cause, and no other.
+// TestCollect_Planted finds every node of each cause, and no others.
 func TestCollect_Planted(t *testing.T) {
 	t.Parallel()
 	const nodes = 250
 	count(t, collectAll(t, Options{Cluster: connect(t, plantedFleet(t, nodes)), Interval: time.Millisecond, Timeout: time.Minute, NodeTimeout: time.Minute}), nodes)
 }
 
-// TestCollect_Access: of an installation AWS is asked about the instances that EC2 has, and each
-// node gets the answer about its own. Otherwise EKS and IAM are left alone.
+// TestCollect_Access: for an installation, AWS is queried about the instances that EC2 has, and each
+// node gets the answer for its instance. Otherwise EKS and IAM are not called.
 func TestCollect_Access(t *testing.T) {
 	t.Parallel()
 	c := connect(t, fleetsim.New(t, fleetsim.Options{Nodes: 2, Seed: 4, Churn: -1}))

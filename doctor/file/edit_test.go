@@ -8,7 +8,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// TestLoad_Edits: what a file says of a source is merged into what is expected of it.
+// TestLoad_Edits: a file's content for a source is merged into the expected content.
 func TestLoad_Edits(t *testing.T) {
 	t.Parallel()
 	const two = "world: {enis: [{id: eni-a, ips: 2, addresses: [10.0.0.20, 10.0.0.21]}, {id: eni-b, prefixes: 1, cidrs: [10.0.16.0/28]}]}\n"
@@ -86,7 +86,7 @@ func TestLoad_Edits(t *testing.T) {
 
 func words(values ...any) string { return strings.TrimSuffix(fmt.Sprintln(values...), "\n") }
 
-// FuzzLoad: any file is refused or read; what was read can be written and read again.
+// FuzzLoad: any file is refused or read, and what was read can be written and read again.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(oneNode))
 	f.Add([]byte(healthyNode + "sources: {kern.rule: {without: [{priority: 1024}]}, k8s.ds: null, log.ipamd: {lines: [a]}}"))

@@ -78,7 +78,7 @@ func TestLoad_OneNode(t *testing.T) {
 	}
 }
 
-// TestLoad_PodsOnTheNode: pods of the world are on its node, whatever it is called.
+// TestLoad_PodsOnTheNode: pods of the world are on its node, whatever the node's name.
 func TestLoad_PodsOnTheNode(t *testing.T) {
 	t.Parallel()
 	ev, err := Load([]byte("schemaVersion: 1\nat: 2026-11-21T12:00:00Z\nbase: healthy\nworld: {pods: [{pod: a/b, eni: eni-a}], enis: [{id: eni-a, ips: 2, assigned: 1}], node: other}\n"))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLoad_Refuses: line, member and what would be accepted, before any rule runs.
+// TestLoad_Refuses: an error names line, member and accepted values, before any rule runs.
 func TestLoad_Refuses(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ text, want string }{

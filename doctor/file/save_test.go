@@ -14,7 +14,7 @@ import (
 
 const healthyNode = "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\n"
 
-// TestSave_RoundTrip: what was saved reads as what there was.
+// TestSave_RoundTrip: saved evidence loads unchanged.
 func TestSave_RoundTrip(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -65,7 +65,7 @@ nodes:
 	}
 }
 
-// TestSave_LongLogs: what is too large loses the oldest lines of its logs, in both readings.
+// TestSave_LongLogs: a file that would be too large loses the oldest log lines, in both readings.
 func TestSave_LongLogs(t *testing.T) {
 	t.Parallel()
 	lines := func(n int) (out []evidence.Line) {

@@ -15,8 +15,8 @@ import (
 
 const published = "../../docs/evidence.schema.json"
 
-// TestSchema: the published schema is that of the types. It accepts the situations of the
-// tests, as they were written and as they are saved, and refuses members that there are not.
+// TestSchema: the published schema matches the types. It accepts the situations of the tests,
+// both as written and as saved, and refuses unknown members.
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	text, err := Schema()

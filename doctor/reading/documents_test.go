@@ -49,7 +49,7 @@ func TestENIs(t *testing.T) {
 	}
 }
 
-// TestENIs_Shapes: every release's document has its assigned addresses.
+// TestENIs_Shapes: the document of every release yields its assigned addresses.
 func TestENIs_Shapes(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(shapes + "/*.json")
@@ -137,7 +137,7 @@ func TestDocuments_ENIConfig(t *testing.T) {
 	}{
 		{Answer{Status: 200, Body: []byte(`"default"`)}, "default", ""},
 		{Answer{Status: 404, Body: []byte("Not Found\n")}, "", ""},
-		{Answer{Body: []byte("Not Found\n")}, "", ""}, // of an archive
+		{Answer{Body: []byte("Not Found\n")}, "", ""}, // from an archive
 		{Answer{Status: 200, Body: []byte(`null`)}, "", "null"},
 		{Answer{Status: 200, Body: []byte(`{"ENI": {}}`)}, "", "cannot unmarshal"},
 		{Answer{Missing: evidence.MissingRefused}, "", evidence.MissingRefused},
@@ -199,7 +199,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// TestAddCard: the damage of any file is shown, before that card 0 has none.
+// TestAddCard: the damage of any card's file is reported in preference to a missing file of card 0.
 func TestAddCard(t *testing.T) {
 	t.Parallel()
 	const path, further = "/r/ipam.json", "/r/ipam-nic-1.json"

@@ -1,5 +1,5 @@
-// Evidence that was read from hostile input is written and read again here; doctor/file
-// imports this package, so the test is outside of it.
+// These tests save evidence read from hostile input and load it again. doctor/file imports this
+// package, so the tests are outside it.
 package reading_test
 
 import (
@@ -16,7 +16,7 @@ import (
 
 var at = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// FuzzDocuments: whatever a node answers, what is made of it can be saved and read again.
+// FuzzDocuments: the evidence from any answer of a node can be saved and loaded.
 func FuzzDocuments(f *testing.F) {
 	files, _ := filepath.Glob("../../daemon/api/introspect/testdata/shapes/*.json")
 	for _, name := range files {
@@ -47,7 +47,7 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// FuzzKubernetes: whatever an object or a trust policy holds, what is made of it can be saved and read again.
+// FuzzKubernetes: the evidence from any object or trust policy can be saved and loaded.
 func FuzzKubernetes(f *testing.F) {
 	for _, o := range reading.Objects {
 		f.Add([]byte(o))

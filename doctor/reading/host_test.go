@@ -119,7 +119,7 @@ func TestContainerEnv(t *testing.T) {
 	}
 }
 
-// TestSecretSettings: of the settings that there are, those are hidden that the table says.
+// TestSecretSettings: of the known settings, exactly those marked secret are hidden.
 func TestSecretSettings(t *testing.T) {
 	t.Parallel()
 	for _, row := range config.Table() {

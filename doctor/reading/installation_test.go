@@ -8,8 +8,8 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// TestKubeObject: of managers their variables of aws-node are there, of annotations those that
-// say who made the object.
+// TestKubeObject: managers are listed with the variables of aws-node that they manage, and only
+// annotations that show who created the object are kept.
 func TestKubeObject(t *testing.T) {
 	t.Parallel()
 	got, err := KubeObject("DaemonSet", []byte(`{"metadata": {"name": "aws-node", "labels": {"helm.sh/chart": "aws-vpc-cni-1.23.1"},
@@ -41,7 +41,7 @@ func TestConflist(t *testing.T) {
 	}
 }
 
-// TestQuota: one counts pods of system-node-critical unless its scope says other priorities.
+// TestQuota: a quota counts system-node-critical pods unless its scope excludes that priority.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	for scope, want := range map[string]string{
@@ -60,7 +60,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestAdmission: webhooks count that decide about the DaemonSet, or its pods when they are replaced.
+// TestAdmission: only webhooks for the DaemonSet, or for its pods when they are replaced, count.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	const (

@@ -120,7 +120,7 @@ eth1: flags=4098<BROADCAST,MULTICAST>  mtu 1500
 	}
 }
 
-// FuzzText: whatever a text holds, nothing of it breaks a reader.
+// FuzzText: no text breaks a reader.
 func FuzzText(f *testing.F) {
 	f.Add("512:\tfrom all to 10.0.0.12 lookup main")
 	f.Add("default via 10.0.0.1 dev eth0 table 2\n\tnexthop via 10.0.0.2 dev eth0")

@@ -138,12 +138,12 @@ func TestDaemonPod(t *testing.T) {
 	}
 }
 
-// TestDaemonPod_RestartsLastHour: what is certain of restarts that no object dates.
+// TestDaemonPod_RestartsLastHour: the known minimum of restarts that no object dates.
 func TestDaemonPod_RestartsLastHour(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		started, finished, waits string
-		restarts, want           int // -1: not known
+		restarts, want           int // -1 if unknown
 	}{
 		"none":                    {"2026-11-20T12:00:00Z", "", "", 0, 0},
 		"long ago":                {"2026-11-20T12:00:00Z", "2026-11-21T10:59:00Z", "", 7, 0},
@@ -221,5 +221,5 @@ func TestProxyMode(t *testing.T) {
 	}
 }
 
-// Objects are seeds of a fuzz target outside of the package.
+// Objects are seeds of a fuzz target outside the package.
 var Objects = []string{nodeJSON, podJSON, daemonSetJSON}

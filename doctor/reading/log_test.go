@@ -95,15 +95,15 @@ func object(level string, at time.Time, msg string) string {
 func TestReadLog(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
-	for i := range 100 { // alike but for numbers and ids
+	for i := range 100 { // identical but for numbers and IDs
 		text.WriteString(object("error", ago(3*time.Hour-time.Duration(i)*time.Minute), fmt.Sprintf("Failed to free eni-%017x with 10.0.0.%d of default/web-%05x-bcdfg", i, i, i)))
 	}
 	text.WriteString(object("info", ago(20*time.Minute), "once"))
 	text.WriteString("goroutine 1 [running]:\n\r\n\n")
-	for i := range 5 { // alike
+	for i := range 5 { // identical
 		text.WriteString(object("warn", ago(time.Minute-time.Duration(i)*10*time.Second), "again"))
 	}
-	for i := range 3 { // recent, and not alike
+	for i := range 3 { // recent and different
 		text.WriteString(object("info", ago(0), fmt.Sprintf("total IPs: %d", i)))
 	}
 	want := evidence.Log{From: ago(3 * time.Hour), To: noon, Lines: []evidence.Line{
@@ -148,7 +148,7 @@ func TestRotated(t *testing.T) {
 	}
 }
 
-// TestPartial: a container runtime splits long lines.
+// TestPartial: container runtimes split long lines.
 func TestPartial(t *testing.T) {
 	t.Parallel()
 	text := `2026-11-21T11:00:00Z stdout P {"level":"error","msg":"one ` + "\n" + `2026-11-21T11:00:00Z stdout F message"}` + "\n"
@@ -159,8 +159,8 @@ func TestPartial(t *testing.T) {
 	}
 }
 
-// TestTooMuch: what matters stays, whether it is old or recent, and the log says that there
-// was more.
+// TestTooMuch: important lines stay, whether old or recent, and the log shows that it was
+// truncated.
 func TestTooMuch(t *testing.T) {
 	t.Parallel()
 	for name, age := range map[string]time.Duration{"old": time.Hour, "recent": time.Minute} {
@@ -186,7 +186,7 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// letters spells a number in words that no two numbers share.
+// letters spells a number in letters, differently for each number.
 func letters(n int) string {
 	var b strings.Builder
 	for ; n > 0; n /= 10 {
@@ -195,7 +195,7 @@ func letters(n int) string {
 	return b.String()
 }
 
-// TestLongLine: a line is cut, the next one is read.
+// TestLongLine: a long line is cut, and the next one is read.
 func TestLongLine(t *testing.T) {
 	t.Parallel()
 	text := object("info", noon, strings.Repeat("x", 1<<20)) + object("info", noon, "after") + strings.Repeat("y", 3*mostLine)
@@ -220,12 +220,12 @@ func TestBrokenReader(t *testing.T) {
 	}
 }
 
-// stream is a log of a given size, of a day up to noon, as a busy daemon writes it.
+// stream is a log of a given size that covers a day up to noon, like that of a busy daemon.
 type stream struct {
 	left int
 	n    int
 	buf  bytes.Buffer
-	peak uint64 // of the heap, while it was read
+	peak uint64 // of the heap during reading
 }
 
 func (s *stream) Read(b []byte) (int, error) {
@@ -258,7 +258,7 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestMemory reads a log with many lines that all differ.
+// TestMemory reads a log with many different lines.
 func TestMemory(t *testing.T) {
 	var before runtime.MemStats
 	runtime.GC()
@@ -287,8 +287,8 @@ func BenchmarkReadLog(b *testing.B) {
 	}
 }
 
-// FuzzReadLog: whatever a log holds, it is read to its end, within bounds, and the times of
-// its lines are in order and within From and To.
+// FuzzReadLog: any log is read to its end, within bounds, and the times of its lines are in
+// order and within From and To.
 func FuzzReadLog(f *testing.F) {
 	f.Add(object("info", noon, "a")+object("warn", ago(time.Hour), "b"), true)
 	f.Add("2026-11-21T11:00:00Z stdout P {\"level\":\"error\",\n2026-11-21T11:00:00Z stdout F \"msg\":1}{\"level\":", false)

@@ -7,7 +7,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// TestRelate: the pods of any source name veths of any prefix, and the routes to them.
+// TestRelate: pods known from any source name their veths, with any prefix, and the routes to them.
 func TestRelate(t *testing.T) {
 	t.Parallel()
 	pod := evidence.Pod("default/web")

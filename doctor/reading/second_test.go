@@ -9,8 +9,8 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// TestContinueLogs: the second log is the first and what came since, however the older lines
-// were folded when they were read again.
+// TestContinueLogs: the second log is the first plus newer lines, however the second reading
+// folded the older lines.
 func TestContinueLogs(t *testing.T) {
 	t.Parallel()
 	base := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
@@ -29,7 +29,7 @@ func TestContinueLogs(t *testing.T) {
 	}
 	a, b := evidence.Unread(at(20), "x"), evidence.Unread(at(60), "x")
 	a.LogIPAMD, b.LogIPAMD = evidence.Read(first), evidence.Read(second)
-	b.LogPlugin = evidence.Read(second) // absent before
+	b.LogPlugin = evidence.Read(second) // missing in the first reading
 	restarted := first
 	restarted.Previous = &first
 	a.LogAWSNode = evidence.Read(map[string]evidence.Log{"aws-node": restarted})

@@ -50,8 +50,8 @@ func TestResultOf(t *testing.T) {
 	}
 }
 
-// TestFillIn: names of the finding take the place of capitals, unless a shell would do
-// something with them.
+// TestFillIn: the finding's names replace the placeholders in capitals, unless a shell would
+// interpret them.
 func TestFillIn(t *testing.T) {
 	t.Parallel()
 	const command = "kubectl drain NODE; describe -n NAMESPACE POD; aws SUBNET NEW_SUBNET; env NODES=1"
@@ -81,7 +81,7 @@ func TestSuppress(t *testing.T) {
 		"ip/*=subnet-a":                                   nil,
 		"ip/subnet-exhausted=node-*":                      nil,
 		"ip/subnet-exhausted=node-1":                      {"node-2"},
-		"ip/subnet-exhausted=node-1@2026-11-21":           {"node-2"}, // to the end of the day
+		"ip/subnet-exhausted=node-1@2026-11-21":           {"node-2"}, // until the end of the day
 		"ip/subnet-exhausted=node-1@2026-11-21T14:00:01Z": {"node-2"},
 		"ip/subnet-exhausted=node-1@2026-11-20":           {"node-1", "node-2"},
 		"ip/subnet-exhausted=cluster":                     {"node-1", "node-2"},
@@ -108,7 +108,7 @@ func TestSuppress(t *testing.T) {
 	}
 }
 
-// TestForms_Hostile: what a node says cannot break out of a form.
+// TestForms_Hostile: no text of a node can break out of an output form.
 func TestForms_Hostile(t *testing.T) {
 	t.Parallel()
 	const evil = "</failure><script>|`$(x)`\n| a | b |\x1b[2J\x00 ]]>"
@@ -131,7 +131,7 @@ func TestForms_Hostile(t *testing.T) {
 	}
 }
 
-// TestUnreads: what could not be read is grouped by the reason and the nodes, in words.
+// TestUnreads: unread sources are grouped by reason and nodes, and described in words.
 func TestUnreads(t *testing.T) {
 	t.Parallel()
 	missing := func(source, reason string, nodes ...string) document.MissingEvidence {

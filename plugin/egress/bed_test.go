@@ -21,8 +21,8 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// programs are egress-cni and the real host-local: those that make test built
-// (CNI_TEST_BIN), or ones built once for the package.
+// programs are egress-cni and the real host-local, either from make test (CNI_TEST_BIN) or built
+// once for the package.
 var programs = sync.OnceValues(func() (struct{ egress, cniPath string }, error) {
 	var p struct{ egress, cniPath string }
 	dir := os.Getenv("CNI_TEST_BIN")
@@ -50,10 +50,10 @@ func build(bin, pkg, module string) error {
 	return nil
 }
 
-// back ends of iptables, as Debian names the programs.
+// backends are the iptables backends, as Debian names the programs.
 var backends = []string{"legacy", "nft"}
 
-// bed is a node with something outside of it.
+// bed is a node with a network outside it.
 type bed struct {
 	t             *testing.T
 	v6            bool
@@ -95,7 +95,7 @@ func newBed(t *testing.T, backend string, v6 bool) *bed {
 	return b
 }
 
-// useBackend makes a PATH in which iptables uses that backend.
+// useBackend sets up a PATH in which iptables uses the given backend.
 func (b *bed) useBackend(backend string) {
 	b.t.Helper()
 	if err := os.MkdirAll(b.path, 0o755); err != nil {
@@ -121,7 +121,7 @@ func (b *bed) do(ns *netns.NS, f func() error) {
 	}
 }
 
-// join makes a link to another namespace, with the same name in both and an address here.
+// join creates a link of the same name here and in another namespace, with an address on this end.
 func join(name string, other *netns.NS, at netip.Prefix) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = name
@@ -146,7 +146,7 @@ func address(name string, at netip.Prefix) error {
 	return errors.Join(netlink.LinkSetUp(link), netlink.AddrAdd(link, a))
 }
 
-// pod is one sandbox: its own link eth0 leads nowhere.
+// pod is one sandbox. Its link eth0 leads nowhere.
 type pod struct {
 	b  *bed
 	ns *netns.NS
@@ -162,7 +162,7 @@ func (b *bed) pod(id string) *pod {
 		if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "peer0"}); err != nil {
 			return err
 		}
-		own := "2001:db8:9::5/128" // the cluster's family, not the egress'
+		own := "2001:db8:9::5/128" // of the cluster's family, not the egress family
 		if b.v6 {
 			own = "10.0.0.5/32"
 		}
@@ -171,7 +171,7 @@ func (b *bed) pod(id string) *pod {
 	return p
 }
 
-// stdin is the configuration; changes are pairs of a text and what takes its place.
+// stdin returns the configuration. changes are pairs of old and new text.
 func (b *bed) stdin(changes ...string) string {
 	dst := "0.0.0.0/0"
 	if b.v6 {
@@ -189,7 +189,7 @@ const (
 	isOff = `"enabled":"false"`
 )
 
-// command is a plugin run that is not started.
+// command returns a plugin run that has not started.
 func (p *pod) command(ctx context.Context, verb, stdin string, change ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.b.egress)
 	cmd.Env = append([]string{
@@ -207,7 +207,7 @@ func (p *pod) try(ctx context.Context, verb, stdin string, change ...string) (st
 	cmd := p.command(ctx, verb, stdin, change...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
-	err := p.b.node.Do(cmd.Start) // the child is in the namespace of the thread that starts it
+	err := p.b.node.Do(cmd.Start) // the child runs in the network namespace of the thread that starts it
 	if err == nil {
 		err = cmd.Wait()
 	}
@@ -226,7 +226,7 @@ func (p *pod) run(verb, stdin string, change ...string) string {
 	return out
 }
 
-// fails runs the plugin and wants an error that contains all of want.
+// fails runs the plugin and expects an error that contains every element of want.
 func (p *pod) fails(verb, stdin string, want []string, change ...string) {
 	p.b.t.Helper()
 	out, err := p.try(p.b.t.Context(), verb, stdin, change...)
@@ -240,7 +240,7 @@ func (p *pod) fails(verb, stdin string, want []string, change ...string) {
 	}
 }
 
-// saved is the nat table of the egress' family, without what is not ours.
+// saved returns our part of the nat table of the egress family.
 func (b *bed) saved() string {
 	b.t.Helper()
 	name := "iptables-save"
@@ -263,7 +263,7 @@ func (b *bed) saved() string {
 	return strings.Join(lines, "")
 }
 
-// leases are the addresses that host-local has given.
+// leases returns the addresses that host-local has allocated.
 func (b *bed) leases() (out []string) {
 	b.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(b.dataDir, "aws-cni"))
@@ -278,7 +278,7 @@ func (b *bed) leases() (out []string) {
 	return out
 }
 
-// routes are the node's routes to pods' egress addresses.
+// routes returns the node's routes to the pods' egress addresses.
 func (b *bed) routes() (out []string) {
 	b.t.Helper()
 	fam, within := netlink.FAMILY_V4, netip.MustParsePrefix("169.254.172.0/22")
@@ -302,7 +302,7 @@ func (b *bed) routes() (out []string) {
 	return out
 }
 
-// empty wants nothing of any pod's egress on the node.
+// empty expects the node to have no egress state of any pod.
 func (b *bed) empty() {
 	b.t.Helper()
 	if got := b.saved(); got != "" {
@@ -316,7 +316,7 @@ func (b *bed) empty() {
 	}
 }
 
-// links in the pod, by name.
+// links returns the names of the pod's links.
 func (p *pod) links() (out []string) {
 	p.b.t.Helper()
 	p.b.do(p.ns, func() error {

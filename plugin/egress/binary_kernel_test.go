@@ -12,7 +12,7 @@ import (
 )
 
 // TestOff: with egress off, ADD passes the result on as the CNI library prints it and
-// changes nothing, and DEL needs no program when there is no lease.
+// changes nothing, and DEL without a lease runs no other program.
 func TestOff(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "nft", false)
@@ -55,8 +55,8 @@ func TestOff(t *testing.T) {
 	}
 }
 
-// TestLog: the file of the configuration has the requests and the failures, with their
-// causes, and no other output has them.
+// TestLog: requests and failures, with their causes, go to the configured log file and
+// nowhere else.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "nft", false)
@@ -77,7 +77,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// maxStartFaults bounds the minor page faults of a start, which are what it costs.
+// maxStartFaults bounds the minor page faults of a start, which dominate its cost.
 const maxStartFaults = 400
 
 func TestStartFaults(t *testing.T) {
@@ -107,7 +107,7 @@ func TestStartFaults(t *testing.T) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	// A complete process, off: what every pod of a cluster without egress pays.
+	// A complete process with egress off: the cost for every pod of a cluster without egress.
 	p, err := programs()
 	if err != nil {
 		b.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/containernetworking/cni/pkg/version"
 )
 
-// closing ends the writing of a program before the second try.
+// closing closes the program's file, still open for writing, before the second try.
 type closing struct {
 	invoke.Exec
 	written *os.File
@@ -29,7 +29,7 @@ func (c *closing) ExecPlugin(ctx context.Context, program string, stdin []byte, 
 	return c.Exec.ExecPlugin(ctx, program, stdin, env)
 }
 
-// TestPatient: a program that was being written is run again, with the library's own runner.
+// TestPatient: a program whose file is still open for writing is retried, with the library's runner.
 func TestPatient(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "host-local")
@@ -50,13 +50,13 @@ func TestPatient(t *testing.T) {
 	}
 	run := &closing{Exec: &invoke.DefaultExec{RawExec: &invoke.RawExec{}}, written: f}
 	out, err := patient{run}.ExecPlugin(t.Context(), program, nil, nil)
-	// A child of another test may hold the file for a moment longer.
+	// A child process of another test may hold the file open a little longer.
 	if err != nil || string(out) != "\n" || run.tries < 2 {
 		t.Errorf("%q, %v after %d tries", out, err, run.tries)
 	}
 }
 
-// TestPatient_GivesUp: other failures are not repeated.
+// TestPatient_GivesUp: other failures are not retried.
 func TestPatient_GivesUp(t *testing.T) {
 	t.Parallel()
 	always := failing{errors.New(alreadyStarted)}

@@ -20,7 +20,7 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// eachBed runs a test on both back ends, for both families.
+// eachBed runs a test with both backends and both families.
 func eachBed(t *testing.T, f func(t *testing.T, b *bed)) {
 	for _, backend := range backends {
 		for _, v6 := range []bool{false, true} {
@@ -36,8 +36,8 @@ func eachBed(t *testing.T, f func(t *testing.T, b *bed)) {
 	}
 }
 
-// TestEgress: a pod without an address of the family connects to the outside over TCP as
-// the node, the pod cannot be reached from outside, and DEL leaves nothing.
+// TestEgress: a pod without an address of the family opens outgoing TCP connections, which carry
+// the node's address; it cannot be reached from outside; and DEL leaves nothing behind.
 func TestEgress(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -93,7 +93,7 @@ func (b *bed) withPrevResult(r *types100.Result) string {
 	return before + `"prevResult":` + string(text) + "}"
 }
 
-// checkResult: our two interfaces come behind those that were there, and no address.
+// checkResult: our two interfaces follow the existing ones, and no address is added.
 func (b *bed) checkResult(r *types100.Result, p *pod) {
 	b.t.Helper()
 	name := "v4if0"
@@ -113,7 +113,7 @@ func (b *bed) checkResult(r *types100.Result, p *pod) {
 	})
 }
 
-// wantedRules is the text of spec and original.
+// wantedRules is the text given by the specification and by upstream.
 func (b *bed) wantedRules(id string, podIP netip.Addr) string {
 	chain, multicast, bits := "CNI-E4-", "224.0.0.0/4", "32"
 	if b.v6 {
@@ -125,7 +125,7 @@ func (b *bed) wantedRules(id string, podIP netip.Addr) string {
 		"\n-A " + chain + " -d " + multicast + comment + "ACCEPT\n-A " + chain + comment + "SNAT --to-source " + b.nodeIP.String() + " --random-fully\n"
 }
 
-// TestState: addresses and routes are upstream's.
+// TestState: addresses and routes match upstream's.
 func TestState(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -168,9 +168,9 @@ func TestState(t *testing.T) {
 	}
 }
 
-// state is the addresses and routes of links with a name prefix; digits of host links and
-// of link-local addresses are left out. In the pod the kernel adds the latter at its own
-// time.
+// state returns the addresses and routes of the links with a name prefix. Digits of host link
+// names and of link-local addresses are left out. In the pod, the kernel adds link-local
+// addresses at unpredictable times.
 func (b *bed) state(ns *netns.NS, prefix string) string {
 	b.t.Helper()
 	var lines []string
@@ -225,7 +225,7 @@ func (b *bed) state(ns *netns.NS, prefix string) string {
 	return strings.Join(lines, "")
 }
 
-// TestDel_Releases: DEL needs neither the namespace nor that egress is on.
+// TestDel_Releases: DEL works without the namespace and with egress off.
 func TestDel_Releases(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -254,8 +254,8 @@ func TestDel_Releases(t *testing.T) {
 	})
 }
 
-// TestDel_ChainWithoutLease: a chain that upstream left, which releases the lease
-// first, goes with the next DEL.
+// TestDel_ChainWithoutLease: upstream releases the lease first and may leave a chain, which
+// the next DEL removes.
 func TestDel_ChainWithoutLease(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -271,7 +271,7 @@ func TestDel_ChainWithoutLease(t *testing.T) {
 	})
 }
 
-// dropLink deletes the link of the egress, as the end of the namespace does.
+// dropLink deletes the egress link, as the end of the namespace does.
 func (p *pod) dropLink() {
 	p.b.t.Helper()
 	name := rules.PodLink4
@@ -287,8 +287,8 @@ func (p *pod) dropLink() {
 	})
 }
 
-// TestAdd_OverLeftovers: an ADD repairs a chain of its container that is there already,
-// and does not jump to it twice.
+// TestAdd_OverLeftovers: ADD repairs an existing chain of its container and does not add a
+// second jump to it.
 func TestAdd_OverLeftovers(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -301,7 +301,7 @@ func TestAdd_OverLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.pod("c1").run("ADD", b.stdin())
-		// The address is not that of the first ADD.
+		// The address differs from that of the first ADD.
 		want, err := rules.Wanted("aws-cni", "c1", netip.MustParseAddr(b.leases()[0]), b.nodeIP, rules.RandomFully)
 		if err != nil {
 			t.Fatal(err)
@@ -312,7 +312,7 @@ func TestAdd_OverLeftovers(t *testing.T) {
 	})
 }
 
-// TestParallel: 30 at a time come and go, and nothing is left.
+// TestParallel: 30 pods come and go at the same time, and nothing is left.
 func TestParallel(t *testing.T) {
 	eachBed(t, func(t *testing.T, b *bed) {
 		pods := make([]*pod, 30)

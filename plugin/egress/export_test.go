@@ -8,7 +8,7 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// Results are what ADD prints: off, and on.
+// Results returns what ADD prints with egress off and on.
 func Results(prevResult []byte, version string, pair egress.Pair, netns string) (off, on []byte, err error) {
 	prev, err := netconf.ParseResult(prevResult, version)
 	if err != nil {

@@ -32,8 +32,8 @@ func until(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// hangs replaces a program of a directory by one that does the same and then hangs, or
-// hangs before it. It returns the file that appears when it hangs.
+// hangs replaces a program in a directory with one that hangs, either before or after it does
+// the program's work. It returns the file that appears once it hangs.
 func (b *bed) hangs(dir, name, real string, doesIt bool) (marker string) {
 	b.t.Helper()
 	marker = filepath.Join(b.t.TempDir(), "marker")
@@ -50,7 +50,7 @@ func (b *bed) hangs(dir, name, real string, doesIt bool) (marker string) {
 	return marker
 }
 
-// TestKilled: DEL cleans up after an ADD that was killed half-way.
+// TestKilled: DEL cleans up after an ADD that was killed halfway.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -63,14 +63,14 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		backend, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(real), "xtables-"), "-")
-		callAs := filepath.Join(t.TempDir(), restore) // the program looks at its name
+		callAs := filepath.Join(t.TempDir(), restore) // the program acts on the name it is called by
 		if err := os.Symlink(real, callAs); err != nil {
 			t.Fatal(err)
 		}
 		hostLocal := b.cniPath
 		for _, row := range []struct {
 			name   string
-			plugin bool // host-local hangs, not iptables
+			plugin bool // host-local hangs rather than iptables
 			doesIt bool
 		}{
 			{"before the lease", true, false}, {"after the lease", true, true}, {"before the rules", false, false}, {"after the rules", false, true},
@@ -105,7 +105,7 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// endProgram ends the program that wrote its number into a file.
+// endProgram kills the program that wrote its PID to a file.
 func endProgram(t *testing.T, marker string) {
 	t.Helper()
 	text, err := os.ReadFile(marker)
@@ -116,14 +116,13 @@ func endProgram(t *testing.T, marker string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It may have noticed that its output is closed.
+	// It may have exited already because its output was closed.
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 		t.Fatal(err)
 	}
 }
 
-// TestAdd_FailsWithoutTrace: whatever ADD fails at, nothing is left on the node or in
-// the pod.
+// TestAdd_FailsWithoutTrace: wherever ADD fails, nothing is left on the node or in the pod.
 func TestAdd_FailsWithoutTrace(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -151,7 +150,7 @@ func TestAdd_FailsWithoutTrace(t *testing.T) {
 				env = append(env, "CNI_PATH=/nonexistent:"+strings.TrimPrefix(row.says, `running IPAM plugin failed: failed to find plugin \"host-local\" in path [/nonexistent `))
 			}
 			if row.says == "" && b.v6 {
-				continue // its routes all lead to the host's end
+				continue // in IPv6 every route leads to the host's end of the link
 			}
 			p.fails("ADD", row.stdin, []string{`"code": 999`, row.says}, env...)
 			b.empty()
@@ -165,7 +164,7 @@ func TestAdd_FailsWithoutTrace(t *testing.T) {
 	})
 }
 
-// TestAdd_NameTaken: a link of the egress' name in the pod is not touched.
+// TestAdd_NameTaken: a link in the pod that already has the egress link's name is left alone.
 func TestAdd_NameTaken(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "nft", false)
@@ -179,7 +178,7 @@ func TestAdd_NameTaken(t *testing.T) {
 	}
 }
 
-// TestExhausted: host-local's own word reaches the runtime, and nothing is left.
+// TestExhausted: host-local's error text reaches the runtime, and nothing is left.
 func TestExhausted(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "nft", false)
@@ -192,9 +191,9 @@ func TestExhausted(t *testing.T) {
 	}
 }
 
-// TestNoIPTables: without iptables ADD fails with that reason and takes no address, and
-// an existing pod can be deleted. A repeated DEL removes its chain. Not parallel: it
-// hides the system's programs from all tests.
+// TestNoIPTables: without iptables, ADD fails with that reason and takes no address, and
+// existing pods can be deleted. A repeated DEL removes the chain. Not parallel: it hides the
+// system's programs from all tests.
 func TestNoIPTables(t *testing.T) {
 	b := newBed(t, "nft", false)
 	before, p := b.pod("before"), b.pod("c1")
@@ -227,7 +226,7 @@ func TestNoIPTables(t *testing.T) {
 	p.run("STATUS", b.stdin())
 }
 
-// ownerOf makes a link with a route to the address that the next pod gets.
+// ownerOf creates a link with a route to the address that the next pod gets.
 func (b *bed) ownerOf(up bool) (address string) {
 	b.t.Helper()
 	dst := netip.MustParsePrefix("169.254.172.2/32")
@@ -283,8 +282,8 @@ func (b *bed) routeLeadsTo(address string) (link string) {
 	return link
 }
 
-// TestStaleRoute: a route that was left over a dead link is replaced, one that goes while
-// ADD waits is waited for, one over a living link is an error (#3702).
+// TestStaleRoute: ADD replaces a route left over a dead link, waits for one that is about to
+// disappear, and fails if the route's link is alive (#3702).
 func TestStaleRoute(t *testing.T) {
 	t.Parallel()
 	for _, v6 := range []bool{false, true} {
@@ -307,7 +306,7 @@ func TestStaleRoute(t *testing.T) {
 			p := b.pod("c1")
 			cmd := p.command(t.Context(), "ADD", b.stdin())
 			b.do(b.node, cmd.Start)
-			// The lease comes before the route is tried.
+			// The lease is taken before the route is tried.
 			until(t, "the lease", func() bool { return len(b.leases()) > 0 })
 			b.do(b.node, func() error {
 				l, err := netlink.LinkByName("vethold")
@@ -336,7 +335,7 @@ func TestStaleRoute(t *testing.T) {
 	}
 }
 
-// TestCheck: each thing that ADD made and somebody took away is named.
+// TestCheck: CHECK names each part of ADD's work that was removed.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -403,8 +402,8 @@ func (b *bed) rules(args ...string) {
 	}
 }
 
-// TestGC: what belongs to no valid attachment is removed, including chains whose lease
-// upstream released; the rest stays, as does what belongs to other networks.
+// TestGC: GC removes whatever belongs to no valid attachment, including chains whose lease
+// upstream released, and keeps the rest, including that of other networks.
 func TestGC(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -431,7 +430,7 @@ func TestGC(t *testing.T) {
 			return b.stdin(`"mtu"`, `"cni.dev/valid-attachments":`+attachments+`,"mtu"`)
 		}
 		everything := b.saved()
-		stale.run("GC", b.stdin()) // no list
+		stale.run("GC", b.stdin()) // no list of attachments
 		if got := b.saved(); got != everything || len(b.leases()) != 2 {
 			t.Errorf("leases %v, rules (-before +after):\n%s", b.leases(), cmp.Diff(everything, got))
 		}

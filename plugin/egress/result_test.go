@@ -24,8 +24,8 @@ var pair = rules.Pair{
 	Pod:  netstate.End{Name: "v4if0", MAC: netstate.MAC{0x0a, 0, 0, 0, 0, 2}},
 }
 
-// library prints with the CNI library, as a plugin built on it does: the result goes
-// through its reader, and with interfaces added through the newest form.
+// library prints with the CNI library, as a plugin built on it would: it parses the result
+// and, to add interfaces, converts it to the newest form.
 func library(prevResult []byte, confVersion string) (off, on string, err error) {
 	conf := types.PluginConf{CNIVersion: confVersion}
 	if err := json.Unmarshal(prevResult, &conf.RawPrevResult); err != nil {
@@ -64,7 +64,7 @@ const full = `{"cniVersion":"VERSION","interfaces":[{"name":"eni1","mac":"","mtu
 const oldFull = `{"cniVersion":"VERSION","ip4":{"ip":"10.0.0.5/32","gateway":"10.0.0.1","routes":[{"dst":"0.0.0.0/0","gw":"10.0.0.1","mtu":9}]},` +
 	`"ip6":{"ip":"2001:db8::5/128","routes":[{"dst":"::/0"}]},"dns":{"nameservers":["10.0.0.2"]},"interfaces":[{"name":"x"}]}`
 
-// TestResult: golden, and the library's, for each version.
+// TestResult compares with golden files and with the library, for each version.
 func TestResult(t *testing.T) {
 	t.Parallel()
 	for _, v := range versions {
@@ -96,8 +96,8 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// FuzzPrevResult: what the CNI library passes through, we pass through alike, byte for
-// byte; what it refuses we may refuse too.
+// FuzzPrevResult: whatever the CNI library passes through, we pass through byte for byte.
+// Whatever it refuses, we may refuse too.
 func FuzzPrevResult(f *testing.F) {
 	for i, v := range versions {
 		f.Add([]byte(strings.ReplaceAll(full, "VERSION", v)), i)
@@ -125,7 +125,7 @@ func FuzzPrevResult(f *testing.F) {
 	})
 }
 
-// safely is library, which panics at a null among interfaces or addresses.
+// safely is library without its panics, which a null interface or address causes.
 func safely(in []byte, v string) (off, on string, err error) {
 	defer func() {
 		if recover() != nil {
@@ -135,8 +135,8 @@ func safely(in []byte, v string) (off, on string, err error) {
 	return library(in, v)
 }
 
-// refusedOnPurpose are results that no plugin gives: the library takes a null for an
-// element, an address that is missing for an empty one, and zeros before a mask.
+// refusedOnPurpose reports errors about results that no plugin produces. The library accepts null
+// elements, takes a missing address for an empty one, and allows leading zeros in a mask.
 func refusedOnPurpose(text string) bool {
 	for _, part := range []string{"has an element that is null", "without an address", "without dst", "has no ip", "invalid CIDR address: "} {
 		if strings.Contains(text, part) {
@@ -146,8 +146,8 @@ func refusedOnPurpose(text string) bool {
 	return false
 }
 
-// ambiguous texts have keys that differ in case only, or repeat: the library sorts them
-// before it reads them, and merges what they hold.
+// ambiguous reports repeated keys, or keys that differ only in case. The library sorts such keys
+// before it reads them, and merges their contents.
 func ambiguous(in []byte) bool {
 	d := json.NewDecoder(strings.NewReader(string(in)))
 	type level struct {

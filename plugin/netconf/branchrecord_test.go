@@ -28,8 +28,8 @@ func TestParseBranchRecord(t *testing.T) {
 	}
 }
 
-// FuzzBranchRecord: a record that is read names a sandbox, is JSON to others too, and an
-// error comes without one.
+// FuzzBranchRecord: a record that parses names a sandbox and is valid JSON for other readers;
+// an error comes without a record.
 func FuzzBranchRecord(f *testing.F) {
 	f.Add([]byte(branchRecord))
 	f.Add([]byte(`{"containerID":"a","ifname":"b","vlan":"-1","more":[{}]}`))

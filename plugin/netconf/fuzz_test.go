@@ -12,10 +12,10 @@ import (
 	"github.com/containernetworking/cni/pkg/types/create"
 )
 
-// cniVersions are those in which a runtime may hand over a previous result.
+// cniVersions are the versions in which a runtime may pass a previous result.
 var cniVersions = []string{"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"}
 
-// inVersion is a recorded result in another version, by the CNI library.
+// inVersion converts a recorded result to another version with the CNI library.
 func inVersion(f *testing.F, recorded []byte, version string) []byte {
 	f.Helper()
 	r, err := create.CreateFromBytes(recorded)
@@ -32,8 +32,8 @@ func inVersion(f *testing.F, recorded []byte, version string) []byte {
 	return b
 }
 
-// FuzzPrevResultVersions: what the CNI library reads as a result of any version, we
-// read alike. The forms before 0.3.0 name no interfaces, so ours are empty there.
+// FuzzPrevResultVersions: we read a result of any version exactly as the CNI library does.
+// Versions before 0.3.0 name no interfaces, so ours are empty there.
 func FuzzPrevResultVersions(f *testing.F) {
 	for _, v := range cniVersions {
 		f.Add(inVersion(f, read(f, "result-0.4.0.json"), v))
@@ -48,15 +48,15 @@ func FuzzPrevResultVersions(f *testing.F) {
 		got, err := conf.PrevResult()
 		lib, version := libraryResult(in)
 		if lib == nil || version == "0.1.0" || version == "0.2.0" || repeatsKeys(in) {
-			return // before 0.3.0 interfaces and ips are unknown members of any form
+			return // before 0.3.0, interfaces and ips are unknown members and may have any form
 		}
 		for _, ip := range lib.IPs {
 			if ip.Address.IP == nil {
-				return // the library takes an address that is not there for an empty one, we refuse it
+				return // the library takes a missing address for an empty one; we refuse it
 			}
 		}
 		if err != nil && leadingZeros(err.Error()) {
-			return // net.ParseCIDR takes them in a mask, netip.ParsePrefix does not
+			return // net.ParseCIDR accepts leading zeros in a mask, netip.ParsePrefix does not
 		}
 		if err != nil {
 			t.Fatalf("the library reads it, we say %v", err)
@@ -86,11 +86,11 @@ func FuzzPrevResultVersions(f *testing.F) {
 	})
 }
 
-// libraryResult reads a result with the CNI library; nil when it cannot.
+// libraryResult reads a result with the CNI library. It returns nil if that fails.
 func libraryResult(in []byte) (r *types100.Result, version string) {
 	defer func() {
 		if recover() != nil {
-			r = nil // it takes no null for an interface or an address
+			r = nil // it panics at a null interface or address
 		}
 	}()
 	created, err := create.CreateFromBytes(in)
@@ -103,8 +103,7 @@ func libraryResult(in []byte) (r *types100.Result, version string) {
 	return r, created.Version()
 }
 
-// leadingZeros reports whether an error is only about a CIDR with leading zeros in its
-// mask.
+// leadingZeros reports whether an error is only about leading zeros in the mask of a CIDR.
 func leadingZeros(text string) bool {
 	_, cidr, _ := strings.Cut(text, "invalid CIDR address: ")
 	ip, mask, _ := strings.Cut(cidr, "/")
@@ -116,7 +115,7 @@ func leadingZeros(text string) bool {
 	return err == nil && short != mask
 }
 
-// sameJSON compares texts as JSON values.
+// sameJSON reports whether two texts are the same JSON value.
 func sameJSON(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	var x, y any
@@ -129,8 +128,8 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// exactKeys reports whether no key of a list differs from one of ours only in case: the
-// library treats those as different keys, encoding/json as the same.
+// exactKeys reports whether no key differs from a known one only in case. The library treats
+// such keys as different, encoding/json as the same.
 func exactKeys(t *testing.T, in []byte) bool {
 	t.Helper()
 	var all map[string]json.RawMessage
@@ -147,8 +146,8 @@ func exactKeys(t *testing.T, in []byte) bool {
 	return true
 }
 
-// FuzzConflist: a list that the CNI library and we read goes through our types
-// unchanged, and what a runtime makes of its entries is read by Parse.
+// FuzzConflist: a list that both the CNI library and we can read passes through our types
+// unchanged, and Parse reads what a runtime makes of its entries.
 func FuzzConflist(f *testing.F) {
 	stdin := string(read(f, "stdin.json"))
 	f.Add([]byte(`{"cniVersion":"0.4.0","name":"aws-cni","disableCheck":true,"plugins":[` + stdin + `,{"type":"portmap","capabilities":{"portMappings":true},"snat":true}]}`))
@@ -163,7 +162,7 @@ func FuzzConflist(f *testing.F) {
 		oursErr := json.Unmarshal(in, &ours)
 		lib, err := libcni.NetworkConfFromBytes(in)
 		if err != nil || oursErr != nil || lib.LoadOnlyInlinedPlugins || len(ours.Plugins) == 0 || !exactKeys(t, in) {
-			return // a list without plugins is none that we print
+			return // we never print a list without plugins
 		}
 		if ours.Name != lib.Name || len(ours.Plugins) != len(lib.Plugins) {
 			t.Fatalf("name %q and %d plugins, library %q and %d", ours.Name, len(ours.Plugins), lib.Name, len(lib.Plugins))

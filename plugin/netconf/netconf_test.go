@@ -234,8 +234,7 @@ func seeds(f *testing.F) {
 	}
 }
 
-// parseByLibrary is Parse with encoding/json, step by step as skel and upstream's
-// plugin do it.
+// parseByLibrary is Parse with encoding/json, in the same steps as skel and upstream's plugin.
 func parseByLibrary(stdin []byte) (NetConf, error) {
 	var named struct {
 		Name string `json:"name"`
@@ -264,7 +263,7 @@ func parseByLibrary(stdin []byte) (NetConf, error) {
 	return conf, nil
 }
 
-// FuzzParse: the same configuration as encoding/json's, or the same kind of complaint.
+// FuzzParse: we parse to the same values as encoding/json, or fail with the same kind of error.
 func FuzzParse(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -288,15 +287,15 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// repeatsKeys is true when a list may come twice: encoding/json then decodes the second
-// into the elements of the first, so that members of both mix.
+// repeatsKeys reports whether a list may occur twice. encoding/json then decodes the second
+// into the elements of the first, which mixes the members of both.
 func repeatsKeys(in []byte) bool {
 	low := bytes.ToLower(in)
 	return bytes.ContainsRune(in, '\\') || bytes.ContainsRune(in, 'ſ') ||
 		bytes.Count(low, []byte(`"interfaces"`)) > 1 || bytes.Count(low, []byte(`"ips"`)) > 1
 }
 
-// FuzzPrevResult: the same for previous results, apart from error texts.
+// FuzzPrevResult does the same for previous results, except for error texts.
 func FuzzPrevResult(f *testing.F) {
 	f.Add(read(f, "result-0.4.0.json"))
 	for _, s := range []string{

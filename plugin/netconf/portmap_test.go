@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestParsePortmap: only what a runtime passes for a pod without host ports is idle.
+// TestParsePortmap: only the configuration of a pod without host ports counts as idle.
 func TestParsePortmap(t *testing.T) {
 	t.Parallel()
 	const result = `{"cniVersion":"0.4.0","ips":[]}`
@@ -35,8 +35,8 @@ func TestParsePortmap(t *testing.T) {
 	}
 }
 
-// FuzzParsePortmap: what is taken for idle is so to encoding/json too, with the keys of the
-// reference plugin.
+// FuzzParsePortmap: a configuration that we consider idle is also idle according to
+// encoding/json with the keys of the reference plugin.
 func FuzzParsePortmap(f *testing.F) {
 	f.Add([]byte(`{"cniVersion":"0.4.0","name":"aws-cni","type":"portmap","snat":true,"capabilities":{"portMappings":true},"runtimeConfig":{"portMappings":[]},"prevResult":{"ips":[]}}`))
 	f.Add([]byte(`{"name":"n","runtimeConfig":{"portMappings":null,"PORTMAPPINGS":[{"hostPort":1}]}}`))

@@ -22,7 +22,7 @@ func TestValidAttachments(t *testing.T) {
 		name, stdin string
 		want        []Attachment
 		given       bool
-		err         string // without its beginning
+		err         string // without its prefix
 	}{
 		{"none", `{"name":"n"}`, nil, false, ""},
 		{"null", `{"cni.dev/valid-attachments":null}`, nil, false, ""},
@@ -55,7 +55,7 @@ func TestValidAttachments(t *testing.T) {
 	}
 }
 
-// asCheckpoint is an entry of the codec in this package's type.
+// asCheckpoint converts an entry of the codec to this package's type.
 func asCheckpoint(e *checkpoint.Entry) Allocation {
 	a := Allocation{
 		NetworkName: e.NetworkName, Attachment: Attachment{e.ContainerID, e.IfName}, Address: e.IPv4,
@@ -89,8 +89,7 @@ func sameAsCodec(t *testing.T, file []byte) {
 	}
 }
 
-// TestAllocations_Recorded: what upstream was seen to write reads as with the
-// codec.
+// TestAllocations_Recorded: recorded checkpoints of upstream read the same as with the codec.
 func TestAllocations_Recorded(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("../../daemon/api/checkpoint/testdata/recorded/*.json")
@@ -143,8 +142,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// FuzzRuntimeDocuments: neither reader crashes on any input, and what cannot be parsed
-// completely yields nothing.
+// FuzzRuntimeDocuments: neither reader crashes on any input, and a document that cannot be
+// parsed completely yields nothing.
 func FuzzRuntimeDocuments(f *testing.F) {
 	names, err := filepath.Glob("../../daemon/api/checkpoint/testdata/recorded/*.json")
 	if err != nil {

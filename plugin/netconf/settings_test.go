@@ -13,8 +13,8 @@ import (
 
 //go:generate go test -run ^TestSettings_Documentation$ -count=1 . -update
 
-// settings are the keys by which a conflist configures aws-cni: what it means when the
-// key is absent, and which variables of the entrypoint it is written from.
+// settings are the keys by which a conflist configures aws-cni, what applies when a key is
+// absent, and the entrypoint variables that set it.
 var settings = []struct {
 	key, absent, accepted, other, from, meaning string
 }{
@@ -55,10 +55,10 @@ func TestSettings_Documentation(t *testing.T) {
 }
 
 // TestSettings_AreTheKeys: each key of NetConf that a user sets is documented, with
-// what holds when it is absent.
+// its default.
 func TestSettings_AreTheKeys(t *testing.T) {
 	t.Parallel()
-	const others = "cniVersion name type capabilities runtimeConfig prevResult" // CNI's, not ours
+	const others = "cniVersion name type capabilities runtimeConfig prevResult" // CNI's keys, not ours
 	conf, err := Parse([]byte(`{"name":"aws-cni"}`))
 	if err != nil {
 		t.Fatal(err)

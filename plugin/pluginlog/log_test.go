@@ -13,7 +13,7 @@ import (
 	"cnictl/plugin/pluginlog"
 )
 
-// TestLog: levels, destinations (standard output is none), and the line that wrote each.
+// TestLog: levels, destinations (never standard output), and the source line of each entry.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	now := func() time.Time { return time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC) }
@@ -47,7 +47,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// BenchmarkLine is what an ADD pays per line, about a dozen times.
+// BenchmarkLine measures the cost of a line. An ADD writes about a dozen.
 func BenchmarkLine(b *testing.B) {
 	l := pluginlog.New(filepath.Join(b.TempDir(), "x.log"), "debug", time.Now, nil)
 	b.ReportAllocs()

@@ -28,9 +28,9 @@ import (
 
 func TestMain(m *testing.M) { leftover.Main(m) }
 
-const minute = time.Minute // no test waits for it
+const minute = time.Minute // no test waits that long
 
-// call makes a call as aws-cni-grpc does.
+// call makes a call the way aws-cni-grpc does.
 func call[T any](t testing.TB, s rpcclient.Server, request []byte, decode func([]byte) (T, error)) (reply T, err error) {
 	request, err = cniwire.CutFrame(request)
 	if err != nil {
@@ -62,7 +62,7 @@ func notifyAgent(t testing.TB, socket string, dial time.Duration, r cniwire.Poli
 
 func socketPath(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "r") // a socket's path must be short
+	dir, err := os.MkdirTemp("", "r") // a socket path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func fullReply() *cnirpc.AddNetworkReply {
 	}
 }
 
-// TestAddNetwork_Fields: every field arrives at either side.
+// TestAddNetwork_Fields: every field arrives, in both directions.
 func TestAddNetwork_Fields(t *testing.T) {
 	t.Parallel()
 	var got *cnirpc.AddNetworkRequest
@@ -134,7 +134,7 @@ func TestAddNetwork_Fields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Stop() // its handler has ended: the race detector does not see that through a socket
+	s.Stop() // its handler has returned, which the race detector cannot see through a socket
 	asked := []any{
 		got.GetK8S_POD_NAME(), got.GetK8S_POD_NAMESPACE(), got.GetK8S_POD_INFRA_CONTAINER_ID(), got.GetNetns(), got.GetIfName(), got.GetNetworkName(),
 		got.GetContainerID(), got.GetClientVersion(), got.GetRequiresMultiNICAttachment(),
@@ -155,7 +155,7 @@ func TestAddNetwork_Fields(t *testing.T) {
 	}
 }
 
-// TestDelNetwork_Upstream: upstream's daemon releases once, and does not know the sandbox
+// TestDelNetwork_Upstream: upstream's daemon releases once and does not know the sandbox
 // afterwards.
 func TestDelNetwork_Upstream(t *testing.T) {
 	t.Parallel()
@@ -193,7 +193,7 @@ func TestDelNetwork_Upstream(t *testing.T) {
 	}
 }
 
-// TestErrors_AsGRPC: errors have the texts of grpc-go.
+// TestErrors_AsGRPC: errors have the same texts as grpc-go's.
 func TestErrors_AsGRPC(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 20<<10)
@@ -217,7 +217,7 @@ func TestErrors_AsGRPC(t *testing.T) {
 	}
 }
 
-// TestErrors_Unimplemented: an agent does not serve the daemon's calls.
+// TestErrors_Unimplemented: an agent does not implement the daemon's calls.
 func TestErrors_Unimplemented(t *testing.T) {
 	t.Parallel()
 	socket := socketPath(t)
@@ -245,7 +245,7 @@ func grpcAdd(t testing.TB, socket string, timeout time.Duration) (*cnirpc.AddNet
 	return cnirpc.NewCNIBackendClient(conn).AddNetwork(ctx, &cnirpc.AddNetworkRequest{K8S_POD_NAME: "web-0", K8S_POD_NAMESPACE: "default"})
 }
 
-// TestDial_Refused: the text is that of grpc-go, and has the errno.
+// TestDial_Refused: the error has grpc-go's text and wraps the errno.
 func TestDial_Refused(t *testing.T) {
 	t.Parallel()
 	socket := socketPath(t)
@@ -267,15 +267,15 @@ func TestDial_Refused(t *testing.T) {
 	}
 }
 
-// TestDeadline: a server that does not answer is given up, whether it takes the
-// connection or not.
+// TestDeadline: a call to a server that does not answer ends, whether or not the server
+// accepts the connection.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	socket, _ := serve(t, backend{add: func(ctx context.Context, _ *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}})
-	deaf := socketPath(t) // accepts nothing: the connection waits in its queue
+	deaf := socketPath(t) // accepts nothing; the connection waits in the backlog
 	l, err := net.Listen("unix", deaf)
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +289,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestPolicy: the agent's answers, and an agent that comes while it is dialled.
+// TestPolicy: the agent's answers, and an agent that starts during the dial.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	socket := socketPath(t)
@@ -337,8 +337,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestServerEnds: a server that ends lets the call in progress finish; one that was
-// killed does not.
+// TestServerEnds: a server that stops lets the call in progress finish; a killed one does not.
 func TestServerEnds(t *testing.T) {
 	t.Parallel()
 	for _, gracefully := range []bool{true, false} {

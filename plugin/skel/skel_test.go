@@ -30,8 +30,8 @@ func fine(about string) *skel.Plugin {
 }
 
 // TestRun_AsTheLibrary: codes and messages are those of the CNI library for every verb,
-// environment and configuration. Not parallel: the library reads the process's own
-// environment and standard input.
+// environment and configuration. Not parallel: the library reads the process environment
+// and standard input.
 func TestRun_AsTheLibrary(t *testing.T) {
 	usual := map[string]string{"CNI_CONTAINERID": "c1", "CNI_NETNS": "/run/netns/none", "CNI_IFNAME": "eth0", "CNI_PATH": "/opt/cni/bin"}
 	environments := []map[string]string{
@@ -162,8 +162,8 @@ func TestError(t *testing.T) {
 	}
 }
 
-// TestError_EveryOneHasACause: no error of this package, nor of a plugin that uses its
-// type, is made without a cause.
+// TestError_EveryOneHasACause: every error of this package, and of plugins that use its type,
+// has a cause.
 func TestError_EveryOneHasACause(t *testing.T) {
 	t.Parallel()
 	found := 0
@@ -203,7 +203,7 @@ func TestError_EveryOneHasACause(t *testing.T) {
 	}
 }
 
-// isError reports whether e is the type Error of this package, by either name.
+// isError reports whether e is this package's type Error, under either name.
 func isError(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.Ident:

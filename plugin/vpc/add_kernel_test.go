@@ -21,7 +21,7 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// withNetns puts the path of a pod's namespace where the recording has its own.
+// withNetns replaces the recorded namespace path with that of a pod.
 func withNetns(result, recordedPath, path string) string {
 	return strings.ReplaceAll(result, recordedPath, path)
 }
@@ -60,7 +60,7 @@ func TestBinary_AddAndDel(t *testing.T) {
 				t.Errorf("pod neighbour:\n%s", diff)
 			}
 
-			// The same sandbox again, then DEL three ways, each harmless.
+			// The same sandbox again, then three kinds of DEL, each harmless.
 			box.expect(t, "ADD", box.stdin(), 0, result)
 			prev := `,"prevResult":` + result
 			box.expect(t, "DEL", box.stdin(prev), 0, "")
@@ -92,7 +92,7 @@ func checkRequests(t *testing.T, s *server, box *sandbox) {
 	}
 }
 
-// binaryVersion is what the plugin prints about itself when run manually.
+// binaryVersion is the version line that the plugin prints when run by hand.
 func binaryVersion(t *testing.T) string {
 	t.Helper()
 	bin, err := buildPlugin()
@@ -113,7 +113,7 @@ func binaryVersion(t *testing.T) string {
 	return strings.TrimSpace(version)
 }
 
-// failed is an error as printed; without details they are the title of the cause.
+// failed is an error as printed. Without details, it has the title of the cause.
 func failed(code int, msg string, why cause.Code, details string) string {
 	return string(vpc.ErrorJSON(code, msg, why, details))
 }
@@ -187,7 +187,7 @@ func TestBinary_RecordedErrors(t *testing.T) {
 	}
 }
 
-// TestBinary_RefusedReplies: a reply that makes no sense fails as one without an
+// TestBinary_RefusedReplies: an ADD whose reply makes no sense fails like one without an
 // address, leaves nothing and gives the address back.
 func TestBinary_RefusedReplies(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
@@ -288,7 +288,7 @@ func TestBinary_Log(t *testing.T) {
 		}
 	}
 
-	// A log that cannot be written, or may not go to standard output, harms nothing.
+	// A log file that cannot be written, or would be standard output, does no harm.
 	for _, path := range []string{"/proc/none/plugin.log", "/", "STDOUT", "stderr", ""} {
 		odd := *box
 		odd.log = path

@@ -9,7 +9,7 @@ import (
 	"cnictl/plugin/vpc"
 )
 
-// libraryArgs is what upstream reads CNI_ARGS into.
+// libraryArgs is the type that upstream parses CNI_ARGS into.
 type libraryArgs struct {
 	types.CommonArgs
 	K8S_POD_NAME               types.UnmarshallableString

@@ -20,11 +20,11 @@ import (
 )
 
 // These tests run the built binary as a container runtime does, with the daemon's socket
-// at its real path: the test sandbox has its own /run. They share that path, so they are
-// not parallel.
+// at its real path: the test sandbox has its own /run. They share that path, so they cannot
+// run in parallel.
 
-// buildPlugin is the binary that make test built (CNI_TEST_BIN), or one built once for
-// the package; beside it is aws-cni-grpc.
+// buildPlugin returns the binary that make test built (CNI_TEST_BIN), or one built once for
+// the package. aws-cni-grpc is next to it.
 var buildPlugin = sync.OnceValues(func() (string, error) {
 	if bin := os.Getenv("CNI_TEST_BIN"); bin != "" {
 		return filepath.Join(bin, "aws-cni"), nil
@@ -41,11 +41,11 @@ var buildPlugin = sync.OnceValues(func() (string, error) {
 	return filepath.Join(dir, "aws-cni"), nil
 })
 
-// server is a daemon with the test's answers, over the real socket.
+// server is a daemon on the real socket that gives the test's answers.
 type server struct {
 	add func(*cniwire.AddRequest) *cniwire.AddReply
 	del func(*cniwire.DelRequest) *cniwire.DelReply
-	// policy answers for the policy agent; nil: all is well.
+	// policy answers for the policy agent; success if nil.
 	policy func(*cniwire.PolicyRequest) *cniwire.PolicyReply
 
 	mu       sync.Mutex
@@ -91,7 +91,7 @@ func (s *server) serve(t *testing.T) *server {
 func (s *server) answer(t *testing.T, conn net.Conn) {
 	frame, err := cniwire.ReadFrame(conn, nil)
 	if errors.Is(err, io.EOF) {
-		return // STATUS only looks whether somebody is there
+		return // STATUS only checks that somebody listens
 	}
 	if err != nil {
 		t.Errorf("daemon: %v", err)
@@ -141,7 +141,7 @@ func (s *server) policyRequests() []cniwire.PolicyRequest {
 	return s.policies
 }
 
-// gives answers every ADD with one address.
+// gives answers every ADD with the same address.
 func gives(address string, device, table int32) func(*cniwire.AddRequest) *cniwire.AddReply {
 	return func(*cniwire.AddRequest) *cniwire.AddReply {
 		return &cniwire.AddReply{Success: true, VPCv4CIDRs: []string{"10.0.0.0/16"},
@@ -155,14 +155,14 @@ func had(address string, device, table int32) func(*cniwire.DelRequest) *cniwire
 	}
 }
 
-// sandbox is one pod sandbox as the runtime knows it.
+// sandbox is a pod sandbox as the runtime sees it.
 type sandbox struct {
 	node  *netns.NS
 	id    string
 	pod   string
 	netns string
 	log   string // of the plugin
-	bin   string // the plugin; empty: that of buildPlugin
+	bin   string // the plugin; buildPlugin's if empty
 }
 
 func newSandbox(t *testing.T, node *netns.NS, id, pod, netnsPath string) *sandbox {
@@ -175,7 +175,7 @@ func (s *sandbox) args() string {
 		";K8S_POD_INFRA_CONTAINER_ID=" + s.id + ";K8S_POD_UID=uid-" + s.pod
 }
 
-// stdin is the configuration; more are further members, each `,"key":value`.
+// stdin returns the configuration. more are additional members, each `,"key":value`.
 func (s *sandbox) stdin(more ...string) string {
 	return `{"cniVersion":"0.4.0","mtu":"9001","name":"aws-cni","pluginLogFile":"` + s.log + `","pluginLogLevel":"DEBUG",` +
 		`"podSGEnforcingMode":"strict","runtimeConfig":{"io.kubernetes.cri.pod-annotations":{}},"type":"aws-cni","vethPrefix":"eni"` +
@@ -199,7 +199,7 @@ func (s *sandbox) run(ctx context.Context, command, stdin string, change ...stri
 	cmd := exec.CommandContext(ctx, bin)
 	var out, errOut bytes.Buffer
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = vars, strings.NewReader(stdin), &out, &errOut
-	err = s.node.Do(cmd.Start) // the child is in the namespace of the thread that starts it
+	err = s.node.Do(cmd.Start) // the child runs in the network namespace of the thread that starts it
 	if err == nil {
 		err = cmd.Wait()
 	}

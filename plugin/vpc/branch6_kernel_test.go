@@ -13,9 +13,9 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// TestBinary_DelBranchIPv6: rules and routes of branch pods of IPv6 on kernels without
-// VLAN: a macvlan with the VLAN device's name replaces it, and the test makes it and what
-// the ADD would have made. plugin/vpc/branch has the full test, with VLANs.
+// TestBinary_DelBranchIPv6: rules and routes of IPv6 branch pods on kernels without VLAN support.
+// A macvlan with the VLAN device's name replaces the device, and the test creates it and
+// everything else ADD would have. plugin/vpc/branch has the full test, with VLANs.
 func TestBinary_DelBranchIPv6(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "macvlan")
 	const pod = "2001:db8::90"
@@ -56,8 +56,8 @@ func TestBinary_DelBranchIPv6(t *testing.T) {
 	}
 }
 
-// branchOfIPv6 makes what the host has of a branch pod; elsewhere leads the VLAN's table to
-// another pod.
+// branchOfIPv6 creates the host side of a branch pod. If elsewhere is set, the VLAN's table
+// leads to another pod.
 func branchOfIPv6(host string, own *net.IPNet, strict, elsewhere bool) error {
 	trunk := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "trunk0"}, PeerName: "vpc0"}
 	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: host}, PeerName: "peer"}

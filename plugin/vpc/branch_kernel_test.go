@@ -20,7 +20,7 @@ func inMode(stdin, mode string) string {
 	return strings.Replace(stdin, `"podSGEnforcingMode":"strict"`, `"podSGEnforcingMode":"`+mode+`"`, 1)
 }
 
-// TestBinary_BranchFails: where the device cannot be made, nothing is left.
+// TestBinary_BranchFails: if the device cannot be created, nothing is left.
 func TestBinary_BranchFails(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	for _, mode := range []string{"strict", "standard"} {

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/api/cause"
 )
 
-// TestCause_EveryErrorHasOne: no error of the plugin is made without a cause.
+// TestCause_EveryErrorHasOne: every error of the plugin has a cause.
 func TestCause_EveryErrorHasOne(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(".")
@@ -55,7 +55,7 @@ func TestCause_EveryErrorHasOne(t *testing.T) {
 	}
 }
 
-// TestCause_InTheLog: the line of a failure ends with its cause, and no other line has one.
+// TestCause_InTheLog: the log line of a failure ends with its cause; no other line has one.
 func TestCause_InTheLog(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -14,11 +14,11 @@ import (
 	"cnictl/plugin/vpc"
 )
 
-// TestCall_Deadline: a daemon that never answers is given up, and the log is written
-// out long before.
+// TestCall_Deadline: a call to a daemon that never answers ends, and the log is flushed long
+// before that.
 func TestCall_Deadline(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "c") // a socket's path must be short
+	dir, err := os.MkdirTemp("", "c") // a socket path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestCall_Deadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	// Signals end reads early; that puts nothing off.
+	// Signals interrupt reads, which must not extend the deadline.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	caller, stop := unix.Gettid(), make(chan struct{})
@@ -42,7 +42,7 @@ func TestCall_Deadline(t *testing.T) {
 			case <-stop:
 				return
 			case <-tick.C:
-				_ = unix.Tgkill(unix.Getpid(), caller, unix.SIGURG) // which the runtime sends, too
+				_ = unix.Tgkill(unix.Getpid(), caller, unix.SIGURG) // the Go runtime sends it, too
 			}
 		}
 	})

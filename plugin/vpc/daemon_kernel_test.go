@@ -19,7 +19,7 @@ import (
 )
 
 // TestBinary_SlowDaemon: while an ADD waits for the pool, its log is already written,
-// and the pod's link is there without an address.
+// and the pod's link exists without an address.
 func TestBinary_SlowDaemon(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	node, pod := netns.New(t), netns.New(t)
@@ -43,8 +43,8 @@ func TestBinary_SlowDaemon(t *testing.T) {
 	}
 }
 
-// TestBinary_RefusedKeepsOlderSandbox: an ADD that gets no address does not touch the
-// link of the pod's older sandbox.
+// TestBinary_RefusedKeepsOlderSandbox: an ADD that gets no address leaves the link of the
+// pod's older sandbox alone.
 func TestBinary_RefusedKeepsOlderSandbox(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	reply := gives("10.0.0.21", 1, 2)(nil)
@@ -63,7 +63,7 @@ func TestBinary_RefusedKeepsOlderSandbox(t *testing.T) {
 	}
 }
 
-// TestBinary_BrokenDaemon: a daemon that breaks off or answers nonsense.
+// TestBinary_BrokenDaemon: a daemon that disconnects or answers nonsense.
 func TestBinary_BrokenDaemon(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	const call = "add cmd: Error received from AddNetwork gRPC call: rpc error: code = "
@@ -91,7 +91,7 @@ func TestBinary_BrokenDaemon(t *testing.T) {
 			if diff := cmp.Diff([]string{"lo"}, linkNames(t, node)); diff != "" {
 				t.Errorf("links left:\n%s", diff)
 			}
-			box.expect(t, "DEL", box.stdin(), 0, "") // nothing is known of the pod, and nothing fails
+			box.expect(t, "DEL", box.stdin(), 0, "") // the pod is unknown, and nothing fails
 		})
 	}
 }
@@ -117,7 +117,7 @@ func answerRaw(t *testing.T, answer []byte) {
 			if _, err := cniwire.ReadFrame(conn, nil); err != nil && !errors.Is(err, io.EOF) {
 				t.Errorf("daemon: %v", err)
 			}
-			_, _ = conn.Write(answer) // a plugin that saw enough may be gone
+			_, _ = conn.Write(answer) // the plugin may have seen enough and be gone
 			conn.Close()
 		}
 	}()

@@ -50,7 +50,7 @@ func leftovers(t *testing.T, node *netns.NS) string {
 }
 
 // TestBinary_DelByPrevResult: the daemon is down. DEL succeeds whatever the previous
-// result is, and removes what it can be sure of.
+// result is, and removes only what certainly belongs to the pod.
 func TestBinary_DelByPrevResult(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	const link = "eni0761ccbeace"
@@ -60,7 +60,7 @@ func TestBinary_DelByPrevResult(t *testing.T) {
 		name, prev string
 		link       string
 		removed    bool
-		noted      []entry // by the daemon that is down
+		noted      []entry // recorded by the daemon, which is now down
 	}{
 		{name: "as written", prev: good, link: link, removed: true},
 		{name: "1.0.0", prev: strings.Replace(good, `"0.4.0"`, `"1.0.0"`, 1), link: link, removed: true},
@@ -101,9 +101,9 @@ func TestBinary_DelByPrevResult(t *testing.T) {
 	}
 }
 
-// TestBinary_DelBranch: pods that upstream made with branch ENIs. The VLAN
-// device itself needs a driver that most test kernels lack; a link of its name will
-// do.
+// TestBinary_DelBranch: pods that upstream created with branch ENIs. The VLAN device
+// needs a driver that most test kernels lack, so another link with its name
+// replaces it.
 func TestBinary_DelBranch(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	prev := func(vlan string) string {
@@ -203,7 +203,7 @@ func TestBinary_DelReplies(t *testing.T) {
 			if !strings.Contains(box.logged(t), row.log) {
 				t.Errorf("log has no %q:\n%s", row.log, box.logged(t))
 			}
-			// A repeated DEL is no failure: kubelet stops each sandbox twice.
+			// A repeated DEL is not a failure: kubelet stops each sandbox twice.
 			if got := strings.Contains(box.logged(t), `"level":"error"`); got != (row.code != 0) {
 				t.Errorf("an error in the log: %v, of status %d:\n%s", got, row.code, box.logged(t))
 			}
@@ -243,8 +243,8 @@ func TestBinary_LateDel(t *testing.T) {
 	}
 }
 
-// TestBinary_SlowDel: a DEL that is delayed after the daemon's answer, until the address
-// is another pod's, leaves that pod alone.
+// TestBinary_SlowDel: a DEL that stalls after the daemon's answer until another pod has the
+// address leaves that pod alone.
 func TestBinary_SlowDel(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	for _, taken := range []bool{true, false} {
@@ -259,7 +259,7 @@ func TestBinary_SlowDel(t *testing.T) {
 							t.Errorf("ADD meanwhile: %d %s %s %v", code, out, errOut, err)
 						}
 					}
-					<-time.After(vpc.Promptly + vpc.Promptly/2) // longer than a DEL takes that nothing holds up
+					<-time.After(vpc.Promptly + vpc.Promptly/2) // longer than an unhindered DEL takes
 					return had("10.0.0.21", 1, 2)(r)
 				},
 			}).serve(t)
@@ -281,15 +281,15 @@ func TestBinary_SlowDel(t *testing.T) {
 	}
 }
 
-// TestBinary_DelOfUpstreamPods: upstream's results are enough to delete its pods, of
-// kinds and families without a recording, without a daemon.
+// TestBinary_DelOfUpstreamPods: without a daemon, upstream's results are enough to delete
+// its pods, of the kinds and families that have no recording.
 func TestBinary_DelOfUpstreamPods(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	second := netnames.HostVeth("eni", "default", "web-0", 1)
 	for name, row := range map[string]struct {
 		kind string
 		edit func(result string) string
-		left int // rules
+		left int // number of rules
 	}{
 		"IPv6":                         {kind: "IPv6"},
 		"two":                          {kind: "two"},
@@ -318,7 +318,7 @@ func TestBinary_DelOfUpstreamPods(t *testing.T) {
 				}
 				box := newSandbox(t, node, "abc001", "web-0", in.Path)
 				prev := result.byLibrary(t, version, in.Path)
-				t.Run("ADD", func(t *testing.T) { // the daemon ends with it
+				t.Run("ADD", func(t *testing.T) { // stops the daemon at its end
 					(&server{add: allocates(list...)}).serve(t)
 					box.expect(t, "ADD", at(version, box.stdin()), 0, prev)
 				})
@@ -334,7 +334,7 @@ func TestBinary_DelOfUpstreamPods(t *testing.T) {
 	}
 }
 
-// egressPair adds to a result what egress-cni does.
+// egressPair adds to a result what egress-cni adds.
 func egressPair(result string) string {
 	before, after, _ := strings.Cut(result, `"name": "dummy`)
 	dummy, rest, _ := strings.Cut(after, "}")

@@ -19,8 +19,8 @@ import (
 
 const libraryVersions = "0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0"
 
-// run runs a command in process, without a daemon. It must not be an ADD that gets
-// as far as the network.
+// run runs a command in process, without a daemon. An ADD must fail before it reaches the
+// network.
 func run(env map[string]string, stdin string) (code int, stdout, stderr string) {
 	var out, errOut bytes.Buffer
 	p := vpc.Process{
@@ -48,7 +48,7 @@ const (
 	netnsAccepted = "; accepted is the path of a network namespace, such as /run/netns/<name>"
 )
 
-// magic is the type of the file system that a file is on.
+// magic returns the type of the file system that holds a file.
 func magic(t *testing.T, file string) string {
 	t.Helper()
 	var fs unix.Statfs_t
@@ -70,10 +70,10 @@ func TestDispatch(t *testing.T) {
 		name  string
 		env   map[string]string
 		stdin string
-		code  int // CNI code; 0: success without output
+		code  int // CNI code; 0 for success without output
 		cause cause.Code
 		msg   string
-		more  string // default: the title of the cause
+		more  string // the title of the cause by default
 	}{
 		{name: "check", env: env("CHECK"), stdin: conf},
 		{name: "check old", env: env("CHECK"), stdin: withVersion("0.3.1"), code: 1, cause: cause.InvalidConfig, msg: "config version does not allow CHECK"},
@@ -182,7 +182,7 @@ func TestDispatch(t *testing.T) {
 	}
 }
 
-// TestReplacedSettings: what upstream is lenient about is logged.
+// TestReplacedSettings: invalid settings that upstream tolerates are logged.
 func TestReplacedSettings(t *testing.T) {
 	t.Parallel()
 	const accepted = `has the unusable value "loose"; accepted: strict or standard; used: strict, which matters to pods with a branch ENI only`
@@ -197,7 +197,7 @@ func TestReplacedSettings(t *testing.T) {
 		`"pluginLogFile":"Stdout"`:          {`Key "pluginLogFile" of the network configuration has the unusable value "Stdout"; accepted: a path or stderr; used: stderr, because standard output carries the result`},
 		`"mtu":"","pluginLogLevel":"fatal"`: {},
 	} {
-		// The namespace does not exist, so the command ends soon, with its log on stderr.
+		// The namespace does not exist, so the command ends early, with its log on stderr.
 		_, _, log := run(env("ADD"), `{"name":"a",`+stdin+`}`)
 		got := []string{}
 		for line := range strings.Lines(log) {

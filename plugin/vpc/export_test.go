@@ -14,7 +14,7 @@ var (
 	BranchTeardownText = branchTeardownText
 )
 
-// Promptly is how long a DEL may take without a second look.
+// Promptly is how long a DEL may take before it checks the address's owner again.
 const Promptly = promptly
 
 // ResultJSON is the result of a pod with the given facts.
@@ -46,12 +46,12 @@ func ErrorJSON(code int, msg string, why cause.Code, details string) []byte {
 	return (&cniError{code: code, msg: msg, cause: why, details: details}).printable().JSON()
 }
 
-// Fields of podArgs.
+// Fields returns the fields of podArgs.
 func (a podArgs) Fields() (name, namespace, infra, uid string) {
 	return a.podName, a.podNamespace, a.infraContainerID, a.podUID
 }
 
-// CallText is the message of a call that fails.
+// CallText is the message of a failed call.
 func CallText(socket string, timeout time.Duration, slow func()) string {
 	c, err := dial(socket, timeout, time.Now)
 	if err == nil {

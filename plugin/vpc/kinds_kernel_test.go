@@ -22,7 +22,7 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// allocates answers every ADD with addresses.
+// allocates answers every ADD with the given addresses.
 func allocates(list ...cniwire.Allocation) func(*cniwire.AddRequest) *cniwire.AddReply {
 	return func(*cniwire.AddRequest) *cniwire.AddReply {
 		return &cniwire.AddReply{Success: true, Allocations: list}
@@ -35,7 +35,7 @@ func hadAll(list ...cniwire.Allocation) func(*cniwire.DelRequest) *cniwire.DelRe
 	}
 }
 
-// podRules lists the rules that the kernel does not make itself, of both families.
+// podRules lists the rules of both families that the kernel does not create itself.
 func podRules(t *testing.T, ns *netns.NS) (out []string) {
 	t.Helper()
 	do(t, ns, func() error {
@@ -58,7 +58,7 @@ func podRules(t *testing.T, ns *netns.NS) (out []string) {
 	return out
 }
 
-// withSource gives the node an address that the pod can answer to.
+// withSource gives the node an address that the pod can reply to.
 func withSource(t *testing.T, node *netns.NS, cidr string) {
 	t.Helper()
 	do(t, node, func() error {
@@ -77,8 +77,8 @@ func withSource(t *testing.T, node *netns.NS, cidr string) {
 	})
 }
 
-// reached connects to the pod. To an IPv6 pod the first packet must get through, and not
-// wait for another look for its neighbour, which comes after a second.
+// reached connects to the pod. With IPv6 the first packet must get through without waiting
+// for a second neighbour solicitation, which comes after a second.
 func reached(t *testing.T, node, pod *netns.NS, address string) {
 	t.Helper()
 	to := netip.MustParseAddr(address)
@@ -97,7 +97,7 @@ func reached(t *testing.T, node, pod *netns.NS, address string) {
 	}
 }
 
-// TestBinary_Kinds: ADD, CHECK and each kind of DEL of pods that need no branch ENI.
+// TestBinary_Kinds: ADD, CHECK and each kind of DEL for pods without a branch ENI.
 func TestBinary_Kinds(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	second := netnames.HostVeth("eni", "default", "web-0", 1)
@@ -141,7 +141,7 @@ func TestBinary_Kinds(t *testing.T) {
 					t.Errorf("rules %q, want %d", got, row.rules)
 				}
 				box.expect(t, "CHECK", stdin(`,"prevResult":`+result), 0, "")
-				box.expect(t, "ADD", stdin(), 0, result) // once more, over what is there
+				box.expect(t, "ADD", stdin(), 0, result) // once more, over the existing network
 				box.expect(t, "DEL", stdin(`,"prevResult":`+result), 0, "")
 				if got := podRules(t, node); got != nil {
 					t.Errorf("rules after DEL: %q", got)
@@ -168,7 +168,7 @@ func TestBinary_Kinds(t *testing.T) {
 	})
 }
 
-// TestBinary_KindFails: what a kind of pod has of its own is undone with the rest.
+// TestBinary_KindFails: the parts specific to a kind of pod are undone with the rest.
 func TestBinary_KindFails(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	s := (&server{
@@ -219,8 +219,8 @@ func TestBinary_Policy(t *testing.T) {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 
-	// The agent refuses: ADD fails and leaves the pod to the runtime's DEL, which
-	// succeeds although the agent still refuses.
+	// The agent refuses. ADD fails and leaves the pod to the runtime's DEL, which succeeds
+	// although the agent still refuses.
 	*answer = cniwire.PolicyReply{Cause: string(cause.PolicyAgentUnreachable), Detail: "nothing listens"}
 	box.expect(t, "ADD", box.stdin(), 1, failed(999, "add cmd: failed to setup network policy", cause.PolicyAgentUnreachable, "nothing listens"))
 	if got := podRules(t, node); len(got) != 3 {
@@ -235,8 +235,8 @@ func TestBinary_Policy(t *testing.T) {
 	}
 }
 
-// TestBinary_PolicyOfARepeatedDel: a DEL may die between the daemon's answer and the call
-// of the agent, so the next one calls the agent; not for a pod with a newer sandbox.
+// TestBinary_PolicyOfARepeatedDel: a DEL may die between the daemon's answer and its call to
+// the agent, so the next DEL calls the agent, unless the pod has a newer sandbox.
 func TestBinary_PolicyOfARepeatedDel(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	reply := &cniwire.DelReply{Unknown: true, NetworkPolicyMode: "Strict"}
@@ -258,7 +258,7 @@ func TestBinary_PolicyOfARepeatedDel(t *testing.T) {
 
 const recordsDir = "/var/run/aws-node/attachments"
 
-// noted puts a record as ADD writes it into place.
+// noted puts a record in place, as ADD writes it.
 func noted(t *testing.T, id, pod, mac, address string) {
 	t.Helper()
 	notedIn(t, "aws-cni", id, pod, mac, address)
@@ -273,7 +273,7 @@ func notedIn(t *testing.T, network, id, pod, mac, address string) {
 	record := map[string]string{
 		"networkName": network, "containerID": id, "ifname": "eth0", "podNamespace": "default", "podName": pod, "vlan": "3", "mac": mac, "address": address, "hostLink": "vlan0761ccbeace",
 	}
-	if network == "" { // of a plugin that did not note it
+	if network == "" { // of a plugin that did not record it
 		delete(record, "networkName")
 	}
 	b, err := json.Marshal(record)
@@ -297,8 +297,8 @@ func recordsLeft(t *testing.T) (out []string) {
 	return out
 }
 
-// TestBinary_DelBranchOwner: DEL touches a VLAN device and its table's rules only while
-// the VLAN id is the sandbox's. A link with its name replaces the device, which needs a
+// TestBinary_DelBranchOwner: DEL touches a VLAN device and the rules of its table only while
+// the sandbox owns the VLAN ID. Another link with its name replaces the device, which needs a
 // driver that most test kernels lack.
 func TestBinary_DelBranchOwner(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
@@ -307,11 +307,11 @@ func TestBinary_DelBranchOwner(t *testing.T) {
 	const other = "02:00:00:00:00:99"
 	for name, row := range map[string]struct {
 		notes func(t *testing.T, mac string) // mac is the device's
-		more  func() error                   // on the node
+		more  func() error                   // runs on the node
 		prev  string
 		netns string
 		gone  bool
-		left  []string // records
+		left  []string // remaining records
 	}{
 		"own record":                     {notes: func(t *testing.T, mac string) { noted(t, "abc001", "web-1", mac, "10.0.0.21") }, prev: prev, netns: "/x", gone: true},
 		"own record, no previous result": {notes: func(t *testing.T, mac string) { noted(t, "abc001", "web-1", mac, "10.0.0.21") }, netns: "/x", gone: true},
@@ -354,7 +354,7 @@ func TestBinary_DelBranchOwner(t *testing.T) {
 			if row.prev != "" {
 				stdin = box.stdin(row.prev)
 			}
-			for range 2 { // again: nothing more goes
+			for range 2 { // again: nothing more is removed
 				box.expect(t, "DEL", stdin, 0, "")
 				links := linkNames(t, node)
 				if slices.Contains(links, "vlan.eth.3") == row.gone {
@@ -372,8 +372,8 @@ func TestBinary_DelBranchOwner(t *testing.T) {
 	}
 }
 
-// TestBinary_RecordsLocked: a run of the plugin that is stuck with the lock does not hold
-// up the DEL of a pod, nor does STATUS take it for a pod that is cut off.
+// TestBinary_RecordsLocked: a plugin process that is stuck holding the lock does not delay the
+// DEL of a pod, nor does STATUS report a pod as cut off because of it.
 func TestBinary_RecordsLocked(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	node := netns.New(t)
@@ -402,7 +402,7 @@ func TestBinary_RecordsLocked(t *testing.T) {
 	}
 }
 
-// otherInTable leads a route of a table to another pod.
+// otherInTable makes a route of a table lead to another pod.
 func otherInTable(address string, table int) error {
 	l := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "vlanother"}, PeerName: "otherpeer"}
 	if err := netlink.LinkAdd(l); err != nil {
@@ -418,8 +418,8 @@ func otherInTable(address string, table int) error {
 	return netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Dst: dst, Scope: netlink.SCOPE_LINK, Table: table})
 }
 
-// TestBinary_GCBranch: GC goes by the records for pods with branch ENIs, which the daemon's
-// checkpoint does not have.
+// TestBinary_GCBranch: for pods with branch ENIs, which are not in the daemon's checkpoint, GC
+// goes by the records.
 func TestBinary_GCBranch(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	for name, row := range map[string]struct{ network, valid string }{

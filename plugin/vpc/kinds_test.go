@@ -45,8 +45,7 @@ var podResults = map[string]podResult{
 	}},
 }
 
-// byLibrary prints the pod with the CNI library, following the specification of the
-// result.
+// byLibrary prints the pod with the CNI library, according to the specification of the result.
 func (r podResult) byLibrary(t testing.TB, version, netns string) string {
 	t.Helper()
 	out := &types100.Result{CNIVersion: "1.1.0"}
@@ -117,15 +116,15 @@ func TestResult_UpstreamDeletes(t *testing.T) {
 	}
 }
 
-// upstreamPod is what upstream's plugin knows of a pod by its result.
+// upstreamPod is what upstream's plugin learns about a pod from its result.
 type upstreamPod struct {
 	vlan, device int
 	addresses    []string
 	tables       []int
 }
 
-// asUpstream reads a result as upstream's plugin does: the interfaces are counted,
-// and found by their names.
+// asUpstream reads a result the way upstream's plugin does: it counts the interfaces and
+// finds them by name.
 func asUpstream(version, hash string, printed []byte) (o upstreamPod, err error) {
 	read, err := create.Create(version, printed)
 	if err != nil {

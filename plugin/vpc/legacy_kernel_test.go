@@ -23,7 +23,7 @@ const (
 	policySocket = "/var/run/aws-node/npa.sock"
 )
 
-// oldDaemon is upstream's daemon on its socket, and no other.
+// oldDaemon runs upstream's daemon, and no other, on its socket.
 func oldDaemon(t *testing.T, o oldipamd.Options) *oldipamd.Daemon {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(oldSocket), 0o755); err != nil {
@@ -48,9 +48,9 @@ func policyAgent(t *testing.T, node *netns.NS) *npa.Agent {
 	return a
 }
 
-// TestBinary_OldDaemon: while a node is updated its daemon may be upstream's. Each
-// kind of pod comes and goes with the results that it has with a daemon of ours, also
-// where clients of other releases are refused; the plugin itself calls the policy agent.
+// TestBinary_OldDaemon: during an update of a node, the daemon may be upstream's. Each kind of
+// pod comes and goes with the same results as with our daemon, even if the daemon refuses
+// clients of other releases. The plugin itself calls the policy agent.
 func TestBinary_OldDaemon(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	for name, pod := range map[string]oldipamd.Pod{
@@ -103,7 +103,7 @@ func comesAndGoes(t *testing.T, o oldipamd.Options, pod oldipamd.Pod, version st
 		t.Errorf("the daemon holds %d sandboxes", got)
 	}
 	calls(enforced)
-	for range 2 { // the daemon answers the second that it does not know the pod
+	for range 2 { // the second time, the daemon answers that it does not know the pod
 		box.expect(t, "DEL", stdin(`,"prevResult":`+want), 0, "")
 		if got := podRules(t, node); got != nil || len(d.Held()) != 0 {
 			t.Errorf("left: %q, held %v", got, d.Held())
@@ -111,7 +111,7 @@ func comesAndGoes(t *testing.T, o oldipamd.Options, pod oldipamd.Pod, version st
 		calls(enforced, deleted)
 	}
 	box.expect(t, "ADD", stdin(), 0, want)
-	d.Close() // and its socket is a leftover
+	d.Close() // leaves its socket behind
 	box.expect(t, "DEL", stdin(`,"prevResult":`+want), 0, "")
 	if got := podRules(t, node); got != nil {
 		t.Errorf("left of a DEL without a daemon: %q", got)
@@ -121,7 +121,7 @@ func comesAndGoes(t *testing.T, o oldipamd.Options, pod oldipamd.Pod, version st
 	}
 }
 
-// TestBinary_OldDaemonRefuses: its refusals come in upstream's words.
+// TestBinary_OldDaemonRefuses: refusals have upstream's texts.
 func TestBinary_OldDaemonRefuses(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	node, in := netns.New(t), netns.New(t)
@@ -132,7 +132,7 @@ func TestBinary_OldDaemonRefuses(t *testing.T) {
 		t.Errorf("ADD of a pod it does not know: %d %s %v", code, out, err)
 	}
 	d.SetPod("default", "web-0", oldipamd.Ordinary("10.0.0.21", 1, 2))
-	// No policy agent: as with upstream ADD fails and the network stays until DEL.
+	// No policy agent: as with upstream, ADD fails and the network stays until DEL.
 	code, out, _, err = box.run(t.Context(), "ADD", box.stdin())
 	if err != nil || code != 1 || !strings.Contains(out, `"msg": "add cmd: failed to setup network policy"`) || !strings.Contains(out, string(cause.PolicyAgentUnreachable)) {
 		t.Errorf("ADD without an agent: %d %s %v", code, out, err)
@@ -148,7 +148,7 @@ func TestBinary_OldDaemonRefuses(t *testing.T) {
 }
 
 // TestBinary_OldDaemonNoHelper: an error says that aws-cni-grpc is missing or fails, and
-// where it comes from. A pod is deletable without it.
+// that the aws-node image installs it. A pod can be deleted without it.
 func TestBinary_OldDaemonNoHelper(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	built, err := buildPlugin()
@@ -195,8 +195,8 @@ func TestBinary_OldDaemonNoHelper(t *testing.T) {
 	}
 }
 
-// TestBinary_LeanFirst: with both sockets there the lean one is asked, and where neither
-// daemon answers the agent still learns that the pod is gone.
+// TestBinary_LeanFirst: if both sockets exist, the plugin calls the lean one; if neither daemon
+// answers, the agent is still notified that the pod is gone.
 func TestBinary_LeanFirst(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	node, in := netns.New(t), netns.New(t)

@@ -13,7 +13,7 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// ipRoute prints the main table's routes to pods and inside pods as `ip route` does.
+// ipRoute prints the main table's routes to pods and inside pods, as `ip route` does.
 func ipRoute(t *testing.T, ns *netns.NS) string {
 	t.Helper()
 	var out strings.Builder

@@ -15,9 +15,8 @@ import (
 	"cnictl/testenv/oldipamd"
 )
 
-// TestBinary_PolicyOfANewerSandbox: the agent knows pods by name. It is not notified of
-// the end of a sandbox while the pod has another, whoever would notify it, and is in all
-// other cases.
+// TestBinary_PolicyOfANewerSandbox: the agent identifies pods by name. While a pod has another
+// sandbox, nobody notifies the agent of the end of this one; in all other cases it is notified.
 func TestBinary_PolicyOfANewerSandbox(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	const link = "eni0761ccbeace"
@@ -26,7 +25,7 @@ func TestBinary_PolicyOfANewerSandbox(t *testing.T) {
 		link     string // of another sandbox, on the node
 		record   string // of another sandbox
 		noted    []entry
-		added    bool // the sandbox itself, whose link is still there
+		added    bool // the sandbox itself, whose link still exists
 		stopped  bool // its namespace is gone
 		notified bool
 	}{
@@ -79,8 +78,7 @@ func TestBinary_PolicyOfANewerSandbox(t *testing.T) {
 	}
 }
 
-// TestBinary_PolicyOfANewerSandboxByDaemon: the same where a daemon answers, ours or
-// upstream's.
+// TestBinary_PolicyOfANewerSandboxByDaemon: the same if a daemon answers, ours or upstream's.
 func TestBinary_PolicyOfANewerSandboxByDaemon(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	living := func(t *testing.T) *sandbox {
@@ -98,7 +96,7 @@ func TestBinary_PolicyOfANewerSandboxByDaemon(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := (&server{del: func(*cniwire.DelRequest) *cniwire.DelReply { return reply }}).serve(t)
 			box := living(t)
-			if name == "branch ENI, ignored" { // no sandbox of the pod is left: it is not checked
+			if name == "branch ENI, ignored" { // the pod has no sandbox left, so no check
 				box = newSandbox(t, netns.New(t), "abc001", "web-1", "")
 			}
 			box.expect(t, "DEL", box.stdin(), 0, "")
@@ -116,7 +114,7 @@ func TestBinary_PolicyOfANewerSandboxByDaemon(t *testing.T) {
 		if code, out, _, err := box.run(t.Context(), "ADD", box.stdin()); err != nil || code != 0 {
 			t.Fatalf("%d %s %v", code, out, err)
 		}
-		// The newer sandbox's ADD has the allocation and not the link yet.
+		// The newer sandbox's ADD has its allocation but no link yet.
 		writeCheckpoint(t, entry{"aws-cni", "new", "10.0.0.22", "web-1"})
 		box.expect(t, "DEL", box.stdin(), 0, "")
 		for _, call := range agent.Calls() {
@@ -127,7 +125,7 @@ func TestBinary_PolicyOfANewerSandboxByDaemon(t *testing.T) {
 	})
 	t.Run("GC of a branch ENI", func(t *testing.T) {
 		s := (&server{del: func(*cniwire.DelRequest) *cniwire.DelReply { return &cniwire.DelReply{Unknown: true} }}).serve(t)
-		for pod, want := range map[string]int{"web-1": 0, "web-9": 1} { // whose newer sandbox has the VLAN id
+		for pod, want := range map[string]int{"web-1": 0, "web-9": 1} { // the pod whose newer sandbox has the VLAN ID
 			t.Run(pod, func(t *testing.T) {
 				before := len(s.policyRequests())
 				node := netns.New(t)
@@ -147,7 +145,7 @@ func TestBinary_PolicyOfANewerSandboxByDaemon(t *testing.T) {
 	})
 }
 
-// notedWith is a record that has a mode of network policy.
+// notedWith puts a record with a network policy mode in place.
 func notedWith(t *testing.T, id, pod, mac, address, mode string) {
 	t.Helper()
 	noted(t, id, pod, mac, address)

@@ -7,13 +7,12 @@ import (
 	"testing"
 )
 
-// maxStartFaults bounds the minor page faults of a start: they, and not instructions,
-// are what a start costs. It takes about 200; package init of a library as large as
-// fmt, net or encoding/json is to be noticed before it takes a millisecond per pod.
+// maxStartFaults bounds the minor page faults of a start, which dominate its cost, not
+// instructions. A start takes about 200. The limit must catch the package init of a library as
+// large as fmt, net or encoding/json before it costs a millisecond per pod.
 const maxStartFaults = 400
 
-// TestBinary_StartFaults counts instead of timing, so that a busy machine does not
-// matter.
+// TestBinary_StartFaults counts faults instead of timing, so a busy machine does not matter.
 func TestBinary_StartFaults(t *testing.T) {
 	bin, err := buildPlugin()
 	if err != nil {
@@ -30,8 +29,7 @@ func TestBinary_StartFaults(t *testing.T) {
 	}
 }
 
-// TestBinary_StartFaultsCount: the measurement distinguishes a large program from a small
-// one.
+// TestBinary_StartFaultsCount: the measurement can tell a large program from a small one.
 func TestBinary_StartFaultsCount(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -44,8 +42,8 @@ func TestBinary_StartFaultsCount(t *testing.T) {
 	}
 }
 
-// startFaults runs a command five times (the first run may find the binary outside
-// of the page cache) and returns the fewest minor page faults.
+// startFaults runs a command five times (the first run may find the binary outside the
+// page cache) and returns the fewest minor page faults.
 func startFaults(t *testing.T, command func() *exec.Cmd, want string) int64 {
 	t.Helper()
 	var fewest int64

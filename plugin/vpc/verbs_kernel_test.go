@@ -24,7 +24,7 @@ import (
 // entry is one allocation in the daemon's checkpoint.
 type entry struct{ network, container, address, pod string }
 
-// writeCheckpoint notes allocations where the daemon does, until the test ends.
+// writeCheckpoint records allocations where the daemon does, until the test ends.
 func writeCheckpoint(t *testing.T, entries ...entry) {
 	t.Helper()
 	var list []string
@@ -42,7 +42,7 @@ func writeCheckpoint(t *testing.T, entries ...entry) {
 	t.Cleanup(func() { os.Remove(vpc.DefaultCheckpoint) })
 }
 
-// at gives a configuration another version.
+// at changes the version of a configuration.
 func at(version, stdin string) string { return strings.Replace(stdin, `"0.4.0"`, `"`+version+`"`, 1) }
 
 // failure is the CNI error that a command printed.
@@ -62,8 +62,8 @@ func failure(t *testing.T, s *sandbox, command, stdin string) (code int, msg str
 	return said.Code, said.Msg
 }
 
-// TestBinary_Check: CHECK passes for a pod that is as ADD left it, even if other plugins
-// have added to it, and names every difference.
+// TestBinary_Check: CHECK passes for a pod as ADD left it, even with additions by other
+// plugins, and names every difference.
 func TestBinary_Check(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	const address, link = "10.0.0.21", "eni0761ccbeace"
@@ -88,8 +88,8 @@ func TestBinary_Check(t *testing.T) {
 		name  string
 		node  func() error
 		pod   func() error
-		noted []entry // default: noted
-		want  string  // part of the message, empty: success
+		noted []entry // recorded by default
+		want  string  // part of the message; success if empty
 	}{
 		{name: "as left"},
 		{name: "another plugin's", pod: byName("eth0", func(l netlink.Link) error {
@@ -190,8 +190,8 @@ func TestBinary_CheckWithoutCheckpoint(t *testing.T) {
 	}
 }
 
-// TestBinary_Status: 0 with a daemon that runs, 50 with none or one that hangs, 51
-// when the rules of a running pod are gone.
+// TestBinary_Status: 0 if a daemon runs, 50 if none does or it hangs, 51 if the rules of a
+// running pod are missing.
 func TestBinary_Status(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	node, pod := netns.New(t), netns.New(t)
@@ -218,11 +218,11 @@ func TestBinary_Status(t *testing.T) {
 	(&server{add: gives("10.0.0.21", 1, 2)}).serve(t)
 	box.expect(t, "STATUS", stdin, 0, "", env...)
 	box.expect(t, "ADD", box.stdin(), 0, withNetns(recorded(t, "add-web-1.json"), "/run/netns/rec2", pod.Path))
-	// An older sandbox of the same pod, one that ended and one that never ran.
+	// An older sandbox of the same pod, one that ended, and one that never ran.
 	writeCheckpoint(t, entry{"aws-cni", "old", "10.0.0.20", "web-1"}, entry{"aws-cni", "gone", "10.0.0.9", "web-9"},
 		entry{"_migrated-from-cri", "older", "10.0.0.8", ""}, entry{"aws-cni", "abc001", "10.0.0.21", "web-1"})
 	box.expect(t, "STATUS", stdin, 0, "", env...)
-	// The route of the host link leads to its own pod only.
+	// The host link's route leads only to its own pod.
 	writeCheckpoint(t, entry{"aws-cni", "abc001", "10.0.0.20", "web-1"})
 	box.expect(t, "STATUS", stdin, 0, "", env...)
 	writeCheckpoint(t, entry{"aws-cni", "abc001", "10.0.0.21", "web-1"})
@@ -236,7 +236,7 @@ func TestBinary_Status(t *testing.T) {
 	if code != 51 || msg != "status cmd: the rules of 1 running pods are missing, the first is 10.0.0.21 behind eni0761ccbeace" {
 		t.Errorf("rule deleted: code %d, %s", code, msg)
 	}
-	// An ADD may be at work on what was allocated a moment ago.
+	// An ADD may still be working with a recent allocation.
 	file, err := os.ReadFile(vpc.DefaultCheckpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -252,8 +252,8 @@ func TestBinary_Status(t *testing.T) {
 	box.expect(t, "STATUS", stdin, 0, "", env...)
 }
 
-// TestBinary_GC: what is not named goes, with its link, rules, route and allocation;
-// what is named, another network's and a younger sandbox of the same pod stay.
+// TestBinary_GC: sandboxes that the list does not name are removed with link, rules, route and
+// allocation; named ones, another network's, and a younger sandbox of the same pod stay.
 func TestBinary_GC(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	addresses := map[string]string{"abc001": "10.0.0.21", "abc002": "10.0.0.22", "abc003": "10.0.0.23", "gone": "10.0.0.24"}
@@ -285,7 +285,7 @@ func TestBinary_GC(t *testing.T) {
 	gc := func(list string) string { return at("1.1.0", box.stdin(`,"cni.dev/valid-attachments":`+list)) }
 
 	all := state()
-	box.expect(t, "GC", at("1.1.0", box.stdin()), 0, "") // no list
+	box.expect(t, "GC", at("1.1.0", box.stdin()), 0, "") // no list of attachments
 	box.expect(t, "GC", gc("null"), 0, "")
 	if code, _ := failure(t, box, "GC", gc(`[{"containerID":"abc001"}]`)); code != 6 {
 		t.Errorf("a list that is not understood: code %d", code)
@@ -315,10 +315,10 @@ func TestBinary_GC(t *testing.T) {
 	}
 }
 
-// hostLink is the host's end of a pod in the namespace default.
+// hostLink is the host end of a pod's link in the namespace default.
 func hostLink(pod string) string { return netnames.HostVeth("eni", "default", pod, 0) }
 
-// without drops the lines with any of the words.
+// without drops the lines that contain any of the words.
 func without(text string, words ...string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -329,8 +329,8 @@ func without(text string, words ...string) string {
 	return b.String()
 }
 
-// TestBinary_GCOfAnEmptyNode: where ipamd has not started yet there is nothing to collect,
-// and nothing is made.
+// TestBinary_GCOfAnEmptyNode: before ipamd's first start there is nothing to collect, and GC
+// creates nothing.
 func TestBinary_GCOfAnEmptyNode(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	const dir = "/var/run/aws-node"

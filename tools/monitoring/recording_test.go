@@ -19,15 +19,15 @@ import (
 	"github.com/prometheus/prometheus/util/teststorage"
 )
 
-// Where the recordings are: of upstream as they were given to us, and of our daemon as
+// The directories of the recordings: upstream's as we received them, and our daemon's as
 // TestRecordedMetrics of testenv/node/e2e makes them.
 const (
 	upstreamDir = "../../testenv/node/e2e/testdata/recorded"
 	oursDir     = "../../testenv/node/e2e/testdata/metrics"
 )
 
-// Times of every recording. It is well for an hour and a half, which is longer than what
-// any expression looks back at; then it has its fault, if it has one.
+// The times of every recording. It is healthy for an hour and a half, longer than any expression
+// looks back, and then has its fault, if any.
 const (
 	scrapeEvery = 30 * time.Second
 	evalEvery   = time.Minute
@@ -38,13 +38,13 @@ const (
 
 var start = time.Date(2026, 9, 1, 8, 0, 0, 0, time.UTC)
 
-// recording is a cluster whose nodes all show the same scrapes, one after the other.
+// recording is a cluster whose nodes all serve the same sequence of scrapes.
 type recording struct {
 	name  string
 	ours  bool
-	well  []string // files of scrapes
-	fault string   // file of the scrape at the end of a minute of the fault; "": none was recorded
-	fires string   // an alert for what is no fault of the daemon's
+	well  []string // files of healthy scrapes
+	fault string   // file of the scrape after a minute of the fault; "" if none was recorded
+	fires string   // an alert that fires although the daemon has no fault
 }
 
 var recordings = []recording{
@@ -53,7 +53,7 @@ var recordings = []recording{
 	{name: "upstream/prefix", well: upstreamScrapes("prefix")},
 	{name: "ours/secondary", ours: true, well: scrapes(oursDir+"/secondary/", "before", "three-pods", "one-deleted")},
 	{name: "ours/prefix", ours: true, well: scrapes(oursDir+"/prefix/", "before", "three-pods", "one-deleted")},
-	{name: "ours/trunk", ours: true, well: scrapes(oursDir+"/trunk/", "one-pod"), fires: "AwsNodeMaxPodsTooHigh"}, // its Nodes are for 110 pods
+	{name: "ours/trunk", ours: true, well: scrapes(oursDir+"/trunk/", "one-pod"), fires: "AwsNodeMaxPodsTooHigh"}, // its Nodes have 110 pods
 	{name: "ours/subnet-empty", ours: true, well: scrapes(oursDir+"/subnet-empty/", "before"), fault: oursDir + "/subnet-empty/fault.txt"},
 	{name: "ours/unauthorized", ours: true, well: scrapes(oursDir+"/unauthorized/", "before"), fault: oursDir + "/unauthorized/fault.txt"},
 	{name: "ours/throttled", ours: true, well: scrapes(oursDir+"/throttled/", "before"), fault: oursDir + "/throttled/fault.txt"},
@@ -81,7 +81,7 @@ func recorded(t *testing.T, name string) recording {
 	return recording{}
 }
 
-// scrape is the series of one scrape, by the text of their labels.
+// scrape maps the text of labels to the series of one scrape.
 type scrape map[string]sample
 
 type sample struct {
@@ -118,7 +118,7 @@ func readScrape(t *testing.T, file string) scrape {
 	}
 }
 
-// Targets of a cluster: the daemon and the policy agent of each node, and one
+// The targets of a cluster: the daemon and the policy agent of each node, and one
 // kube-state-metrics.
 const (
 	targetDaemon = "daemon"
@@ -136,7 +136,7 @@ func targetOf(metric string) string {
 	return targetDaemon
 }
 
-// targetLabels are those that a PodMonitor gives.
+// targetLabels are the labels that a PodMonitor adds.
 func targetLabels(target string, node int) []string {
 	if target == targetKube {
 		return []string{"job", "kube-state-metrics", "instance", "10.1.9.9:8080"}
@@ -151,8 +151,8 @@ func targetLabels(target string, node int) []string {
 	}
 }
 
-// change is what a fault does to a series: "NAME{…} 5" sets it, "NAME{…} +5" lets it grow by
-// 5 a minute, "NAME -" takes all series of that name away, "down" ends the daemon as a target,
+// change is the effect of a fault on a series: "NAME{…} 5" sets it, "NAME{…} +5" increases it by
+// 5 per minute, "NAME -" removes all series with that name, "down" takes down the daemon as a target,
 // and "agent down" the policy agent.
 type change struct {
 	labels labels.Labels
@@ -160,7 +160,7 @@ type change struct {
 	value  float64
 	grows  bool
 	gone   bool
-	ends   string // a target
+	ends   string // a target to take down
 }
 
 func parseChange(t *testing.T, text string) change {
@@ -194,15 +194,15 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// bed is a recording in a Prometheus.
+// bed is a recording loaded into a Prometheus.
 type bed struct {
 	t     *testing.T
 	store *teststorage.TestStorage
 	end   time.Duration
 }
 
-// load plays a recording, with its fault if it has one and it is wanted, and with changes,
-// on the first node or on all, from the beginning of the fault until it ends.
+// load plays a recording, optionally with its fault, and with changes on the first node or on all
+// nodes from the start of the fault until it ends.
 func load(t *testing.T, r recording, withFault bool, changes []string, everywhere bool, lasts, end time.Duration) *bed {
 	t.Helper()
 	b := &bed{t, teststorage.New(t), wellFor + end}
@@ -242,7 +242,7 @@ func load(t *testing.T, r recording, withFault bool, changes []string, everywher
 	return b
 }
 
-// changed are the changes in effect some minutes after the fault began.
+// changed returns the changes in effect some minutes after the start of the fault.
 func changed(all []change, minutes float64, lasting bool) []change {
 	if minutes <= 0 || !lasting {
 		return nil
@@ -257,7 +257,7 @@ func changed(all []change, minutes float64, lasting bool) []change {
 	return out
 }
 
-// continued repeats the recorded minute of a fault: counters go on growing.
+// continued repeats the recorded minute of a fault, while counters keep growing.
 func continued(before, fault scrape, minutes float64) scrape {
 	out := scrape{}
 	for key, s := range fault {
@@ -275,7 +275,7 @@ func (b *bed) append(app storage.Appender, target string, node int, at time.Dura
 	out := map[string]sample{}
 	for key, x := range s {
 		if strings.HasSuffix(x.labels.Get(labels.MetricName), "_timestamp_seconds") {
-			x.value = float64(when.Truncate(time.Minute).Unix()) // a recorded time passes too
+			x.value = float64(when.Truncate(time.Minute).Unix()) // a recorded time advances, too
 		}
 		out[key] = x
 	}
@@ -303,7 +303,7 @@ func (b *bed) append(app storage.Appender, target string, node int, at time.Dura
 	put := func(ls labels.Labels, value float64) {
 		set := labels.NewBuilder(ls)
 		for i := 0; i < len(of); i += 2 {
-			if !ls.Has(of[i]) { // kube-state-metrics has namespace and pod of its own
+			if !ls.Has(of[i]) { // kube-state-metrics sets namespace and pod itself
 				set.Set(of[i], of[i+1])
 			}
 		}

@@ -16,7 +16,7 @@ import (
 
 const (
 	rulesFile = "../../deploy/monitoring/rules.yaml"
-	oursGroup = "aws-node-cnictl" // its rules are about metrics that upstream lacks
+	oursGroup = "aws-node-cnictl" // its rules use metrics that upstream lacks
 )
 
 // alert is a rule and its group.
@@ -25,7 +25,7 @@ type alert struct {
 	ours bool
 }
 
-// alerts are those of the rule file, as Prometheus loads it: without state of before.
+// alerts returns the alerts of the rule file, freshly loaded by Prometheus.
 func alerts(t *testing.T) map[string]alert {
 	t.Helper()
 	m := rules.NewManager(&rules.ManagerOptions{Context: t.Context()})
@@ -56,7 +56,7 @@ func newEngine(t *testing.T) *promql.Engine {
 }
 
 // firing evaluates rules as Prometheus does, minute by minute, and returns the alerts that
-// fire at some time, with an instance of each.
+// ever fire, with one instance of each.
 func (b *bed) firing(from time.Duration, of ...alert) map[string]*rules.Alert {
 	b.t.Helper()
 	query := rules.EngineQueryFunc(newEngine(b.t), b.store)
@@ -76,7 +76,7 @@ func (b *bed) firing(from time.Duration, of ...alert) map[string]*rules.Alert {
 	return out
 }
 
-// TestAlerts_Well: on a sound cluster no alert fires, neither upstream's nor ours.
+// TestAlerts_Well: on a healthy cluster with either daemon, no alert fires.
 func TestAlerts_Well(t *testing.T) {
 	for _, r := range recordings {
 		t.Run(r.name, func(t *testing.T) {
@@ -93,13 +93,13 @@ func TestAlerts_Well(t *testing.T) {
 
 const secondary = "upstream/secondary"
 
-// faults are what each alert is for: recorded, or changes of a sound recording.
+// faults are the faults that each alert must detect: recorded, or changes of a healthy recording.
 var faults = []struct {
 	alert      string
 	recorded   string   // a recording with this fault
-	changes    []string // else of one without
+	changes    []string // otherwise, changes of a recording without a fault
 	everywhere bool     // on all nodes
-	on         string   // ours/secondary if not named; alerts for both daemons are tried on upstream's too
+	on         string   // ours/secondary by default; alerts for both daemons are also tried on upstream's
 }{
 	{alert: "AwsNodeDown", changes: []string{"down"}},
 	{alert: "AwsNodePolicyAgentDown", changes: []string{"agent down"}},
@@ -148,7 +148,7 @@ var faults = []struct {
 	{alert: "AwsNodePolicyAgentUnreachable", changes: []string{`awscni_policy_agent_calls_total{call="delete",result="unreachable"} +2`}},
 }
 
-// TestAlerts_Fault: each alert fires on its fault, and says in whole sentences where.
+// TestAlerts_Fault: each alert fires on its fault, and its text says where.
 func TestAlerts_Fault(t *testing.T) {
 	tried := map[string]bool{}
 	for _, row := range faults {
@@ -187,8 +187,8 @@ func TestAlerts_Fault(t *testing.T) {
 	}
 }
 
-// TestAlerts_NearMiss: what looks like a fault and is none, for each threshold that would
-// mislead.
+// TestAlerts_NearMiss: for each threshold that could mislead, a situation that resembles a fault
+// fires no alert.
 func TestAlerts_NearMiss(t *testing.T) {
 	for _, row := range []struct {
 		name, alert string
@@ -222,12 +222,12 @@ func TestAlerts_NearMiss(t *testing.T) {
 	}
 }
 
-// TestAlerts_NewPrometheus: old errors are no news to a Prometheus that has just started.
+// TestAlerts_NewPrometheus: old errors fire no alert in a Prometheus that has just started.
 func TestAlerts_NewPrometheus(t *testing.T) {
 	r := recorded(t, "ours/unauthorized")
 	r.well = []string{r.fault}
 	all := slices.Collect(maps.Values(alerts(t)))
-	states := []string{"AwsNodeEC2Backoff", "AwsNodeNoFreeAddresses"} // of now, not events
+	states := []string{"AwsNodeEC2Backoff", "AwsNodeNoFreeAddresses"} // current states, not events
 	for name := range load(t, r, false, nil, false, 0, 0).firing(0, all...) {
 		if !slices.Contains(states, name) {
 			t.Errorf("%s fires", name)

@@ -22,11 +22,11 @@ const (
 	dashboardFile = "../../deploy/monitoring/dashboard.json"
 )
 
-// ofTargets are labels that Prometheus or the Kubernetes discovery gives every series, and
-// cluster, which those add that watch several clusters.
+// ofTargets are labels that Prometheus or the Kubernetes discovery adds to every series, and
+// cluster, which users with several clusters add.
 var ofTargets = []string{"__name__", "job", "instance", "namespace", "pod", "container", "endpoint", "node", "cluster"}
 
-// family is what is documented of a metric.
+// family is the documentation of a metric.
 type family struct {
 	kind   string
 	labels []string
@@ -34,8 +34,8 @@ type family struct {
 }
 
 // families are the metrics of docs/metrics.md, which a test of the daemon compares with
-// what it serves, and those of the other exporters, whose scrapes in testdata are written by
-// hand: each says from what.
+// what it serves, and those of the other exporters. The latter's scrapes in testdata are written by
+// hand, and each names its source.
 func families(t *testing.T) map[string]family {
 	t.Helper()
 	page, err := os.ReadFile(metricsPage)
@@ -62,7 +62,7 @@ func families(t *testing.T) map[string]family {
 			out[s.labels.Get(labels.MetricName)] = f
 		}
 	}
-	// spec/network-policy.md §11.2; a healthy agent has no series of it.
+	// spec/network-policy.md §11.2; a healthy agent has no series of this metric.
 	out["awsnodeagent_aws_ebpfsdk_error_count"] = family{kind: "counter", labels: []string{"fn"}}
 	return out
 }
@@ -81,8 +81,8 @@ func lookUp(all map[string]family, series string) (family, bool) {
 	return family{}, false
 }
 
-// check reports series and labels that no daemon exposes, and metrics that upstream lacks
-// where they may not be used.
+// check reports series and labels that no daemon exposes, and, unless ours is set, metrics that
+// upstream lacks.
 func check(expr parser.Expr, all map[string]family, ours bool) (wrong []string) {
 	known := map[string]bool{}
 	for _, l := range ofTargets {
@@ -130,7 +130,7 @@ func check(expr parser.Expr, all map[string]family, ours bool) (wrong []string) 
 	return wrong
 }
 
-// TestSeries: every alert and every panel is about series and labels that exist.
+// TestSeries: every alert and every panel uses existing series and labels.
 func TestSeries(t *testing.T) {
 	all := families(t)
 	for name, a := range alerts(t) {
@@ -158,7 +158,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// TestSeries_Mistakes: what TestSeries is for.
+// TestSeries_Mistakes: the mistakes that TestSeries must find.
 func TestSeries_Mistakes(t *testing.T) {
 	all := families(t)
 	for expr, want := range map[string]string{
@@ -257,7 +257,7 @@ var happenedToOurs = []string{
 	"awscni_trunk_eni 1", "awscni_branch_eni 3", "awscni_branch_eni_max 9",
 }
 
-// TestPanels: each expression has data, with upstream's metrics and with ours.
+// TestPanels: each expression returns data, with upstream's metrics and with ours.
 func TestPanels(t *testing.T) {
 	for name, changes := range map[string][]string{secondary: happened, "ours/secondary": append(happenedToOurs, happened...)} {
 		t.Run(name, func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestPanels(t *testing.T) {
 	}
 }
 
-// TestObjects: the operator's own types have every field of the objects.
+// TestObjects: the operator's types have every field of the objects.
 func TestObjects(t *testing.T) {
 	var rule operator.PrometheusRule
 	var monitor operator.PodMonitor

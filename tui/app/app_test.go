@@ -20,7 +20,7 @@ import (
 
 var utf8Locale = environ{"TERM=xterm-256color", "LC_ALL=C.UTF-8"}
 
-// bench is a model with everything that it does written down.
+// bench is a model that records everything it does.
 type bench struct {
 	*Model
 	fleet  *sourcetest.Fleet
@@ -59,7 +59,7 @@ func newBench(t testing.TB, fleet *sourcetest.Fleet, change func(*Options)) *ben
 	return b
 }
 
-// send gives a message and all that follow of it.
+// send sends a message and all messages that result from it.
 func (b *bench) send(msg tea.Msg) {
 	_, cmd := b.Update(msg)
 	b.run(cmd)
@@ -76,10 +76,10 @@ func (b *bench) run(cmd tea.Cmd) {
 			b.run(c)
 		}
 	default:
-		switch fmt.Sprintf("%T", msg) { // types that the library keeps to itself
+		switch fmt.Sprintf("%T", msg) { // unexported types of the library
 		case "tea.setClipboardMsg":
 			b.copied = append(b.copied, fmt.Sprint(msg))
-		case "tea.QuitMsg", "tea.sequenceMsg": // the state file, then the end
+		case "tea.QuitMsg", "tea.sequenceMsg": // writes the state file, then quits
 			b.quits++
 		default:
 			b.send(msg)
@@ -89,10 +89,10 @@ func (b *bench) run(cmd tea.Cmd) {
 
 func (b *bench) resize(w, h int) { b.send(tea.WindowSizeMsg{Width: w, Height: h}) }
 
-// change gives the newest view, as the feed does.
+// change sends the newest view, as the feed does.
 func (b *bench) change() { b.send(changed{b.fleet.View(), b.fleet.Stats()}) }
 
-// keys presses keys, as their messages print.
+// press presses keys, named as their messages print them.
 func (b *bench) press(keys ...string) {
 	for _, k := range keys {
 		b.send(press(k))
@@ -130,7 +130,7 @@ func (b *bench) typed(text string) {
 	}
 }
 
-// frame is the picture as a terminal of a colour profile gets it.
+// frame is the picture as rendered for a terminal with a colour profile.
 func (b *bench) frame(t testing.TB, p colorprofile.Profile) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -166,7 +166,7 @@ func (b *bench) lacks(t testing.TB, not ...string) {
 var sizes = [][2]int{{60, 15}, {80, 24}, {120, 40}, {200, 60}}
 
 // picture compares a frame with its golden file: without colours at the smallest and at a
-// usual size, and once with them. TestFramesHoldAtAnySizeAndData holds the shell at any other.
+// usual size, and once in colour. TestFramesHoldAtAnySizeAndData covers all other sizes.
 func picture(t *testing.T, b *bench, size [2]int, profile colorprofile.Profile) {
 	t.Helper()
 	checkFrame(t, b.Model, "drawn")

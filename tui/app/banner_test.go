@@ -24,8 +24,9 @@ func outage(b *bench) watch.Stats {
 	}
 }
 
-// While the API server is unreachable every screen says so in one line, above what was read
-// last: no node is red, all is greyed and, in the list, of an age. Both end with the outage.
+// TestOutage_GreysValues: while the API server is unreachable, every screen says so in one line
+// above the last values. No node is red; everything is greyed and, in the list, shows its age.
+// The line and the grey end with the outage.
 func TestOutage_GreysValues(t *testing.T) {
 	t.Parallel()
 	fleet := sourcetest.New(50, 5)
@@ -67,8 +68,8 @@ func TestOutage_GreysValues(t *testing.T) {
 	}
 }
 
-// The reason of an outage has the room of the next try, and a node that was not opened before
-// says why there is nothing to see, whether or not it was asked.
+// TestOutage_Reasons: the reason of an outage takes the place of the next try. A node that was not
+// opened before says why there is nothing to see, whether or not it was read.
 func TestOutage_Reasons(t *testing.T) {
 	t.Parallel()
 	fleet := sourcetest.New(50, 5)
@@ -107,8 +108,8 @@ func TestOutage_Frames(t *testing.T) {
 	}
 }
 
-// A list of nodes that cannot be watched leaves the nodes that are known: they are read, and
-// are not greyed.
+// TestBanner_WatchFails: if the list of nodes cannot be watched, the known nodes are still read
+// and not greyed.
 func TestBanner_WatchFails(t *testing.T) {
 	t.Parallel()
 	fleet := sourcetest.New(50, 5)

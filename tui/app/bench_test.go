@@ -11,7 +11,7 @@ import (
 	"cnictl/tui/sourcetest"
 )
 
-// BenchmarkChange is one change of 5,000 nodes up to the picture: filter, order and the
+// BenchmarkChange measures a change of 5,000 nodes up to the picture: filter, order and the
 // root's View at 200x60. eks-node-viewer takes 102 ms for such a frame.
 func BenchmarkChange(b *testing.B) {
 	fleet := sourcetest.New(5000, 90)
@@ -38,7 +38,7 @@ func BenchmarkChange(b *testing.B) {
 	b.ReportMetric(102, "eks-node-viewer-ms/frame")
 }
 
-// BenchmarkKey is a key press up to the picture.
+// BenchmarkKey measures a key press up to the picture.
 func BenchmarkKey(b *testing.B) {
 	fleet := sourcetest.New(5000, 90)
 	x := newBench(b, fleet, nil)

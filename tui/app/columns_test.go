@@ -11,11 +11,11 @@ import (
 	"cnictl/tui/sourcetest"
 )
 
-// At every width a table keeps the columns that its rows mean nothing without, and room
-// never takes a column away.
+// TestTablesFit: at every width, a table keeps the columns without which its rows are meaningless,
+// and a wider terminal never drops a column.
 func TestTablesFit(t *testing.T) {
 	t.Parallel()
-	const findings, columnEach = "the doctor's findings", 190 // from that width on a pane is a column
+	const findings, columnEach = "the doctor's findings", 190 // a pane is a column from that width on
 	for screen, must := range map[string][]string{
 		"overview": {"NODE", "IP", "STATUS"},
 		"trunks":   {"NODE", "STATE", "BRANCHES"},
@@ -28,7 +28,7 @@ func TestTablesFit(t *testing.T) {
 		before := map[string]bool{}
 		for width := leastWidth; width <= 200; width++ {
 			if width == components.SideBySide || screen == findings && width == columnEach {
-				clear(before) // panes beside each other have less room than one above the other
+				clear(before) // side by side, panes have less room than stacked
 			}
 			x := newBench(t, fleet, func(o *Options) {
 				if o.Screen.Screen = screen; screen == findings {

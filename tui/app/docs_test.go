@@ -25,7 +25,7 @@ import (
 
 const docs = "docs/tui.md"
 
-// toured is the app on the recording that docs/tui.md shows, at its end.
+// toured is the app at the end of the recording that docs/tui.md shows.
 func toured(t *testing.T, width, height int, change func(*Options)) *bench {
 	t.Helper()
 	recording := tour.Open(t)
@@ -49,11 +49,11 @@ func toured(t *testing.T, width, height int, change func(*Options)) *bench {
 	return b
 }
 
-// answer gives the pages the documents that they asked for, until they ask no more.
+// answer sends the pages the documents they request until they request no more.
 func (b *bench) answer(t *testing.T) {
 	t.Helper()
 	b.View()
-	b.clock = b.clock.Add(2 * time.Second) // a cursor that has come to rest
+	b.clock = b.clock.Add(2 * time.Second) // so that the cursor has come to rest
 	b.send(changed{b.o.Source.View(), b.o.Source.Stats()})
 	b.run(b.page().Update(b.context(), pages.Second{Now: tour.End()}))
 	for len(b.reads) > 0 {
@@ -64,7 +64,7 @@ func (b *bench) answer(t *testing.T) {
 	}
 }
 
-// open goes to a screen and waits until it has what it asked for.
+// goTo opens a screen and waits until it has what it requests.
 func (b *bench) goTo(t *testing.T, o pages.Open) {
 	t.Helper()
 	b.send(o)
@@ -80,7 +80,7 @@ func (b *bench) picture(t *testing.T) string {
 	return out.String()
 }
 
-// TestDocs makes the frames of docs/tui.md and its table of keys.
+// TestDocs generates the frames of docs/tui.md and its table of keys.
 func TestDocs(t *testing.T) {
 	pagesOf := tour.NewPages(t, docs)
 	frame := func(name string, width, height int, change func(*Options), does func(*bench)) {
@@ -88,7 +88,7 @@ func TestDocs(t *testing.T) {
 		b := toured(t, width, height, change)
 		does(b)
 		b.answer(t)
-		b.answer(t) // what the picture made it ask for
+		b.answer(t) // what drawing made it request
 		pagesOf.Code(docs, name, b.picture(t))
 	}
 	node := func(name string) func(*bench) {
@@ -136,7 +136,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// keysTable is the table of keys of the app, and those of each screen.
+// keysTable is the table of the app's keys and of each screen's.
 func keysTable() string {
 	var out strings.Builder
 	cell := func(s string) string { return "`" + strings.ReplaceAll(s, "|", "\\|") + "`" }
@@ -149,7 +149,7 @@ func keysTable() string {
 	}
 	out.WriteString("\nKeys of one screen:\n\n| screen | key | does | word for settings |\n|---|---|---|---|\n")
 	for _, p := range keymap.PageTable() {
-		title := strings.ToUpper(p.Page[:1]) + p.Page[1:] // that of what is above another
+		title := strings.ToUpper(p.Page[:1]) + p.Page[1:] // the title of what is drawn above another screen
 		if s, ok := screenOf(p.Page); ok {
 			title = s.title
 		}
@@ -160,7 +160,7 @@ func keysTable() string {
 	return out.String()
 }
 
-// columnsTable is what filters and orders of nodes can name.
+// columnsTable lists the columns that filters and orders of nodes can name.
 func columnsTable() string {
 	var out strings.Builder
 	out.WriteString("| column | |\n|---|---|\n")

@@ -29,7 +29,7 @@ func found() document.DoctorReport {
 	}
 }
 
-// doctored is the app with a doctor whose examinations are run by the test.
+// doctored is the app with a doctor that runs the test's examine function.
 func doctored(t *testing.T, examine func(ctx context.Context, nodes []string) (document.DoctorReport, error)) *bench {
 	t.Helper()
 	b := newBench(t, sourcetest.New(20, 3), func(o *Options) {
@@ -44,8 +44,8 @@ func doctored(t *testing.T, examine func(ctx context.Context, nodes []string) (d
 	return b
 }
 
-// TestExamine: the doctor's screen examines when it is entered, and shows what was found; a
-// finding opens above it and esc comes back.
+// TestExamine: entering the doctor's screen starts an examination and shows the findings. A
+// finding opens above the screen, and esc returns.
 func TestExamine(t *testing.T) {
 	t.Parallel()
 	times := 0
@@ -99,8 +99,8 @@ func TestExamine_Fails(t *testing.T) {
 	b.sees(t, "Not examined: cnictl crashed on a node's data: boom")
 }
 
-// TestExamine_GivenUp: leaving the screen ends the examination, and one begins when the next
-// screen asks for another, after the first has ended.
+// TestExamine_GivenUp: leaving the screen cancels the examination. If the next screen asks for
+// another, that one begins after the first has ended.
 func TestExamine_GivenUp(t *testing.T) {
 	t.Parallel()
 	var running, most atomic.Int32
@@ -116,7 +116,7 @@ func TestExamine_GivenUp(t *testing.T) {
 	})
 	begin := b.fx.examine
 	answers := make(chan tea.Msg)
-	b.fx.examine = func(e pages.Examine) (tea.Cmd, context.CancelFunc) { // beside the program, as it is run
+	b.fx.examine = func(e pages.Examine) (tea.Cmd, context.CancelFunc) { // concurrently, as in the program
 		cmd, cancel := begin(e)
 		go func() {
 			msg := cmd()
@@ -127,7 +127,7 @@ func TestExamine_GivenUp(t *testing.T) {
 	}
 	b.press("4")
 	b.sees(t, "examining")
-	b.press("?", "?") // above it
+	b.press("?", "?") // opens and closes help above it
 	if b.exam.to == nil {
 		t.Fatal("help gave up the examination")
 	}
@@ -137,9 +137,9 @@ func TestExamine_GivenUp(t *testing.T) {
 	}
 	b.send(within(t, answers))
 
-	b.press("4") // it begins again
+	b.press("4") // starts again
 	b.sees(t, "examining")
-	b.press("1", "enter", "D") // of one node
+	b.press("1", "enter", "D") // examines one node
 	for range 2 {
 		err := within(t, ended)
 		if msg := within(t, answers).(pages.Examined); err == nil {
@@ -163,7 +163,7 @@ func within[T any](t *testing.T, c <-chan T) T {
 	panic("not reached")
 }
 
-// TestExamine_Plain: without a full screen the report is there with the screen, the finding
+// TestExamine_Plain: without a full screen, the report is printed with the screen, and the finding
 // with its fixes below it.
 func TestExamine_Plain(t *testing.T) {
 	t.Parallel()

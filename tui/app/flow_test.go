@@ -169,7 +169,7 @@ func TestSortMenuAndMemory(t *testing.T) {
 	}
 }
 
-// A run leaves no filter to the next, and a theme only when it was chosen on the screen.
+// TestWhatIsNotKept: filters do not persist between runs, and a theme only if chosen on the screen.
 func TestWhatIsNotKept(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, sourcetest.New(20, 1), func(o *Options) { o.Theme = theme.Light })
@@ -193,8 +193,8 @@ func TestWhatIsNotKept(t *testing.T) {
 	}
 }
 
-// Another order or filter puts the cursor on the first row, whichever that is from then on;
-// the filter gone, it stays on its row.
+// TestCursorGoesToTheTop: a new order or filter puts the cursor on the first row and keeps it
+// there whichever row that is. When the filter is removed, the cursor stays on its row.
 func TestCursorGoesToTheTop(t *testing.T) {
 	t.Parallel()
 	b := newFlow(t, 100)
@@ -269,7 +269,7 @@ func TestSelectionFollowsIdentityAndOrderWaits(t *testing.T) {
 	}
 }
 
-// rows are the identities of the overview in the order shown.
+// rows returns the identities of the overview's rows in display order.
 func (b *bench) rows() []string {
 	_, cells := b.list().Cells()
 	out := make([]string, 0, len(cells))
@@ -479,15 +479,16 @@ func TestAnswersGoToPagesOfTheStack(t *testing.T) {
 		t.Fatal("the node's screen reads nothing")
 	}
 	b.press("?")
-	b.send(pages.Loaded{ID: b.reads[0].ID, Want: b.reads[0].Want}) // an empty answer breaks nothing
+	b.send(pages.Loaded{ID: b.reads[0].ID, Want: b.reads[0].Want}) // an empty answer does no harm
 	b.press("?", "esc")
-	b.send(pages.Loaded{ID: b.reads[0].ID, Want: b.reads[0].Want}) // for a page that is left
+	b.send(pages.Loaded{ID: b.reads[0].ID, Want: b.reads[0].Want}) // for a page that is no longer open
 	if b.stackNames() != "overview" {
 		t.Error(b.stackNames())
 	}
 }
 
-// A message covers no breadcrumb, filter or key, and is gone with the next key or screen.
+// TestToast_GoesWithItsScreen: a message covers no breadcrumb, filter or key, and disappears with
+// the next key or screen.
 func TestToast_GoesWithItsScreen(t *testing.T) {
 	t.Parallel()
 	const says = "mouse: on"
@@ -516,8 +517,8 @@ func TestToast_GoesWithItsScreen(t *testing.T) {
 	}
 }
 
-// A log without a matching line says so at the top, with what to press, and counts the
-// lines at the bottom.
+// TestLogs_NoLineMatches: if no line matches, the log says so at the top, with the key to press,
+// and counts the lines at the bottom.
 func TestLogs_NoLineMatches(t *testing.T) {
 	t.Parallel()
 	b := searching(t)

@@ -11,7 +11,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Every screen's keys stand in its help, and none hides another or the app's row.
+// TestKeysOfEveryScreen: each screen's help lists its keys, and none hides another or the app's.
 func TestKeysOfEveryScreen(t *testing.T) {
 	t.Parallel()
 	keys, err := keymap.New(nil)
@@ -48,7 +48,7 @@ func TestKeysOfEveryScreen(t *testing.T) {
 	}
 }
 
-// The help of the app's keys has room in 80x24 without scrolling.
+// TestHelpFits: the help of the app's keys fits 80x24 without scrolling.
 func TestHelpFits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, sourcetest.New(3, 1), nil)
@@ -60,8 +60,8 @@ func TestHelpFits(t *testing.T) {
 	b.sees(t, "page up", "label:team=x")
 }
 
-// Keys of the user's own do on the screens what the table says, stand in the hints, and
-// are letters where text is typed.
+// TestOwnKeysOnScreens: user-defined keys do what the table says, appear in the hints, and
+// type letters in text fields.
 func TestOwnKeysOnScreens(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, sourcetest.New(5, 1), func(o *Options) {
@@ -87,7 +87,7 @@ func TestOwnKeysOnScreens(t *testing.T) {
 	}
 }
 
-// Digits and the palette lead to every standalone screen.
+// TestEveryScreenCanBeReached: digits and the palette lead to every standalone screen.
 func TestEveryScreenCanBeReached(t *testing.T) {
 	t.Parallel()
 	b := newFlow(t, 5)

@@ -36,21 +36,20 @@ func (b *breaking) breakIn(method string) {
 	}
 }
 
-// Title is asked for by View alone.
+// Title is called only by View.
 func (b *breaking) Title() string { b.breakIn("Title"); return b.Fleet.Title() }
 
-// Now is asked for by Update first.
+// Now is called first by Update.
 func (b *breaking) Now() time.Time { b.breakIn("Now"); return b.Fleet.Now() }
 
-// Detail is asked for by a command, beside the program's loop.
+// Detail is called by a command, outside the program's loop.
 func (b *breaking) Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
 	b.breakIn("Detail")
 	return b.Fleet.Detail(ctx, node, want, q)
 }
 
-// TestRun_Panic: whatever breaks below the screens, the terminal is restored, with what
-// broke on it. The test starts itself on a terminal, with the method that breaks as its
-// argument.
+// TestRun_Panic: whatever panics below the screens, the terminal is restored and shows what
+// panicked. The test starts itself on a terminal, with the panicking method as its argument.
 func TestRun_Panic(t *testing.T) {
 	if flag.NArg() > 0 {
 		err := app.Run(t.Context(), app.Options{
@@ -72,7 +71,7 @@ func TestRun_Panic(t *testing.T) {
 			if err := x.Await(t.Context(), patience, func(s *terminal.Screen) bool { return strings.Contains(s.String(), "ip-10-0-0-") }); err != nil {
 				t.Fatal(err)
 			}
-			if err := x.Press("r\r"); err != nil { // the second opens the node, which is read
+			if err := x.Press("r\r"); err != nil { // enter opens the node, which is then read
 				t.Fatal(err)
 			}
 			if _, err := x.Ended(patience); err != nil {

@@ -11,8 +11,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// TestDocs_Picture makes the pictures of the README, as a terminal with 24-bit colours shows
-// them: the node that waits for addresses, and what fewer spare addresses save.
+// TestDocs_Picture generates the pictures of the README, as shown by a terminal with 24-bit
+// colours: the node that waits for addresses, and what fewer spare addresses save.
 func TestDocs_Picture(t *testing.T) {
 	t.Parallel()
 	for file, x := range map[string]struct {

@@ -85,8 +85,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// Of a page with panes the text holds each after the other, nothing beside it, and no
-// more lines than there are: it is read from the top to the end.
+// TestPlainStacksPanes: the text of a page with panes has them one after the other, none side by
+// side, with no padding lines: it is read from top to bottom.
 func TestPlainStacksPanes(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -112,8 +112,8 @@ func TestPlainStacksPanes(t *testing.T) {
 	}
 }
 
-// What a command could not do is said at the end, where the reader's voice ends too, each
-// time and without doing something else in its place.
+// TestPlainPrintsErrorsLast: every failure of a command is reported at the end, where a screen
+// reader stops, and the command does nothing else instead.
 func TestPlainPrintsErrorsLast(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -14,7 +14,7 @@ import (
 	"cnictl/tui/sourcetest"
 )
 
-// The program as it runs: messages through its loop, frames through its renderer, the
+// TestProgram runs the real program: messages through its loop, frames through its renderer, the
 // fleet through the feed.
 func TestProgram(t *testing.T) {
 	t.Parallel()
@@ -46,13 +46,13 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// The feed sends the newest view once, however often the fleet changes.
+// TestFeedCoalesces: the feed sends the newest view once, however often the fleet changes.
 func TestFeedCoalesces(t *testing.T) {
 	t.Parallel()
 	fleet := sourcetest.New(40, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	got := make(chan changed) // a notification waits until it is taken
+	got := make(chan changed) // unbuffered: a notification waits until it is received
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -67,7 +67,7 @@ func TestFeedCoalesces(t *testing.T) {
 	for range 50 {
 		fleet.Step(7)
 	}
-	// The second was taken up somewhere among the changes, the third after them.
+	// The second view was taken somewhere among the changes, the third after them.
 	last, newest := <-got, fleet.View().Generation
 	if first.view.Generation >= last.view.Generation {
 		t.Errorf("generation %d was sent after %d", last.view.Generation, first.view.Generation)

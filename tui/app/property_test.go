@@ -25,13 +25,13 @@ import (
 	"cnictl/tui/theme"
 )
 
-// hostile is what a node that lies may call things.
+// hostile are names that a malicious node may use.
 var hostile = []string{
 	"\x1b[2J\x1b[H", "\x1b]0;title\x07", "a\r\nb\tc", "\u202egnp.exe", "東京都渋谷区", "e\u0301e\u0301e\u0301", "👩\u200d👩\u200d👧\u200d👦", "❤\ufe0f❤\ufe0f",
 	"\xff\xfe", "", strings.Repeat("long-", 300), "\x00\x07", "a\u200bb\u2028c", "%s%d", "\u0085\u009b31m", "\u2066a\u2069\u061c\u200f", "\x9b2J", "\x1bP1$r\x1b\\", "\u3164\u00ad\ufeff", "🇩🇪🇫🇷",
 }
 
-// spoil fills a value: every string is a hostile one, numbers are any, also below zero,
+// spoil fills a value: every string is hostile, numbers are arbitrary, even negative, and
 // pointers, lists and maps may be absent.
 func spoil(r *rand.Rand, v reflect.Value, depth int) {
 	switch at := v.Addr().Interface().(type) {
@@ -91,7 +91,7 @@ func spoil(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// spoilt is a node in which every string is a hostile one.
+// spoilt is a node in which every string is hostile.
 func spoilt(r *rand.Rand, name string) document.NodeIPAM {
 	var n document.NodeIPAM
 	spoil(r, reflect.ValueOf(&n).Elem(), 6)
@@ -102,7 +102,7 @@ func spoilt(r *rand.Rand, name string) document.NodeIPAM {
 	return n
 }
 
-// lies are documents in which every string is a hostile one, or absent.
+// lies are documents in which every string is hostile or absent.
 func lies(r *rand.Rand, node string) watch.Detail {
 	var d watch.Detail
 	spoil(r, reflect.ValueOf(&d).Elem(), 8)
@@ -110,7 +110,7 @@ func lies(r *rand.Rand, node string) watch.Detail {
 	return d
 }
 
-// checkFrame holds a picture to its size and to what may be in it.
+// checkFrame checks the size of a picture and the characters in it.
 func checkFrame(t *testing.T, m *Model, did string) {
 	t.Helper()
 	content := m.View().Content
@@ -142,7 +142,7 @@ func checkFrame(t *testing.T, m *Model, did string) {
 	}
 }
 
-// colourless takes the colours off, and nothing else: any other sequence stays to be
+// colourless removes colour sequences and nothing else. Any other sequence remains and is
 // found.
 func colourless(line string) string {
 	var b strings.Builder
@@ -158,7 +158,7 @@ func colourless(line string) string {
 	return b.String()
 }
 
-// everyKey are those of the tables but for those that leave, and letters for prompts.
+// everyKey returns the keys of all tables except those that leave, plus letters for prompts.
 func everyKey() []string {
 	keys := []string{"e", "i", "z", "c", "?", "ctrl+g", "enter", "enter", "esc", "tab", "z"}
 	add := func(bindings []keymap.Binding) {
@@ -177,11 +177,11 @@ func everyKey() []string {
 	return keys
 }
 
-// lied answers what the pages have asked for.
+// lied answers the pages' requests with lies.
 func (b *bench) lied(r *rand.Rand) {
 	reads := b.reads
 	b.reads = nil
-	for _, q := range reads[max(len(reads)-3, 0):] { // earlier ones are never answered
+	for _, q := range reads[max(len(reads)-3, 0):] { // earlier requests are never answered
 		b.send(pages.Loaded{ID: q.ID, Want: q.Want, Detail: lies(r, q.Node)})
 	}
 }

@@ -66,8 +66,8 @@ func TestRecordingSeeks(t *testing.T) {
 	b.sees(t, "at the end", "30m of 30m")
 }
 
-// Keys that come while the recording is searched move the end of the search: no second
-// one begins beside it.
+// TestRecordingSeeksOnceAtATime: keys pressed during a seek move its target. No second seek
+// starts at the same time.
 func TestRecordingSeeksOnceAtATime(t *testing.T) {
 	t.Parallel()
 	b, source := newRecorded(t)
@@ -119,8 +119,8 @@ func TestRecordingsSpeed(t *testing.T) {
 	b.sees(t, "10 min back", "play faster")
 }
 
-// Of all in the header the cluster's name goes last, and that it is paused stays with what is
-// wrong. An ARN is as short as its end.
+// TestHeader_KeepsTheCluster: of everything in the header, the cluster's name is dropped last, and
+// PAUSED stays with the problems. An ARN is shortened to its last part.
 func TestHeader_KeepsTheCluster(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"prod-eu", "arn:aws:eks:eu-west-1:123456789012:cluster/prod-eu"} {
@@ -138,7 +138,7 @@ func TestHeader_KeepsTheCluster(t *testing.T) {
 	}
 }
 
-// A live fleet has no such keys, says so and does not show them.
+// TestLiveFleetCannotSeek: a live fleet has no such keys, says so and does not show them.
 func TestLiveFleetCannotSeek(t *testing.T) {
 	t.Parallel()
 	b := newFlow(t, 5)
@@ -148,7 +148,7 @@ func TestLiveFleetCannotSeek(t *testing.T) {
 	b.lacks(t, "play faster")
 }
 
-// A recording has a line of its own where there is room.
+// TestRecordingFrames: a recording gets its own line if there is room.
 func TestRecordingFrames(t *testing.T) {
 	t.Parallel()
 	for _, size := range sizes {
@@ -174,8 +174,8 @@ func TestRecordingHasNoContexts(t *testing.T) {
 	b.sees(t, "a recording shows one cluster")
 }
 
-// A recording is read while it is paused: a screen that is opened then has what was recorded
-// without a second passing, and goes on to read what the cursor comes to.
+// TestRecording_PausedReads: a paused recording is still read. A screen opened during the pause has
+// the recorded documents at once, and keeps reading what the cursor moves to.
 func TestRecording_PausedReads(t *testing.T) {
 	t.Parallel()
 	fleet := pagetest.Fleet()

@@ -13,7 +13,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// scene is a state of the shell that is worth a picture.
+// scene is a state of the shell with a golden picture.
 type scene struct {
 	nodes  int
 	change func(*Options)
@@ -51,7 +51,7 @@ var scenes = map[string]scene{
 	}},
 }
 
-// details are pictures at one size.
+// details are drawn at one size.
 var details = map[string]scene{
 	"empty":      {0, nil, pressing()},
 	"large":      {5000, nil, pressing()},
@@ -60,7 +60,7 @@ var details = map[string]scene{
 	"marks":      {412, nil, pressing("down", "space", "down", "down", "ctrl+space")},
 }
 
-// fleets are shared: a scene changes none.
+// fleets are shared: no scene changes them.
 var fleets = map[int]func() *sourcetest.Fleet{
 	0:    sync.OnceValue(func() *sourcetest.Fleet { return sourcetest.New(0, 20) }),
 	412:  sync.OnceValue(func() *sourcetest.Fleet { return sourcetest.New(412, 20) }),
@@ -103,8 +103,8 @@ func TestScenes(t *testing.T) {
 	}
 }
 
-// The overlays as a terminal of sixteen colours gets them; in all themes the one that uses
-// most colours.
+// TestScenesInColour draws the overlays as a terminal of sixteen colours shows them, and the one
+// that uses most colours in all themes.
 func TestScenesInColour(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"help", "palette", "sort-menu", "object", "diagnostics", "faults", "paused", "forbidden"} {

@@ -15,7 +15,7 @@ import (
 	"cnictl/tui/pages/pagetest"
 )
 
-// searching is the app on the fleet of every kind, in namespace shop.
+// searching is the app on a fleet with every kind of node, in namespace shop.
 func searching(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t, pagetest.Fleet(), func(o *Options) { o.Namespace = "shop" })
@@ -47,7 +47,7 @@ func (b *bench) answerAll(t *testing.T) {
 	}
 }
 
-// TestSearch types a pod or an address into the palette, or pastes it, and comes to where it is.
+// TestSearch types or pastes a pod or an address into the palette and arrives where it is.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	type open = pages.Open
@@ -96,7 +96,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSearch_WithoutKubernetes finds by the beginning of a name what the nodes have reported.
+// TestSearch_WithoutKubernetes finds the pods that nodes reported by a prefix of the name.
 func TestSearch_WithoutKubernetes(t *testing.T) {
 	t.Parallel()
 	b := searching(t)
@@ -128,8 +128,8 @@ func TestSearch_WithoutKubernetes(t *testing.T) {
 	b.sees(t, "missing permission: list pods")
 }
 
-// TestPodsAreGathered: the filter and the order of the list of pods are carried out on all of
-// them, also while the app is paused.
+// TestPodsAreGathered: the filter and the order of the pod list apply to all pods, even while
+// the app is paused.
 func TestPodsAreGathered(t *testing.T) {
 	t.Parallel()
 	b := searching(t)
@@ -147,8 +147,8 @@ func TestPodsAreGathered(t *testing.T) {
 	}
 }
 
-// A node is opened by its name or a prefix of it, and names that are like the one typed are
-// suggested: nodes, screens, commands and contexts.
+// TestPalette_Names: a node is opened by its name or a prefix of it. Names similar to the input
+// are suggested: nodes, screens, commands and contexts.
 func TestPalette_Names(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]struct{ at, sees string }{

@@ -13,7 +13,7 @@ import (
 	"cnictl/tui/sourcetest"
 )
 
-// busy is a source that holds its lock: it answers no call until it is let go.
+// busy is a source that holds its lock: it answers no call until it is released.
 type busy struct {
 	*sourcetest.Fleet
 	free chan struct{}
@@ -42,8 +42,8 @@ func (s *busy) Pace(p watch.Pace) {
 
 func (s *busy) Stats() watch.Stats { <-s.free; return s.Fleet.Stats() }
 
-// While the source is busy keys are carried out and pictures drawn; it hears of them, in
-// their order, once it has time.
+// TestKeysDoNotWaitForTheSource: while the source is busy, keys work and frames are drawn. The
+// source receives its calls, in order, once it has time.
 func TestKeysDoNotWaitForTheSource(t *testing.T) {
 	t.Parallel()
 	src := &busy{Fleet: sourcetest.New(40, 1), free: make(chan struct{})}
@@ -75,7 +75,7 @@ func TestKeysDoNotWaitForTheSource(t *testing.T) {
 	defer src.mu.Unlock()
 	var heard []string
 	for _, what := range src.calls {
-		if what != "focus " { // of rows
+		if what != "focus " { // the focus of rows
 			heard = append(heard, what)
 		}
 	}
@@ -85,7 +85,7 @@ func TestKeysDoNotWaitForTheSource(t *testing.T) {
 	}
 }
 
-// How the reading goes is what was read beside the program.
+// TestStatsAreRead: the statistics shown are those read outside the program's loop.
 func TestStatsAreRead(t *testing.T) {
 	t.Parallel()
 	b := newFlow(t, 5)

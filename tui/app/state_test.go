@@ -47,7 +47,7 @@ func TestStateOfAnyKindIsTaken(t *testing.T) {
 	if len(s.Clusters) != 1 || s.order("a", "overview") != "" || s.order("a", "pods") != "node" {
 		t.Errorf("%+v", s)
 	}
-	// Of the version that had one order and filter for all clusters, those are gone.
+	// The order and filter of version 1, which had one each for all clusters, are dropped.
 	s = parseState([]byte(`{"version":1,"theme":"light","wide":true,"screens":{"overview":{"sort":"-ip","filter":"type=m5.*"}}}`))
 	if s.Theme != "light" || !s.Wide || len(s.Clusters) != 0 {
 		t.Errorf("%+v", s)

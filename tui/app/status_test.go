@@ -12,8 +12,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// At every width the place and the counter are apart, and a message leaves the
-// breadcrumb and the keys as they are.
+// TestStatusLine: at every width there is a gap between the place and the counter, and a message
+// leaves the breadcrumb and the keys as they are.
 func TestStatusLine(t *testing.T) {
 	t.Parallel()
 	touching := regexp.MustCompile(`\S ?(0 of|[0-9,]+[–-][0-9,]+/[0-9,]+|faults only)|\S[0-9]+ marked`)
@@ -30,7 +30,7 @@ func TestStatusLine(t *testing.T) {
 				b.open(open)
 				b.change()
 				if l := b.list(); l != nil && open.Screen == "overview" {
-					_ = l.SetFilter("node=ip-10*") // it is good
+					_ = l.SetFilter("node=ip-10*") // a valid filter
 					for range 12 {
 						l.Do(keymap.Mark, b.now)
 					}

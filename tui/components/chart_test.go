@@ -8,8 +8,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// A target that moved is drawn where it was, over what is free, and not where nothing was
-// known.
+// TestChart_LevelsAsTheyWere: a target that changed is drawn at its value of the time, over free
+// addresses, and not where nothing was known.
 func TestChart_LevelsAsTheyWere(t *testing.T) {
 	t.Parallel()
 	nan := math.NaN()

@@ -7,7 +7,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Who reads back stays at the line he reads while others come and go before it.
+// TestLogView_StaysAtTheLine: a reader who scrolled back stays at the line while others come and go
+// before it.
 func TestLogView_StaysAtTheLine(t *testing.T) {
 	t.Parallel()
 	lines := func(values ...int) (out []LogLine) {
@@ -33,7 +34,7 @@ func TestLogView_StaysAtTheLine(t *testing.T) {
 	}
 }
 
-// A line that wraps breaks at blanks and goes on behind the times; nothing of it is lost.
+// TestLogView_Wraps: a long line breaks at blanks and continues behind the times. No text is lost.
 func TestLogView_Wraps(t *testing.T) {
 	t.Parallel()
 	var v LogView
@@ -42,7 +43,7 @@ func TestLogView_Wraps(t *testing.T) {
 	for width, want := range map[int][]string{
 		80: {"14:02:08 error attach ENI eni-0123456789abcdef0: RequestLimitExceeded"},
 		40: {"14:02:08 error attach ENI", "         eni-0123456789abcdef0:", "         RequestLimitExceeded"},
-		// No room for the indent: words are cut where they must be.
+		// No room for the indent: words are split where necessary.
 		16: {"14:02:08 error", "attach ENI", "eni-0123456789ab", "cdef0:", "RequestLimitExce", "eded"},
 	} {
 		lines := v.Lines(Style{Theme: theme.Plain()}, width, 8)

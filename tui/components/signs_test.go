@@ -8,7 +8,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// A state of addresses has one sign, whatever draws it and wherever.
+// TestOneSignForAState: a state of addresses has the same sign everywhere.
 func TestOneSignForAState(t *testing.T) {
 	t.Parallel()
 	states := map[theme.Role]show.Sign{

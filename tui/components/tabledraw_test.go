@@ -9,8 +9,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// A filter ignores case, and its matches are highlighted in the letters that
-// are there.
+// TestTable_FoundStandsOut: a filter ignores case, and its matches are highlighted as they
+// are spelled in the row.
 func TestTable_FoundStandsOut(t *testing.T) {
 	t.Parallel()
 	style := Style{Theme: theme.New("dark", theme.Terminal{})}
@@ -57,8 +57,8 @@ func FuzzFindFold(f *testing.F) {
 	})
 }
 
-// The row under the cursor keeps its bars and colours, on a tint from edge to edge; the
-// table of a pane that does not take the keys shows no cursor.
+// TestTable_SelectedRow: the row under the cursor keeps its bars and colours, on a tint from edge to
+// edge. The table of a pane without keyboard focus shows no cursor.
 func TestTable_SelectedRow(t *testing.T) {
 	t.Parallel()
 	table := NewTable(TableOptions[string]{

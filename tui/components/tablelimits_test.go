@@ -9,8 +9,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// A column that a text stretches gives way before another column goes, and never takes
-// more than its limit.
+// TestTableLimits: a column stretched by its text shrinks before another column is dropped, and
+// never exceeds its limit.
 func TestTableLimits(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 40)
@@ -40,8 +40,8 @@ func TestTableLimits(t *testing.T) {
 	}
 }
 
-// The column of the order stays where others go, wide or not, and the wide columns take
-// only room that the others leave.
+// TestTableWideOnlyAdds: the column of the order stays when others are dropped, wide or not, and
+// the wide columns only use room that the others leave.
 func TestTableWideOnlyAdds(t *testing.T) {
 	t.Parallel()
 	say := func(text string) func(string) string { return func(string) string { return text } }

@@ -10,8 +10,8 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// TestPicker: of many rows the table holds the same ones first as one that holds them all, and
-// counts all.
+// TestPicker: a table that holds some of many rows starts with the same ones as a table that holds
+// them all, and counts all.
 func TestPicker(t *testing.T) {
 	t.Parallel()
 	type row = struct {

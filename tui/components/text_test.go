@@ -9,7 +9,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Clip keeps as much of a text as fits, in complete characters.
+// TestClip: Clip keeps as much of a text as fits, in complete characters.
 func TestClip(t *testing.T) {
 	t.Parallel()
 	s := Style{Theme: theme.Plain()}
@@ -45,7 +45,7 @@ func BenchmarkClip(b *testing.B) {
 	}
 }
 
-// A time of day means today's: what is older than a day has its date, as wide.
+// TestClock: a time of day means today. Anything older than a day shows its date, as wide.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC)

@@ -39,7 +39,7 @@ func TestEveryKeyHasOneAction(t *testing.T) {
 	}
 }
 
-// The keys of the specification, as people know them.
+// TestKeysAreTheOnesPeopleKnow checks the keys of the specification, as people know them.
 func TestKeysAreTheOnesPeopleKnow(t *testing.T) {
 	t.Parallel()
 	m, err := New(nil)
@@ -76,7 +76,7 @@ func TestOwnKeys(t *testing.T) {
 	}
 }
 
-// A key that the user names is taken from what has it by default, and only from that.
+// TestOwnKeysAreTaken: a user-defined key is taken only from the action that has it by default.
 func TestOwnKeysAreTaken(t *testing.T) {
 	t.Parallel()
 	m, err := New(map[string][]string{
@@ -140,8 +140,8 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-// The keys of the tables are such as Check lets through, and no page's are in each
-// other's way or the app's.
+// TestTablesAreGood: Check accepts the keys of the tables, and no page's keys conflict with each
+// other or with the app's.
 func TestTablesAreGood(t *testing.T) {
 	t.Parallel()
 	m, err := New(nil)

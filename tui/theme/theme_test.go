@@ -48,7 +48,7 @@ func TestEveryStyleIsEnded(t *testing.T) {
 	}
 }
 
-// The row under the cursor keeps its colours and is recognisable on every terminal.
+// TestTint: the row under the cursor keeps its colours and is recognisable on every terminal.
 func TestTint(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
@@ -80,8 +80,8 @@ func TestPaint(t *testing.T) {
 	}
 }
 
-// Text of every theme is legible on the background that it is for: 24-bit colours have
-// a contrast of 4.5 to black or white, and none of the 16 is the background's own.
+// TestTextIsLegible: text of every theme is legible on the background it is meant for. 24-bit
+// colours have a contrast of 4.5 to black or white, and none of the 16 equals the background.
 func TestTextIsLegible(t *testing.T) {
 	t.Parallel()
 	checked := 0
@@ -136,7 +136,7 @@ func TestTextIsLegible(t *testing.T) {
 	}
 }
 
-// luminance is that of the WCAG.
+// luminance is the relative luminance defined by WCAG.
 func luminance(r, g, b uint32) float64 {
 	part := func(v uint32) float64 {
 		x := float64(v) / 0xffff

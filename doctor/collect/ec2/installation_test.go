@@ -50,7 +50,7 @@ func installed(t *testing.T) (b *bed, cluster fakeaws.Cluster, irsa string) {
 	return b, cluster, irsa
 }
 
-// ask reads the installation of the bed's instance.
+// ask reads the installation for the bed's instance.
 func (b *bed) ask(t *testing.T, role string) *evidence.Reading {
 	t.Helper()
 	r, _ := b.Read(t.Context(), b.Region(), []string{b.instance.ID})
@@ -61,8 +61,8 @@ func (b *bed) ask(t *testing.T, role string) *evidence.Reading {
 	return out
 }
 
-// TestInstallation: the association comes first, then the annotation, then the instance profile.
-// Each has its own trust policy and actions.
+// TestInstallation: the association takes precedence over the annotation, and that over the instance
+// profile. Each has its own trust policy and actions.
 func TestInstallation(t *testing.T) {
 	t.Parallel()
 	b, cluster, irsa := installed(t)
@@ -108,8 +108,8 @@ func TestInstallation(t *testing.T) {
 	same([]string{"ec2:DescribeInstanceTypes", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"}, allowed(r))
 }
 
-// TestInstallation_Refused: without any one right its source is forbidden, and so is what needs
-// it; the others are there.
+// TestInstallation_Refused: if any one right is missing, its source and those that depend on it are
+// forbidden; the others are read.
 func TestInstallation_Refused(t *testing.T) {
 	t.Parallel()
 	for action, sources := range map[string]string{
@@ -140,7 +140,7 @@ func TestInstallation_Refused(t *testing.T) {
 	}
 }
 
-// TestInstallation_NoCluster: a cluster that is not one of EKS has the annotation and profiles.
+// TestInstallation_NoCluster: a cluster outside EKS has the annotation and profiles.
 func TestInstallation_NoCluster(t *testing.T) {
 	t.Parallel()
 	b, _, irsa := installed(t)
@@ -161,7 +161,7 @@ func TestInstallation_NoCluster(t *testing.T) {
 	}
 }
 
-// TestEndpointEKS: each partition has its domain.
+// TestEndpointEKS: each partition has its own domain.
 func TestEndpointEKS(t *testing.T) {
 	t.Parallel()
 	for region, want := range map[string]string{
@@ -173,7 +173,7 @@ func TestEndpointEKS(t *testing.T) {
 	}
 }
 
-// TestDecide: what a condition decides that the simulation knows nothing of is not denied.
+// TestDecide: an action is not denied if it depends on a condition unknown to the simulation.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{}

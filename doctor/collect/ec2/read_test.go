@@ -18,7 +18,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// bed is a VPC with an instance, what is attached to it, and a leaked interface.
+// bed is a VPC with an instance and its attachments, and a leaked interface.
 type bed struct {
 	*fakeaws.World
 	*Reader
@@ -118,7 +118,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRead_Pages reads more interfaces than a page has.
+// TestRead_Pages reads more interfaces than fit a page.
 func TestRead_Pages(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -137,7 +137,7 @@ func TestRead_Pages(t *testing.T) {
 	}
 }
 
-// TestRead_Refused: without any one right its source is forbidden, and all others are there.
+// TestRead_Refused: if any one right is missing, its source is forbidden and all others are read.
 func TestRead_Refused(t *testing.T) {
 	t.Parallel()
 	sources := map[string]string{
@@ -202,7 +202,7 @@ func TestRead_Unreachable(t *testing.T) {
 		}
 	}
 	b.SetLatency("DescribeSubnets", time.Minute)
-	b.Reader.opts.Timeout = 3 * time.Second // a busy machine answers the others in that
+	b.Reader.opts.Timeout = 3 * time.Second // a busy machine answers the others within that time
 	if r, _ := b.Read(t.Context(), b.Region(), []string{b.instance.ID}); r.Subnets.Missing != evidence.MissingTimeout || !r.Interfaces.OK() {
 		t.Errorf("subnets %q, interfaces %q", r.Subnets.Missing, r.Interfaces.Missing)
 	}

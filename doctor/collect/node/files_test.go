@@ -20,7 +20,7 @@ import (
 
 var now = time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 
-// hostFiles are those of a node, as far as any source reads them.
+// hostFiles are the files of a node that any source reads.
 var hostFiles = map[string]string{
 	"etc/cni/net.d/10-aws.conflist":                  `{"name":"aws-cni","plugins":[{"type":"aws-cni"},{"type":"portmap"}]}`,
 	"etc/cni/net.d/20-other.conf":                    `{"type":`,
@@ -67,7 +67,7 @@ var hostFiles = map[string]string{
 	"var/run/aws-node/ipam.json.tmp123":     "",
 	"var/run/aws-node/ipam-nic-1.json":      `{"version":"vpc-cni-ipam/1","allocations":[{"networkName":"aws-cni","containerID":"x","ifName":"eth1","ipv4":"10.0.1.9","metadata":{"k8sPodNamespace":"default","k8sPodName":"web","interfacesCount":2}}]}`,
 	"var/run/aws-node/ipam-nic-1.json.tmp7": "",
-	"var/run/aws-node/ipam-nic-01.json":     "{", // none of the daemon's
+	"var/run/aws-node/ipam-nic-01.json":     "{", // not a file of the daemon
 	"var/log/aws-routed-eni/ipamd.log":      `{"level":"error","ts":"2026-11-23T09:59:30.000Z","caller":"a.go:1","msg":"Failed to check ` + strings.Repeat("cd", 32) + `"}` + "\n",
 	"var/log/aws-routed-eni/ipamd-2026-11-23T09-00-00.000.log":     `{"level":"info","ts":"2026-11-23T09:50:00.000Z","msg":"rotated"}` + "\n",
 	"var/log/aws-routed-eni/plugin.log":                            "garbage\n",
@@ -79,14 +79,14 @@ var hostFiles = map[string]string{
 	"var/run/netns/no-namespace":                                   "",
 }
 
-// hexAddress is an IPv4 address as the kernel prints it on this machine.
+// hexAddress formats an IPv4 address as the kernel prints it on this machine.
 func hexAddress(dotted string) string {
 	var b [4]byte
 	fmt.Sscanf(dotted, "%d.%d.%d.%d", &b[0], &b[1], &b[2], &b[3])
 	return fmt.Sprintf("%08X", binary.NativeEndian.Uint32(b[:]))
 }
 
-// hostRoot is a directory with the files, below a prefix.
+// hostRoot creates a directory with the files, at the paths that below returns.
 func hostRoot(t *testing.T, below func(name string) string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -114,11 +114,11 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// options read a root, without a daemon or metadata service.
+// options returns options that read a root, without a daemon or metadata service.
 func options(root string) Options {
 	return Options{
 		Root: root, Address: "unix:/nowhere/i.sock", Metadata: "http://127.0.0.1:1", Now: func() time.Time { return now },
-		Timeout: 20 * time.Second, // on a busy machine too
+		Timeout: 20 * time.Second, // enough for a busy machine
 	}
 }
 
@@ -193,8 +193,8 @@ func TestRead_Files(t *testing.T) {
 	}
 }
 
-// TestRead_Container: in aws-node the host's directories are below /host, and of the rest of
-// the host nothing is seen.
+// TestRead_Container: in aws-node, the mounted directories of the host are below /host, and the
+// rest of the host is invisible.
 func TestRead_Container(t *testing.T) {
 	t.Parallel()
 	mounted := func(name string) string {
@@ -219,7 +219,7 @@ func TestRead_Container(t *testing.T) {
 }
 
 // TestRead_Hostile: whatever replaces the files of a node, reading ends in time,
-// and what was read can be written down and read again.
+// and the result can be saved and loaded.
 func TestRead_Hostile(t *testing.T) {
 	t.Parallel()
 	for kind, put := range map[string]func(path string) error{

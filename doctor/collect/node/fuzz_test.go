@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzText: lines of /proc, output of systemctl and files of kubelet are read or skipped,
-// whatever they hold.
+// whatever their content.
 func FuzzText(f *testing.F) {
 	f.Add("   0: 0100007F:F0EF 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 77 1 0")
 	f.Add("   0: 00000000000000000000000000000000:F0EE 0:0 0A 0:0 0:0 0 0 0 79 1")

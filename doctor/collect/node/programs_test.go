@@ -12,8 +12,8 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// TestPrograms: what a program prints is read; one that hangs, or leaves a child that holds
-// its output, ends with the time of its source.
+// TestPrograms: the output of a program is read. A program that hangs, or leaves a child holding
+// its output, ends when the time of its source is up.
 func TestPrograms(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
@@ -104,8 +104,8 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestEnvironments: what containerd keeps of containers that ended is read; the processes of
-// those that run are believed first, and are there without it.
+// TestEnvironments: containerd supplies the environments of ended containers. Those of running
+// processes take precedence, and work without containerd.
 func TestEnvironments(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo") // hangs

@@ -18,8 +18,8 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// TestRead_Kernel: links, rules, routes and neighbours as the kernel has them, beyond what a
-// healthy node shows.
+// TestRead_Kernel: links, rules, routes and neighbours are read from the kernel, including ones that
+// a healthy node lacks.
 func TestRead_Kernel(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	pod := netns.New(t)
@@ -84,7 +84,7 @@ func TestRead_Kernel(t *testing.T) {
 	has("kern.route", r.Routes.Missing, r.Routes.Content, evidence.Route{Family: 4, Table: 254, To: "10.9.0.7/32", Pod: "default/web"})
 	has("kern.route", r.Routes.Missing, r.Routes.Content, evidence.Route{Family: 4, Table: 107, To: "default", Via: netip.MustParseAddr("10.9.0.1"), Pod: "default/web"})
 
-	// Namespaces are looked for below the root, where this one is not.
+	// Namespaces are searched below the root, which does not contain this one.
 	c := newCollector(t.Context(), Options{})
 	found, err := c.neighbours(t.Context())
 	want := []neighbour{{evidence.Neighbour{Address: netnames.GatewayIPv4(0), MAC: mac, State: "permanent"}, name}}
@@ -93,7 +93,7 @@ func TestRead_Kernel(t *testing.T) {
 	}
 }
 
-// TestCounters: the driver of veth pairs counts too, under other names.
+// TestCounters: the veth driver also has counters, under other names.
 func TestCounters(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "counted"}, PeerName: "peer"}

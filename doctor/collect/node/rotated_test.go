@@ -14,7 +14,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// rotated is a node with these logs, all written at once: how old they are only their names say.
+// rotated is a node with these logs, all written at the same time: only their names show their age.
 func rotated(t *testing.T, files map[string][]byte) Options {
 	t.Helper()
 	root := t.TempDir()
@@ -37,7 +37,7 @@ func packed(t *testing.T, data []byte) []byte {
 	return out.Bytes()
 }
 
-// said is a line of the daemon, so many minutes ago.
+// said is a line that the daemon logged the given number of minutes ago.
 func said(minutes int, msg string) []byte {
 	at := now.Add(-time.Duration(minutes) * time.Minute).Format("2006-01-02T15:04:05.000Z")
 	return fmt.Appendf(nil, `{"level":"error","ts":%q,"caller":"a.go:1","msg":%q}`+"\n", at, msg)
@@ -51,8 +51,8 @@ func messages(l evidence.Log) string {
 	return strings.Join(out, ", ")
 }
 
-// TestRotated: what lumberjack, logrotate and kubelet rotated, packed or not, is read with the
-// file itself, in the order of time.
+// TestRotated: files rotated by lumberjack, logrotate and kubelet, compressed or not, are read with
+// the current file, in order of time.
 func TestRotated(t *testing.T) {
 	t.Parallel()
 	const routed, pod = "aws-routed-eni/", "pods/kube-system_aws-node-a_1/aws-node/"
@@ -90,8 +90,8 @@ func TestRotated(t *testing.T) {
 	}
 }
 
-// TestRotated_Bounds: of a packed file of any size its end is read, and what is damaged costs
-// itself alone.
+// TestRotated_Bounds: only the end of a compressed file is read, whatever its size, and a damaged
+// file affects no other.
 func TestRotated_Bounds(t *testing.T) {
 	t.Parallel()
 	full := slices.Concat(said(30, "too old"), bytes.Repeat(said(20, "old"), maxLog/len(said(20, "old"))), said(2, "its end"))
@@ -115,7 +115,7 @@ func TestRotated_Bounds(t *testing.T) {
 			r := Read(t.Context(), rotated(t, map[string][]byte{
 				"aws-routed-eni/ipamd.log": said(1, "now"), "aws-routed-eni/ipamd-2026-11-23T09-58-30.000.log.gz": row.data,
 			}))
-			// The first line that is read may be cut off.
+			// The first line may be cut off.
 			if got := messages(r.LogIPAMD.Content); !strings.HasSuffix(", "+got, ", "+row.want) || strings.Contains(got, "too old") || strings.Contains(got, "lost") || !r.LogIPAMD.Content.Truncated {
 				t.Errorf("%q, want %q; truncated %v, missing %q", got, row.want, r.LogIPAMD.Content.Truncated, r.LogIPAMD.Missing)
 			}

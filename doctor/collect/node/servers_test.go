@@ -17,7 +17,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// serve answers paths; those that it does not have with 404.
+// serve answers the given paths, and others with 404.
 func serve(t *testing.T, answers map[string]string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +58,7 @@ func TestIMDS(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers map[string]string
 		token   string // of the content
-		missing string // begin of the reason
+		missing string // prefix of the reason
 	}{
 		"healthy":       {healthy, "ok", ""},
 		"forbidden":     {map[string]string{"PUT /latest/api/token": "403"}, "forbidden", ""},
@@ -107,8 +107,8 @@ func cidrs(texts ...string) (out []netip.Prefix) {
 	return out
 }
 
-// TestDocuments_Hostile: a daemon that answers nonsense, too much, or nothing in time costs
-// its own sources alone.
+// TestDocuments_Hostile: a daemon that answers nonsense, too much, or too late affects only
+// its own sources.
 func TestDocuments_Hostile(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ answer, missing string }{

@@ -22,7 +22,7 @@ import (
 
 func nothing(int, int, string) {}
 
-// counted notes which nodes were asked for documents.
+// counted records which nodes were asked for documents.
 type counted struct {
 	Source
 	mu    sync.Mutex // guards asked
@@ -38,8 +38,8 @@ func (c *counted) Detail(ctx context.Context, node string, want watch.Want, q wa
 	return c.Source.Detail(ctx, node, want, q)
 }
 
-// TestEvidence_Recording: the recording of the docs shows its incident, on its node, and
-// nothing on those that are well; the evidence says the same once it was saved.
+// TestEvidence_Recording: the recording of the docs shows its incident on the affected node, and
+// nothing on healthy nodes. The saved evidence yields the same.
 func TestEvidence_Recording(t *testing.T) {
 	t.Parallel()
 	src := &counted{Source: tour.Open(t)}
@@ -85,8 +85,8 @@ func TestEvidence_Recording(t *testing.T) {
 	}
 }
 
-// TestEvidence_Named: nodes that are named are asked whatever they look like, and for the pod
-// of the scope.
+// TestEvidence_Named: named nodes are read whatever their state, including documents of the
+// scope's pod.
 func TestEvidence_Named(t *testing.T) {
 	t.Parallel()
 	src := &counted{Source: tour.Open(t)}
@@ -122,7 +122,7 @@ func TestEvidence_Named(t *testing.T) {
 	}
 }
 
-// TestEvidence_Stale: what was read of a node that does not answer any more is no evidence.
+// TestEvidence_Stale: old readings of a node that no longer answers are not evidence.
 func TestEvidence_Stale(t *testing.T) {
 	t.Parallel()
 	n := &store.Node{NodeIPAM: document.NodeIPAM{
@@ -135,7 +135,7 @@ func TestEvidence_Stale(t *testing.T) {
 	}
 }
 
-// TestEvidence_Hostile: nothing that a node says breaks the doctor.
+// TestEvidence_Hostile: no answer of a node breaks the doctor.
 func TestEvidence_Hostile(t *testing.T) {
 	t.Parallel()
 	ev, err := Evidence(t.Context(), pagetest.Fleet(), evidence.Scope{}, pagetest.All(), nothing)

@@ -41,7 +41,7 @@ func wantedOn(t *testing.T, pair podrules.Pair, address string, table int) podru
 	return p
 }
 
-// setup applies p on the node and undoes it if that fails, as the plugin does.
+// setup applies p on the node and, as the plugin does, undoes it on failure.
 func setup(node, pod *netns.NS, p podrules.Pod) (replaced bool, err error) {
 	err = node.Do(func() error {
 		ns, err := apply.OpenNetns(pod.Path)
@@ -76,7 +76,7 @@ func teardown(t *testing.T, node *netns.NS, address string, table int) {
 	})
 }
 
-// defaultRules is what every namespace starts with.
+// defaultRules are the rules of every new namespace.
 var defaultRules = []string{
 	"rule 0 from <nil> to <nil> lookup 255",
 	"rule 32766 from <nil> to <nil> lookup 254",
@@ -137,7 +137,7 @@ func TestSetup_ReadBack(t *testing.T) {
 			ping(t, node, pod, row.address)
 
 			teardown(t, node, row.address, row.table)
-			teardown(t, node, row.address, row.table) // nothing left: fine
+			teardown(t, node, row.address, row.table) // nothing is left, which is fine
 			do(t, node, func() error { return netlink.LinkDel(link(t, node, hostLink)) })
 			if diff := cmp.Diff(before, state(t, node)); diff != "" {
 				t.Errorf("left behind (-before +after):\n%s", diff)
@@ -146,7 +146,7 @@ func TestSetup_ReadBack(t *testing.T) {
 	}
 }
 
-// checkDetails compares what the lines don't show.
+// checkDetails compares what the lines do not show.
 func checkDetails(t *testing.T, node, pod *netns.NS, p podrules.Pod) {
 	t.Helper()
 	host, inside := link(t, node, hostLink).Attrs(), link(t, pod, "eth0").Attrs()
@@ -170,7 +170,7 @@ func checkDetails(t *testing.T, node, pod *netns.NS, p podrules.Pod) {
 	}
 }
 
-// ping goes from the node to the pod and back; the node needs a source address.
+// ping goes from the node to the pod and back. The node needs a source address.
 func ping(t *testing.T, node, pod *netns.NS, address string) {
 	t.Helper()
 	do(t, node, func() error {
@@ -233,21 +233,21 @@ func TestSetup_TwiceAndStale(t *testing.T) {
 		t.Errorf("after the second ADD (-once +twice):\n%s", diff)
 	}
 
-	// Another sandbox of the same pod: the old link goes, the new one works.
+	// Another sandbox of the same pod: the old link is removed, the new one works.
 	second := wanted(t, "sandbox2", "10.0.0.23", 254)
 	replaced, err = setup(node, next, second)
 	if err != nil || !replaced {
 		t.Fatalf("ADD of a new sandbox: replaced %t, %v", replaced, err)
 	}
 	checkDetails(t, node, next, second)
-	// DEL of the old one does not touch the new one.
+	// DEL of the old sandbox does not touch the new one.
 	teardown(t, node, "10.0.0.22", 2)
 	checkDetails(t, node, next, second)
 	ping(t, node, next, "10.0.0.23")
 }
 
 // TestSetup_OldSandboxGoesMeanwhile: a pod comes back under its name while the kernel is
-// taking the older sandbox's link away. Whenever that happens the link is made.
+// removing the older sandbox's link. Whenever that happens, the new link is created.
 func TestSetup_OldSandboxGoesMeanwhile(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
@@ -258,7 +258,7 @@ func TestSetup_OldSandboxGoesMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, setupErr := setup(node, old, wanted(t, fmt.Sprint("old", i), "10.0.0.22", 2))
-		if err := errors.Join(setupErr, old.Close()); err != nil { // the kernel begins to take the link away
+		if err := errors.Join(setupErr, old.Close()); err != nil { // the kernel begins to remove the link
 			t.Fatal(err)
 		}
 		next, err := netns.Create(fmt.Sprintf("next-%d-%d", os.Getpid(), i))
@@ -290,7 +290,7 @@ func TestSetup_IndexesTaken(t *testing.T) {
 	ping(t, node, pod, "10.0.0.22")
 }
 
-// occupy makes a link with the given index; its peer gets the next one free.
+// occupy creates a link with the given index. Its peer gets the next free one.
 func occupy(t *testing.T, ns *netns.NS, name string, index int) {
 	t.Helper()
 	do(t, ns, func() error {
@@ -298,8 +298,7 @@ func occupy(t *testing.T, ns *netns.NS, name string, index int) {
 	})
 }
 
-// TestSetup_LeavesNothing makes each step fail and compares both namespaces with
-// what they were.
+// TestSetup_LeavesNothing makes each step fail and expects both namespaces to be as before.
 func TestSetup_LeavesNothing(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
@@ -362,14 +361,14 @@ func TestSetup_LeavesNothing(t *testing.T) {
 		},
 		{
 			name: "neighbour", step: apply.StepNeighbour, errno: unix.EINVAL,
-			// Below 1280 a link has no IPv6, hence no IPv6 neighbours.
+			// Below an MTU of 1280 a link has no IPv6, hence no IPv6 neighbours.
 			change: func(p *podrules.Interface) { p.Pair.MTU, p.Neighbour.IP = 1000, netip.MustParseAddr("fe80::1") },
 		},
 		{
 			name: "host route", step: apply.StepHostRoute, errno: unix.EINVAL,
 			change: func(p *podrules.Interface) { p.ToPod.Dst = netip.MustParsePrefix("10.0.0.22/24") },
 		},
-		// The kernel refuses a rule whose two ends are of different families.
+		// The kernel refuses a rule that mixes families.
 		{
 			name: "rule from pod", step: apply.StepFromPodRule, errno: unix.EINVAL,
 			change: func(p *podrules.Interface) { p.Rules[1].To = netip.MustParsePrefix("fd00::1/128") },
@@ -403,8 +402,8 @@ func TestSetup_LeavesNothing(t *testing.T) {
 	}
 }
 
-// TestSetup_StaleRules: rules that an earlier owner of the address left don't
-// capture the new pod's traffic.
+// TestSetup_StaleRules: rules left by an earlier owner of the address don't capture the
+// new pod's traffic.
 func TestSetup_StaleRules(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
@@ -446,8 +445,8 @@ func TestSetup_StaleRules(t *testing.T) {
 	}
 }
 
-// TestTeardown_RuleLoop: old releases made one rule per VPC CIDR, all equal but for
-// a destination, and a table of 0 means any.
+// TestTeardown_RuleLoop: old releases created one rule per VPC CIDR, identical but for
+// the destination. Table 0 matches any table.
 func TestTeardown_RuleLoop(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
@@ -519,7 +518,7 @@ func TestOpenNetns_Refused(t *testing.T) {
 			ns.Close()
 		}
 	}
-	// On procfs, but no namespace: entering it fails.
+	// A file on procfs that is no namespace: entering it fails.
 	node := netns.New(t)
 	_, err := setup(node, &netns.NS{Path: "/proc/self/status"}, wanted(t, "s", "10.0.0.1", 254))
 	if step := apply.FailedStep(err); step != apply.StepCreatePair {
@@ -554,9 +553,9 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// TestSetup_FirstPacket: what the host sends to the pod right after its set-up arrives.
-// The kernel drops, and counts, packets on a link whose carrier change it has not
-// processed yet; the next try would be a second later.
+// TestSetup_FirstPacket: a packet that the host sends to the pod right after setup arrives.
+// The kernel drops, and counts, packets on a link whose carrier change it has not yet
+// processed; a retry would come a second later.
 func TestSetup_FirstPacket(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")

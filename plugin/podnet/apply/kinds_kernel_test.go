@@ -22,8 +22,8 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// podOf lays out a pod named web-2 with an interface for each address, all of the same
-// family; the ENIs have the tables 2, 10102, ...
+// podOf lays out a pod named web-2 with one interface per address, all of the same
+// family. The ENIs have the tables 2, 10102, ...
 func podOf(t *testing.T, sandbox string, addresses ...string) podrules.Pod {
 	t.Helper()
 	var list []podrules.Attachment
@@ -38,7 +38,7 @@ func podOf(t *testing.T, sandbox string, addresses ...string) podrules.Pod {
 	return p
 }
 
-// hostAddress gives the node an address on lo, as it has one on its primary ENI.
+// hostAddress gives the node an address on lo, in place of the one on its primary ENI.
 func hostAddress(t *testing.T, node *netns.NS, address string) netip.Addr {
 	t.Helper()
 	do(t, node, func() error {
@@ -56,8 +56,8 @@ func hostAddress(t *testing.T, node *netns.NS, address string) netip.Addr {
 	return netip.MustParsePrefix(address).Addr()
 }
 
-// connects makes a TCP connection. With IPv6 no packet may be lost, or wait for another
-// look for its neighbour, which comes after a second.
+// connects opens a TCP connection. With IPv6 no packet may be lost or wait for a second
+// neighbour solicitation, which comes after a second.
 func connects(t *testing.T, what string, from, to *netns.NS, source, address netip.Addr) {
 	t.Helper()
 	echo, err := to.EchoTCP(netip.AddrPortFrom(address, 0))
@@ -75,8 +75,8 @@ func connects(t *testing.T, what string, from, to *netns.NS, source, address net
 	}
 }
 
-// TestSetup_IPv6: the pod is reached, and reaches, with the first packet, also where the
-// node's defaults have IPv6 off for new links.
+// TestSetup_IPv6: the first packet gets through in both directions, even if the node's
+// defaults disable IPv6 on new links.
 func TestSetup_IPv6(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
@@ -142,9 +142,8 @@ func checkIPv6(t *testing.T, node, pod *netns.NS, p podrules.Pod) {
 			}
 		}
 		for _, line := range got {
-			// The pod's own link-local address is made by the kernel: nothing waits for
-			// it, and without detection it is in use as soon as the kernel has processed
-			// it.
+			// The kernel adds the pod's own link-local address. Nothing waits for it, and without
+			// duplicate address detection it is usable as soon as the kernel has processed it.
 			if strings.Contains(line, "tentative") && (what != pod || !strings.HasPrefix(line, "addr fe80::")) {
 				t.Error(line)
 			}
@@ -171,7 +170,7 @@ func checkIPv6(t *testing.T, node, pod *netns.NS, p podrules.Pod) {
 	}
 }
 
-// state6 reads what a namespace has of IPv6.
+// state6 reads the IPv6 state of a namespace.
 func state6(t *testing.T, ns *netns.NS) []string {
 	t.Helper()
 	var out []string
@@ -239,7 +238,7 @@ func state6(t *testing.T, ns *netns.NS) []string {
 	return out
 }
 
-// TestSetup_IPv6Again: the same sandbox again, and a newer one of the pod.
+// TestSetup_IPv6Again: the same sandbox once more, then a newer one of the pod.
 func TestSetup_IPv6Again(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
@@ -302,7 +301,7 @@ func TestSetup_SeveralInterfaces(t *testing.T) {
 	if diff := cmp.Diff(wantPod, state(t, pod)); diff != "" {
 		t.Errorf("pod (-want +got):\n%s", diff)
 	}
-	// Each address answers, and each is a source that comes back by its own link.
+	// Each address answers, and replies to each as a source return over its own link.
 	for _, address := range []string{"10.0.0.22", "10.2.0.7"} {
 		own := netip.MustParseAddr(address)
 		connects(t, "host to "+address, node, pod, nodeIP, own)
@@ -339,14 +338,14 @@ func TestSetup_SeveralIPv6(t *testing.T) {
 }
 
 // TestSetup_KindsLeaveNothing makes steps of an IPv6 pod with two interfaces fail and
-// compares both namespaces with what they were.
+// expects both namespaces to be as before.
 func TestSetup_KindsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
-	ipv4 := netip.MustParsePrefix("10.0.0.1/32") // of another family, which the kernel refuses in a rule
+	ipv4 := netip.MustParsePrefix("10.0.0.1/32") // of the other family, which the kernel refuses in a rule
 	for name, row := range map[string]struct {
 		step   apply.Step
-		nth    int // interface
+		nth    int // index of the interface
 		change func(*podrules.Interface)
 	}{
 		"second pair":    {apply.StepCreatePair, 1, func(f *podrules.Interface) { f.Pair.Host.Name = "a/b" }},

@@ -13,8 +13,8 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// state reads a namespace back with a library that shares nothing with rtnl, as
-// lines in the manner of iproute2. Interface indexes are replaced by names.
+// state reads a namespace back with a library that shares nothing with rtnl, as lines
+// in the style of iproute2. Names replace interface indexes.
 func state(t *testing.T, ns *netns.NS) []string {
 	t.Helper()
 	var out []string
@@ -103,7 +103,7 @@ func sysctl(t *testing.T, ns *netns.NS, key string) string {
 	return out
 }
 
-// link finds a link with its details.
+// link returns a link with its details.
 func link(t *testing.T, ns *netns.NS, name string) netlink.Link {
 	t.Helper()
 	var out netlink.Link

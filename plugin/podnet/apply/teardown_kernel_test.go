@@ -11,8 +11,8 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// TestTeardown_FailedStep: the kernel refuses a rule of two families, and the reported
-// step is the rule's.
+// TestTeardown_FailedStep: the kernel refuses a rule that mixes families, and the error
+// names the step of that rule.
 func TestTeardown_FailedStep(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	address, other := netip.MustParseAddr("10.0.0.21"), netip.MustParsePrefix("fd00::1/128")
@@ -29,7 +29,7 @@ func TestTeardown_FailedStep(t *testing.T) {
 			if d.All[0].Priority != netnames.RuleBranch {
 				t.Fatalf("rules %v", d.All)
 			}
-			d.VLANLink = "" // its driver is not everywhere
+			d.VLANLink = "" // not every kernel has its driver
 			change(&d)
 			err = netns.New(t).Do(func() error {
 				_, err := apply.Teardown(d)

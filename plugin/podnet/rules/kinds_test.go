@@ -75,7 +75,7 @@ host rule add 1536: from ` + row.second + ` lookup 10102
 				t.Errorf("without\n%s:\n%s", part, p)
 			}
 		}
-		// The first is the same as it would be alone.
+		// The first interface is the same as if it were the only one.
 		alone, err := rules.NewPod(rules.Attachment{Pair: pair(), Address: addr(t, row.first), Table: 254})
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ host rule add 1536: from ` + row.second + ` lookup 10102
 	}
 }
 
-// branchC is pod C of the specification's worked example.
+// branchC is pod C of the worked example in the specification.
 func branchC(t *testing.T, address, gateway string, strict bool) rules.Pod {
 	t.Helper()
 	prefix := netnames.DefaultVethPrefix
@@ -104,7 +104,7 @@ func branchC(t *testing.T, address, gateway string, strict bool) rules.Pod {
 	return p
 }
 
-// TestBranchPod_WorkedExample: the rules and routes of C in the example, both modes.
+// TestBranchPod_WorkedExample: the rules and routes of pod C in the example, in both modes.
 func TestBranchPod_WorkedExample(t *testing.T) {
 	t.Parallel()
 	hash := netnames.Hash("default", "c", 0)
@@ -188,8 +188,8 @@ func TestBranchPod_Refused(t *testing.T) {
 	}
 }
 
-// TestTeardown_RemovesWhatIsAdded: every rule that any kind of pod adds is one that its
-// teardown, or the other mode's, deletes.
+// TestTeardown_RemovesWhatIsAdded: for any kind of pod, its own teardown or that of the other
+// mode deletes every rule that setup adds.
 func TestTeardown_RemovesWhatIsAdded(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"10.1.0.90", "2001:db8::90"} {
@@ -222,7 +222,7 @@ func TestTeardown_RemovesWhatIsAdded(t *testing.T) {
 	}
 }
 
-// deleted: the kernel deletes a rule by what is given.
+// deleted reports whether td deletes r. The kernel matches only the fields given.
 func deleted(td rules.Teardown, r netstate.Rule) bool {
 	for _, d := range append(td.All, td.ToPod) {
 		if d.Priority == r.Priority && (d.Table == 0 || d.Table == r.Table) && (!d.From.IsValid() || d.From == r.From) &&

@@ -25,7 +25,7 @@ func pair() rules.Pair { return pairNamed(netnames.HostVeth("eni", "default", "w
 
 func pairNamed(host, pod string) rules.Pair {
 	p := rules.NewPair("abc003", host, pod, 9001)
-	// Fixed values, so that the pages below read well.
+	// Fixed values keep the expected text below readable.
 	p.Host.Index, p.Host.MAC = 1234567, netstate.MAC{0xf2, 6, 0xfa, 0x51, 0x69, 0x43}
 	p.Pod.MAC = netstate.MAC{0x6a, 0x62, 0x76, 0xa9, 0x61, 0xec}
 	return p
@@ -50,7 +50,7 @@ host rule add 512: from all to 10.0.0.22 lookup main
 func TestPod(t *testing.T) {
 	t.Parallel()
 	for table, more := range map[int]string{
-		0:     "", // main on the wire of older daemons
+		0:     "", // how older daemons send the main table
 		1:     "",
 		254:   "",
 		2:     "host rule add 1536: from 10.0.0.22 lookup 2\n",
@@ -149,7 +149,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("teardown of %v table %d gave %v", row.address, row.table, p)
 		}
 	}
-	// The tables of 154 and 155 would be main and local.
+	// 154 and 155 would yield the tables main and local.
 	for _, vlan := range []int{-1, 0, 121, 154, 155} {
 		if p, err := rules.NewBranchTeardown(addr(t, "10.0.0.1"), vlan); err == nil {
 			t.Errorf("teardown of VLAN %d gave %v", vlan, p)
@@ -157,8 +157,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPair_Derived: stable for a sandbox, distinct between sandboxes and ends,
-// locally administered unicast, index in the range that the kernel does not use.
+// TestPair_Derived: stable for a sandbox, distinct between sandboxes and ends, a locally
+// administered unicast MAC, and an index in the range that the kernel does not use.
 func TestPair_Derived(t *testing.T) {
 	t.Parallel()
 	seen := map[netstate.MAC]string{}

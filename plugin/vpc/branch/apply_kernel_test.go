@@ -16,11 +16,11 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// TestSetup_LeavesNothing makes each step of a branch pod fail and compares the host with
-// what it was.
+// TestSetup_LeavesNothing makes each step of a branch pod's setup fail and expects the host
+// to be as before.
 func TestSetup_LeavesNothing(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "vlan")
-	other := netip.MustParsePrefix("fd00::1/128") // of another family, which the kernel refuses in a rule
+	other := netip.MustParsePrefix("fd00::1/128") // of the other family, which the kernel refuses in a rule
 	const strict, standard = true, false
 	for _, row := range []struct {
 		step   apply.Step
@@ -87,7 +87,7 @@ func TestSetup_LeavesNothing(t *testing.T) {
 					return err
 				}
 				defer s.Close()
-				// As the plugin does: the pair has an ordinary pod's name at first.
+				// As the plugin does: the pair first gets the name of an ordinary pod's.
 				s.TryPair(rules.NewPair("c", "eni0d7763386da", "eth0", 9001))
 				err = s.Network(p)
 				if got := apply.FailedStep(err); got != step {

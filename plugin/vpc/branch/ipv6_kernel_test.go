@@ -14,7 +14,7 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// TestPlugin_IPv6: a pod of IPv6 with a branch ENI in both modes.
+// TestPlugin_IPv6: an IPv6 pod with a branch ENI, in both modes.
 func TestPlugin_IPv6(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "vlan")
 	const mac, address = "02:00:00:00:00:03", "2001:db8::90"
@@ -48,7 +48,7 @@ func TestPlugin_IPv6(t *testing.T) {
 				}
 				return out
 			}
-			for range 2 { // the second over what the first left
+			for range 2 { // the second runs over the result of the first
 				box.expect(t, "ADD", inMode(box.stdin(), mode), 0, result)
 				if diff := cmp.Diff(row.rules, rulesOf(t, node, netlink.FAMILY_V6)); diff != "" {
 					t.Errorf("rules:\n%s", diff)

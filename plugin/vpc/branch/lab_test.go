@@ -24,7 +24,7 @@ import (
 
 const recordsDir = "/var/run/aws-node/attachments"
 
-// server answers for the daemon.
+// server plays the daemon.
 type server struct {
 	add func(*cniwire.AddRequest) *cniwire.AddReply
 	del func(*cniwire.DelRequest) *cniwire.DelReply
@@ -66,7 +66,7 @@ func (s *server) serve(t *testing.T) *server {
 func (s *server) answer(t *testing.T, conn net.Conn) {
 	frame, err := cniwire.ReadFrame(conn, nil)
 	if errors.Is(err, io.EOF) {
-		return // STATUS only looks whether somebody is there
+		return // STATUS only checks that somebody listens
 	}
 	if err != nil {
 		t.Errorf("daemon: %v", err)
@@ -98,7 +98,7 @@ func (s *server) requests() (_ []cniwire.AddRequest, dels []cniwire.DelRequest) 
 	return nil, s.dels
 }
 
-// sandbox is one pod sandbox as the runtime knows it.
+// sandbox is a pod sandbox as the runtime sees it.
 type sandbox struct {
 	node           *netns.NS
 	id, pod, netns string
@@ -133,7 +133,7 @@ func (s *sandbox) run(t *testing.T, command, stdin string, change ...string) (co
 	var out bytes.Buffer
 	cmd.Env = append(s.env(command), change...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, os.Stderr
-	err := s.node.Do(cmd.Start) // the child is in the namespace of the thread that starts it
+	err := s.node.Do(cmd.Start) // the child runs in the network namespace of the thread that starts it
 	if err == nil {
 		err = cmd.Wait()
 	}
@@ -160,7 +160,7 @@ func (s *sandbox) logged(t *testing.T) string {
 	return string(b)
 }
 
-// resultOf is the result of web-0, whose bytes plugin/vpc holds to the CNI library's.
+// resultOf is the result of web-0. The tests of plugin/vpc compare such bytes with the CNI library's.
 func resultOf(hostLink, address, vlan, netnsPath string) string {
 	return `{
     "cniVersion": "0.4.0",
@@ -197,7 +197,7 @@ func do(t *testing.T, ns *netns.NS, f func() error) {
 	}
 }
 
-// ipRule prints the rules of IPv4 that the kernel does not make itself.
+// ipRule prints the IPv4 rules that the kernel does not create itself.
 func ipRule(t *testing.T, ns *netns.NS) string { return rulesOf(t, ns, netlink.FAMILY_V4) }
 
 func rulesOf(t *testing.T, ns *netns.NS, family int) string {

@@ -16,7 +16,7 @@ import (
 	"cnictl/testenv/oldipamd"
 )
 
-// TestPlugin_OldDaemon: branch pods while the daemon is upstream's.
+// TestPlugin_OldDaemon: branch pods with upstream's daemon.
 func TestPlugin_OldDaemon(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "vlan")
 	const mac, address = "02:00:00:00:00:03", "10.0.0.90"

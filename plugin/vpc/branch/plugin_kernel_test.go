@@ -18,7 +18,7 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// trunk makes a link in place of the trunk ENI and returns its index.
+// trunk creates a link in place of the trunk ENI and returns its index.
 func trunk(t *testing.T, node *netns.NS) (index int32) {
 	t.Helper()
 	do(t, node, func() error {
@@ -44,7 +44,7 @@ func branchReply(trunk, vlan int32, mac, address string) *cniwire.AddReply {
 		Allocations: []cniwire.Allocation{{IPv4: address, Device: -1}}}
 }
 
-// routesOf prints the routes of IPv4 of a table.
+// routesOf prints the IPv4 routes of a table.
 func routesOf(t *testing.T, ns *netns.NS, table int) []string {
 	return routesIn(t, ns, netlink.FAMILY_V4, table)
 }
@@ -79,7 +79,7 @@ func inMode(stdin, mode string) string {
 	return strings.Replace(stdin, `"podSGEnforcingMode":"strict"`, `"podSGEnforcingMode":"`+mode+`"`, 1)
 }
 
-// TestPlugin: a pod with a branch ENI in both modes, from ADD to each kind of DEL.
+// TestPlugin: a pod with a branch ENI, in both modes, from ADD to each kind of DEL.
 func TestPlugin(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "vlan")
 	const mac, address = "02:00:00:00:00:03", "10.0.0.90"
@@ -104,7 +104,7 @@ func TestPlugin(t *testing.T) {
 			box := newSandbox(t, node, "abc001", "web-0", pod.Path)
 			result := resultOf(row.host, address, "3", pod.Path)
 			before := []string{"", ipRoute(t, node), strings.Join(linkNames(t, node), " ")}
-			for range 2 { // the second over what the first left
+			for range 2 { // the second runs over the result of the first
 				box.expect(t, "ADD", inMode(box.stdin(), mode), 0, result)
 				if diff := cmp.Diff(row.rules, ipRule(t, node)); diff != "" {
 					t.Errorf("rules:\n%s", diff)
@@ -137,7 +137,7 @@ func TestPlugin(t *testing.T) {
 			if code, out := box.run(t, "STATUS", status); code != 1 || !strings.Contains(out, `"code": 51`) || !strings.Contains(out, "the first is "+address+" behind "+row.host) {
 				t.Errorf("STATUS without a rule: %d %s", code, out)
 			}
-			// The other mode, and no namespace: the record shows that it is the pod's.
+			// The other mode, and no namespace: the record proves that the device is the pod's.
 			box.expect(t, "DEL", inMode(box.stdin(`,"prevResult":`+result), "standard"), 0, "", "CNI_NETNS=")
 			do(t, node, func() error { // as the runtime does with the namespace
 				l, err := netlink.LinkByName(row.host)
@@ -159,8 +159,8 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// TestPlugin_LateDel: DEL of an old sandbox after ADD of a new one: of the same pod,
-// with the same branch ENI or another, and of another pod that got the VLAN id.
+// TestPlugin_LateDel: DEL of an old sandbox after ADD of a new one, either of the same pod, with
+// the same branch ENI or another, or of another pod that got the VLAN ID.
 func TestPlugin_LateDel(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "vlan")
 	for name, row := range map[string]struct{ pod, mac, address string }{
@@ -210,7 +210,7 @@ func TestPlugin_LateDel(t *testing.T) {
 	}
 }
 
-// ruleOf is the last of the rules that ipRule has printed.
+// ruleOf returns the last of the rules that ipRule printed.
 func ruleOf(t *testing.T, text string) *netlink.Rule {
 	t.Helper()
 	lines := strings.Fields(strings.TrimSpace(text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]))

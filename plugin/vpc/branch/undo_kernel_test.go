@@ -23,7 +23,7 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// half is a pod whose network the test makes and undoes step by step.
+// half is a pod whose network the test sets up and undoes step by step.
 type half struct {
 	setup *apply.Setup
 	ns    *apply.Netns
@@ -51,8 +51,8 @@ func newHalf(t *testing.T, node *netns.NS, parent int32, sandbox, hostLink, addr
 	return h
 }
 
-// TestSetup_UndoIsLate: an ADD that fails late takes nothing from another pod that has
-// taken the VLAN id, nor from the pod's next sandbox, and leaves nothing of its own.
+// TestSetup_UndoIsLate: an ADD that fails late removes nothing of another pod that now has the
+// VLAN ID, nor of the pod's next sandbox, and leaves nothing behind.
 func TestSetup_UndoIsLate(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "vlan")
 	const pod, other, address = "0d7763386da", "1111111111a", "10.0.0.90"
@@ -88,13 +88,13 @@ func TestSetup_UndoIsLate(t *testing.T) {
 	}
 }
 
-// TestPlugin_DiesInUndo: a plugin that is killed while it undoes a failed ADD leaves the
-// record by which DEL finds the device.
+// TestPlugin_DiesInUndo: a plugin killed while it undoes a failed ADD leaves the record
+// by which DEL finds the device.
 func TestPlugin_DiesInUndo(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "vlan")
 	node, pod := netns.New(t), netns.New(t)
 	parent := trunk(t, node)
-	do(t, pod, func() error { // in the way of the pod's own, which comes after the device
+	do(t, pod, func() error { // blocks the pod's own link, which is created after the device
 		lo, err := netlink.LinkByName("lo")
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func TestPlugin_DiesInUndo(t *testing.T) {
 	}
 }
 
-// setLink sets a byte of a link that the library has no name for.
+// setLink sets a one-byte link attribute that the library has no name for.
 func setLink(name string, attribute int, value byte) error {
 	l, err := netlink.LinkByName(name)
 	if err != nil {
@@ -143,9 +143,9 @@ func setLink(name string, attribute int, value byte) error {
 	return err
 }
 
-// TestPlugin_WaitsUnlocked: an ADD that waits for its IPv6 addresses keeps no other pod
-// with a branch ENI waiting. A dormant link is not running, whatever its carrier, until
-// user space sets its state.
+// TestPlugin_WaitsUnlocked: an ADD that waits for its IPv6 addresses does not block other pods
+// with branch ENIs. A dormant link is not running, whatever its carrier, until user space
+// sets its state.
 func TestPlugin_WaitsUnlocked(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "vlan")
 	const link = "eni0d7763386da"
@@ -165,7 +165,7 @@ func TestPlugin_WaitsUnlocked(t *testing.T) {
 	do(t, node, cmd.Start)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	// The rules come last, before the wait.
+	// The rules are the last step before the wait.
 	eventually(t, "the rules of the pod", func() bool { return strings.Contains(rulesOf(t, node, netlink.FAMILY_V6), "1536: from 2001:db8::90") })
 	dir, err := os.Open(recordsDir)
 	if err != nil {

@@ -38,12 +38,12 @@ func TestRunFuzz(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// It takes all of its time, in which a busy machine must come to try one input.
+	// Uses its full time, in which even a busy machine must try at least one input.
 	o := options{root: dir, fuzz: 3 * time.Second, run: "Good"}
 	if err := run(t.Context(), o); err != nil {
 		t.Errorf("a target that holds: %v", err)
 	}
-	o.fuzz = time.Minute // these end as soon as they fail
+	o.fuzz = time.Minute // the others end as soon as they fail
 	for _, name := range []string{"Bad", "Skipped"} {
 		o.run = name
 		if err := run(t.Context(), o); !errors.Is(err, errFailed) {
@@ -53,7 +53,7 @@ func TestRunFuzz(t *testing.T) {
 	if found, err := filepath.Glob(filepath.Join(dir, "a/testdata/fuzz/FuzzBad/*")); err != nil || len(found) != 1 {
 		t.Errorf("inputs that fail: %v, %v", found, err)
 	}
-	// A list with a target that is gone, and another layer run.
+	// A list with a missing target, while another layer is run.
 	if err := os.WriteFile(filepath.Join(dir, requiredFuzz), []byte("bytes m/a FuzzGone\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestMain stands in for the program where go test runs it to measure a test binary.
+// TestMain acts as the program when go test runs it to measure a test binary.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "-measured" {
 		os.Exit(measured(os.Args[2:], os.Stdout, os.Stderr))
@@ -41,7 +41,7 @@ func TestLaneOrder(t *testing.T) {
 	}
 }
 
-// TestRunLayers runs two layers one after the other, at once, and ended from outside.
+// TestRunLayers runs layers with zero to two lanes, and with a cancelled context.
 func TestRunLayers(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -107,7 +107,7 @@ func TestMeasured(t *testing.T) {
 	for _, row := range []struct {
 		command []string
 		status  int
-		said    string // the end of stderr; with "" the CPU time is on stdout
+		said    string // suffix of stderr; if empty, stdout has the CPU time
 	}{
 		{[]string{"true"}, 0, ""},
 		{[]string{"sh", "-c", "exit 7"}, 7, ""},
@@ -123,8 +123,8 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// TestMeasured_Quit asks a test binary for its goroutines, as go test does when its time
-// is up.
+// TestMeasured_Quit asks a test binary for its goroutines, as go test does at a
+// timeout.
 func TestMeasured_Quit(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

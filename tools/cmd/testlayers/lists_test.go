@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCheckLists compares the lists of a tree, mends them and compares again.
+// TestCheckLists checks the lists of a tree, repairs them and checks again.
 func TestCheckLists(t *testing.T) {
 	t.Parallel()
 	dir := writeModule(t, "")

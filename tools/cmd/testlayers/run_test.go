@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// writeModule makes a module with one pure package, one gated test and a fuzz target.
+// writeModule writes a module with a pure package, a gated test and a fuzz target.
 func writeModule(t *testing.T, gatedBody string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("with the list written: %v", err)
 	}
 
-	// The same list, and the test skips.
+	// The same list, but the test is skipped.
 	skips := writeModule(t, `t.Skip("no kernel")`)
 	if err := os.WriteFile(filepath.Join(skips, requiredList), list, 0o644); err != nil {
 		t.Fatal(err)

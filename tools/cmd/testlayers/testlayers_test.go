@@ -195,7 +195,7 @@ func TestRequired(t *testing.T) {
 		"m/b TestGone is in testenv/required-tests.txt but no longer exists (make lists)",
 		"m/b TestNew is not in testenv/required-tests.txt (make lists)",
 		"m/b TestWoke is listed as skipped but ran (make test UPDATE=1)",
-		"m/n TestNewNode is not in testenv/required-tests.txt (make lists)", // though its layer did not run
+		"m/n TestNewNode is not in testenv/required-tests.txt (make lists)", // although its layer did not run
 	}
 	if got := compareRequired(req, gated, ran, false); !slices.Equal(got, always) {
 		t.Errorf("lenient: %q", got)

@@ -21,7 +21,7 @@ import (
 	"cnictl/tools/release/software"
 )
 
-// place makes a release of a small program.
+// place lays out a release of a small program.
 func place(t *testing.T) Release {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func place(t *testing.T) Release {
 	}
 	for _, platform := range Platforms {
 		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, "programs", platform, "cnictl"), "../image/testdata/program")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux") // for others, Go's library would have to be built
+		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux") // otherwise Go's standard library would have to be rebuilt
 		if text, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
@@ -53,7 +53,7 @@ func place(t *testing.T) Release {
 	}
 }
 
-// TestBuild: what is released, and what is in it; twice the same.
+// TestBuild: the released files and their contents, which are identical in a second build.
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	r := place(t)
@@ -154,7 +154,7 @@ func debian(t *testing.T, data []byte) []string {
 	return unzipped(t, partOf(t, data, "data.tar"))
 }
 
-// controlOf is what a package of Debian says of itself.
+// controlOf returns the control file of a Debian package.
 func controlOf(t *testing.T, data []byte) string {
 	t.Helper()
 	zip, err := gzip.NewReader(bytes.NewReader(partOf(t, data, "control.tar")))
@@ -219,7 +219,7 @@ func redHat(t *testing.T, data []byte) (lines []string) {
 	return lines
 }
 
-// TestBuild_NoSource: without a URL of the project nothing names one.
+// TestBuild_NoSource: without a project URL, no file names one.
 func TestBuild_NoSource(t *testing.T) {
 	t.Parallel()
 	r := place(t)
@@ -250,7 +250,7 @@ func TestBuild_NoSource(t *testing.T) {
 	}
 }
 
-// TestBuild_Refused: what would make a bad release is an error that says what lacks.
+// TestBuild_Refused: a release that would be bad is refused, and the error says what is missing.
 func TestBuild_Refused(t *testing.T) {
 	t.Parallel()
 	for what, row := range map[string]struct {

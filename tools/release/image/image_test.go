@@ -23,7 +23,7 @@ import (
 	"cnictl/tools/release/software"
 )
 
-// place makes the directories of an image with small files; go.mod's own Go builds nothing.
+// place creates the directories of an image with small files, none of them built by Go.
 func place(t *testing.T, archs ...string) (string, Image) {
 	t.Helper()
 	dir := t.TempDir()
@@ -103,7 +103,7 @@ func pack(t *testing.T, i Image, archs ...string) (dir, file string) {
 	}
 }
 
-// lines are the files of an image, with modes and targets.
+// lines lists the files of an image, with modes and targets.
 func lines(t *testing.T, image v1.Image) (out []string, content map[string]string) {
 	t.Helper()
 	content = map[string]string{}
@@ -140,8 +140,8 @@ func lines(t *testing.T, image v1.Image) (out []string, content map[string]strin
 	return out, content
 }
 
-// TestPack: all that is in an image, for each architecture, with modes, whatever the umask
-// of the build was.
+// TestPack: the full contents of an image, for each architecture, with modes that do not depend on
+// the umask of the build.
 func TestPack(t *testing.T) {
 	t.Parallel()
 	_, i := place(t, "amd64", "arm64")
@@ -206,7 +206,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestPack_Docker: Docker's own format is there, too, with a name per architecture.
+// TestPack_Docker: Docker's format is included, with a name per architecture.
 func TestPack_Docker(t *testing.T) {
 	t.Parallel()
 	_, i := place(t, "amd64", "arm64")
@@ -251,7 +251,7 @@ func contents(t *testing.T, file string) map[string][]byte {
 	}
 }
 
-// TestPack_Go: of a real program the image says what it was built from, on which terms.
+// TestPack_Go: the image of a real program lists what it was built from, and the licenses.
 func TestPack_Go(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -280,7 +280,7 @@ func TestPack_Go(t *testing.T) {
 	}
 }
 
-// TestPack_Certs: an image with certificates alone has nothing else of the root.
+// TestPack_Certs: an image that needs only certificates has nothing else of the root.
 func TestPack_Certs(t *testing.T) {
 	t.Parallel()
 	_, i := place(t, "amd64")
@@ -299,7 +299,7 @@ func TestPack_Certs(t *testing.T) {
 	}
 }
 
-// TestPack_Refused: what would make a bad image is an error that names it.
+// TestPack_Refused: an image that would be bad is refused, and the error names the problem.
 func TestPack_Refused(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// TestSheet: every line has the width, and every word is there.
+// TestSheet: every line has the requested width, and no word is lost.
 func TestSheet(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))

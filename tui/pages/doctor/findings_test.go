@@ -20,7 +20,7 @@ import (
 	"cnictl/tui/sourcetest"
 )
 
-// finding is one of the catalogue's causes as the doctor finds it.
+// finding is a finding for one of the catalogue's causes.
 func finding(t testing.TB, code, confidence, node string) document.Finding {
 	t.Helper()
 	e, ok := catalogue.Lookup(code)
@@ -64,7 +64,7 @@ func gives(r document.DoctorReport, err error) func(pages.Examine) (document.Doc
 	return func(pages.Examine) (document.DoctorReport, error) { return r, err }
 }
 
-// examined opens a page where there is a doctor.
+// examined opens the page with a doctor.
 func examined(o pages.Open, doctor func(pages.Examine) (document.DoctorReport, error)) *pagetest.Screen {
 	s := pagetest.Open(New(o), pagetest.Fleet(), 120, 37)
 	s.Doctor = doctor
@@ -100,7 +100,7 @@ func TestFindings_Frames(t *testing.T) {
 	})
 }
 
-// TestFindings_Bears: a report moved about in, at every size and in both alphabets.
+// TestFindings_Bears: navigating a report, at every size, in Unicode and ASCII.
 func TestFindings_Bears(t *testing.T) {
 	r := reported(t)
 	pagetest.Bears(t, func(o pages.Open) pages.Page {
@@ -111,7 +111,7 @@ func TestFindings_Bears(t *testing.T) {
 	}, "doctor")
 }
 
-// always is the page where there is a doctor.
+// always is the page with a doctor.
 type always struct{ *Model }
 
 func (a *always) Update(c pages.Context, msg tea.Msg) tea.Cmd {
@@ -144,7 +144,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestExamine_Scope: the doctor is asked about what the screen was opened for.
+// TestExamine_Scope: the doctor examines what the screen was opened for.
 func TestExamine_Scope(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -173,8 +173,8 @@ func TestExamine_Scope(t *testing.T) {
 	}
 }
 
-// TestExamine_Again: one examination at a time, again on the key and for another scope, not
-// after an error; given up it begins when the screen is entered.
+// TestExamine_Again: examinations run one at a time, again on the key and for another scope, but not
+// after an error. A cancelled one starts again when the screen is entered.
 func TestExamine_Again(t *testing.T) {
 	t.Parallel()
 	s := examined(pages.Open{}, gives(reported(t), nil))
@@ -262,7 +262,7 @@ func TestFinding_Command(t *testing.T) {
 	}
 }
 
-// TestDocument: y shows the finding, and the report is what is exported.
+// TestDocument: y shows the finding; an export contains the report.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	s := examined(pages.Open{}, gives(reported(t), nil))

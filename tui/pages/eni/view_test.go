@@ -25,7 +25,7 @@ func TestFrames(t *testing.T) {
 
 func TestBears(t *testing.T) { pagetest.Bears(t, New, "eni") }
 
-// Filters of cnictl ips find the same here, though cells read otherwise.
+// TestFilters: filters of cnictl ips match the same rows here, although the cells have other texts.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(open(pagetest.Plain, "eni-0b2c3d4e5f6071829")(), pagetest.Fleet(), 120, 37)

@@ -12,8 +12,8 @@ import (
 	"cnictl/tui/pages"
 )
 
-// What a daemon's log and its events both report is one line, whichever is read first,
-// with what only the event has; unrelated lines stay.
+// TestFold: an entry in both the daemon's log and its events is one line, whichever is read first,
+// with the details that only the event has. Unrelated lines stay.
 func TestFold(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)

@@ -51,7 +51,7 @@ func FuzzParse(f *testing.F) {
 		if json.Unmarshal([]byte(text), &raw) != nil {
 			return
 		}
-		// Of a sound object with few members the message, level and time are found.
+		// In a valid object with few members, the message is found.
 		var m struct{ Msg *string }
 		if len(raw) < maxMembers && strings.Count(text, `"msg"`) == 1 && json.Unmarshal([]byte(text), &m) == nil && raw["msg"] != nil && m.Msg != nil && *m.Msg != "" && l.Text != show.Safe(*m.Msg) {
 			t.Fatalf("message of %q is %q", text, l.Text)
@@ -76,8 +76,8 @@ func TestTail_TakesEachLineOnce(t *testing.T) {
 	}
 }
 
-// For upstream's daemon Kubernetes has its container's log, each line once, and events,
-// repeated only when they happened again.
+// TestTail_Upstream: for upstream's daemon, Kubernetes provides the container's log, each line once,
+// and events, repeated only if they happened again.
 func TestTail_Upstream(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(New(pages.Open{Node: pagetest.Upstream}), pagetest.Fleet(), 120, 37)
@@ -123,8 +123,8 @@ func TestTail_IsBounded(t *testing.T) {
 	}
 }
 
-// The screen opens at info, where text without a level is; requests for introspection, which
-// upstream logs at info, appear on a key of their own.
+// TestShown: the screen opens at info, which includes text without a level. Introspection requests,
+// which upstream logs at info, are toggled by a separate key.
 func TestShown(t *testing.T) {
 	t.Parallel()
 	m := New(pages.Open{Node: "n"}).(*Model)
@@ -144,7 +144,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// A recording that goes back shows again only what was before.
+// TestUpdate_GoesBack: after seeking back, a recording shows only what was before that time.
 func TestUpdate_GoesBack(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(New(pages.Open{Node: pagetest.Plain}), pagetest.Fleet(), 120, 37)

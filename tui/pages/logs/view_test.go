@@ -31,7 +31,7 @@ func BenchmarkLines(b *testing.B) {
 	}
 }
 
-// Filters of cnictl events find the same here.
+// TestFilters: filters of cnictl events match the same lines here.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(New(pages.Open{Node: pagetest.Plain}), pagetest.Fleet(), 120, 37)

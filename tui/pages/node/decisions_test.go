@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// An action is one line with how it ended; one of the daemon before never ends.
+// TestDecisions: an action and its outcome are one line. An action of a previous daemon never ends.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
@@ -23,7 +23,7 @@ func TestDecisions(t *testing.T) {
 	got := decisionsOf([]introspect.Event{
 		event(introspect.EventActionStarted, "eni-9", "assign 1 secondary IP", nil),
 		{At: at, Kind: introspect.EventStarted},
-		event(introspect.EventActionDone, "eni-9", "", nil), // of nothing that was begun here
+		event(introspect.EventActionDone, "eni-9", "", nil), // of no action that began here
 		event(introspect.EventActionStarted, "eni-1", "assign 2 secondary IPs to eni-1: warm-ip-target", nil),
 		event(introspect.EventActionStarted, "", "attach an ENI", nil),
 		{At: at, Kind: introspect.EventAddressAssigned, ENIID: "eni-1"},

@@ -10,8 +10,8 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// The chart has a cell for a time, not for a sample: time without a reading is a gap, and
-// a target keeps its value at each time.
+// TestPoolChart_ByTime: a cell of the chart represents a time, not a sample. Time without a reading
+// is a gap, and a target has its value of each time.
 func TestPoolChart_ByTime(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)

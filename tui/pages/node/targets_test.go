@@ -34,7 +34,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// The text for a plan without changes agrees with the targets above it.
+// TestNothingIsPlanned: the text for a plan without changes agrees with the targets above it.
 func TestNothingIsPlanned(t *testing.T) {
 	t.Parallel()
 	met := introspect.Summary{

@@ -55,8 +55,8 @@ func TestUpdate_Asks(t *testing.T) {
 	}
 }
 
-// TestUpdate_AsksKubernetes: Kubernetes is asked about a node whose daemon reports
-// nothing, at most every 10 s, and not about others.
+// TestUpdate_AsksKubernetes: Kubernetes is queried only for a node whose daemon reports
+// nothing, at most every 10 s.
 func TestUpdate_AsksKubernetes(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{pagetest.Down: 2, pagetest.Windows: 2, pagetest.Plain: 0, pagetest.Upstream: 0} {

@@ -27,7 +27,7 @@ func of(name string, state document.State, severity document.Severity, word stri
 	return n
 }
 
-// The worst is first; where nothing runs and nothing need comes after what is well.
+// TestOrderOfStates: the worst comes first. Nodes that need no daemon follow the healthy ones.
 func TestOrderOfStates(t *testing.T) {
 	t.Parallel()
 	want := []string{"down", "ill as well", "warns", "half read", "cordoned", "well", "hinted", "windows"}
@@ -65,7 +65,7 @@ func TestStateInFewWords(t *testing.T) {
 	for want, n := range map[string]*store.Node{
 		"unreachable: timeout": of("a", document.StateUnreachable, document.SeverityError, "unreachable: a long sentence", introspect.ReasonTimeout),
 		"forbidden":            of("a", document.StateForbidden, document.SeverityError, "forbidden: a long sentence", introspect.ReasonForbidden),
-		"":                     of("a", document.StateLive, "", "ok", ""), // as it is
+		"":                     of("a", document.StateLive, "", "ok", ""), // unchanged
 	} {
 		if got, ok := state(n, time.Time{}); got != want || ok != (want != "") {
 			t.Errorf("%s is shown as %q, %v; want %q", n.Word, got, ok, want)

@@ -30,8 +30,8 @@ func TestBears(t *testing.T) {
 
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
 
-// The doctor examines what the list shows: all nodes, those matching the filter, or the
-// marked ones, and says which.
+// TestDoctorsScope: the doctor examines what the list shows (all nodes, those matching the filter, or
+// the marked ones) and says which.
 func TestDoctorsScope(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -6,8 +6,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// What a node could send a terminal is found, colours of no theme among it, and what the
-// theme itself writes is not.
+// TestFaults: anything harmful that a node could send a terminal is found, including colours of no
+// theme. What the theme itself writes is not.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	dark := theme.New(theme.Dark, theme.Terminal{Colour: true})

@@ -14,26 +14,26 @@ func TestComplete(t *testing.T) {
 		{Kind: Object, Name: "sub-node"}, {Kind: Object, Name: "ip-10-0-3-17"}, {Kind: Object, Name: "pod"}, {Kind: Object, Name: "my-pod-host", Title: "pod"},
 	}
 	for text, want := range map[string]string{
-		"sub":            "subnets sub-node",         // the beginning of a name: screens before nodes
+		"sub":            "subnets sub-node",         // a prefix of a name: screens before nodes
 		"3-17":           "ip-10-0-3-17",             // within a name
-		"pod":            "pod pod pods my-pod-host", // the name, its beginning, a part of it; no description of an object
+		"pod":            "pod pod pods my-pod-host", // the name, a prefix, a part of it; not the description of an object
 		"addr":           "subnets pods ip",          // descriptions
 		"node":           "sub-node logs sort",       // a name before descriptions
 		"sort -ip":       "sort",                     // a command by its first word
 		"pod shop/cart":  "pod",                      // likewise
-		"leave":          "quit",                     // a description alone
+		"leave":          "quit",                     // only a description
 		"SUBN":           "subnets",                  // upper case
-		"10.0.1.22":      "ip 10.0.1.22",             // an address: the search for it
+		"10.0.1.22":      "ip 10.0.1.22",             // an address: searches for it
 		"  10.0.1.22 ":   "ip 10.0.1.22",             // as pasted
-		"FD00::1":        "ip fd00::1",               // of IPv6
-		"::ffff:1.2.3.4": "ip 1.2.3.4",               // of IPv4 in IPv6
-		"10.0.1":         "",                         // no address
-		"fe80::1%eth0":   "",                         // of a link: no pod has it
+		"FD00::1":        "ip fd00::1",               // IPv6
+		"::ffff:1.2.3.4": "ip 1.2.3.4",               // IPv4 in IPv6
+		"10.0.1":         "",                         // no valid address
+		"fe80::1%eth0":   "",                         // link-local: no pod has it
 		"shop/cart-1":    "pod shop/cart-1",          // a pod
 		" shop/cart-1\t": "pod shop/cart-1",          // as pasted
-		"shop/":          "",                         // no name
-		"a/b/c":          "",                         // no pod
-		"Shop/cart":      "",                         // no namespace
+		"shop/":          "",                         // no valid name
+		"a/b/c":          "",                         // no valid pod
+		"Shop/cart":      "",                         // no valid namespace
 		"":               "subnets pods logs sort quit pod ip sub-node",
 		"zzz":            "",
 	} {

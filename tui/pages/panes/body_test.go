@@ -40,9 +40,9 @@ func TestFrame_WorksItsBodies(t *testing.T) {
 		focus int
 		open  bool
 	}{
-		{pages.Mouse{X: 3, Y: under, Wheel: 3}, 0, false}, // the wheel leaves the focus where it is
+		{pages.Mouse{X: 3, Y: under, Wheel: 3}, 0, false}, // the wheel does not move the focus
 		{pages.Mouse{X: 3, Y: under, Click: true}, 1, false},
-		{pages.Mouse{X: 4, Y: under + 1, Click: true}, 1, false}, // there is a row, but once is not twice
+		{pages.Mouse{X: 4, Y: under + 1, Click: true}, 1, false}, // there is a row, but a single click does not open it
 		{pages.Mouse{X: 4, Y: under + 1, Double: true}, 1, true},
 		{pages.Mouse{X: 4, Y: under + 2, Double: true}, 1, false}, // no row there
 		{pages.Mouse{X: 4, Y: 0, Click: true}, 1, false},          // above all panes

@@ -7,8 +7,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Panes that need few rows give up rows, never columns: each is readable at every width,
-// side by side or stacked.
+// TestFrame_Widths: panes that need few rows give up rows, never columns. Each is readable at every
+// width, side by side or stacked.
 func TestFrame_Widths(t *testing.T) {
 	t.Parallel()
 	for width := 60; width <= 320; width += 5 {

@@ -11,8 +11,8 @@ import (
 	"cnictl/tui/pages/pagetest"
 )
 
-// A pod or an address that was opened without its node is found on the node that reported
-// it, and looked up again as more arrives.
+// TestHome: a pod or address opened without its node is found on the node that reported it, and
+// looked up again as more data arrives.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]pages.Open{
@@ -31,7 +31,7 @@ func TestHome(t *testing.T) {
 	if !s.Page.Focus(s.Context()).Maps {
 		t.Error("the addresses of the nodes are not read for a pod that was not found")
 	}
-	// Of a pod without an address Kubernetes knows the node.
+	// For a pod without an address, Kubernetes knows the node.
 	s = pagetest.Open(New(pages.Open{Pod: "shop/waits"}), pagetest.Fleet(), 120, 37)
 	if s.Wait(1); len(s.Asked) < 2 || s.Asked[1].Node != pagetest.Plain {
 		t.Errorf("of a pod without an address: asked %+v", s.Asked)

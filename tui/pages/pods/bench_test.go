@@ -36,8 +36,8 @@ func crowded() *sourcetest.Fleet {
 	return f
 }
 
-// BenchmarkGather is the background work for 290,000 pods, and BenchmarkKey what a key
-// press costs then.
+// BenchmarkGather measures the background work for 290,000 pods, BenchmarkKey a key press
+// with that many.
 func BenchmarkGather(b *testing.B) {
 	s := pagetest.Open(open(), crowded(), 200, 57)
 	b.ReportAllocs()

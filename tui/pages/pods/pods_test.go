@@ -54,7 +54,7 @@ func TestBears(t *testing.T) {
 
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
 
-// TestOpens: a row leads to its pod, ENI and node; why pods in sight wait is asked of their nodes.
+// TestOpens: a row leads to its pod, ENI and node. The nodes of visible waiting pods are asked why.
 func TestOpens(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(New(pages.Open{Filter: "pod=shop/waits"}), pagetest.Fleet(), 120, 37)
@@ -87,7 +87,7 @@ func TestOpens(t *testing.T) {
 	}
 }
 
-// TestManyPods: with more pods than fit, the list says what is missing.
+// TestManyPods: with more pods than fit, the list says which are left out.
 func TestManyPods(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(open(), answering(func(d *watch.Detail) { d.ClusterPods.WithoutOnly = true })(), 120, 37)

@@ -28,7 +28,7 @@ func TestDocuments(t *testing.T) {
 	if !d.Has(watch.WantPlan) || len(d.Last.ENIs) != 1 {
 		t.Errorf("%+v", d)
 	}
-	// What was read stays when a later reading fails, one error for all.
+	// Earlier results stay when a later reading fails, with one error for all.
 	c.Clock = now.Add(2 * time.Second)
 	if d.Ask(c, ask.Want, time.Second, watch.Query{}) == nil {
 		t.Fatal("nothing is due after two seconds")
@@ -37,7 +37,7 @@ func TestDocuments(t *testing.T) {
 	if len(d.Last.ENIs) != 1 || d.Error[watch.WantPlan].Reason != introspect.ReasonTimeout || !d.Read[watch.WantENIs].Equal(now) {
 		t.Errorf("%+v", d)
 	}
-	// An answer that never comes is asked for again.
+	// A request that is never answered is repeated.
 	c.Clock = c.Clock.Add(2 * time.Second)
 	d.Ask(c, watch.WantENIs, time.Second, watch.Query{})
 	c.Clock = c.Clock.Add(5 * time.Second)

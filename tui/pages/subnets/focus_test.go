@@ -8,7 +8,7 @@ import (
 	"cnictl/tui/pages/pagetest"
 )
 
-// The addresses of all nodes are only read for the map.
+// TestFocus_Maps: the addresses of all nodes are read only for the map.
 func TestFocus_Maps(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 120, 37)

@@ -43,7 +43,7 @@ func TestBears(t *testing.T) { pagetest.Bears(t, New, "whatif") }
 
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
 
-// TestOutcome_IsTheEngines: the sums are those of each node alone.
+// TestOutcome_IsTheEngines: the totals are the sums of the engine's results per node.
 func TestOutcome_IsTheEngines(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 120, 37)
@@ -65,7 +65,7 @@ func TestOutcome_IsTheEngines(t *testing.T) {
 	}
 }
 
-// TestReset: a value that is today's again is no change.
+// TestReset: a value that is back to today's is no change.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(New(pages.Open{Node: pagetest.Plain}), pagetest.Fleet(), 120, 37)
@@ -87,8 +87,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestGather_NewestSettingsWin: keys that come while a simulation runs are simulated after it, and
-// what was simulated is not simulated again.
+// TestGather_NewestSettingsWin: keys pressed during a simulation are simulated after it, and nothing
+// is simulated twice.
 func TestGather_NewestSettingsWin(t *testing.T) {
 	t.Parallel()
 	fleet := sourcetest.New(300, 2)
@@ -118,7 +118,7 @@ func TestGather_NewestSettingsWin(t *testing.T) {
 	}
 }
 
-// BenchmarkKey is a key on the screen of 5,000 nodes up to the picture. The simulation
+// BenchmarkKey measures a key press on the screen of 5,000 nodes up to the picture. The simulation
 // that it starts runs concurrently.
 func BenchmarkKey(b *testing.B) {
 	s := pagetest.Open(New(pages.Open{}), sourcetest.New(5000, 2), 200, 57)
@@ -133,7 +133,7 @@ func BenchmarkKey(b *testing.B) {
 	}
 }
 
-// BenchmarkStep is what one command does when all was simulated before: it takes the nodes and
+// BenchmarkStep measures a command when everything is already simulated: it collects the nodes and
 // sums up.
 func BenchmarkStep(b *testing.B) {
 	f := sourcetest.New(5000, 2)

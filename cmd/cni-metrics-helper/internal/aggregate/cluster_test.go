@@ -20,7 +20,7 @@ const (
 // counted is a reading of one counter.
 func counted(n float64) Reading { return Reading{Values: map[string]float64{adds: n}} }
 
-// living is a reading of a process that started and was read at given seconds.
+// living is a reading of a process with its start time and the time of the reading, in seconds.
 func living(n float64, started, at int64) Reading {
 	r := counted(n)
 	r.CPU, r.Started, r.At = 1, time.Unix(started, 0), time.Unix(at, 0)
@@ -35,7 +35,7 @@ func published(figures []Figure) map[string]float64 {
 	return out
 }
 
-// step is one poll: who is listed, what was read, what is published.
+// step is one poll: the listed pods, the readings, and what is published.
 type step struct {
 	listed   []string
 	readings map[string]Reading
@@ -228,8 +228,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestPoll_SumsToTheTruth: whatever comes, goes, restarts and cannot be read, the
-// published increases add up to what was counted and could be known.
+// TestPoll_SumsToTheTruth: whatever pods appear, disappear, restart or cannot be read, the
+// published increases add up to everything that was counted and could be known.
 func TestPoll_SumsToTheTruth(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(120) {
@@ -239,15 +239,15 @@ func TestPoll_SumsToTheTruth(t *testing.T) {
 	}
 }
 
-// process is the truth about one pod.
+// process is the actual state of one pod.
 type process struct {
 	reading Reading
 	started time.Time
-	known   bool    // its counts up to now are published, or not to be published
-	unsent  float64 // what it counted since
+	known   bool    // its counts up to now are published, or never will be
+	unsent  float64 // counted since then
 }
 
-// sumsToTheTruth plays a random life of a cluster.
+// sumsToTheTruth simulates a random history of a cluster.
 func sumsToTheTruth(r *rand.Rand) error {
 	var c Cluster
 	pods := map[string]*process{}
@@ -263,9 +263,9 @@ func sumsToTheTruth(r *rand.Rand) error {
 		for _, uid := range slices.Sorted(maps.Keys(pods)) {
 			p := pods[uid]
 			switch r.IntN(12) {
-			case 0: // what was not read is lost with the pod
+			case 0: // counts that were not read are lost with the pod
 				delete(pods, uid)
-			case 1: // and so with the process
+			case 1: // or with the process
 				p.reading, p.unsent, p.started = counted(0), 0, now.Add(-time.Second)
 			}
 			p.count(float64(r.IntN(50)))
@@ -273,7 +273,7 @@ func sumsToTheTruth(r *rand.Rand) error {
 		read := map[string]Reading{}
 		for _, uid := range slices.Sorted(maps.Keys(pods)) {
 			if p := pods[uid]; r.IntN(4) > 0 {
-				if p.known && r.IntN(6) == 0 { // the counter is left out
+				if p.known && r.IntN(6) == 0 { // the counter is missing
 					read[uid] = Reading{Values: figures{}, CPU: p.reading.CPU, Started: p.started, At: now}
 					continue
 				}
@@ -292,7 +292,7 @@ func sumsToTheTruth(r *rand.Rand) error {
 	return nil
 }
 
-// count adds calls, which cost processor time.
+// count adds calls and the CPU time they cost.
 func (p *process) count(n float64) {
 	p.reading.Values[adds] += n
 	p.reading.CPU += n + 1

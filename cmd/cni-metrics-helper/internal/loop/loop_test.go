@@ -37,8 +37,8 @@ func newTestPoller(t *testing.T) (*poller, *bytes.Buffer) {
 	return newPoller(Deps{Exposition: publish.NewExposition(nil), Log: jsonlog.New(log, "info")}), log
 }
 
-// TestGrace: what is under way when the process is asked to end has its time, and no
-// more.
+// TestGrace: work in progress when the process is asked to stop gets its grace period and
+// no more.
 func TestGrace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// TestTurn: when polls end too early, every pod has its turn all the same.
+// TestTurn: even if polls end too early, every pod gets its turn.
 func TestTurn(t *testing.T) {
 	t.Parallel()
 	p, _ := newTestPoller(t)
@@ -81,7 +81,7 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// TestAccount_LogsChanges: trouble is logged when it begins, changes and ends.
+// TestAccount_LogsChanges: a problem is logged when it begins, changes and ends.
 func TestAccount_LogsChanges(t *testing.T) {
 	t.Parallel()
 	p, log := newTestPoller(t)

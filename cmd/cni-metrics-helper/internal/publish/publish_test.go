@@ -20,7 +20,7 @@ import (
 
 const region = "us-west-2"
 
-// sender makes a sender to a CloudWatch; SDK retries are off.
+// sender makes a sender to a fake CloudWatch, without SDK retries.
 func sender(t *testing.T) (*fakecloudwatch.Server, *CloudWatch, *Queue) {
 	t.Helper()
 	s, err := fakecloudwatch.NewServer(region)
@@ -73,8 +73,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSend_Again: data that were not accepted are sent again in order, once, with their
-// times.
+// TestSend_Again: data that were not accepted are sent again once, in order, with their
+// original times.
 func TestSend_Again(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []fakecloudwatch.Fault{fakecloudwatch.Throttled, fakecloudwatch.Broken, fakecloudwatch.Denied} {
@@ -157,7 +157,7 @@ func TestQueue_Bounded(t *testing.T) {
 	}
 }
 
-// cloud is EC2 with one instance and its tags.
+// cloud is an EC2 with one tagged instance.
 func cloud(t *testing.T, opts fakeaws.Options, tags map[string]string) (aws.Config, *fakeaws.World) {
 	t.Helper()
 	opts.Region = region
@@ -329,7 +329,7 @@ func TestExposition(t *testing.T) {
 	}
 }
 
-// addInstance makes the instance that the helper runs on.
+// addInstance creates the instance that the helper runs on.
 func addInstance(t *testing.T, w *fakeaws.World) string {
 	t.Helper()
 	vpc := w.AddVPC(netip.MustParsePrefix("10.0.0.0/16"))

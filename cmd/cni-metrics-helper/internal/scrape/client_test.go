@@ -19,7 +19,7 @@ import (
 	"cnictl/daemon/kubeclient"
 )
 
-// kubeconfig writes one whose server is to be replaced.
+// kubeconfig writes a kubeconfig whose server is overridden.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -31,7 +31,7 @@ func kubeconfig(t *testing.T) string {
 	return path
 }
 
-// start serves an API server's part and returns a client of it, whose token is "secret".
+// start serves h as the API server and returns a client whose token is "secret".
 func start(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()
 	s := httptest.NewTLSServer(h)
@@ -114,7 +114,7 @@ func TestPods_Refuses(t *testing.T) {
 	})
 }
 
-// TestRead_SkipsHostilePods: nothing that one pod answers harms the reading of another.
+// TestRead_SkipsHostilePods: no answer of one pod affects the reading of another.
 func TestRead_SkipsHostilePods(t *testing.T) {
 	t.Parallel()
 	var followed atomic.Bool
@@ -185,7 +185,7 @@ func TestRead_SkipsHostilePods(t *testing.T) {
 	}
 }
 
-// TestRead_Bounded: not more than so many at once, and none after the poll's end.
+// TestRead_Bounded: reads are limited in number at a time, and none starts after the poll ends.
 func TestRead_Bounded(t *testing.T) {
 	t.Parallel()
 	var now, most, asked atomic.Int32
@@ -227,7 +227,7 @@ func TestNew_Refuses(t *testing.T) {
 	if _, err := New(Options{Kubeconfig: filepath.Join(t.TempDir(), "none")}); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("error %v", err)
 	}
-	// In a pod of a cluster this test would find a service account.
+	// In a pod of a cluster, this test would find a service account.
 	if os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
 		if _, err := New(Options{}); err == nil || !strings.Contains(err.Error(), "KUBECONFIG") {
 			t.Errorf("error %v", err)

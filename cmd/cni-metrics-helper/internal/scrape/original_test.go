@@ -10,8 +10,8 @@ import (
 	"cnictl/testenv/golden"
 )
 
-// TestOriginal reads what upstream's ipamd served on two nodes, as pods came
-// and went: its helper's figures, with the increases and the latency mended.
+// TestOriginal reads what upstream's ipamd served on two nodes as pods came and went. The
+// figures match upstream's helper, with its increases and latency corrected.
 func TestOriginal(t *testing.T) {
 	t.Parallel()
 	nodes := map[string]string{"node-1": "secondary", "node-2": "two-enis"}

@@ -12,7 +12,7 @@ import (
 	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
 )
 
-// shown is what an ipamd serves, including its other collectors.
+// shown is the metrics output of an ipamd, including its other collectors.
 const shown = `# HELP awscni_add_ip_req_count ADDs
 # TYPE awscni_add_ip_req_count counter
 awscni_add_ip_req_count 20
@@ -114,7 +114,7 @@ func TestParse_Refuses(t *testing.T) {
 	}
 }
 
-// FuzzParse: any answer gives a reading or an error, the numbers of a reading can be
+// FuzzParse: any answer yields a reading or an error, the numbers of a reading can be
 // added up, and unrelated lines change nothing.
 func FuzzParse(f *testing.F) {
 	f.Add(shown)

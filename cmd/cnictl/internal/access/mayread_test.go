@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/fleet/cluster"
 )
 
-// TestLacking: what a user must have before a screen opens, and in which namespace.
+// TestLacking: the rights a user needs before a screen opens, and in which namespace.
 func TestLacking(t *testing.T) {
 	t.Parallel()
 	const ns = "kube-system"

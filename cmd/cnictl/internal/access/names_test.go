@@ -23,16 +23,16 @@ func TestMeant(t *testing.T) {
 	known := targetsOf("ip-10-0-3-1.eu", "ip-10-0-3-17.eu", "ip-10-0-3-17.us", "a", "a.b", "db-1", "node/odd")
 	known[1].Object = &document.NodeObject{InstanceID: "i-0123456789abcdef0", InternalIP: "10.0.3.17"}
 	known[3].Object = &document.NodeObject{InternalIP: "fd00::17"}
-	known[4].Object = &document.NodeObject{} // Kubernetes reports neither
+	known[4].Object = &document.NodeObject{} // Kubernetes reports neither type nor address
 	for name, want := range map[string]string{
-		"ip-10-0-3-1":         "ip-10-0-3-1.eu", // not the beginning of others
+		"ip-10-0-3-1":         "ip-10-0-3-1.eu", // although it is a prefix of others
 		"ip-10-0-3-17":        "ip-10-0-3-17.eu ip-10-0-3-17.us",
 		"ip-10-0-3-17.u":      "ip-10-0-3-17.us",
 		"ip-10-0-3":           "ip-10-0-3-1.eu ip-10-0-3-17.eu ip-10-0-3-17.us",
 		"a":                   "a",
 		"d":                   "db-1",
 		"i-0123456789abcdef0": "ip-10-0-3-17.eu",
-		"i-0123456789abcdef":  "", // ids must be complete
+		"i-0123456789abcdef":  "", // IDs must be complete
 		"10.0.3.17":           "ip-10-0-3-17.eu",
 		"10.0.3.1":            "",
 		"fd00:0::17":          "a",

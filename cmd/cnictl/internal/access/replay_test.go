@@ -10,7 +10,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// TestMomentOf: --at takes every form in which a time is shown.
+// TestMomentOf: --at accepts every form in which a time is displayed.
 func TestMomentOf(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2026, 11, 21, 23, 50, 0, 500e6, time.UTC)
@@ -39,8 +39,8 @@ func TestMomentOf(t *testing.T) {
 	}
 }
 
-// TestNoRecording: for a misspelt name the recordings in the same directory are
-// suggested, never recording under the misspelt name.
+// TestNoRecording: for a misspelt name, the recordings in the same directory are
+// suggested, but never recording under that name.
 func TestNoRecording(t *testing.T) {
 	t.Parallel()
 	dir, empty := t.TempDir(), t.TempDir()

@@ -61,7 +61,7 @@ func TestTally(t *testing.T) {
 		node  *document.NodeIPAM
 	}{
 		{0, "a", node(-time.Hour, 2, 2)},
-		{9 * time.Second, "late", node(-time.Hour, 5, 5)}, // it was there before: the first round takes a while
+		{9 * time.Second, "late", node(-time.Hour, 5, 5)}, // it already existed: the first round takes a while
 		{10 * time.Second, "a", &document.NodeIPAM{Error: &document.NodeError{}}},
 		{20 * time.Second, "a", node(-time.Hour, 3, 3)},
 		{30 * time.Second, "new", node(15*time.Second, 1, 1)},

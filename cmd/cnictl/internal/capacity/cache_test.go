@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// cacheOf is the cache of some types.
+// cacheOf returns a cache of the given types.
 func cacheOf(t testing.TB, read ...limits.Instance) []byte {
 	t.Helper()
 	doc := document.CapacityRefresh{APIVersion: introspect.APIVersion, Kind: document.KindCapacityRefresh, SampledAt: time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)}
@@ -26,7 +26,7 @@ func cacheOf(t testing.TB, read ...limits.Instance) []byte {
 	return text
 }
 
-// TestCache_EveryType: every type is in the cache as it was read.
+// TestCache_EveryType: the cache holds every type exactly as it was read.
 func TestCache_EveryType(t *testing.T) {
 	t.Parallel()
 	var read []limits.Instance
@@ -45,7 +45,7 @@ func TestCache_EveryType(t *testing.T) {
 	}
 }
 
-// FuzzCache: a cache is used with facts that can be, or not at all.
+// FuzzCache: a cache is used only if its facts are plausible.
 func FuzzCache(f *testing.F) {
 	m5, _ := limits.Lookup("m5.large")
 	ie, _ := limits.Lookup("i7ie.48xlarge")

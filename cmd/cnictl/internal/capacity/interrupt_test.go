@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// interrupted is a context that ends after its error has been checked so many times.
+// interrupted is a context that ends after a number of calls of Err.
 type interrupted struct {
 	context.Context
 	left atomic.Int64
@@ -29,7 +29,7 @@ func (c *interrupted) Err() error {
 	return nil
 }
 
-// TestInterrupted: what was simulated until then is printed, and the exit code says so.
+// TestInterrupted: the results so far are printed, and the exit code shows the interrupt.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	run := func(command func(*cli.Factory) *cobra.Command, asked int64, args string) (out string, err error) {
@@ -73,7 +73,7 @@ func TestInterrupted(t *testing.T) {
 	if want := "interrupted: showing the best of "; !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
-	// Today's settings are simulated first: there is nothing to choose from yet.
+	// Today's settings are simulated first, so there is nothing to choose from yet.
 	best = document.CapacityRecommendation{}
 	out, _ = run(recommend, 2, "--type m5.large --pods 20 --count 5 --rate 50")
 	if err := json.Unmarshal([]byte(out), &best); err != nil || len(best.Items) > 0 || best.Chosen != nil || !best.Partial || best.Tried != 0 || best.Today.Held < 100 {

@@ -64,7 +64,7 @@ func TestTimeout_ByTheNumberOfNodes(t *testing.T) {
 	}
 }
 
-// parse runs a command line through the global flags.
+// parse parses a command line with the global flags.
 func parse(vars map[string]string, args ...string) (Globals, error) {
 	f := &Factory{Streams: &Streams{Out: new(bytes.Buffer), Err: new(bytes.Buffer)}, Env: env(vars)}
 	cmd := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { return nil }}
@@ -145,7 +145,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestGivenUp: ending by the user is not reported as a failure; other errors are.
+// TestGivenUp: an end by the user is not reported as a failure; other errors are.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())

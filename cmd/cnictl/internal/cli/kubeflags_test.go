@@ -7,7 +7,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
 
-// TestKubeFlags_AreKubectls: names, short forms, types, defaults and texts are those of
+// TestKubeFlags_AreKubectls: names, short forms, types, defaults and texts match those of
 // cli-runtime, which only this test links.
 func TestKubeFlags_AreKubectls(t *testing.T) {
 	t.Parallel()

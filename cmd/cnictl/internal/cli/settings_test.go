@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// home writes files below a home directory and returns the environment of it.
+// home writes files below a home directory and returns an environment with that home.
 func home(t *testing.T, files map[string]string) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,8 +26,8 @@ func home(t *testing.T, files map[string]string) map[string]string {
 	return map[string]string{"HOME": dir}
 }
 
-// TestSettings_Precedence: a flag comes before the environment, that before the file,
-// that before the default.
+// TestSettings_Precedence: a flag overrides the environment, which overrides the file,
+// which overrides the default.
 func TestSettings_Precedence(t *testing.T) {
 	t.Parallel()
 	vars := home(t, map[string]string{".config/cnictl/config.yaml": "concurrency: 5\ninterval: 7s\nnode-timeout: 9s\nnodes: [a, b]\nno-headers: true\n"})
@@ -90,8 +90,8 @@ func TestSettings_Keys(t *testing.T) {
 	}
 }
 
-// FuzzSettings: what is accepted has only settings that there are, each with a value that
-// a flag can take, and no credential.
+// FuzzSettings: accepted files have only existing settings, with values that a flag would
+// accept, and no credentials.
 func FuzzSettings(f *testing.F) {
 	for _, s := range []string{"interval: 5s\n", "keys: {a: [b]}", "nodes: [a, 1, true]", "token: x", "&a [*a]", "a: &x [1]\nb: *x", "{}", ""} {
 		f.Add([]byte(s))

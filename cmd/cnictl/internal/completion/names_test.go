@@ -45,10 +45,10 @@ func TestKeep_NowhereToWrite(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	keep(fileOf(blocked, "prod"), Names{Nodes: []string{"a"}}) // prints nothing
+	keep(fileOf(blocked, "prod"), Names{Nodes: []string{"a"}}) // must print nothing
 }
 
-// FuzzParse: whatever the file contains, names are sorted, few and plain.
+// FuzzParse: whatever the file contains, the names are sorted, few and plain.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`{"nodes":["b","a"]}`, `{"pods":["a/b",""]}`, `[]`, `{"nodes":["\u001b"]}`, `{"subnets":["subnet-1"],"enis":["eni-1","eni 2"]}`} {
 		f.Add([]byte(s))

@@ -126,7 +126,7 @@ func FuzzYAML(f *testing.F) {
 		}
 		got, err := YAML(json.RawMessage(s))
 		if err != nil {
-			return // the raw text can hold what the encoder refuses
+			return // the raw text may contain what the encoder refuses
 		}
 		for _, r := range string(got) {
 			if r != '\n' && !strconv.IsPrint(r) {

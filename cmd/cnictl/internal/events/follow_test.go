@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/fleet"
 )
 
-// TestFeed_WaitsForTheNodes: kubelet reports a pod before its node is in the list; the
-// event is printed once the node is selected.
+// TestFeed_WaitsForTheNodes: kubelet may report a pod before its node is listed. The event
+// is printed once the node is selected.
 func TestFeed_WaitsForTheNodes(t *testing.T) {
 	t.Parallel()
 	of := func(node string) (r row) { r.Node = node; return r }

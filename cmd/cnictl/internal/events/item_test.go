@@ -6,7 +6,7 @@ import (
 	"cnictl/daemon/fleet/events"
 )
 
-// TestOfOne: the name of the only node, the same in each row, is the first column to go.
+// TestOfOne: the name of the only node, the same in each row, is the first column to be dropped.
 func TestOfOne(t *testing.T) {
 	t.Parallel()
 	drops := func(one bool) (node, others int) {

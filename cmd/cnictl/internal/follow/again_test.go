@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// TestNews_ANodeThatCameBack: it did not leave, and is not the one that it was.
+// TestNews_ANodeThatCameBack: a node that came back counts as new, not as gone.
 func TestNews_ANodeThatCameBack(t *testing.T) {
 	t.Parallel()
 	var n news

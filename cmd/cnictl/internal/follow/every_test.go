@@ -12,7 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// TestEvery_IsGentleWithUpstream drives the loop by hand: no time passes.
+// TestEvery_IsGentleWithUpstream drives the loop by hand, so no time passes.
 func TestEvery_IsGentleWithUpstream(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,7 +8,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// TestNamespace: as kubectl, --namespace comes before the namespace of the context, and
+// TestNamespace: as in kubectl, --namespace overrides the namespace of the context, and
 // default is the last resort.
 func TestNamespace(t *testing.T) {
 	t.Parallel()

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// TestBoundRequests: answers that do not come, or not to their end, are given up; what is
-// meant to last is not.
+// TestBoundRequests: requests time out if the answer does not arrive or is incomplete, but
+// long-running requests do not.
 func TestBoundRequests(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/silent" {
-			_, _ = w.Write([]byte("half")) // the test sees what came
+			_, _ = w.Write([]byte("half")) // the test checks what arrived
 			w.(http.Flusher).Flush()
 		}
 		select {

@@ -16,8 +16,8 @@ import (
 	"cnictl/daemon/fleet"
 )
 
-// TestDial_CarriesARequestAndItsAnswer: what comes in goes to the socket, and the answer
-// comes back also when the input has ended before.
+// TestDial_CarriesARequestAndItsAnswer: the input goes to the socket, and the answer
+// comes back even if the input has already ended.
 func TestDial_CarriesARequestAndItsAnswer(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "d.sock")
@@ -33,7 +33,7 @@ func TestDial_CarriesARequestAndItsAnswer(t *testing.T) {
 			served <- err
 			return
 		}
-		in, err := io.ReadAll(conn) // to the end that is passed on
+		in, err := io.ReadAll(conn) // until the end of the input, which is passed on
 		_, werr := conn.Write(bytes.ToUpper(in))
 		served <- errors.Join(err, werr, conn.Close())
 	}()
@@ -47,7 +47,7 @@ func TestDial_CarriesARequestAndItsAnswer(t *testing.T) {
 	}
 }
 
-// TestDial_EndsWithTheConnection: an input that never ends does not hold it.
+// TestDial_EndsWithTheConnection: an input that never ends does not keep the command running.
 func TestDial_EndsWithTheConnection(t *testing.T) {
 	t.Parallel()
 	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

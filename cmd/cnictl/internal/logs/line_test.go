@@ -95,8 +95,8 @@ func TestPodFilter(t *testing.T) {
 	}
 }
 
-// TestSince: lines that are too old are dropped, from any source, with their continuation
-// lines; lines of unknown age stay.
+// TestSince: lines that are too old are dropped, from any source, along with their continuation
+// lines. Lines of unknown age stay.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	var items []document.LogItem
@@ -112,7 +112,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestClock: lines of another day have their date, and then all have one.
+// TestClock: once one line is from another day, all lines have a date.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC)
@@ -134,7 +134,7 @@ func TestClock(t *testing.T) {
 
 func line(at, msg string) string { return `{"level":"info","ts":"` + at + `","msg":"` + msg + `"}` }
 
-// TestSortLines: lines without a time stay behind the one before them.
+// TestSortLines: lines without a time stay behind the line before them.
 func TestSortLines(t *testing.T) {
 	t.Parallel()
 	var items []document.LogItem
@@ -154,8 +154,8 @@ func TestSortLines(t *testing.T) {
 	}
 }
 
-// TestFresh: each line is returned once, including several of one moment, and overlapping
-// answers lose and repeat nothing.
+// TestFresh: each line is returned once, even if several have the same time, and overlapping
+// answers neither lose nor repeat lines.
 func TestFresh(t *testing.T) {
 	t.Parallel()
 	r := &reader{last: map[string]place{}}
@@ -173,8 +173,8 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestFilter_AccessLines: a request for introspection, as upstream and as this daemon log it,
-// passes only when it is asked for; a line that only quotes the words does not count.
+// TestFilter_AccessLines: introspection requests, as logged by upstream and by this daemon,
+// pass only on request. A line that quotes the words does not count as one.
 func TestFilter_AccessLines(t *testing.T) {
 	t.Parallel()
 	for line, access := range map[string]bool{
@@ -192,8 +192,8 @@ func TestFilter_AccessLines(t *testing.T) {
 	}
 }
 
-// FuzzParseLine: any line is kept completely, and what passes a level passes each lower
-// one.
+// FuzzParseLine: every line is kept in full, and a line that passes a level passes all lower
+// ones.
 func FuzzParseLine(f *testing.F) {
 	f.Add(`{"level":"warn","ts":"2026-11-21T14:01:11.000Z","msg":"m","a":1}`)
 	f.Add("goroutine 1 [running]:")

@@ -33,7 +33,7 @@ func TestSupport(t *testing.T) {
 }
 
 // TestConfigTable_ProblemsAreThoseCounted: the summary counts the rows with a problem,
-// and the table shows no other as one.
+// and the table marks no other row as a problem.
 func TestConfigTable_ProblemsAreThoseCounted(t *testing.T) {
 	t.Parallel()
 	empty := ""

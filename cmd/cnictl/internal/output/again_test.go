@@ -20,8 +20,8 @@ func pairs(text string) []pair {
 	return out
 }
 
-// TestList_ARowThatCameBackIsPrinted: as kubectl prints an object that was added, even if
-// it is identical to the one that went.
+// TestList_ARowThatCameBackIsPrinted: like kubectl with an object that is added again, the list
+// prints a row that came back, even if it is identical to the one that disappeared.
 func TestList_ARowThatCameBackIsPrinted(t *testing.T) {
 	t.Parallel()
 	list := func(complete bool) *List[pair] {
@@ -32,7 +32,7 @@ func TestList_ARowThatCameBackIsPrinted(t *testing.T) {
 	}
 	for name, x := range map[string]struct {
 		complete bool
-		steps    [][2]string // rows, and those of them that are printed; !a: the node left or came back
+		steps    [][2]string // the rows, and which of them are printed; !a: node a left or came back
 	}{
 		"all rows":                      {true, [][2]string{{"a=x b=y", "a=x b=y"}, {"a=x b=y", ""}, {"a=x", ""}, {"a=x b=y", "b=y"}}},
 		"those of some nodes":           {false, [][2]string{{"a=x b=y", "a=x b=y"}, {"a=x", ""}, {"b=y", ""}}},

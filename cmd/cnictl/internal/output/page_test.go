@@ -7,8 +7,8 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 )
 
-// TestPage_Field: a value that is wider than the terminal goes on below, broken between
-// two things before within one, and no word is broken.
+// TestPage_Field: a value wider than the terminal continues on the next line. It breaks between
+// items rather than within one, and never within a word.
 func TestPage_Field(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

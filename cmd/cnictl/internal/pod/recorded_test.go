@@ -12,8 +12,8 @@ import (
 	"cnictl/daemon/fleet/fleettest"
 )
 
-// TestRecorded: a pod is found by its address; if the addresses of a node were not
-// recorded, the pod may be there, which is a different error from being nowhere.
+// TestRecorded: a pod is found by its address. If the addresses of a node were not
+// recorded, the pod may be there, which is a different error from not being found.
 func TestRecorded(t *testing.T) {
 	t.Parallel()
 	ref := introspect.PodRef{Namespace: "shop", Name: "cart-1"}

@@ -72,7 +72,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// FuzzParseBranch: for any annotation, a branch without a problem is usable.
+// FuzzParseBranch: whatever the annotation, a branch without a problem is usable.
 func FuzzParseBranch(f *testing.F) {
 	f.Add(annotation)
 	f.Add(`[{}]`)

@@ -17,8 +17,8 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// TestRounds: of a fleet, here a recording of more nodes than are asked, the worst nodes are
-// read, with what the kernel has for some pods each time until all are read.
+// TestRounds: if there are more nodes than a round reads (here in a recording), the worst are read,
+// each time with the kernel state of some pods until all pods are read.
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)

@@ -17,8 +17,8 @@ import (
 	"cnictl/daemon/fleet/record"
 )
 
-// TestRun_AnInterruptEndsItWell: a recording ended by the user is complete, readable only
-// by the user, and not replaced by the next.
+// TestRun_AnInterruptEndsItWell: a recording that the user interrupts is complete, readable only
+// by the user, and not overwritten by the next.
 func TestRun_AnInterruptEndsItWell(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -106,7 +106,7 @@ func TestRun_NothingRecorded(t *testing.T) {
 			cmd := New(f)
 			f.Prepare(cmd)
 			cmd.SilenceErrors, cmd.SilenceUsage = true, true
-			// The node takes the question and never answers.
+			// The node accepts the request and never answers.
 			address := fleettest.ServeHandler(t, t.TempDir(), "n", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 			cmd.SetArgs(append(strings.Fields(tt.args), "--targets=n="+address, "--duration=1ms", file))
 			err := cmd.ExecuteContext(t.Context())
@@ -123,8 +123,8 @@ func TestRun_NothingRecorded(t *testing.T) {
 	}
 }
 
-// TestCreate_Replaces: the file takes its place with the first sample, also behind a link,
-// and what is no ordinary file is not replaced.
+// TestCreate_Replaces: the new file replaces the old one with the first sample, even behind a
+// link. Anything but a regular file is not replaced.
 func TestCreate_Replaces(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

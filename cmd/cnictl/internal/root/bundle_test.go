@@ -11,7 +11,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// TestBundle writes an archive of nodes that only its owner may read, and reads it again.
+// TestBundle writes an archive of nodes that only its owner may read, and reads it back.
 func TestBundle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

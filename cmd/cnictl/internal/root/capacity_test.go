@@ -17,8 +17,8 @@ import (
 	"cnictl/daemon/fleet/record"
 )
 
-// days is a recording of so many hours of a node with three subnets: one drains by day, one
-// is steady, one full.
+// days records the given number of hours of a node with three subnets: one drains by day, one
+// is steady, one is full.
 func days(t *testing.T, dir, name string, from time.Time, hours int) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
@@ -54,8 +54,8 @@ func writeDays(out io.Writer, from time.Time, hours int) error {
 	return w.Close()
 }
 
-// TestCapacityType_All: every flag reaches the rules, which capacity/maxpods compares
-// with its own formulas.
+// TestCapacityType_All: every flag reaches the rules. capacity/maxpods compares the rules
+// with independent formulas.
 func TestCapacityType_All(t *testing.T) {
 	t.Parallel()
 	one, hosts := 1, 5
@@ -83,7 +83,7 @@ func TestCapacityType_All(t *testing.T) {
 }
 
 // TestGolden_Capacity: max-pods by every rule, for one type with its terms and for
-// several.
+// several types.
 func TestGolden_Capacity(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), fleettest.Now()

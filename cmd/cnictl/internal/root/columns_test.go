@@ -69,8 +69,8 @@ func TestColumns_ByTheirHeaders(t *testing.T) {
 	}
 }
 
-// TestColumns_OfTheScreens: a column of a screen has the name and the header that it has in
-// a command. What no command has is listed here.
+// TestColumns_OfTheScreens: a column of a screen has the same name and header as in the
+// commands. Columns that no command has are listed here.
 func TestColumns_OfTheScreens(t *testing.T) {
 	t.Parallel()
 	alone := map[string]bool{
@@ -123,8 +123,8 @@ func TestColumns_OfTheScreens(t *testing.T) {
 	}
 }
 
-// TestColumns_FiltersOfCommands: what --filter takes in a command, the filter of its screen
-// takes.
+// TestColumns_FiltersOfCommands: a screen's filter accepts whatever --filter of its command
+// accepts.
 func TestColumns_FiltersOfCommands(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -132,7 +132,7 @@ func TestColumns_FiltersOfCommands(t *testing.T) {
 	for name, x := range map[string]struct {
 		page    pages.Page
 		command string
-		without []string // what the screen does not read
+		without []string // columns that the screen does not read
 	}{
 		"overview": {overview.New(pages.Open{}), "nodes", nil}, "enis": {enis.New(pages.Open{}), "enis", nil},
 		"subnets": {subnets.New(pages.Open{}), "subnets", nil}, "trunks": {trunks.New(pages.Open{}), "trunks", []string{"cooling", "waiting", "pods"}}, "node": {node.New(pages.Open{}), "node enis rich", nil},
@@ -154,8 +154,8 @@ func TestColumns_FiltersOfCommands(t *testing.T) {
 	}
 }
 
-// TestColumns_OneNameEach: STATUS and STATE are the same, COOL is COOLING, and WARM are
-// the free addresses as on the screens, not the targets.
+// TestColumns_OneNameEach: STATUS is a synonym of STATE, COOL of COOLING, and WARM means
+// the free addresses, as on the screens, not the targets.
 func TestColumns_OneNameEach(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,12 +10,12 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// TestCSV_PlainNumbers: no column of CSV has two numbers or a number with a unit,
+// TestCSV_PlainNumbers: no CSV column contains two numbers or a number with a unit,
 // whichever columns are requested.
 func TestCSV_PlainNumbers(t *testing.T) {
 	t.Parallel()
 	composed := regexp.MustCompile(`^[~+-]?\d+(\.\d+)?[a-z%/× ]`)
-	words := []string{"STATUS", "MESSAGE", "VERSION"} // they may begin with a number
+	words := []string{"STATUS", "MESSAGE", "VERSION"} // their values may begin with a number
 	w := newWorld(t)
 	nodes := "nodes --columns "
 	for _, c := range store.NodeColumns() {

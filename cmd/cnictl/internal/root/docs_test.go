@@ -17,8 +17,8 @@ import (
 	"cnictl/testenv/tour"
 )
 
-// shown are runs of the tool that pages show: the sections' names and what was typed.
-// Those of the recording can be typed by a reader too.
+// shown are runs of the tool that the pages show: section names and command lines. Readers
+// can also type those that use the recording.
 var shown = []struct {
 	page, section, args string
 	env                 map[string]string
@@ -40,7 +40,7 @@ func size(wxh string) map[string]string {
 	return map[string]string{"CNICTL_FORCE_TTY": wxh, "NO_COLOR": "1"}
 }
 
-// typed is a run of the tool as somebody types it, and its output: both streams.
+// typed returns a command line as a user types it, followed by its standard output.
 func (w world) typed(t *testing.T, c call, as string) string {
 	t.Helper()
 	stdout, stderr, code := w.runNoun(t, c)
@@ -52,8 +52,8 @@ func (w world) typed(t *testing.T, c call, as string) string {
 	return out
 }
 
-// TestDocs makes the outputs of README.md and docs/cli.md, its table of commands, and the
-// texts that help has too.
+// TestDocs generates the outputs in README.md and docs/cli.md, the table of commands, and the
+// texts shared with the help.
 func TestDocs(t *testing.T) {
 	pages := tour.NewPages(t, "README.md", "docs/cli.md", "docs/capacity.md", "docs/migrate.md")
 	w := newWorld(t)
@@ -95,7 +95,7 @@ func TestDocs(t *testing.T) {
 	}
 	for _, page := range []string{"README.md", "docs/cli.md", "docs/capacity.md", "docs/migrate.md"} {
 		for _, name := range pages.Unset(page) {
-			if page+":"+name != "docs/migrate.md:transcript" { // that of TestDeploy of testenv/cluster
+			if page+":"+name != "docs/migrate.md:transcript" { // TestDeploy of testenv/cluster checks that one
 				t.Errorf("%s: nothing is made for the section %q", page, name)
 			}
 		}
@@ -121,12 +121,12 @@ func commandTable(root *cobra.Command) string {
 	return out.String()
 }
 
-// placeholders are what stands in pages for names of the reader's cluster.
+// placeholders replaces the placeholders of the pages for names of the reader's cluster.
 var placeholders = strings.NewReplacer("NAMESPACE/POD", "blog/front-84b6d7-c5n2r", "NAMESPACE/NAME", "blog/front-84b6d7-c5n2r",
 	"NODE", "ip-10-0-1-17.eu-west-1.compute.internal", "CODE", "ip/subnet-exhausted", "'", "")
 
-// TestDocs_Commands runs every cnictl command that the pages show, on the recording where
-// it reads a cluster. What their prose mentions has a help text.
+// TestDocs_Commands runs every cnictl command that the pages show, on the recording if the
+// command reads a cluster. Commands mentioned in the prose must have a help text.
 func TestDocs_Commands(t *testing.T) {
 	w := newWorld(t)
 	t.Chdir(strings.TrimSuffix(tour.Path(t, tour.File), tour.File))

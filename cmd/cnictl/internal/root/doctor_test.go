@@ -12,7 +12,7 @@ import (
 	"cnictl/testenv/golden"
 )
 
-// TestGolden_Doctor: the catalogue as a list, one cause, and the causes behind a text.
+// TestGolden_Doctor: the catalogue as a list, a single cause, and the causes that match a text.
 func TestGolden_Doctor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -90,7 +90,7 @@ const (
 	ours  = sound + "world: {daemon: ours, env: {CNI_ADD_WAIT: 20s}}\n"
 )
 
-// TestGolden_Migrate: what stands in the way of a move, in each form, with its exit status.
+// TestGolden_Migrate: the obstacles to a migration, in each form, with the exit status.
 func TestGolden_Migrate(t *testing.T) {
 	t.Parallel()
 	blocked := sound + "world: {agentVersion: v1.4.0}\nsources:\n  k8s.objects: {with: [{name: DaemonSet/aws-node, managers: [{name: kubectl-set, env: [WARM_IP_TARGET]}]}]}\n"
@@ -119,7 +119,7 @@ func TestGolden_Migrate(t *testing.T) {
 	})
 }
 
-// TestGolden_Values: values of the chart and of the add-on, each in both directions.
+// TestGolden_Values: values of the chart and of the add-on, each converted in both directions.
 func TestGolden_Values(t *testing.T) {
 	t.Parallel()
 	const (
@@ -155,7 +155,7 @@ func TestGolden_Values(t *testing.T) {
 	})
 }
 
-// TestMigrateDocs: what docs/migrate.md says to type can be typed.
+// TestMigrateDocs: the commands in docs/migrate.md work as shown.
 func TestMigrateDocs(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../../docs/migrate.md")
@@ -178,7 +178,7 @@ func TestMigrateDocs(t *testing.T) {
 	}
 }
 
-// checkGoldens compares what runs print, and their exit codes, with files.
+// checkGoldens compares the output and exit codes of runs with golden files.
 func checkGoldens(t *testing.T, w world, tests map[string]call) {
 	t.Helper()
 	for name, c := range tests {
@@ -200,7 +200,7 @@ func checkGoldens(t *testing.T, w world, tests map[string]call) {
 	}
 }
 
-// TestDoctor_EveryCause: each is listed and has a page and a document.
+// TestDoctor_EveryCause: each cause is listed and has a page and a document.
 func TestDoctor_EveryCause(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -220,7 +220,7 @@ func TestDoctor_EveryCause(t *testing.T) {
 	}
 }
 
-// TestDoctor_CommandsExist: commands of this tool in the catalogue exist.
+// TestDoctor_CommandsExist: the catalogue names only existing commands of this tool.
 func TestDoctor_CommandsExist(t *testing.T) {
 	t.Parallel()
 	seen := 0

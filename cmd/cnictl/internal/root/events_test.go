@@ -13,8 +13,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestEvents_OfTheNodesAskedFor: Kubernetes events are those of the nodes selected by
-// arguments, --nodes and --selector; a node that does not exist is an error.
+// TestEvents_OfTheNodesAskedFor: Kubernetes events are limited to the nodes selected by
+// arguments, --nodes and --selector. A node that does not exist is an error.
 func TestEvents_OfTheNodesAskedFor(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 2, Seed: 5, Churn: -1})
@@ -74,7 +74,7 @@ func TestEvents_OfTheNodesAskedFor(t *testing.T) {
 	}
 }
 
-// until keeps what is written and calls done when it holds something.
+// until collects what is written, and calls done once that contains what.
 type until struct {
 	what string
 	done func()

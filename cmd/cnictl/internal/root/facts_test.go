@@ -18,21 +18,21 @@ import (
 	"cnictl/testenv/tour"
 )
 
-// Where a fact is read in the test.
+// The sources of facts in the test.
 const (
 	ofTour = iota // docs/tour.cnirec
 	ofNode        // a node that answers what no recording has
 	ofSim         // a simulated cluster: what Kubernetes knows
 )
 
-// fact is one thing that a screen shows, and what prints it: the members of -o json that a
-// path of JSONPath leads to, or a column.
+// fact is something that a screen shows, and the command that prints it: as the members of -o json
+// at a JSONPath, or as a column.
 type fact struct {
 	what, command, path string
 	of                  int
 }
 
-// facts are those of the screens, in the order of docs/tui.md.
+// facts are the facts of all screens, in the order of docs/tui.md.
 var facts = []struct {
 	screen string
 	facts  []fact
@@ -134,7 +134,7 @@ var facts = []struct {
 	}},
 }
 
-// factWorld is where facts are read.
+// factWorld provides the sources of the facts.
 type factWorld struct {
 	world
 	recording, kubeconfig string
@@ -167,7 +167,7 @@ func newFactWorld(t *testing.T) *factWorld {
 	return w
 }
 
-// asked runs a command on one of the sources and gives what it prints.
+// asked runs a command on one of the sources and returns its output.
 func (w *factWorld) asked(t *testing.T, args []string, of int) string {
 	t.Helper()
 	stdout, stderr, code := w.ran(t, args, of)
@@ -187,7 +187,7 @@ func (w *factWorld) ran(t *testing.T, args []string, of int) (stdout, stderr str
 	case ofNode:
 		args = append(args, "--targets="+w.list("rich", "trunkless"))
 	case ofSim:
-		// Few at a time, so that a slow machine answers each in time.
+		// Few at a time, so that even a slow machine answers each in time.
 		args, now = append(args, "--kubeconfig="+w.kubeconfig, "--concurrency=4", "--node-timeout=1m"), time.Now
 	}
 	var out, errOut bytes.Buffer
@@ -232,7 +232,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// members are the paths of a path that ends in several members, each for itself.
+// members splits a path that ends in several members into one path each.
 func members(path string) []string {
 	before, list, several := strings.Cut(path, "['")
 	list, ok := strings.CutSuffix(list, "']}")
@@ -246,7 +246,7 @@ func members(path string) []string {
 	return out
 }
 
-// reports whether a value of JSON holds anything that is known.
+// hasFacts reports whether a JSON value contains anything known.
 func hasFacts(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -271,7 +271,7 @@ func hasFacts(v any) bool {
 	return true
 }
 
-// factTable is the table of the facts for a page.
+// factTable renders the table of facts for a page.
 func factTable() string {
 	var out strings.Builder
 	for _, s := range facts {

@@ -10,7 +10,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// TestFlags: which command is run, with what options. The golden tests cover what it
+// TestFlags: which command runs, and with what options. The golden tests cover what it
 // does.
 func TestFlags(t *testing.T) {
 	t.Parallel()
@@ -42,7 +42,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// parsed is a command line as the commands read it.
+// parsed describes a command line as the commands parse it.
 func parsed(line []string) string {
 	cmd, args, err := tree("cnictl").Find(line)
 	if err == nil {

@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/fleet/fleettest"
 )
 
-// TestForms_Refused: a form that a command does not have is refused in kubectl's words,
-// before anything is read, and not taken for a table.
+// TestForms_Refused: an output form that a command lacks is refused in kubectl's words,
+// before anything is read, and does not fall back to a table.
 func TestForms_Refused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -36,7 +36,7 @@ func TestForms_Refused(t *testing.T) {
 	}
 }
 
-// TestForms_NamesOfPods: -o name of a pod says which, as kubectl's do with its kind.
+// TestForms_NamesOfPods: -o name prints pods with their kind, as kubectl does.
 func TestForms_NamesOfPods(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -22,7 +22,7 @@ const recorded = "../../../../daemon/api/introspect/testdata/recorded"
 // world serves one node of every kind and returns its --targets.
 type world struct {
 	targets map[string]string
-	dir     string // of files that commands are given; DIR in goldens
+	dir     string // of files passed to commands; DIR in golden files
 }
 
 func newWorld(t *testing.T) world {
@@ -44,10 +44,10 @@ func newWorld(t *testing.T) world {
 
 var places = regexp.MustCompile(`(unix:|--replay=)/[^ ,)]*/`)
 
-// placeless is an output without the directories of the test in the hints.
+// placeless replaces the test's directories in the hints of an output.
 func placeless(got string) string { return places.ReplaceAllString(got, "${1}DIR/") }
 
-// timeless omits or distorts its times, and has old events.
+// timeless is a node that omits or distorts its times, and has old events.
 func timeless(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", fleettest.Now().Format(http.TimeFormat))
 	body := map[string]string{
@@ -58,11 +58,11 @@ func timeless(w http.ResponseWriter, r *http.Request) {
 			"lastErrors":[{"operation":"ADD","cause":"internal","message":"it failed","count":1}]}`,
 		"/v1/enis": `{}`,
 	}[r.URL.Path]
-	// The test sees what of it was read.
+	// The error is ignored: the test checks what it received.
 	_, _ = w.Write([]byte(body))
 }
 
-// evil answers with strings that would act on a terminal.
+// evil is a node that answers with terminal escapes.
 func evil(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", fleettest.Now().Format(http.TimeFormat))
 	body := map[string]string{
@@ -72,7 +72,7 @@ func evil(w http.ResponseWriter, r *http.Request) {
 		"/v1/enis":   `{"0":{"ENIs":{"eni-\u001b[2J":{"SubnetID":"\u202e","AvailableIPv4Cidrs":{"10.0.0.1/32":{"IPAddresses":{"10.0.0.1":{"IPAMKey":{"networkName":"x"},"IPAMMetadata":{"k8sPodName":"\u001b[5m","k8sPodNamespace":"\u200f"}}}}}}}}}`,
 		"/v1/config": `{"kind":"NodeConfig","items":[{"name":"\u001b[2J","declared":"a\tb","effective":"\u0085","source":"\u2028","problem":"\u0000"}]}`,
 	}[r.URL.Path]
-	// The test sees what of it was read.
+	// The error is ignored: the test checks what it received.
 	_, _ = w.Write([]byte(body))
 }
 
@@ -88,11 +88,11 @@ func (w world) list(names ...string) string {
 type call struct {
 	args  string // @a,b becomes --targets of those nodes
 	env   map[string]string
-	local string // the target of this host; "" = not a node
+	local string // the target of this host; "" if it is no node
 	in    string // standard input
 }
 
-// lookup reads the environment of a call; the locale is UTF-8 by default.
+// lookup looks up a variable of the call's environment. The locale is UTF-8 by default.
 func (c call) lookup(name string) (string, bool) {
 	v, ok := c.env[name]
 	if !ok && name == "LANG" {
@@ -228,7 +228,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// checkNoControls: nothing from a node acts on the terminal.
+// checkNoControls: no text of a node controls the terminal.
 func checkNoControls(t *testing.T, s string, colours bool) {
 	t.Helper()
 	for _, r := range s {

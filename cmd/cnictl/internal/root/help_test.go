@@ -11,7 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// tree is the command tree under a name of the tool.
+// tree is the command tree with the tool called by a name.
 func tree(name string) *cobra.Command {
 	f := &cli.Factory{
 		Streams: &cli.Streams{Out: new(bytes.Buffer), Err: new(bytes.Buffer)}, Env: func(string) (string, bool) { return "", false }, Now: time.Now, Name: name,
@@ -55,7 +55,7 @@ func TestHelp_IsComplete(t *testing.T) {
 	}
 }
 
-// checkExample parses a line of examples as the tool would.
+// checkExample parses a line of the examples as the tool would.
 func checkExample(t *testing.T, name, line string) {
 	t.Helper()
 	if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "kubectl -n ") {
@@ -78,7 +78,7 @@ func checkExample(t *testing.T, name, line string) {
 	}
 }
 
-// words splits a command line whose only quotes are '.
+// words splits a command line that uses no quotes but '.
 func words(line string) []string {
 	var out []string
 	for i, part := range strings.Split(line, "'") {
@@ -91,7 +91,7 @@ func words(line string) []string {
 	return out
 }
 
-// TestHelp_SaysThatNothingChanges where one could think otherwise.
+// TestHelp_SaysThatNothingChanges: the help says that nothing changes where a user might doubt it.
 func TestHelp_SaysThatNothingChanges(t *testing.T) {
 	t.Parallel()
 	root := tree("cnictl")

@@ -22,9 +22,9 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// altered is a simulated cluster behind an API server that changes objects: alter is
-// called for each object in lists (not in watches), and more are added to the lists of a
-// kind. It returns the path of a kubeconfig.
+// altered puts an API server that changes objects in front of a simulated cluster. alter is
+// called for each object in lists (not in watches), and the objects in more are added to the lists
+// of their kinds. It returns the path of a kubeconfig.
 func altered(t *testing.T, sim *fleetsim.Sim, alter func(kind string, object map[string]any), more map[string][]any) string {
 	t.Helper()
 	cfg := sim.RESTConfig()
@@ -63,7 +63,7 @@ func altered(t *testing.T, sim *fleetsim.Sim, alter func(kind string, object map
 	return file
 }
 
-// alterBody changes the objects of an answer.
+// alterBody changes the objects in a response.
 func alterBody(r *http.Response, kind string, alter func(string, map[string]any), more []any) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -93,7 +93,7 @@ func alterBody(r *http.Response, kind string, alter func(string, map[string]any)
 	return nil
 }
 
-// sandboxEvent is kubelet's word that a pod got no address.
+// sandboxEvent is kubelet's event for a pod that got no address.
 func sandboxEvent(namespace, pod, node string, at time.Time) map[string]any {
 	when := at.UTC().Format(time.RFC3339)
 	return map[string]any{
@@ -104,11 +104,11 @@ func sandboxEvent(namespace, pod, node string, at time.Time) map[string]any {
 	}
 }
 
-// branchAnnotation is what the controller writes of a branch ENI.
+// branchAnnotation is the annotation that the controller writes for a branch ENI.
 const branchAnnotation = `[{"eniId":"eni-0123456789abcdef0","ifAddress":"0e:00:00:00:00:01","privateIp":"10.0.1.77","vlanId":1,"subnetCidr":"10.0.1.0/24","associationID":"trunk-assoc-1"}]`
 
-// validated are the fields of names, states, times and addresses: those that Kubernetes
-// itself validates.
+// validated are the fields that Kubernetes itself validates: names, states, times and
+// addresses.
 var validated = []string{
 	"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "nodeName", "phase", "type", "status", "podIP", "hostIP", "ip", "address", "kind", "apiVersion",
 	"k8s-app", "host", "firstTimestamp", "lastTimestamp", "startTime", "lastTransitionTime", "lastHeartbeatTime", "startedAt", "finishedAt", "continue", "capacity", "allocatable",
@@ -139,8 +139,8 @@ func distort(v any, text string) any {
 	return v
 }
 
-// TestMatrix_HostileKubernetes: labels, annotations, reasons and messages of a cluster that
-// act on a terminal come out escaped, in every form.
+// TestMatrix_HostileKubernetes: terminal escapes in a cluster's labels, annotations, reasons and
+// messages are printed escaped, in every form.
 func TestMatrix_HostileKubernetes(t *testing.T) {
 	t.Parallel()
 	var text string

@@ -11,8 +11,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestLive_AsksKubernetes: screens that a command opens on a cluster also get what
-// Kubernetes knows about a node.
+// TestLive_AsksKubernetes: screens opened on a cluster also get what Kubernetes knows about
+// a node.
 func TestLive_AsksKubernetes(t *testing.T) {
 	t.Parallel()
 	original, off, ours := fleetsim.NodeName(0), fleetsim.NodeName(1), fleetsim.NodeName(2)

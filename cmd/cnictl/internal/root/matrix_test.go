@@ -12,10 +12,10 @@ import (
 	"cnictl/daemon/fleet/fleettest"
 )
 
-// act is text that would act on a terminal: C0, ESC, C1, bidi, an invisible character.
+// act is text that could control a terminal: C0, ESC, C1, bidi, an invisible character.
 const act = `\u001b[2J\u202e\r\nfake \u0007\u009b31m\u2066\u200b\u0000`
 
-// hostileFleet is a node whose every string acts on a terminal.
+// hostileFleet is a node that puts terminal escapes into every string.
 func hostileFleet() http.HandlerFunc {
 	bodies := map[string]string{
 		"/v1/summary": `{"kind":"NodeSummary","version":S,"node":S,"instanceId":S,"instanceType":S,"ipFamily":"ipv4",
@@ -35,20 +35,20 @@ func hostileFleet() http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Date", fleettest.Now().Format(http.TimeFormat))
-		// The test sees what of it was read.
+		// The error is ignored: the test checks what it received.
 		_, _ = w.Write([]byte(strings.ReplaceAll(body, ":S", `:"`+act+`"`)))
 	}
 }
 
-// matrix are the commands that print text from nodes.
+// matrix lists the commands that print text from nodes.
 var matrix = []string{
 	"status", "nodes", "node show evil", "node enis evil", "node ips evil", "node pods evil", "node config evil", "node plan evil", "node metrics evil",
 	"node checkpoint evil", "node raw evil --path /v1/summary", "pod a/b", "enis", "ips", "logs", "events", "top", "subnets", "subnets subnet-1", "trunks", "version --nodes evil",
 }
 
-// TestMatrix_Hostile runs every command in every form on nodes that answer with text that
-// acts on a terminal, with garbage, and not at all: nothing raw comes out, JSON is JSON,
-// and the exit code is one that is documented.
+// TestMatrix_Hostile runs every command in every form on nodes that answer with terminal
+// escapes, with garbage, and not at all: nothing raw is printed, JSON output is valid, and the
+// exit code is a documented one.
 func TestMatrix_Hostile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

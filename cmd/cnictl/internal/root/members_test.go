@@ -14,16 +14,16 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// coming waits until a node that left is there again.
+// coming waits until a node that left has come back.
 type coming struct {
 	mu     sync.Mutex
 	left   map[string]bool
-	total  int // of the nodes, reported last
+	total  int // number of nodes last reported
 	fewer  bool
 	joined func()
 }
 
-// said receives a line of standard error.
+// said processes a line of standard error.
 func (c *coming) said(line string) {
 	name, ok := strings.CutPrefix(line, "warning: node ")
 	if name, gone := strings.CutSuffix(name, " left the cluster"); ok && gone {
@@ -33,7 +33,7 @@ func (c *coming) said(line string) {
 	}
 }
 
-// shown takes a line of standard output.
+// shown processes a line of standard output.
 func (c *coming) shown(line string) {
 	var doc struct {
 		Kind  string
@@ -57,8 +57,8 @@ func (c *coming) shown(line string) {
 	}
 }
 
-// TestFollow_Members: every command that follows a cluster sees nodes leave and others
-// with their names join, with one list of each kind.
+// TestFollow_Members: every command that follows a cluster sees nodes leave and nodes with the
+// same names join, with one list request per kind.
 func TestFollow_Members(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 5, Seed: 1, Churn: 3 * time.Second, NodeChurn: 500 * time.Millisecond})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMistakes_SayWhatToTry: a mistake on the command line ends with 2 and a line that
-// helps with this one.
+// TestMistakes_SayWhatToTry: a mistake on the command line exits with 2 and prints a line that
+// helps with that mistake.
 func TestMistakes_SayWhatToTry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -40,7 +40,7 @@ func TestMistakes_SayWhatToTry(t *testing.T) {
 			t.Errorf("%s: exit %d, want 2 with %q and %q\n%s%s", args, code, want[0], want[1], stdout, stderr)
 		}
 	}
-	// The minute in which it began and its two ends are within.
+	// The minute in which the recording began and both its ends are within it.
 	for _, at := range []string{"14:02", "+0s", "+1m", "-0s", "2026-11-21T14:03:11Z"} {
 		if _, stderr, code := w.runNoun(t, call{args: "nodes -o name --allow-partial --replay " + recording + " --at " + at}); code != 0 {
 			t.Errorf("--at %s: exit %d\n%s", at, code, stderr)
@@ -49,7 +49,7 @@ func TestMistakes_SayWhatToTry(t *testing.T) {
 }
 
 // TestMistakes_NotServed: what a node does not serve is missing, and the error lists what
-// is served.
+// it does serve.
 func TestMistakes_NotServed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -13,8 +13,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestNamed_AsksOnlyForThose: with names, only these nodes and the daemon's pods on them
-// are requested from the API server, whatever the size of the cluster.
+// TestNamed_AsksOnlyForThose: with names, the API server is asked only for these nodes and the
+// daemon's pods on them, whatever the size of the cluster.
 func TestNamed_AsksOnlyForThose(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 12, Seed: 7, Churn: -1})

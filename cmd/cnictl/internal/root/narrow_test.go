@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNarrow_NamesAreWhole: on 80 columns the tables cut no name and no id: the domain
-// that all nodes have goes, and columns do.
+// TestNarrow_NamesAreWhole: at 80 columns, tables truncate no name and no ID. They drop the domain
+// that all nodes share, and columns.
 func TestNarrow_NamesAreWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

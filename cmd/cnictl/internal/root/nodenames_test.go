@@ -8,8 +8,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestNodeNames: a NODE of a cluster may be its name as -o name prints it, its instance ID,
-// its address, and as much of its name as no other has, for every command and for --nodes.
+// TestNodeNames: in every command and in --nodes, NODE may be the name as -o name prints it, the
+// instance ID, the address, or an unambiguous prefix of the name.
 func TestNodeNames(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 12, Seed: 1, Churn: -1})
@@ -39,7 +39,7 @@ func TestNodeNames(t *testing.T) {
 			}
 		}
 	}
-	// Names and --nodes have the same meaning in all commands.
+	// Names and --nodes mean the same in all commands.
 	for _, args := range []string{"nodes", "node", "node enis", "node plan", "enis", "ips", "top", "trunks", "logs", "events", "events --daemon", "nodes -w"} {
 		stdout, stderr, code := run(append(strings.Fields(args), node, "--nodes", other)...)
 		if code != 2 || stdout != "" || !strings.Contains(stderr, "node "+node+" is not one of --nodes") {

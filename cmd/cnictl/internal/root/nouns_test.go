@@ -25,8 +25,8 @@ import (
 	"cnictl/testenv/golden"
 )
 
-// rich is a node with our daemon that answers every path: the pool by the real server,
-// the rest from documents of testdata/rich.
+// rich is a node with our daemon that answers every path: the real server serves the pool, the
+// documents of testdata/rich the rest.
 func rich(t *testing.T, dir string, view fleettest.View) string {
 	t.Helper()
 	socket := strings.TrimPrefix(fleettest.Serve(t, dir, "rich-pool", view), "unix:")
@@ -54,12 +54,12 @@ func rich(t *testing.T, dir string, view fleettest.View) string {
 			return
 		}
 		w.Header().Set("Date", fleettest.Now().Format(http.TimeFormat))
-		// The test sees what of it was read.
+		// The error is ignored: the test checks what it received.
 		_, _ = w.Write(body)
 	})
 }
 
-// hostile answers every path of ours with strings that would act on a terminal.
+// hostile answers every path of our daemon with terminal escapes.
 func hostile(w http.ResponseWriter, r *http.Request) {
 	const s = `"\u001b[2J\u202e\r\nfake \u0007\u009b"`
 	w.Header().Set("Date", fleettest.Now().Format(http.TimeFormat))
@@ -76,11 +76,11 @@ func hostile(w http.ResponseWriter, r *http.Request) {
 		evil(w, r)
 		return
 	}
-	// The test sees what of it was read.
+	// The error is ignored: the test checks what it received.
 	_, _ = w.Write([]byte(body))
 }
 
-// twoNodeRecording records two nodes over a minute; one of them is lost.
+// twoNodeRecording records two nodes over a minute, one of which is lost.
 func twoNodeRecording(t *testing.T, dir string, targets map[string]string) string {
 	t.Helper()
 	var list []fleet.Target
@@ -131,7 +131,7 @@ func twoNodeRecording(t *testing.T, dir string, targets map[string]string) strin
 	return path
 }
 
-// documentsOf are what a node of the recording was asked for at a time.
+// documentsOf are the documents that a node of the recording returned at a time.
 func documentsOf(node string, at time.Time) watch.Detail {
 	pod := introspect.PodRef{Namespace: "shop", Name: "late-1"}
 	return watch.Detail{
@@ -143,7 +143,7 @@ func documentsOf(node string, at time.Time) watch.Detail {
 	}
 }
 
-// TestGolden_Nouns: the commands of a node, a pod, of addresses, events, logs, rates and
+// TestGolden_Nouns: the commands for nodes, pods, addresses, events, logs, rates and
 // recordings.
 func TestGolden_Nouns(t *testing.T) {
 	t.Parallel()
@@ -302,7 +302,7 @@ func TestGolden_Nouns(t *testing.T) {
 	}
 }
 
-// runNoun is run for commands that may wait for one tick: it has come.
+// runNoun is run for commands that may wait for one tick, which has already arrived.
 func (w world) runNoun(t *testing.T, c call) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errOut bytes.Buffer

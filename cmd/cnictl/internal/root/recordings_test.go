@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// recordedCalls are a run of every command on a recording; "": it reads no nodes.
+// recordedCalls has a run of every command on a recording; "" if it reads no nodes.
 var recordedCalls = map[string]string{
 	"status": "status", "nodes": "nodes", "node": "node large", "node show": "node show large", "node enis": "node enis large", "node ips": "node ips large",
 	"node pods": "node pods large", "node checkpoint": "node checkpoint large", "pod": "pod shop/cart-7d9f-1", "enis": "enis", "ips": "ips", "subnets": "subnets",
@@ -17,14 +17,14 @@ var recordedCalls = map[string]string{
 	"events": "events", "logs": "logs", "record": "record FILE", "bundle": "bundle -f FILE", "replay": "replay FILE", "tui": "tui", "": "--no-headers",
 	"local": "local", "local status": "local status", "local show": "local show", "local enis": "local enis", "local ips": "local ips", "local pods": "local pods", "local config": "local config",
 	"local plan": "local plan", "local metrics": "local metrics", "local checkpoint": "local checkpoint", "local raw": "local raw", "local get": "local get /v1/enis",
-	"local dial": "local dial", "local doctor": "local doctor", "migrate": "", "migrate values": "", "migrate check": "", // undecided: a recording has nothing of the installation
+	"local dial": "local dial", "local doctor": "local doctor", "migrate": "", "migrate values": "", "migrate check": "", // undecided: a recording has nothing about the installation
 }
 
-// readsNoNodes are the commands for which --replay is a setting like any other.
+// readsNoNodes lists the commands for which --replay is a setting like any other.
 var readsNoNodes = []string{"config", "completion", "help", "options", "explain", "capacity"}
 
-// TestReplay_EveryCommand: a command reads a recording, or, before any request, says that
-// it does not and which one does; help and docs list those that do.
+// TestReplay_EveryCommand: a command either reads a recording, or says before any request that
+// it does not and which command does. Help and docs list those that do.
 func TestReplay_EveryCommand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -11,8 +11,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestSilent: for a node whose daemon does not answer the commands show what Kubernetes
-// knows; its pods and CNINode are only requested by commands that show one node.
+// TestSilent: for a node whose daemon does not answer, the commands show what Kubernetes
+// knows. Only commands that show one node request its pods and CNINode.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	silent := fleetsim.NodeName(0)

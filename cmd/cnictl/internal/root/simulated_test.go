@@ -31,7 +31,7 @@ type front struct {
 	lists map[string]int // by resource; guarded by mu
 }
 
-// before makes a front for a user with all rights but those denied.
+// before puts a front before sim, for a user with all rights except the denied ones.
 func before(t *testing.T, sim *fleetsim.Sim, denied ...string) *front {
 	t.Helper()
 	cfg, err := clientcmd.RESTConfigFromKubeConfig(sim.KubeconfigOf("operator", denied...))
@@ -43,7 +43,7 @@ func before(t *testing.T, sim *fleetsim.Sim, denied ...string) *front {
 	if err != nil || !roots.AppendCertsFromPEM(cfg.CAData) {
 		t.Fatalf("the simulator's address or CA: %v", err)
 	}
-	// Without HTTP/2: a stream to a node takes over its connection.
+	// HTTP/2 is off, because a stream to a node takes over its connection.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.1"}}}
 	f := &front{lists: map[string]int{}}
 	proxy := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
@@ -86,7 +86,7 @@ func (f *front) listed(resource string) int {
 	return f.lists[resource]
 }
 
-// factory is a tool that knows of no other cluster.
+// factory returns the factory of a tool that has no other kubeconfig.
 func factory(t *testing.T, out, errOut *lineWriter) *cli.Factory {
 	t.Helper()
 	home := t.TempDir()
@@ -103,7 +103,7 @@ func factory(t *testing.T, out, errOut *lineWriter) *cli.Factory {
 	}
 }
 
-// lineWriter keeps what is written and calls line for each line.
+// lineWriter splits what is written into lines and calls line for each.
 type lineWriter struct {
 	line func(string)
 
@@ -135,7 +135,7 @@ func (w *lineWriter) String() string {
 	return w.all.String()
 }
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for something that must happen.
 const patience = time.Minute
 
 func bounded(t *testing.T) (context.Context, context.CancelFunc) {

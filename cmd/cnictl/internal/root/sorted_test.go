@@ -11,8 +11,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestWatch_FirstListIsInOrder: nodes come one by one, and a list that is to be in an order
-// waits for all of them.
+// TestWatch_FirstListIsInOrder: nodes arrive one by one, and a sorted list waits for all
+// of them.
 func TestWatch_FirstListIsInOrder(t *testing.T) {
 	t.Parallel()
 	const nodes = 12

@@ -12,7 +12,7 @@ import (
 	"cnictl/testenv/tour"
 )
 
-// TestGolden_Subnets: the subnets and trunks of a recording and of nodes that answer.
+// TestGolden_Subnets: the subnets and trunks of a recording and of live nodes.
 func TestGolden_Subnets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -15,8 +15,8 @@ import (
 	"cnictl/testenv/tour"
 )
 
-// TestIPs_OfARecording: a recording has the addresses of some nodes only; that none of them
-// has an address is not that no node has it.
+// TestIPs_OfARecording: a recording has the addresses of some nodes only. If none of them has
+// an address, another node may still have it.
 func TestIPs_OfARecording(t *testing.T) {
 	t.Parallel()
 	w := &factWorld{recording: filepath.ToSlash(tour.Path(t, tour.File))}
@@ -37,8 +37,8 @@ func TestInterrupted(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var out bytes.Buffer
-			var hours atomic.Int64 // the clock goes on with each look: progress is always due
-			// The dead node keeps the command; the progress reports that the others answered.
+			var hours atomic.Int64 // the clock advances by an hour with each look, so progress is always due
+			// The dead node keeps the command running; the progress shows that the others answered.
 			said := &until{what: "nodes 2/3", done: cancel}
 			start := time.Now()
 			f := &cli.Factory{

@@ -15,8 +15,8 @@ import (
 	"cnictl/daemon/fleet/fleettest"
 )
 
-// watching runs a command with --watch: a tick after each reading, change in between,
-// an interrupt after the last.
+// watching runs a command with --watch. It sends a tick after each reading, calls between, and
+// interrupts after the last reading.
 func watching(t *testing.T, args string, tty bool, address string, readings int, between func(reading int)) (stdout, stderr string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -41,8 +41,8 @@ func watching(t *testing.T, args string, tty bool, address string, readings int,
 			t.Fatal("the command does not wait for a tick")
 		}
 	}
-	// One more tick is taken only when the last reading is drawn; the reading it
-	// starts sees the interrupt.
+	// The command takes one more tick only after it drew the last reading. The reading which that
+	// tick starts sees the interrupt.
 	select {
 	case ticks <- time.Time{}:
 	case <-time.After(30 * time.Second):

@@ -15,7 +15,7 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// randomList makes a sweep of n nodes of every sort.
+// randomList generates a sweep of n nodes of every kind.
 func randomList(r *rand.Rand, n int) document.NodeIPAMList {
 	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
 	list := document.NodeIPAMList{SampledAt: now}
@@ -44,8 +44,8 @@ func randomList(r *rand.Rand, n int) document.NodeIPAMList {
 	return list
 }
 
-// TestView_FitsItsFrame: for any size and data the frame has at most height−1 lines
-// and none is wider than the terminal.
+// TestView_FitsItsFrame: for any size and data, the frame has at most height−1 lines,
+// none wider than the terminal.
 func TestView_FitsItsFrame(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
@@ -77,17 +77,17 @@ func TestShare(t *testing.T) {
 		all         parts
 		want        room
 	}{
-		// All fits.
+		// Everything fits.
 		{24, 5, parts{2, 1, 3}, room{2, 1, 3}},
 		{24, 5, parts{0, 0, 3}, room{0, 0, 3}},
 		{40, 5, parts{6, 6, 12}, room{6, 6, 12}},
-		// Low: each has some rows, and what one does not need the next gets.
+		// Low terminal: each part gets some rows, and passes those it does not need to the next.
 		{24, 5, parts{9, 9, 100}, room{6, 2, 4}},
 		{24, 5, parts{1, 1, 100}, room{1, 1, 10}},
 		{24, 5, parts{9, 9, 2}, room{8, 2, 2}},
 		{24, 5, parts{30, 1, 2}, room{9, 1, 2}},
 		{24, 5, parts{0, 9, 100}, room{0, 4, 10}},
-		// High.
+		// High terminal.
 		{40, 5, parts{9, 9, 100}, room{9, 5, 14}},
 		{40, 5, parts{1, 1, 100}, room{1, 1, 26}},
 		// Hardly any space, or none.
@@ -121,7 +121,7 @@ func TestShortNames(t *testing.T) {
 	}
 }
 
-// TestView_ShortSubnet: the document flags a subnet that is nearly full; the page marks it and
+// TestView_ShortSubnet: the document flags a subnet that is nearly full. The page marks it and
 // lists it among the causes, the fullest subnet first.
 func TestView_ShortSubnet(t *testing.T) {
 	t.Parallel()
@@ -154,7 +154,7 @@ func TestView_ShortSubnet(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, screen)
 		}
 	}
-	// An error while ADDs wait for it, and before what follows from it.
+	// The subnet becomes an error while ADDs wait for it, listed before its consequences.
 	list.Items[0].Summary.WaitingADDs = ptr(2)
 	list.Items[0].Summary.Backoffs = []introspect.Backoff{{Scope: "subnet", ID: "subnet-c", Until: now.Add(time.Minute), Cause: "subnet-exhausted"}}
 	screen = strings.Join(View(list, Of(list, nil), Frame{NoHeaders: true}), "\n")
@@ -164,9 +164,9 @@ func TestView_ShortSubnet(t *testing.T) {
 	}
 }
 
-// TestView_Unreadable: nodes that could not be read are one line with the reasons and the
-// command that lists them, however many there are, and take no row of the table; a node
-// that was read before stays there with its old values. With -o wide all are listed.
+// TestView_Unreadable: nodes that could not be read share one line with the reasons and the
+// command that lists them, however many there are, and take no row of the table. A node
+// that was read before stays in the table with its old values. -o wide lists all of them.
 func TestView_Unreadable(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
@@ -217,7 +217,7 @@ func TestHead_Day(t *testing.T) {
 	}
 }
 
-// TestHead_Every: the interval of upstream nodes is shown where it differs.
+// TestHead_Every: the interval of upstream nodes is shown if it differs.
 func TestHead_Every(t *testing.T) {
 	t.Parallel()
 	for want, fr := range map[string]Frame{
@@ -232,8 +232,8 @@ func TestHead_Every(t *testing.T) {
 	}
 }
 
-// TestView_SubnetAgesByTheNodesClock: a laptop's clock that is an hour ahead makes no
-// count old.
+// TestView_SubnetAgesByTheNodesClock: a laptop's clock that is an hour fast does not make
+// counts look old.
 func TestView_SubnetAgesByTheNodesClock(t *testing.T) {
 	t.Parallel()
 	laptop := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)

@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// TestFree: a sentence about what is not known has no hole where the number would be.
+// TestFree: a sentence about an unknown number has no gap in place of the number.
 func TestFree(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
@@ -27,7 +27,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestSigns: what is not known does not look like what is free, and no sign is there twice.
+// TestSigns: unknown blocks do not look like free ones, and no sign is used twice.
 func TestSigns(t *testing.T) {
 	t.Parallel()
 	if s := signOf(document.BlockUnknown); s.letter != "-" {

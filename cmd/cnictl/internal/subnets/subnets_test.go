@@ -7,8 +7,8 @@ import (
 	"cnictl/testenv/tour"
 )
 
-// TestMeasure: only the requested nodes of a recording count, and its position is
-// unchanged.
+// TestMeasure: only the requested nodes of a recording count, and the playback position does
+// not change.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	p := tour.Open(t)

@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// TestUnread: nodes are grouped by reason, a few are named, and long messages are only
-// printed for a single node.
+// TestUnread: nodes are grouped by reason, a few of them are named, and long messages are
+// printed only for a single node.
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	failed := func(reason introspect.Reason, names ...string) (errs []document.NodeError) {

@@ -37,8 +37,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestVerdict_Names: some nodes that were not read are named with the reasons, whether all
-// or some are missing, and so are those that an interrupt left out counted.
+// TestVerdict_Names: the warning names some unread nodes with the reasons, whether all or some are
+// missing, and counts the nodes that an interrupt left out.
 func TestVerdict_Names(t *testing.T) {
 	t.Parallel()
 	node := func(name string, reason introspect.Reason) document.NodeIPAM {
@@ -73,8 +73,8 @@ func TestVerdict_Names(t *testing.T) {
 	}
 }
 
-// TestVerdict_MetricsOnly: the reason that introspection was not read is a warning when
-// the row has no place for it, with what helps.
+// TestVerdict_MetricsOnly: if the row has no place for it, a warning says why introspection
+// was not read, and what to do.
 func TestVerdict_MetricsOnly(t *testing.T) {
 	t.Parallel()
 	node := func(name string, reason introspect.Reason, message string) document.NodeIPAM {

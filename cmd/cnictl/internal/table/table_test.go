@@ -66,8 +66,8 @@ e\x1b[2J     ?  …
 	}
 }
 
-// TestLines_Room: what a narrow terminal does to columns requested by name, to those
-// without a text, and to names that differ at their ends.
+// TestLines_Room: how a narrow terminal affects columns requested by name, columns without
+// text, and names that differ only at their ends.
 func TestLines_Room(t *testing.T) {
 	t.Parallel()
 	named := Table{
@@ -126,8 +126,8 @@ func TestLines_ColoursTakeNoRoom(t *testing.T) {
 	}
 }
 
-// TestLines_LongNames: long names are narrowed, as long as they remain distinct, before
-// columns are left out, and any text before a line is too long.
+// TestLines_LongNames: long names are shortened, as long as they remain distinct, before columns
+// are dropped; and any text is shortened before a line gets too long.
 func TestLines_LongNames(t *testing.T) {
 	t.Parallel()
 	const name = "ip-10-0-3-17.eu-west-1.compute.internal"
@@ -165,8 +165,8 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// TestLines_IDsAreNeverCut: a part of an id is useless. It is left out rather than cut,
-// and the free text shrinks first.
+// TestLines_IDsAreNeverCut: a partial ID is useless, so IDs are dropped rather than truncated,
+// and free text shrinks first.
 func TestLines_IDsAreNeverCut(t *testing.T) {
 	t.Parallel()
 	eni, subnet := "eni-07a3db74a62746b84", "subnet-000000000a11ce000"

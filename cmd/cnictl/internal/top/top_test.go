@@ -14,7 +14,7 @@ import (
 )
 
 // TestRun_RatesBetweenTwoReadings: a node that served six ADDs in the ten seconds between
-// two readings serves 36 in a minute. One address has cooled by then.
+// two readings serves 36 per minute. Meanwhile, one address left cooldown.
 func TestRun_RatesBetweenTwoReadings(t *testing.T) {
 	t.Parallel()
 	var adds atomic.Int32

@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/fleet/trunks"
 )
 
-// TestColumns_UsedInPercent: filters compare the branch ENIs in use in percent.
+// TestColumns_UsedInPercent: filters compare the branch ENIs in use as a percentage.
 func TestColumns_UsedInPercent(t *testing.T) {
 	t.Parallel()
 	used, limit := 45, 54 // 83.3%

@@ -7,8 +7,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// TestNeedsTerminal: the command to use instead has the name by which the tool was
-// called.
+// TestNeedsTerminal: the suggested command uses the name by which the tool was called.
 func TestNeedsTerminal(t *testing.T) {
 	t.Parallel()
 	if got := needsTerminal(&cli.Factory{Name: "kubectl cni"}).Error(); !strings.Contains(got, `tui needs a terminal; use "kubectl cni status -o json" instead`) {

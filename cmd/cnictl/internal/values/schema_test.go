@@ -22,7 +22,7 @@ func parse(t *testing.T, text []byte) *Schema {
 	return s
 }
 
-// TestAddon: every property that is known of the add-on (spec/deploy.md §3.2) has its name and
+// TestAddon: every known property of the add-on (spec/deploy.md §3.2) has the same name and
 // place in the chart, and is among the configurationValues that deploy/chart renders. Its
 // variables are settings.
 func TestAddon(t *testing.T) {
@@ -59,8 +59,8 @@ func TestAddon(t *testing.T) {
 	}
 }
 
-// TestParse: what cannot be the schema of an add-on is refused; a form that AWS may choose is
-// not.
+// TestParse: what cannot be an add-on's schema is refused; a form that AWS may choose is
+// accepted.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for text, refused := range map[string]string{
@@ -96,7 +96,7 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// FuzzFit: what fits a schema fits it again, unchanged.
+// FuzzFit: values that fit a schema fit it again, unchanged.
 func FuzzFit(f *testing.F) {
 	for _, values := range []string{
 		`{"env": {"WARM_ENI_TARGET": 1, "X": "y", "MAX_ENI": null}, "init": {"env": {}}, "image": {"tag": "v1"}, "affinity": null}`,
