@@ -67,7 +67,7 @@ func (b *branches) add(ctx context.Context, req *cniwire.AddRequest, pod cluster
 	} else {
 		reply.VPCv4CIDRs = cidrs
 	}
-	b.log.Info("branch ENI handed to its pod", slog.String(logline.KeyENI, branch.ENI), slog.String(logline.KeyIP, branch.Address.String()),
+	b.log.Info("branch ENI assigned to pod", slog.String(logline.KeyENI, branch.ENI), slog.String(logline.KeyIP, branch.Address.String()),
 		slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace), slog.Duration(logline.KeyDuration, time.Since(began)))
 	return reply
 }
@@ -177,7 +177,7 @@ func (b *branches) del(ctx context.Context, req *cniwire.DelRequest) (*cniwire.D
 	}
 	branch, err := cluster.ParseBranch(pod.PodENI, b.ipv6)
 	if err != nil {
-		b.log.Warn("annotation of a branch pod not readable at its DEL", slog.String(logline.KeyPod, req.PodName), slog.Any(logline.KeyError, err))
+		b.log.Warn("could not parse a branch pod's annotation during DEL", slog.String(logline.KeyPod, req.PodName), slog.Any(logline.KeyError, err))
 		return nil, false
 	}
 	return &cniwire.DelReply{

@@ -68,7 +68,7 @@ func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, 
 	}
 	i := slices.IndexFunc(f.interfaces, func(f imds.Interface) bool { return f.ENI == identity.PrimaryENI })
 	if i < 0 {
-		return nil, fmt.Errorf("instance metadata lists no interface %s, which it calls the primary one", identity.PrimaryENI)
+		return nil, fmt.Errorf("instance metadata does not list the primary interface %s", identity.PrimaryENI)
 	}
 	n.securityGroups = f.interfaces[i].SecurityGroups
 	return n, nil

@@ -114,7 +114,7 @@ func (b *backend) addPooled(ctx context.Context, req *cniwire.AddRequest, deadli
 		Reply: func(r *cniwire.AddReply) { reply <- r },
 	}
 	if err := b.owner.post(ctx, add); err != nil {
-		return refuse("the request was given up before ipamd took it: " + err.Error()), add
+		return refuse("the request was canceled before ipamd accepted it: " + err.Error()), add
 	}
 	stop := context.AfterFunc(ctx, func() {
 		// The caller is gone; the owner answers at once, or when the disk write has ended.

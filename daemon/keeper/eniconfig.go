@@ -104,7 +104,7 @@ func (k *Keeper) noENIConfig() string {
 	case c.config.Subnet == "":
 		return c.problem
 	case k.subnets.known() && len(k.settings.Subnets.Candidates(k.subnets.all)) == 0:
-		return "ENIConfig " + c.config.Name + " names " + c.config.Subnet + ", which is no subnet of the node's VPC and availability zone"
+		return "ENIConfig " + c.config.Name + " names " + c.config.Subnet + ", which is not a subnet of the node's VPC and availability zone"
 	}
 	return ""
 }

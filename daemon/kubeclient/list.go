@@ -57,7 +57,7 @@ type TooManyError struct {
 	Of   string // objects, pages
 }
 
-func (e *TooManyError) Error() string { return fmt.Sprintf("there are more than %d %s", e.Most, e.Of) }
+func (e *TooManyError) Error() string { return fmt.Sprintf("more than %d %s", e.Most, e.Of) }
 
 // List reads all objects, page by page, and passes each on as soon as it is decoded.
 func List[T any](ctx context.Context, open Open, r Request, l Limits, each func(T) error) error {

@@ -18,7 +18,7 @@ const MaxObject = 4 << 20
 // Errors of a response's content.
 var (
 	ErrTooLarge = fmt.Errorf("one object in the API server's response is larger than %d MiB", MaxObject>>20)
-	ErrFormat   = errors.New("it does not have the API's format")
+	ErrFormat   = errors.New("unexpected response format")
 )
 
 // stream decodes a long response object by object.

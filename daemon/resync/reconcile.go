@@ -89,7 +89,7 @@ func (r *reconciler) prepare() {
 	}
 	r.unknown(in.EC2.State, EC2Unknown, "EC2 did not list the node's ENIs: nothing is removed or added")
 	r.unknown(in.Metadata.State, MetadataUnknown, "the instance metadata did not list the interfaces: differences cannot be detected")
-	r.unknown(in.Kernel.State, KernelUnknown, "the kernel's pod routes are not known: nothing is removed")
+	r.unknown(in.Kernel.State, KernelUnknown, "the kernel's pod routes are unknown: nothing is removed")
 }
 
 func (r *reconciler) unknown(state Knowledge, kind NoteKind, text string) {

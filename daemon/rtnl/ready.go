@@ -40,7 +40,7 @@ func WatchReady() (*ReadyWatch, error) {
 func (w *ReadyWatch) Close() error { return w.conn.Close() }
 
 // ErrNotReady: a link or an address did not come into use in time.
-var ErrNotReady = errors.New("it is still not in use")
+var ErrNotReady = errors.New("link or address not ready in time")
 
 // Wait returns once the links run and the addresses are usable. They must have been set up
 // and added after WatchReady.

@@ -569,7 +569,7 @@ func conflistOwn(c *Case) []candidate {
 		return strings.Join(conf.Types, ", "), stateOf(slices.Contains(conf.Types, "bandwidth"))
 	})
 	return []candidate{
-		ofCluster("the CNI configuration of your own cannot be used: "+unusable.Value, unusable),
+		ofCluster("your custom CNI configuration cannot be used: "+unusable.Value, unusable),
 		ofCluster("the bandwidth plugin and network policies replace each other's programs on the links of pods: "+limits.Value, both(limits, c.policies())).as(catalogue.Warning),
 	}
 }
@@ -645,7 +645,7 @@ func failsClosed(c *Case) []candidate {
 	if does.State != Yes { // no pods, or no right to read them
 		does = c.unread(does.Source, does.Path, does.Expected, "not in what was read")
 	}
-	cd := ofCluster("pods of aws-node need the answer of pods that need aws-node: "+may.Value, may)
+	cd := ofCluster("pods of aws-node wait for a webhook whose pods need aws-node: "+may.Value, may)
 	cd.supporting = []Fact{does}
 	return []candidate{cd}
 }

@@ -447,7 +447,7 @@ func statePods(c *Case) []candidate {
 	})
 	return []candidate{
 		ofNode("running pods are not in the file of assignments, so their addresses may be given away: "+without.Value, without),
-		ofNode("the file of assignments has pods that are not on the node: "+left.Value, left).as(catalogue.Warning),
+		ofNode("the file of assignments lists pods that are not on the node: "+left.Value, left).as(catalogue.Warning),
 	}
 }
 
@@ -565,7 +565,7 @@ func markSet(rule string) (mark, mask uint64, ok bool) {
 
 func hostManagers(c *Case) []candidate {
 	manager := c.manager()
-	return []candidate{ofNode("another program works on the interfaces: "+manager.Value, manager)}
+	return []candidate{ofNode("another program also manages the interfaces: "+manager.Value, manager)}
 }
 
 // moduleVLAN is the kernel module for VLAN devices, which branch interfaces need.

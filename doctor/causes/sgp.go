@@ -492,7 +492,7 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 	return candidate{
 		scope:    document.FindingScope{Node: c.Name},
 		nodes:    []string{c.Name},
-		summary:  fmt.Sprintf("pods wait for a branch interface of ended pods to cool down: %s; %s", names(waiting), or(taken.Value, "all may be in use")),
+		summary:  fmt.Sprintf("pods wait while branch interfaces of ended pods cool down: %s; %s", names(waiting), or(taken.Value, "all may be in use")),
 		decisive: []Fact{repeats}, required: []Fact{lenient(taken)},
 	}, true
 }

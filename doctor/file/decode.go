@@ -114,7 +114,7 @@ func (d decoder) object(node *yaml.Node, dst reflect.Value, path string) error {
 	return each(node, path, func(key string, at, value *yaml.Node) error {
 		m, ok := members.find(key)
 		if !ok {
-			return refuse(at, path, fmt.Sprintf("no member %q; it has %s", key, members))
+			return refuse(at, path, fmt.Sprintf("unknown member %q; known: %s", key, members))
 		}
 		field := dst.FieldByIndex(m.index)
 		d := d

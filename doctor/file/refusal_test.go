@@ -17,7 +17,7 @@ func TestLoad_Refuses(t *testing.T) {
 		"no time":                    {"schemaVersion: 1", "at: required"},
 		"a relative time of all":     {"schemaVersion: 1\nat: -3h", `line 2: at: want a time, such as 2026-11-21T14:02:11Z or -40s, not "-3h"`},
 		"two documents":              {healthyNode + "---\na: b", "more than one document"},
-		"an unknown member":          {healthyNode + "wrold: {}", `line 4: no member "wrold"; it has schemaVersion, at, mode`},
+		"an unknown member":          {healthyNode + "wrold: {}", `line 4: unknown member "wrold"; known: schemaVersion, at, mode`},
 		"an unknown source":          {healthyNode + "sources: {intro.eni: []}", `line 4: sources: no source "intro.eni"; it has intro.enis,`},
 		"an unknown word":            {healthyNode + "mode: moon", `line 4: mode: want one of node, laptop, bundle, cluster, not "moon"`},
 		"a member twice":             {healthyNode + "world:\n  maxPods: 1\n  maxPods: 2", "line 6: world.maxPods: given twice"},

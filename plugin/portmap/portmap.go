@@ -74,7 +74,7 @@ func (p *Process) answer(command string, stdin []byte) (result []byte, idle bool
 
 func (p *Process) handOver(stdin []byte) int {
 	err := p.Exec(stdin)
-	return p.fail("run the reference plugin "+Reference+", which lies beside portmap where aws-vpc-cni-init puts it: "+err.Error(), skel.CodeInternal)
+	return p.fail("run the reference plugin "+Reference+", which aws-vpc-cni-init installs next to portmap: "+err.Error(), skel.CodeInternal)
 }
 
 func (p *Process) fail(msg string, code int) int {

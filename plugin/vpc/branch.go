@@ -51,7 +51,7 @@ func (c *command) setupVLAN(s *apply.Setup, p *plan, mac string) error {
 	}
 	if err != nil {
 		// DEL then relies on the kernel's state, as with pods that upstream set up.
-		c.log.Warn("The branch ENI of the pod is not noted: " + err.Error())
+		c.log.Warn("The branch ENI of the pod is not recorded: " + err.Error())
 	}
 	err = s.VLAN()
 	if old := s.ReplacedVLAN; old != nil {

@@ -198,7 +198,7 @@ func (c *command) allocations() ([]netconf.Allocation, error) {
 		case err != nil:
 			return nil, readError(c.Checkpoint, err)
 		case got == 0:
-			return nil, errors.New("read " + c.Checkpoint + ": it became shorter")
+			return nil, errors.New("read " + c.Checkpoint + ": it was truncated while being read")
 		}
 		n += max(got, 0)
 	}

@@ -39,7 +39,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.Screen.Screen != "" {
 		name := screenNamed(o.Screen.Screen)
 		if name == "" {
-			return fmt.Errorf("no screen named %q; there are: %s", o.Screen.Screen, strings.Join(Screens(), ", "))
+			return fmt.Errorf("no screen named %q; the screens are: %s", o.Screen.Screen, strings.Join(Screens(), ", "))
 		}
 		o.Screen.Screen = name
 	}

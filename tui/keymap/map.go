@@ -69,7 +69,7 @@ func (m *Map) rebind(own map[string][]string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		if !known[name] {
-			return fmt.Errorf("keys: no action named %q; the table of keys in docs/tui.md has them all", name)
+			return fmt.Errorf("keys: no action named %q; docs/tui.md lists all actions", name)
 		}
 	}
 	for i := range m.Sections {

@@ -36,7 +36,7 @@ func Check(name string) error {
 	if name = named(name); name == "" || slices.Contains(Names(), name) {
 		return nil
 	}
-	return fmt.Errorf("no theme is called %q; there are %s", name, strings.Join(Names(), ", "))
+	return fmt.Errorf("unknown theme %q; themes: %s", name, strings.Join(Names(), ", "))
 }
 
 // Terminal describes a terminal's colours.

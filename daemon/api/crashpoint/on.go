@@ -57,7 +57,7 @@ func fatal(p Point, nth int) bool {
 		}
 	}
 	if name != "" && !slices.Contains(all, Point(name)) {
-		panic("CNI_CRASH_AT=" + at + ": there is no such point")
+		panic("CNI_CRASH_AT=" + at + ": unknown crash point")
 	}
 	return name == string(p) && nth == want
 }

@@ -185,7 +185,7 @@ func unmarshal(body []byte, into any) error {
 	err := json.Unmarshal(body, into)
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("at %s: a JSON %.40s does not fit", placeOf(body, wrong.Offset), wrong.Value)
+		return fmt.Errorf("at %s: unexpected JSON %.40s", placeOf(body, wrong.Offset), wrong.Value)
 	}
 	return err
 }

@@ -147,7 +147,7 @@ func (d *detail) containerLog(ctx context.Context, want watch.Want, q watch.Quer
 func (d *detail) documents(ctx context.Context, want watch.Want, q watch.Query) {
 	switch {
 	case d.m == nil:
-		d.lost = &document.NodeError{Reason: introspect.ReasonNotFound, Message: "there is no such node"}
+		d.lost = &document.NodeError{Reason: introspect.ReasonNotFound, Message: "node not found"}
 	case d.m.reader == nil:
 		d.lost = &document.NodeError{Reason: introspect.ReasonUnresolved, Message: "its address is invalid"}
 	default:

@@ -30,7 +30,7 @@ func Refused(err error) bool {
 func (c *Client) AnnotatePod(ctx context.Context, p cluster.Pod, key, value string, onlyIf *string) error {
 	path, err := pods.object(p.Namespace, p.Name)
 	if err == nil && p.UID == "" {
-		err = errors.New("its UID is not known")
+		err = errors.New("its UID is unknown")
 	}
 	if err == nil {
 		err = c.annotate(ctx, p, path, key, value, onlyIf)

@@ -82,7 +82,7 @@ func (m *Model) findingColumns() []query.Column[*row] {
 			Rank: func(r *row) int {
 				return slices.Index([]string{"confirmed", "probable", "suspected"}, r.Confidence)
 			}},
-		{Name: "where", Header: "WHERE", Title: "what it is about", Drop: 1, Least: 18, Text: func(r *row) string { return m.where(r.Finding) }},
+		{Name: "where", Header: "WHERE", Title: "what is affected", Drop: 1, Least: 18, Text: func(r *row) string { return m.where(r.Finding) }},
 		{Name: "title", Header: "TITLE", Title: "the cause in a line", Drop: 3, Least: 16, Text: func(r *row) string { return show.Safe(r.Title) }},
 	}
 }

@@ -163,7 +163,7 @@ func columns() []query.Column[eniRow] {
 		query.Column[eniRow]{Name: "ip", Header: "IP", Title: "addresses assigned to pods, of those held", Right: true,
 			Text:   func(r eniRow) string { return show.Count(r.Assigned) + "/" + show.Count(r.Total) },
 			Number: func(r eniRow) (float64, bool) { return float64(r.Assigned), true }},
-		query.Column[eniRow]{Name: "slots", Header: "SLOTS", Title: "slots that hold an address or a prefix, of those there are", Right: true, Drop: 3,
+		query.Column[eniRow]{Name: "slots", Header: "SLOTS", Title: "slots in use, out of all", Right: true, Drop: 3,
 			Text: slotsUsed, Number: func(r eniRow) (float64, bool) { return float64(len(r.CIDRs)), true }},
 		query.Column[eniRow]{Name: "pool", Title: "used, cooling and free of what the slots can hold", Drop: 5,
 			Text: func(r eniRow) string { return show.Count(r.Free) + " free" }, Number: func(r eniRow) (float64, bool) { return float64(r.Free), true }},

@@ -137,7 +137,7 @@ func parseSettings(text []byte, known *pflag.FlagSet) (fileSettings, error) {
 				s.keys[action] = texts
 			}
 		case known.Lookup(name) == nil || name == "help":
-			return fileSettings{}, fmt.Errorf("there is no setting %q", name)
+			return fileSettings{}, fmt.Errorf("unknown setting %q", name)
 		default:
 			texts, err := settingTexts(value)
 			if err != nil {

@@ -64,8 +64,8 @@ func TestSettings_Refused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"token: abc":                         "token is a credential, which is not read from this file",
-		"nope: 1":                            `there is no setting "nope"`,
-		"help: true":                         `there is no setting "help"`,
+		"nope: 1":                            `unknown setting "nope"`,
+		"help: true":                         `unknown setting "help"`,
 		"concurrency: {a: 1}":                "concurrency: expected a string, a number",
 		"concurrency: many":                  "concurrency: invalid value many",
 		"- a":                                "it is not a list of NAME: VALUE",
