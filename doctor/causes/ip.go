@@ -155,13 +155,9 @@ func (c *Case) pausing() Fact {
 	return f
 }
 
-func allocBackoff(c *Case) []candidate {
-	subnets, _ := c.candidates()
-	pausing := c.pausing()
-	if c.Earlier != nil {
-		pausing = either(pausing, c.Earlier.pausing()) // and it has not grown since: see short
-	}
-	held := fact(c, c.R.Summary, "intro.summary", "backoffs", "none", func(s introspect.Summary) (any, State) {
+// held states that our daemon pauses for want of addresses or blocks.
+func (c *Case) held() Fact {
+	f := fact(c, c.R.Summary, "intro.summary", "backoffs", "none", func(s introspect.Summary) (any, State) {
 		for _, b := range s.Backoffs {
 			if (b.Cause == string(cause.SubnetExhausted) || b.Cause == string(cause.SubnetFragmented)) && b.Until.After(c.Now) {
 				return fmt.Sprintf("%s %s until %s", b.Scope, b.ID, b.Until.Format(time.TimeOnly)), Yes
@@ -170,7 +166,16 @@ func allocBackoff(c *Case) []candidate {
 		return "none", No
 	})
 	if c.R.Summary.Missing == evidence.MissingAbsent {
-		held.State, held.Value = No, "none: the daemon is upstream's"
+		f.State, f.Value = No, "none: the daemon is upstream's"
+	}
+	return f
+}
+
+func allocBackoff(c *Case) []candidate {
+	subnets, _ := c.candidates()
+	pausing, held := c.pausing(), c.held()
+	if c.Earlier != nil { // and the pool has not grown since: see short
+		pausing, held = either(pausing, c.Earlier.pausing()), either(held, c.Earlier.held())
 	}
 	once := c.failedOnce()
 	if held.State == Yes || c.Ours {

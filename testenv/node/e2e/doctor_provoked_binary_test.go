@@ -1,13 +1,12 @@
 package e2e_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -211,7 +210,7 @@ func TestDoctor_Provoked(t *testing.T) {
 		}
 		a.begins(x)
 		code, report := strings.TrimPrefix(t.Name(), "TestDoctor_Provoked/"), x.diagnose()
-		for tries := 0; a.fades && tries < 5 && !bytes.Contains(report, []byte(strconv.Quote(code))); tries++ {
+		for tries := 0; a.fades && tries < 5 && !slices.ContainsFunc(report.Findings, func(f document.Finding) bool { return f.Code == code }); tries++ {
 			x.fails()
 			report = x.diagnose()
 		}
@@ -329,7 +328,7 @@ func (x *patient) shows(code string) {
 }
 
 // diagnose runs the doctor on the node and returns its report.
-func (x *patient) diagnose() []byte {
+func (x *patient) diagnose() document.DoctorReport {
 	x.t.Helper()
 	out, err := x.n.Exec(agent.Cmd{
 		Argv: []string{filepath.Join(x.absBinaries(), "cnictl"), "local", "doctor", "-o", "json", "--exit-zero", "--interval", "2s", "--node-timeout", patience.String()},
@@ -338,16 +337,20 @@ func (x *patient) diagnose() []byte {
 	if err != nil || out.Code != 0 {
 		x.t.Fatalf("cnictl local doctor: %v, exit %d\n%s", err, out.Code, out.Stderr)
 	}
-	return out.Stdout
+	return reportOf(x.t, out.Stdout)
+}
+
+func reportOf(t *testing.T, text []byte) (r document.DoctorReport) {
+	t.Helper()
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return r
 }
 
 // expect checks the root causes in a report, see shows.
-func expect(t *testing.T, report []byte, code string) {
+func expect(t *testing.T, r document.DoctorReport, code string) {
 	t.Helper()
-	var r document.DoctorReport
-	if err := json.Unmarshal(report, &r); err != nil {
-		t.Fatalf("%v\n%s", err, report)
-	}
 	found := false
 	for _, f := range r.Findings {
 		switch {

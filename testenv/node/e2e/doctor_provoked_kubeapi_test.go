@@ -390,5 +390,5 @@ func (x *inpatient) shows(code string) {
 	if err != nil {
 		x.c.t.Fatalf("cnictl doctor: %v\n%s", err, &stderr)
 	}
-	expect(x.c.t, out, code)
+	expect(x.c.t, reportOf(x.c.t, out), code)
 }
