@@ -216,18 +216,17 @@ func TestRoster_PodOfTheSameNameElsewhere(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		silent := false
+		var silent, ends atomic.Bool
 		p := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {
-			if silent {
+			if silent.Load() {
 				<-r.Context().Done()
 			}
 			w.WriteHeader(http.StatusForbidden)
 		})
-		ends := false
 		c, err := Connect(Config{Rest: &rest.Config{
 			Host: "http://api",
 			Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				if ends {
+				if ends.Load() {
 					return nil, syscall.ECONNREFUSED
 				}
 				return p.Dial(ctx)
@@ -240,19 +239,20 @@ func TestAnswers(t *testing.T) {
 		if err := c.Answers(t.Context()); err != nil {
 			t.Errorf("refused: %v", err)
 		}
-		silent = true
+		silent.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := c.Answers(ctx); reasonOf(err) != introspect.ReasonTimeout {
 			t.Errorf("silent: %v", err)
 		}
-		silent = false
-		for _, ends = range []bool{false, true} {
+		silent.Store(false)
+		for _, end := range []bool{false, true} {
+			ends.Store(end)
 			if _, err := c.Pods(t.Context(), "n"); reasonOf(err) != introspect.ReasonForbidden {
 				t.Errorf("over the connection that there is: %v", err)
 			}
-			if err := c.Answers(t.Context()); ends != errors.Is(err, syscall.ECONNREFUSED) {
-				t.Errorf("ends: %v: %v", ends, err)
+			if err := c.Answers(t.Context()); end != errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("ends: %v: %v", end, err)
 			}
 		}
 	})
