@@ -67,7 +67,7 @@ func TestTerminal_LastBytes(t *testing.T) {
 
 func TestTerminal_Resize(t *testing.T) {
 	t.Parallel()
-	x := run(t, Options{}, `trap 'stty size' WINCH; echo ready; while :; do read -r line && exit 0; done`)
+	x := run(t, Options{}, `trap 'stty size' WINCH; echo ready; while :; do sleep 0.1; done`) // a signal right before a read would wait for its end
 	if err := x.Await(t.Context(), patience, has("ready")); err != nil {
 		t.Fatal(err)
 	}
