@@ -158,8 +158,8 @@ func newEC2(ctx context.Context, c config.Config, id imds.Identity, observe func
 	})
 }
 
-// logCredentials logs whose AWS credentials the daemon got: that a service account's role is not
-// used is otherwise seen only by what it may not do.
+// logCredentials logs whose AWS credentials the daemon uses. Otherwise, a service account's role
+// that is not in use shows only by a missing permission.
 func logCredentials(ctx context.Context, log *slog.Logger, ec2 *vpcapi.Client, metadata *imds.Client, account string) {
 	id, err := ec2.Identity(ctx)
 	if id.Provider == ec2rolecreds.ProviderName {

@@ -249,7 +249,7 @@ func TestAnswers(t *testing.T) {
 		for _, end := range []bool{false, true} {
 			ends.Store(end)
 			if _, err := c.Pods(t.Context(), "n"); reasonOf(err) != introspect.ReasonForbidden {
-				t.Errorf("over the connection that there is: %v", err)
+				t.Errorf("over the existing connection: %v", err)
 			}
 			if err := c.Answers(t.Context()); end != errors.Is(err, syscall.ECONNREFUSED) {
 				t.Errorf("ends: %v: %v", end, err)

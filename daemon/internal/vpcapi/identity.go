@@ -35,11 +35,11 @@ func (c *Client) Identity(ctx context.Context) (Identity, error) {
 	return id, nil
 }
 
-// nameAgent explains a failure to connect to the EKS Pod Identity Agent: the SDK's error has
-// only its address.
+// nameAgent names the EKS Pod Identity Agent in a failure to connect to it: the SDK's error has
+// only its URL.
 func (c *Client) nameAgent(err error) error {
 	var conn *net.OpError
-	if agent := c.env.ContainerCredentialsEndpoint; agent != "" && errors.As(err, &conn) && strings.Contains(err.Error(), "failed to refresh cached credentials") {
+	if agent := c.env.ContainerCredentialsEndpoint; agent != "" && errors.As(err, &conn) && strings.Contains(err.Error(), agent) {
 		return fmt.Errorf("EKS Pod Identity Agent not reachable at %s (does DaemonSet eks-pod-identity-agent run on this node?): %w", agent, err)
 	}
 	return err

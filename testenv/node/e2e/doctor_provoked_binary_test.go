@@ -34,7 +34,7 @@ type ailment struct {
 	env      map[string]string
 	options  fakeaws.Options
 	cold     bool             // no daemon runs yet: begins starts it
-	fades    bool             // only what ADDs meet is found, so another may have to fail before the doctor sees it
+	fades    bool             // another ADD may have to fail before the doctor sees it
 	begins   func(x *patient) // causes the fault
 	ends     func(x *patient) // removes the fault, after which the doctor finds nothing; nil if only a new node is healthy
 }
