@@ -58,8 +58,11 @@ func Read(file string) ([]Image, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	var top, index struct{ Manifests []descriptor }
-	if err := json.Unmarshal(blobs["index.json"], &top); err != nil || len(top.Manifests) != 1 {
-		return nil, fmt.Errorf("%s does not have one image: %w", file, err)
+	if err := json.Unmarshal(blobs["index.json"], &top); err != nil {
+		return nil, fmt.Errorf("%s: index.json: %w", file, err)
+	}
+	if n := len(top.Manifests); n != 1 {
+		return nil, fmt.Errorf("%s has %d images, want one", file, n)
 	}
 	blob := func(d descriptor) []byte { return blobs["blobs/"+strings.Replace(d.Digest, ":", "/", 1)] }
 	if err := json.Unmarshal(blob(top.Manifests[0]), &index); err != nil {
