@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 const recorded = "../../daemon/api/introspect/testdata/recorded"
 
 // TestScript runs the real main against nodes served by the test. $LARGE, $STARVED and
-// $ORIGINAL are their addresses, nobody listens at $GONE, and $TARGETS has all four. $EC2 is an EC2
+// $ORIGINAL are their addresses, nothing listens at $GONE, and $TARGETS has all four. $EC2 is an EC2
 // whose m5.large takes four interfaces and that has z9.large; $EC2_DENIED allows nothing.
 func TestScript(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// endedBy is the signal that told the tool to end.
+// endedBy is the signal that ended the tool.
 type endedBy struct{ signal os.Signal }
 
 func (e endedBy) Error() string { return e.signal.String() }

@@ -93,7 +93,7 @@ func (p Policy) classOf(action string) Class {
 	return p.classFor(action)
 }
 
-// classFor tells read actions from write actions by their verb, as EC2 names them.
+// classFor distinguishes read from write actions by the verb in EC2's name for them.
 func (p Policy) classFor(action string) Class {
 	for _, verb := range []string{"Describe", "Get", "List"} {
 		if strings.HasPrefix(action, verb) {

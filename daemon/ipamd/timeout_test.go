@@ -20,7 +20,7 @@ func TestHTTPTimeout(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, nobody answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, but nothing answers
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,7 +143,7 @@ const idleWake = 5 * time.Second
 func (k *Keeper) Handle(now time.Time, m Message) { m.handle(k, now) }
 
 // Step acts on the handled messages: it answers the requests that it can, writes the
-// checkpoint and tells the pool what to do.
+// checkpoint and instructs the pool.
 func (k *Keeper) Step(now time.Time) {
 	k.serveWaiting(now)
 	k.failStuck(now)

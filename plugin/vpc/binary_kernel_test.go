@@ -91,7 +91,7 @@ func (s *server) serve(t *testing.T) *server {
 func (s *server) answer(t *testing.T, conn net.Conn) {
 	frame, err := cniwire.ReadFrame(conn, nil)
 	if errors.Is(err, io.EOF) {
-		return // STATUS only checks that somebody listens
+		return // STATUS only checks that something listens
 	}
 	if err != nil {
 		t.Errorf("daemon: %v", err)

@@ -76,7 +76,7 @@ func parseNode(raw []byte) (cluster.Node, error) {
 
 // quantity matches a count in the forms that the API server stores: canonical, with a
 // suffix only if the value was written with one of that kind. The exponent is bounded, so
-// that nobody can make us compute 1e999999999.
+// that no input makes us compute 1e999999999.
 var quantity = regexp.MustCompile(`^"?([0-9]{1,10})(k|M|Ki|Mi|e[0-9])?"?$`)
 
 var suffixes = map[string]int64{"": 1, "k": 1e3, "M": 1e6, "Ki": 1 << 10, "Mi": 1 << 20}

@@ -514,7 +514,7 @@ func TestNew_Refuses(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, nobody answers
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, but nothing answers
 	if err != nil {
 		t.Fatal(err)
 	}
