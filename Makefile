@@ -170,6 +170,7 @@ REVISION  := $(shell git rev-parse HEAD 2>/dev/null)
 # The time of everything that is released: the commit's.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 STAGE     := .cache/images
+ARCHIVES  := dist
 comma     := ,
 space     := $(subst ,, )
 
@@ -177,11 +178,11 @@ space     := $(subst ,, )
 images: $(TOOLBIN)/mkimage $(addprefix stage-,$(ARCH)) testimages ## build the container images in dist/ as OCI archives (ARCH="amd64 arm64" ARGS="-tag v1" SOURCE=https://…)
 	@{ echo "# Pods per instance type: ENIs * (IPv4 addresses of each - 1) + 2"; \
 		$(BIN)/cnictl capacity type --all -o csv --columns type,eni-max-pods | awk -F, '$$2 ~ /^[0-9]+$$/ {print $$1, $$2}'; } >$(STAGE)/eni-max-pods.txt
-	@$(TOOLBIN)/mkimage -arch $(subst $(space),$(comma),$(strip $(ARCH))) -version "$(VERSION)" -revision "$(REVISION)" -source "$(SOURCE)" -o dist $(ARGS) deploy/images/images.yaml
+	@$(TOOLBIN)/mkimage -arch $(subst $(space),$(comma),$(strip $(ARCH))) -version "$(VERSION)" -revision "$(REVISION)" -source "$(SOURCE)" -o $(ARCHIVES) $(ARGS) deploy/images/images.yaml
 
 .PHONY: images-here
-images-here: build reference # those of tests
-	@$(MAKE) images ARCH=$$($(GO) env GOHOSTARCH) ARGS=
+images-here: build reference # those of tests, beside the programs: those in dist/ may be a release's
+	@$(MAKE) images ARCH=$$($(GO) env GOHOSTARCH) ARCHIVES=$(BIN) ARGS=
 
 # What deploy/images/images.yaml packs, for one architecture. This machine's programs are
 # those of make build.

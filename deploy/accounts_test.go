@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"os"
@@ -13,15 +14,22 @@ import (
 )
 
 // TestAccounts: the table of AWS's registries has each region that the SDK knows exactly once, in
-// order, with the domain of its partition.
+// order, with the domain of its partition. Both charts have the same table: a chart cannot read
+// files of another one.
 func TestAccounts(t *testing.T) {
 	t.Parallel()
-	f, err := os.Open("chart/aws-vpc-cni/registry-accounts.csv")
-	if err != nil {
-		t.Fatal(err)
+	var tables [2][]byte
+	for i, chart := range []string{"aws-vpc-cni", "cni-metrics-helper"} {
+		text, err := os.ReadFile("chart/" + chart + "/registry-accounts.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables[i] = text
 	}
-	defer func() { _ = f.Close() }()
-	rows, err := csv.NewReader(f).ReadAll()
+	if !bytes.Equal(tables[0], tables[1]) {
+		t.Error("the tables of the charts differ")
+	}
+	rows, err := csv.NewReader(bytes.NewReader(tables[0])).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}

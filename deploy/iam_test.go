@@ -7,7 +7,9 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"cnictl/daemon/iam"
 	"cnictl/deploy"
 	"cnictl/testenv/golden"
+	"cnictl/testenv/tour"
 )
 
 const interfaces = "arn:aws:ec2:*:*:network-interface/*"
@@ -96,11 +99,42 @@ func TestIAM_Documents(t *testing.T) {
 	}
 }
 
+// TestIAM_Partitions: the command of docs/install.md moves every ARN of a document, also those of
+// conditions, to another partition.
+func TestIAM_Partitions(t *testing.T) {
+	t.Parallel()
+	commands := slices.DeleteFunc(tour.Shown(t, "sed"), func(command string) bool { return !strings.Contains(command, "deploy/iam/") })
+	if len(commands) != 1 {
+		t.Fatalf("commands %q, want one", commands)
+	}
+	command, _, _ := strings.Cut(commands[0], " deploy/iam/")
+	arn := regexp.MustCompile(`arn:([^:]*):`)
+	moved := 0
+	for name := range iam.Policies() {
+		sed := exec.CommandContext(t.Context(), "sh", "-c", command+" iam/"+name+".json")
+		out, err := sed.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range arn.FindAllStringSubmatch(string(out), -1) {
+			if moved++; m[1] != "aws-cn" {
+				t.Errorf("%s: %s", name, m[0])
+			}
+		}
+		if !json.Valid(out) {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+	if moved < 10 {
+		t.Errorf("%d ARNs", moved)
+	}
+}
+
 // TestIAM_Table: every call in the code has a row for the program that makes it, and every row
 // has a call.
 func TestIAM_Table(t *testing.T) {
 	t.Parallel()
-	daemon := []iam.Feature{iam.Start, iam.IPv4, iam.IPv6, iam.Interfaces, iam.Groups, iam.Sweep}
+	daemon := []iam.Feature{iam.Start, iam.IPv4, iam.IPv6, iam.Excluded, iam.Interfaces, iam.Groups, iam.Sweep}
 	for _, program := range []struct {
 		dir, client, service string
 		features             []iam.Feature

@@ -163,7 +163,7 @@ func TestManifest_Rights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"NET_ADMIN", "NET_RAW"}; !slices.Equal(capabilities, want) {
+	if want := []string{"NET_ADMIN", "NET_RAW", "DAC_OVERRIDE"}; !slices.Equal(capabilities, want) {
 		t.Errorf("capabilities %v, want %v", capabilities, want)
 	}
 	sc := container(t, spec.Containers, "aws-node").SecurityContext

@@ -167,7 +167,7 @@ func TestRBAC_Unknown(t *testing.T) {
 	}
 }
 
-// TestCRDs: the names in the definitions are consistent. testenv/kubeapi tests the schemas against
+// TestCRDs: the names in the CRDs are consistent. testenv/kubeapi tests the schemas against
 // an API server.
 func TestCRDs(t *testing.T) {
 	t.Parallel()
@@ -181,7 +181,7 @@ func TestCRDs(t *testing.T) {
 		names := spec["names"].(map[string]any)
 		version := spec["versions"].([]any)[0].(map[string]any)
 		if want := fmt.Sprintf("%s.%s", names["plural"], spec["group"]); o.GetName() != want {
-			t.Errorf("the definition of %s is named %s", want, o.GetName())
+			t.Errorf("the CRD of %s is named %s", want, o.GetName())
 		}
 		have = append(have, fmt.Sprintf("%s/%s %s %s %v", spec["group"], version["name"], names["kind"], spec["scope"], names["shortNames"]))
 	}

@@ -39,7 +39,7 @@ func Missing(t testing.TB, requirement, reason, command string) {
 }
 
 // required reports whether a comma-separated list contains a requirement. "all" means all, and
-// "root" includes what root can install ("make kube", "make vm", "make images").
+// "root" includes what root can install ("make kube", "make vm", "make images-here").
 func required(list, requirement string) bool {
 	names := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 	if slices.Contains([]string{"kube", "vlan", "images"}, requirement) && slices.Contains(names, "root") {

@@ -99,7 +99,7 @@ func (f *Fleet) add(h whatif.Held, nodes int) {
 	f.Wasted += nodes * h.Wasted()
 }
 
-// recommended is our rule's max-pods for plain pods: pods that need a branch interface are
+// recommended is our rule's max-pods for plain pods: pods that need a branch ENI are
 // not among the pods to place.
 func recommended(s whatif.Settings) int {
 	return min(s.Capacity()+hostPods, maxpods.Cap(s.Instance.VCPUs))

@@ -76,7 +76,7 @@ func Parse(in *types.InstanceTypeInfo) (limits.Instance, error) {
 		i.MemoryMiB = int(aws.ToInt64(in.MemoryInfo.SizeInMiB))
 	}
 	i.Arch = arch(in.ProcessorInfo)
-	i.ForgetOddities()
+	i.ClearImplausible()
 	if err := i.Check(); err != nil {
 		return limits.Instance{}, fmt.Errorf("EC2 answer: %w", err)
 	}

@@ -15,7 +15,7 @@ type Table struct {
 }
 
 // With returns the built-in table, overridden by types as EC2 reports them. EC2 reports
-// neither trunking, branch interfaces nor the published figure, so these stay as built in,
+// neither trunking, branch ENIs nor the published figure, so these stay as built in,
 // as does everything that EC2 left out.
 func With(read []Instance) Table {
 	t := Table{read: make([]Instance, 0, len(read))}
@@ -173,7 +173,7 @@ func (i Instance) Check() error {
 	}{
 		{"IPv4 addresses per interface", i.IPv4PerENI, 1, maxAddresses},
 		{"IPv6 addresses per interface", i.IPv6PerENI, -1, maxAddresses},
-		{"branch interfaces", i.BranchENIs, 0, maxENIs},
+		{"branch ENIs", i.BranchENIs, 0, maxENIs},
 		{"vCPUs", i.VCPUs, 0, maxVCPUs},
 		{"MiB of memory", i.MemoryMiB, 0, maxMemoryMiB},
 	} {
@@ -184,9 +184,9 @@ func (i Instance) Check() error {
 	return nil
 }
 
-// ForgetOddities makes those facts unknown that [Instance.Check] would refuse and that no
+// ClearImplausible makes those facts unknown that [Instance.Check] would refuse and that no
 // count of addresses or interfaces depends on.
-func (i *Instance) ForgetOddities() {
+func (i *Instance) ClearImplausible() {
 	if i.Hypervisor != "nitro" && i.Hypervisor != "xen" {
 		i.Hypervisor = ""
 	}

@@ -111,7 +111,7 @@ func TestInstance_Check(t *testing.T) {
 		"1025 IPv6 addresses per interface: want -1 to":  func(i *limits.Instance) { i.IPv6PerENI = 1025 },
 		"-1 vCPUs: want 0 to 65536":                      func(i *limits.Instance) { i.VCPUs = -1 },
 		"-1 MiB of memory":                               func(i *limits.Instance) { i.MemoryMiB = -1 },
-		"-1 branch interfaces":                           func(i *limits.Instance) { i.BranchENIs = -1 },
+		"-1 branch ENIs":                                 func(i *limits.Instance) { i.BranchENIs = -1 },
 	} {
 		i, _ := limits.Lookup("m5.large")
 		change(&i)

@@ -33,7 +33,7 @@ func Disagreements(i limits.Instance) (out []string) {
 	if i.TrunkingCompatible == limits.Unknown {
 		say("trunk: the VPC resource controller does not list %s and attaches no trunk; the daemon considers it compatible and reserves a slot while ENABLE_POD_ENI is on", i.Type)
 	} else if i.Type == "i4i.large" {
-		say("trunk: older tables of the VPC resource controller have no trunk for i4i.large, newer ones 9 branch interfaces")
+		say("trunk: older tables of the VPC resource controller have no trunk for i4i.large, newer ones 9 branch ENIs")
 	}
 	if all := Base(publishedENIs(i), i.IPv4PerENI); i.VCPUs > 0 && all > Cap(i.VCPUs) {
 		say("cap: eni-max-pods.txt, nodeadm and Karpenter give %d; max-pods-calculator.sh and managed node groups stop at %d for %d vCPUs, Auto Mode at %d", all, Cap(i.VCPUs), i.VCPUs, KubeletDefault)

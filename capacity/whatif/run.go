@@ -38,13 +38,13 @@ type Result struct {
 	Wasted Spread        // of these, addresses for pods that no pod uses
 	Calls  Calls
 
-	ADDs     int           // answered ones
-	Waited   int           // ADDs that did not get an address immediately
-	Failed   int           // ADDs that waited too long, and were repeated
-	Waiting  int           // pods still waiting at the end
-	WaitedBy time.Duration // total waiting time of pods
-	Longest  time.Duration // longest waiting time of a pod
-	Unplaced int           // pods for which no node had room
+	ADDs      int           // answered ones
+	Waited    int           // ADDs that did not get an address immediately
+	Failed    int           // ADDs that waited too long, and were repeated
+	Waiting   int           // pods still waiting at the end
+	TotalWait time.Duration // total waiting time of pods
+	Longest   time.Duration // longest waiting time of a pod
+	Unplaced  int           // pods for which no node had room
 }
 
 // PerHour converts a count of the run to one per hour.
@@ -352,7 +352,7 @@ func (r *Run) result(of *tally, counts func(node int) bool) Result {
 	}
 	return Result{
 		For: r.Elapsed(), Held: of.held.spread(r.now), Wasted: of.wasted.spread(r.now), Calls: t.calls,
-		ADDs: t.waits.adds, Waited: t.waits.waited, Failed: t.waits.failed, Waiting: waiting, WaitedBy: t.waits.sum, Longest: t.waits.longest, Unplaced: t.waits.unplaced,
+		ADDs: t.waits.adds, Waited: t.waits.waited, Failed: t.waits.failed, Waiting: waiting, TotalWait: t.waits.sum, Longest: t.waits.longest, Unplaced: t.waits.unplaced,
 	}
 }
 

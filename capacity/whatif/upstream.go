@@ -29,8 +29,8 @@ func PlanUpstream(s warmpool.Snapshot, p warmpool.Policy, now time.Time) []warmp
 		actions, next = nil, pass.Add(upstreamPass)
 	}
 	if s.Waiting[0] > 0 {
-		if rested := u.rested(); next.IsZero() || rested.After(now) && rested.Before(next) {
-			next = rested // kubelet repeats the ADD
+		if ends := u.cooldownEnds(); next.IsZero() || ends.After(now) && ends.Before(next) {
+			next = ends // kubelet repeats the ADD
 		}
 	}
 	if next.After(now) {
@@ -186,8 +186,8 @@ func (u *upstream) freeDevice() int {
 // cooling is the number of addresses of a CIDR in cooldown.
 func (u *upstream) cooling(c *ipam.CIDRState) int { return c.Cooling(u.now, u.p.Cooldown) }
 
-// rested is when the first address in cooldown can be assigned; zero if there is none.
-func (u *upstream) rested() (first time.Time) {
+// cooldownEnds is when the first address in cooldown can be assigned; zero if there is none.
+func (u *upstream) cooldownEnds() (first time.Time) {
 	for _, e := range u.serving {
 		for j := range e.CIDRs {
 			for _, r := range e.CIDRs[j].Records {

@@ -207,7 +207,7 @@ removed: file /run/cni/v6pd/egress-v4-ipam/aws-cni
 	if got := strings.Join(lines, ""); got != want {
 		t.Errorf("output:\n%s", out)
 	}
-	if !strings.Contains(out, "left as they are:\n  logs in /var/log/aws-routed-eni\n") {
+	if !strings.Contains(out, "left as they are:\n  logs in /var/log/aws-routed-eni\n") || !strings.Contains(out, "/sys/fs/bpf/globals/aws") {
 		t.Errorf("the output does not list what is left:\n%s", out)
 	}
 

@@ -89,6 +89,9 @@ func (h *host) leases() []string {
 // egress addresses. A container that cannot remove or see them reports that and fails.
 func TestUninstall_InContainer(t *testing.T) {
 	h := newHost(t)
+	if err := errors.Join(os.Chown(h.conf, 1001, 1001), os.Chown(h.plugin, 1001, 1001)); err != nil { // as archives of the reference plugins unpack
+		t.Fatal(err)
+	}
 	const lease4, lease6 = "file /host/run/cni/v6pd/egress-v4-ipam/aws-cni", "file /host/run/cni/v4pd/egress-v6-ipam/aws-cni"
 	const readOnly = "read-only file system; mount it writable, as deploy/uninstall.yaml does\n"
 	full, paths := h.state(), append(h.ours(), h.others()...)

@@ -72,7 +72,7 @@ type branchEntry struct {
 // the node's address family needs them. Errors are *BranchError.
 func ParseBranch(annotation string, ipv6 bool) (Branch, error) {
 	if annotation == "" {
-		return Branch{}, &BranchError{BranchMissing, errors.New("it is not there; the VPC resource controller writes it when it has made the branch ENI")}
+		return Branch{}, &BranchError{BranchMissing, errors.New("it is missing; the VPC resource controller writes it after creating the branch ENI")}
 	}
 	entry, err := firstBranch(annotation)
 	if err != nil {

@@ -60,9 +60,9 @@ func readSpecified(t *testing.T) map[string]specified {
 	return out
 }
 
-// TestTable_IsTheOriginals compares the table with the list of upstream's variables in both
+// TestTable_IsUpstreams compares the table with the list of upstream's variables in both
 // directions, and the list with the specifications if CNI_SPEC_DIR names their directory.
-func TestTable_IsTheOriginals(t *testing.T) {
+func TestTable_IsUpstreams(t *testing.T) {
 	if dir := os.Getenv("CNI_SPEC_DIR"); dir != "" {
 		t.Run("specifications", func(t *testing.T) { compareWithTexts(t, dir) })
 	}

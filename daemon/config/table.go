@@ -3,6 +3,8 @@ package config
 import (
 	"net/netip"
 	"time"
+
+	"cnictl/daemon/api/netnames"
 )
 
 // table lists every upstream variable and ours. testdata/variables.tsv lists upstream's
@@ -127,7 +129,7 @@ var table = grouped([]group{
 			bind:    boolean(func(c *Config) *bool { return &c.V4Egress })},
 	}},
 	{"Node and cluster", []Row{
-		{Name: "AWS_VPC_K8S_CNI_BACKING_STORE", Default: "/var/run/aws-node/ipam.json", Readers: []Reader{Agent}, Support: Acts, emptyUnset: true,
+		{Name: "AWS_VPC_K8S_CNI_BACKING_STORE", Default: netnames.CheckpointFile, Readers: []Reader{Agent}, Support: Acts, emptyUnset: true,
 			Meaning: "checkpoint file of the allocations",
 			bind:    path(func(c *Config) *string { return &c.CheckpointPath })},
 		{Name: "CLUSTER_NAME", Readers: []Reader{Agent}, Support: Acts,
@@ -293,7 +295,7 @@ var table = grouped([]group{
 	{"No longer read", []Row{
 		{Name: "AWS_VPC_K8S_CNI_CONFIGURE_RPFILTER", Readers: nil, Support: NoOp, Deprecated: "no effect since v1.12.1; the init container sets rp_filter",
 			Meaning: "whether rp_filter of the primary interface was set", bind: others(Bool, "anything")},
-		{Name: "ENABLE_NFTABLES", Readers: nil, Support: NoOp, Deprecated: "no effect since v1.13.1; the back end is detected",
-			Meaning: "whether iptables used its nft back end", bind: others(Bool, "anything")},
+		{Name: "ENABLE_NFTABLES", Readers: nil, Support: NoOp, Deprecated: "no effect since v1.13.1; the backend is detected",
+			Meaning: "whether iptables used its nft backend", bind: others(Bool, "anything")},
 	}},
 })

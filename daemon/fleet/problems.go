@@ -11,6 +11,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/show"
 )
 
 // Problem codes that are neither cause codes nor reasons.
@@ -108,7 +109,7 @@ func (ps *problems) reading(n document.NodeIPAM) {
 
 func (ps *problems) pool(s introspect.Summary) {
 	if waits(s) {
-		ps.add(document.SeverityError, string(cause.PoolDry), "%s for an address", plural(*s.WaitingADDs, "ADD waits", "ADDs wait")).Since = s.WaitingSince
+		ps.add(document.SeverityError, string(cause.PoolDry), "%s for an address", show.Plural(*s.WaitingADDs, "ADD waits", "ADDs wait")).Since = s.WaitingSince
 	}
 	for _, c := range s.Cards {
 		if c.Free > 0 || c.Total == 0 {
@@ -125,7 +126,7 @@ func (ps *problems) pool(s introspect.Summary) {
 		}
 	}
 	if s.Unplaced != nil && *s.Unplaced > 0 {
-		ps.add(document.SeverityWarning, CodeUnplaced, "%s on no known ENI", plural(*s.Unplaced, "pod address is", "pod addresses are"))
+		ps.add(document.SeverityWarning, CodeUnplaced, "%s on no known ENI", show.Plural(*s.Unplaced, "pod address is", "pod addresses are"))
 	}
 }
 
@@ -153,7 +154,7 @@ func (ps *problems) clocks(s introspect.Summary, now time.Time) {
 		ps.add(severity, b.Cause, "back-off on %s%s", what, titled(b.Cause)).Until = &b.Until
 	}
 	if s.Terminating != nil && *s.Terminating {
-		ps.add(document.SeverityInfo, CodeTerminating, "the daemon is draining")
+		ps.add(document.SeverityInfo, CodeTerminating, "the daemon is shutting down")
 	}
 	if s.Cordoned != nil && *s.Cordoned {
 		ps.add(document.SeverityInfo, CodeCordoned, "cordoned")
@@ -205,24 +206,17 @@ func (ps *problems) settings(s introspect.Summary) {
 	if m := s.MaxPods; m != nil && m.Value != nil && m.TotalCapacity != nil {
 		switch m.Verdict {
 		case introspect.MaxPodsOver:
-			ps.add(document.SeverityWarning, CodeMaxPodsOver, "max-pods is %d, but there are addresses for %d pods only", *m.Value, *m.TotalCapacity)
+			ps.add(document.SeverityWarning, CodeMaxPodsOver, "max-pods is %d, but there are addresses for only %d pods", *m.Value, *m.TotalCapacity)
 		case introspect.MaxPodsUnder:
 			ps.add(document.SeverityInfo, CodeMaxPodsUnder, "max-pods %d leaves %d of %d possible pods unused", *m.Value, *m.TotalCapacity-*m.Value, *m.TotalCapacity)
 		}
 		if m.AtRisk > 0 && m.Verdict != introspect.MaxPodsOver { // which already covers it
-			ps.add(document.SeverityInfo, CodeMaxPodsAtRisk, "max-pods %d counts branch ENIs: %s may get no address", *m.Value, plural(m.AtRisk, "pod without one", "pods without one"))
+			ps.add(document.SeverityInfo, CodeMaxPodsAtRisk, "max-pods %d counts branch ENIs: %s may get no address", *m.Value, show.Plural(m.AtRisk, "pod without one", "pods without one"))
 		}
 	}
 	if s.ConfigProblems != nil && *s.ConfigProblems > 0 {
-		ps.add(document.SeverityWarning, CodeConfig, "%s: see node config", plural(*s.ConfigProblems, "setting has a problem", "settings have problems"))
+		ps.add(document.SeverityWarning, CodeConfig, "%s: see node config", show.Plural(*s.ConfigProblems, "setting has a problem", "settings have problems"))
 	}
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }
 
 // Words for nodes that have neither a summary nor a problem.

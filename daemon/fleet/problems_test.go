@@ -99,7 +99,7 @@ func TestProblems(t *testing.T) {
 		},
 		"max-pods over": {
 			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(110), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsOver}}},
-			"max-pods-over", []string{"warning max-pods-over max-pods is 110, but there are addresses for 29 pods only"},
+			"max-pods-over", []string{"warning max-pods-over max-pods is 110, but there are addresses for only 29 pods"},
 		},
 		"max-pods under is news, not a state": {
 			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(17), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsUnder}}},

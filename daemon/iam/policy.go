@@ -23,10 +23,10 @@ type Statement struct {
 	Condition map[string]map[string]string `json:",omitempty"`
 }
 
-// Features by address family. A node has one family.
+// Features by address family. A node has one family. In IPv6 nothing looks for leaked interfaces.
 var (
 	ofIPv4 = []Feature{Start, IPv4, Interfaces, Groups, Sweep}
-	ofIPv6 = []Feature{Start, IPv6, Interfaces, Groups, Sweep}
+	ofIPv6 = []Feature{Start, IPv6, Excluded, Interfaces, Groups}
 )
 
 // Policies returns the policies of deploy/iam by name. Words in capitals must be replaced.

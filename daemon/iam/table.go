@@ -11,9 +11,11 @@ const (
 	Start      Feature = "start"      // any start of the daemon
 	IPv4       Feature = "ipv4"       // secondary addresses and /28 prefixes
 	IPv6       Feature = "ipv6"       // /80 prefixes
+	Excluded   Feature = "excluded"   // /80 prefixes are released, if the tags of an interface's subnet exclude it
 	Interfaces Feature = "interfaces" // attaching and detaching interfaces
 	Groups     Feature = "groups"     // security groups follow those of the node
 	Sweep      Feature = "sweep"      // leaked interfaces are deleted
+	Upstream   Feature = "upstream"   // upstream's daemon attaches interfaces: ours finds free device indexes without EC2
 	Helper     Feature = "helper"     // the metrics helper publishes
 	HelperName Feature = "helperName" // the helper reads the cluster's name, unless AWS_CLUSTER_ID is set
 	Doctor     Feature = "doctor"     // cnictl with --aws
@@ -40,7 +42,7 @@ var table = []Action{
 	{"ec2:CreateTags", []Feature{Start, Interfaces, Sweep}},
 	{"ec2:DeleteNetworkInterface", []Feature{Interfaces, Sweep}},
 	{"ec2:DescribeInstanceTypes", []Feature{Start, Doctor}}, // the daemon: for types outside its table
-	{"ec2:DescribeInstances", []Feature{Doctor}},
+	{"ec2:DescribeInstances", []Feature{Doctor, Upstream}},
 	{"ec2:DescribeNetworkInterfaces", []Feature{Start, Sweep, Doctor}},
 	{"ec2:DescribeRouteTables", []Feature{Doctor}},
 	{"ec2:DescribeSecurityGroups", []Feature{Doctor}},
@@ -49,7 +51,7 @@ var table = []Action{
 	{"ec2:DetachNetworkInterface", []Feature{Interfaces}},
 	{"ec2:GetSubnetCidrReservations", []Feature{Doctor}},
 	{"ec2:ModifyNetworkInterfaceAttribute", []Feature{Interfaces, Groups}},
-	{"ec2:UnassignIpv6Addresses", []Feature{IPv6}},
+	{"ec2:UnassignIpv6Addresses", []Feature{Excluded}},
 	{"ec2:UnassignPrivateIpAddresses", []Feature{IPv4}},
 	{"eks:DescribeAddon", []Feature{Migrate}},
 	{"eks:DescribeCluster", []Feature{Migrate}},

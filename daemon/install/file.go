@@ -65,11 +65,11 @@ func place(to string, source io.ReadSeeker, size int64, mode fs.FileMode) (chang
 func advice(err error) string {
 	switch {
 	case errors.Is(err, unix.EROFS):
-		return "; the directory must be writable: mount the node's own there"
+		return "; the directory must be writable: mount the host's directory there"
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return "; the node's disk is full, the previous file is still in place"
 	case errors.Is(err, fs.ErrNotExist):
-		return "; the directory must exist: mount the node's own there"
+		return "; the directory must exist: mount the host's directory there"
 	case errors.Is(err, fs.ErrPermission):
 		return "; the directory must be writable to user 0 without further capabilities"
 	}

@@ -85,7 +85,7 @@ func TestProgram_ReadOnly(t *testing.T) {
 	if changed, err := install.Program(from, same); changed || err != nil {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
-	if changed, err := install.Program(from, old); changed || !errors.Is(err, unix.EROFS) || !strings.Contains(err.Error(), "the directory must be writable: mount the node's own there") {
+	if changed, err := install.Program(from, old); changed || !errors.Is(err, unix.EROFS) || !strings.Contains(err.Error(), "the directory must be writable: mount the host's directory there") {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
 }

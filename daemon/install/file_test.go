@@ -105,7 +105,7 @@ func TestProgram_Refused(t *testing.T) {
 	dir := t.TempDir()
 	from := write(t, filepath.Join(dir, "from"), "text", 0o755)
 	for name, row := range map[string]struct{ from, to, says string }{
-		"no directory":          {from, filepath.Join(dir, "none", "plugin"), "the directory must exist: mount the node's own there"},
+		"no directory":          {from, filepath.Join(dir, "none", "plugin"), "the directory must exist: mount the host's directory there"},
 		"a directory":           {from, mkdir(t, filepath.Join(dir, "taken")), "a directory has that name; remove it"},
 		"no source":             {filepath.Join(dir, "none"), filepath.Join(dir, "plugin"), "no such file"},
 		"a directory as source": {dir, filepath.Join(dir, "plugin"), "is not a regular file"},

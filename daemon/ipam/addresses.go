@@ -230,3 +230,12 @@ func (b *Book) place(c *cidr, r *record) {
 }
 
 func (b *Book) touchUnplaced() { b.stale, b.staleUnplaced = true, true }
+
+// IsHostAddr reports whether an address can be a pod's or a node's. Any other, from an answer
+// that cannot be right, would break the node.
+func IsHostAddr(a netip.Addr) bool {
+	return a.IsGlobalUnicast() && !(a.Is4() && a.As4()[0] == 0)
+}
+
+// WantHostAddr describes such an address in errors.
+const WantHostAddr = "a unicast address of a host"

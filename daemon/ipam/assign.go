@@ -129,7 +129,7 @@ func (b *Book) release(r *record) {
 	if cooling(r.unassignedAt, b.now, b.cooldown) {
 		b.cooling.insert(r)
 	} else {
-		c.rested.insert(r)
+		c.cooled.insert(r)
 	}
 	c.touch()
 	b.counted(c, -1)

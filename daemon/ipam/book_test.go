@@ -193,7 +193,7 @@ func TestBook(t *testing.T) {
 		{name: "is free a nanosecond later", events: []Event{attachC(), Assign{Sandbox: sandbox("s"), Card: 1, Family: IPv4}, del("s"), after{30*time.Second + 1, Assign{Sandbox: sandbox("t"), Card: 1, Family: IPv4}}}, assigned: "10.0.3.10"},
 		{name: "no cooldown: the released one is the last choice", cooldown: -1, events: []Event{attachB(), add("s"), del("s"), add("t")}, assigned: "10.0.1.11"},
 		{name: "no cooldown: but it is a choice", cooldown: -1, events: []Event{attachB(), add("s"), del("s"), add("t"), add("u")}, assigned: "10.0.1.10"},
-		{name: "a clock that runs back ends no rest", events: []Event{attachC(), Assign{Sandbox: sandbox("s"), Card: 1, Family: IPv4}, del("s"), after{-time.Hour, Assign{Sandbox: sandbox("t"), Card: 1, Family: IPv4}}}, err: ErrNoAddress},
+		{name: "a clock that runs backends no rest", events: []Event{attachC(), Assign{Sandbox: sandbox("s"), Card: 1, Family: IPv4}, del("s"), after{-time.Hour, Assign{Sandbox: sandbox("t"), Card: 1, Family: IPv4}}}, err: ErrNoAddress},
 
 		// Revert and Reassign.
 		{name: "revert", events: []Event{attachB(), add("s"), Revert{sandbox("s")}}, released: "10.0.1.10", state: "eni-b: 10.0.1.10 10.0.1.11"},

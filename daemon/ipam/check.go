@@ -77,7 +77,7 @@ func (k *checker) enis(b *Book) {
 }
 
 func (k *checker) cidr(b *Book, c *cidr) {
-	assigned, rested, resting := 0, 0, 0
+	assigned, cooled := 0, 0
 	for i, r := range c.records {
 		k.that(r.cidr == c && c.prefix.Contains(r.addr), "record %v is in the wrong CIDR %v", r.addr, c.prefix)
 		k.that(i == 0 || c.records[i-1].addr.Less(r.addr), "record %v is out of order", r.addr)
@@ -85,19 +85,18 @@ func (k *checker) cidr(b *Book, c *cidr) {
 		case r.assigned():
 			assigned++
 			k.that(b.owners[r.sandbox] == r, "owner %v of %v leads elsewhere", r.sandbox, r.addr)
-		case r.list == &c.rested:
-			rested++
-			k.that(!cooling(r.unassignedAt, b.now, b.cooldown), "address %v is free while it rests", r.addr)
+		case r.list == &c.cooled:
+			cooled++
+			k.that(!cooling(r.unassignedAt, b.now, b.cooldown), "address %v is free while in cooldown", r.addr)
 		case r.list == &b.cooling:
-			resting++
-			k.that(cooling(r.unassignedAt, b.now, b.cooldown), "address %v rests too long", r.addr)
+			k.that(cooling(r.unassignedAt, b.now, b.cooldown), "address %v cools too long", r.addr)
 		default:
 			k.that(false, "free address %v is on no list", r.addr)
 		}
 		k.that(r.assigned() || !r.unassignedAt.IsZero(), "free address %v was never assigned", r.addr)
 	}
 	k.that(assigned == c.assigned, "CIDR %v counts %d pods, has %d", c.prefix, c.assigned, assigned)
-	k.that(k.list(&c.rested) == rested, "list of free addresses of %v is wrong", c.prefix)
+	k.that(k.list(&c.cooled) == cooled, "list of free addresses of %v is wrong", c.prefix)
 	k.that(uint64(len(c.records)) <= c.size, "CIDR %v has %d records", c.prefix, len(c.records))
 }
 
@@ -107,7 +106,7 @@ func (k *checker) list(l *recordList) int {
 	var last *record
 	for r := l.first; r != nil; r = r.next {
 		k.that(r.list == l && r.prev == last, "links of %v are wrong", r.addr)
-		k.that(last == nil || last.restedLonger(r), "free address %v is out of order", r.addr)
+		k.that(last == nil || last.freedBefore(r), "free address %v is out of order", r.addr)
 		last = r
 		n++
 	}

@@ -29,7 +29,7 @@ type cidr struct {
 
 	records  []*record // ordered by address
 	assigned int
-	rested   recordList // free records, the longest unassigned first
+	cooled   recordList // free records, the longest unassigned first
 
 	pool *pool
 	at   int // position in pool.cidrs
@@ -134,14 +134,14 @@ func (c *cidr) touch() {
 // hasFresh reports whether some address has no record.
 func (c *cidr) hasFresh() bool { return uint64(len(c.records)) < c.size }
 
-func (c *cidr) free() bool { return c.rested.first != nil || c.hasFresh() }
+func (c *cidr) free() bool { return c.cooled.first != nil || c.hasFresh() }
 
 // nextRested is the record that take would return, nil if it would use a fresh address.
 func (c *cidr) nextRested() *record {
 	if c.size <= keepAll && c.hasFresh() {
 		return nil
 	}
-	return c.rested.first
+	return c.cooled.first
 }
 
 // lowestFresh is the lowest address without a record; hasFresh must be true. Records are

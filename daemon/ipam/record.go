@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// record is what the book knows about one address: assigned, in cooldown, or rested (assigned
+// record is what the book knows about one address: assigned, in cooldown, or cooled (assigned
 // before, now free).
 type record struct {
 	addr         netip.Addr
@@ -15,7 +15,7 @@ type record struct {
 	assignedAt   time.Time
 	unassignedAt time.Time // the last time; kept while assigned, for Revert
 
-	list       *recordList // Book.cooling, cidr.rested, or nil while assigned
+	list       *recordList // Book.cooling, cidr.cooled, or nil while assigned
 	prev, next *record
 }
 
@@ -51,25 +51,25 @@ func (r *record) state() AddressState {
 	return s
 }
 
-// restedLonger orders free records: the first unassigned is the first to be assigned again.
-func (r *record) restedLonger(o *record) bool {
+// freedBefore orders free records: the first unassigned is the first to be assigned again.
+func (r *record) freedBefore(o *record) bool {
 	if n := r.unassignedAt.Compare(o.unassignedAt); n != 0 {
 		return n < 0
 	}
 	return r.addr.Less(o.addr)
 }
 
-// recordList is a doubly linked list of records in the order of restedLonger.
+// recordList is a doubly linked list of records in the order of freedBefore.
 type recordList struct{ first, last *record }
 
 // insert puts a record in its place. Time only moves forward, so that is nearly always the
 // end; a Revert returns a record that came from the front.
 func (l *recordList) insert(r *record) {
 	after := l.last
-	if l.first != nil && r.restedLonger(l.first) {
+	if l.first != nil && r.freedBefore(l.first) {
 		after = nil
 	}
-	for after != nil && r.restedLonger(after) {
+	for after != nil && r.freedBefore(after) {
 		after = after.prev
 	}
 	r.list, r.prev = l, after
@@ -111,7 +111,7 @@ func cooling(unassignedAt, now time.Time, cooldown time.Duration) bool {
 func (b *Book) endCooldowns() {
 	for r := b.cooling.first; r != nil && !cooling(r.unassignedAt, b.now, b.cooldown); r = b.cooling.first {
 		r.unlink()
-		r.cidr.rested.insert(r)
+		r.cidr.cooled.insert(r)
 		b.reorder(r.cidr)
 	}
 }

@@ -60,11 +60,11 @@ type asserter struct {
 	restored  map[netip.Addr]string // address owners at the start
 	atStart   map[string]bool       // hashes of the pods' links at the start; nil before the first pass
 	baseline  rules.Baseline
-	contests  rules.Contests
+	backoff   rules.RepairBackoff
 	unneeded  map[int]time.Time // VLAN devices without a pod, and since when
 	filters   time.Time         // last check of packet filters
 	failure   string            // the last one logged
-	contested map[string]bool   // objects whose contest with another program was logged
+	contested map[string]bool   // objects whose removal by another program was logged
 }
 
 // newAsserter records which pods were running before this process started.

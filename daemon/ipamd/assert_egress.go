@@ -42,11 +42,11 @@ type egressKeeper struct {
 	nudge   chan struct{}
 
 	// Only used by its goroutine.
-	living   egress.Living
-	contests rules.Contests
-	empty    bool          // the last check found no lease
-	ended    []egress.Loss // repairs to undo
-	read     time.Time
+	living  egress.Living
+	backoff rules.RepairBackoff
+	empty   bool          // the last check found no lease
+	ended   []egress.Loss // repairs to undo
+	read    time.Time
 }
 
 // egressChanges says what has changed since the last check.
@@ -146,8 +146,8 @@ func (e *egressKeeper) pass(ctx context.Context, chains bool) (wait time.Duratio
 }
 
 func (e *egressKeeper) assert(ctx context.Context, p *repairs, chains bool) (wait time.Duration, _ error) {
-	tenants, err := e.tenants()
-	if err != nil || len(tenants) == 0 && e.empty && len(e.ended) == 0 {
+	holders, err := e.holders()
+	if err != nil || len(holders) == 0 && e.empty && len(e.ended) == 0 {
 		return 0, err
 	}
 	view, err := e.host.EgressView(e.v6)
@@ -162,12 +162,12 @@ func (e *egressKeeper) assert(ctx context.Context, p *repairs, chains bool) (wai
 		}
 		view.NAT = &nat
 		// Read them again: a DEL may have ended meanwhile.
-		if tenants, err = e.tenants(); err != nil {
+		if holders, err = e.holders(); err != nil {
 			return 0, err
 		}
 	}
-	lost, ended, wait := e.living.Observe(p.now, egress.DefaultNetwork, tenants, view)
-	e.empty = len(tenants) == 0
+	lost, ended, wait := e.living.Observe(p.now, egress.DefaultNetwork, holders, view)
+	e.empty = len(holders) == 0
 	if e.ended = append(e.ended, ended...); len(e.ended) > 0 {
 		if err := e.rules.apart(func() error { return e.host.TakeBackEgress(ctx, e.v6, e.ended) }); err != nil {
 			return wait, err
@@ -183,7 +183,7 @@ func (e *egressKeeper) assert(ctx context.Context, p *repairs, chains bool) (wai
 // repair restores everything that is not contested.
 func (e *egressKeeper) repair(ctx context.Context, p *repairs, nat iptables.Table, lost []egress.Loss, wait time.Duration) (time.Duration, error) {
 	due := slices.DeleteFunc(lost, func(l egress.Loss) bool {
-		later := e.contests.Wait(p.now, thingOf(l))
+		later := e.backoff.Wait(p.now, thingOf(l))
 		if later > 0 && (wait == 0 || later < wait) {
 			wait = later
 		}
@@ -193,7 +193,7 @@ func (e *egressKeeper) repair(ctx context.Context, p *repairs, nat iptables.Tabl
 		return wait, nil
 	}
 	for _, l := range due { // including partial repairs
-		e.living.Made(p.now, l.Tenant)
+		e.living.Made(p.now, l.Holder)
 	}
 	var done []egress.Loss
 	err := e.rules.apart(func() (err error) {
@@ -207,12 +207,12 @@ func (e *egressKeeper) repair(ctx context.Context, p *repairs, nat iptables.Tabl
 	return egress.LossSettles, err // check that the leases stayed, and what the repair made possible
 }
 
-func thingOf(l egress.Loss) string { return l.Kind + " " + l.Tenant.Address.String() }
+func thingOf(l egress.Loss) string { return l.Kind + " " + l.Holder.Address.String() }
 
 func (e *egressKeeper) noted(p *repairs, l egress.Loss) {
 	object := hostnet.EgressObject(l)
 	p.done = append(p.done, hostnet.Loss{Object: object, Text: l.String()})
-	if rules.Contested(e.contests.Done(p.now, thingOf(l))) {
+	if rules.Contested(e.backoff.Done(p.now, thingOf(l))) {
 		if p.again == nil {
 			p.again = map[string]bool{}
 		}
@@ -228,10 +228,10 @@ func (n *nodeRules) apart(f func() error) error {
 	return f()
 }
 
-// tenants returns the pods that hold leases.
-func (e *egressKeeper) tenants() ([]egress.Tenant, error) {
+// holders returns the pods that hold leases.
+func (e *egressKeeper) holders() ([]egress.Holder, error) {
 	for _, dir := range e.dirs {
-		list, err := readTenants(dir)
+		list, err := readHolders(dir)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return list, err
 		}
@@ -239,8 +239,8 @@ func (e *egressKeeper) tenants() ([]egress.Tenant, error) {
 	return nil, nil
 }
 
-// readTenants reads the leases in a directory.
-func readTenants(dir string) (out []egress.Tenant, _ error) {
+// readHolders reads the leases in a directory.
+func readHolders(dir string) (out []egress.Holder, _ error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -256,7 +256,7 @@ func readTenants(dir string) (out []egress.Tenant, _ error) {
 		if err != nil {
 			return nil, err
 		}
-		if t, ok := egress.ParseTenant(entry.Name(), text); ok {
+		if t, ok := egress.ParseHolder(entry.Name(), text); ok {
 			out = append(out, t)
 		}
 	}

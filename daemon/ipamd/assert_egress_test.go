@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/internal/hostnet"
 )
 
-func TestEgressKeeper_Tell(t *testing.T) {
+func TestEgressKeeper_Notify(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		notice hostnet.Notice
@@ -38,11 +38,11 @@ func TestEgressKeeper_Tell(t *testing.T) {
 	}
 }
 
-func TestEgressKeeper_Tenants(t *testing.T) {
+func TestEgressKeeper_Holders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	e := &egressKeeper{dirs: []string{filepath.Join(dir, "mounted"), filepath.Join(dir, "own")}}
-	if got, err := e.tenants(); got != nil || err != nil {
+	if got, err := e.holders(); got != nil || err != nil {
 		t.Fatalf("without a directory: %v, %v", got, err)
 	}
 	if err := os.Mkdir(e.dirs[1], 0o700); err != nil {
@@ -58,8 +58,8 @@ func TestEgressKeeper_Tenants(t *testing.T) {
 	if err := os.Symlink("/dev/zero", filepath.Join(e.dirs[1], "169.254.172.5")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := e.tenants()
-	want := []egress.Tenant{
+	got, err := e.holders()
+	want := []egress.Holder{
 		{Address: netip.MustParseAddr("169.254.172.2"), ContainerID: "c1"}, {Address: netip.MustParseAddr("169.254.172.3"), ContainerID: "c2"},
 	}
 	if d := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{})); d != "" || err != nil {
@@ -68,7 +68,7 @@ func TestEgressKeeper_Tenants(t *testing.T) {
 	if err := os.Mkdir(e.dirs[0], 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := e.tenants(); got != nil || err != nil {
+	if got, err := e.holders(); got != nil || err != nil {
 		t.Errorf("a mounted directory hides none: %v, %v", got, err)
 	}
 }

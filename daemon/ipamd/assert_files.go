@@ -149,7 +149,7 @@ func (f *assertedFiles) followOnce(ctx context.Context, removed chan<- struct{})
 func (a *asserter) fileBack(object, path string) {
 	a.metrics.HostStateRepaired(object, 1)
 	text := path + " was removed"
-	a.log.Warn("file was removed by another program and is recreated", slog.String(logline.KeyPath, path), slog.String(logline.KeyDetail, culprits(object)))
+	a.log.Warn("file was removed by another program and is recreated", slog.String(logline.KeyPath, path), slog.String(logline.KeyDetail, knownCauses(object)))
 	a.feed.Append(introspect.Event{At: time.Now(), Kind: introspect.EventHostStateRepaired, Reason: object, Message: text})
 	a.emit([]string{object}, text)
 }

@@ -24,12 +24,12 @@ type repairs struct {
 // assert compares everything once, and again while repairs are being made.
 func (p *repairs) assert(ctx context.Context, node bool) error {
 	for round := 0; ; round++ {
-		p.monitor.Looking()
+		p.monitor.BeginView()
 		view, err := p.host.View(ctx, p.ipv6)
 		if err != nil {
 			return err
 		}
-		p.monitor.Know(view)
+		p.monitor.Sync(view)
 		s, ok := p.state(view)
 		if !ok {
 			return nil // the daemon is ending
@@ -53,7 +53,7 @@ func (p *repairs) assert(ctx context.Context, node bool) error {
 
 // later reports whether a thing is left alone for now because others keep removing it.
 func (p *repairs) later(thing string) bool {
-	wait := p.contests.Wait(p.now, thing)
+	wait := p.backoff.Wait(p.now, thing)
 	if wait > 0 && (p.wait == 0 || wait < p.wait) {
 		p.wait = wait
 	}
@@ -79,7 +79,7 @@ func (p *repairs) noted(thing string, l hostnet.Loss) {
 		p.seen = map[string]bool{}
 	}
 	p.seen[thing] = true
-	if rules.Contested(p.contests.Done(p.now, thing)) {
+	if rules.Contested(p.backoff.Done(p.now, thing)) {
 		if p.again == nil {
 			p.again = map[string]bool{}
 		}
@@ -119,7 +119,7 @@ func (p *repairs) enis(ctx context.Context, view *hostnet.View, enis []ipam.ENIS
 	}
 }
 
-// givenBack reports whether an ENI has left the pool meanwhile.
+// addressReturned reports whether an ENI has left the pool meanwhile.
 func (p *repairs) givenBack(id ipam.ENIID) bool {
 	used, ok := ask(p.owner, func(k *keeper.Keeper, _ time.Time) bool {
 		return slices.ContainsFunc(k.ENIs(), func(e ipam.ENIState) bool { return e.ID == id && !e.Held })

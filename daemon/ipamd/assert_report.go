@@ -45,7 +45,7 @@ func (p *repairs) report() {
 		if !p.contested[object] {
 			p.contested[object] = true
 			p.log.Warn("host network state keeps being removed; restoring it with increasing delays",
-				slog.String(logline.KeyReason, object), slog.String(logline.KeyDetail, culprits(object)))
+				slog.String(logline.KeyReason, object), slog.String(logline.KeyDetail, knownCauses(object)))
 		}
 	}
 	p.emit(objects, detail)
@@ -61,8 +61,8 @@ func (a *asserter) emit(objects []string, detail string) {
 	}
 }
 
-// culprits names the programs known to remove such things.
-func culprits(object string) string {
+// knownCauses names the programs known to remove such things.
+func knownCauses(object string) string {
 	switch object {
 	case hostnet.ObjectPacketFilter:
 		return "firewalld, or a script that restores a whole rule set: leave the chains AWS-* and the nft table aws-cni alone"

@@ -69,7 +69,7 @@ func TestRepairs_Settled(t *testing.T) {
 	}
 }
 
-func TestAsserter_Tell(t *testing.T) {
+func TestAsserter_Notify(t *testing.T) {
 	t.Parallel()
 	a := &asserter{wake: make(chan struct{}, 1)}
 	pod := netip.MustParseAddr("10.0.0.21")
@@ -191,8 +191,8 @@ func TestOnBranch(t *testing.T) {
 	}
 }
 
-// TestRepairs_Report: a pass is reported in one event, and counted by kind; a contest over
-// one object is reported once.
+// TestRepairs_Report: a pass is reported in one event, and counted by kind; repeated
+// removals of one object are reported once.
 func TestRepairs_Report(t *testing.T) {
 	t.Parallel()
 	feed := introspectserver.NewFeed(time.Now())
@@ -213,7 +213,7 @@ func TestRepairs_Report(t *testing.T) {
 		p.report()
 	}
 	if n := strings.Count(log.String(), "keeps being removed"); n != 1 || !strings.Contains(log.String(), "systemd-networkd") {
-		t.Errorf("logged a contest %d times:\n%s", n, log.String())
+		t.Errorf("logged repeated removals %d times:\n%s", n, log.String())
 	}
 	if n := feed.Append(introspect.Event{}); n != 13 {
 		t.Errorf("%d events of 12 passes", n-1)
@@ -308,8 +308,8 @@ func TestCulprits(t *testing.T) {
 		rules.ObjectPodRule: "systemd-networkd", hostnet.ObjectENIRoute: "nm-cloud-setup", hostnet.ObjectPacketFilter: "firewalld",
 		hostnet.ObjectSysctl: "tuned", objectSocket: "/run/aws-node",
 	} {
-		if !strings.Contains(culprits(object), want) {
-			t.Errorf("%s: %q", object, culprits(object))
+		if !strings.Contains(knownCauses(object), want) {
+			t.Errorf("%s: %q", object, knownCauses(object))
 		}
 	}
 }

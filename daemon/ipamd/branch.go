@@ -45,7 +45,7 @@ func (e *branchError) Error() string { return e.err.Error() }
 // ADD comes before its annotation, and failing it would cost a whole sandbox.
 func (b *branches) add(ctx context.Context, req *cniwire.AddRequest, pod cluster.Pod) *cniwire.AddReply {
 	began := time.Now()
-	branch, err := b.announced(ctx, pod)
+	branch, err := b.waitForAnnotation(ctx, pod)
 	var link int
 	if err == nil {
 		link, err = b.trunkLink(ctx)
@@ -82,8 +82,8 @@ func branchAllocation(br cluster.Branch) cniwire.Allocation {
 	return out
 }
 
-// announced waits for the pod's branch ENI to be announced in its annotation.
-func (b *branches) announced(ctx context.Context, pod cluster.Pod) (cluster.Branch, error) {
+// waitForAnnotation waits for the pod's branch ENI to be announced in its annotation.
+func (b *branches) waitForAnnotation(ctx context.Context, pod cluster.Pod) (cluster.Branch, error) {
 	if pod.PodENI == "" {
 		found, err := b.kubernetes.WaitPod(ctx, pod.Namespace, pod.Name, func(p cluster.Pod) bool { return p.PodENI != "" || p.Ended || p.UID != pod.UID })
 		switch {

@@ -33,17 +33,17 @@ func (a *kubernetes) cniNodeChanged(ctx context.Context, n cluster.CNINode, ther
 
 // trunkAsking is the state of the request for the trunk.
 type trunkAsking struct {
-	failures keeper.Clock
+	failures keeper.BackoffTimer
 	// distance spaces the writes: if something else removes the features again, the daemon
 	// does not fight it at full speed.
-	distance keeper.Clock
+	distance keeper.BackoffTimer
 	writes   int // since the features were last left in place
 	wrote    time.Time
 
 	asked, full, failing bool
 }
 
-// trunkContested is the number of writes after which a contest is logged.
+// trunkContested is the number of writes after which a conflict with another writer is logged.
 const trunkContested = 3
 
 // held reports whether a back-off makes a request now pointless.
@@ -71,7 +71,7 @@ func (a *kubernetes) awaitFeatures(ctx context.Context, t *trunkAsking, wait tim
 	select {
 	case <-features:
 	case <-a.appeared:
-		t.failures = keeper.Clock{}
+		t.failures = keeper.BackoffTimer{}
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -100,7 +100,7 @@ func (a *kubernetes) askOnce(ctx context.Context, t *trunkAsking, now time.Time)
 		}
 		return t.failures.Until.Sub(now)
 	}
-	t.failures, t.failing = keeper.Clock{}, false
+	t.failures, t.failing = keeper.BackoffTimer{}, false
 	if !t.asked {
 		t.asked = true
 		a.log.Info("trunk ENI requested in the CNINode", slog.Int(logline.KeyCount, len(want)))
@@ -121,7 +121,7 @@ func (a *kubernetes) wantFeatures(ctx context.Context, t *trunkAsking, now time.
 	switch _, lacks := cluster.AddFeature(n.Features, want...); {
 	case !lacks:
 		if now.Sub(t.wrote) >= trunkAskEvery {
-			t.writes, t.distance = 0, keeper.Clock{}
+			t.writes, t.distance = 0, keeper.BackoffTimer{}
 		}
 		return nil
 	case t.distance.Running(now):

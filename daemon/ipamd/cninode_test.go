@@ -156,7 +156,7 @@ func TestAwaitFeatures(t *testing.T) {
 				if took := time.Since(began); took != row.want {
 					t.Errorf("waited %v, want %v", took, row.want)
 				}
-				if row.appeared && asked.failures != (keeper.Clock{}) {
+				if row.appeared && asked.failures != (keeper.BackoffTimer{}) {
 					t.Error("the back-off goes on")
 				}
 			})

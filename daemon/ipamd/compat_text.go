@@ -30,7 +30,7 @@ const (
 
 	// About the API server and the Node.
 	textAPIReached     = logline.TextAPIReached + " %s"
-	textAPIUnreachable = logline.TextAPIUnreachable + ", will be tried again"
+	textAPIUnreachable = logline.TextAPIUnreachable + ", will retry"
 	textNonSchedulable = logline.TextNonSchedulable + " the pool changes for waiting pods only"
 
 	// About the pool. maxIPsPerENI counts addresses in prefix mode, too.

@@ -148,11 +148,11 @@ func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 	case keeper.SubnetsFailed:
 		out := failureOf(introspect.EventSubnetsFailed, "DescribeSubnets", keeper.CauseOf(e.Err), e.Err)
 		out.log = warnLine("subnets not described", causeAttr(out.err.code), errAttr(e.Err))
-		out.notice = notice.SubnetExclusionUnknown(thisNode, "of the node's availability zone", e.Err.Error())
+		out.notice = notice.SubnetExclusionUnknown(thisNode, "any subnet of the node's availability zone", e.Err.Error())
 		return out
 	case keeper.BookRefused:
 		return report{
-			log: errorLine("address book refused an event", slog.String(logline.KeyEvent, fmt.Sprintf("%T", e.Event)), errAttr(e.Err)),
+			log: errorLine("address book rejected an event", slog.String(logline.KeyEvent, fmt.Sprintf("%T", e.Event)), errAttr(e.Err)),
 			count: func(r *recorder) {
 				if fn := refusedName(e); fn != "" {
 					r.metrics.InternalError(fn)
@@ -198,7 +198,7 @@ func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 		}
 	case keeper.ReconcileFailed:
 		out := failureOf(introspect.EventReconcileFailed, string(introspect.EventReconcileFailed), keeper.CauseOf(e.Err), e.Err)
-		out.log = warnLine("pool not compared with what is attached", causeAttr(out.err.code), errAttr(e.Err))
+		out.log = warnLine("pool not reconciled with the attached ENIs", causeAttr(out.err.code), errAttr(e.Err))
 		out.count = func(r *recorder) { r.metrics.InternalError(metrics.FnReconcileGetENIs) }
 		return out
 	case keeper.LeaksFound:
@@ -252,7 +252,7 @@ func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 		}
 	case keeper.TrunkGivenUp:
 		return report{
-			log:     warnLine("trunk ENI given up", slog.String(logline.KeyDetail, e.Why)),
+			log:     warnLine("stopped waiting for the trunk ENI", slog.String(logline.KeyDetail, e.Why)),
 			journal: introspect.Event{Kind: introspect.EventTrunkGivenUp, Message: sentence(e.Why, nil)},
 			notice:  nodeNotice(cause.TrunkMissing, e.Why),
 		}
@@ -278,9 +278,9 @@ func released(e keeper.AddressReleased, at time.Time, policy warmpool.Policy) re
 	return out
 }
 
-// givenBack reports the failed ADD whose address a DEL returns because the plugin could not use
+// addressReturned reports the failed ADD whose address a DEL returns because the plugin could not use
 // it. The keeper counted that ADD as one that got its address.
-func givenBack(e keeper.AddressReleased) report {
+func addressReturned(e keeper.AddressReleased) report {
 	out := addFailed(keeper.AddFailed{
 		Pod: e.Pod, Cause: cause.PodNetworkSetup, Transient: true,
 		Detail: "the plugin returned " + e.Address.String() + " because it could not set up the pod's network; see plugin.log",

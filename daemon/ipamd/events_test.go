@@ -89,7 +89,7 @@ func TestReportOf(t *testing.T) {
 		before = after
 		reports := []report{reportOf(row.e, at, policy)}
 		if back, ok := row.e.(keeper.AddressReleased); ok && back.Reason == metrics.ReasonSetupNSFailed {
-			reports = append(reports, givenBack(back))
+			reports = append(reports, addressReturned(back))
 		}
 		for _, p := range reports {
 			if p.journal.Kind != "" {

@@ -53,7 +53,7 @@ func (x *executor) Begin(t keeper.Task) {
 		case keeper.Grows(t):
 			ctx = vpcapi.UrgentWhile(ctx, x.podsWait)
 		}
-		keeper.Carry(ctx, x, t)
+		keeper.Run(ctx, x, t)
 	})
 }
 

@@ -134,7 +134,7 @@ func (a *kubernetes) watch(ctx context.Context) {
 			a.lost.Store(true)
 			_ = a.owner.post(ctx, keeper.PodsUnseen{}) // only fails when ctx ends
 			if a.reached.Load() {
-				a.log.Warn("API server lost, continuing with cached objects", slog.Any(logline.KeyError, err))
+				a.log.Warn("API server unreachable, continuing with cached objects", slog.Any(logline.KeyError, err))
 				return
 			}
 			a.failed(err)
@@ -211,7 +211,7 @@ const eniConfigFirst, eniConfigMost = 2 * time.Second, time.Minute
 
 // eniConfigReading is the state of reading the ENIConfig.
 type eniConfigReading struct {
-	clock keeper.Clock
+	clock keeper.BackoffTimer
 	name  *string // the one last read
 	good  string  // the last usable one
 }
@@ -221,7 +221,7 @@ type eniConfigReading struct {
 func (a *kubernetes) followENIConfig(ctx context.Context) {
 	if a.config.NodeName == "" {
 		_ = a.owner.post(ctx, keeper.ENIConfigRead{ // only fails when ctx ends
-			Err: errors.New("the Node cannot be read, and with it which ENIConfig it selects: MY_NODE_NAME is not set; set it from the pod's field spec.nodeName"),
+			Err: errors.New("the Node cannot be read, so the ENIConfig that it selects is unknown: MY_NODE_NAME is not set; set it from the pod's field spec.nodeName"),
 		})
 		return
 	}
@@ -248,7 +248,7 @@ func (a *kubernetes) readENIConfig(ctx context.Context, r *eniConfigReading, now
 		n, err := a.Node(ctx)
 		if err != nil {
 			if kube.Refused(err) { // otherwise it is unreachable, which is temporary
-				_ = a.owner.post(ctx, keeper.ENIConfigRead{Err: fmt.Errorf("the Node cannot be read, and with it which ENIConfig it selects: %w", err)}) // only fails when ctx ends
+				_ = a.owner.post(ctx, keeper.ENIConfigRead{Err: fmt.Errorf("the Node cannot be read, so the ENIConfig that it selects is unknown: %w", err)}) // only fails when ctx ends
 			}
 			return r.again(now)
 		}
@@ -268,7 +268,7 @@ func (a *kubernetes) readENIConfig(ctx context.Context, r *eniConfigReading, now
 	if err != nil {
 		return r.again(now)
 	}
-	r.clock, r.good = keeper.Clock{}, name
+	r.clock, r.good = keeper.BackoffTimer{}, name
 	if blind {
 		return eniConfigMost
 	}

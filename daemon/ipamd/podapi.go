@@ -64,9 +64,9 @@ const podIPs = "vpc.amazonaws.com/pod-ips"
 // annotateLimit bounds the patches of one request, and the wait for a free worker.
 const annotateLimit = 5 * time.Second
 
-// announceable checks, while the API server is known to be lost, whether it is back, before an
+// awaitAPIServer checks, while the API server is known to be lost, whether it is back, before an
 // ADD takes an address whose annotation would fail. It waits as long as the annotation would.
-func (b *backend) announceable(ctx context.Context) error {
+func (b *backend) awaitAPIServer(ctx context.Context) error {
 	if !b.annotate || !b.kubernetes.lost.Load() {
 		return nil
 	}
@@ -84,10 +84,10 @@ func (b *backend) announceable(ctx context.Context) error {
 	}
 }
 
-// announce writes a pod's address into its annotation. If that fails the ADD fails, and the
+// annotateAddress writes a pod's address into its annotation. If that fails the ADD fails, and the
 // address is given back at once: the runtime's DEL may never come. add is the request to the
 // keeper, nil if the address is not from the pool.
-func (b *backend) announce(ctx context.Context, req *cniwire.AddRequest, pod cluster.Pod, reply *cniwire.AddReply, add *keeper.Add) *cniwire.AddReply {
+func (b *backend) annotateAddress(ctx context.Context, req *cniwire.AddRequest, pod cluster.Pod, reply *cniwire.AddReply, add *keeper.Add) *cniwire.AddReply {
 	if len(reply.Allocations) == 0 {
 		return reply
 	}
@@ -132,9 +132,9 @@ const (
 	withdrawalsMost  = 64
 )
 
-// withdrawBeside withdraws an address in the background of its DEL, whose answer does not wait
+// withdrawInBackground withdraws an address in the background of its DEL, whose answer does not wait
 // for an unreachable API server.
-func (b *backend) withdrawBeside(ctx context.Context, req *cniwire.DelRequest, reply *cniwire.DelReply) {
+func (b *backend) withdrawInBackground(ctx context.Context, req *cniwire.DelRequest, reply *cniwire.DelReply) {
 	select {
 	case b.withdrawals <- struct{}{}:
 	default:

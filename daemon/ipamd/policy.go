@@ -57,13 +57,13 @@ type policies struct {
 
 	wake chan struct{} // something is due sooner than planned
 
-	mu      sync.Mutex         // guards the fields below
-	live    map[podName]string // the sandbox that was last enforced or is being enforced
-	most    int                // size of live at which ended pods are looked for
-	waiting []*deletion        // oldest first
-	sending *deletion          // nil if no call is in progress
-	clock   keeper.Clock       // back-off while the agent is unreachable
-	closed  bool               // nothing more will be sent
+	mu      sync.Mutex          // guards the fields below
+	live    map[podName]string  // the sandbox that was last enforced or is being enforced
+	most    int                 // size of live at which ended pods are looked for
+	waiting []*deletion         // oldest first
+	sending *deletion           // nil if no call is in progress
+	clock   keeper.BackoffTimer // back-off while the agent is unreachable
+	closed  bool                // nothing more will be sent
 }
 
 // policyOn reports whether the agent is notified of pods in that mode. In mode "none" no
@@ -91,7 +91,7 @@ func (b *backend) Policy(ctx context.Context, req *cniwire.PolicyRequest) *cniwi
 func (p *policies) enforce(ctx context.Context, req *cniwire.PolicyRequest) *cniwire.PolicyReply {
 	began := time.Now()
 	pod := podName{req.PodNamespace, req.PodName}
-	if earlier := p.lives(ctx, pod, req.ContainerID); earlier != nil {
+	if earlier := p.markLive(ctx, pod, req.ContainerID); earlier != nil {
 		select { // when it ends it would undo what enforce does now
 		case <-earlier.ended:
 		case <-ctx.Done():
@@ -124,9 +124,9 @@ func resultOf(err error) string {
 	return metrics.ResultRefused
 }
 
-// lives records the sandbox of a pod that is about to be enforced. It cancels a waiting
+// markLive records the sandbox of a pod that is about to be enforced. It cancels a waiting
 // deletion of that name, and returns one that is in progress.
-func (p *policies) lives(ctx context.Context, pod podName, sandbox string) *deletion {
+func (p *policies) markLive(ctx context.Context, pod podName, sandbox string) *deletion {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.live) >= p.most {
@@ -228,7 +228,7 @@ func (p *policies) count() { p.metrics.DeletionsWaiting(len(p.waiting)) }
 // answers records that the agent responds.
 func (p *policies) answers() {
 	p.mu.Lock()
-	p.clock = keeper.Clock{}
+	p.clock = keeper.BackoffTimer{}
 	p.mu.Unlock()
 	p.stir()
 }
@@ -363,7 +363,7 @@ func (p *policies) ended(d *deletion, err error) {
 	p.sending = nil
 	close(d.ended)
 	if !policyagent.Unreachable(err) {
-		p.clock = keeper.Clock{}
+		p.clock = keeper.BackoffTimer{}
 		return
 	}
 	now := p.owner.now()

@@ -343,7 +343,7 @@ func TestPolicy_VoidsWaiting(t *testing.T) {
 	x.policy("a", "c", true)
 	x.policy("b", "c", true)
 	x.eventually("two to wait", func() bool { return x.waiting() == 2 })
-	x.policies.lives(t.Context(), podName{"shop", "b"}, "c2")
+	x.policies.markLive(t.Context(), podName{"shop", "b"}, "c2")
 	if n := x.waiting(); n != 1 {
 		t.Errorf("%d wait", n)
 	}
@@ -445,9 +445,9 @@ func TestPolicy_RemembersTheLiving(t *testing.T) {
 	pod := func(i int) podName { return podName{"shop", "p" + strconv.Itoa(i)} }
 	x.link("eni", pod(3).name, true)
 	for i := range liveMost {
-		x.policies.lives(t.Context(), pod(i), "c")
+		x.policies.markLive(t.Context(), pod(i), "c")
 	}
-	x.policies.lives(t.Context(), pod(liveMost), "c")
+	x.policies.markLive(t.Context(), pod(liveMost), "c")
 	if d := cmp.Diff(map[podName]string{pod(3): "c", pod(liveMost): "c"}, x.policies.live, cmp.AllowUnexported(podName{})); d != "" {
 		t.Error(d)
 	}

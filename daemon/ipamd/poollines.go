@@ -67,7 +67,7 @@ func (p *poolLines) note(change poolChange, cools netip.Addr, at time.Time) {
 
 // stepped logs what the keeper's last step changed.
 func (p *poolLines) stepped(k *keeper.Keeper, now time.Time) {
-	p.rested(now)
+	p.logCooled(now)
 	if !p.grown && (!p.used || now.Before(p.next)) {
 		return
 	}
@@ -87,8 +87,8 @@ func (p *poolLines) stepped(k *keeper.Keeper, now time.Time) {
 	}
 }
 
-// rested logs addresses whose cooldown is over.
-func (p *poolLines) rested(now time.Time) {
+// logCooled logs addresses whose cooldown is over.
+func (p *poolLines) logCooled(now time.Time) {
 	n := 0
 	for n < len(p.cooling) && !p.cooling[n].until.After(now) {
 		if p.debug {

@@ -48,7 +48,7 @@ func (r *recorder) started(at time.Time, version string) {
 func (r *recorder) record(at time.Time, e keeper.Event) {
 	r.publish(at, reportOf(e, at, r.lines.policy))
 	if back, ok := e.(keeper.AddressReleased); ok && back.Reason == metrics.ReasonSetupNSFailed {
-		r.publish(at, givenBack(back))
+		r.publish(at, addressReturned(back))
 	}
 }
 

@@ -65,7 +65,7 @@ func (b *backend) add(ctx context.Context, req *cniwire.AddRequest) *cniwire.Add
 	if err != nil {
 		return b.failPod(req, unlessEnding(waiting, cause.PodUnknown), "Send AddNetworkReply: "+textNoPod, err, b.owner.now().Sub(began))
 	}
-	if err := b.announceable(waiting); err != nil {
+	if err := b.awaitAPIServer(waiting); err != nil {
 		return b.failPod(req, unlessEnding(waiting, cause.PodAnnotation), textAnnotationFailed, err, b.owner.now().Sub(began))
 	}
 	var reply *cniwire.AddReply
@@ -76,7 +76,7 @@ func (b *backend) add(ctx context.Context, req *cniwire.AddRequest) *cniwire.Add
 		reply, add = b.addPooled(ctx, req, pool)
 	}
 	if b.annotate && reply.Success {
-		return b.announce(ctx, req, pod, reply, add)
+		return b.annotateAddress(ctx, req, pod, reply, add)
 	}
 	return reply
 }
@@ -155,7 +155,7 @@ func (b *backend) afterDel(ctx context.Context, req *cniwire.DelRequest, r *cniw
 		}
 	}
 	if b.annotate && r.Success {
-		b.withdrawBeside(ctx, req, r)
+		b.withdrawInBackground(ctx, req, r)
 	}
 	return r
 }

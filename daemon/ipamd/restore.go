@@ -21,7 +21,7 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoi
 		return err
 	}
 	for _, p := range read.problems {
-		s.recorder.history.note(s.now(), "checkpoint", cause.CheckpointUnwritable, p.err.Error())
+		s.recorder.history.note(s.now(), "checkpoint", cause.CheckpointUnreadable, p.err.Error())
 		s.log.Error("checkpoint not usable, allocations are rebuilt from the kernel",
 			slog.String(logline.KeyPath, p.keptAside), slog.Any(logline.KeyError, p.err))
 	}

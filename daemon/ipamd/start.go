@@ -167,7 +167,7 @@ func logCredentials(ctx context.Context, log *slog.Logger, ec2 *vpcapi.Client, m
 		id.Role, err = metadata.Role(ctx)
 	}
 	if err != nil {
-		log.Warn("could not read whose AWS credentials are used", slog.Any(logline.KeyError, err))
+		log.Warn("could not determine the AWS identity", slog.Any(logline.KeyError, err))
 		return
 	}
 	log.Info("AWS credentials found", slog.String(logline.KeyProvider, id.Provider), slog.String(logline.KeyRole, id.Role), slog.String(logline.KeyAccount, id.Account))
@@ -257,7 +257,7 @@ func readOutside(ctx context.Context, ec2 keeper.EC2, host *hostnet.Host, sweep 
 		group.Go(func() error {
 			orphans, err := ec2.DescribeOrphans(ctx)
 			if err != nil {
-				log.Warn("skipped the search for ENIs of an earlier daemon", slog.String(logline.KeyCause, string(keeper.CauseOf(err))), slog.Any(logline.KeyError, err))
+				log.Warn("skipped the search for leaked ENIs", slog.String(logline.KeyCause, string(keeper.CauseOf(err))), slog.Any(logline.KeyError, err))
 			}
 			out.orphans = orphans
 			return nil

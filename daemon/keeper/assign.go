@@ -52,14 +52,14 @@ func (m AssignDone) handle(k *Keeper, now time.Time) {
 	switch {
 	case m.Full:
 		// Whether or not the book knew all of them, an immediate retry cannot succeed.
-		k.hold("eni", string(eni), of(k.backoff.eni, eni), op, now, cause.PoolFull)
+		k.startBackoff("eni", string(eni), of(k.backoff.eni, eni), op, now, cause.PoolFull)
 	case m.Err == nil:
-		k.free("eni", string(eni), k.backoff.eni[eni], op, now)
+		k.endBackoff("eni", string(eni), k.backoff.eni[eni], op, now)
 		delete(k.backoff.eni, eni)
-		k.gave(op, now)
+		k.subnetSucceeded(op, now)
 		k.gaveFewer(op, m.CIDRs)
 	default:
-		k.hold("eni", string(eni), of(k.backoff.eni, eni), op, now, CauseOf(m.Err))
+		k.startBackoff("eni", string(eni), of(k.backoff.eni, eni), op, now, CauseOf(m.Err))
 		if IsFragmented(m.Err) || IsSubnetExhausted(m.Err) {
 			k.subnetShort(op, m.Err, now)
 		}

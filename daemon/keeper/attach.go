@@ -95,8 +95,8 @@ func (m AttachDone) handle(k *Keeper, now time.Time) {
 		k.growthFailed(op, m.Err, now)
 		return
 	}
-	k.free("attach", "", &k.backoff.attach, op, now)
-	k.gave(op, now)
+	k.endBackoff("attach", "", &k.backoff.attach, op, now)
+	k.subnetSucceeded(op, now)
 	k.gaveFewer(op, m.CIDRs)
 	m.ENI.AttachedAt = now
 	k.recon.given(m.CIDRs)
@@ -113,7 +113,7 @@ func (k *Keeper) growthFailed(op *Operation, err error, now time.Time) {
 		k.subnetShort(op, err, now)
 		return
 	}
-	k.hold("attach", "", &k.backoff.attach, op, now, CauseOf(err))
+	k.startBackoff("attach", "", &k.backoff.attach, op, now, CauseOf(err))
 }
 
 // subnetShort sets the clock of a subnet that had no addresses, or no /28s, left.
@@ -122,7 +122,7 @@ func (k *Keeper) subnetShort(op *Operation, err error, now time.Time) {
 	if IsFragmented(err) && op.Prefixes > 0 {
 		clocks, scope = k.backoff.subnetPrefixes, "subnet-prefix"
 	}
-	k.hold(scope, op.SubnetID, of(clocks, op.SubnetID), op, now, CauseOf(err))
+	k.startBackoff(scope, op.SubnetID, of(clocks, op.SubnetID), op, now, CauseOf(err))
 	// Other subnets may have become usable: read their tags and counts again.
 	k.subnets.expire()
 	k.refreshSubnets()

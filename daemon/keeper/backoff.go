@@ -7,22 +7,22 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// The clocks keep the daemon from repeating a request that was just refused. A clock is a
+// The timers keep the daemon from repeating a request that was just refused. A timer is a
 // value: time and jitter are arguments.
 
-// Steps of the clocks. EC2 refills a throttled action at 5 tokens a second per account, so
+// Steps of the timers. EC2 refills a throttled action at 5 tokens a second per account, so
 // many nodes must spread out over tens of seconds. An exhausted subnet recovers when pods or
 // ENIs go, within seconds to minutes.
 const (
-	ThrottleFirst, ThrottleMost   = 500 * time.Millisecond, 30 * time.Second
-	ExhaustedFirst, ExhaustedMost = 2 * time.Second, 2 * time.Minute
+	ThrottleFirst, ThrottleMax   = 500 * time.Millisecond, 30 * time.Second
+	ExhaustedFirst, ExhaustedMax = 2 * time.Second, 2 * time.Minute
 )
 
 // Jitter returns a number in [0, n); n is positive.
 type Jitter func(n time.Duration) time.Duration
 
-// Clock is one exponential back-off with jitter. The zero value does not run.
-type Clock struct {
+// BackoffTimer is one exponential back-off with jitter. The zero value does not run.
+type BackoffTimer struct {
 	Until time.Time  // no request before this time
 	Cause cause.Code // of the last failure
 
@@ -30,9 +30,9 @@ type Clock struct {
 	failed time.Time // when it was last set
 }
 
-// Fail sets the clock for an attempt that began at started. Parallel attempts that fail
+// Fail sets the timer for an attempt that began at started. Parallel attempts that fail
 // together count as one: only a new attempt doubles the step.
-func (c *Clock) Fail(started, now time.Time, why cause.Code, first, most time.Duration, jitter Jitter) {
+func (c *BackoffTimer) Fail(started, now time.Time, why cause.Code, first, most time.Duration, jitter Jitter) {
 	c.Cause = why
 	if started.Before(c.failed) {
 		return
@@ -45,40 +45,40 @@ func (c *Clock) Fail(started, now time.Time, why cause.Code, first, most time.Du
 
 // Succeed ends the back-off, unless the successful attempt began before the last failure:
 // then it does not show the current state.
-func (c *Clock) Succeed(started time.Time) {
+func (c *BackoffTimer) Succeed(started time.Time) {
 	if c != nil && !started.Before(c.failed) {
-		*c = Clock{}
+		*c = BackoffTimer{}
 	}
 }
 
-// Running reports whether the clock holds requests back now.
-func (c Clock) Running(now time.Time) bool { return c.Until.After(now) }
+// Running reports whether the timer holds requests back now.
+func (c BackoffTimer) Running(now time.Time) bool { return c.Until.After(now) }
 
-// backoffs are all clocks of the node, one per resource that can run short.
+// backoffs are all timers of the node, one per resource that can run short.
 type backoffs struct {
-	attach         Clock // creating and attaching ENIs (throttling, limits)
-	release        Clock // unassigning and detaching
-	subnet         map[string]*Clock
-	subnetPrefixes map[string]*Clock
-	eni            map[ipam.ENIID]*Clock
+	attach         BackoffTimer // creating and attaching ENIs (throttling, limits)
+	release        BackoffTimer // unassigning and detaching
+	subnet         map[string]*BackoffTimer
+	subnetPrefixes map[string]*BackoffTimer
+	eni            map[ipam.ENIID]*BackoffTimer
 }
 
 func newBackoffs() backoffs {
 	return backoffs{
-		subnet: make(map[string]*Clock), subnetPrefixes: make(map[string]*Clock), eni: make(map[ipam.ENIID]*Clock),
+		subnet: make(map[string]*BackoffTimer), subnetPrefixes: make(map[string]*BackoffTimer), eni: make(map[ipam.ENIID]*BackoffTimer),
 	}
 }
 
-func of[K comparable](m map[K]*Clock, key K) *Clock {
+func of[K comparable](m map[K]*BackoffTimer, key K) *BackoffTimer {
 	c, ok := m[key]
 	if !ok {
-		c = &Clock{}
+		c = &BackoffTimer{}
 		m[key] = c
 	}
 	return c
 }
 
-// enis lists the ENIs' running clocks and their causes; nil if none runs.
+// enis lists the ENIs' running timers and their causes; nil if none runs.
 func (b backoffs) enis(now time.Time) (until map[ipam.ENIID]time.Time, why map[ipam.ENIID]cause.Code) {
 	for id, c := range b.eni {
 		if !c.Running(now) {
@@ -92,26 +92,26 @@ func (b backoffs) enis(now time.Time) (until map[ipam.ENIID]time.Time, why map[i
 	return until, why
 }
 
-func until[K comparable](m map[K]*Clock, key K) time.Time {
+func until[K comparable](m map[K]*BackoffTimer, key K) time.Time {
 	if c, ok := m[key]; ok {
 		return c.Until
 	}
 	return time.Time{}
 }
 
-// gave records that a subnet had addresses to give.
-func (k *Keeper) gave(op *Operation, now time.Time) {
-	k.free("subnet", op.SubnetID, k.backoff.subnet[op.SubnetID], op, now)
+// subnetSucceeded records that a subnet had addresses to give.
+func (k *Keeper) subnetSucceeded(op *Operation, now time.Time) {
+	k.endBackoff("subnet", op.SubnetID, k.backoff.subnet[op.SubnetID], op, now)
 	if op.Prefixes > 0 {
-		k.free("subnet-prefix", op.SubnetID, k.backoff.subnetPrefixes[op.SubnetID], op, now)
+		k.endBackoff("subnet-prefix", op.SubnetID, k.backoff.subnetPrefixes[op.SubnetID], op, now)
 	}
 }
 
-// hold sets a clock after a failure. The steps are short after throttling and for releases.
-func (k *Keeper) hold(scope, id string, c *Clock, op *Operation, now time.Time, why cause.Code) {
-	first, most := ExhaustedFirst, ExhaustedMost
+// startBackoff sets a timer after a failure. The steps are short after throttling and for releases.
+func (k *Keeper) startBackoff(scope, id string, c *BackoffTimer, op *Operation, now time.Time, why cause.Code) {
+	first, most := ExhaustedFirst, ExhaustedMax
 	if why == cause.EC2Throttled || scope == "release" {
-		first, most = ThrottleFirst, ThrottleMost
+		first, most = ThrottleFirst, ThrottleMax
 	}
 	before := c.Until
 	c.Fail(op.Started, now, why, first, most, k.jitter)
@@ -120,8 +120,8 @@ func (k *Keeper) hold(scope, id string, c *Clock, op *Operation, now time.Time, 
 	}
 }
 
-// free ends the clock of an action that succeeded.
-func (k *Keeper) free(scope, id string, c *Clock, op *Operation, now time.Time) {
+// endBackoff ends the timer of an action that succeeded.
+func (k *Keeper) endBackoff(scope, id string, c *BackoffTimer, op *Operation, now time.Time) {
 	if c == nil || c.Until.IsZero() {
 		return
 	}

@@ -11,17 +11,17 @@ func half(n time.Duration) time.Duration { return n / 2 }
 func TestClock_GrowsJittersAndResets(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_790_000_000, 0)
-	var c Clock
+	var c BackoffTimer
 	step := ThrottleFirst
 	for range 12 {
-		c.Fail(now, now, "ec2-throttled", ThrottleFirst, ThrottleMost, half)
+		c.Fail(now, now, "ec2-throttled", ThrottleFirst, ThrottleMax, half)
 		if c.Until.Before(now.Add(step/2)) || c.Until.After(now.Add(step)) {
 			t.Fatalf("step %v: waits %v, want between half of it and the whole", step, c.Until.Sub(now))
 		}
-		step = min(2*step, ThrottleMost)
+		step = min(2*step, ThrottleMax)
 	}
 	c.Succeed(now)
-	if c != (Clock{}) {
+	if c != (BackoffTimer{}) {
 		t.Errorf("after a success: %+v", c)
 	}
 }
@@ -31,9 +31,9 @@ func TestClock_GrowsJittersAndResets(t *testing.T) {
 func TestClock_SideBySide(t *testing.T) {
 	t.Parallel()
 	started := time.Unix(1_790_000_000, 0)
-	var c Clock
+	var c BackoffTimer
 	for i := range 6 {
-		c.Fail(started, started.Add(time.Duration(i+1)*time.Millisecond), "ec2-throttled", ThrottleFirst, ThrottleMost, half)
+		c.Fail(started, started.Add(time.Duration(i+1)*time.Millisecond), "ec2-throttled", ThrottleFirst, ThrottleMax, half)
 	}
 	if c.step != ThrottleFirst {
 		t.Errorf("six failures side by side: step %v, want %v", c.step, ThrottleFirst)
@@ -42,7 +42,7 @@ func TestClock_SideBySide(t *testing.T) {
 	if c.Until.IsZero() {
 		t.Error("a success from before the failure ended the back-off")
 	}
-	c.Fail(started.Add(time.Second), started.Add(time.Second), "ec2-throttled", ThrottleFirst, ThrottleMost, half)
+	c.Fail(started.Add(time.Second), started.Add(time.Second), "ec2-throttled", ThrottleFirst, ThrottleMax, half)
 	if c.step != 2*ThrottleFirst {
 		t.Errorf("the next attempt failed too: step %v, want %v", c.step, 2*ThrottleFirst)
 	}

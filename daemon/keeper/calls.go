@@ -125,7 +125,7 @@ func (p *PartlyUnassigned) Error() string { return p.Err.Error() }
 func (p *PartlyUnassigned) Unwrap() error { return p.Err }
 
 // pause waits one step of a back-off.
-func pause(ctx context.Context, c Calls, clock *Clock, first, most time.Duration) error {
+func pause(ctx context.Context, c Calls, clock *BackoffTimer, first, most time.Duration) error {
 	now := c.Now()
 	clock.Fail(now, now, cause.EC2Throttled, first, most, c.Jitter)
 	return c.Sleep(ctx, clock.Until.Sub(now))

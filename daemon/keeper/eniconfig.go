@@ -57,7 +57,7 @@ func (k *Keeper) useENIConfig(config cluster.ENIConfig, now time.Time) {
 	k.settings.Subnets.CustomSubnet = config.Subnet
 	if !sameENIConfig(c.last, config) {
 		// It may fix earlier failures: a group that did not exist, a full subnet.
-		k.backoff.attach = Clock{}
+		k.backoff.attach = BackoffTimer{}
 		k.subnets.expire()
 	}
 	c.last = config

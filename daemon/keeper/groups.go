@@ -21,7 +21,7 @@ type securityGroups struct {
 	shown   map[ipam.ENIID][]string // as EC2 last described them
 	written map[ipam.ENIID]written
 	writing bool
-	failed  Clock
+	failed  BackoffTimer
 }
 
 // written is what was last written to an ENI. A description requested before that, or shortly
@@ -31,8 +31,8 @@ type written struct {
 	at     time.Time
 }
 
-// groupsRest is how long EC2 may still show an ENI's previous groups.
-const groupsRest = time.Minute
+// groupsSettle is how long EC2 may still show an ENI's previous groups.
+const groupsSettle = time.Minute
 
 // GroupsRead are the primary ENI's security groups as metadata shows them.
 type GroupsRead struct{ Groups []string }
@@ -42,20 +42,20 @@ func (m GroupsRead) handle(k *Keeper, now time.Time) {
 		return
 	}
 	k.groups = m.Groups
-	k.sg.failed = Clock{}
+	k.sg.failed = BackoffTimer{}
 	k.record(now, GroupsChanged{Groups: len(m.Groups)})
 }
 
-// see records what EC2 shows, in an answer that was requested at begun.
-func (s *securityGroups) see(all []resync.ENI, begun time.Time) {
+// record records what EC2 shows, in an answer that was requested at begun.
+func (s *securityGroups) record(all []resync.ENI, begun time.Time) {
 	s.shown = make(map[ipam.ENIID][]string, len(all))
 	for _, e := range all {
 		s.shown[e.ID] = e.SecurityGroups
-		if w, ours := s.written[e.ID]; ours && begun.Sub(w.at) < groupsRest {
+		if w, ours := s.written[e.ID]; ours && begun.Sub(w.at) < groupsSettle {
 			s.shown[e.ID] = w.groups
 		}
 	}
-	maps.DeleteFunc(s.written, func(_ ipam.ENIID, w written) bool { return begun.Sub(w.at) >= groupsRest })
+	maps.DeleteFunc(s.written, func(_ ipam.ENIID, w written) bool { return begun.Sub(w.at) >= groupsSettle })
 }
 
 // alignGroups rewrites the groups of ENIs that differ from those of the primary ENI.
@@ -82,7 +82,7 @@ type GroupsTask struct {
 	Groups []string
 }
 
-func (t GroupsTask) carry(ctx context.Context, c Calls) {
+func (t GroupsTask) run(ctx context.Context, c Calls) {
 	done := GroupsDone{Groups: t.Groups}
 	for _, id := range t.ENIs {
 		switch err := c.SetSecurityGroups(ctx, id, t.Groups); {

@@ -72,7 +72,7 @@ func TestGroups(t *testing.T) {
 	if n := count[GroupsTask](b); n != 1 {
 		t.Errorf("%d writes, want 1", n)
 	}
-	b.pass(2 * groupsRest)
+	b.pass(2 * groupsSettle)
 	b.shownGroups("sg-1") // someone changed them by hand
 	if n := count[GroupsTask](b); n != 2 {
 		t.Errorf("%d writes after a change by hand, want 2", n)

@@ -133,7 +133,7 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 	refuse()
 	for range 10 {
 		show(moved)
-		b.pass(ExhaustedMost)
+		b.pass(ExhaustedMax)
 		if len(b.ops) > 0 {
 			t.Fatalf("asks for more on a full ENI: %+v", b.only())
 		}

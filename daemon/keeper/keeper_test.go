@@ -248,7 +248,7 @@ func TestKeeper_SubnetThatWasFull(t *testing.T) {
 	if reads < 5 || reads > 12 {
 		t.Errorf("asked %d times in ten minutes whether the subnet is still full, want a back-off up to 2 min", reads)
 	}
-	for range ExhaustedMost / time.Second {
+	for range ExhaustedMax / time.Second {
 		b.pass(time.Second)
 	}
 	if !b.subnets.refreshing {
@@ -307,7 +307,7 @@ func TestKeeper_FragmentedSubnetRecovers(t *testing.T) {
 	b.describe(1000)
 	b.pass(ExhaustedFirst)
 	b.send(AssignDone{ID: b.only().ID, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.2.0/28")}})
-	if c := b.backoff.subnetPrefixes[testSubnet]; *c != (Clock{}) {
+	if c := b.backoff.subnetPrefixes[testSubnet]; *c != (BackoffTimer{}) {
 		t.Errorf("clock after a success: %+v", c)
 	}
 }

@@ -143,14 +143,14 @@ func TestGroups_LateDescription(t *testing.T) {
 	t.Parallel()
 	b := groupsBench(t)
 	old := []resync.ENI{{ID: "eni-2", SecurityGroups: []string{"sg-old"}}}
-	b.sg.see(old, b.clock)
+	b.sg.record(old, b.clock)
 	b.Step(b.clock)
 	b.send(GroupsDone{ENIs: []ipam.ENIID{"eni-2"}, Groups: b.Keeper.groups})
 	for _, row := range []struct {
 		after time.Duration
 		tasks int
-	}{{-time.Second, 1}, {groupsRest - 1, 1}, {groupsRest, 2}} {
-		b.sg.see(old, b.clock.Add(row.after))
+	}{{-time.Second, 1}, {groupsSettle - 1, 1}, {groupsSettle, 2}} {
+		b.sg.record(old, b.clock.Add(row.after))
 		b.Step(b.clock)
 		if n := count[GroupsTask](b); n != row.tasks {
 			t.Errorf("%v after the write: %d writes, want %d", row.after, n, row.tasks)
@@ -190,7 +190,7 @@ func TestGroupsTask(t *testing.T) {
 		{"not allowed", failed(cause.EC2Unauthorized), all[:2], all[:1], nil},
 	} {
 		c := &groupsCalls{err: map[ipam.ENIID]error{"eni-2": row.err}}
-		GroupsTask{all, []string{"sg-1"}}.carry(t.Context(), c)
+		GroupsTask{all, []string{"sg-1"}}.run(t.Context(), c)
 		done := c.done
 		failedThere := row.err != nil && row.gone == nil
 		if !slices.Equal(c.asked, row.asked) || !slices.Equal(done.ENIs, row.done) || !slices.Equal(done.Gone, row.gone) ||
@@ -231,7 +231,7 @@ func TestReady_Table(t *testing.T) {
 				b.send(b.add(fmt.Sprint("p", i), 0).Add)
 			}
 			b.ops = map[OpID]*Operation{}
-			b.backoff.attach.Fail(b.clock, b.clock, cause.EC2Throttled, ThrottleFirst, ThrottleMost, middle)
+			b.backoff.attach.Fail(b.clock, b.clock, cause.EC2Throttled, ThrottleFirst, ThrottleMax, middle)
 		}, false},
 		{"its only ENI is gone", func(b *bench) { b.give(1); b.apply(b.clock, ipam.QuarantineENI{ID: "eni-primary"}) }, false},
 		{"its only ENI is gone, and no other may come", func(b *bench) { full(b); b.apply(b.clock, ipam.QuarantineENI{ID: "eni-primary"}) }, false},

@@ -38,10 +38,10 @@ type Operation struct {
 	detach resync.Attached // of a detach
 }
 
-func (op Operation) carry(ctx context.Context, c Calls) {
+func (op Operation) run(ctx context.Context, c Calls) {
 	switch op.Kind {
 	case warmpool.PendingAttach:
-		carryAttach(ctx, c, op)
+		runAttach(ctx, c, op)
 	case warmpool.PendingAssign:
 		c.Post(assignAddresses(ctx, c, op))
 	case warmpool.PendingRelease:
@@ -50,7 +50,7 @@ func (op Operation) carry(ctx context.Context, c Calls) {
 		err := detachENI(ctx, c, op.detach)
 		c.Post(DetachDone{op.ID, err})
 		if err == nil {
-			DeleteTask{[]ipam.ENIID{op.ENI}}.carry(ctx, c)
+			DeleteTask{[]ipam.ENIID{op.ENI}}.run(ctx, c)
 		}
 	}
 }

@@ -39,10 +39,10 @@ const fewerRetryLimit = 15 * time.Second
 // unthrottled retries a call while EC2 throttles it.
 func unthrottled(ctx context.Context, c Calls, call func() error) error {
 	limit := c.Now().Add(fewerRetryLimit)
-	var clock Clock
+	var clock BackoffTimer
 	for {
 		err := call()
-		if !IsThrottled(err) || !c.Now().Before(limit) || pause(ctx, c, &clock, ThrottleFirst, ThrottleMost) != nil {
+		if !IsThrottled(err) || !c.Now().Before(limit) || pause(ctx, c, &clock, ThrottleFirst, ThrottleMax) != nil {
 			return err
 		}
 	}
@@ -142,7 +142,7 @@ func goneOf(ctx context.Context, c Calls, eni ipam.ENIID, cidrs []netip.Prefix) 
 	if c.Sleep(ctx, listRest) != nil {
 		return cidrs // the process ends; the next start asks EC2 anyway
 	}
-	var clock Clock
+	var clock BackoffTimer
 	for {
 		found, err := c.DescribeENIs(ctx, []ipam.ENIID{eni})
 		if err == nil {
@@ -152,7 +152,7 @@ func goneOf(ctx context.Context, c Calls, eni ipam.ENIID, cidrs []netip.Prefix) 
 			}
 			return slices.DeleteFunc(slices.Clone(cidrs), func(p netip.Prefix) bool { return slices.Contains(have, p) })
 		}
-		if pause(ctx, c, &clock, ThrottleFirst, ThrottleMost) != nil {
+		if pause(ctx, c, &clock, ThrottleFirst, ThrottleMax) != nil {
 			return cidrs
 		}
 	}

@@ -70,13 +70,13 @@ func createFewer(ctx context.Context, c Calls, p CreateENI) (resync.ENI, error) 
 // token, or the ENI that EC2 may have created would leak.
 func createENI(ctx context.Context, c Calls, spec CreateENI) (resync.ENI, error) {
 	spec.CreatedAt = c.Now()
-	var clock Clock
+	var clock BackoffTimer
 	for try := 1; ; try++ {
 		eni, err := c.CreateENI(ctx, spec)
 		if err == nil || !IsUnanswered(err) || try == createTries {
 			return eni, err
 		}
-		if pause(ctx, c, &clock, ThrottleFirst, ThrottleMost) != nil {
+		if pause(ctx, c, &clock, ThrottleFirst, ThrottleMax) != nil {
 			return eni, err
 		}
 	}
@@ -89,7 +89,7 @@ func createENI(ctx context.Context, c Calls, spec CreateENI) (resync.ENI, error)
 // effect, a list that lacks the attachment may be outdated.
 func attachCreated(ctx context.Context, c Calls, id ipam.ENIID, card, device int) (string, error) {
 	limit, believe := c.Now().Add(AttachRetryLimit), c.Now().Add(listRest)
-	var clock Clock
+	var clock BackoffTimer
 	for try := 1; ; try++ {
 		attachment, err := c.AttachENI(ctx, id, card, device)
 		switch {
@@ -106,7 +106,7 @@ func attachCreated(ctx context.Context, c Calls, id ipam.ENIID, card, device int
 				return "", err
 			}
 		}
-		if !c.Now().Before(limit) || pause(ctx, c, &clock, ThrottleFirst, ThrottleMost) != nil {
+		if !c.Now().Before(limit) || pause(ctx, c, &clock, ThrottleFirst, ThrottleMax) != nil {
 			return "", err
 		}
 	}
@@ -139,25 +139,25 @@ func setUpENI(ctx context.Context, c Calls, eni ipam.ENI) error {
 // persist repeats an idempotent call while it is throttled or not answered.
 func persist(ctx context.Context, c Calls, call func() error) error {
 	limit := c.Now().Add(AttachRetryLimit)
-	var clock Clock
+	var clock BackoffTimer
 	for {
 		err := call()
 		if err == nil || (!IsThrottled(err) && !IsUnanswered(err)) || !c.Now().Before(limit) {
 			return err
 		}
-		if pause(ctx, c, &clock, ThrottleFirst, ThrottleMost) != nil {
+		if pause(ctx, c, &clock, ThrottleFirst, ThrottleMax) != nil {
 			return err
 		}
 	}
 }
 
 // NotSetUp is the note about each failed attempt of adoptENI.
-const NotSetUp Note = "ENI not set up, will be tried again"
+const NotSetUp Note = "ENI not set up, will retry"
 
 // adoptENI sets up an attached ENI that could not be set up before, retrying until it succeeds
 // or the ENI is gone. Both results are false if the procedure had to end first.
 func adoptENI(ctx context.Context, c Calls, eni ipam.ENI) (adopted, ended bool) {
-	var clock Clock
+	var clock BackoffTimer
 	var believe time.Time
 	missed := false
 	for {
@@ -177,7 +177,7 @@ func adoptENI(ctx context.Context, c Calls, eni ipam.ENI) (adopted, ended bool) 
 			missed = false
 		}
 		note(c, NotSetUp, eni.ID, err)
-		if pause(ctx, c, &clock, ThrottleFirst, ThrottleMost) != nil {
+		if pause(ctx, c, &clock, ThrottleFirst, ThrottleMax) != nil {
 			return false, false
 		}
 	}

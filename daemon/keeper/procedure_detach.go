@@ -88,7 +88,7 @@ func tearDownENI(ctx context.Context, c Calls, eni ipam.ENI) {
 // not accepted. If EC2's lists have never shown the ENI attached (its attach failed a moment
 // ago), a list that does not show it attached may be outdated.
 func untilDetached(ctx context.Context, c Calls, id ipam.ENIID, shown bool, failed error) error {
-	var clock Clock
+	var clock BackoffTimer
 	believe := c.Now().Add(listRest)
 	for {
 		found, err := c.DescribeENIs(ctx, []ipam.ENIID{id})
@@ -104,7 +104,7 @@ func untilDetached(ctx context.Context, c Calls, id ipam.ENIID, shown bool, fail
 		default:
 			shown = true
 		}
-		if err := pause(ctx, c, &clock, detachPollFirst, ThrottleMost); err != nil {
+		if err := pause(ctx, c, &clock, detachPollFirst, ThrottleMax); err != nil {
 			return fmt.Errorf("%w %s: %w", ErrDetach, id, err)
 		}
 	}
@@ -116,7 +116,7 @@ func deleteENI(ctx context.Context, c Calls, id ipam.ENIID) error {
 	lasting, done := c.Lasting(ctx, DeleteRetryLimit)
 	defer done()
 	limit := c.Now().Add(DeleteRetryLimit)
-	var clock Clock
+	var clock BackoffTimer
 	noted := false
 	for {
 		err := deleteAvailable(lasting, c, id)
@@ -132,7 +132,7 @@ func deleteENI(ctx context.Context, c Calls, id ipam.ENIID) error {
 				note(c, DeleteRefused, id, err)
 			}
 		}
-		if !c.Now().Before(limit) || pause(ctx, c, &clock, first, ThrottleMost) != nil {
+		if !c.Now().Before(limit) || pause(ctx, c, &clock, first, ThrottleMax) != nil {
 			return fmt.Errorf("delete ENI %s: %w", id, err)
 		}
 	}

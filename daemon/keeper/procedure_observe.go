@@ -55,7 +55,7 @@ func dropPods(ctx context.Context, c Calls, gone []ipam.Assignment) []ipam.Assig
 	var done []ipam.Assignment
 	for _, a := range gone {
 		if err := c.DropPod(ctx, a.Address); err != nil {
-			note(c, Note(fmt.Sprintf("rules of an ended pod at %s not removed, will be tried again", a.Address)), a.ENI, err)
+			note(c, Note(fmt.Sprintf("rules of an ended pod at %s not removed, will retry", a.Address)), a.ENI, err)
 			continue
 		}
 		done = append(done, a)

@@ -430,7 +430,7 @@ func TestTag(t *testing.T) {
 	}
 }
 
-func TestLook(t *testing.T) {
+func TestObserve(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
 	attached(m)

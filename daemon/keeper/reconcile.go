@@ -98,8 +98,8 @@ func (r *reconciler) observeBy(at time.Time) {
 	}
 }
 
-// givenBack remembers released CIDRs that EC2's lists may still show for a while.
-func (r *reconciler) givenBack(cidrs []netip.Prefix, now time.Time) {
+// noteReleased remembers released CIDRs that EC2's lists may still show for a while.
+func (r *reconciler) noteReleased(cidrs []netip.Prefix, now time.Time) {
 	for _, p := range cidrs {
 		r.released = append(r.released, resync.Release{CIDR: p, At: now})
 	}
@@ -264,7 +264,7 @@ func (v Observed) handle(k *Keeper, now time.Time) {
 			k.record(now, ReconcileFailed{Err: v.ENIsErr})
 		} else {
 			r.lastEC2 = now
-			k.sg.see(v.ENIs, r.begun)
+			k.sg.record(v.ENIs, r.begun)
 		}
 	}
 	if v.InterfacesErr != nil {
@@ -314,7 +314,7 @@ func (k *Keeper) reconcile(v Observed, now time.Time) {
 		k.applyFound(now, ev)
 	}
 	k.recordNotes(res, now)
-	k.waitOutRest(res, now)
+	k.recheckAfterRest(res, now)
 	r.released = slices.DeleteFunc(r.released, func(rel resync.Release) bool { return slices.Contains(res.Forget, rel.CIDR) })
 	if res.NeedEC2 || v.AskedMetadata && !v.AskedEC2 && len(r.moved) > 0 {
 		r.needEC2 = true
@@ -341,7 +341,7 @@ func (k *Keeper) reconcile(v Observed, now time.Time) {
 			k.out.Begin(TagTask{described(v.ENIs, a.ENI.ID)})
 		}
 	}
-	if left := k.immortal(v.ENIs); len(left) > 0 {
+	if left := k.withoutDeleteOnTermination(v.ENIs); len(left) > 0 {
 		k.out.Begin(TagTask{left})
 	}
 	gone := slices.DeleteFunc(slices.Clone(res.Gone), func(e ipam.ENI) bool {
@@ -352,9 +352,9 @@ func (k *Keeper) reconcile(v Observed, now time.Time) {
 	}
 }
 
-// immortal lists ENIs of this node's daemon that would outlive their instance because
+// withoutDeleteOnTermination lists ENIs of this node's daemon that would outlive their instance because
 // setting delete-on-termination failed when they were attached.
-func (k *Keeper) immortal(all []resync.ENI) []resync.ENI {
+func (k *Keeper) withoutDeleteOnTermination(all []resync.ENI) []resync.ENI {
 	if !k.settings.Provisioning {
 		return nil
 	}
@@ -447,17 +447,17 @@ func (k *Keeper) applyFound(now time.Time, ev ipam.Event) {
 	}
 }
 
-// waitOutRest asks EC2 again once it is certain whether the released addresses that it shows
+// recheckAfterRest asks EC2 again once it is certain whether the released addresses that it shows
 // are outdated: they may have been assigned again.
-func (k *Keeper) waitOutRest(res resync.ReconcileResult, now time.Time) {
+func (k *Keeper) recheckAfterRest(res resync.ReconcileResult, now time.Time) {
 	for _, n := range res.Notes {
-		if n.Kind != resync.AddressesResting {
+		if n.Kind != resync.AddressesJustReleased {
 			continue
 		}
 		for _, rel := range k.recon.released {
 			if rel.CIDR == n.CIDR {
 				k.recon.needEC2 = true
-				k.recon.observeSoon(later(rel.At.Add(resync.ReleaseRest+time.Second), k.recon.askedEC2.Add(ec2Spacing)))
+				k.recon.observeSoon(later(rel.At.Add(resync.ReleaseSettle+time.Second), k.recon.askedEC2.Add(ec2Spacing)))
 			}
 		}
 	}

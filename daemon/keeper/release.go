@@ -32,13 +32,13 @@ func (m ReleaseDone) handle(k *Keeper, now time.Time) {
 	op := k.finish(m.ID, now, m.Err)
 	eni := op.ENI
 	if m.Err == nil {
-		k.free("release", "", &k.backoff.release, op, now)
+		k.endBackoff("release", "", &k.backoff.release, op, now)
 	} else {
-		k.hold("release", "", &k.backoff.release, op, now, CauseOf(m.Err))
+		k.startBackoff("release", "", &k.backoff.release, op, now, CauseOf(m.Err))
 	}
 	gone, kept := both(op.CIDRs, m.Gone), without(op.CIDRs, m.Gone)
 	if len(gone) > 0 {
-		k.recon.givenBack(gone, now)
+		k.recon.noteReleased(gone, now)
 		e, _ := k.eni(eni)
 		k.subnets.give(e.SubnetID, addressesIn(gone))
 		k.removeCIDRs(eni, gone, now)
@@ -73,11 +73,11 @@ type DetachDone struct {
 func (m DetachDone) handle(k *Keeper, now time.Time) {
 	op := k.finish(m.ID, now, m.Err)
 	if m.Err != nil {
-		k.hold("release", "", &k.backoff.release, op, now, CauseOf(m.Err))
+		k.startBackoff("release", "", &k.backoff.release, op, now, CauseOf(m.Err))
 		k.apply(now, ipam.UnholdENI{ID: op.ENI})
 		return
 	}
-	k.free("release", "", &k.backoff.release, op, now)
+	k.endBackoff("release", "", &k.backoff.release, op, now)
 	k.forget(op.ENI)
 	if e, ok := k.eni(op.ENI); ok {
 		k.subnets.give(e.SubnetID, 1+addressesIn(prefixesOf(e))) // including the primary address

@@ -95,7 +95,7 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 	k.setOthers(s.Found.Others, now)
 	k.recon.efaOnly = s.Found.EFAOnlyCards
 	if s.Restart {
-		k.doubt(s, now)
+		k.quarantineUnconfirmed(s, now)
 		// The first read asks EC2 again.
 		k.recon.lastEC2, k.recon.askedEC2, k.recon.needEC2 = time.Time{}, time.Time{}, true
 	}
@@ -105,10 +105,10 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 	}, nil
 }
 
-// doubt keeps free addresses out of use that EC2 lists and the metadata does not. Both lists
-// lag, and the previous daemon may have released the addresses just before it died. The next
-// read of EC2 decides.
-func (k *Keeper) doubt(s Start, now time.Time) {
+// quarantineUnconfirmed keeps free addresses out of use that EC2 lists and the metadata does
+// not. Both lists lag, and the previous daemon may have released the addresses just before it
+// died. The next read of EC2 decides.
+func (k *Keeper) quarantineUnconfirmed(s Start, now time.Time) {
 	for _, f := range s.Interfaces {
 		e, ok := k.eni(f.ENI)
 		if !ok || f.Unread != 0 {
@@ -167,14 +167,14 @@ type EndingTask struct {
 	Keep bool // do not delete it: pods have its addresses, or the daemon may not change EC2
 }
 
-func (t EndingTask) carry(ctx context.Context, c Calls) {
+func (t EndingTask) run(ctx context.Context, c Calls) {
 	if err := awaitDetached(ctx, c, t.ENI); err != nil {
 		note(c, "ENI that was being detached is not gone", t.ENI.ID, err)
 		return // its slot stays taken
 	}
 	c.Post(Gone{t.ENI})
 	if !t.Keep {
-		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(ctx, c)
+		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.run(ctx, c)
 	}
 }
 

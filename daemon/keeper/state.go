@@ -72,7 +72,7 @@ func (k *Keeper) Waiting() int { return len(k.waiting) }
 
 func (k *Keeper) backoffs(now time.Time) []Backoff {
 	var out []Backoff
-	add := func(scope, id string, c Clock) {
+	add := func(scope, id string, c BackoffTimer) {
 		if c.Running(now) {
 			out = append(out, Backoff{scope, id, c.Until, c.Cause})
 		}

@@ -16,9 +16,9 @@ type subnetCache struct {
 	asked      time.Time // when it was last read without a plan that needs it
 	expired    bool      // known to be out of date
 	refreshing bool
-	failed     Clock // of reading the list
-	few        int   // fewer addresses than this are of no use
-	low        Clock // while no usable subnet has addresses: when to read again
+	failed     BackoffTimer // of reading the list
+	few        int          // fewer addresses than this are of no use
+	low        BackoffTimer // while no usable subnet has addresses: when to read again
 }
 
 // subnetEvery is how often the list is read when no plan needs it: users read the counts, and
@@ -55,7 +55,7 @@ func (c *subnetCache) fill(subnets []resync.Subnet, p resync.SubnetPolicy, now t
 	c.all, c.read, c.expired = subnets, now, false
 	candidates := p.Candidates(c.all)
 	if len(candidates) == 0 || candidates[0].AvailableIPs < c.few {
-		c.low.Fail(now, now, cause.SubnetExhausted, ExhaustedFirst, ExhaustedMost, jitter)
+		c.low.Fail(now, now, cause.SubnetExhausted, ExhaustedFirst, ExhaustedMax, jitter)
 		return
 	}
 	c.low.Succeed(now)
@@ -186,7 +186,7 @@ func (m SubnetsRead) handle(k *Keeper, now time.Time) {
 	if m.Err != nil {
 		// Fail open: the last known list, or the node's own subnet, stays in use
 		// (upstream stops here; spec/ipamd.md §13.1 row 13).
-		k.subnets.failed.Fail(now, now, CauseOf(m.Err), ThrottleFirst, ExhaustedMost, k.jitter)
+		k.subnets.failed.Fail(now, now, CauseOf(m.Err), ThrottleFirst, ExhaustedMax, k.jitter)
 		k.record(now, SubnetsFailed{Err: m.Err})
 		return
 	}

@@ -10,7 +10,7 @@ import (
 
 // Task is work to be done outside, concurrently with the Keeper. The set is closed.
 type Task interface {
-	carry(ctx context.Context, c Calls)
+	run(ctx context.Context, c Calls)
 }
 
 // Urgent reports whether pods wait for a task: its calls take precedence.
@@ -40,11 +40,11 @@ func urgent(why warmpool.Reason) bool {
 	return false
 }
 
-// Carry carries out a task. It blocks for as long as the calls do.
-func Carry(ctx context.Context, c Calls, t Task) { t.carry(ctx, c) }
+// Run carries out a task. It blocks for as long as the calls do.
+func Run(ctx context.Context, c Calls, t Task) { t.run(ctx, c) }
 
-// carryAttach creates and attaches an ENI, and cleans up after a failure.
-func carryAttach(ctx context.Context, c Calls, op Operation) {
+// runAttach creates and attaches an ENI, and cleans up after a failure.
+func runAttach(ctx context.Context, c Calls, op Operation) {
 	res := attachENI(ctx, c, op)
 	c.Post(res)
 	if res.Err == nil || res.ENI.ID == "" {
@@ -55,7 +55,7 @@ func carryAttach(ctx context.Context, c Calls, op Operation) {
 		failed := resync.Attached{ENI: res.ENI, CIDRs: res.CIDRs, AttachmentID: res.Attachment}
 		if err := detachENI(ctx, c, resync.Attached{ENI: res.ENI, AttachmentID: res.Attachment}); err != nil {
 			note(c, FailedAttachAttached, res.ENI.ID, err)
-			AdoptTask{Attached: failed, Ours: true, EndWithInstance: true}.carry(ctx, c)
+			AdoptTask{Attached: failed, Ours: true, EndWithInstance: true}.run(ctx, c)
 			return
 		}
 		c.Post(Gone{res.ENI})
@@ -73,8 +73,8 @@ type AdoptTask struct {
 	EndWithInstance bool       // it is not yet marked to be deleted with the instance
 }
 
-func (t AdoptTask) carry(ctx context.Context, c Calls) {
-	TearDownTask{t.Before}.carry(ctx, c)
+func (t AdoptTask) run(ctx context.Context, c Calls) {
+	TearDownTask{t.Before}.run(ctx, c)
 	id := t.Attached.ENI.ID
 	var adopted, ended bool
 	err := c.Both(
@@ -95,7 +95,7 @@ func (t AdoptTask) carry(ctx context.Context, c Calls) {
 	case ended:
 		c.Post(Gone{t.Attached.ENI})
 		if t.Ours {
-			DeleteTask{[]ipam.ENIID{id}}.carry(ctx, c)
+			DeleteTask{[]ipam.ENIID{id}}.run(ctx, c)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func (t AdoptTask) carry(ctx context.Context, c Calls) {
 // DeleteTask deletes ENIs of this node once they are not attached.
 type DeleteTask struct{ ENIs []ipam.ENIID }
 
-func (t DeleteTask) carry(ctx context.Context, c Calls) {
+func (t DeleteTask) run(ctx context.Context, c Calls) {
 	for _, id := range t.ENIs {
 		if err := deleteENI(ctx, c, id); err != nil {
 			note(c, DetachedKept, id, err)
@@ -125,7 +125,7 @@ const (
 // SubnetsTask reads the subnets.
 type SubnetsTask struct{}
 
-func (SubnetsTask) carry(ctx context.Context, c Calls) {
+func (SubnetsTask) run(ctx context.Context, c Calls) {
 	subnets, err := c.DescribeSubnets(ctx)
 	c.Post(SubnetsRead{subnets, err})
 }
@@ -136,21 +136,21 @@ type ObserveTask struct {
 	EC2      bool
 }
 
-func (t ObserveTask) carry(ctx context.Context, c Calls) {
+func (t ObserveTask) run(ctx context.Context, c Calls) {
 	c.Post(observe(ctx, c, t.Metadata, t.EC2))
 }
 
 // DropTask removes the rules of pods that are gone.
 type DropTask struct{ Gone []ipam.Assignment }
 
-func (t DropTask) carry(ctx context.Context, c Calls) {
+func (t DropTask) run(ctx context.Context, c Calls) {
 	c.Post(Dropped{t.Gone, dropPods(ctx, c, t.Gone)})
 }
 
 // TearDownTask removes the rules of ENIs that are gone.
 type TearDownTask struct{ ENIs []ipam.ENI }
 
-func (t TearDownTask) carry(ctx context.Context, c Calls) {
+func (t TearDownTask) run(ctx context.Context, c Calls) {
 	for _, e := range t.ENIs {
 		if err := c.TeardownENI(ctx, e.PrimaryIP); err != nil {
 			note(c, RulesKept, e.ID, err)
@@ -161,13 +161,13 @@ func (t TearDownTask) carry(ctx context.Context, c Calls) {
 // SweepTask deletes leaked ENIs.
 type SweepTask struct{ In resync.LeakInput }
 
-func (t SweepTask) carry(ctx context.Context, c Calls) {
+func (t SweepTask) run(ctx context.Context, c Calls) {
 	c.Post(sweepLeaked(ctx, c, t.In))
 }
 
 // TagTask adds missing tags to ENIs and makes them end with their instance.
 type TagTask struct{ ENIs []resync.ENI }
 
-func (t TagTask) carry(ctx context.Context, c Calls) {
+func (t TagTask) run(ctx context.Context, c Calls) {
 	tagENIs(ctx, c, t.ENIs)
 }

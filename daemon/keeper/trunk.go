@@ -13,8 +13,8 @@ const (
 	// trunkPoll is how often the metadata is read while the trunk is awaited; upstream does so
 	// forever (spec/ipamd.md §5.1).
 	trunkPoll = 5 * time.Second
-	// trunkHaste is how long that lasts after a reason to expect the trunk.
-	trunkHaste = 5 * time.Minute
+	// trunkFastPoll is how long that lasts after a reason to expect the trunk.
+	trunkFastPoll = 5 * time.Minute
 	// trunkPatience is how long a slot is kept for a trunk that does not come: without a limit,
 	// nodes of types that the controller does not know would lack an ENI forever.
 	trunkPatience = 15 * time.Minute
@@ -71,7 +71,7 @@ func (k *Keeper) reservesTrunkSlot() bool { return k.settings.Trunk && !k.trunk.
 
 // awaitsTrunk reports whether the trunk is expected soon.
 func (k *Keeper) awaitsTrunk(now time.Time) bool {
-	return k.settings.Trunk && k.trunk.eni == "" && !k.trunk.refused && now.Sub(k.trunk.hinted) < trunkHaste
+	return k.settings.Trunk && k.trunk.eni == "" && !k.trunk.refused && now.Sub(k.trunk.hinted) < trunkFastPoll
 }
 
 // TrunkHinted is a reason to expect the trunk: it was requested from the controller (Attached

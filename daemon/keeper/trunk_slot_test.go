@@ -78,7 +78,7 @@ func TestTrunk_Slot(t *testing.T) {
 func TestTrunk_FoundAndLost(t *testing.T) {
 	t.Parallel()
 	b := trunkBench(t)
-	b.pass(trunkHaste)
+	b.pass(trunkFastPoll)
 	for round := 1; round <= 2; round++ {
 		b.apply(b.clock, trunkENI(true))
 		b.pass(time.Second)

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// TestTrunk_HasteEnds: while a trunk is awaited, metadata is read every few seconds, but not
+// TestTrunk_FastPollingEnds: while a trunk is awaited, metadata is read every few seconds, but not
 // forever, unlike upstream on nodes that never get one; nor is its slot reserved forever.
 // Repeated reports that it is attached change nothing.
-func TestTrunk_HasteEnds(t *testing.T) {
+func TestTrunk_FastPollingEnds(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.settings.Trunk = true
@@ -34,7 +34,7 @@ func TestTrunk_HasteEnds(t *testing.T) {
 	for b.awaitsTrunk(b.clock) {
 		b.observe()
 		b.seen(secondary(2), nil)
-		if b.clock.Sub(b.started) > 2*trunkHaste {
+		if b.clock.Sub(b.started) > 2*trunkFastPoll {
 			t.Fatal("the haste does not end")
 		}
 	}

@@ -49,7 +49,7 @@ func (k *Keeper) serveWaiting(now time.Time) {
 			dry[multi] = true
 			dry[true] = true // without one address there cannot be several
 		}
-		if k.terminating || !r.Deadline.After(now) || ahead(r).hopeless(r.Deadline) {
+		if k.terminating || !r.Deadline.After(now) || ahead(r).cannotSucceed(r.Deadline) {
 			k.fail(r, now, ahead(r))
 			return true
 		}
@@ -121,9 +121,9 @@ func (k *Keeper) Blocked(now time.Time, everyCard bool) (cause.Code, string, boo
 	return code, text, !everyCard
 }
 
-// hopeless reports whether the pool can neither grow nor have an address cool down before a
+// cannotSucceed reports whether the pool can neither grow nor have an address cool down before a
 // deadline: then the ADD fails at once.
-func (l outlook) hopeless(deadline time.Time) bool {
+func (l outlook) cannotSucceed(deadline time.Time) bool {
 	if l.growing || (!l.cooled.IsZero() && l.cooled.Before(deadline)) {
 		return false
 	}

@@ -32,8 +32,8 @@ const (
 // Backoff computes the pauses after failures: they double, and each is random between half
 // and the whole of its step, so that a fleet does not return all at once.
 type Backoff struct {
-	First, Most time.Duration
-	Jitter      func(n time.Duration) time.Duration // in [0, n); nil = random
+	First, Max time.Duration
+	Jitter     func(n time.Duration) time.Duration // in [0, n); nil = random
 }
 
 // Jittered returns a random part of a duration.
@@ -47,10 +47,10 @@ func (b Backoff) Jittered(n time.Duration) time.Duration {
 // After returns the pause after the given number of failures in a row, counted from 1.
 func (b Backoff) After(failures int) time.Duration {
 	step := b.First
-	for i := 1; i < failures && step < b.Most; i++ {
+	for i := 1; i < failures && step < b.Max; i++ {
 		step *= 2
 	}
-	step = min(step, b.Most)
+	step = min(step, b.Max)
 	return step/2 + b.Jittered(step/2+1)
 }
 

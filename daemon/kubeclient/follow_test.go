@@ -14,9 +14,9 @@ import (
 
 func TestBackoff(t *testing.T) {
 	t.Parallel()
-	low, high := Backoff{First: time.Second, Most: 30 * time.Second}, Backoff{First: time.Second, Most: 30 * time.Second}
+	low, high := Backoff{First: time.Second, Max: 30 * time.Second}, Backoff{First: time.Second, Max: 30 * time.Second}
 	low.Jitter, high.Jitter = func(time.Duration) time.Duration { return 0 }, func(n time.Duration) time.Duration { return n - 1 }
-	for failures, want := range map[int]time.Duration{1: low.First, 2: 2 * low.First, 3: 4 * low.First, 6: low.Most, 1_000_000: low.Most} {
+	for failures, want := range map[int]time.Duration{1: low.First, 2: 2 * low.First, 3: 4 * low.First, 6: low.Max, 1_000_000: low.Max} {
 		if a, b := low.After(failures), high.After(failures); a != want/2 || b != want {
 			t.Errorf("after %d failures: %v to %v, want %v to %v", failures, a, b, want/2, want)
 		}
@@ -54,7 +54,7 @@ func TestFollower_Failed(t *testing.T) {
 				return io.NopCloser(strings.NewReader(text)), nil
 			},
 			Request: Request{Kind: Pods}, Limits: Limits{Objects: 9, Within: time.Second},
-			Backoff: Backoff{First: time.Second, Most: time.Minute},
+			Backoff: Backoff{First: time.Second, Max: time.Minute},
 			Begin:   func() (func(json.RawMessage), func()) { return func(json.RawMessage) {}, func() {} },
 			Set:     nothing, Unset: nothing, Watching: func(bool) {},
 		}

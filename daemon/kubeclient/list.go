@@ -53,11 +53,11 @@ const maxPages = 10_000 // pages may be short if a selector skips most objects
 
 // TooManyError reports a list with more objects than its limit.
 type TooManyError struct {
-	Most int
-	Of   string // objects, pages
+	Max int
+	Of  string // objects, pages
 }
 
-func (e *TooManyError) Error() string { return fmt.Sprintf("more than %d %s", e.Most, e.Of) }
+func (e *TooManyError) Error() string { return fmt.Sprintf("more than %d %s", e.Max, e.Of) }
 
 // List reads all objects, page by page, and passes each on as soon as it is decoded.
 func List[T any](ctx context.Context, open Open, r Request, l Limits, each func(T) error) error {

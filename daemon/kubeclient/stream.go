@@ -66,7 +66,7 @@ func (s stream) token() (json.Token, error) {
 func (s stream) expect(want json.Delim) error {
 	t, err := s.token()
 	if err == nil && t != want {
-		return fmt.Errorf("%w: %v in place of %v", ErrFormat, t, want)
+		return fmt.Errorf("%w: got %v, want %v", ErrFormat, t, want)
 	}
 	return err
 }

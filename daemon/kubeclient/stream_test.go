@@ -36,7 +36,7 @@ func TestReadList(t *testing.T) {
 		"no items":       {`{"metadata":{"resourceVersion":"7"}}`, nil, listMeta{ResourceVersion: "7"}, ""},
 		"items":          {`{"metadata":{"resourceVersion":"7","continue":"c","remainingItemCount":3},"items":[{"a":1},{"b":[2]}]}`, []string{`{"a":1}`, `{"b":[2]}`}, listMeta{ResourceVersion: "7", Continue: "c", RemainingItemCount: 3}, ""},
 		"no list":        {`{"kind":"Status","code":200}`, nil, listMeta{}, `the response is a "Status"`},
-		"no object":      {`[]`, nil, listMeta{}, "in place of"},
+		"no object":      {`[]`, nil, listMeta{}, "got [, want {"},
 		"items is none":  {`{"items":{}}`, nil, listMeta{}, "in place of items"},
 		"cut":            {`{"metadata":{"resourceVersion":"7"},"items":[{"a":1},`, []string{`{"a":1}`}, listMeta{}, "EOF"},
 		"cut at the end": {`{"metadata":{"resourceVersion":"7"},"items":[]`, nil, listMeta{}, "EOF"},

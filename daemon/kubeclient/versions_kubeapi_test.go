@@ -96,7 +96,7 @@ func following(c *Client, name string) *Follower[metav1.PartialObjectMetadata] {
 			return nil, errors.Join(json.NewDecoder(resp.Body).Decode(&refused.ErrStatus), fmt.Errorf("%s: %w", verb, refused))
 		},
 		Request: Request{Kind: CNINodes, Selection: Selection{Fields: "metadata.name=" + name}},
-		Limits:  Limits{Objects: 10, Within: time.Minute}, Backoff: Backoff{First: 20 * time.Millisecond, Most: 200 * time.Millisecond},
+		Limits:  Limits{Objects: 10, Within: time.Minute}, Backoff: Backoff{First: 20 * time.Millisecond, Max: 200 * time.Millisecond},
 		Cached: true, Set: nothing, Unset: nothing, Failed: func(Failure) error { return nil },
 	}
 }

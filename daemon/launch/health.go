@@ -19,7 +19,7 @@ import (
 // within a fraction of a second, and new pods wait for it.
 const (
 	firstPause = 20 * time.Millisecond
-	mostPause  = 250 * time.Millisecond
+	maxPause   = 250 * time.Millisecond
 	askLimit   = time.Second // of one probe, as in upstream's probe
 )
 
@@ -29,7 +29,7 @@ func awaitServing(ctx context.Context, socket string, waiting func(error)) error
 	var dialled atomic.Pointer[error] // why the last dial failed
 	conn, err := grpc.NewClient("passthrough:///ipamd",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: firstPause, Multiplier: 1.5, MaxDelay: mostPause}, MinConnectTimeout: askLimit}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: firstPause, Multiplier: 1.5, MaxDelay: maxPause}, MinConnectTimeout: askLimit}),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			c, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 			dialled.Store(&err)
@@ -56,7 +56,7 @@ func awaitServing(ctx context.Context, socket string, waiting func(error)) error
 			return ctx.Err()
 		case <-time.After(pause):
 		}
-		pause = min(pause*3/2, mostPause)
+		pause = min(pause*3/2, maxPause)
 	}
 }
 

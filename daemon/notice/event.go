@@ -86,7 +86,7 @@ func MissingIAM(about Ref, action string) Event {
 func SubnetExclusionUnknown(about Ref, subnet, detail string) Event {
 	return Event{
 		Reason: ReasonSubnetExclusion, Action: "ec2:DescribeSubnets", Warning: true, About: about,
-		Note: bounded(fmt.Sprintf("could not check whether subnet %s is excluded, so it is used: %s", subnet, detail), maxNote),
+		Note: bounded(fmt.Sprintf("could not check whether %s is excluded from use, assuming that it is not: %s", subnet, detail), maxNote),
 	}
 }
 

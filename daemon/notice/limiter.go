@@ -95,9 +95,9 @@ func (l *Limiter) GiveBack(e Event, suppressed int) {
 	}
 }
 
-// Hold counts an event as suppressed without a call of Allow: a newer one of its kind
+// Suppress counts an event as suppressed without a call of Allow: a newer one of its kind
 // replaced it.
-func (l *Limiter) Hold(now time.Time, e Event) {
+func (l *Limiter) Suppress(now time.Time, e Event) {
 	o := l.object(now, e.About)
 	if last, known := o.kinds[kindOf(e)]; known || len(o.kinds) < maxKinds {
 		last.suppressed++

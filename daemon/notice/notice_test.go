@@ -264,7 +264,7 @@ func TestLimiter_GiveBack(t *testing.T) {
 				with.GiveBack(e, n)
 				given++
 			} else {
-				without.Hold(now, e)
+				without.Suppress(now, e)
 			}
 		}
 		n, ok := with.Allow(now, e)
@@ -276,11 +276,11 @@ func TestLimiter_GiveBack(t *testing.T) {
 		t.Errorf("only %d were given back", given)
 	}
 	l, e := notice.NewLimiter(policy), event("a", "X")
-	l.Hold(start, e)
-	l.Hold(start, e)
+	l.Suppress(start, e)
+	l.Suppress(start, e)
 	n, _ := l.Allow(start, e)
 	l.GiveBack(e, n)
-	l.Hold(start, e)
+	l.Suppress(start, e)
 	if n, ok := l.Allow(start, e); n != 3 || !ok {
 		t.Errorf("%v with %d suppressed, want 3", ok, n)
 	}

@@ -265,8 +265,8 @@ func (r *reconciler) mayAdd(id ipam.ENIID, primary netip.Addr, p netip.Prefix) b
 		return false
 	}
 	for _, rel := range r.in.Released {
-		if rel.CIDR == p && !r.rested(rel) {
-			r.note(Note{Kind: AddressesResting, ENI: id, CIDR: p, Count: 1, Text: "released a moment ago: EC2's list may be older"})
+		if rel.CIDR == p && !r.releaseSettled(rel) {
+			r.note(Note{Kind: AddressesJustReleased, ENI: id, CIDR: p, Count: 1, Text: "released a moment ago: EC2's list may be older"})
 			return false
 		}
 	}

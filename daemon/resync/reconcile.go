@@ -18,7 +18,7 @@ import (
 // does not show is quarantined first. It is removed when a later view of EC2
 // ([ConfirmAfter], [DisputeAfter]) does not show it either, no pod is assigned to it and the
 // kernel has no pod route into it. What EC2 shows and the book lacks is added, unless it was
-// released within [ReleaseRest]. A view that could not be read has no effect. Whatever
+// released within [ReleaseSettle]. A view that could not be read has no effect. Whatever
 // operations are working on is left alone.
 //
 // An ENI that is no longer managed (its tags changed) is quarantined while pods use it, and
@@ -240,11 +240,13 @@ func recoveredKeys(book *ipam.Snapshot) map[ipam.Sandbox]bool {
 // forget lists the releases that all of EC2's lists have had time to reflect.
 func (r *reconciler) forget() {
 	for _, rel := range r.in.Released {
-		if r.in.Now.Sub(rel.At) >= ReleaseRest && (!r.out.Settled || r.rested(rel)) {
+		if r.in.Now.Sub(rel.At) >= ReleaseSettle && (!r.out.Settled || r.releaseSettled(rel)) {
 			r.out.Forget = append(r.out.Forget, rel.CIDR)
 		}
 	}
 }
 
-// rested reports whether EC2's view began late enough to reflect a release.
-func (r *reconciler) rested(rel Release) bool { return r.in.EC2.At.Sub(rel.At) >= ReleaseRest }
+// releaseSettled reports whether EC2's view began late enough to reflect a release.
+func (r *reconciler) releaseSettled(rel Release) bool {
+	return r.in.EC2.At.Sub(rel.At) >= ReleaseSettle
+}

@@ -145,7 +145,7 @@ func TestReconcile(t *testing.T) {
 			want: ReconcileResult{NeedEC2: true}, notes: []NoteKind{MetadataDiffers}},
 		{name: "what it shows more was given back a moment ago", book: two(), in: ReconcileInput{
 			Metadata: shownAs(described(0, "10.0.0.10", "10.0.0.11", "10.0.0.12"), e1),
-			Released: []Release{{prefixes("10.0.0.12")[0], morning.Add(-ReleaseRest + 1)}}}},
+			Released: []Release{{prefixes("10.0.0.12")[0], morning.Add(-ReleaseSettle + 1)}}}},
 		{name: "a list that could not be read lacks nothing", book: two(pod("10.0.0.10")), in: ReconcileInput{Metadata: func() MetadataView {
 			v := shownAs(e0, e1)
 			v.Interfaces[0].IPv4s, v.Interfaces[0].Unread = nil, PartIPv4s
@@ -198,10 +198,10 @@ func TestReconcile(t *testing.T) {
 			want:  ReconcileResult{Settled: true, Events: []ipam.Event{ipam.AddCIDRs{ID: "eni-0", CIDRs: prefixes("10.0.0.12", "10.0.0.32/28")}}},
 			notes: []NoteKind{AddressesAdded}},
 		{name: "it was given back a moment ago", book: two(), in: ReconcileInput{EC2: listed(described(0, "10.0.0.10", "10.0.0.11", "10.0.0.12"), e1),
-			Released: []Release{{prefixes("10.0.0.12")[0], morning.Add(-ReleaseRest + 1)}}},
-			want: ReconcileResult{Settled: true}, notes: []NoteKind{AddressesResting}},
+			Released: []Release{{prefixes("10.0.0.12")[0], morning.Add(-ReleaseSettle + 1)}}},
+			want: ReconcileResult{Settled: true}, notes: []NoteKind{AddressesJustReleased}},
 		{name: "it was given back, and somebody assigned it again", book: two(), in: ReconcileInput{EC2: listed(described(0, "10.0.0.10", "10.0.0.11", "10.0.0.12"), e1),
-			Released: []Release{{prefixes("10.0.0.12")[0], morning.Add(-ReleaseRest)}}},
+			Released: []Release{{prefixes("10.0.0.12")[0], morning.Add(-ReleaseSettle)}}},
 			want:  ReconcileResult{Settled: true, Forget: prefixes("10.0.0.12"), Events: []ipam.Event{ipam.AddCIDRs{ID: "eni-0", CIDRs: prefixes("10.0.0.12")}}},
 			notes: []NoteKind{AddressesAdded}},
 		{name: "it is being assigned", book: two(), in: ReconcileInput{EC2: listed(described(0, "10.0.0.10", "10.0.0.11", "10.0.0.12"), e1), Busy: Busy{CIDRs: prefixes("10.0.0.12")}},

@@ -99,7 +99,7 @@ func (r *reconciler) differs(e *ipam.ENIState, f *Interface) {
 
 	at, lacks, extra := 0, 0, 0
 	more := func(p netip.Prefix) {
-		if !f.unread(p) && !r.busyCIDR(p) && !r.resting(p) {
+		if !f.unread(p) && !r.busyCIDR(p) && !r.justReleased(p) {
 			extra++
 		}
 	}
@@ -135,9 +135,9 @@ func (f *Interface) unread(p netip.Prefix) bool {
 	return f.Unread&PartPrefixes != 0
 }
 
-// resting reports whether a CIDR was released so recently that the metadata may still show it.
-func (r *reconciler) resting(p netip.Prefix) bool {
+// justReleased reports whether a CIDR was released so recently that the metadata may still show it.
+func (r *reconciler) justReleased(p netip.Prefix) bool {
 	return slices.ContainsFunc(r.in.Released, func(rel Release) bool {
-		return rel.CIDR == p && r.in.Metadata.At.Sub(rel.At) < ReleaseRest
+		return rel.CIDR == p && r.in.Metadata.At.Sub(rel.At) < ReleaseSettle
 	})
 }

@@ -80,8 +80,8 @@ type ReconcilePolicy struct {
 }
 
 const (
-	// ReleaseRest is how long EC2 may still show a released CIDR (spec/ipamd.md §5.3).
-	ReleaseRest = time.Minute
+	// ReleaseSettle is how long EC2 may still show a released CIDR (spec/ipamd.md §5.3).
+	ReleaseSettle = time.Minute
 	// ConfirmAfter is how much later EC2 must still not show a CIDR or ENI before it is
 	// removed: whatever was just assigned is briefly missing in its lists.
 	ConfirmAfter = 30 * time.Second
@@ -152,21 +152,21 @@ const (
 
 // Notes of a state: they are repeated by every reconcile while it lasts.
 const (
-	ENIFound         NoteKind = "eni-found" // to be set up
-	AddressesResting NoteKind = "addresses-resting"
-	AddressConflict  NoteKind = "address-conflict"
-	PodsCutOff       NoteKind = "pods-cut-off"
-	MetadataDiffers  NoteKind = "metadata-differs"
-	MetadataUnknown  NoteKind = "metadata-unknown"
-	EC2Unknown       NoteKind = "ec2-unknown"
-	KernelUnknown    NoteKind = "kernel-unknown"
+	ENIFound              NoteKind = "eni-found" // to be set up
+	AddressesJustReleased NoteKind = "addresses-resting"
+	AddressConflict       NoteKind = "address-conflict"
+	PodsCutOff            NoteKind = "pods-cut-off"
+	MetadataDiffers       NoteKind = "metadata-differs"
+	MetadataUnknown       NoteKind = "metadata-unknown"
+	EC2Unknown            NoteKind = "ec2-unknown"
+	KernelUnknown         NoteKind = "kernel-unknown"
 )
 
 // Lasting reports whether the kind describes a state rather than a change: it need not be
 // reported again while it lasts.
 func (k NoteKind) Lasting() bool {
 	switch k {
-	case ENIFound, AddressesResting, AddressConflict, PodsCutOff, MetadataDiffers, MetadataUnknown, EC2Unknown, KernelUnknown:
+	case ENIFound, AddressesJustReleased, AddressConflict, PodsCutOff, MetadataDiffers, MetadataUnknown, EC2Unknown, KernelUnknown:
 		return true
 	}
 	return false

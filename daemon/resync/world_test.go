@@ -362,7 +362,7 @@ func (w *world) judge(in ReconcileInput, res ReconcileResult, ev ipam.Event) {
 		fail("at work")
 	}
 	for _, rel := range in.Released {
-		if _, adds := ev.(ipam.AddCIDRs); adds && slices.Contains(cidrs, rel.CIDR) && in.EC2.At.Sub(rel.At) < ReleaseRest {
+		if _, adds := ev.(ipam.AddCIDRs); adds && slices.Contains(cidrs, rel.CIDR) && in.EC2.At.Sub(rel.At) < ReleaseSettle {
 			fail("given back a moment ago")
 		}
 	}
@@ -393,7 +393,7 @@ func (w *world) converge() {
 	}
 	truth := w.truth()
 	for range 2 {
-		w.now = w.now.Add(2 * ReleaseRest)
+		w.now = w.now.Add(2 * ReleaseSettle)
 		in := ReconcileInput{Now: w.now, Book: w.book.Snapshot(), Policy: policy(), Released: w.released, Others: w.others,
 			EC2: EC2View{Known, w.now, truth}, Metadata: shownAs(truth...), Kernel: routed()}
 		w.setUp(w.reconcile(in))

@@ -14,7 +14,7 @@ type reply struct {
 	body        []byte
 }
 
-var errShort = errors.New("rtnetlink answer is cut short")
+var errShort = errors.New("rtnetlink response is truncated")
 
 func cutMessage(b []byte) (reply, []byte, error) {
 	if len(b) < unix.SizeofNlMsghdr {

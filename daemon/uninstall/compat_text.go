@@ -16,6 +16,8 @@ and the MTU of links: their previous values are unknown, and other software may 
     a reboot resets them
   the reference CNI plugins (loopback, host-local, ...), portmap and portmap.reference, which other
     networks use; portmap needs portmap.reference beside it
+  what the network policy agent left: eBPF pins in /sys/fs/bpf/globals/aws until a reboot, and its
+    files in the CNI's directory, aws-eks-na-cli and *.bpf.o
   secondary ENIs: they stay attached and keep their addresses in EC2; their links stay up, without addresses
   empty iptables tables, which other software uses too
 `

@@ -67,9 +67,9 @@ func (p Paths) running(ctx context.Context) (socket string, ok bool) {
 	return "", false
 }
 
-// entrance returns the files through which a container runtime calls us. They are removed
+// runtimeFiles returns the files through which a container runtime calls us. They are removed
 // first, so that no pod is added meanwhile.
-func (p Paths) entrance() []string {
+func (p Paths) runtimeFiles() []string {
 	return present(filepath.Join(p.Config, "10-aws.conflist"),
 		filepath.Join(p.Binaries, "aws-cni"), filepath.Join(p.Binaries, "aws-cni-grpc"), filepath.Join(p.Binaries, "egress-cni"), filepath.Join(p.Binaries, "aws-cni-support.sh"))
 }

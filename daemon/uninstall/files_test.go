@@ -21,7 +21,7 @@ func TestPaths(t *testing.T) {
 	relative := func(paths []string) string {
 		return strings.ReplaceAll(strings.Join(paths, " "), root+"/", "")
 	}
-	if got := relative(p.entrance()) + relative(p.records()) + relative(p.state()); got != "" {
+	if got := relative(p.runtimeFiles()) + relative(p.records()) + relative(p.state()); got != "" {
 		t.Errorf("of an empty node: %s", got)
 	}
 	for _, path := range []string{
@@ -39,7 +39,7 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	for want, got := range map[string]string{
-		"conf/10-aws.conflist bin/aws-cni bin/aws-cni-grpc bin/egress-cni bin/aws-cni-support.sh": relative(p.entrance()),
+		"conf/10-aws.conflist bin/aws-cni bin/aws-cni-grpc bin/egress-cni bin/aws-cni-support.sh": relative(p.runtimeFiles()),
 		"run/attachments hoststate/v4pd/egress-v6-ipam/aws-cni state/v6pd/egress-v4-ipam/aws-cni": relative(p.records()),
 		"run/ipam.json run/ipam.json.tmp1 var/book.json var/book.json.tmp2":                       relative(p.state()),
 	} {

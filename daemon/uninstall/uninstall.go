@@ -86,7 +86,7 @@ func (o Options) refuse(ctx context.Context, left *hostnet.Leftovers) string {
 // list prints what would be removed, and what cannot be.
 func (o Options) list(left *hostnet.Leftovers) (ok bool) {
 	files := func(paths []string) []hostnet.Change { return removeAll(paths, writable) }
-	all := files(o.Paths.entrance())
+	all := files(o.Paths.runtimeFiles())
 	for _, object := range left.Objects() {
 		all = append(all, hostnet.Change{Object: object})
 	}
@@ -95,7 +95,7 @@ func (o Options) list(left *hostnet.Leftovers) (ok bool) {
 }
 
 func (o Options) remove(ctx context.Context, left *hostnet.Leftovers) (ok bool) {
-	changes := removeAll(o.Paths.entrance(), os.Remove)
+	changes := removeAll(o.Paths.runtimeFiles(), os.Remove)
 	changes = append(changes, left.Remove(ctx)...)
 	changes = append(changes, removeAll(o.Paths.records(), os.RemoveAll)...)
 	// A setting names the address book's path, so it must not remove a directory.

@@ -164,7 +164,7 @@ func asUpstream(t *testing.T) []string {
 		"--set", "originalMatchLabels=true", "-f", file(t, `
 image: {override: `+registry+`amazon-k8s-cni:v1.23.1}
 init: {image: {override: `+registry+`amazon-k8s-cni-init:v1.23.1}}
-securityContext: {allowPrivilegeEscalation: null, readOnlyRootFilesystem: null, capabilities: {drop: null}}
+securityContext: {allowPrivilegeEscalation: null, readOnlyRootFilesystem: null, capabilities: {add: [NET_ADMIN, NET_RAW], drop: null}}
 `),
 	}
 }
@@ -395,18 +395,18 @@ func TestUpgrade_OwnDefaults(t *testing.T) {
 	}
 }
 
-// TestUpgrade_Definition: up to chart 1.2.0, the definition of ENIConfigs was an object
+// TestUpgrade_CRD: up to chart 1.2.0, the ENIConfig CRD was an object
 // of the release, which an upgrade would delete along with all ENIConfigs.
-func TestUpgrade_Definition(t *testing.T) {
+func TestUpgrade_CRD(t *testing.T) {
 	l := newLab(t)
-	definition := objects(t, readFile(t, "aws-vpc-cni/crds/eniconfig.yaml"))
-	l.mark(definition) // the server already has it
+	existing := objects(t, readFile(t, "aws-vpc-cni/crds/eniconfig.yaml"))
+	l.mark(existing) // the server already has it
 	t.Cleanup(func() {
 		patch := `{"metadata": {"annotations": {"meta.helm.sh/release-name": null, "helm.sh/resource-policy": null}}}`
 		_, err := l.of("CustomResourceDefinition").Patch(context.WithoutCancel(t.Context()), crd, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		l.check(err)
 	})
-	l.must("install", l.upstreamChart("1.2.0", "", definition))
+	l.must("install", l.upstreamChart("1.2.0", "", existing))
 	l.apply("kubectl", objects(t, "{apiVersion: crd.k8s.amazonaws.com/v1alpha1, kind: ENIConfig, metadata: {name: mine}, spec: {subnet: subnet-1}}"))
 	l.refused("this upgrade would delete it with every ENIConfig. Keep it: kubectl annotate crd "+crd+" helm.sh/resource-policy=keep", "upgrade", cni)
 	_, err := l.of("CustomResourceDefinition").Patch(t.Context(), crd, types.MergePatchType, []byte(`{"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}}`), metav1.PatchOptions{})
@@ -415,6 +415,38 @@ func TestUpgrade_Definition(t *testing.T) {
 	if !l.exists("CustomResourceDefinition", crd) || !l.exists("ENIConfig", "mine") {
 		t.Error("the upgrade deleted ENIConfigs")
 	}
+}
+
+// TestUpgrade_WithoutRight: a user who may change every object of a release but not read CRDs can
+// upgrade only with preflight=false.
+func TestUpgrade_WithoutRight(t *testing.T) {
+	l := newLab(t)
+	l.must("install", cni)
+	deployer := objects(t, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: deployer}
+rules: [{apiGroups: ["", apps, rbac.authorization.k8s.io], resources: ["*"], verbs: ["*"]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: deployer}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: deployer}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: deployer}]
+`)
+	l.apply("kubectl", deployer)
+	t.Cleanup(func() {
+		for _, o := range deployer {
+			l.check(l.of(o.GetKind()).Delete(context.WithoutCancel(t.Context()), o.GetName(), metav1.DeleteOptions{}))
+		}
+	})
+	as := []string{cni, "--kube-as-user", "deployer"}
+	l.await(func() bool { // the authorizer watches roles
+		_, err := l.helm("status", as[1:]...)
+		return err == nil
+	})
+	l.refused(`customresourcedefinitions.apiextensions.k8s.io "`+crd+`" is forbidden`, "upgrade", as...)
+	l.must("upgrade", append(as, "--set", "preflight=false")...)
 }
 
 // TestUninstall: what is removed with a release, and what stays (spec/deploy.md §4.7).
@@ -442,14 +474,14 @@ func TestUninstall(t *testing.T) {
 		}
 	}
 	if !l.exists("CustomResourceDefinition", crd) || !l.exists("ENIConfig", "mine") {
-		t.Error("the definition or somebody's ENIConfig went with the release")
+		t.Error("the uninstall deleted the CRD or an ENIConfig that the release did not make")
 	}
 }
 
 // TestInstall_Tolerations: Helm warns that an empty list leaves tainted nodes without a CNI.
 func TestInstall_Tolerations(t *testing.T) {
 	l := newLab(t)
-	const warned = "on a node with a taint no CNI runs"
+	const warned = "the CNI does not run on tainted nodes"
 	for list, want := range map[string]bool{"[]": true, `[{"operator":"Exists"}]`: false} {
 		out, err := l.helm("upgrade", cni, "--install", "--set-json", "tolerations="+list)
 		l.check(err)

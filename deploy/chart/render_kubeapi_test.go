@@ -56,7 +56,9 @@ func masked(all []*unstructured.Unstructured) []map[string]any {
 			security := c["securityContext"].(map[string]any)
 			delete(security, "allowPrivilegeEscalation")
 			delete(security, "readOnlyRootFilesystem")
-			delete(security["capabilities"].(map[string]any), "drop")
+			capabilities := security["capabilities"].(map[string]any)
+			delete(capabilities, "drop")
+			capabilities["add"] = slices.DeleteFunc(capabilities["add"].([]any), func(name any) bool { return name == "DAC_OVERRIDE" }) // one of the runtime's defaults
 			for _, e := range c["env"].([]any) {
 				if e := e.(map[string]any); e["name"] == "VPC_CNI_VERSION" {
 					e["value"] = "VERSION"
@@ -208,6 +210,19 @@ func TestValues(t *testing.T) {
 		{name: "the last port", chart: cni, args: []string{"--set-string", "nodeAgent.metricsBindAddr=65535"}, want: "--metrics-bind-addr=:65535"},
 		{name: "a port a number", chart: cni, args: []string{"--set", "nodeAgent.metricsBindAddr=8172"}, want: "--metrics-bind-addr=:8172"},
 		{name: "a port with a colon", chart: cni, args: []string{"--set", "nodeAgent.metricsBindAddr=:8172"}, refused: `value must be 'a port, such as "8162"'`},
+		{name: "policies without agent", chart: cni, args: []string{"--set", "enableNetworkPolicy=true,nodeAgent.enabled=false"}, refused: "without it no policy is enforced. Set nodeAgent.enabled=true"},
+		{name: "policies a text without agent", chart: cni, args: []string{"--set", "nodeAgent.enabled=false", "--set-string", "enableNetworkPolicy=true"}, refused: "without it no policy is enforced"},
+		{name: "one port for both", chart: cni, args: []string{"--set", "nodeAgent.metricsBindAddr=8163"}, refused: "are both 8163, and the agent does not start"},
+		{name: "the daemon's port of metrics", chart: cni, args: []string{"--set", "nodeAgent.metricsBindAddr=61678"}, refused: "is 61678, a port of aws-node"},
+		{name: "the daemon's port of introspection", chart: cni, args: []string{"--set-string", "nodeAgent.healthProbeBindAddr=61679"}, refused: "is 61679, a port of aws-node"},
+		{name: "the daemon's port without agent", chart: cni, args: []string{"--set", "nodeAgent.enabled=false,nodeAgent.metricsBindAddr=61678"}, want: "kind: DaemonSet"},
+		{name: "an agent that asks another port", chart: cni, args: []string{"--set", "enableNetworkPolicy=true,nodeAgent.image.tag=v1.4.0-eksbuild.1"}, refused: "the network policy agent of nodeAgent.image is v1.4.0, and enableNetworkPolicy is true: agents before v1.4.1"},
+		{name: "an old agent without policies", chart: cni, args: []string{"--set", "nodeAgent.image.tag=v1.4.0"}, want: "aws-network-policy-agent:v1.4.0"},
+		{name: "the agent's tag null", chart: cni, args: []string{"--set", "nodeAgent.image.tag=null"}, want: "aws-network-policy-agent:v1.4.2"},
+		{name: "an agent that asks another port, in an override", chart: cni, args: []string{"--set", "enableNetworkPolicy=true,nodeAgent.image.override=a:5000/b:v1.3.1@" + digest}, refused: "the network policy agent of nodeAgent.image is v1.3.1"},
+		{name: "an override wins over an agent that asks another port", chart: cni, args: []string{"--set", "enableNetworkPolicy=true,nodeAgent.image.tag=v1.2.1,nodeAgent.image.override=a/b@" + digest}, want: "a/b@sha256"},
+		{name: "the first agent that asks the socket", chart: cni, args: []string{"--set", "enableNetworkPolicy=true,nodeAgent.image.tag=v1.4.1-eksbuild.1"}, want: "aws-network-policy-agent:v1.4.1-eksbuild.1"},
+		{name: "an agent of an unknown release", chart: cni, args: []string{"--set", "enableNetworkPolicy=true,nodeAgent.image.tag=mine-v1.2.1"}, want: "aws-network-policy-agent:mine-v1.2.1"},
 		{name: "a name in env and extraEnv", chart: cni, values: "env: {A_NAME: first}\nextraEnv: [{name: A_NAME, value: last}]", want: "- name: A_NAME\n              value: last", never: "first"},
 		{name: "a map in env", chart: cni, values: "env: {A_NAME: {b: c}}", want: `value: "{\"b\":\"c\"}"`},
 		{name: "null removes a variable", chart: cni, args: []string{"--set", "env.WARM_ENI_TARGET=null"}, never: "WARM_ENI_TARGET"},
@@ -219,6 +234,8 @@ func TestValues(t *testing.T) {
 		{name: "no other probe", chart: cni, args: []string{"--set", "readinessProbe=null"}, refused: "the probes are always on, and null does not turn them off"},
 		{name: "env: null", chart: cni, args: []string{"--set", "env=null"}, refused: "null removes a variable (env.NAME=null)"},
 		{name: "image: null", chart: cni, args: []string{"--set", "image=null"}, refused: "set global.image or image.override, not image=null"},
+		{name: "global: null", chart: cni, args: []string{"--set", "global=null"}, refused: "Change its fields, not global or global.image to null"},
+		{name: "global.image: null", chart: cni, args: []string{"--set", "global.image=null"}, refused: "Change its fields, not global or global.image to null"},
 		{name: "updateStrategy: null", chart: cni, args: []string{"--set", "updateStrategy=null"}, refused: "write updateStrategy.type=OnDelete,updateStrategy.rollingUpdate=null"},
 		{name: "updates by hand", chart: cni, args: []string{"--set", "updateStrategy.type=OnDelete,updateStrategy.rollingUpdate=null"}, want: "updateStrategy:\n    type: OnDelete\n"},
 		{name: "podMonitor: null", chart: cni, args: []string{"--set", "podMonitor=null"}, refused: "set its create or enabled to false"},
@@ -248,7 +265,7 @@ func TestValues(t *testing.T) {
 		{name: "helper: rollingUpdate with its type", chart: helper, args: []string{"--set", "updateStrategy.type=RollingUpdate,updateStrategy.rollingUpdate.maxSurge=1"}, want: "rollingUpdate:\n      maxSurge: 1"},
 		{name: "eniConfig without subnets", chart: cni, args: []string{"--set", "eniConfig.create=true"}, refused: ".Values.eniConfig.subnets must be specified"},
 		{name: "a misspelt value", chart: cni, args: []string{"--set", "imgae.tag=v1"}, refused: "at '/imgae': value must be 'nothing: this chart has no such value"},
-		{name: "helper: an account of AWS", chart: helper, args: []string{"--set-string", "image.account=602401143452"}, refused: "the account 602401143452 is AWS's, whose image is not this release."},
+		{name: "helper: an account of AWS", chart: helper, args: []string{"--set-string", "image.account=800184023465"}, refused: "the account 800184023465 is AWS's, whose image is not this release."},
 		{name: "helper: a misspelt value", chart: helper, args: []string{"--set", "priorityClassName=a"}, refused: "at '/priorityClassName': value must be 'nothing"},
 		{name: "crd.create", chart: cni, args: []string{"--set", "crd.create=false"}, refused: "leave it out with --skip-crds"},
 		{name: "cri.hostPath", chart: cni, args: []string{"--set", "cri.hostPath.path=/a"}, refused: "no socket of the container runtime"},

@@ -2,6 +2,7 @@ package images_test
 
 import (
 	"bytes"
+	"cmp"
 	"debug/buildinfo"
 	"debug/elf"
 	"encoding/json"
@@ -28,17 +29,14 @@ import (
 	"cnictl/testenv/golden"
 )
 
-// archive reads an archive built by make images, with all its architectures. They must include
-// this machine's.
+// archive reads an archive built by make images-here, or one for several architectures in the
+// directory CNI_TEST_IMAGES. They must include this machine's.
 func archive(t *testing.T, name string) []images.Image {
 	t.Helper()
-	bin := os.Getenv("CNI_TEST_BIN")
-	if bin == "" {
-		bin = "../../bin"
-	}
-	all, err := images.Read(filepath.Join(bin, "..", "dist", name+".tar"))
+	dir := cmp.Or(os.Getenv("CNI_TEST_IMAGES"), os.Getenv("CNI_TEST_BIN"), "../../bin")
+	all, err := images.Read(filepath.Join(dir, name+".tar"))
 	if os.IsNotExist(err) {
-		testenv.Missing(t, "images", err.Error(), "make images")
+		testenv.Missing(t, "images", err.Error(), "make images-here")
 	}
 	if err != nil {
 		t.Fatal(err)

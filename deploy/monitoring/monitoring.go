@@ -87,16 +87,19 @@ func dashboard(panels []byte) ([]byte, error) {
 		"editable": true, "refresh": "1m", "time": object{"from": "now-6h", "to": "now"},
 		"templating": object{"list": []object{
 			{"name": "datasource", "type": "datasource", "query": "prometheus"},
-			variable("instance", "awscni_eni_max", source), variable("agent", "awsnodeagent_aws_ebpf_sdk_latency_ms_count", source),
+			variable("cluster", "awscni_eni_max, cluster", source),
+			variable("instance", `awscni_eni_max{cluster=~"$cluster"}, instance`, source),
+			variable("agent", `awsnodeagent_aws_ebpf_sdk_latency_ms_count{cluster=~"$cluster"}, instance`, source),
 		}},
 		"panels": out,
 	}, "", " ")
 	return append(text, '\n'), err
 }
 
-// variable lets the user choose among the instances that have a metric.
-func variable(name, metric string, source object) object {
-	query := "label_values(" + metric + ", instance)"
+// variable lets the user choose among the values of a label: labelOf is "metric, label". Without the label, as where
+// Prometheus scrapes one cluster, "All" still matches every series.
+func variable(name, labelOf string, source object) object {
+	query := "label_values(" + labelOf + ")"
 	return object{
 		"name": name, "type": "query", "datasource": source, "definition": query, "query": object{"query": query, "refId": name},
 		"refresh": 2, "sort": 1, "multi": true, "includeAll": true, "allValue": ".*", "current": object{"text": "All", "value": "$__all"},

@@ -1,6 +1,7 @@
 package monitoring
 
 import (
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -34,7 +35,8 @@ func TestGenerated(t *testing.T) {
 	golden.File(t, "dashboard.json", text)
 }
 
-// TestRunbooks: each alert has an entry in docs/operations.md, and each entry an alert.
+// TestRunbooks: each alert has an entry in docs/operations.md and is linked from a group of causes
+// there, and each entry and each link has its alert.
 func TestRunbooks(t *testing.T) {
 	t.Parallel()
 	const page = "docs/operations.md"
@@ -66,12 +68,18 @@ func TestRunbooks(t *testing.T) {
 			}
 		}
 	}
-	text := string(read(t, "../../"+page))
+	text, alerts := string(read(t, "../../"+page)), maps.Clone(wanted)
 	for _, m := range regexp.MustCompile(`(?m)^#+ (AwsNode\w+)$`).FindAllStringSubmatch(text, -1) {
 		if !wanted[m[1]] {
 			t.Errorf("%s: no alert is named %s, or it has two entries", page, m[1])
 		}
 		delete(wanted, m[1])
+	}
+	_, causes, _ := strings.Cut(text, "\n## Causes of the doctor\n")
+	for name := range alerts {
+		if !strings.Contains(causes, "["+name+"](#"+strings.ToLower(name)+")") {
+			t.Errorf("%s: no group of causes links %s", page, name)
+		}
 	}
 	for _, m := range regexp.MustCompile(`\(#(awsnode\w+)\)`).FindAllStringSubmatch(text, -1) {
 		if !regexp.MustCompile(`(?mi)^### ` + m[1] + `$`).MatchString(text) {

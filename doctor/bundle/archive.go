@@ -69,7 +69,7 @@ func (a *archive) walk(r io.Reader, visit func(name string, body io.Reader) erro
 			return damaged(err)
 		}
 		if isGzip(start) {
-			return refuse("it is packed with gzip more than once")
+			return refuse("it is gzip-compressed more than once")
 		}
 		plain = inner
 	}
@@ -109,7 +109,7 @@ func damaged(err error) error {
 	case errors.As(err, &refusal):
 		return refusal
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return refuse("it is cut off")
+		return refuse("it is truncated")
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, tar.ErrHeader), errors.As(err, new(flate.CorruptInputError)):
 		return refuse("it is damaged: %v", err)
 	}

@@ -190,7 +190,7 @@ func (c *collector) log(a *archive, log, name string, body io.Reader) error {
 		}
 		inner := bufio.NewReaderSize(unpacked, 4<<10)
 		if start, _ := inner.Peek(2); isGzip(start) {
-			return refuse("%s is packed with gzip more than once", name)
+			return refuse("%s is gzip-compressed more than once", name)
 		}
 		text = inner
 	}

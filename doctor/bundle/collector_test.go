@@ -260,7 +260,7 @@ func TestSupport(t *testing.T) {
 		"events":        {evidence.MissingMode, r.Journal.Missing},
 		"files":         {[]string{"ipam.json", "ipamd.sock"}, r.RunFiles.Content},
 		"links":         {[]evidence.Link{{Name: "eth0", Kind: "device", MAC: "02:fa:4e:00:00:01", MTU: new(9001), Up: new(true)}}, r.Links.Content},
-		"back end":      {[]string{"legacy", "nat AWS-SNAT-CHAIN-0", "ip aws-cni"}, []string{r.IPTables.Content.Mode, r.IPTables.Content.NFT.Chains[0], r.IPTables.Content.NFTTables[0]}},
+		"backend":       {[]string{"legacy", "nat AWS-SNAT-CHAIN-0", "ip aws-cni"}, []string{r.IPTables.Content.Mode, r.IPTables.Content.NFT.Chains[0], r.IPTables.Content.NFTTables[0]}},
 		"sysctls":       {map[string]string{"net.ipv4.conf.eth0/1.rp_filter": "2"}, r.Sysctls.Content},
 		"conntrack":     {new(262144), r.Conntrack.Content.Max},
 		"instance type": {reading.InstanceType("c5.xlarge"), r.InstanceType.Content},

@@ -30,9 +30,9 @@ var awsCauses = []Entry{
 		Required:   []string{"log.ipamd"},
 		Supporting: []string{"imds", "k8s.sa", "log.awsnode", "k8s.ds"},
 		Ceiling:    Ceilings{Confirmed, Suspected, Confirmed, Suspected},
-		Check:      Check{"Look at the role annotation of the service account, and whether the cluster's OIDC provider exists in IAM. If metadata does not answer either, it is aws/imds-unreachable.", "kubectl -n kube-system get serviceaccount aws-node -o jsonpath='{.metadata.annotations}'; aws iam list-open-id-connect-providers"},
+		Check:      Check{"Check the service account's role annotation, and that the cluster's OIDC provider exists in IAM. If instance metadata does not answer either, the cause is aws/imds-unreachable.", "kubectl -n kube-system get serviceaccount aws-node -o jsonpath='{.metadata.annotations}'; aws iam list-open-id-connect-providers"},
 		Fixes: []Fix{
-			{Text: "Correct the trust policy of the role, or create the OIDC provider.", Command: "eksctl utils associate-iam-oidc-provider --cluster CLUSTER --approve"},
+			{Text: "Correct the trust policy of the role, or create the OIDC provider.", Command: "aws iam create-open-id-connect-provider --url ISSUER --client-id-list sts.amazonaws.com"},
 			{Text: "In a VPC without internet access add an interface endpoint for STS.", Command: "aws ec2 create-vpc-endpoint --vpc-id VPC --vpc-endpoint-type Interface --service-name com.amazonaws.REGION.sts --subnet-ids SUBNET --security-group-ids GROUP", SideEffect: "The endpoint is charged by the hour."},
 			{Text: "Restart aws-node once it has credentials.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 		},
@@ -97,7 +97,7 @@ var awsCauses = []Entry{
 		Required:   []string{"log.ipamd", "imds"},
 		Supporting: []string{"ec2.inst", "kern.ipt", "kern.ct", "log.awsnode", "log.plugin"},
 		Ceiling:    Ceilings{Confirmed, Probable, Probable, None},
-		Check:      Check{"Ask for a token on the node. If it works, check whether linklocal_allowance_exceeded grows: then the outage is intermittent.", "curl -sS -m 3 -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' http://169.254.169.254/latest/api/token"},
+		Check:      Check{"Request an IMDSv2 token on the node. If it works, check whether linklocal_allowance_exceeded grows: then the outage is intermittent.", "curl -sS -m 3 -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' http://169.254.169.254/latest/api/token"},
 		Fixes: []Fix{
 			{Text: "Turn the endpoint on.", Command: "aws ec2 modify-instance-metadata-options --instance-id INSTANCE --http-endpoint enabled"},
 			{Text: "Remove firewall rules of the host that drop traffic to 169.254.169.254.", Command: "iptables-save | grep 169.254.169.254", SideEffect: "Rules that keep pods away from metadata have to stay for pods."},

@@ -9,7 +9,7 @@ var bootCauses = []Entry{
 		Required:   []string{"log.ipamd", "k8s.ds"},
 		Supporting: []string{"k8s.kp", "probe", "log.awsnode", "k8s.node"},
 		Ceiling:    Ceilings{Confirmed, Suspected, Confirmed, Suspected},
-		Check:      Check{"From the node try both the cluster IP and the endpoint. If only the cluster IP fails, kube-proxy is the problem.", "curl -ksS -m 5 https://CLUSTER_IP/healthz; curl -ksS -m 5 https://ENDPOINT/healthz"},
+		Check:      Check{"From the node, try both the cluster IP and the endpoint. If only the cluster IP fails, kube-proxy is the problem.", "curl -ksS -m 5 https://CLUSTER_IP/healthz; curl -ksS -m 5 https://ENDPOINT/healthz"},
 		Fixes: []Fix{
 			{Text: "Restore kube-proxy on the node.", Command: "kubectl -n kube-system get pods -l k8s-app=kube-proxy --field-selector spec.nodeName=NODE"},
 			{Text: "Or have aws-node use the endpoint directly.", Command: setEnv + "CLUSTER_ENDPOINT=https://ENDPOINT", SideEffect: rolled, Risk: Restart},
@@ -29,7 +29,7 @@ var bootCauses = []Entry{
 		Required:   []string{"k8s.rbac"},
 		Supporting: []string{"log.ipamd", "k8s.ds", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
-		Check:      Check{"Ask the API server about the permission that the log names.", "kubectl auth can-i VERB RESOURCE --as=system:serviceaccount:kube-system:aws-node"},
+		Check:      Check{"Ask the API server whether aws-node has the permission that the log names.", "kubectl auth can-i VERB RESOURCE --as=system:serviceaccount:kube-system:aws-node"},
 		Fixes: []Fix{
 			{Text: "Apply the ClusterRole of the release. ANNOTATE_POD_IP also needs patch on pods, security groups for pods need patch on cninodes.", Command: "kubectl apply -f CLUSTERROLE.yaml"},
 		},
@@ -48,7 +48,7 @@ var bootCauses = []Entry{
 		Required:   []string{"intro.enis", "k8s.ds.pods"},
 		Supporting: []string{"log.ipamd", "log.awsnode", "host.listen", "host.run", "log.plugin", "k8s.evt"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Suspected},
-		Check:      Check{"Read the last errors of the daemon and how its last run ended: OOMKilled, exit code 2 (panic), or 137 (probe).", daemonPods + "; " + daemonLog},
+		Check:      Check{"Read the daemon's last errors and how its last run ended: OOMKilled, exit code 2 (panic) or 137 (probe).", daemonPods + "; " + daemonLog},
 		Fixes: []Fix{
 			{Text: "Read the last errors: nearly always they name another cause of this catalogue.", Command: daemonLog + " | cnictl explain"},
 			{Text: "If they do not, restart aws-node on the node and keep its logs for a report.", Command: restartOne, SideEffect: restarted, Risk: Restart},
@@ -72,7 +72,7 @@ var bootCauses = []Entry{
 		Required:   []string{"k8s.ds.pods", "k8s.evt", "log.ipamd"},
 		Supporting: []string{"host.res", "k8s.ds", "log.kubelet"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, Probable},
-		Check:      Check{"Look at the load of the node and the probe's timeoutSeconds. If the probe never succeeds, it is boot/socket-skew or a failed start.", "kubectl -n kube-system describe pod POD; kubectl top node NODE"},
+		Check:      Check{"Check the node's load and the probe's timeoutSeconds. If the probe never succeeds, the cause is boot/socket-skew or a failed start.", "kubectl -n kube-system describe pod POD; kubectl top node NODE"},
 		Fixes: []Fix{
 			{Text: "Give the probes more time, and aws-node more CPU.", Command: `kubectl -n kube-system patch daemonset aws-node -p '{"spec":{"template":{"spec":{"containers":[{"name":"aws-node","livenessProbe":{"timeoutSeconds":30},"readinessProbe":{"timeoutSeconds":30},"resources":{"requests":{"cpu":"100m"}}}]}}}}'`, SideEffect: rolled, Risk: Restart},
 			{Text: "Move what uses up the CPU or the process IDs of the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
@@ -111,7 +111,7 @@ var bootCauses = []Entry{
 		Required:   []string{"log.plugin", "host.cni"},
 		Supporting: []string{"k8s.evt", "k8s.ds", "intro.enis", "metrics", "log.kubelet"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
-		Check:      Check{"Check when the file was installed, and by what. The versions must be identical.", "ls -l --time-style=full-iso /opt/cni/bin/aws-cni"},
+		Check:      Check{"Check when the file was installed, and by what. Upstream's daemon accepts only a plugin of its own version.", "ls -l --time-style=full-iso /opt/cni/bin/aws-cni"},
 		Fixes: []Fix{
 			{Text: "Restart aws-node on the node: it installs its own plugin.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 			{Text: "If the problem returns, find the other writer of /opt/cni/bin, or a runtime with another bin_dir.", Command: "crictl info | grep -i bindir"},
@@ -126,12 +126,12 @@ var bootCauses = []Entry{
 		Daemon: []cause.Code{cause.DaemonMismatch},
 	},
 	{
-		Code: "boot/checkpoint", Title: "the daemon's state file cannot be read", Severity: Critical,
+		Code: "boot/checkpoint", Title: "the checkpoint (ipam.json) cannot be read", Severity: Critical,
 		Shows:      "The daemon exits while it recovers its state: ipam.json is empty (EOF), cut (unexpected EOF), of another version, or has an address twice. aws-node restarts again and again.",
 		Required:   []string{"ckpt", "log.ipamd"},
 		Supporting: []string{"host.run", "host.res", "k8s.ds.pods"},
 		Ceiling:    Ceilings{Confirmed, Suspected, Confirmed, None},
-		Check:      Check{"Look at the file on the node.", "ls -l /var/run/aws-node/; python3 -m json.tool /var/run/aws-node/ipam.json | head"},
+		Check:      Check{"Check on the node that the file exists and is valid JSON.", "ls -l /var/run/aws-node/; python3 -m json.tool /var/run/aws-node/ipam.json | head"},
 		Fixes: []Fix{
 			{Text: "Keep a copy of the file.", Command: "cp /var/run/aws-node/ipam.json /root/"},
 			{Text: "Drain the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
@@ -149,12 +149,12 @@ var bootCauses = []Entry{
 		},
 	},
 	{
-		Code: "boot/backing-store", Title: "the daemon's state file cannot be written", Severity: Critical,
+		Code: "boot/backing-store", Title: "the checkpoint (ipam.json) cannot be written", Severity: Critical,
 		Shows:      "Every ADD fails although addresses are free, because ipam.json cannot be written: the disk is full or read-only, inodes or a quota are used up, or SELinux denies it.",
 		Required:   []string{"log.ipamd", "host.res"},
 		Supporting: []string{"ckpt", "host.run", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
-		Check:      Check{"Look at space, inodes and mount options of the directory on the node.", "df -h /var/run/aws-node; df -i /var/run/aws-node; findmnt -T /var/run/aws-node"},
+		Check:      Check{"Check the directory's free space, inodes and mount options on the node.", "df -h /var/run/aws-node; df -i /var/run/aws-node; findmnt -T /var/run/aws-node"},
 		Fixes: []Fix{
 			{Text: "Free space: unused images first.", Command: "crictl rmi --prune", SideEffect: "Images are pulled again when needed."},
 			{Text: "Mount the file system writable again.", Command: "mount -o remount,rw /run", SideEffect: "It was made read-only for a reason: look at dmesg first."},
@@ -171,14 +171,14 @@ var bootCauses = []Entry{
 		Required:   []string{"log.ipamd"},
 		Supporting: []string{"kern.ipt", "host.pkg", "k8s.ds", "log.awsnode"},
 		Ceiling:    Ceilings{Confirmed, Suspected, Confirmed, None},
-		Check:      Check{"Look for the kernel's modules, and the mount of /run/xtables.lock in the DaemonSet.", "lsmod | grep -E 'ip_tables|nf_tables|xt_comment|xt_mark'"},
+		Check:      Check{"Check that the kernel modules are loaded, and that the DaemonSet mounts /run/xtables.lock.", "lsmod | grep -E 'ip_tables|nf_tables|xt_comment|xt_mark'"},
 		Fixes: []Fix{
 			{Text: "Load the missing module, now and at boot.", Command: "modprobe MODULE"},
 			{Text: "Apply the release's whole manifest: it mounts /run/xtables.lock.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled, Risk: Restart},
 			{Text: "On hosts with nftables use v1.13.1 or later."},
 		},
 		Links:    []string{issue + "1847", issue + "1186", issue + "2841"},
-		Upstream: "all; images have both back ends since v1.12.1 and detect which one to use since v1.13.1",
+		Upstream: "all; images have both backends since v1.12.1 and detect which one to use since v1.13.1",
 		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
 		Signatures: []Signature{
 			{Text: "failed to detect iptables mode", Where: inLog},
@@ -193,7 +193,7 @@ var bootCauses = []Entry{
 		Required:   []string{"host.cni"},
 		Supporting: []string{"k8s.node", "log.awsnode", "log.kubelet", "log.plugin", "k8s.evt"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, Probable},
-		Check:      Check{"List both directories on the node. The file appears only once the daemon is healthy: if it is not, look for that cause. 00-multus.conf is legitimate.", "ls -l /etc/cni/net.d /opt/cni/bin"},
+		Check:      Check{"List both directories on the node. The configuration appears only once the daemon is healthy: if it is not, find out why first. 00-multus.conf is legitimate.", "ls -l /etc/cni/net.d /opt/cni/bin"},
 		Fixes: []Fix{
 			{Text: "Move the configuration of another CNI away.", Command: "mv /etc/cni/net.d/FILE /root/", SideEffect: "Pods of that CNI can no longer be started or stopped on the node.", Risk: Disruptive},
 			{Text: "Restart aws-node on the node: it installs both again.", Command: restartOne, SideEffect: restarted, Risk: Restart},
@@ -220,7 +220,7 @@ var bootCauses = []Entry{
 		Required:   []string{"log.ipamd", "host.listen"},
 		Supporting: []string{"log.np", "log.awsnode"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
-		Check:      Check{"Find the owner of the port on the node.", "ss -ltnp '( sport = :50051 or sport = :50052 or sport = :61678 or sport = :61679 or sport = :8162 or sport = :8163 or sport = :8080 )'"},
+		Check:      Check{"Find the process that owns the port on the node.", "ss -ltnp '( sport = :50051 or sport = :50052 or sport = :61678 or sport = :61679 or sport = :8162 or sport = :8163 or sport = :8080 )'"},
 		Fixes: []Fix{
 			{Text: "Move the other process to another port, or off the node.", SideEffect: "That workload restarts.", Risk: Disruptive},
 			{Text: "Or move introspection.", Command: setEnv + "INTROSPECTION_BIND_ADDRESS=127.0.0.1:PORT", SideEffect: rolled, Risk: Restart},
@@ -245,7 +245,7 @@ var bootCauses = []Entry{
 		Required:   []string{"log.ipamd", "kern.link"},
 		Supporting: []string{"log.awsnode", "imds"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
-		Check:      Check{"Compare the MAC address in metadata with the links of the node: a bond, a bridge or a changed MAC hides it.", "ip -br link; curl -sS http://169.254.169.254/latest/meta-data/mac"},
+		Check:      Check{"Compare the MAC address in instance metadata with those of the node's links: a bond, a bridge or a changed MAC address hides the interface.", "ip -br link; curl -sS http://169.254.169.254/latest/meta-data/mac"},
 		Fixes: []Fix{
 			{Text: "Give the link its own MAC address again: remove the bond, bridge or network configuration that changes it.", Command: "ip link set dev LINK address MAC", SideEffect: "The node may lose its network for a moment.", Risk: Disruptive},
 		},

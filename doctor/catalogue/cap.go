@@ -9,7 +9,7 @@ var capCauses = []Entry{
 		Required:   []string{"k8s.node", "ec2.type", "intro.enis", "k8s.ds"},
 		Supporting: []string{"log.ipamd", "host.kubelet", "ec2.eni", "imds", "intro.summary", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Probable},
-		Check:      Check{"Compare max-pods with what the node can hold. If interfaces or addresses can still be added, it is a shortage in the subnet.", showNode},
+		Check:      Check{"Compare max-pods with what the node can hold. If interfaces or addresses can still be added, the subnet is short of addresses instead.", showNode},
 		Fixes: []Fix{
 			{Text: "Lower max-pods on new nodes (nodeadm, bootstrap arguments, Karpenter kubelet.maxPods; RESERVED_ENIS=1 with custom networking) and replace the old ones.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 			{Text: "Move surplus pods away now.", Command: deletePod, SideEffect: recreated + " Cordon the node first, or they may come back to it.", Risk: Disruptive},
@@ -29,7 +29,7 @@ var capCauses = []Entry{
 		Required:   []string{"intro.enis", "k8s.node"},
 		Supporting: []string{"host.kubelet", "log.ipamd", "intro.summary"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
-		Check:      Check{"Check how many addresses are cooling or assigned to pods that are gone. If the node cannot attach more anyway, it is cap/max-pods.", "cnictl node ips NODE --filter state!=free"},
+		Check:      Check{"Count the addresses that are cooling or assigned to pods that are gone. If the node cannot attach more interfaces, the cause is cap/max-pods.", "cnictl node ips NODE --filter state!=free"},
 		Fixes: []Fix{
 			{Text: "Fix what makes the addresses unusable: ip/cooldown-saturated or ip/leaked-allocations.", Command: "cnictl doctor explain ip/leaked-allocations"},
 			{Text: "Raise max-pods of new nodes by the number of pods that end during one cooldown.", SideEffect: "The scheduler may place that many more pods on a node.", Risk: Disruptive},
@@ -43,7 +43,7 @@ var capCauses = []Entry{
 		Required:   []string{"intro.enis", "ec2.type", "k8s.ds"},
 		Supporting: []string{"log.ipamd", "host.env", "k8s.node", "intro.summary"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, None},
-		Check:      Check{"Look at MAX_ENI and the limit of the type.", settings},
+		Check:      Check{"Compare MAX_ENI with the instance type's limit.", settings},
 		Fixes: []Fix{
 			{Text: "Remove MAX_ENI, or raise it.", Command: setEnv + "MAX_ENI-", SideEffect: rolled, Risk: Restart},
 		},

@@ -31,7 +31,7 @@ var cfgnetCauses = []Entry{
 		Required:   []string{"k8s.eniconfig", "k8s.node", "ec2.subnet"},
 		Supporting: []string{"log.ipamd", "ec2.sg", "k8s.ds", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Probable},
-		Check:      Check{"Compare zone and VPC of the ENIConfig's subnet with the node's.", "kubectl get eniconfigs.crd.k8s.amazonaws.com NAME -o yaml; aws ec2 describe-subnets --subnet-ids SUBNET --query 'Subnets[].[AvailabilityZone,VpcId]' --output text"},
+		Check:      Check{"Compare the zone and VPC of the ENIConfig's subnet with the node's.", "kubectl get eniconfigs.crd.k8s.amazonaws.com NAME -o yaml; aws ec2 describe-subnets --subnet-ids SUBNET --query 'Subnets[].[AvailabilityZone,VpcId]' --output text"},
 		Fixes: []Fix{
 			{Text: "Correct the ENIConfig: a subnet in the node's zone, security groups in the same VPC, as a list.", Command: "kubectl edit eniconfigs.crd.k8s.amazonaws.com NAME", SideEffect: "Interfaces created from now on use it; attached ones stay as they are."},
 		},
@@ -50,7 +50,7 @@ var cfgnetCauses = []Entry{
 		Required:   []string{"intro.enis", "k8s.eniconfig", "k8s.ds"},
 		Supporting: []string{"ec2.eni", "intro.eniconfig", "k8s.node"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, None},
-		Check:      Check{"Look at the subnets of the secondary interfaces; that of the primary one always differs and means nothing.", "cnictl node enis NODE"},
+		Check:      Check{"Check the subnets of the secondary interfaces. Ignore the primary interface: its subnet always differs.", "cnictl node enis NODE"},
 		Fixes: []Fix{
 			{Text: "Replace the nodes that are older than the change.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 		},

@@ -9,7 +9,7 @@ var configCauses = []Entry{
 		Required:   []string{"intro.enis", "k8s.ds", "log.ipamd"},
 		Supporting: []string{"host.env", "metrics", "intro.env"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Suspected},
-		Check:      Check{"Look at both settings, and that no EC2 call fails: a failing call is another cause.", settings},
+		Check:      Check{"Check both settings, and that no EC2 call fails: a failing call is another cause.", settings},
 		Fixes: []Fix{
 			{Text: "Set WARM_IP_TARGET as well, to at least 1.", Command: setEnv + "WARM_IP_TARGET=1", SideEffect: rolled, Risk: Restart},
 		},
@@ -22,7 +22,7 @@ var configCauses = []Entry{
 		Required:   []string{"intro.enis", "ec2.subnet"},
 		Supporting: []string{"k8s.ds", "intro.summary"},
 		Ceiling:    Ceilings{None, Confirmed, None, None},
-		Check:      Check{"Compare the held addresses with those in use, by subnet.", "cnictl subnets"},
+		Check:      Check{"Compare the addresses held with those in use, by subnet.", "cnictl subnets"},
 		Fixes: []Fix{
 			{Text: "Replace WARM_ENI_TARGET by targets in addresses.", Command: setEnv + "WARM_IP_TARGET=2 MINIMUM_IP_TARGET=PODS_PER_NODE", SideEffect: rolled + " More EC2 calls: watch for throttling in clusters of hundreds of nodes.", Risk: Restart},
 		},
@@ -34,7 +34,7 @@ var configCauses = []Entry{
 		Required:   []string{"k8s.ds"},
 		Supporting: []string{"log.awsnode", "log.ipamd", "host.env", "k8s.ds.pods", "intro.config"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
-		Check:      Check{"Read the environment of aws-node against the documentation of its release. Values that do not parse silently fall back to the default.", settings},
+		Check:      Check{"Compare the environment of aws-node with its release's documentation. Values that do not parse silently fall back to the default.", settings},
 		Fixes: []Fix{
 			{Text: "Correct the setting.", Command: setEnv + "NAME=VALUE", SideEffect: rolled, Risk: Restart},
 			{Text: "If only the image was changed, apply the whole manifest or add-on of that release.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled, Risk: Restart},

@@ -9,7 +9,7 @@ var eniCauses = []Entry{
 		Required:   []string{"ec2.eni"},
 		Supporting: []string{"ec2.inst", "ec2.subnet", "k8s.ds", "log.ipamd", "iam.sim"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, None, None},
-		Check:      Check{"List them twice, at least a minute apart: an interface being detached goes away in between. Right after an instance ends the hourly sweep may still be due.", "aws ec2 describe-network-interfaces --filters Name=status,Values=available Name=tag-key,Values=node.k8s.amazonaws.com/instance_id --query 'NetworkInterfaces[].[NetworkInterfaceId,SubnetId,Description]' --output text"},
+		Check:      Check{"List them twice, at least a minute apart: an interface being detached is gone the second time. Just after an instance terminates, the hourly cleanup may still be due.", "aws ec2 describe-network-interfaces --filters Name=status,Values=available Name=tag-key,Values=node.k8s.amazonaws.com/instance_id --query 'NetworkInterfaces[].[NetworkInterfaceId,SubnetId,Description]' --output text"},
 		Fixes: []Fix{
 			{Text: "Delete those that are available and carry the tag of an instance that is gone, one by one.", Command: "aws ec2 delete-network-interface --network-interface-id ENI", SideEffect: "The interface and its addresses cannot be brought back.", Risk: Destructive},
 			{Text: "Let the sweep run: it needs an IPv4 node, ec2:DeleteNetworkInterface, and DISABLE_LEAKED_ENI_CLEANUP unset.", Command: setEnv + "DISABLE_LEAKED_ENI_CLEANUP-", SideEffect: rolled, Risk: Restart},
@@ -28,7 +28,7 @@ var eniCauses = []Entry{
 		Required:   []string{"intro.enis", "imds", "ec2.type"},
 		Supporting: []string{"ec2.eni", "log.ipamd", "k8s.ds", "intro.summary", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, None},
-		Check:      Check{"List the interfaces of the instance and their tags, and compare with those in the pool.", "aws ec2 describe-network-interfaces --filters Name=attachment.instance-id,Values=INSTANCE --query 'NetworkInterfaces[].[NetworkInterfaceId,InterfaceType,TagSet]'"},
+		Check:      Check{"Compare the instance's interfaces and their tags with those in the pool.", "aws ec2 describe-network-interfaces --filters Name=attachment.instance-id,Values=INSTANCE --query 'NetworkInterfaces[].[NetworkInterfaceId,InterfaceType,TagSet]'"},
 		Fixes: []Fix{
 			{Text: "Lower max-pods on nodes with such interfaces, or move the workload that needs them.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 			{Text: "Remove the tag from an interface that the CNI should manage.", Command: "aws ec2 delete-tags --resources ENI --tags Key=node.k8s.amazonaws.com/no_manage", SideEffect: "From then on the daemon uses the interface for pods, and may detach and delete it.", Risk: Disruptive},
@@ -47,7 +47,7 @@ var eniCauses = []Entry{
 		Required:   []string{"log.ipamd"},
 		Supporting: []string{"ec2.quota", "metrics", "intro.summary", "ec2.eni"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
-		Check:      Check{"Compare the quota with the interfaces of the region.", "aws service-quotas get-service-quota --service-code vpc --quota-code L-DF5E4CA3"},
+		Check:      Check{"Compare the quota with the number of interfaces in the region.", "aws service-quotas get-service-quota --service-code vpc --quota-code L-DF5E4CA3"},
 		Fixes: []Fix{
 			{Text: "Request a higher quota.", Command: "aws service-quotas request-service-quota-increase --service-code vpc --quota-code L-DF5E4CA3 --desired-value NUMBER"},
 			{Text: "Delete interfaces that were left behind: see eni/leaked.", Command: "cnictl doctor explain eni/leaked"},
@@ -64,7 +64,7 @@ var eniCauses = []Entry{
 		Required:   []string{"log.ipamd"},
 		Supporting: []string{"metrics", "k8s.eniconfig", "ec2.subnet", "ec2.sg", "intro.summary", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
-		Check:      Check{"Read the code and the ID that it names, and look them up in the ENIConfig and the node's security groups.", "kubectl get eniconfigs.crd.k8s.amazonaws.com -o yaml"},
+		Check:      Check{"Read the error code and the ID in the message, and look for the ID in the ENIConfig and the node's security groups.", "kubectl get eniconfigs.crd.k8s.amazonaws.com -o yaml"},
 		Fixes: []Fix{
 			{Text: "Correct the ENIConfig.", Command: "kubectl edit eniconfigs.crd.k8s.amazonaws.com NAME", SideEffect: "Interfaces created from now on use it; attached ones stay as they are."},
 			{Text: "Without custom networking correct the security groups of the launch template and replace the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
@@ -109,7 +109,7 @@ var eniCauses = []Entry{
 		Required:   []string{"metrics", "log.ipamd", "ec2.eni"},
 		Supporting: []string{"intro.enis", "intro.counters", "intro.events", "k8s.pod", "imds"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
-		Check:      Check{"Find out in CloudTrail who detached it.", "aws cloudtrail lookup-events --lookup-attributes AttributeKey=EventName,AttributeValue=DetachNetworkInterface --max-results 20"},
+		Check:      Check{"Find out in CloudTrail who detached the interface.", "aws cloudtrail lookup-events --lookup-attributes AttributeKey=EventName,AttributeValue=DetachNetworkInterface --max-results 20"},
 		Fixes: []Fix{
 			{Text: "Recreate the pods whose addresses are gone.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
 			{Text: "Restart upstream's aws-node: its counters are wrong after this.", Command: restartOne, SideEffect: restarted, Risk: Restart},
@@ -148,7 +148,7 @@ var eniCauses = []Entry{
 		Required:   []string{"k8s.node", "k8s.ds", "intro.enis"},
 		Supporting: []string{"log.ipamd", "intro.env"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Probable},
-		Check:      Check{"Look at the taints of the node.", "kubectl get node NODE -o jsonpath='{.spec.taints}'"},
+		Check:      Check{"Check the node's taints.", "kubectl get node NODE -o jsonpath='{.spec.taints}'"},
 		Fixes: []Fix{
 			{Text: "Uncordon the node.", Command: "kubectl uncordon NODE", SideEffect: "The scheduler places pods on it again."},
 			{Text: "Let cordoned nodes grow.", Command: setEnv + "AWS_MANAGE_ENIS_NON_SCHEDULABLE=true", SideEffect: rolled, Risk: Restart},
@@ -166,7 +166,7 @@ var eniCauses = []Entry{
 		Required:   []string{"k8s.ds"},
 		Supporting: []string{"intro.enis", "host.env", "k8s.pod", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
-		Check:      Check{"Look at the settings, and who manages the interfaces instead.", settings},
+		Check:      Check{"Check the settings, and what manages the interfaces instead.", settings},
 		Fixes: []Fix{
 			{Text: "Have the external manager attach what is missing."},
 			{Text: "Or let the daemon call EC2.", Command: setEnv + "DISABLE_NETWORK_RESOURCE_PROVISIONING- ENABLE_IMDS_ONLY_MODE-", SideEffect: rolled + " The daemon then attaches, detaches and deletes interfaces.", Risk: Restart},

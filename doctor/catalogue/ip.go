@@ -60,7 +60,7 @@ var ipCauses = []Entry{
 		Required:   []string{"log.ipamd", "intro.enis", "ec2.subnet"},
 		Supporting: []string{"intro.summary"},
 		Ceiling:    Ceilings{Confirmed, Suspected, Probable, None},
-		Check:      Check{"Check whether the call fails again after the pause: then the subnet has not recovered, and it is ip/subnet-exhausted or ip/prefix-fragmented.", showLog},
+		Check:      Check{"Check whether the call fails again after the pause. If so, the subnet has not recovered, and the cause is ip/subnet-exhausted or ip/prefix-fragmented.", showLog},
 		Fixes: []Fix{
 			{Text: "Wait two minutes.", SideEffect: ""},
 			{Text: "Restart aws-node on the node to end the pause now.", Command: restartOne, SideEffect: restarted, Risk: Restart},
@@ -77,7 +77,7 @@ var ipCauses = []Entry{
 		Required:   []string{"intro.enis", "log.ipamd"},
 		Supporting: []string{"metrics", "k8s.evt", "k8s.pod", "k8s.ds", "intro.summary"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, None},
-		Check:      Check{"Check twice, 15 s apart: the pool must have free addresses the second time. If growth fails, the cause is another one.", "cnictl nodes NODE --watch"},
+		Check:      Check{"Check twice, 15 s apart: the pool must have free addresses the second time. If the pool does not grow, the cause is another one.", "cnictl nodes NODE --watch"},
 		Fixes: []Fix{
 			{Text: "Keep as many addresses as the node usually has pods, and a few more.", Command: setEnv + "MINIMUM_IP_TARGET=PODS_PER_NODE WARM_IP_TARGET=2", SideEffect: rolled + " Takes more addresses from the subnet.", Risk: Restart},
 			{Text: "Use prefix delegation on new nodes: one call brings 16 addresses.", Command: setEnv + "ENABLE_PREFIX_DELEGATION=true WARM_PREFIX_TARGET=1", SideEffect: "Nodes in use have to be replaced (ip/mode-mixed).", Risk: Disruptive},
@@ -90,7 +90,7 @@ var ipCauses = []Entry{
 		Required:   []string{"intro.enis"},
 		Supporting: []string{"log.ipamd", "k8s.ds", "host.env", "metrics", "k8s.node", "ec2.type", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, None},
-		Check:      Check{"Count the cooling addresses of the node. Addresses that are assigned to pods that are gone mean ip/leaked-allocations instead.", "cnictl node ips NODE --filter state=cooling"},
+		Check:      Check{"Count the node's cooling addresses. Addresses assigned to pods that are gone mean ip/leaked-allocations instead.", "cnictl node ips NODE --filter state=cooling"},
 		Fixes: []Fix{
 			{Text: "Keep more warm addresses than pods end during one cooldown.", Command: setEnv + "WARM_IP_TARGET=PODS_ENDING_PER_COOLDOWN", SideEffect: rolled + " Takes more addresses from the subnet.", Risk: Restart},
 			{Text: "Move the churn to larger instances or to nodes with prefix delegation.", SideEffect: "Needs new nodes.", Risk: Disruptive},
@@ -107,7 +107,7 @@ var ipCauses = []Entry{
 		Required:   []string{"intro.enis", "k8s.pod", "kern.link"},
 		Supporting: []string{"ckpt", "log.kubelet", "log.ipamd"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, None},
-		Check:      Check{"For each address assigned for more than five minutes look for its pod and its host veth. Pods with security groups of their own hold no address of the pool.", "cnictl node pods NODE"},
+		Check:      Check{"For each address assigned for more than five minutes, look for its pod and its host veth. Pods with security groups of their own hold no address of the pool.", "cnictl node pods NODE"},
 		Fixes: []Fix{
 			{Text: "Restart aws-node on the node: when it starts, it drops allocations without a veth, and their rules.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 			{Text: "If the veth is still there, remove the dead sandbox on the node. Do not edit ipam.json while the daemon runs.", Command: "crictl rmp SANDBOX_ID", SideEffect: "Ends whatever still runs in that sandbox.", Risk: Disruptive},
@@ -122,7 +122,7 @@ var ipCauses = []Entry{
 		Required:   []string{"intro.enis", "k8s.pod", "kern.link"},
 		Supporting: []string{"log.ipamd", "ckpt", "ec2.eni", "imds"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, None},
-		Check:      Check{"Compare the addresses of running pods with those the node has assigned. An address assigned to a different sandbox means net/duplicate-ip.", "cnictl node pods NODE"},
+		Check:      Check{"Compare the running pods' addresses with those the daemon has assigned. An address assigned to a different sandbox means net/duplicate-ip.", "cnictl node pods NODE"},
 		Fixes: []Fix{
 			{Text: "Cordon the node first, so that no new pod gets an address still in use.", Command: "kubectl cordon NODE", SideEffect: "No new pods on the node until it is uncordoned."},
 			{Text: "Recreate the affected pods. Keep a copy of ipam.json and ipamd.log for the report, and avoid further restarts of aws-node.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
@@ -142,7 +142,7 @@ var ipCauses = []Entry{
 		Required:   []string{"intro.enis", "k8s.ds"},
 		Supporting: []string{"host.env", "ec2.type", "log.ipamd"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, None},
-		Check:      Check{"Look for secondary addresses beside prefixes on the interfaces of the node. Without any it is plain exhaustion.", "cnictl node enis NODE"},
+		Check:      Check{"Look for secondary addresses beside prefixes on the node's interfaces. If there are none, the subnet is simply exhausted.", "cnictl node enis NODE"},
 		Fixes: []Fix{
 			{Text: "Replace the nodes after changing ENABLE_PREFIX_DELEGATION.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 			{Text: "Until then restart aws-node: unused addresses of the other mode are released when it starts.", Command: restartOne, SideEffect: restarted, Risk: Restart},
@@ -157,7 +157,7 @@ var ipCauses = []Entry{
 		Required:   []string{"k8s.ds", "ec2.type"},
 		Supporting: []string{"log.ipamd", "host.env", "k8s.node"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
-		Check:      Check{"Ask EC2 for the hypervisor of the type.", "aws ec2 describe-instance-types --instance-types TYPE --query 'InstanceTypes[].[Hypervisor,BareMetal]' --output text"},
+		Check:      Check{"Check the instance type's hypervisor.", "aws ec2 describe-instance-types --instance-types TYPE --query 'InstanceTypes[].[Hypervisor,BareMetal]' --output text"},
 		Fixes: []Fix{
 			{Text: "Use Nitro types.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 			{Text: "Or set max-pods of these nodes to what single addresses allow.", SideEffect: "Applies to new nodes.", Risk: Disruptive},
@@ -176,7 +176,7 @@ var ipCauses = []Entry{
 		Required:   []string{"ec2.subnet", "log.ipamd"},
 		Supporting: []string{"intro.enis", "k8s.ds", "intro.summary", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Suspected},
-		Check:      Check{"List the tags of the subnets in the node's zone. Untagged subnets other than the node's own are never used; from v1.22.1 on the value 0 excludes, also the node's own.", "aws ec2 describe-subnets --filters Name=vpc-id,Values=VPC Name=availability-zone,Values=ZONE --query 'Subnets[].[SubnetId,Tags]'"},
+		Check:      Check{"List the tags of the subnets in the node's zone. Untagged subnets other than the node's own are never used; from v1.22.1 on, the value 0 excludes a subnet, even the node's own.", "aws ec2 describe-subnets --filters Name=vpc-id,Values=VPC Name=availability-zone,Values=ZONE --query 'Subnets[].[SubnetId,Tags]'"},
 		Fixes: []Fix{
 			{Text: "Correct the tag of the subnet.", Command: "aws ec2 create-tags --resources SUBNET --tags Key=kubernetes.io/role/cni,Value=1", SideEffect: "Other clusters in the VPC use the subnet too, unless it names its clusters."},
 			{Text: "If subnets name their clusters (cni.networking.k8s.aws/cluster/NAME), name this one.", Command: setEnv + "CLUSTER_NAME=CLUSTER", SideEffect: rolled, Risk: Restart},

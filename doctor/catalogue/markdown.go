@@ -50,15 +50,15 @@ func (e *Entry) markdown(b *strings.Builder) {
 		}
 	}
 	fact("Needs", code(e.Required))
-	fact("Surer with", code(e.Supporting))
+	fact("Also uses", code(e.Supporting))
 	var ceilings []string
 	for _, mode := range Modes() {
 		ceilings = append(ceilings, mode+" "+e.Ceiling.Of(mode).String())
 	}
 	if first := e.Ceiling.Of(Modes()[0]); !slices.ContainsFunc(Modes(), func(mode string) bool { return e.Ceiling.Of(mode) != first }) {
-		ceilings = []string{first.String() + " everywhere"}
+		ceilings = []string{first.String()}
 	}
-	fact("At most", strings.Join(ceilings, ", "))
+	fact("Highest confidence", strings.Join(ceilings, ", "))
 	fact("Upstream", e.Upstream)
 	fact("Not on our daemon", e.Ours)
 	fact("Explains", code(e.Explains))
@@ -78,7 +78,14 @@ func (e *Entry) markdown(b *strings.Builder) {
 	fact("Links", strings.Join(bracketed(e.Links), ", "))
 }
 
-func sentence(title string) string { return strings.ToUpper(title[:1]) + title[1:] }
+// sentence capitalizes a title, unless it begins with a name that is written in lower case.
+func sentence(title string) string {
+	switch first, _, _ := strings.Cut(title, " "); first {
+	case "aws-node", "eBPF", "max-pods", "systemd":
+		return title
+	}
+	return strings.ToUpper(title[:1]) + title[1:]
+}
 
 func code(names []string) string {
 	if len(names) == 0 {

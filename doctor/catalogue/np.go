@@ -9,7 +9,7 @@ var npCauses = []Entry{
 		Required:   []string{"k8s.ds", "k8s.ds.pods"},
 		Supporting: []string{"log.plugin", "host.run", "k8s.evt", "log.np", "log.kubelet"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Confirmed},
-		Check:      Check{"Check whether the container runs.", "kubectl -n kube-system get pods -l k8s-app=aws-node -o wide; kubectl -n kube-system logs POD -c aws-eks-nodeagent --tail=50"},
+		Check:      Check{"Check whether the agent's container runs.", "kubectl -n kube-system get pods -l k8s-app=aws-node -o wide; kubectl -n kube-system logs POD -c aws-eks-nodeagent --tail=50"},
 		Fixes: []Fix{
 			{Text: "Restore the container: apply the whole manifest or add-on.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts OVERWRITE", SideEffect: rolled + " Changes made by hand are lost.", Risk: Restart},
 			{Text: "If it was removed on purpose, remove the setting too.", Command: setEnv + "NETWORK_POLICY_ENFORCING_MODE-", SideEffect: rolled + " Network policies are no longer enforced on new pods.", Risk: Restart},
@@ -25,7 +25,7 @@ var npCauses = []Entry{
 	},
 	{
 		Code: "np/agent-version-skew", Title: "policy agent and CNI are from incompatible releases", Severity: Error,
-		Shows:      "Both containers run, but one uses a TCP port and the other a socket: the CNI serves ipamd.sock since v1.23.0 (agent v1.4.1), the agent npa.sock since v1.2.6 (CNI v1.20.2).",
+		Shows:      "Both containers run, but one uses a TCP port and the other a socket: the CNI serves ipamd.sock since v1.23.0 (agent v1.4.1), the agent npa.sock since v1.2.6 (CNI v1.20.2). cnictl's daemon has both sockets and no port, so it needs an agent from v1.4.1 on.",
 		Required:   []string{"k8s.ds"},
 		Supporting: []string{"log.np", "log.plugin", "host.run", "host.listen"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Confirmed},
@@ -35,7 +35,6 @@ var npCauses = []Entry{
 		},
 		Links:    []string{upstream + "CHANGELOG.md", issue + "3442"},
 		Upstream: "v1.23.0 or later with agents before v1.4.1, and older ones with agents from then on; the same around v1.20.2 and v1.2.6",
-		Ours:     "the versions that must match are upstream's",
 		Explains: []string{"np/agent-unreachable"},
 		Signatures: []Signature{
 			{Text: "Failed to connect to ipamd", Where: inAgent, Note: "if ipamd is up and the versions differ"},
@@ -47,7 +46,7 @@ var npCauses = []Entry{
 		Required:   []string{"log.np"},
 		Supporting: []string{"k8s.node", "k8s.np", "log.plugin", "host.pkg"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, Suspected},
-		Check:      Check{"Look at kernel, bpffs and CRDs.", "uname -r; mount -t bpf; kubectl get crd policyendpoints.networking.k8s.aws"},
+		Check:      Check{"Check the kernel's release, the bpffs mount and the CRDs.", "uname -r; mount -t bpf; kubectl get crd policyendpoints.networking.k8s.aws"},
 		Fixes: []Fix{
 			{Text: "Apply the CRDs of the release.", Command: "kubectl apply -f CRDS.yaml"},
 			{Text: "Mount bpffs on the node.", Command: "mount -t bpf bpffs /sys/fs/bpf"},

@@ -45,7 +45,7 @@ var sgpCauses = []Entry{
 	},
 	{
 		Code: "sgp/trunk-create-failed", Title: "the resource controller could not attach the trunk", Severity: Error,
-		Shows:      "The CNINode asks for SecurityGroupsForPods, but the node has no trunk and offers no vpc.amazonaws.com/pod-eni. Events of the node name the EC2 error. It concerns the role of the cluster, not of the node.",
+		Shows:      "The CNINode asks for SecurityGroupsForPods, but the node has no trunk and offers no vpc.amazonaws.com/pod-eni. Events of the node name the EC2 error. The role involved is the cluster's, not the node's.",
 		Required:   []string{"k8s.cninode", "k8s.node", "k8s.evt"},
 		Supporting: []string{"ec2.eni", "intro.enis", "ec2.subnet"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, None, Confirmed},
@@ -82,12 +82,12 @@ var sgpCauses = []Entry{
 		Daemon: []cause.Code{cause.TrunkLinkMissing},
 	},
 	{
-		Code: "sgp/annotation-pending", Title: "the pod's branch interface is not announced yet", Severity: Info,
-		Shows:      "The first one or two ADDs of a pod with security groups of its own fail, because kubelet is faster than the resource controller. The pod starts by itself within a minute.",
+		Code: "sgp/annotation-pending", Title: "the pod has no branch ENI annotation yet", Severity: Info,
+		Shows:      "Kubelet is faster than the resource controller, so the first one or two ADDs of a pod with security groups of its own fail, or wait where our daemon runs. The pod starts by itself within a minute.",
 		Required:   []string{"k8s.pod", "k8s.evt"},
 		Supporting: []string{"log.ipamd", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Suspected, Confirmed},
-		Check:      Check{"Look at the events of the pod: ResourceAllocated must follow. After a minute without it look at sgp/branch-alloc-failed and sgp/branch-capacity.", podEvents},
+		Check:      Check{"Check the pod's events: ResourceAllocated must follow. If it does not within a minute, the cause is sgp/branch-alloc-failed or sgp/branch-capacity.", podEvents},
 		Fixes:      []Fix{{Text: "Wait a minute."}},
 		Links:      []string{issue + "3066"},
 		Signatures: []Signature{
@@ -97,12 +97,12 @@ var sgpCauses = []Entry{
 		Daemon: []cause.Code{cause.BranchPending},
 	},
 	{
-		Code: "sgp/branch-alloc-failed", Title: "EC2 refused the pod's branch interface", Severity: Error,
+		Code: "sgp/branch-alloc-failed", Title: "EC2 refused the pod's branch ENI", Severity: Error,
 		Shows:      "The pod has an event BranchAllocationFailed with an EC2 error: no free address, or a security group that does not exist or is in another VPC. After six quick tries the controller waits for a change of the pod or half an hour.",
 		Required:   []string{"k8s.evt", "k8s.pod"},
 		Supporting: []string{"k8s.sgp", "ec2.sg", "ec2.subnet", "log.ipamd"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, None, Confirmed},
-		Check:      Check{"Read the EC2 code in the event. Branch interfaces use the subnet of the node or its ENIConfig.", podEvents},
+		Check:      Check{"Read the EC2 code in the event. Branch ENIs use the subnet of the node or its ENIConfig.", podEvents},
 		Fixes: []Fix{
 			{Text: "Correct the security groups in the policy.", Command: "kubectl -n NAMESPACE edit securitygrouppolicies.vpcresources.k8s.aws NAME", SideEffect: "Applies to pods created from now on."},
 			{Text: "Once fixed, recreate the pod.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
@@ -120,11 +120,11 @@ var sgpCauses = []Entry{
 	},
 	{
 		Code: "sgp/annotation-denied", Title: "the resource controller may not annotate the pod", Severity: Error,
-		Shows:      "The branch interface exists, but its annotation cannot be written: a policy engine or webhook refuses it, or the controller's Role in kube-system is gone.",
+		Shows:      "The branch ENI exists, but its annotation cannot be written: a policy engine or webhook refuses it, or the controller's Role in kube-system is gone.",
 		Required:   []string{"k8s.evt"},
 		Supporting: []string{"k8s.rbac", "k8s.wh", "k8s.pod"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, None, Confirmed},
-		Check:      Check{"Read the inner text of the event, and look for the controller's role and binding.", "kubectl -n kube-system get role,rolebinding | grep eks-vpc-resource-controller"},
+		Check:      Check{"Read the error in the event, and check that the controller's role and binding exist.", "kubectl -n kube-system get role,rolebinding | grep eks-vpc-resource-controller"},
 		Fixes: []Fix{
 			{Text: "Restore role and binding of the controller.", Command: "kubectl apply -f EKS_VPC_RESOURCE_CONTROLLER_ROLE.yaml"},
 			{Text: "Exempt the controller (eks:vpc-resource-controller) from the policy or webhook that refuses it.", Command: "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"},
@@ -138,7 +138,7 @@ var sgpCauses = []Entry{
 		},
 	},
 	{
-		Code: "sgp/annotation-malformed", Title: "the pod's branch interface annotation cannot be used", Severity: Error,
+		Code: "sgp/annotation-malformed", Title: "the pod's branch ENI annotation cannot be used", Severity: Error,
 		Shows:      "The annotation vpc.amazonaws.com/pod-eni is not a JSON list, or lacks an address of the cluster's family, a MAC address or a VLAN ID. Typical of an IPv6 cluster whose controller is too old or whose subnet assigns no IPv6 addresses.",
 		Required:   []string{"k8s.pod"},
 		Supporting: []string{"log.ipamd", "ec2.subnet", "intro.failures"},
@@ -158,12 +158,12 @@ var sgpCauses = []Entry{
 		Daemon: []cause.Code{cause.BranchInvalid},
 	},
 	{
-		Code: "sgp/branch-capacity", Title: "no branch interface is left on any node", Severity: Error,
-		Shows:      "The pod stays Pending with \"Insufficient vpc.amazonaws.com/pod-eni\" although nodes offer some: all are taken. Or it is bound and waits while branch interfaces of ended pods cool down; then SecurityGroupRequested repeats and nothing follows.",
+		Code: "sgp/branch-capacity", Title: "no branch ENI is left on any node", Severity: Error,
+		Shows:      "The pod stays Pending with \"Insufficient vpc.amazonaws.com/pod-eni\" although nodes offer some: all are taken. Or it is bound and waits while branch ENIs of ended pods cool down; then SecurityGroupRequested repeats and nothing follows.",
 		Required:   []string{"k8s.pod", "k8s.node", "k8s.nodes", "k8s.evt"},
 		Supporting: []string{"k8s.cm", "ec2.type", "ec2.eni"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, None, Confirmed},
-		Check:      Check{"Compare the branch interfaces in use with the limit of each node. If no node offers any, look for the trunk.", "cnictl trunks --sort-by -used"},
+		Check:      Check{"Compare the branch ENIs in use with the limit of each node. If no node offers any, look for the trunk.", "cnictl trunks --sort-by -used"},
 		Fixes: []Fix{
 			{Text: "Add nodes, or use larger types."},
 			{Text: "Shorten the controller's cooldown (30 s at least).", Command: `kubectl -n kube-system patch configmap amazon-vpc-cni -p '{"data":{"branch-eni-cooldown":"30"}}'`, SideEffect: "Traffic of an ended pod can reach the next one sooner."},
@@ -182,7 +182,7 @@ var sgpCauses = []Entry{
 		Required:   []string{"k8s.sgp", "k8s.pod", "k8s.ds"},
 		Supporting: []string{"k8s.wh", "k8s.node", "k8s.evt"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, None, Confirmed},
-		Check:      Check{"Look at the setting, the policies and the webhook.", "kubectl get securitygrouppolicies.vpcresources.k8s.aws -A; kubectl get mutatingwebhookconfiguration vpc-resource-mutating-webhook"},
+		Check:      Check{"Check the setting, the security group policies and the webhook.", "kubectl get securitygrouppolicies.vpcresources.k8s.aws -A; kubectl get mutatingwebhookconfiguration vpc-resource-mutating-webhook"},
 		Fixes: []Fix{
 			{Text: "Turn the feature on.", Command: setEnv + "ENABLE_POD_ENI=true", SideEffect: rolled + " Every node gives up one interface slot; nodes in use may have none left (sgp/no-trunk-slot).", Risk: Restart},
 			{Text: "Or remove the policy.", Command: "kubectl -n NAMESPACE delete securitygrouppolicies.vpcresources.k8s.aws NAME", SideEffect: "New pods get the node's security groups.", Risk: Destructive},
@@ -194,12 +194,12 @@ var sgpCauses = []Entry{
 		},
 	},
 	{
-		Code: "sgp/limit-not-first", Title: "the branch interface's limit is not on the first container", Severity: Error,
-		Shows:      "A webhook put a sidecar in front, so the limit vpc.amazonaws.com/pod-eni sits on a later container. The plugin looks at the first only: the pod gets an ordinary address and the node's security groups, and its branch interface is wasted.",
+		Code: "sgp/limit-not-first", Title: "the branch ENI's limit is not on the first container", Severity: Error,
+		Shows:      "A webhook put a sidecar in front, so the limit vpc.amazonaws.com/pod-eni sits on a later container. The plugin looks at the first only: the pod gets an ordinary address and the node's security groups, and its branch ENI is wasted.",
 		Required:   []string{"k8s.pod"},
 		Supporting: []string{"intro.enis", "k8s.wh", "k8s.sgp"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, None, Confirmed},
-		Check:      Check{"List the limits of the containers in order.", "kubectl -n NAMESPACE get pod POD -o jsonpath='{range .spec.containers[*]}{.name}{\"\\t\"}{.resources.limits}{\"\\n\"}{end}'"},
+		Check:      Check{"List the containers' limits in order.", "kubectl -n NAMESPACE get pod POD -o jsonpath='{range .spec.containers[*]}{.name}{\"\\t\"}{.resources.limits}{\"\\n\"}{end}'"},
 		Fixes: []Fix{
 			{Text: "Have the sidecar's webhook append its container, or run before the resource controller's; then recreate the pods.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
 		},
@@ -207,7 +207,7 @@ var sgpCauses = []Entry{
 	},
 	{
 		Code: "sgp/pod-lookup-failed", Title: "the daemon could not read the pod", Severity: Error,
-		Shows:      "With ENABLE_POD_ENI every ADD reads the pod first, also of ordinary pods. \"not found\" is a sandbox of a pod that is gone; \"forbidden\" points to boot/rbac, a time-out to boot/apiserver.",
+		Shows:      "With ENABLE_POD_ENI every ADD reads the pod first, even for ordinary pods. \"not found\" means that the sandbox's pod is gone; \"forbidden\" points to boot/rbac, a time-out to boot/apiserver.",
 		Required:   []string{"log.ipamd"},
 		Supporting: []string{"k8s.pod", "k8s.rbac", "k8s.ds", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Suspected, Confirmed, None},
@@ -224,11 +224,11 @@ var sgpCauses = []Entry{
 	},
 	{
 		Code: "sgp/sg-rules", Title: "the pod's security groups block DNS, probes or peers", Severity: Error,
-		Shows:      "The pod has its branch interface but cannot resolve names, fails its probes or cannot reach peers: port 53 is not open to CoreDNS in both directions, or in strict mode kubelet's probes are lost because net.ipv4.tcp_early_demux is 1.",
+		Shows:      "The pod has its branch ENI but cannot resolve names, fails its probes or cannot reach peers: port 53 is not open to CoreDNS in both directions, or in strict mode kubelet's probes are lost because net.ipv4.tcp_early_demux is 1.",
 		Required:   []string{"k8s.pod", "ec2.sg", "k8s.ds"},
 		Supporting: []string{"kern.sysctl", "k8s.sgp", "k8s.kp", "probe", "ec2.rtb"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Suspected, Suspected},
-		Check:      Check{"Read the groups of the pod and of CoreDNS. In standard mode both the node's and the pod's groups have to allow the traffic.", "aws ec2 describe-security-groups --group-ids GROUP --query 'SecurityGroups[].[IpPermissions,IpPermissionsEgress]'"},
+		Check:      Check{"Check the security groups of the pod and of CoreDNS. In standard mode, both the node's and the pod's groups must allow the traffic.", "aws ec2 describe-security-groups --group-ids GROUP --query 'SecurityGroups[].[IpPermissions,IpPermissionsEgress]'"},
 		Fixes: []Fix{
 			{Text: "Open port 53, TCP and UDP, from the pod's group to the group of CoreDNS.", Command: "aws ec2 authorize-security-group-ingress --group-id COREDNS_GROUP --source-group POD_GROUP --protocol udp --port 53"},
 			{Text: "For probes in strict mode turn early demultiplexing off.", Command: "kubectl -n kube-system set env daemonset/aws-node -c aws-vpc-cni-init DISABLE_TCP_EARLY_DEMUX=true", SideEffect: rolled, Risk: Restart},

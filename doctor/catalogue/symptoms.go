@@ -10,7 +10,7 @@ var symptoms = []Symptom{
 	{
 		Title:   "a pod got no address",
 		Meaning: "The daemon answered that it had none; the reason is in ipamd's log (and with our daemon in the pod's events).",
-		Check:   Check{"Look at the pod, or explain ipamd's lines of that moment.", "cnictl pod NAMESPACE/POD"},
+		Check:   Check{"Read the pod's report, or explain ipamd's log lines of that moment.", "cnictl pod NAMESPACE/POD"},
 		Causes:  []string{"ip/*", "cap/*", "config/*", "eni/*", "cfgnet/*", "aws/*", "sgp/*", "boot/backing-store", "boot/rbac"},
 		Signatures: []Signature{
 			{Text: "failed to assign an IP address to container", Where: inPlugin},
@@ -21,7 +21,7 @@ var symptoms = []Symptom{
 	{
 		Title:   "the pool had nothing to give",
 		Meaning: "No address could be assigned and the pool did not grow in time: other lines say why.",
-		Check:   Check{"Look at the node: it shows what keeps its pool from growing.", showNode},
+		Check:   Check{"Read the node's report: it shows what keeps the pool from growing.", showNode},
 		Causes:  []string{"ip/*", "cap/*", "config/min-ip-only", "eni/*", "cfgnet/*", "aws/*"},
 		Signatures: []Signature{
 			{Text: "DataStore has no available IP/Prefix addresses", Where: inLog},
@@ -58,7 +58,7 @@ var symptoms = []Symptom{
 	{
 		Title:      "an allocation of a pod that is gone was dropped",
 		Meaning:    "Normal after pods ended while the daemon was down.",
-		Check:      Check{"Make sure that the pod is gone: for a running pod it is ip/live-allocation-dropped.", "cnictl node pods NODE"},
+		Check:      Check{"Make sure that the pod is gone. For a running pod, the cause is ip/live-allocation-dropped.", "cnictl node pods NODE"},
 		Causes:     []string{"ip/live-allocation-dropped"},
 		Signatures: []Signature{{Text: "stale IP allocation for ID(", Where: inLog}},
 	},
@@ -95,16 +95,16 @@ var symptoms = []Symptom{
 		Daemon:  []cause.Code{cause.PodNetworkChanged},
 	},
 	{
-		Title:   "garbage collection could not read the daemon's state file",
-		Meaning: "Nothing was collected; pods start as usual. The daemon writes the file again with the next allocation.",
-		Check:   Check{"Look at the file on the node.", "ls -l /var/run/aws-node/"},
+		Title:   "the checkpoint (ipam.json) could not be read",
+		Meaning: "Garbage collection left everything in place, or a starting daemon rebuilt its allocations from the kernel. Pods start as usual, and the next allocation writes the file again.",
+		Check:   Check{"Check the file on the node.", "ls -l /var/run/aws-node/"},
 		Causes:  []string{"boot/checkpoint", "boot/backing-store"},
 		Daemon:  []cause.Code{cause.CheckpointUnreadable},
 	},
 	{
 		Title:   "the pool of a cordoned node is frozen",
 		Meaning: "Reported by daemons that do not grow the pool of a cordoned node.",
-		Check:   Check{"Look at the taints of the node.", "kubectl get node NODE -o jsonpath='{.spec.taints}'"},
+		Check:   Check{"Check the node's taints.", "kubectl get node NODE -o jsonpath='{.spec.taints}'"},
 		Causes:  []string{"eni/node-unschedulable"},
 		Daemon:  []cause.Code{cause.NodeUnschedulable},
 	},

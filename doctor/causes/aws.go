@@ -76,8 +76,7 @@ var answering = slices.Concat(grown, []string{"Serving RPC Handler"})
 // textsIMDS are the errors of an unresponsive metadata service.
 var textsIMDS = []string{"instance metadata: failed to retrieve", "Failed to get primary MAC from IMDS", "failed to retrieve local-ipv4 address in imds metadata", "read metadata …ec2imds", "169.254.169.254…timeout", "169.254.169.254…deadline exceeded", "169.254.169.254…connection refused", "ec2imds…deadline exceeded", "ec2imds…i/o timeout"}
 
-// imdsAnswers states that the metadata service issues tokens or, if it was not asked, that the
-// daemon has no trouble with it.
+// imdsAnswers states that the metadata service answers or, if it was not asked, that the daemon has no trouble with it.
 func (c *Case) imdsAnswers() Fact {
 	f := fact(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return i.Token, stateOf(i.Token == "ok") })
 	if f.State == Unread {
@@ -100,7 +99,7 @@ func throttled(c *Case) []candidate {
 	codes := []string{"RequestLimitExceeded", "Throttling"}
 	m := mention{sources: daemonSays, texts: codes}
 	said := c.active(m)
-	if last, _, count := c.heard(m); said.State == Yes && count < 3 {
+	if last, _, count := c.lastMessage(m); said.State == Yes && count < 3 {
 		said.State, said.Value = No, fmt.Sprintf("%d times in 10 minutes: %s", count, clip(last.text))
 	}
 	said = c.counted(either(said, c.failures(grown, cause.EC2Throttled)), []string{"RequestLimitExceeded", "Throttling", "ThrottlingException"})
@@ -152,7 +151,7 @@ func imdsUnreachable(c *Case) []candidate {
 	said := c.active(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: textsIMDS, cured: answering})
 	failed := mention{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{"Error received from AddNetwork gRPC call…vpc-ipv4-cidr-blocks", "Error received from AddNetwork gRPC call…IMDS", "Error received from AddNetwork gRPC call…ec2imds"}}
 	adds := c.active(failed)
-	fails := fact(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return i.Token, stateOf(i.Token != "ok") })
+	fails := fact(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return or(i.Failure, i.Token), stateOf(i.Token != "ok") })
 	off := fact(c, c.R.Instances, "ec2.inst", "httpEndpoint", "enabled", func(all []evidence.Instance) (any, State) {
 		for _, i := range all {
 			if i.ID == c.instance() && i.HTTPEndpoint != "" {
@@ -165,9 +164,9 @@ func imdsUnreachable(c *Case) []candidate {
 	if off.State == Yes {
 		why += ": it is switched off for the instance"
 	}
-	decisive := orElse(either(said, adds), moot(both(off, c.unwell())))
-	out := []candidate{{summary: fmt.Sprintf("%s (%s)", why, decisive.Value), decisive: []Fact{decisive}, required: []Fact{lenient(orElse(fails, moot(off)))}}}
-	if _, _, n := c.heard(failed); fails.State == No && (n >= 3 || adds.State == Unread) { // it answers now, but failed repeatedly
+	decisive := orElse(either(said, adds), onlyIfTrue(both(off, c.podNotReady())))
+	out := []candidate{{summary: fmt.Sprintf("%s (%s)", why, decisive.Value), decisive: []Fact{decisive}, required: []Fact{lenient(orElse(fails, onlyIfTrue(off)))}}}
+	if _, _, n := c.lastMessage(failed); fails.State == No && (n >= 3 || adds.State == Unread) { // it answers now, but failed repeatedly
 		again := candidate{summary: "the metadata service fails intermittently, and ADDs with it: " + adds.Value, decisive: []Fact{adds}}.as(catalogue.Error)
 		if grows, _ := c.allowances(); grows.State == Yes { // a separate cause
 			again = again.as(catalogue.Info)
@@ -201,7 +200,7 @@ func typeUnknown(c *Case) []candidate {
 	)
 	return []candidate{{
 		summary:  fmt.Sprintf("the daemon does not know the limits of %s", or(c.R.InstanceType.Content.InstanceType, "the instance type")),
-		decisive: []Fact{orElse(said, moot(both(unknown, c.unwell())))},
+		decisive: []Fact{orElse(said, onlyIfTrue(both(unknown, c.podNotReady())))},
 		required: []Fact{lenient(unknown)},
 	}}
 }

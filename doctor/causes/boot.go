@@ -189,12 +189,13 @@ func (c *Case) proxyText() string {
 }
 
 func rightMissing(c *Case) []candidate {
-	denied := c.denied()
+	denied := c.denied(c.usesRight)
 	m := mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: []string{"forbidden: User…system:serviceaccount:kube-system:aws-node"}}
+	rights := c.R.RBAC.Content
 	if denied.State != Unread { // older log lines about rights that the API server grants now do not count
-		for _, right := range evidence.ReviewedRights {
-			if verb, resource, _ := strings.Cut(right, " "); !slices.Contains(c.R.RBAC.Content.Denied, right) {
-				m.except = append(m.except, fmt.Sprintf("cannot %s resource %q", verb, resource))
+		for _, right := range rights.Checked() {
+			if !slices.Contains(rights.Denied, right) {
+				m.except = append(m.except, refusal(right, rights.Reviewed != nil))
 			}
 		}
 	}
@@ -208,39 +209,69 @@ func rightMissing(c *Case) []candidate {
 		return "none", No
 	})
 	shown := orElse(logged, refused)
-	if denied.State != No || !c.needsRight("patch pods") { // no access review covers that right
+	const annotate = "patch pods" // earlier versions did not ask about it
+	if denied.State != No || !c.needsRight(annotate) || slices.Contains(rights.Checked(), annotate) {
 		shown = orElse(denied, shown)
 	}
 	return []candidate{{summary: "the service account of aws-node lacks an RBAC permission: " + shown.Value, decisive: []Fact{shown}}}
 }
 
+// refusal returns how the API server words that a right is missing. The API group is left out if
+// the right is spelt without it.
+func refusal(right string, grouped bool) string {
+	verb, resource, group := evidence.SplitRight(right)
+	switch {
+	case strings.HasPrefix(resource, "/"):
+		return fmt.Sprintf("cannot %s path %q", verb, resource)
+	case grouped:
+		return fmt.Sprintf("cannot %s resource %q in API group %q", verb, resource, group)
+	}
+	return fmt.Sprintf("cannot %s resource %q", verb, resource)
+}
+
 // denied states that the API server does not grant aws-node what it needs.
-func (c *Case) denied() Fact {
+func (c *Case) denied(needs func(right string) bool) Fact {
 	return fact(c, c.R.RBAC, "k8s.rbac", "denied", "nothing that aws-node needs", func(r evidence.RBAC) (any, State) {
 		if r.Denied == nil {
 			return nil, Unread // the roles were read, but no access review
 		}
-		needed := slices.DeleteFunc(slices.Clone(r.Denied), func(right string) bool { return !c.needsRight(right) })
+		needed := slices.DeleteFunc(slices.Clone(r.Denied), func(right string) bool { return !needs(right) })
 		return or(strings.Join(needed, ", "), "nothing that is needed"), stateOf(len(needed) > 0)
 	})
 }
 
-// needsRight reports whether aws-node uses a right ("patch pods") with these settings.
+// needsRight reports whether aws-node of a current release uses a right ("patch pods") with these
+// settings.
 func (c *Case) needsRight(right string) bool {
-	verb, resource, _ := strings.Cut(right, " ")
-	resource, _, _ = strings.Cut(resource, ".") // without its API group
-	write := verb == "patch" || verb == "update"
+	verb, resource, group := evidence.SplitRight(right)
 	switch {
 	case resource == "eniconfigs":
 		return c.Settings.CustomNetworking
-	case resource == "pods" && write:
+	case resource == "pods" && verb == "patch":
 		return c.Settings.AnnotatePodIP
 	case resource == "cninodes":
 		return c.Settings.PodENI || c.Settings.CustomNetworking
-	case strings.Contains(resource, "policyendpoints"):
-		return c.Agent != nil
+	case resource == "events": // granted in the core group too, as upstream does; neither daemon uses that
+		return verb == "create" && group != ""
+	case resource == "namespaces", group == groupPolicies, strings.Contains(resource, groupPolicies): // of the policy agent
+		return c.R.DaemonSet.Content != nil && enforces(c.R.DaemonSet.Content)
 	}
 	return true
+}
+
+// groupPolicies is the API group of the network policy controller.
+const groupPolicies = "networking.k8s.aws"
+
+// usesRight reports whether the running aws-node uses a right: earlier releases, whose role does
+// not grant what was added later, work without it.
+func (c *Case) usesRight(right string) bool {
+	switch verb, resource, group := evidence.SplitRight(right); {
+	case resource == "cninodes" && (verb == "watch" && !c.Ours || c.older(evidence.Version{1, 15, 1})):
+		return false
+	case resource != "policyendpoints" && (group == groupPolicies || strings.Contains(resource, groupPolicies)):
+		return false
+	}
+	return c.needsRight(right)
 }
 
 // textUnavailable is the plugin's error when no daemon answers.
@@ -423,7 +454,7 @@ func (c *Case) checkpointWrong() Fact {
 
 func checkpointDamaged(c *Case) []candidate {
 	damaged := c.checkpointWrong()
-	said := c.dies(mention{sources: []string{"log.ipamd"}, texts: []string{"failed ipam state recovery from backing store", "unexpected checkpointVersion", "Error while reading datastore", "datastore: IP already in data store"}})
+	said := c.dies(mention{sources: []string{"log.ipamd"}, texts: signatures("boot/checkpoint")})
 	decisive := said
 	if said.State == Unread {
 		decisive = both(damaged, c.unsettled())
@@ -469,7 +500,7 @@ func checkpointUnwritable(c *Case) []candidate {
 		c.failures(written, cause.CheckpointUnwritable))
 	full := c.unwritable()
 	return []candidate{{
-		summary:  fmt.Sprintf("the daemon cannot write its state file, so every ADD fails: %s", or(full.Value, said.Value)),
+		summary:  fmt.Sprintf("the daemon cannot write its checkpoint (ipam.json), so every ADD fails: %s", or(full.Value, said.Value)),
 		decisive: []Fact{said}, supporting: []Fact{full},
 	}}
 }
@@ -514,7 +545,7 @@ func cniConfig(c *Case) []candidate {
 		c.active(mention{sources: []string{"log.plugin", "k8s.evt"}, texts: []string{"add cmd: error loading config from args", "add cmd: failed to load k8s config from arg", "conf.VethPrefix can be at most 4 characters long"}}),
 		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoKey}}),
 	)
-	shown := orElse(either(wrong, moot(said)), c.failures(nil, cause.InvalidConfig, cause.InvalidRequest))
+	shown := orElse(either(wrong, onlyIfTrue(said)), c.failures(nil, cause.InvalidConfig, cause.InvalidRequest))
 	uninitialized := fact(c, c.R.Node, "k8s.node", "condition Ready", "the network plugin is ready", func(n evidence.KubeNode) (any, State) {
 		for _, k := range n.Conditions {
 			if k.Status != "True" && matchesAny(k.Message, []string{"cni config uninitialized", "cni plugin not initialized", "NetworkPluginNotReady"}) {

@@ -38,7 +38,7 @@ type Case struct {
 
 	Pools []*pool // by network card; empty if unknown
 
-	to      evidence.Version        // upstream's release to migrate to; zero if none was named
+	move    Move                    // what is migrated to; zero without a migration
 	own     string                  // the node's name in its reading, which alike nodes of a file share
 	nics    []evidence.Interface    // see attached
 	podNode map[evidence.Pod]string // node of each pod that was read; "" if unbound
@@ -90,6 +90,12 @@ const (
 
 // imageOurs is the name of our daemon's image in any registry.
 const imageOurs = "aws-vpc-cni"
+
+// The names of upstream's image and of the policy agent's, in any registry.
+const (
+	imageUpstream = "amazon-k8s-cni"
+	imageAgent    = "aws-network-policy-agent"
+)
 
 // imageName returns the last part of an image's name, without tag and digest.
 func imageName(image string) string {
@@ -344,7 +350,7 @@ func (c *Case) waiting() []*evidence.KubePod {
 
 // starved states that no address can be given to a pod. If the pool is unknown, pods that fail to
 // get an address show it.
-func (c *Case) starved() Fact { return orElse(c.dry(), moot(c.failing())) }
+func (c *Case) starved() Fact { return orElse(c.dry(), onlyIfTrue(c.failing())) }
 
 // textsAssignFailed are the plugin's errors when it got no address from the daemon.
 var textsAssignFailed = []string{"failed to assign an IP address to container"}

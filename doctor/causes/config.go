@@ -110,7 +110,7 @@ func settingsInvalid(c *Case) []candidate {
 	)
 	candidates := []candidate{
 		{summary: "the daemon does not start with these settings: " + problemText(fatal), decisive: []Fact{judged(fatal)}},
-		{summary: "the daemon exits with an error: " + stops.Value, decisive: []Fact{stops}, required: []Fact{lenient(c.unwell())}},
+		{summary: "the daemon exits with an error: " + stops.Value, decisive: []Fact{stops}, required: []Fact{lenient(c.podNotReady())}},
 		candidate{summary: "settings are not used as written: " + problemText(ignored), decisive: []Fact{judged(ignored)}}.as(catalogue.Warning),
 	}
 	if refuses.State != No {
@@ -149,9 +149,9 @@ func problemText(problems []config.Problem) string {
 	return problems[0].String()
 }
 
-// unwell states that a container of the node's aws-node pod is not ready, or restarted within
+// podNotReady states that a container of the node's aws-node pod is not ready, or restarted within
 // the hour.
-func (c *Case) unwell() Fact {
+func (c *Case) podNotReady() Fact {
 	return fact(c, c.R.DaemonPods, "k8s.ds.pods", "containers", "ready, without restarts", func(pods []evidence.DaemonPod) (any, State) {
 		for _, p := range pods {
 			for _, k := range p.Containers {

@@ -48,17 +48,22 @@ func TestMigrateSubnets_Summary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "subnets have too few free addresses: subnet-a has 5 for the 7 that the warm pools of 1 nodes lack; subnet-b has 4 for the 7 that the warm pools of 1 nodes lack"
+	const want = "subnets have too few free addresses: subnet-a has 5 free, and 7 are needed to fill the warm pools of 1 node; subnet-b has 4 free, and 7 are needed to fill the warm pools of 1 node"
 	f := Diagnose(ev, Options{Move: &Move{}}).Findings[0]
 	if f.Summary != want || f.Scope.Subnet != "subnet-a, subnet-b" || len(f.Nodes) != 2 {
 		t.Errorf("%+v %q of %q, want %q", f.Scope, f.Summary, f.Nodes, want)
 	}
 }
 
-// TestMigrateIAM_Severity: only an action that the new daemon needs to start is a blocker.
-func TestMigrateIAM_Severity(t *testing.T) {
+// TestMigrateIAM: only an action that the new daemon needs to start is a blocker, and the policy to
+// attach is that of the address family.
+func TestMigrateIAM(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{"iam": "error", "iam@later": "warning", "iam@subnets": "warning", "iam@back": "error", "iam@type": "error"} {
+	const v4, v6 = "aws-node-ipv4.json", "aws-node-ipv6.json"
+	for name, want := range map[string]struct{ severity, policy string }{
+		"iam": {"error", v4}, "iam@later": {"warning", v4}, "iam@subnets": {"warning", v4}, "iam@back": {"error", v4}, "iam@type": {"error", v4},
+		"iam@ipv6": {"warning", v6}, "iam@ipv6-excluded": {"warning", v6}, "iam@ipv6-cards": {"warning", v6},
+	} {
 		text, err := os.ReadFile("testdata/migrate/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)
@@ -67,8 +72,8 @@ func TestMigrateIAM_Severity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f := Diagnose(ev, Options{Move: &Move{}}).Findings[0]; f.Code != "migrate/iam" || f.Severity != want {
-			t.Errorf("%s: %s %s %q, want %s", name, f.Code, f.Severity, f.Summary, want)
+		if f := Diagnose(ev, Options{Move: &Move{}}).Findings[0]; f.Code != "migrate/iam" || f.Severity != want.severity || len(f.Fix) != 1 || !strings.Contains(f.Fix[0].Command, want.policy) {
+			t.Errorf("%s: %s %s %q, %+v, want %v", name, f.Code, f.Severity, f.Summary, f.Fix, want)
 		}
 	}
 }

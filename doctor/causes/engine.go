@@ -41,6 +41,7 @@ type candidate struct {
 
 	severity *catalogue.Severity // overrides the catalogue's
 	nodes    []string            // of a rule over all nodes
+	fix      int                 // the only one of the catalogue's fixes that applies, from 1; all do if 0
 }
 
 // as overrides the catalogue's severity.
@@ -87,7 +88,8 @@ type Options struct {
 
 // Move is a migration from the running daemon to the other one.
 type Move struct {
-	To evidence.Version // the release of upstream, or of its add-on, to go back to; zero if none was named
+	To     evidence.Version // the release of upstream, or of its add-on, to go back to; zero if none was named
+	Images []string         // references of the new images, as a pod's spec has them; empty if none were named
 }
 
 // Daemon returns the running daemon, "upstream" or "ours", and its release, as far as known. In
@@ -127,7 +129,7 @@ func Diagnose(ev *evidence.Evidence, o Options) document.DoctorReport {
 	for i := range ev.Nodes {
 		c := caseOf(ev, &ev.Nodes[i])
 		if o.Move != nil {
-			c.to = o.Move.To
+			c.move = *o.Move
 		}
 		cs = append(cs, c)
 		d.node(c)
@@ -210,7 +212,12 @@ func (d *diagnosis) node(c *Case) {
 func (d *diagnosis) together(cs []*Case) {
 	for _, r := range d.rules() {
 		if r.all != nil && (d.Wants == nil || d.Wants(r.code)) {
-			d.findings = append(d.findings, d.judge(r, r.all(cs), nil)...)
+			for _, f := range d.judge(r, r.all(cs), nil) {
+				for _, c := range cs {
+					f.Versions.Detected = union(f.Versions.Detected, c.detected())
+				}
+				d.findings = append(d.findings, f)
+			}
 		}
 	}
 }
@@ -240,7 +247,10 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		}
 	}
 	if sure > catalogue.Suspected { // a mere suspicion only gets the next check
-		for _, x := range entry.Fixes {
+		for i, x := range entry.Fixes {
+			if cd.fix != 0 && cd.fix != i+1 {
+				continue
+			}
 			f.Fix = append(f.Fix, document.CauseFix{Text: x.Text, Command: x.Command, SideEffects: x.SideEffect, Risk: x.Risk.String()})
 		}
 	}
@@ -248,13 +258,20 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		if !cd.scope.Cluster {
 			f.Scope.Node, f.Nodes = c.Name, []string{c.Name}
 		}
-		if c.Ours {
-			f.Versions.Detected = append(f.Versions.Detected, strings.TrimSpace(c.R.Summary.Content.Version+" (cnictl)"))
-		} else if (c.Release != evidence.Version{}) {
-			f.Versions.Detected = append(f.Versions.Detected, c.Release.String())
-		}
+		f.Versions.Detected = c.detected()
 	}
 	return f
+}
+
+// detected returns the release of the daemon, none if it is unknown.
+func (c *Case) detected() []string {
+	switch {
+	case c.Ours:
+		return []string{strings.TrimSpace(c.R.Summary.Content.Version + " (cnictl)")}
+	case c.Release != evidence.Version{}:
+		return []string{c.Release.String()}
+	}
+	return []string{}
 }
 
 // suppress removes the findings of a node that another of its findings explains, and records them

@@ -211,7 +211,7 @@ func (c *Case) onInterfaces(path, expected string, judge func() (any, State)) Fa
 // unknownENIs returns the attached interfaces that the daemon does not manage and does not want
 // to. An unmarked one may be the daemon's own if the daemon logs that it could not set one up.
 func (c *Case) unknownENIs(card int) []other {
-	failed, _, _ := c.heard(setupErrors)
+	failed, _, _ := c.lastMessage(setupErrors)
 	return slices.DeleteFunc(c.foreign(card), func(o other) bool { return o.made || o.kind == kindUnknown && failed.text != "" })
 }
 
@@ -270,7 +270,7 @@ func joinFailed(c *Case) []candidate {
 	decisive, required := absent, said
 	if absent.State == Unread {
 		decisive, required = said, absent
-		if last, _, _ := c.heard(setupErrors); said.State == No && last.text != "" {
+		if last, _, _ := c.lastMessage(setupErrors); said.State == No && last.text != "" {
 			decisive = absent // old messages decide nothing
 		}
 	}
@@ -289,7 +289,7 @@ func joinFailed(c *Case) []candidate {
 // unjoined returns attached interfaces that the daemon made and that are missing or empty in the
 // datastore, except those made moments ago.
 func (c *Case) unjoined() (ids []string) {
-	failed, _, _ := c.heard(setupErrors)
+	failed, _, _ := c.lastMessage(setupErrors)
 	for _, o := range c.foreign(0) {
 		if o.made || o.kind == kindUnknown && failed.text != "" {
 			ids = append(ids, o.id)

@@ -35,8 +35,8 @@ type Fact struct {
 	At       time.Time // of the reading, or of the line
 	Reason   string    // why it is unread
 
-	lenient bool
-	moot    bool // if it does not hold, nothing follows
+	lenient    bool
+	onlyIfTrue bool // if it does not hold, nothing follows
 }
 
 // lenient allows a required fact to be unread: the finding is then probable.
@@ -107,21 +107,21 @@ func either(facts ...Fact) Fact {
 	if f := first(facts, Yes); f.State == Yes {
 		return f
 	}
-	if weighty := slices.DeleteFunc(slices.Clone(facts), func(f Fact) bool { return f.moot }); len(weighty) > 0 {
+	if weighty := slices.DeleteFunc(slices.Clone(facts), func(f Fact) bool { return f.onlyIfTrue }); len(weighty) > 0 {
 		facts = weighty
 	}
 	return first(facts, Unread)
 }
 
-// moot makes a fact count only if it holds.
-func moot(f Fact) Fact {
-	f.moot = true
+// onlyIfTrue makes a fact count only if it holds.
+func onlyIfTrue(f Fact) Fact {
+	f.onlyIfTrue = true
 	return f
 }
 
 // orElse returns main, unless other holds or is the only one that was read.
 func orElse(main, other Fact) Fact {
-	if main.State != Yes && (other.State == Yes || main.State == Unread && other.State == No && !other.moot) {
+	if main.State != Yes && (other.State == Yes || main.State == Unread && other.State == No && !other.onlyIfTrue) {
 		return other
 	}
 	return main

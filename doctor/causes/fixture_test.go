@@ -24,14 +24,14 @@ import (
 type fixture struct {
 	name   string // path below testdata without .yaml
 	expect []string
-	to     evidence.Version // of a migration; "# to: VERSION" in the second line
+	move   Move // of a migration; the second line may be "# to: VERSION" or "# images: REFERENCES"
 	ev     *evidence.Evidence
 }
 
 // options returns the options for diagnosing the situation.
 func (f fixture) options() Options {
 	if strings.HasPrefix(f.name, catalogue.GroupMigrate+"/") {
-		return Options{Move: &Move{To: f.to}}
+		return Options{Move: &f.move}
 	}
 	return Options{}
 }
@@ -40,7 +40,7 @@ func (f fixture) options() Options {
 func (f fixture) cases() (cs []*Case) {
 	for i := range f.ev.Nodes {
 		c := caseOf(f.ev, &f.ev.Nodes[i])
-		c.to = f.to
+		c.move = f.move
 		cs = append(cs, c)
 	}
 	return cs
@@ -94,7 +94,10 @@ var readFixtures = sync.OnceValues(func() ([]fixture, error) {
 		slices.Sort(f.expect)
 		lines.Scan()
 		if to, ok := strings.CutPrefix(lines.Text(), "# to: "); ok {
-			f.to, _ = evidence.ParseVersion(to)
+			f.move.To, _ = evidence.ParseVersion(to)
+		}
+		if images, ok := strings.CutPrefix(lines.Text(), "# images: "); ok {
+			f.move.Images = strings.Fields(images)
 		}
 		if f.ev, err = file.Load(text); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -181,7 +184,7 @@ func TestHealthy(t *testing.T) {
 	for _, mode := range catalogue.Modes() {
 		for _, world := range healthyWorlds {
 			for _, code := range healthy(t, mode, world, "{}").Undecided {
-				if code != "sgp/sg-rules" { // EC2 shows no branch interfaces of a world
+				if code != "sgp/sg-rules" { // EC2 shows no branch ENIs of a world
 					t.Errorf("%s is undecided on a healthy node, mode %s, %s", code, mode, world)
 				}
 			}

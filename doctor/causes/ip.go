@@ -149,7 +149,7 @@ func (c *Case) recovered() Fact {
 // pausing states that upstream's daemon logs that it pauses.
 func (c *Case) pausing() Fact {
 	f := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
-	if last, _, _ := c.heard(shortages); f.State == Yes && (c.Now.Sub(f.At) > pause || last.text != "" && c.Now.Sub(last.at) > pause) {
+	if last, _, _ := c.lastMessage(shortages); f.State == Yes && (c.Now.Sub(f.At) > pause || last.text != "" && c.Now.Sub(last.at) > pause) {
 		f.State = No
 	}
 	return f

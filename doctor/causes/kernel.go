@@ -23,7 +23,7 @@ type wired struct {
 	route   int // the table with the route to the pod
 }
 
-// wired returns the addresses of the pool and of branch interfaces.
+// wired returns the addresses of the pool and of branch ENIs.
 func (c *Case) wired() (out []wired) {
 	for _, e := range c.R.ENIs.Content {
 		table := netnames.RouteTable(e.Card, e.Device)
@@ -180,7 +180,7 @@ func (c *Case) linkOfTable(table int) string {
 	return ""
 }
 
-// rulesOfIPTables returns the rules of both back ends.
+// rulesOfIPTables returns the rules of both backends.
 func (c *Case) rulesOfIPTables() []string {
 	return slices.Concat(c.R.IPTables.Content.NFT.Rules, c.R.IPTables.Content.Legacy.Rules)
 }

@@ -3,6 +3,7 @@ package causes
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,7 @@ var migrateRules = []rule{
 	{code: "migrate/owner-other", node: ownedByOther},
 	{code: "migrate/selector", node: otherSelector},
 	{code: "migrate/adopt-marks", node: unmarked},
-	{code: "migrate/crd-owned", node: definitionOwned},
+	{code: "migrate/crd-owned", node: crdOwned},
 	{code: "migrate/version-base", node: withoutState},
 	{code: "migrate/version-step", node: stepTooLarge},
 	{code: "migrate/image-mix", node: imagesMixed},
@@ -29,14 +30,14 @@ var migrateRules = []rule{
 	{code: "migrate/env-drift", node: envDrifted},
 	{code: "migrate/env-conflict", node: envConflicts},
 	{code: "migrate/policy-mode", node: policyHalfOn},
-	{code: "migrate/crds-needed", node: definitionMissing},
+	{code: "migrate/crds-needed", node: crdMissing},
 	{code: "migrate/rbac", node: moveDenied},
 	{code: "migrate/custom-parts", node: partsAdded},
 	{code: "migrate/conflist-custom", node: conflistOwn},
 	{code: "migrate/iam", node: actionDenied},
 	{code: "migrate/credentials", node: credentialsChange},
 	{code: "migrate/images", node: imagesUnreachable},
-	{code: "migrate/rollout-health", node: rolloutStalls},
+	{code: "migrate/rollout-health", all: rolloutStalls},
 	{code: "migrate/rollout-time", node: rolloutWaves},
 	{code: "migrate/webhooks", node: failsClosed},
 	{code: "migrate/pod-security", node: podsRefused},
@@ -203,42 +204,51 @@ func labelsText(labels map[string]string) string {
 // adopted are the chart's objects that may exist in a namespace without a release.
 var adopted = []string{objectDaemonSet, "ServiceAccount/aws-node", "ClusterRole/aws-node", "ClusterRoleBinding/aws-node", "ConfigMap/amazon-vpc-cni", "ConfigMap/aws-node"}
 
+// unmarked compares the marks with the release that is installed, as Helm does.
 func unmarked(c *Case) []candidate {
-	marks := fact(c, c.R.Objects, "k8s.objects", "annotations "+helmRelease, releaseName+", or the object does not exist", func(all []evidence.KubeObject) (any, State) {
-		var without []string
+	const space, expected = "kube-system", releaseName + " in kube-system, or the object does not exist"
+	marks := fact(c, c.R.Objects, "k8s.objects", "annotations "+helmRelease, expected, func(all []evidence.KubeObject) (any, State) {
+		var refused []string
 		for _, o := range all {
-			if slices.Contains(adopted, o.Name) && (o.Annotations[helmRelease] == "" || o.Labels["app.kubernetes.io/managed-by"] != "Helm") {
-				without = append(without, o.Name)
+			release, in := o.Annotations[helmRelease], o.Annotations["meta.helm.sh/release-namespace"]
+			switch {
+			case !slices.Contains(adopted, o.Name) || release == releaseName && in == space && o.Labels["app.kubernetes.io/managed-by"] == "Helm":
+			case release != "" && in != "" && (release != releaseName || in != space):
+				refused = append(refused, fmt.Sprintf("%s (of release %s in %s)", o.Name, release, in))
+			case release != "" && release != releaseName:
+				refused = append(refused, fmt.Sprintf("%s (of release %s)", o.Name, release))
+			default:
+				refused = append(refused, o.Name)
 			}
 		}
-		return some(without), stateOf(len(without) > 0)
+		return some(refused), stateOf(len(refused) > 0)
 	})
-	return []candidate{ofCluster("Helm would not adopt "+marks.Value+": annotate and label them, or use kubectl", marks)}
+	return []candidate{ofCluster(fmt.Sprintf("Helm refuses to adopt %s: annotate and label them for release %s in %s, or use kubectl", marks.Value, releaseName, space), marks)}
 }
 
-func definitionOwned(c *Case) []candidate {
+func crdOwned(c *Case) []candidate {
 	owned := c.onObject("CustomResourceDefinition/eniconfigs.crd.k8s.amazonaws.com", "annotations", "of no Helm release, or helm.sh/resource-policy=keep", func(o evidence.KubeObject) (any, State) {
 		release, kept := o.Annotations[helmRelease], o.Annotations["helm.sh/resource-policy"] == "keep"
 		return or(release, "no release"), stateOf(release != "" && !kept)
 	})
-	return []candidate{ofCluster("an upgrade of the Helm release "+owned.Value+" deletes the ENIConfig definition and every ENIConfig", owned)}
+	return []candidate{ofCluster("an upgrade of the Helm release "+owned.Value+" deletes the ENIConfig CRD and every ENIConfig", owned)}
 }
 
 func withoutState(c *Case) []candidate {
-	return []candidate{ofCluster(fmt.Sprintf("%s keeps no ipam.json, so the daemon to come does not know which addresses pods hold", c.Release), c.before(evidence.Version{1, 12}))}
+	return []candidate{ofCluster(fmt.Sprintf("%s keeps no ipam.json, so the new daemon does not know which addresses pods hold", c.Release), c.before(evidence.Version{1, 12}))}
 }
 
 func stepTooLarge(c *Case) []candidate {
 	step := c.onAddOn("version", "at most one minor release from the next", func(a *evidence.AddOn) (any, State) {
-		if c.to == (evidence.Version{}) {
+		if c.move.To == (evidence.Version{}) {
 			return "no release to go to was named", No
 		}
 		v, ok := evidence.ParseVersion(a.Version)
 		if !ok {
 			return nil, Unread
 		}
-		minors := v[1] - c.to[1]
-		return fmt.Sprintf("%s, to %s", v, c.to), stateOf(v[0] != c.to[0] || minors > 1 || minors < -1)
+		minors := v[1] - c.move.To[1]
+		return fmt.Sprintf("%s, to %s", v, c.move.To), stateOf(v[0] != c.move.To[0] || minors > 1 || minors < -1)
 	})
 	return []candidate{ofCluster("EKS refuses to update the add-on by more than one minor release: "+step.Value, step)}
 }
@@ -266,16 +276,43 @@ func imagesMixed(c *Case) []candidate {
 		}
 		return main, No
 	})
-	agent := c.agentSkewed()
+	agent := c.skewed(c.pairAfter())
 	return []candidate{
-		ofCluster("daemon and policy agent do not fit: "+agent.Value, agent),
+		ofCluster("the daemon and the policy agent are incompatible: "+agent.Value, agent),
 		ofCluster("the parts of aws-node are from different releases: "+tags.Value, tags).as(catalogue.Warning),
 	}
 }
 
+// pairAfter returns the daemon and the policy agent that run after the move, the zero version for
+// an unknown one. Without the names of the new images it returns those that run now: a chart or
+// manifest brings the agent of its release.
+func (c *Case) pairAfter() (ours bool, release evidence.Version, agent *evidence.Version) {
+	ours, release, agent = c.Ours, c.Release, c.Agent
+	if len(c.move.Images) == 0 {
+		return ours, release, agent
+	}
+	if c.move.To != (evidence.Version{}) {
+		ours, release = false, c.move.To
+	}
+	for _, image := range c.move.Images {
+		v, known := evidence.ParseVersion(image)
+		switch imageName(image) {
+		case imageOurs:
+			ours = true
+		case imageUpstream:
+			if ours = false; known || c.move.To == (evidence.Version{}) {
+				release = v
+			}
+		case imageAgent:
+			agent = &v
+		}
+	}
+	return ours, release, agent
+}
+
 func probesElsewhere(c *Case) []candidate {
 	where := "ipamd.sock"
-	if c.Ours && c.to != (evidence.Version{}) && c.to.Before(onSocket) {
+	if c.Ours && c.move.To != (evidence.Version{}) && c.move.To.Before(onSocket) {
 		where = ":50051"
 	}
 	elsewhere := c.onDaemonSet("probes", "of "+where, func(ds *evidence.DaemonSet) (any, State) {
@@ -287,7 +324,7 @@ func probesElsewhere(c *Case) []candidate {
 		}
 		return "of " + where, No
 	})
-	return []candidate{ofCluster(fmt.Sprintf("the probes dial %s, and the daemon to come serves %s: the move must replace the probes too", elsewhere.Value, where), elsewhere)}
+	return []candidate{ofCluster(fmt.Sprintf("the probes dial %s, but the new daemon serves %s: the migration must replace the probes too", elsewhere.Value, where), elsewhere)}
 }
 
 // envOf looks up variables of a container in the DaemonSet, as the next pods get them.
@@ -448,7 +485,7 @@ func envConflicts(c *Case) []candidate {
 	})
 	prefix := c.setting("AWS_VPC_K8S_CNI_VETHPREFIX", "eni", func(s config.Config) bool { return s.VethPrefix != "eni" })
 	return []candidate{
-		ofCluster("the daemon to come does not start with these settings: "+stops.Value, stops),
+		ofCluster("the new daemon does not start with these settings: "+stops.Value, stops),
 		ofCluster("network policies need AWS_VPC_K8S_CNI_VETHPREFIX=eni, it is "+prefix.Value, both(prefix, c.policies())),
 	}
 }
@@ -488,7 +525,7 @@ func policyHalfOn(c *Case) []candidate {
 	}
 }
 
-func definitionMissing(c *Case) []candidate {
+func crdMissing(c *Case) []candidate {
 	cninodes := fact(c, c.R.Objects, "k8s.objects", "cninodes.vpcresources.k8s.aws", "there", func(all []evidence.KubeObject) (any, State) {
 		there := slices.ContainsFunc(all, func(o evidence.KubeObject) bool {
 			return o.Name == "CustomResourceDefinition/cninodes.vpcresources.k8s.aws"
@@ -496,13 +533,13 @@ func definitionMissing(c *Case) []candidate {
 		return map[bool]string{true: "there", false: "missing"}[there], stateOf(!there)
 	})
 	return []candidate{
-		ofCluster("ENABLE_POD_ENI is on and the definition of CNINodes is missing", both(c.podENI(), cninodes)),
-		ofCluster("network policies are on and the definition of PolicyEndpoints is missing", both(c.policies(), c.policyCRDsMissing())),
+		ofCluster("ENABLE_POD_ENI is on and the CNINode CRD is missing", both(c.podENI(), cninodes)),
+		ofCluster("network policies are on and the PolicyEndpoint CRD is missing", both(c.policies(), c.policyCRDsMissing())),
 	}
 }
 
 func moveDenied(c *Case) []candidate {
-	denied := c.denied()
+	denied := c.denied(c.needsRight)
 	return []candidate{ofCluster("the service account of aws-node may not "+denied.Value, denied)}
 }
 
@@ -511,7 +548,7 @@ var shipped = map[string][]string{
 	"container":                         {containerNode, containerAgent, containerInit},
 	"volume":                            {"cni-bin-dir", "cni-net-dir", "log-dir", "run-dir", "xtables-lock", "bpf-pin-path", "cni-config", "cni-state-dir", "dockershim", "dockersock", "crisock"},
 	"securityContext " + containerInit:  {"privileged=true"},
-	"securityContext " + containerNode:  {"capabilities.add=NET_ADMIN", "capabilities.add=NET_RAW", "capabilities.drop=ALL", "allowPrivilegeEscalation=false", "readOnlyRootFilesystem=true"},
+	"securityContext " + containerNode:  {"capabilities.add=NET_ADMIN", "capabilities.add=NET_RAW", "capabilities.add=DAC_OVERRIDE", "capabilities.drop=ALL", "allowPrivilegeEscalation=false", "readOnlyRootFilesystem=true"},
 	"securityContext " + containerAgent: {"capabilities.add=NET_ADMIN", "privileged=true"},
 	"affinity": {
 		"kubernetes.io/os In linux", "kubernetes.io/arch In amd64,arm64", "kubernetes.io/arch In amd64", "beta.kubernetes.io/os In linux", "beta.kubernetes.io/arch In amd64,arm64", "beta.kubernetes.io/arch In amd64",
@@ -568,41 +605,101 @@ func conflistOwn(c *Case) []candidate {
 	limits := judge("without bandwidth", func(conf *evidence.CNIConf) (any, State) {
 		return strings.Join(conf.Types, ", "), stateOf(slices.Contains(conf.Types, "bandwidth"))
 	})
-	return []candidate{
-		ofCluster("your custom CNI configuration cannot be used: "+unusable.Value, unusable),
-		ofCluster("the bandwidth plugin and network policies replace each other's programs on the links of pods: "+limits.Value, both(limits, c.policies())).as(catalogue.Warning),
+	const chain = "ENABLE_BANDWIDTH_PLUGIN"
+	chained := c.onDaemonSet("env."+chain, "false", func(ds *evidence.DaemonSet) (any, State) { // the entrypoint adds it, to an own conflist too
+		settings, _ := config.Load(envOf(ds, containerNode))
+		return fmt.Sprintf("%s is %v", chain, settings.BandwidthPlugin), stateOf(settings.BandwidthPlugin)
+	})
+	own := ofCluster("your custom CNI configuration cannot be used: "+unusable.Value, unusable)
+	excluded := ofCluster("the bandwidth plugin and network policies exclude each other on the links of pods: "+either(limits, chained).Value, both(either(limits, chained), c.policies())).as(catalogue.Warning)
+	own.fix, excluded.fix = 1, 2
+	if limits.State == Yes {
+		excluded.fix = 1
 	}
+	return []candidate{own, excluded}
 }
 
-func rolloutStalls(c *Case) []candidate {
-	counted := func(expected string, judge func(unready, allowed int, done bool) State) Fact {
+// rolloutStalls counts the pods that would use up maxUnavailable: those that are not ready, and
+// those whose node is under pressure, where the next pod may not start.
+func rolloutStalls(cs []*Case) []candidate {
+	if len(cs) == 0 {
+		return nil
+	}
+	c := cs[max(0, slices.IndexFunc(cs, func(c *Case) bool { return c.R.DaemonSet.OK() }))]
+	under, known := underPressure(cs)
+	counted := func(expected string, judge func(held, allowed int, done bool) bool) Fact {
 		return c.onDaemonSet("pods", expected, func(ds *evidence.DaemonSet) (any, State) {
 			p := ds.Pods
 			if p.Desired == nil || p.Ready == nil {
 				return nil, Unread
 			}
-			unready, allowed := *p.Desired-*p.Ready, unavailable(ds)
-			done := p.Updated == nil || *p.Updated >= *p.Desired
-			text := fmt.Sprintf("%d of %d are not ready, %d may be", max(0, unready), *p.Desired, allowed)
-			if !done {
-				text += fmt.Sprintf(", %d are of the last change", *p.Updated)
+			unready, allowed := max(0, *p.Desired-*p.Ready), unavailable(ds)
+			rule := fmt.Sprintf("at most %d may be unavailable", allowed)
+			if ds.ByHand() {
+				allowed, rule = math.MaxInt, "pods are replaced when they are deleted" // nothing waits for the others
 			}
-			return text, judge(unready, allowed, done)
+			done := p.Updated == nil || *p.Updated >= *p.Desired
+			text := fmt.Sprintf("%d of %d pods are not ready", unready, *p.Desired)
+			if len(under) > 0 {
+				text += fmt.Sprintf(", %d more on nodes under pressure", len(under))
+			}
+			if text += "; " + rule; !done {
+				text += fmt.Sprintf("; %d updated so far", *p.Updated)
+			}
+			if state := stateOf(judge(unready+len(under), allowed, done)); state == Yes || known {
+				return text, state
+			}
+			return nil, Unread
 		})
 	}
-	stalls := counted("fewer that are not ready than maxUnavailable", func(unready, allowed int, _ bool) State {
-		return stateOf(unready > 0 && unready >= allowed)
-	})
-	slow := counted("all ready and of the last change", func(unready, allowed int, done bool) State {
-		return stateOf(unready > 0 && unready < allowed || !done)
-	})
-	return []candidate{
-		ofCluster("a rollout would stop at the pods that are not ready: "+stalls.Value, stalls),
-		ofCluster("aws-node has not settled: "+slow.Value, slow).as(catalogue.Warning),
+	stalls := counted("fewer that are not ready than maxUnavailable", func(held, allowed int, _ bool) bool { return held > 0 && held >= allowed })
+	slow := counted("all ready and of the last change", func(held, allowed int, done bool) bool { return held > 0 && held < allowed || !done })
+	at := "the pods that are not ready"
+	var pressure []Fact
+	var nodes []string
+	if len(under) > 0 {
+		at += " and the nodes under pressure"
+		nodes = slices.Sorted(maps.Keys(under))
+		pressure = []Fact{c.known("k8s.node", "conditions", "no pressure", labelsText(under), true)}
 	}
+	blocked := ofCluster("a rollout would stop at "+at+": "+stalls.Value, stalls)
+	settling := ofCluster("aws-node has not settled: "+slow.Value, slow).as(catalogue.Warning)
+	blocked.nodes, blocked.supporting = nodes, pressure
+	settling.nodes, settling.supporting = nodes, pressure
+	return []candidate{blocked, settling}
 }
 
-// unavailable returns how many pods a rollout may replace at once, at least one.
+// underPressure returns what nodes with a ready pod of aws-node lack, by name, and whether every
+// node was read. The pod of a node that is not ready itself counts as not ready.
+func underPressure(cs []*Case) (under map[string]string, known bool) {
+	under, known = map[string]string{}, true
+	for _, c := range cs {
+		if known = known && c.R.Node.OK(); c.unready() {
+			continue
+		}
+		var lacks []string
+		for _, condition := range c.R.Node.Content.Conditions {
+			if strings.HasSuffix(condition.Type, "Pressure") && condition.Status == "True" { // of disk, memory, PIDs
+				lacks = append(lacks, condition.Type)
+			}
+		}
+		if len(lacks) > 0 {
+			under[c.Name] = strings.Join(lacks, "+")
+		}
+	}
+	return under, known
+}
+
+// unready reports whether the node, or a container of its aws-node pod, is known not to be ready.
+func (c *Case) unready() bool {
+	return slices.ContainsFunc(c.R.Node.Content.Conditions, func(n evidence.Condition) bool { return n.Type == "Ready" && n.Status != "True" }) ||
+		slices.ContainsFunc(c.R.DaemonPods.Content, func(p evidence.DaemonPod) bool {
+			return p.Node == c.own && slices.ContainsFunc(p.Containers, func(k evidence.DaemonContainer) bool { return !k.Init && k.Ready != nil && !*k.Ready })
+		})
+}
+
+// unavailable returns how many pods a rollout may replace at once, at least one. With OnDelete
+// there is no rollout.
 func unavailable(ds *evidence.DaemonSet) int {
 	desired := 0
 	if ds.Pods.Desired != nil {
@@ -619,13 +716,22 @@ func unavailable(ds *evidence.DaemonSet) int {
 func rolloutWaves(c *Case) []candidate {
 	const minutesEach = 1.5 // to pull the images and to start
 	waves := c.onDaemonSet("maxUnavailable", "all at once", func(ds *evidence.DaemonSet) (any, State) {
+		if ds.ByHand() {
+			return "not used by OnDelete", No
+		}
 		if ds.Pods.Desired == nil || ds.MaxUnavailable == "" {
 			return nil, Unread
 		}
 		n := (*ds.Pods.Desired + unavailable(ds) - 1) / unavailable(ds)
 		return fmt.Sprintf("%d waves of %d, about %.0f minutes", n, unavailable(ds), float64(n)*minutesEach), stateOf(n > 1)
 	})
-	return []candidate{ofCluster("the rollout takes "+waves.Value, waves)}
+	byHand := c.onDaemonSet("updateStrategy", "RollingUpdate", func(ds *evidence.DaemonSet) (any, State) {
+		return or(ds.Strategy, "RollingUpdate"), stateOf(ds.ByHand())
+	})
+	rolls := ofCluster("the rollout takes "+waves.Value, waves)
+	waits := ofCluster("updateStrategy is OnDelete: nothing rolls out until the pods of aws-node are deleted by hand", byHand)
+	rolls.fix, waits.fix = 1, 2
+	return []candidate{rolls, waits}
 }
 
 func failsClosed(c *Case) []candidate {
@@ -679,38 +785,66 @@ func monitorsLost(c *Case) []candidate {
 		}
 		return len(selector) > 0
 	}
-	lost := fact(c, c.R.Monitors, "k8s.monitors", "selectors and ports", "those of the pods to come", func(all []evidence.Monitor) (any, State) {
-		if !c.R.DaemonSet.OK() {
-			return nil, Unread
-		}
-		if c.R.DaemonSet.Content == nil {
-			return "aws-node is not installed", No
-		}
-		var out []string
-		for _, m := range all {
-			if !within(m.Selector, c.R.DaemonSet.Content.PodLabels) {
-				continue
+	monitors := func(kind, expected string, judge func(evidence.Monitor) string) Fact {
+		return fact(c, c.R.Monitors, "k8s.monitors", kind+" selectors and ports", expected, func(all []evidence.Monitor) (any, State) {
+			if !c.R.DaemonSet.OK() {
+				return nil, Unread
 			}
-			if !within(m.Selector, podLabels) {
-				out = append(out, fmt.Sprintf("%s selects %s", m.Name, labelsText(m.Selector)))
-			} else if at := slices.IndexFunc(m.Ports, func(port string) bool { return !slices.Contains(podPorts, port) }); at >= 0 {
-				out = append(out, fmt.Sprintf("%s reads port %s", m.Name, m.Ports[at]))
+			if c.R.DaemonSet.Content == nil {
+				return "aws-node is not installed", No
 			}
+			var out []string
+			for _, m := range all {
+				if strings.HasPrefix(m.Name, kind+"/") && within(m.Selector, c.R.DaemonSet.Content.PodLabels) {
+					if text := judge(m); text != "" {
+						out = append(out, text)
+					}
+				}
+			}
+			return some(out), stateOf(len(out) > 0)
+		})
+	}
+	lost := monitors("PodMonitor", "those of the new pods", func(m evidence.Monitor) string {
+		if !within(m.Selector, podLabels) {
+			return fmt.Sprintf("%s selects %s", m.Name, labelsText(m.Selector))
 		}
-		return some(out), stateOf(len(out) > 0)
+		if at := slices.IndexFunc(m.Ports, func(port string) bool { return !slices.Contains(podPorts, port) }); at >= 0 {
+			return fmt.Sprintf("%s reads port %s", m.Name, m.Ports[at])
+		}
+		return ""
 	})
-	return []candidate{ofCluster("monitoring loses sight of aws-node: "+lost.Value, lost)}
+	// Services usually have the labels of their pods, and ports of their own.
+	through := monitors("ServiceMonitor", "none with labels of aws-node", func(m evidence.Monitor) string { return m.Name })
+	services := through
+	if through.State == Yes {
+		services = c.unread("k8s.monitors", "Services", "they select the new pods", evidence.MissingMode)
+	}
+	unchecked := ofCluster(fmt.Sprintf("not checked whether aws-node is still found through Services, which are not read, by %s", through.Value), services)
+	unchecked.context = []Fact{through}
+	found := ofCluster("monitoring loses sight of aws-node: "+lost.Value, lost)
+	if through.State == Yes {
+		found.context = []Fact{through}
+	}
+	return []candidate{found, unchecked}
+}
+
+// notOurs returns the kind of a node on which aws-node does not run, empty if it does.
+func notOurs(n evidence.KubeNode) string {
+	kind := n.Labels["eks.amazonaws.com/compute-type"]
+	if n.Labels["kubernetes.io/os"] == "windows" {
+		kind = "windows"
+	}
+	if slices.Contains([]string{"windows", "fargate", "auto", "hybrid"}, kind) {
+		return kind
+	}
+	return ""
 }
 
 func nodesWithout(c *Case) []candidate {
 	others := fact(c, c.R.Nodes, "k8s.nodes", "labels", "Linux nodes with aws-node", func(all []evidence.KubeNode) (any, State) {
 		count := map[string]int{}
 		for _, n := range all {
-			kind := n.Labels["eks.amazonaws.com/compute-type"]
-			if n.Labels["kubernetes.io/os"] == "windows" {
-				kind = "windows"
-			}
-			if slices.Contains([]string{"windows", "fargate", "auto", "hybrid"}, kind) {
+			if kind := notOurs(n); kind != "" {
 				count[kind]++
 			}
 		}

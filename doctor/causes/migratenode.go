@@ -18,6 +18,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/iam"
 	"cnictl/daemon/resync"
+	"cnictl/deploy/chart"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -28,13 +29,22 @@ func ofNode(summary string, decisive ...Fact) candidate {
 }
 
 func actionDenied(c *Case) []candidate {
-	family := iam.IPv4
-	if c.Settings.IPv6 {
-		family = iam.IPv6
+	var fix int
+	var more, further []iam.Feature // further: if the primary interface is excluded
+	interfaces := []iam.Feature{iam.Interfaces, iam.Groups}
+	if c.Ours {
+		interfaces = append(interfaces, iam.Upstream)
 	}
-	more := []iam.Feature{family, iam.Interfaces, iam.Groups, iam.Sweep}
+	switch {
+	case !c.Settings.IPv6:
+		more, fix = append(interfaces, iam.IPv4, iam.Sweep), 1
+	case c.Settings.MultiNIC:
+		more, fix = append(interfaces, iam.IPv6, iam.Excluded), 2
+	default: // one /80 of the primary interface is enough for all pods
+		more, further, fix = []iam.Feature{iam.IPv6}, append(interfaces, iam.Excluded), 2
+	}
 	if c.Settings.ProvisioningDisabled() {
-		more = nil
+		more, further = nil, nil
 	}
 	// No daemon starts without these. Ours does without the other actions of iam.Start,
 	// upstream's without all of them but DescribeSubnets.
@@ -47,7 +57,7 @@ func actionDenied(c *Case) []candidate {
 	}
 	all := iam.Needed(append(more, iam.Start)...)
 	if c.Settings.IMDSOnly {
-		start, all = nil, nil
+		start, all, further = nil, nil, nil
 	}
 	lacks := func(names []string) Fact {
 		return fact(c, c.R.IAM, "iam.sim", "actions", "all allowed", func(sim evidence.IAM) (any, State) {
@@ -61,11 +71,17 @@ func actionDenied(c *Case) []candidate {
 		})
 	}
 	atStart := lacks(start)
-	later := lacks(slices.DeleteFunc(all, func(name string) bool { return slices.Contains(start, name) }))
-	return []candidate{
-		ofNode("the daemon that starts needs "+atStart.Value, atStart),
+	later := lacks(slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(start, name) }))
+	elsewhere := lacks(slices.DeleteFunc(iam.Needed(further...), func(name string) bool { return slices.Contains(all, name) }))
+	out := []candidate{
+		ofNode("the new daemon needs "+atStart.Value, atStart),
 		ofNode("the daemon starts, but cannot do all of its work without "+later.Value, later).as(catalogue.Warning),
+		ofNode("pods need an interface in another subnet, and the daemon cannot make one without "+elsewhere.Value, both(elsewhere, c.primaryExcluded())).as(catalogue.Warning),
 	}
+	for i := range out {
+		out[i].fix = fix
+	}
+	return out
 }
 
 func credentialsChange(c *Case) []candidate {
@@ -99,7 +115,7 @@ func credentialsChange(c *Case) []candidate {
 		ofNode("the next pods use the role "+named.Value+", which those that run have never used", both(named, env("AWS_ROLE_ARN", "set", false), env(podIdentity, "set", false))).as(catalogue.Warning),
 	}
 	refused := fact(c, c.R.Role, "iam.role", "trust", "lets the service account of aws-node assume the role", func(r evidence.Role) (any, State) {
-		why := distrust(r)
+		why := trustRefusal(r)
 		return or(why, "as it must be"), stateOf(why != "")
 	})
 	out = append(out, ofNode("the next pods cannot assume their role: "+refused.Value, both(either(named, associated), refused)))
@@ -117,9 +133,9 @@ func credentialsChange(c *Case) []candidate {
 	return append(out, ofNode("nothing but the node role is set up for aws-node, and its policies are gone: "+emptied.Value, both(via(evidence.ViaNode), emptied)))
 }
 
-// distrust returns why the trust policy of a role does not let the pods of aws-node assume it. It
+// trustRefusal returns why the trust policy of a role does not let the pods of aws-node assume it. It
 // is empty if the policy does, or if the role is the node's.
-func distrust(r evidence.Role) string {
+func trustRefusal(r evidence.Role) string {
 	const account, audience, webIdentity = "system:serviceaccount:kube-system:aws-node", "sts.amazonaws.com", "sts:AssumeRoleWithWebIdentity"
 	matches := func(patterns []string, value string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool {
@@ -163,8 +179,8 @@ func distrust(r evidence.Role) string {
 var (
 	// pullReasons are the reasons of a container that waits for its image.
 	pullReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
-	// ecrHost matches the registry of an account, which archives hide, and its region.
-	ecrHost = regexp.MustCompile(`^[^./]+\.dkr[.-]ecr(?:-fips)?\.((?:[a-z]+-)+\d+)\.`)
+	// ecrHost matches a registry: its account, which archives hide, its region and its domain.
+	ecrHost = regexp.MustCompile(`^([^./]+)\.dkr[.-]ecr(?:-fips)?\.((?:[a-z]+-)+\d+)\.([^/]+)/`)
 	// regionOfZone also takes local and Wavelength zones, such as us-west-2-lax-1a.
 	regionOfZone = regexp.MustCompile(`^(?:[a-z]+-)+\d+`)
 )
@@ -211,34 +227,131 @@ func imagesUnreachable(c *Case) []candidate {
 		}
 		return every(ds.PullSecrets), No
 	})
-	registry := func(expected string, wrong func(own, region string) bool) Fact {
-		return c.onDaemonSet("registries of the images", expected, func(ds *evidence.DaemonSet) (any, State) {
-			var out []string
-			for _, name := range slices.Sorted(maps.Keys(ds.Images)) {
-				host := ecrHost.FindStringSubmatch(ds.Images[name])
-				if host == nil {
-					continue
-				}
-				own := regionOfZone.FindString(c.R.Node.Content.Zone)
-				if own == "" {
-					return nil, Unread
-				}
-				if wrong(own, host[1]) {
-					out = append(out, fmt.Sprintf("%s in %s, the node in %s", name, host[1], own))
-				}
-			}
-			return every(out), stateOf(len(out) > 0)
-		})
+	foreign := c.registries("of the node's partition", func(own, region string) bool { return partition(own) != partition(region) })
+	remote := c.registries("of the node's region", func(own, region string) bool { return own != region && partition(own) == partition(region) })
+	unpublished := c.unpublished()
+	scoped := ofNode
+	if len(c.move.Images) == 0 {
+		scoped = ofCluster
 	}
-	foreign := registry("of the node's partition", func(own, region string) bool { return partition(own) != partition(region) })
-	remote := registry("of the node's region", func(own, region string) bool { return own != region && partition(own) == partition(region) })
-	return []candidate{
+	// Only a pull shows that platform, pull secret, registry and route are right.
+	unpulled := c.unpulled()
+	pulled := unpulled
+	if unpulled.State == Yes {
+		pulled = c.unread("k8s.node", "a pull of the new images", "it works", evidence.MissingMode)
+	}
+	out := []candidate{
 		ofNode("there is no image for the architecture "+arch.Value, arch),
 		ofNode("an image of aws-node cannot be pulled: "+pulls.Value, pulls),
 		ofNode("kubelet cannot read a pull secret of aws-node: "+secret.Value, secret),
 		ofNode("the registry of an image is in another partition, where the node's credentials are not valid: "+foreign.Value, foreign),
+		ofNode("ECR does not have an image of this name: "+unpublished.Value, unpublished),
 		ofNode("an image is pulled from another region, which a VPC endpoint for ECR does not reach: "+remote.Value, remote).as(catalogue.Info),
+		scoped("not checked whether nodes can pull the new images: "+unpulled.Value, pulled),
 	}
+	last := &out[len(out)-1]
+	last.context = []Fact{unpulled}
+	for i := range out[:len(out)-1] {
+		switch f := out[i].decisive[0]; f.State {
+		case Yes: // findings are joined, and the last is the mildest
+			out[i].context = []Fact{unpulled}
+		case Unread: // the check stays undecided
+			last.context = append(last.context, f)
+		}
+	}
+	return out
+}
+
+// registries states something about the regions of ECR from which the node pulls: the new images
+// if they are named, else those of the DaemonSet.
+func (c *Case) registries(expected string, wrong func(own, region string) bool) Fact {
+	judge := func(images map[string]string) (any, State) {
+		var out []string
+		for _, name := range slices.Sorted(maps.Keys(images)) {
+			host := ecrHost.FindStringSubmatch(images[name])
+			if host == nil {
+				continue
+			}
+			own := regionOfZone.FindString(c.R.Node.Content.Zone)
+			if own == "" {
+				return nil, Unread
+			}
+			if wrong(own, host[2]) {
+				out = append(out, fmt.Sprintf("%s in %s, the node in %s", name, host[2], own))
+			}
+		}
+		return every(out), stateOf(len(out) > 0)
+	}
+	if len(c.move.Images) > 0 {
+		return c.onNewImages("registries of the new images", expected, judge)
+	}
+	return c.onDaemonSet("registries of the images", expected, func(ds *evidence.DaemonSet) (any, State) { return judge(ds.Images) })
+}
+
+// unpublished states that new images have names that ECR cannot have.
+func (c *Case) unpublished() Fact {
+	return c.onNewImages("names of the new images", "AWS's account and domain of the region", func(images map[string]string) (any, State) {
+		var out []string
+		for _, image := range slices.Sorted(maps.Keys(images)) {
+			if why := notInECR(image); why != "" {
+				out = append(out, image+": "+why)
+			}
+		}
+		return every(out), stateOf(len(out) > 0)
+	})
+}
+
+// unpulled states that the node may not have the new images yet.
+func (c *Case) unpulled() Fact {
+	return c.onNewImages("new images", "on the node", func(images map[string]string) (any, State) {
+		switch {
+		case len(c.move.Images) == 0:
+			return "--images does not name them", Yes
+		case len(images) == 0:
+			return "on the node", No
+		}
+		return "the node reports none of " + strings.Join(slices.Sorted(maps.Keys(images)), ", "), Yes
+	})
+}
+
+// onNewImages states something about the new images that the node does not report, by reference. A
+// node without aws-node needs none.
+func (c *Case) onNewImages(path, expected string, judge func(map[string]string) (any, State)) Fact {
+	return fact(c, c.R.Node, "k8s.node", path, expected, func(n evidence.KubeNode) (any, State) {
+		images := map[string]string{}
+		for _, image := range c.move.Images {
+			reported := image
+			if name, digest, pinned := strings.Cut(image, "@"); pinned { // kubelet reports no tag beside a digest
+				reported = strings.TrimSuffix(name, ":"+tag(name)) + "@" + digest
+			}
+			if notOurs(n) == "" && !slices.Contains(n.Images, reported) {
+				images[image] = image
+			}
+		}
+		return judge(images)
+	})
+}
+
+// notInECR returns why a registry of ECR cannot have an image, going by AWS's own accounts. It is
+// empty if the registry may have it, or is not of ECR.
+func notInECR(image string) string {
+	host := ecrHost.FindStringSubmatch(image)
+	if host == nil {
+		return ""
+	}
+	account, region, domain := host[1], host[2], host[3]
+	of := chart.Registries()
+	own, known := of[region]
+	aws := slices.ContainsFunc(slices.Collect(maps.Values(of)), func(r chart.Registry) bool { return r.Account == account })
+	switch {
+	case aws && strings.HasPrefix(imageName(image), imageOurs):
+		return "the account is AWS's, which publishes no such image"
+	case aws && known && account != own.Account:
+		return fmt.Sprintf("AWS's account in %s is %s", region, own.Account)
+	case known && domain != own.Domain && !strings.HasPrefix(domain, "on."): // names for IPv6 too have domains of their own
+		return fmt.Sprintf("the domain in %s is %s", region, own.Domain)
+	}
+	return ""
 }
 
 // subnetsShort compares the free addresses of each subnet with what the warm pools growing in it
@@ -252,8 +365,12 @@ func subnetsShort(cs []*Case) []candidate {
 	}
 	wants, seen := map[string]want{}, false
 	for _, c := range cs {
+		if c.Settings.IPv6 { // one /80 has addresses for all pods
+			seen = true
+			continue
+		}
 		p := c.pool()
-		if p == nil || c.Settings.IPv6 || c.subnetOfNode() == "" {
+		if p == nil || c.subnetOfNode() == "" {
 			continue
 		}
 		seen = true
@@ -287,16 +404,16 @@ func subnetsShort(cs []*Case) []candidate {
 		text := ""
 		switch s, known := w.at.subnet(id); {
 		case id == "":
-			text = fmt.Sprintf("%d nodes may use no subnet: their own is excluded by its tag %s, and no other of the zone has it", len(w.nodes), resync.TagSubnetRole)
+			text = fmt.Sprintf("%s may use no subnet: their own is excluded by its tag %s, and no other of the zone has it", count(len(w.nodes), "node"), resync.TagSubnetRole)
 		case !known || s.Available == nil:
 			continue
 		case *s.Available < w.addresses:
-			text = fmt.Sprintf("%s has %d for the %d that the warm pools of %d nodes lack", id, *s.Available, w.addresses, len(w.nodes))
+			text = fmt.Sprintf("%s has %d free, and %d are needed to fill the warm pools of %s", id, *s.Available, w.addresses, count(len(w.nodes), "node"))
 		case w.blocks > 0 && !w.at.R.Interfaces.OK():
 			unread = w.at.R.Interfaces.Missing
 			continue
 		case w.at.freeBlocks(s) < w.blocks:
-			text = fmt.Sprintf("%s has %d free, and at most %d whole /28 blocks for the %d that the warm pools of %d nodes lack", id, *s.Available, w.at.freeBlocks(s), w.blocks, len(w.nodes))
+			text = fmt.Sprintf("%s has %d free in at most %s, and %d blocks are needed to fill the warm pools of %s", id, *s.Available, count(w.at.freeBlocks(s), "whole /28 block"), w.blocks, count(len(w.nodes), "node"))
 		default:
 			continue
 		}
@@ -396,7 +513,7 @@ func interfacesAdopted(c *Case) []candidate {
 		}
 		return some(out), stateOf(len(out) > 0)
 	})
-	return []candidate{ofNode("a daemon that starts takes these interfaces for its own: "+foreign.Value, foreign)}
+	return []candidate{ofNode("a starting daemon takes these interfaces for its own: "+foreign.Value, foreign)}
 }
 
 func stateLost(c *Case) []candidate {
@@ -410,7 +527,7 @@ func stateLost(c *Case) []candidate {
 	}
 	full := c.unwritable()
 	return []candidate{
-		ofNode("the daemon that starts cannot restore "+runDirectory+"/ipam.json: "+lost.Value, lost),
+		ofNode("the new daemon cannot restore "+runDirectory+"/ipam.json: "+lost.Value, lost),
 		ofNode("nothing can be written to "+runDirectory+": "+full.Value, full),
 	}
 }
@@ -446,16 +563,16 @@ func statePods(c *Case) []candidate {
 		return some(out), stateOf(len(out) > 0)
 	})
 	return []candidate{
-		ofNode("running pods are not in the file of assignments, so their addresses may be given away: "+without.Value, without),
-		ofNode("the file of assignments lists pods that are not on the node: "+left.Value, left).as(catalogue.Warning),
+		ofNode("running pods are not in the checkpoint, so their addresses may be assigned again: "+without.Value, without),
+		ofNode("the checkpoint lists pods that are not on the node: "+left.Value, left).as(catalogue.Warning),
 	}
 }
 
 func stateRules(c *Case) []candidate {
 	lacks, wrong := c.rulesLacking(), c.rulesWrong()
 	return []candidate{
-		ofNode("the daemon that starts repairs what running pods lack: "+lacks.Value, lacks),
-		ofNode("the daemon that starts removes rules of other addresses: "+wrong.Value, wrong),
+		ofNode("the new daemon repairs what running pods lack: "+lacks.Value, lacks),
+		ofNode("the new daemon removes rules of other addresses: "+wrong.Value, wrong),
 	}
 }
 
@@ -493,15 +610,15 @@ func cniDirectories(c *Case) []candidate {
 func chainsElsewhere(c *Case) []candidate {
 	left, marks := c.chainsLeft(), c.marksOfOthers()
 	return []candidate{
-		ofNode("what the CNI left in one back end of the firewall stays there: "+left.Value, left),
+		ofNode("the CNI's rules in one iptables backend stay there: "+left.Value, left),
 		ofNode("others use the mark of the CNI's connections: "+marks.Value, marks),
 	}
 }
 
-// chainsLeft states that the CNI has chains in the back end that a daemon does not use: not
+// chainsLeft states that the CNI has chains in the backend that a daemon does not use: not
 // kube-proxy's or, if that is unclear, not that of the host's iptables.
 func (c *Case) chainsLeft() Fact {
-	return fact(c, c.R.IPTables, "kern.ipt", "chains AWS-*", "in the back end of kube-proxy alone", func(k evidence.IPTables) (any, State) {
+	return fact(c, c.R.IPTables, "kern.ipt", "chains AWS-*", "in the backend of kube-proxy alone", func(k evidence.IPTables) (any, State) {
 		kubeNFT, kubeLegacy := chainsIn(k, "KUBE-")
 		if kubeNFT == kubeLegacy {
 			kubeNFT = k.Mode == "nft"
@@ -565,10 +682,17 @@ func markSet(rule string) (mark, mask uint64, ok bool) {
 
 func hostManagers(c *Case) []candidate {
 	manager := c.manager()
-	return []candidate{ofNode("another program also manages the interfaces: "+manager.Value, manager)}
+	out := []candidate{ofNode("another program also manages the interfaces: "+manager.Value, manager)}
+	out[0].fix = 1
+	if c.Ours && c.move.To != (evidence.Version{}) && c.move.To.Before(macsKept) {
+		policy := c.linkPolicy()
+		out = append(out, ofNode(fmt.Sprintf("udev changes the MAC addresses of new veths, which %s does not expect: MACAddressPolicy=%s", c.move.To, policy.Value), policy))
+		out[1].fix = 2
+	}
+	return out
 }
 
-// moduleVLAN is the kernel module for VLAN devices, which branch interfaces need.
+// moduleVLAN is the kernel module for VLAN devices, which branch ENIs need.
 const moduleVLAN = "8021q"
 
 func kernelLacks(c *Case) []candidate {
@@ -593,7 +717,17 @@ func kernelLacks(c *Case) []candidate {
 }
 
 func metadataSilent(c *Case) []candidate {
-	silent := fact(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return i.Token, stateOf(i.Token != "ok") })
+	silent := fact(c, c.R.IMDS, "imds", "token, instance, enis", "ok", func(i evidence.IMDS) (any, State) {
+		switch {
+		case i.Token != "ok":
+			return or(i.Failure, i.Token), Yes
+		case i.Instance == "":
+			return "no instance ID", Yes
+		case len(i.ENIs) == 0:
+			return "no MAC addresses", Yes
+		}
+		return i.Token, No
+	})
 	return []candidate{ofNode("the metadata service does not answer: "+silent.Value, silent)}
 }
 
@@ -634,7 +768,7 @@ func linksMTU(c *Case) []candidate {
 		return l.Kind == "veth" && (l.Pod != "" || strings.HasPrefix(l.Name, c.Settings.VethPrefix))
 	})
 	return []candidate{
-		ofNode(fmt.Sprintf("the daemon that starts sets the MTU of interfaces to %d: %s", c.Settings.ENIMTU, interfaces.Value), interfaces),
+		ofNode(fmt.Sprintf("the new daemon sets the MTU of interfaces to %d: %s", c.Settings.ENIMTU, interfaces.Value), interfaces),
 		ofNode(fmt.Sprintf("new pods get the MTU %d, those that run keep theirs: %s", c.Settings.PodMTU, pods.Value), pods),
 	}
 }

@@ -41,7 +41,7 @@ func setupFailed(c *Case) []candidate {
 		},
 		except: []string{"network policy"},
 	})
-	shown := orElse(said, moot(c.series("awscni_del_ip_req_count", `reason="SetupNSFailed"`)))
+	shown := orElse(said, onlyIfTrue(c.series("awscni_del_ip_req_count", `reason="SetupNSFailed"`)))
 	return []candidate{{summary: "the network of pods cannot be set up: " + shown.Value, decisive: []Fact{shown}}}
 }
 
@@ -70,13 +70,7 @@ func vethMACChanged(c *Case) []candidate {
 			return text, state
 		})
 	})
-	policy := fact(c, c.R.Packages, "host.pkg", "linkPolicy", "none", func(p evidence.Packages) (any, State) {
-		if p.LinkPolicy == "" || p.Systemd != nil && *p.Systemd < 243 {
-			return "none", No
-		}
-		return p.LinkPolicy, stateOf(p.LinkPolicy == "persistent")
-	})
-	old := c.before(evidence.Version{1, 20, 1})
+	policy, old := c.linkPolicy(), c.before(macsKept)
 	decisive := macs
 	if macs.State == Unread {
 		decisive = both(old, policy)
@@ -89,6 +83,19 @@ func vethMACChanged(c *Case) []candidate {
 		return n.OSImage, stateOf(matchesAny(strings.ToLower(n.OSImage), []string{"ubuntu…22.", "ubuntu…24.", "flatcar"}))
 	})
 	return []candidate{{summary: text, decisive: []Fact{decisive}, supporting: []Fact{either(macs, policy)}, context: []Fact{old, systemd}}}
+}
+
+// macsKept is the first release of upstream whose veths keep their MAC address.
+var macsKept = evidence.Version{1, 20, 1}
+
+// linkPolicy states that udev changes the MAC address of new veths.
+func (c *Case) linkPolicy() Fact {
+	return fact(c, c.R.Packages, "host.pkg", "linkPolicy", "none", func(p evidence.Packages) (any, State) {
+		if p.LinkPolicy == "" || p.Systemd != nil && *p.Systemd < 243 {
+			return "none", No
+		}
+		return p.LinkPolicy, stateOf(p.LinkPolicy == "persistent")
+	})
 }
 
 // manager states that another network manager handles the interfaces.
@@ -256,9 +263,9 @@ func duplicateIP(cs []*Case) []candidate {
 	return []candidate{{summary: "pods share an address: " + some(found), decisive: []Fact{shared}, nodes: nodes}}
 }
 
-// chainsSplit states that the CNI's chains and kube-proxy's are in different back ends.
+// chainsSplit states that the CNI's chains and kube-proxy's are in different backends.
 func (c *Case) chainsSplit() Fact {
-	return fact(c, c.R.IPTables, "kern.ipt", "chains AWS-SNAT-CHAIN-0 and KUBE-*", "in the same back end", func(k evidence.IPTables) (any, State) {
+	return fact(c, c.R.IPTables, "kern.ipt", "chains AWS-SNAT-CHAIN-0 and KUBE-*", "in the same backend", func(k evidence.IPTables) (any, State) {
 		awsNFT, awsLegacy := chainsIn(k, "AWS-SNAT-CHAIN")
 		kubeNFT, kubeLegacy := chainsIn(k, "KUBE-")
 		if !kubeNFT && !kubeLegacy {
@@ -272,7 +279,7 @@ func (c *Case) chainsSplit() Fact {
 	})
 }
 
-// chainsIn reports which back ends have chains whose names begin with name.
+// chainsIn reports which backends have chains whose names begin with name.
 func chainsIn(k evidence.IPTables, name string) (nft, legacy bool) {
 	holds := func(chain string) bool { _, chain, _ = strings.Cut(chain, " "); return strings.HasPrefix(chain, name) }
 	return slices.ContainsFunc(k.NFT.Chains, holds), slices.ContainsFunc(k.Legacy.Chains, holds)
@@ -288,7 +295,7 @@ func backendMismatch(c *Case) []candidate {
 	}))
 	shown := either(split, native)
 	return []candidate{{
-		summary:  "the CNI and kube-proxy use different iptables back ends: " + shown.Value,
+		summary:  "the CNI and kube-proxy use different iptables backends: " + shown.Value,
 		decisive: []Fact{shown}, context: []Fact{native},
 	}}
 }

@@ -60,24 +60,26 @@ var (
 )
 
 func agentSkew(c *Case) []candidate {
-	skew := c.agentSkewed()
+	skew := c.skewed(c.Ours, c.Release, c.Agent)
 	return []candidate{{summary: "daemon and policy agent expect each other at different addresses: " + skew.Value, decisive: []Fact{skew}}}
 }
 
-// agentSkewed states that the releases of upstream's daemon and policy agent do not match.
-func (c *Case) agentSkewed() Fact {
+// skewed states that a daemon and a policy agent do not match. Ours serves and dials the sockets of
+// upstream's v1.23.0. It counts without policies too: turning them on would stop the agent.
+func (c *Case) skewed(ours bool, release evidence.Version, agent *evidence.Version) Fact {
 	const path, expected = "images", "from matching releases"
-	skew := c.unread("k8s.ds", path, expected, or(c.R.DaemonSet.Missing, "the releases are unknown"))
-	switch {
-	case c.Ours:
-		skew = c.upstream()
-	case c.Agent != nil && c.Release != evidence.Version{}:
-		text := fmt.Sprintf("amazon-vpc-cni-k8s %s with policy agent %s", c.Release, c.Agent)
-		skew = c.known("k8s.ds", path, expected, text, c.Release.Before(onSocket) != c.Agent.Before(agentOnIPAMD) || c.Release.Before(cniDialsSocket) != c.Agent.Before(agentOnSocket))
-	case c.R.DaemonSet.OK() && c.Agent == nil:
-		skew = c.known("k8s.ds", path, expected, "there is no agent", false)
+	daemon := fmt.Sprintf("amazon-vpc-cni-k8s %s", release)
+	if ours {
+		daemon, release = "cnictl's daemon", onSocket
 	}
-	return skew
+	switch {
+	case agent != nil && *agent != evidence.Version{} && release != evidence.Version{}:
+		skew := release.Before(onSocket) != agent.Before(agentOnIPAMD) || release.Before(cniDialsSocket) != agent.Before(agentOnSocket)
+		return c.known("k8s.ds", path, expected, fmt.Sprintf("%s with policy agent %s", daemon, agent), skew)
+	case c.R.DaemonSet.OK() && agent == nil:
+		return c.known("k8s.ds", path, expected, "there is no agent", false)
+	}
+	return c.unread("k8s.ds", path, expected, or(c.R.DaemonSet.Missing, "the releases are unknown"))
 }
 
 func attachFailed(c *Case) []candidate {

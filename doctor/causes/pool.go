@@ -441,6 +441,18 @@ func (c *Case) subnet(id string) (evidence.Subnet, bool) {
 	return evidence.Subnet{}, false
 }
 
+// primaryExcluded states that the tags of the primary interface's subnet exclude it for pods.
+func (c *Case) primaryExcluded() Fact {
+	return fact(c, c.R.Subnets, "ec2.subnet", "tags of the node's subnet", "for pods", func([]evidence.Subnet) (any, State) {
+		own, known := c.subnet(c.subnetOfNode())
+		if !known {
+			return nil, Unread
+		}
+		excluded := resync.SubnetPolicy{ClusterName: c.Settings.ClusterName}.Excluded(resync.Subnet{Tags: own.Tags})
+		return map[bool]string{true: "excluded", false: "for pods"}[excluded], stateOf(excluded)
+	})
+}
+
 // request returns the least that EC2 is asked for: an address or a block, and one more address if
 // only a new interface can provide it.
 func (c *Case) request(p *pool) int {

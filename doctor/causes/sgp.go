@@ -34,13 +34,13 @@ var sgpRules = []rule{
 	{code: "sgp/sg-rules", node: groupRules},
 }
 
-// podENI states that branch interfaces are enabled.
+// podENI states that branch ENIs are enabled.
 func (c *Case) podENI() Fact {
 	return c.setting("ENABLE_POD_ENI", "as the pods ask for it", func(s config.Config) bool { return s.PodENI })
 }
 
 // asksFirst reports whether a pod's first container, the only one that the plugin looks at, asks
-// for a branch interface.
+// for a branch ENI.
 func asksFirst(p *evidence.KubePod) bool {
 	return len(p.Containers) > 0 && has(p.Containers[0].Limits, limitPodENI)
 }
@@ -156,10 +156,10 @@ func instanceUnsupported(cs []*Case) []candidate {
 		}
 		return fmt.Sprintf("%s may run on %s only", names(pods), strings.Join(slices.Sorted(maps.Keys(types)), ", ")), stateOf(len(pods) > 0)
 	})
-	shown := w.active(mention{sources: []string{"k8s.evt"}, texts: []string{"is not supported for trunk interface"}, any: true})
+	shown := w.active(mention{sources: []string{"k8s.evt"}, texts: signatures("sgp/instance-unsupported"), any: true})
 	return []candidate{{
 		scope:    document.FindingScope{Cluster: true},
-		summary:  "no node can give pods a branch interface: " + none.Value,
+		summary:  "no node can give pods a branch ENI: " + none.Value,
 		decisive: []Fact{none}, required: []Fact{w.podENI()}, supporting: []Fact{shown},
 	}}
 }
@@ -206,7 +206,7 @@ func (c *Case) slotless() Fact {
 	})
 }
 
-// feature states that the node's CNINode asks for branch interfaces.
+// feature states that the node's CNINode asks for branch ENIs.
 func (c *Case) feature() Fact {
 	return fact(c, c.R.CNINode, "k8s.cninode", "features", cluster.FeatureSecurityGroupsForPods, func(n *evidence.CNINode) (any, State) {
 		there := n != nil && slices.ContainsFunc(n.Features, func(f evidence.Feature) bool { return f.Name == cluster.FeatureSecurityGroupsForPods })
@@ -217,7 +217,7 @@ func (c *Case) feature() Fact {
 func noTrunkSlot(c *Case) []candidate {
 	said := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoTrunkSlot}})
 	full := c.slotless()
-	if full.State == No && !c.R.IMDS.OK() && !c.R.Interfaces.OK() { // interfaces of others cannot be seen
+	if full.State == No && c.R.IMDS.Content.Token != "ok" && !c.R.Interfaces.OK() { // interfaces of others cannot be seen
 		full = said
 	}
 	return []candidate{{
@@ -253,7 +253,7 @@ func trunkCreateFailed(c *Case) []candidate {
 }
 
 func trunkLinkMissing(c *Case) []candidate {
-	said := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI Link Index found, cannot add a pod ENI"}}), c.failures(nil, cause.TrunkLinkMissing))
+	said := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: signatures("sgp/trunk-link-missing")}), c.failures(nil, cause.TrunkLinkMissing))
 	trunk := c.trunk()
 	attached := fact(c, c.R.ENIs, "intro.enis", "trunk", "none, or with a link", func([]evidence.ENI) (any, State) { return or(trunk, "none"), stateOf(trunk != "") })
 	const path = "the trunk's MAC address"
@@ -263,6 +263,9 @@ func trunkLinkMissing(c *Case) []candidate {
 			return map[bool]string{true: "there", false: "on no link"}[there], stateOf(!there)
 		})
 		imds := fact(c, c.R.IMDS, "imds", path, "listed", func(m evidence.IMDS) (any, State) {
+			if m.Token != "ok" {
+				return nil, Unread
+			}
 			there := slices.ContainsFunc(m.ENIs, func(e evidence.IMDSInterface) bool { return e.ID == trunk })
 			return map[bool]string{true: "listed", false: "not listed"}[there], stateOf(!there)
 		})
@@ -275,8 +278,8 @@ func trunkLinkMissing(c *Case) []candidate {
 	}}
 }
 
-// unannounced returns the pods of the node that wait for their branch interface to be announced.
-func (c *Case) unannounced() (out []*evidence.KubePod) {
+// unannotated returns the pods of the node that wait for their branch ENI annotation.
+func (c *Case) unannotated() (out []*evidence.KubePod) {
 	for _, p := range c.here() {
 		if asksFirst(p) && p.Phase == "Pending" && p.Annotations[limitPodENI] == "" {
 			out = append(out, p)
@@ -285,18 +288,18 @@ func (c *Case) unannounced() (out []*evidence.KubePod) {
 	return out
 }
 
-// textNoBranch is what the daemon logs when a branch interface is not announced yet.
+// textNoBranch is what the daemon logs when a pod has no branch ENI annotation yet.
 const textNoBranch = "failed to get Branch ENI resource"
 
 func annotationPending(c *Case) []candidate {
 	said := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textNoBranch}}), c.failures(nil, cause.BranchPending))
 	said = orElse(said, c.active(mention{sources: []string{"k8s.evt"}, texts: textsAssignFailed}))
-	young := fact(c, c.R.Pods, "k8s.pod", "pods that wait for their branch interface for less than a minute", "none", func([]evidence.KubePod) (any, State) {
-		pods := slices.DeleteFunc(c.unannounced(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) > time.Minute })
+	young := fact(c, c.R.Pods, "k8s.pod", "pods that wait for their branch ENI for less than a minute", "none", func([]evidence.KubePod) (any, State) {
+		pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) > time.Minute })
 		return names(pods), stateOf(len(pods) > 0)
 	})
 	return []candidate{{
-		summary:  "kubelet is faster than the resource controller, which has not announced a branch interface yet: " + young.Value,
+		summary:  "kubelet is faster than the resource controller, which has not annotated the pod yet: " + young.Value,
 		decisive: []Fact{said}, required: []Fact{young},
 	}}
 }
@@ -327,7 +330,7 @@ func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEve
 		return "none", No
 	})
 	waits := fact(c, c.R.Pods, "k8s.pod", "pods without the annotation "+limitPodENI, "none", func([]evidence.KubePod) (any, State) {
-		pods := slices.DeleteFunc(c.unannounced(), func(p *evidence.KubePod) bool { return len(events) > 0 && !has(events, p.Pod) })
+		pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return len(events) > 0 && !has(events, p.Pod) })
 		return names(pods), stateOf(len(pods) > 0)
 	})
 	return candidate{summary: summary + shown.Value, decisive: []Fact{shown}, required: []Fact{lenient(waits)}}
@@ -338,13 +341,13 @@ func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEve
 const textEntryExists = "cannot create new eni entry already exist"
 
 func branchAllocFailed(c *Case) []candidate {
-	return []candidate{c.refusedBranch("BranchAllocationFailed", "EC2 refuses a branch interface: ", func(e evidence.KubeEvent) bool {
+	return []candidate{c.refusedBranch("BranchAllocationFailed", "EC2 refuses a branch ENI: ", func(e evidence.KubeEvent) bool {
 		return e.Reason == "BranchAllocationFailed" && !strings.Contains(e.Message, textEntryExists)
 	})}
 }
 
 func annotationDenied(c *Case) []candidate {
-	return []candidate{c.refusedBranch("BranchENIAnnotationFailed", "the resource controller cannot announce the branch interface: ", func(e evidence.KubeEvent) bool {
+	return []candidate{c.refusedBranch("BranchENIAnnotationFailed", "the resource controller cannot annotate the pod: ", func(e evidence.KubeEvent) bool {
 		return e.Reason == "BranchENIAnnotationFailed" || e.Reason == "BranchAllocationFailed" && strings.Contains(e.Message, textEntryExists)
 	})}
 }
@@ -368,16 +371,16 @@ func annotationMalformed(c *Case) []candidate {
 		return "none is unusable", No
 	})
 	shown := orElse(found, orElse(
-		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Failed to unmarshal PodENIData JSON:", "Failed to parse pod-ENI annotation:", "Failed to parse V4 subnet CIDR:", "Failed to parse V6 subnet CIDR:"}}),
+		c.active(mention{sources: []string{"log.ipamd"}, texts: signatures("sgp/annotation-malformed")}),
 		c.failures(nil, cause.BranchInvalid)))
-	waits := fact(c, c.R.Pods, "k8s.pod", "pods that wait for a branch interface", "none", func([]evidence.KubePod) (any, State) {
+	waits := fact(c, c.R.Pods, "k8s.pod", "pods that wait for a branch ENI", "none", func([]evidence.KubePod) (any, State) {
 		pods := slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool { return !asksFirst(p) || p.Phase != "Pending" })
 		return names(pods), stateOf(len(pods) > 0)
 	})
-	return []candidate{{summary: "the announcement of a branch interface cannot be used: " + shown.Value, decisive: []Fact{shown}, required: []Fact{lenient(waits)}}}
+	return []candidate{{summary: "the branch ENI annotation of a pod cannot be used: " + shown.Value, decisive: []Fact{shown}, required: []Fact{lenient(waits)}}}
 }
 
-// textInsufficient is what the scheduler reports when no node has a branch interface left.
+// textInsufficient is what the scheduler reports when no node has a branch ENI left.
 const textInsufficient = "Insufficient " + limitPodENI
 
 func branchCapacity(cs []*Case) []candidate {
@@ -395,7 +398,7 @@ func branchCapacity(cs []*Case) []candidate {
 }
 
 // branchesScheduled returns a finding about pods for which the scheduler finds no node with a
-// branch interface left.
+// branch ENI left.
 func (w whole) branchesScheduled(cs []*Case) candidate {
 	pending := slices.DeleteFunc(slices.Clone(w.pods), func(p *evidence.KubePod) bool { return p.Phase != "Pending" || p.Node != nil || !asks(p) })
 	used := map[string]int{}
@@ -408,7 +411,7 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 	for _, c := range cs {
 		listed[c.Name] = c.R.Pods.OK()
 	}
-	full := fact(w.Case, w.R.Pods, "k8s.pod", "branch interfaces in use", "fewer than the nodes have", func([]evidence.KubePod) (any, State) {
+	full := fact(w.Case, w.R.Pods, "k8s.pod", "branch ENIs in use", "fewer than the nodes have", func([]evidence.KubePod) (any, State) {
 		var texts []string
 		state := Yes
 		for _, n := range w.nodes {
@@ -444,27 +447,27 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 	}
 	return candidate{
 		scope:    document.FindingScope{Cluster: true},
-		summary:  fmt.Sprintf("all branch interfaces are in use (%s); waiting: %s", full.Value, said.Value),
+		summary:  fmt.Sprintf("all branch ENIs are in use (%s); waiting: %s", full.Value, said.Value),
 		decisive: []Fact{full}, required: []Fact{said},
 	}
 }
 
-// tagTrunk is the resource controller's tag of a branch interface: the trunk's id.
+// tagTrunk is the resource controller's tag of a branch ENI: the trunk's id.
 const tagTrunk = "vpcresources.k8s.aws/trunk-eni-id"
 
-// branchesCooling returns a finding about pods of a node that wait while branch interfaces of
+// branchesCooling returns a finding about pods of a node that wait while branch ENIs of
 // ended pods cool down. The controller keeps asking for groups and reports nothing else.
 func (c *Case) branchesCooling(w whole) (candidate, bool) {
 	asked := c.refusals(func(e evidence.KubeEvent) bool { return e.Reason == "SecurityGroupRequested" && e.Count > 1 })
 	failed := c.refusals(func(e evidence.KubeEvent) bool {
 		return e.Reason == "BranchAllocationFailed" || e.Reason == "BranchENIAnnotationFailed"
 	})
-	waiting := slices.DeleteFunc(c.unannounced(), func(p *evidence.KubePod) bool { return !has(asked, p.Pod) || has(failed, p.Pod) })
+	waiting := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return !has(asked, p.Pod) || has(failed, p.Pod) })
 	limit := c.R.Node.Content.Allocatable.PodENI
 	if limit == nil {
 		limit = c.R.InstanceType.Content.BranchENIs
 	}
-	if !c.R.Events.OK() && len(c.unannounced()) > 0 {
+	if !c.R.Events.OK() && len(c.unannotated()) > 0 {
 		return candidate{decisive: []Fact{c.unread("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated", c.R.Events.Missing)}}, true
 	}
 	if len(waiting) == 0 || limit == nil {
@@ -483,7 +486,7 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 		}
 	}
 	held = max(held, there)
-	const path, expected = "branch interfaces in use or cooling", "fewer than the limit"
+	const path, expected = "branch ENIs in use or cooling", "fewer than the limit"
 	taken := c.known("k8s.pod", path, expected, fmt.Sprintf("%d of %d", held, *limit), held >= *limit)
 	if held < *limit && !c.R.Interfaces.OK() {
 		taken = c.unread("ec2.eni", path, expected, "those of deleted pods cannot be seen")
@@ -492,7 +495,7 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 	return candidate{
 		scope:    document.FindingScope{Node: c.Name},
 		nodes:    []string{c.Name},
-		summary:  fmt.Sprintf("pods wait while branch interfaces of ended pods cool down: %s; %s", names(waiting), or(taken.Value, "all may be in use")),
+		summary:  fmt.Sprintf("pods wait while branch ENIs of ended pods cool down: %s; %s", names(waiting), or(taken.Value, "all may be in use")),
 		decisive: []Fact{repeats}, required: []Fact{lenient(taken)},
 	}, true
 }
@@ -552,13 +555,13 @@ func featureOff(cs []*Case) []candidate {
 			unknown = true
 		}
 	}
-	left := fact(w.Case, w.R.Pods, "k8s.pod", "pods with a security group policy and without a branch interface", "none", func([]evidence.KubePod) (any, State) {
+	left := fact(w.Case, w.R.Pods, "k8s.pod", "pods with a security group policy and without a branch ENI", "none", func([]evidence.KubePod) (any, State) {
 		if len(off)+len(older) == 0 && (unknown || !w.R.GroupPolicies.OK()) {
 			return nil, Unread
 		}
 		return names(slices.Concat(off, older)), stateOf(len(off)+len(older) > 0)
 	})
-	text := "pods that a security group policy selects have no branch interface, because they were created before it or its webhook did not answer: "
+	text := "pods that a security group policy selects have no branch ENI, because they were created before it or its webhook did not answer: "
 	if len(off) > 0 {
 		text = "security groups for pods are off (ENABLE_POD_ENI), but pods should have them: "
 	}

@@ -183,9 +183,9 @@ type mention struct {
 	any     bool // at any age
 }
 
-// heard returns the last message that matches, and how many did within the last ten minutes.
-func (c *Case) heard(m mention) (last said, id string, count int) {
-	cured := c.lastly(m.sources, m.cured)
+// lastMessage returns the last message that matches, and how many did within the last ten minutes.
+func (c *Case) lastMessage(m mention) (last said, id string, count int) {
+	cured := c.lastTime(m.sources, m.cured)
 	for _, source := range m.sources {
 		var here said
 		n := 0
@@ -206,8 +206,8 @@ func (c *Case) heard(m mention) (last said, id string, count int) {
 	return last, id, count
 }
 
-// lastly returns when one of the texts was last said, zero if never.
-func (c *Case) lastly(sources, texts []string) (at time.Time) {
+// lastTime returns when one of the texts was last said, zero if never.
+func (c *Case) lastTime(sources, texts []string) (at time.Time) {
 	for _, source := range sources {
 		for _, l := range c.voice(source).lines {
 			if l.at.After(at) && matchesAny(l.text, texts) {
@@ -225,7 +225,7 @@ var equivalent = []string{"intro.summary", "log.kubelet"}
 // success. The silence of a truncated log proves nothing.
 func (c *Case) active(m mention) Fact {
 	f := Fact{Source: base(m.sources[0]), Path: quote(m.texts[0]), Expected: "not logged", At: c.Now}
-	last, id, count := c.heard(m)
+	last, id, count := c.lastMessage(m)
 	switch {
 	case last.text != "" && (m.any || count > 0 || last.at.IsZero()):
 		f.State, f.Source, f.At = Yes, base(id), last.at
@@ -372,14 +372,14 @@ func (c *Case) within(m mention) time.Duration {
 // has logged no success since, or that it would refuse one now.
 func (c *Case) failures(cured []string, codes ...cause.Code) Fact {
 	if c.R.Failures.Missing == evidence.MissingAbsent {
-		return moot(c.known("intro.failures", "failed ADDs", "none", "none: the daemon is upstream's", false))
+		return onlyIfTrue(c.known("intro.failures", "failed ADDs", "none", "none: the daemon is upstream's", false))
 	}
 	for _, b := range c.R.Plan.Content.Blocked {
 		if slices.Contains(codes, cause.Code(b.Cause)) {
 			return c.known("intro.plan", "blocked cards", "none", clip(b.Cause+": "+b.Message), true)
 		}
 	}
-	over := c.lastly([]string{"log.ipamd"}, cured)
+	over := c.lastTime([]string{"log.ipamd"}, cured)
 	return fact(c, c.R.Failures, "intro.failures", "failed ADDs", "none", func(doc introspect.NodeFailures) (any, State) {
 		for _, item := range doc.Items {
 			if slices.Contains(codes, cause.Code(item.Cause)) && item.At.After(c.recent()) && item.At.After(over) {

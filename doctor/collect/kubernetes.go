@@ -41,10 +41,6 @@ const (
 	systemSpace    = "kube-system"
 )
 
-// apiGroups are the API groups of the resources in evidence.ReviewedRights. Resources that are
-// not listed are in the core group.
-var apiGroups = map[string]string{"eniconfigs": "crd.k8s.amazonaws.com", "cninodes": "vpcresources.k8s.aws"}
-
 // Limits of what one node's reading has of objects that belong to no node, or are too many.
 const (
 	maxUnbound    = 200 // unbound pods
@@ -313,21 +309,34 @@ func (k kube) rbac(ctx context.Context) evidence.Source[evidence.RBAC] {
 			return evidence.Lacking[evidence.RBAC](s.Missing)
 		}
 	}
-	denied := []string{}
-	for _, right := range evidence.ReviewedRights {
-		verb, resource, _ := strings.Cut(right, " ")
-		ctx, cancel := context.WithTimeout(ctx, k.timeout)
-		allowed, err := k.c.Allows(ctx, k.c.Namespace(), daemonName, cluster.Rule{Verb: verb, Group: apiGroups[resource], Resource: resource})
-		cancel()
-		if err != nil {
-			return evidence.Read(out) // what the daemon may do is unknown: null
-		}
-		if !allowed {
-			denied = append(denied, right)
+	allowed, errs := make([]bool, len(evidence.ReviewedRights)), make([]error, len(evidence.ReviewedRights))
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	defer cancel()
+	var wait sync.WaitGroup
+	for i, right := range evidence.ReviewedRights {
+		wait.Go(func() { allowed[i], errs[i] = k.c.Allows(ctx, k.c.Namespace(), daemonName, ruleOf(right)) })
+	}
+	wait.Wait()
+	if errors.Join(errs...) != nil {
+		return evidence.Read(out) // what the daemon may do is unknown: null
+	}
+	out.Denied, out.Reviewed = []string{}, evidence.ReviewedRights
+	for i, right := range evidence.ReviewedRights {
+		if !allowed[i] {
+			out.Denied = append(out.Denied, right)
 		}
 	}
-	out.Denied = denied
 	return evidence.Read(out)
+}
+
+// ruleOf returns what to ask the API server about a right of evidence.ReviewedRights.
+func ruleOf(right string) cluster.Rule {
+	verb, resource, group := evidence.SplitRight(right)
+	if strings.HasPrefix(resource, "/") {
+		return cluster.Rule{Verb: verb, URL: resource}
+	}
+	resource, sub, _ := strings.Cut(resource, "/")
+	return cluster.Rule{Verb: verb, Group: group, Resource: resource, Subresource: sub}
 }
 
 func (k kube) policies(ctx context.Context) evidence.Source[evidence.NetworkPolicies] {

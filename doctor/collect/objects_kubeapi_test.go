@@ -273,7 +273,7 @@ func checkObjects(t *testing.T, ev *evidence.Evidence) {
 	if r.ConfigMap.Content["enable-network-policy-controller"] != "true" || r.KubeProxy.Content.Mode != "ipvs" || len(r.KubeProxy.Content.Pods) != 1 {
 		t.Errorf("ConfigMap %v, kube-proxy %+v", r.ConfigMap.Content, r.KubeProxy.Content)
 	}
-	if b := r.RBAC.Content; len(b.Roles) != 1 || len(b.Bindings) != 0 || b.Denied == nil || len(b.Denied) != 0 {
+	if b := r.RBAC.Content; len(b.Roles) != 1 || len(b.Bindings) != 0 || !slices.Equal(b.Denied, []string{"patch pods"}) || !slices.Equal(b.Reviewed, evidence.ReviewedRights) {
 		t.Errorf("rights %+v", b)
 	}
 	checkInstallation(t, r)

@@ -6,8 +6,11 @@ import (
 )
 
 // IMDS is what the instance metadata service returns. If Token is not ok, the rest is unknown.
+// Token is failed if the service answers with another status or, once it has issued a token, not
+// with the instance ID and the MAC addresses.
 type IMDS struct {
-	Token        string          `json:"token" enum:"ok,timeout,forbidden,not-found"`
+	Token        string          `json:"token" enum:"ok,timeout,forbidden,not-found,refused,failed"`
+	Failure      string          `json:"failure,omitempty"` // what it answered, if Token is failed
 	Instance     string          `json:"instance"`
 	InstanceType string          `json:"instanceType"`
 	Zone         string          `json:"zone"`

@@ -86,7 +86,7 @@ type Metrics struct {
 	Samples      map[string]float64 `json:"samples" signed:"true"`
 }
 
-// Checkpoint is the daemon's checkpoint file of assignments.
+// Checkpoint is the daemon's checkpoint.
 type Checkpoint struct {
 	Path        string       `json:"path"`
 	Bytes       *int         `json:"bytes"`

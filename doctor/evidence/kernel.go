@@ -52,9 +52,9 @@ type Route struct {
 	Pod    Pod        `json:"pod,omitempty"` // instead of dev: the host end of the veth pair of this pod
 }
 
-// IPTables is the state of both iptables back ends and of nftables.
+// IPTables is the state of both iptables backends and of nftables.
 type IPTables struct {
-	Mode           string      `json:"mode" enum:"nft,legacy"` // back end of the host's iptables
+	Mode           string      `json:"mode" enum:"nft,legacy"` // backend of the host's iptables
 	Legacy         Backend     `json:"legacy"`
 	NFT            Backend     `json:"nft"`
 	NFTTables      []string    `json:"nftTables"` // native tables, such as "ip aws-cni"
@@ -63,7 +63,7 @@ type IPTables struct {
 	SNATTo         *netip.Addr `json:"snatTo"` // from the rule in the last AWS-SNAT-CHAIN; nil if none
 }
 
-// Backend holds one back end's chains ("nat AWS-SNAT-CHAIN-0") and rules. A rule is a line of
+// Backend holds one backend's chains ("nat AWS-SNAT-CHAIN-0") and rules. A rule is a line of
 // iptables-save, preceded by its table.
 type Backend struct {
 	Chains []string `json:"chains"`

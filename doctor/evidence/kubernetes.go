@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -18,6 +19,7 @@ type KubeNode struct {
 	Conditions     []Condition       `json:"conditions"`
 	Labels         map[string]string `json:"labels"`
 	Annotations    map[string]string `json:"annotations"`
+	Images         []string          `json:"images,omitempty"` // of aws-node, that kubelet reports: it reports at most 50 images
 	KubeletVersion string            `json:"kubeletVersion"`
 	OSImage        string            `json:"osImage"`
 	Kernel         string            `json:"kernel"`
@@ -109,6 +111,7 @@ type DaemonSet struct {
 	Selector       map[string]string            `json:"selector,omitempty"`
 	PodLabels      map[string]string            `json:"podLabels,omitempty"`
 	MaxUnavailable string                       `json:"maxUnavailable,omitempty"` // a number or a percentage
+	Strategy       string                       `json:"strategy,omitempty" enum:"RollingUpdate,OnDelete"`
 	PullSecrets    []string                     `json:"pullSecrets,omitempty"`
 	Volumes        []string                     `json:"volumes,omitempty"`      // volume names
 	DuplicateEnv   []string                     `json:"duplicateEnv,omitempty"` // variables set twice in aws-node
@@ -119,6 +122,9 @@ type DaemonSet struct {
 	Ports          []string                     `json:"ports,omitempty"`        // port names of aws-node
 	Pods           Rollout                      `json:"pods,omitzero"`
 }
+
+// ByHand reports whether an update waits until someone deletes the pods.
+func (d DaemonSet) ByHand() bool { return d.Strategy == "OnDelete" }
 
 // Rollout counts the pods of a DaemonSet.
 type Rollout struct {
@@ -214,17 +220,48 @@ type ProxyPod struct {
 }
 
 // RBAC holds the existing roles and bindings that the CNI and the resource controller need, and
-// what aws-node is not allowed to do ("patch cninodes").
+// which rights aws-node was found not to have. Rights are spelt as in ReviewedRights.
 type RBAC struct {
 	Roles    []string `json:"roles"`
 	Bindings []string `json:"bindings"`
 	Denied   []string `json:"denied"`
+	Reviewed []string `json:"reviewed,omitempty"` // all rights that were checked; see Checked
 }
 
-// ReviewedRights are the rights checked with the API server for RBAC.Denied. Whether aws-node has
-// any other right is unknown, even if Denied is empty.
+// Checked lists the rights that the API server was asked about. Whether aws-node has any other
+// right is unknown. Evidence of earlier versions does not say so: these asked about six rights,
+// and spelt them without API group.
+func (r RBAC) Checked() []string {
+	if r.Reviewed == nil {
+		return []string{"list pods", "list nodes", "create events", "list eniconfigs", "get cninodes", "patch cninodes"}
+	}
+	return r.Reviewed
+}
+
+// ReviewedRights are the rights that the roles in deploy grant to aws-node, including the one for
+// ANNOTATE_POD_IP.
 var ReviewedRights = []string{
-	"list pods", "list nodes", "create events", "list eniconfigs", "get cninodes", "patch cninodes",
+	"get nodes", "list nodes", "watch nodes",
+	"get pods", "list pods", "watch pods",
+	"patch pods",
+	"get namespaces", "list namespaces", "watch namespaces",
+	"create events", "list events", "patch events",
+	"create events.events.k8s.io", "list events.events.k8s.io", "patch events.events.k8s.io",
+	"get eniconfigs.crd.k8s.amazonaws.com", "list eniconfigs.crd.k8s.amazonaws.com", "watch eniconfigs.crd.k8s.amazonaws.com",
+	"get cninodes.vpcresources.k8s.aws", "list cninodes.vpcresources.k8s.aws", "patch cninodes.vpcresources.k8s.aws", "watch cninodes.vpcresources.k8s.aws",
+	"get policyendpoints.networking.k8s.aws", "list policyendpoints.networking.k8s.aws", "watch policyendpoints.networking.k8s.aws",
+	"get clusterpolicyendpoints.networking.k8s.aws", "list clusterpolicyendpoints.networking.k8s.aws", "watch clusterpolicyendpoints.networking.k8s.aws",
+	"get policyendpoints/status.networking.k8s.aws", "get clusterpolicyendpoints/status.networking.k8s.aws",
+	"get /apis/networking.k8s.aws", "get /apis/networking.k8s.aws/*",
+}
+
+// SplitRight splits a right into its verb, and its resource and API group or its URL.
+func SplitRight(right string) (verb, resource, group string) {
+	verb, resource, _ = strings.Cut(right, " ")
+	if !strings.HasPrefix(resource, "/") {
+		resource, group, _ = strings.Cut(resource, ".")
+	}
+	return verb, resource, group
 }
 
 // ServiceAccount is the service account of aws-node.

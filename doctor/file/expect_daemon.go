@@ -148,7 +148,7 @@ func (p *population) metrics() evidence.Metrics {
 }
 
 func (p *population) checkpoint() evidence.Checkpoint {
-	c := evidence.Checkpoint{Path: "/var/run/aws-node/ipam.json", Version: netnames.CheckpointVersion, ModifiedAt: p.UpSince, Temporary: ref(0), Allocations: []evidence.Allocation{}}
+	c := evidence.Checkpoint{Path: netnames.CheckpointFile, Version: netnames.CheckpointVersion, ModifiedAt: p.UpSince, Temporary: ref(0), Allocations: []evidence.Allocation{}}
 	for _, r := range p.records {
 		if r.pod == "" {
 			continue

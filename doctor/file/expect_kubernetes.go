@@ -32,7 +32,7 @@ func (p *population) expectKubernetes(r *evidence.Reading) {
 		{Pod: "kube-system/kube-proxy-1", Node: p.Node, Phase: "Running", Ready: ref(true)},
 	}})
 	const controller = "kube-system/eks-vpc-resource-controller-role"
-	r.RBAC = evidence.Read(evidence.RBAC{Roles: []string{controller}, Bindings: []string{controller + "binding"}, Denied: []string{}})
+	r.RBAC = evidence.Read(evidence.RBAC{Roles: []string{controller}, Bindings: []string{controller + "binding"}, Denied: []string{}, Reviewed: evidence.ReviewedRights})
 	r.ServiceAccount = evidence.Read(evidence.ServiceAccount{Name: "aws-node", Annotations: map[string]string{}})
 	r.NetworkPolicies = evidence.Read(evidence.NetworkPolicies{CRDs: ref(true), Endpoints: []evidence.PolicyEndpoint{}})
 	r.Probes = evidence.Read([]evidence.Probe{})

@@ -304,15 +304,15 @@ func (doc *document) reading(root *yaml.Node, at time.Time, parts []timed) (*res
 			return nil, err
 		}
 	}
-	birthdays(r)
-	if err := countOut(r, root); err != nil {
+	addCreationTags(r)
+	if err := expandCounts(r, root); err != nil {
 		return nil, err
 	}
 	return &resolved{w.Node, r}, nil
 }
 
-// birthdays adds the createdAt tag that daemons set on the interfaces they create.
-func birthdays(r *evidence.Reading) {
+// addCreationTags adds the createdAt tag that daemons set on the interfaces they create.
+func addCreationTags(r *evidence.Reading) {
 	for i := range r.Interfaces.Content {
 		e := &r.Interfaces.Content[i]
 		if strings.HasPrefix(e.Description, resync.DescriptionPrefix) && !e.CreatedAt.IsZero() && e.Tags[resync.TagCreatedAt] == "" {
@@ -411,8 +411,8 @@ func (d decoder) state(value *yaml.Node, path string) (state, string, error) {
 	return stateContent, "", nil
 }
 
-// countOut repeats each entry by its count.
-func countOut(r *evidence.Reading, root *yaml.Node) error {
+// expandCounts repeats each entry by its count.
+func expandCounts(r *evidence.Reading, root *yaml.Node) error {
 	total := 0
 	for _, pod := range r.Pods.Content {
 		total = min(total+max(1, pod.Count), maxEntries+1)

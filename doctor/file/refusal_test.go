@@ -38,7 +38,7 @@ func TestLoad_Refuses(t *testing.T) {
 		"missing for no reason":      {healthyNode + "sources: {metrics: {missing: null}}", "sources.metrics.missing: want a reason"},
 		"an unknown subnet":          {healthyNode + "world: {enis: [{id: eni-a, subnet: subnet-z}]}", "interface eni-a is in subnet subnet-z, which is not in the world"},
 		"too many assigned":          {healthyNode + "world: {enis: [{id: eni-a, ips: 9, assigned: 9, cooling: [1s]}]}", "interface eni-a has fewer addresses than are assigned and cooling"},
-		"too many gone":              {healthyNode + "world: {enis: [{id: eni-a, ips: 9, assigned: 1, gone: 2}]}", "interface eni-a has more gone than assigned"},
+		"too many gone":              {healthyNode + "world: {enis: [{id: eni-a, ips: 9, assigned: 1, gone: 2}]}", "interface eni-a has more gone addresses than assigned ones"},
 		"more than the subnet":       {healthyNode + "world: {subnets: [{id: subnet-a, cidr: 10.0.0.0/28}], enis: [{id: eni-a, ips: 14}]}", "the interfaces in subnet subnet-a have more addresses than 10.0.0.0/28"},
 		"more blocks than the subnet": {healthyNode + "world: {subnets: [{id: subnet-a, cidr: 10.0.0.0/27}], enis: [{id: eni-a, prefixes: 3}]}",
 			"the interfaces in subnet subnet-a have more prefixes than 10.0.0.0/27"},

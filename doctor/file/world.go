@@ -149,6 +149,9 @@ func (w *world) complete(node *yaml.Node) error {
 		return no("version", fmt.Sprintf("want a version, such as v1.23.1, not %q", w.Version))
 	}
 	if w.release = version; w.AgentVersion == asShipped {
+		if w.Daemon == "ours" { // whose releases have numbers of their own
+			version = evidence.Version{1, 23}
+		}
 		w.AgentVersion = shippedAgent(version)
 	}
 	if w.MaxPods == nil {
@@ -203,7 +206,7 @@ func (w *world) completeENIs(subnets map[string]*worldSubnet, no func(member, wh
 		case e.Assigned+len(e.Cooling) > w.addressesOf(e):
 			return no("enis", "interface "+e.ID+" has fewer addresses than are assigned and cooling")
 		case e.Gone > e.Assigned:
-			return no("enis", "interface "+e.ID+" has more gone than assigned")
+			return no("enis", "interface "+e.ID+" has more gone addresses than assigned ones")
 		default:
 			ids[e.ID], slots[slot] = true, true
 		}

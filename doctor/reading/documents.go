@@ -326,7 +326,7 @@ func AddCard(c *evidence.Checkpoint, card evidence.Checkpoint) {
 	c.Allocations = append(c.Allocations, card.Allocations...)
 }
 
-// Checkpoint reads the file of assignments at path, or records why it cannot be used. err is the
+// Checkpoint reads the checkpoint at path, or records why it cannot be used. err is the
 // error of reading it: unless the file does not exist, that says nothing about the file, only
 // about the reader's rights.
 func Checkpoint(path string, data []byte, err error) (evidence.Checkpoint, error) {

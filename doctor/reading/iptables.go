@@ -9,7 +9,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Saves holds the output of iptables-save and ip6tables-save for each back end, empty if there
+// Saves holds the output of iptables-save and ip6tables-save for each backend, empty if there
 // are no rules.
 type Saves struct {
 	NFT, NFT6, Legacy, Legacy6 string
@@ -17,7 +17,7 @@ type Saves struct {
 	IPv6                       bool    // pods are IPv6, so the FORWARD chain of that family counts
 }
 
-// SaveMode returns the back end of the program that printed a text.
+// SaveMode returns the backend of the program that printed a text.
 func SaveMode(text string) string {
 	if first, _, _ := strings.Cut(text, "\n"); strings.Contains(first, "nf_tables") {
 		return "nft"
@@ -25,7 +25,7 @@ func SaveMode(text string) string {
 	return "legacy"
 }
 
-// IPTables reads the rules of both back ends. mode is the back end of the host's iptables; its
+// IPTables reads the rules of both backends. mode is the backend of the host's iptables; its
 // FORWARD chain and SNAT rule count, the other's only if it has none.
 func IPTables(mode string, s Saves) (evidence.IPTables, error) {
 	out := evidence.IPTables{Mode: mode}

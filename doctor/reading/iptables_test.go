@@ -53,7 +53,7 @@ func TestIPTables(t *testing.T) {
 	got, err = IPTables("nft", Saves{Legacy: saved, IPv6: true})
 	want = evidence.IPTables{Mode: "nft", NFT: none, Legacy: nft, Forward: "ACCEPT", ForwardAccepts: new(false)}
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" || err != nil {
-		t.Errorf("rules of the other family in the other back end: %v (-want +got):\n%s", err, diff)
+		t.Errorf("rules of the other family in the other backend: %v (-want +got):\n%s", err, diff)
 	}
 	if _, err := IPTables("nft", Saves{NFT: saved[:len(saved)-20]}); err == nil {
 		t.Error("a text that was cut is read")

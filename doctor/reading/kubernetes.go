@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -60,6 +61,10 @@ func orNone[V any](m map[string]V) map[string]V {
 	return m
 }
 
+// ofDaemon matches the images of aws-node, of either daemon, in any registry. Other images of a
+// node would show what people run.
+var ofDaemon = regexp.MustCompile(`/(aws-vpc-cni|amazon-k8s-cni|aws-network-policy-agent)`)
+
 // Node reads a Node.
 func Node(raw []byte) (evidence.KubeNode, error) {
 	n, err := decode[struct {
@@ -72,7 +77,10 @@ func Node(raw []byte) (evidence.KubeNode, error) {
 			Capacity    kubeobject.Resources   `json:"capacity"`
 			Allocatable kubeobject.Resources   `json:"allocatable"`
 			Conditions  []kubeobject.Condition `json:"conditions"`
-			NodeInfo    struct {
+			Images      []struct {
+				Names []string `json:"names"`
+			} `json:"images"`
+			NodeInfo struct {
 				KubeletVersion string `json:"kubeletVersion"`
 				OSImage        string `json:"osImage"`
 				KernelVersion  string `json:"kernelVersion"`
@@ -92,6 +100,13 @@ func Node(raw []byte) (evidence.KubeNode, error) {
 	}
 	for _, c := range n.Status.Conditions {
 		out.Conditions = append(out.Conditions, evidence.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Since: moment(c.LastTransitionTime)})
+	}
+	for _, image := range n.Status.Images {
+		for _, name := range image.Names {
+			if ofDaemon.MatchString(name) {
+				out.Images = append(out.Images, name)
+			}
+		}
 	}
 	return out, nil
 }
@@ -317,6 +332,7 @@ type daemonSet struct {
 	Spec     struct {
 		Selector       labelSelector `json:"selector"`
 		UpdateStrategy struct {
+			Type          string `json:"type"`
 			RollingUpdate struct {
 				MaxUnavailable json.RawMessage `json:"maxUnavailable"`
 			} `json:"rollingUpdate"`
@@ -364,7 +380,8 @@ func DaemonSet(raw []byte) (*evidence.DaemonSet, error) {
 		Containers: []string{}, InitContainers: []string{}, Images: map[string]string{}, Env: map[string]map[string]string{},
 		Args: map[string][]string{}, Mounts: map[string][]string{},
 		Selector: *d.Spec.Selector.labels(), PodLabels: orNone(d.Spec.Template.Metadata.Labels), MaxUnavailable: strings.Trim(string(d.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable), `"`),
-		Pods: evidence.Rollout{Desired: natural(d.Status.Desired), Updated: natural(d.Status.Updated), Ready: natural(d.Status.Ready)},
+		Strategy: d.Spec.UpdateStrategy.Type,
+		Pods:     evidence.Rollout{Desired: natural(d.Status.Desired), Updated: natural(d.Status.Updated), Ready: natural(d.Status.Ready)},
 	}
 	for _, v := range spec.Volumes {
 		out.Volumes = append(out.Volumes, v.Name)

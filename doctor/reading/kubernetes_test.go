@@ -18,6 +18,7 @@ const nodeJSON = `{"metadata": {"name": "n", "creationTimestamp": "2026-11-21T09
 	"spec": {"providerID": "aws:///eu-west-1a/i-0123", "taints": [{"key": "a", "effect": "NoSchedule"}]},
 	"status": {"capacity": {"pods": "29", "vpc.amazonaws.com/pod-eni": "9"}, "allocatable": {"pods": "29"},
 	"conditions": [{"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": "cni", "lastTransitionTime": "2026-11-21T09:01:00Z"}],
+	"images": [{"names": ["registry.example/shop@sha256:0a", "registry.example/shop:v1"]}, {"names": ["registry.example/aws-vpc-cni-init:v1"]}],
 	"nodeInfo": {"kubeletVersion": "v1.35.1", "osImage": "Amazon Linux 2023", "kernelVersion": "6.1"}}}`
 
 func TestNode(t *testing.T) {
@@ -29,7 +30,7 @@ func TestNode(t *testing.T) {
 		Taints:      []evidence.Taint{{Key: "a", Effect: "NoSchedule"}},
 		Conditions:  []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: "cni", Since: noon.Add(-179 * time.Minute)}},
 		Labels:      map[string]string{"topology.kubernetes.io/zone": "eu-west-1a", "node.kubernetes.io/instance-type": "m5.large"},
-		Annotations: map[string]string{"vpc.amazonaws.com/primary-ipv6": "x"}, KubeletVersion: "v1.35.1", OSImage: "Amazon Linux 2023", Kernel: "6.1",
+		Annotations: map[string]string{"vpc.amazonaws.com/primary-ipv6": "x"}, Images: []string{"registry.example/aws-vpc-cni-init:v1"}, KubeletVersion: "v1.35.1", OSImage: "Amazon Linux 2023", Kernel: "6.1",
 		CreatedAt: noon.Add(-3 * time.Hour),
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -76,7 +77,7 @@ func TestEvent(t *testing.T) {
 
 const daemonSetJSON = `{"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{\"spec\": {\"template\": {\"spec\": {\"containers\": [{\"name\": \"aws-node\", \"env\": [{\"name\": \"WARM_ENI_TARGET\", \"value\": \"2\"}, {\"name\": \"API_TOKEN\", \"value\": \"x1y2z3\"}]}]}}}}"}},
 	"status": {"desiredNumberScheduled": 3, "updatedNumberScheduled": 2, "numberReady": 1},
-	"spec": {"selector": {"matchLabels": {"k8s-app": "aws-node"}}, "updateStrategy": {"rollingUpdate": {"maxUnavailable": "10%"}},
+	"spec": {"selector": {"matchLabels": {"k8s-app": "aws-node"}}, "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}},
 	"template": {"metadata": {"labels": {"team": "net"}}, "spec": {"imagePullSecrets": [{"name": "registry"}], "volumes": [{"name": "bin", "hostPath": {"path": "/opt/cni/bin"}}, {"name": "empty", "emptyDir": {}}],
 	"nodeSelector": {"pool": "a"}, "affinity": {"podAntiAffinity": {}, "podAffinity": {"x": ["y"]}, "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
 		{"matchExpressions": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64", "arm64"]}, {"key": "gpu", "operator": "Exists"}]}]}}},
@@ -98,7 +99,7 @@ func TestDaemonSet(t *testing.T) {
 		Args:     map[string][]string{"aws-eks-nodeagent": {"--enable-ipv6=false"}},
 		Liveness: evidence.HealthProbe{Command: []string{"/app/grpc-health-probe"}, TimeoutSeconds: new(10)},
 		Mounts:   map[string][]string{"aws-node": {"/opt/cni/bin"}}, CPURequest: "25m",
-		Selector: map[string]string{"k8s-app": "aws-node"}, PodLabels: map[string]string{"team": "net"}, MaxUnavailable: "10%", PullSecrets: []string{"registry"},
+		Selector: map[string]string{"k8s-app": "aws-node"}, PodLabels: map[string]string{"team": "net"}, MaxUnavailable: "10%", Strategy: "RollingUpdate", PullSecrets: []string{"registry"},
 		Volumes: []string{"bin", "empty"}, DuplicateEnv: []string{"WARM_ENI_TARGET"}, EnvFrom: []string{"TOKEN", "WARM_IP_TARGET", "ConfigMap/more", "Secret/s"}, Ports: []string{"metrics"},
 		Pods:     evidence.Rollout{Desired: new(3), Updated: new(2), Ready: new(1)},
 		Security: map[string][]string{"aws-vpc-cni-init": {"capabilities.add=NET_ADMIN", "privileged=true"}},

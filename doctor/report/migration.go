@@ -20,8 +20,8 @@ const (
 	Unchecked = "unread"
 )
 
-// Word returns the result of a check that found something.
-func Word(f *document.Finding) string {
+// CheckResult returns the result of a check that found something.
+func CheckResult(f *document.Finding) string {
 	switch s, _ := Severity(f.Severity); {
 	case s >= catalogue.Error:
 		return Block
@@ -58,7 +58,7 @@ func Migration(r *document.DoctorReport, from, release string) document.Migratio
 		case at >= 0:
 			f := &r.Findings[at]
 			f.Nodes = append([]string{}, f.Nodes...) // none for the cluster, but never null
-			row.Finding, row.Result = f, Word(f)
+			row.Finding, row.Result = f, CheckResult(f)
 		case slices.Contains(r.Suppressed, e.Code):
 			row.Result = Accepted
 		case slices.Contains(r.Undecided, e.Code), slices.Contains(r.NotCheckable, e.Code) && blind(e):
@@ -80,13 +80,13 @@ func Migration(r *document.DoctorReport, from, release string) document.Migratio
 	}
 	switch nodes := many(r.Nodes, "node"); {
 	case m.Blocks > 0:
-		m.Verdict = fmt.Sprintf("do not move yet: %s and %s on %s", many(m.Blocks, "block"), many(m.Warnings, "warning"), nodes)
+		m.Verdict = fmt.Sprintf("not ready to migrate: %s and %s on %s", many(m.Blocks, "blocking check"), many(m.Warnings, "warning"), nodes)
 	case m.Undecided > 0:
-		m.Verdict = fmt.Sprintf("no block was found on %s, but %s could not be decided", nodes, many(m.Undecided, "check"))
+		m.Verdict = fmt.Sprintf("no blocking check on %s; %s undecided", nodes, many(m.Undecided, "check"))
 	default:
-		m.Verdict = fmt.Sprintf("nothing blocks the move of %s, %s", nodes, many(m.Warnings, "warning"))
+		m.Verdict = fmt.Sprintf("nothing blocks the migration of %s, %s", nodes, many(m.Warnings, "warning"))
 		if len(unread) > 0 {
-			m.Verdict = fmt.Sprintf("nothing that was read blocks the move of %s, %s; %s unread%s", nodes, many(m.Warnings, "warning"), many(len(unread), "check"), howToRead(r.Mode, unread))
+			m.Verdict = fmt.Sprintf("nothing that was read blocks the migration of %s, %s; %s unread%s", nodes, many(m.Warnings, "warning"), many(len(unread), "check"), howToRead(r.Mode, unread))
 		}
 	}
 	return m

@@ -56,7 +56,7 @@ func Unreads(r *document.DoctorReport) []Unread {
 
 // families names the sources in words, by the beginning of their ids.
 var families = map[string]string{
-	"intro": "daemon documents", "metrics": "daemon metrics", "log": "logs", "ckpt": "state file of the daemon", "k8s": "Kubernetes objects",
+	"intro": "daemon documents", "metrics": "daemon metrics", "log": "logs", "ckpt": "checkpoint", "k8s": "Kubernetes objects",
 	"ec2": "EC2", "iam": "IAM", "imds": "instance metadata", "kern": "kernel", "host": "host", "probe": "connection tests",
 }
 

@@ -134,8 +134,8 @@ func TestAdd_FailsWithoutTrace(t *testing.T) {
 			cniPath string
 		}{
 			{"no previous result", strings.Split(b.stdin(), `,"prevResult"`)[0] + "}", `"must be called as a chained plugin"`, ""},
-			{"no MTU", b.stdin(`"9001"`, `"jumbo"`), "failed to parse config: mtu is no integer", ""},
-			{"no MTU, off", b.stdin(`"9001"`, `"jumbo"`, isOn, isOff), "failed to parse config: mtu is no integer", ""},
+			{"no MTU", b.stdin(`"9001"`, `"jumbo"`), "failed to parse config: mtu is not an integer", ""},
+			{"no MTU, off", b.stdin(`"9001"`, `"jumbo"`, isOn, isOff), "failed to parse config: mtu is not an integer", ""},
 			{"number", b.stdin(`"9001"`, `9001`), "failed to parse config: mtu is number, not string, at offset ", ""},
 			{"no node address", b.stdin(`"nodeIP":"`+b.nodeIP.String(), `"nodeIP":"`), "global unicast IPv6 not found in host primary interface", ""},
 			{"no host-local", b.stdin(), `running IPAM plugin failed: failed to find plugin \"host-local\" in path [/nonexistent ` + t.TempDir(), "none"},

@@ -32,7 +32,7 @@ func (c *command) gc() *skel.Error {
 	note := func(err error) {
 		if err != nil {
 			errs = append(errs, err)
-			c.log.Warn("Not collected: " + err.Error())
+			c.log.Warn("Garbage collection skipped: " + err.Error())
 		}
 	}
 	stale, err := c.leases(func(l lease) bool {

@@ -35,7 +35,7 @@ func (e *noProgramError) Error() string {
 }
 func (e *noProgramError) Is(target error) bool { return target == errNoIPTables }
 
-// openNAT looks up the programs. It uses the host's, and so the host's back end.
+// openNAT looks up the programs. It uses the host's, and so the host's backend.
 func (c *command) openNAT(v6 bool) (*nat, error) {
 	name := "iptables"
 	if v6 {

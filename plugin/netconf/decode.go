@@ -1,6 +1,10 @@
 package netconf
 
-import "errors"
+import (
+	"errors"
+
+	"cnictl/daemon/api/netnames"
+)
 
 // decoder fills a configuration. Like encoding/json, it skips values of the wrong type,
 // which are reported at the end: it records the first of all, and those of name and
@@ -36,7 +40,7 @@ func (d *decoder) problem(network, badSettings string) error {
 		return &Error{Kind: NotJSON, Err: wrap(textNotJSON, d.name.err), Field: d.name.field}
 	case network == "":
 		return &Error{Kind: NoName, Err: errNoName}
-	case !ValidName(network):
+	case !netnames.ValidName(network):
 		return &Error{Kind: BadName, Name: network, Err: errBadName}
 	case d.cniVer != nil:
 		return &Error{Kind: BadVersion, Err: wrap("decoding version from network config: ", d.cniVer.err), Field: d.cniVer.field}

@@ -89,7 +89,7 @@ func (c *EgressConf) On() bool { return c.Enabled == "true" }
 func (c *EgressConf) LinkMTU() (int, error) {
 	mtu, err := strconv.Atoi(c.MTU)
 	if err != nil {
-		return 0, &Error{Kind: BadSettings, Err: wrap("mtu is no integer: ", err), Field: Field{
+		return 0, &Error{Kind: BadSettings, Err: wrap("mtu is not an integer: ", err), Field: Field{
 			Key: "mtu", Value: strconv.Quote(c.MTU), Accepted: `a string with an integer: "9001"`,
 		}}
 	}

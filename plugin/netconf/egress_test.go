@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/api/netnames"
 )
 
 func TestParseEgress(t *testing.T) {
@@ -68,7 +70,7 @@ func FuzzParseEgress(f *testing.F) {
 		}
 		wantErr := json.Unmarshal(in, &want)
 		got, err := ParseEgress(in)
-		if err == nil != (wantErr == nil && ValidName(want.Name)) {
+		if err == nil != (wantErr == nil && netnames.ValidName(want.Name)) {
 			t.Fatalf("%v, encoding/json %v, name %q", err, wantErr, want.Name)
 		}
 		if err != nil {

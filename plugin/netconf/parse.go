@@ -77,18 +77,3 @@ func wrap(text string, err error) error { return &wrapped{text, err} }
 
 func (w *wrapped) Error() string { return w.text + w.err.Error() }
 func (w *wrapped) Unwrap() error { return w.err }
-
-// ValidName applies the CNI specification's rule for network names and container ids: a
-// letter or digit, then letters, digits, '_', '.' and '-'.
-func ValidName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case i > 0 && (c == '_' || c == '.' || c == '-'):
-		default:
-			return false
-		}
-	}
-	return s != ""
-}

@@ -1,5 +1,7 @@
 package netconf
 
+import "cnictl/daemon/api/netnames"
+
 // PortmapConf is the part of the portmap plugin's configuration that decides whether it
 // has anything to do.
 type PortmapConf struct {
@@ -28,7 +30,7 @@ func ParsePortmap(stdin []byte) (conf PortmapConf) {
 		idle = idle && understood && !seen[key]
 		seen[key] = true
 	})
-	conf.Idle = idle && ValidName(conf.Name)
+	conf.Idle = idle && netnames.ValidName(conf.Name)
 	return conf
 }
 

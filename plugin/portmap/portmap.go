@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/skel"
 )
@@ -49,7 +50,7 @@ func (p *Process) Run() int {
 // something to do or the input is not beyond doubt.
 func (p *Process) answer(command string, stdin []byte) (result []byte, idle bool) {
 	ifName := p.Getenv("CNI_IFNAME")
-	if ifName == "" || !skel.ValidInterfaceName(ifName) || !netconf.ValidName(p.Getenv("CNI_CONTAINERID")) || p.Getenv("CNI_PATH") == "" {
+	if ifName == "" || !skel.ValidInterfaceName(ifName) || !netnames.ValidName(p.Getenv("CNI_CONTAINERID")) || p.Getenv("CNI_PATH") == "" {
 		return nil, false
 	}
 	conf := netconf.ParsePortmap(stdin)

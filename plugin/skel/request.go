@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/rtnl"
-	"cnictl/plugin/netconf"
 )
 
 // Request holds a command's environment variables and its input.
@@ -96,7 +96,7 @@ func readRequest(getenv func(string) string, stdin io.Reader) (*Request, *Error)
 const maxStdin = 16 << 20
 
 func validContainerID(id string) *Error {
-	if netconf.ValidName(id) {
+	if netnames.ValidName(id) {
 		return nil
 	}
 	return &Error{Code: CodeBadEnvironment, Msg: "invalid characters in containerID", Cause: cause.InvalidRequest, Details: id}

@@ -78,7 +78,7 @@ func (c *command) connect() (*podResult, *cniError) {
 	s.TryPair(p.firstPair(c.containerID))
 	if call != nil {
 		defer call.close()
-		reply, failure = c.hearDaemon(call)
+		reply, failure = c.awaitReply(call)
 	}
 	if failure == nil {
 		failure = c.granted(reply)
@@ -143,8 +143,8 @@ func (c *command) callFailed(err error) *cniError {
 	return &cniError{code: codeInternal, msg: addPrefix + textCall + callText(err), cause: callCause(err), details: callDetails(c.Socket, err)}
 }
 
-// hearDaemon waits for the daemon's answer.
-func (c *command) hearDaemon(call *call) (*cniwire.AddReply, *cniError) {
+// awaitReply waits for the daemon's answer.
+func (c *command) awaitReply(call *call) (*cniwire.AddReply, *cniError) {
 	answer, err := call.receive(c.log.Flush)
 	crashpoint.Here(crashpoint.PluginReplyRead)
 	var reply *cniwire.AddReply

@@ -128,7 +128,7 @@ func (c *command) teardownAll(list []attached, newer []cniwire.Allocation) error
 	var errs []error
 	noted, err := c.allocations()
 	if err != nil {
-		c.log.Debug("Only the kernel knows who has the pod's addresses now: " + err.Error())
+		c.log.Debug("Cannot read the daemon's allocations, checking only the kernel for the pod's addresses: " + err.Error())
 	}
 	for _, a := range list {
 		if holds(newer, a.address) {
@@ -138,7 +138,7 @@ func (c *command) teardownAll(list []attached, newer []cniwire.Allocation) error
 		}
 		other, err := apply.LeadsElsewhere(a.address, a.hostLink)
 		// An ADD in progress has not added its route yet.
-		if err == nil && other || c.notedElsewhere(noted, &a) {
+		if err == nil && other || c.assignedToOther(noted, &a) {
 			// A late DEL: the address has been given to another pod since.
 			c.log.Info("Address " + a.address.String() + " belongs to another pod now")
 			continue
@@ -151,9 +151,9 @@ func (c *command) teardownAll(list []attached, newer []cniwire.Allocation) error
 	return errors.Join(errs...)
 }
 
-// notedElsewhere reports whether the daemon has recorded the address for another sandbox,
+// assignedToOther reports whether the daemon has recorded the address for another sandbox,
 // and not for this one.
-func (c *command) notedElsewhere(noted []netconf.Allocation, a *attached) bool {
+func (c *command) assignedToOther(noted []netconf.Allocation, a *attached) bool {
 	elsewhere := false
 	for i := range noted {
 		n := &noted[i]

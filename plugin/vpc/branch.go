@@ -185,7 +185,7 @@ func (c *command) teardownBranch(b *branchPod) (owner, error) {
 	case err == nil:
 		defer notes.close()
 	case !errors.Is(err, unix.ENOENT):
-		c.log.Warn("Only the kernel knows who owns the VLAN id: " + err.Error())
+		c.log.Warn("Cannot open the records of pods with branch ENIs, checking only the kernel for the owner of the VLAN id: " + err.Error())
 	}
 	table, _ := netnames.BranchTable(b.vlan)
 	owner, err := c.ownerOf(notes, b, own)

@@ -395,7 +395,7 @@ func TestBinary_RecordsLocked(t *testing.T) {
 		t.Errorf("links %q, records %q", linkNames(t, node), recordsLeft(t))
 	}
 	log := box.logged(t)
-	for _, want := range []string{"The rules of pods with branch ENIs are not checked", "Not locked: " + recordsDir} {
+	for _, want := range []string{"The rules of pods with branch ENIs are not checked", "Could not lock the records: " + recordsDir} {
 		if !strings.Contains(log, want) {
 			t.Errorf("no %q in\n%s", want, log)
 		}

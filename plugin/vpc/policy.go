@@ -118,7 +118,7 @@ func (c *command) hasAnothersRecord() bool {
 func (c *command) hasAnothersAllocation() bool {
 	list, err := c.allocations()
 	if err != nil {
-		c.log.Debug("Only links can show other sandboxes of the pod: " + err.Error())
+		c.log.Debug("Cannot read the daemon's allocations, checking only links for other sandboxes of the pod: " + err.Error())
 	}
 	return slices.ContainsFunc(list, func(a netconf.Allocation) bool {
 		return a.PodNamespace == c.pod.podNamespace && a.PodName == c.pod.podName && a.Attachment.ContainerID != c.containerID

@@ -5,13 +5,10 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/pluginlog"
 )
-
-// DefaultCheckpoint is where the daemon writes its allocations by default
-// (AWS_VPC_K8S_CNI_BACKING_STORE, which a plugin cannot know).
-const DefaultCheckpoint = "/var/run/aws-node/ipam.json"
 
 // Process is the environment of one plugin run. All fields except the paths are required.
 type Process struct {
@@ -23,7 +20,7 @@ type Process struct {
 	Version string // of this binary; empty in a source build
 	Socket  string // of the daemon; empty means cniwire.Socket
 
-	Checkpoint string // of the daemon; empty means DefaultCheckpoint
+	Checkpoint string // of the daemon; empty means netnames.CheckpointFile, as a plugin cannot know its setting
 	Records    string // the plugin's own directory; empty means DefaultRecords
 
 	LegacySocket string // of upstream's daemon; empty means cniwire.GRPCSocket
@@ -38,7 +35,7 @@ func (p *Process) Run() int {
 		set     *string
 		missing string
 	}{
-		{&p.Socket, cniwire.Socket}, {&p.Checkpoint, DefaultCheckpoint}, {&p.Records, DefaultRecords},
+		{&p.Socket, cniwire.Socket}, {&p.Checkpoint, netnames.CheckpointFile}, {&p.Records, DefaultRecords},
 		{&p.LegacySocket, cniwire.GRPCSocket}, {&p.PolicySocket, cniwire.PolicySocket},
 	} {
 		if *path.set == "" {

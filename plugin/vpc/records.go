@@ -93,7 +93,7 @@ func (c *command) makeRecords() (*records, error) {
 func (c *command) openRecords() (*records, error) {
 	r, err := openRecords(c.Records)
 	if err == nil && !r.locked {
-		c.log.Warn("Not locked: " + c.Records + ": " + errLockHeld.Error())
+		c.log.Warn("Could not lock the records: " + c.Records + ": " + errLockHeld.Error())
 	}
 	return r, err
 }

@@ -16,7 +16,6 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
-	"cnictl/plugin/vpc"
 	"cnictl/testenv"
 	"cnictl/testenv/netns"
 )
@@ -32,14 +31,14 @@ func writeCheckpoint(t *testing.T, entries ...entry) {
 		list = append(list, `{"networkName":"`+e.network+`","containerID":"`+e.container+`","ifName":"eth0","ipv4":"`+e.address+
 			`","allocationTimestamp":`+strconv.Itoa(i+1)+`,"metadata":{"k8sPodNamespace":"default","k8sPodName":"`+e.pod+`","interfacesCount":1}}`)
 	}
-	if err := os.MkdirAll(filepath.Dir(vpc.DefaultCheckpoint), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(netnames.CheckpointFile), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	text := `{"version":"vpc-cni-ipam/1","allocations":[` + strings.Join(list, ",") + "]}\n"
-	if err := os.WriteFile(vpc.DefaultCheckpoint, []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(netnames.CheckpointFile, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.Remove(vpc.DefaultCheckpoint) })
+	t.Cleanup(func() { os.Remove(netnames.CheckpointFile) })
 }
 
 // at changes the version of a configuration.
@@ -237,16 +236,16 @@ func TestBinary_Status(t *testing.T) {
 		t.Errorf("rule deleted: code %d, %s", code, msg)
 	}
 	// An ADD may still be working with a recent allocation.
-	file, err := os.ReadFile(vpc.DefaultCheckpoint)
+	file, err := os.ReadFile(netnames.CheckpointFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := `"allocationTimestamp":` + strconv.FormatInt(time.Now().UnixNano(), 10)
-	if err := os.WriteFile(vpc.DefaultCheckpoint, []byte(strings.Replace(string(file), `"allocationTimestamp":1`, now, 1)), 0o644); err != nil {
+	if err := os.WriteFile(netnames.CheckpointFile, []byte(strings.Replace(string(file), `"allocationTimestamp":1`, now, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	box.expect(t, "STATUS", stdin, 0, "", env...)
-	if err := os.WriteFile(vpc.DefaultCheckpoint, []byte(`{"version":`), 0o644); err != nil {
+	if err := os.WriteFile(netnames.CheckpointFile, []byte(`{"version":`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	box.expect(t, "STATUS", stdin, 0, "", env...)

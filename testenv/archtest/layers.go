@@ -52,7 +52,7 @@ var placements = []placement{
 	{"daemon/api/promtext", leaf, false},
 	{"daemon/api/kubeobject", leaf, false},
 	{"capacity/limits", leaf, false},
-	{"deploy/chart", leaf, false}, // the schemas of its values
+	{"deploy/chart", leaf, false}, // the schemas of its values, the table of registries
 
 	{"daemon/netstate", pureAt(0), false},
 	{"daemon/iptables", pureAt(0), false},
@@ -162,7 +162,7 @@ var exceptions = []exception{
 	{"daemon/api/checkpoint", "daemon/api/logline", "one way to quote a JSON text"},
 	{"daemon/api/checkpoint", "daemon/api/netnames", "the plugin reads the file without the codec, but with the same version and special names"},
 	{"tui/pages/pagetest", "testenv/golden", "golden files of the screens"},
-	{"testenv/kubeapi", "deploy", "tests grant the roles and create the definitions that a cluster gets"},
+	{"testenv/kubeapi", "deploy", "tests grant the roles and create the CRDs that a cluster gets"},
 	{"testenv/cluster", "deploy", "the nodes of a cluster have the role that deploy grants"},
 	{"testenv/node", "deploy", "the daemon of a simulated node has the capabilities that deploy grants"},
 	{"testenv/node/e2e", "deploy", "the role of a simulated node allows what deploy grants"},

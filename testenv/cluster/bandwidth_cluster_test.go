@@ -24,8 +24,11 @@ func TestBandwidth(t *testing.T) {
 		}),
 	)
 	rate := func(from *corev1.Pod, bytes int) float64 {
-		answer, err := l.get(from, "/send", "to", pods[0].Status.PodIP+":9", "bytes", strconv.Itoa(bytes))
-		l.check(err)
+		var answer string
+		l.await("pod "+from.Name+" to send", func() (err error) { // a pod runs before it listens
+			answer, err = l.get(from, "/send", "to", pods[0].Status.PodIP+":9", "bytes", strconv.Itoa(bytes))
+			return err
+		})
 		ms, err := strconv.ParseFloat(answer, 64)
 		l.check(err)
 		return float64(bytes) * 8 / (max(ms, 1) / 1000)

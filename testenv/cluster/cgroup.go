@@ -62,7 +62,7 @@ func makeCgroup(path string) error {
 			if parent == top {
 				continue // belongs to the machine: see identity
 			}
-			if err := pass(parent, lacking(parent)); err != nil {
+			if err := pass(parent, missingControllers(parent)); err != nil {
 				return fmt.Errorf("make cgroup %s: %w", at, err)
 			}
 		}
@@ -89,10 +89,10 @@ func inherit(parent, child string) error {
 // has them.
 func kubeletControllers() []string { return []string{"cpu", "cpuset", "hugetlb", "memory", "pids"} }
 
-// lacking returns the controllers that kubelet needs below a group and that the group has, but
+// missingControllers returns the controllers that kubelet needs below a group and that the group has, but
 // does not pass on. It returns none for a group of version 1.
-func lacking(group string) []string {
-	return wanting(groupFile(group, "cgroup.controllers"), groupFile(group, passedOn))
+func missingControllers(group string) []string {
+	return controllersToEnable(groupFile(group, "cgroup.controllers"), groupFile(group, passedOn))
 }
 
 // passedOn is a group's file that lists the controllers enabled in its child groups.
@@ -106,8 +106,8 @@ func groupFile(group, name string) string {
 	return string(text)
 }
 
-// wanting selects the controllers that a group has but still has to pass on.
-func wanting(has, passes string) (out []string) {
+// controllersToEnable selects the controllers that a group has but still has to pass on.
+func controllersToEnable(has, passes string) (out []string) {
 	for _, name := range kubeletControllers() {
 		if slices.Contains(strings.Fields(has), name) && !slices.Contains(strings.Fields(passes), name) {
 			out = append(out, name)
@@ -126,9 +126,9 @@ func pass(group string, controllers []string) error {
 	return nil
 }
 
-// returning selects the controllers to disable again, from a record of those that pass
+// controllersToDisable selects the controllers to disable again, from a record of those that pass
 // enabled.
-func returning(record, passes string) (out []string) {
+func controllersToDisable(record, passes string) (out []string) {
 	for _, name := range kubeletControllers() {
 		if slices.Contains(strings.Fields(record), name) && slices.Contains(strings.Fields(passes), name) {
 			out = append(out, name)
@@ -140,7 +140,7 @@ func returning(record, passes string) (out []string) {
 // takeBack undoes pass. inUse reports that something else, such as another cluster, now needs
 // one of the controllers.
 func takeBack(group, record string) (inUse bool, _ error) {
-	for _, name := range returning(record, groupFile(group, passedOn)) {
+	for _, name := range controllersToDisable(record, groupFile(group, passedOn)) {
 		err := os.WriteFile(filepath.Join(group, passedOn), []byte("-"+name), 0)
 		switch {
 		case errors.Is(err, syscall.EBUSY):

@@ -26,15 +26,15 @@ func TestControllers(t *testing.T) {
 		"a kernel with few":  {"cpu memory", "memory", "cpu memory", []string{"cpu"}, []string{"cpu"}},
 		"taken back already": {all, "cpu memory pids", "cpu memory pids io", []string{"cpuset", "hugetlb"}, nil},
 	} {
-		pass := wanting(row.has, row.passes)
+		pass := controllersToEnable(row.has, row.passes)
 		if diff := cmp.Diff(row.pass, pass); diff != "" {
 			t.Errorf("%s: passed on (-want +got):\n%s", name, diff)
 		}
-		if diff := cmp.Diff(row.takeBack, returning(strings.Join(pass, " "), row.now)); diff != "" {
+		if diff := cmp.Diff(row.takeBack, controllersToDisable(strings.Join(pass, " "), row.now)); diff != "" {
 			t.Errorf("%s: taken back (-want +got):\n%s", name, diff)
 		}
 	}
-	if got := returning("io ../x +cpu", all); got != nil {
+	if got := controllersToDisable("io ../x +cpu", all); got != nil {
 		t.Errorf("an invalid record: %v", got)
 	}
 }
@@ -53,7 +53,7 @@ func TestPass(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := pass(group, lacking(group)); err != nil {
+		if err := pass(group, missingControllers(group)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(file); err != nil || string(got) != row.left {

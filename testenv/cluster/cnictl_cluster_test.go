@@ -62,13 +62,13 @@ func (o operator) command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ended holds the output of a command and its exit code.
-type ended struct {
+// commandResult holds the output of a command and its exit code.
+type commandResult struct {
 	out, said string
 	code      int
 }
 
-func (o operator) finish(cmd *exec.Cmd) ended {
+func (o operator) finish(cmd *exec.Cmd) commandResult {
 	o.Helper()
 	e, err := finished(cmd)
 	o.check(err)
@@ -76,21 +76,21 @@ func (o operator) finish(cmd *exec.Cmd) ended {
 }
 
 // finished runs a command to its end, even if it fails.
-func finished(cmd *exec.Cmd) (ended, error) {
+func finished(cmd *exec.Cmd) (commandResult, error) {
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return ended{}, err
+		return commandResult{}, err
 	}
-	return ended{out.String(), said.String(), cmd.ProcessState.ExitCode()}, nil
+	return commandResult{out.String(), said.String(), cmd.ProcessState.ExitCode()}, nil
 }
 
 // runAll runs commands, at most atOnce at a time.
-func (o operator) runAll(atOnce int, commands []string) map[string]ended {
+func (o operator) runAll(atOnce int, commands []string) map[string]commandResult {
 	o.Helper()
-	out := make([]ended, len(commands))
+	out := make([]commandResult, len(commands))
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	for i, c := range commands {
@@ -98,14 +98,14 @@ func (o operator) runAll(atOnce int, commands []string) map[string]ended {
 		group.Go(func() (err error) { out[i], err = finished(cmd); return err })
 	}
 	o.check(group.Wait())
-	by := map[string]ended{}
+	by := map[string]commandResult{}
 	for i, c := range commands {
 		by[c] = out[i]
 	}
 	return by
 }
 
-func (o operator) run(args ...string) ended {
+func (o operator) run(args ...string) commandResult {
 	o.Helper()
 	return o.finish(o.command("cnictl", args...))
 }
@@ -116,7 +116,7 @@ func (o operator) expect(code int, command string, patterns ...string) {
 	o.holds(o.run(strings.Fields(command)...), code, command, patterns...)
 }
 
-func (o operator) holds(e ended, code int, command string, patterns ...string) {
+func (o operator) holds(e commandResult, code int, command string, patterns ...string) {
 	o.Helper()
 	if e.code != code {
 		o.Errorf("%s: exit %d, want %d: %s%s", command, e.code, code, e.out, e.said)
@@ -204,7 +204,7 @@ func TestCnictl_Refusals(t *testing.T) {
 	gone := without.Name
 	l.withoutDaemon(without)
 	o := l.operator(readerUser)
-	o.expect(4, "nodes", regexp.QuoteMeta(gone)+` .*(?i)no.daemon`, `^warning: 1 of 3 nodes could not be read`)
+	o.expect(4, "nodes", regexp.QuoteMeta(gone)+` .*(?i)no.daemon`, `^warning: 1 of 3 nodes could not be fully read`)
 	o.expect(0, "nodes --allow-partial")
 	o.expect(5, "nodes "+gone, `^cnictl: node `+regexp.QuoteMeta(gone)+` could not be read$`)
 	o.expect(6, "nodes nope", `node nope not found`)

@@ -419,11 +419,16 @@ func (l *lab) flow(from *corev1.Pod, to string) *flow {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	l.check(err)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
-	l.check(err)
-	if resp.StatusCode != http.StatusOK {
-		l.Fatalf("pod %s to %s: %s", from.Name, to, resp.Status)
-	}
+	var resp *http.Response
+	l.await("pod "+from.Name+" to connect to "+to, func() (err error) { // a pod runs before it listens
+		if resp, err = client.Do(req); err != nil {
+			return err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return errors.Join(errors.New(resp.Status), resp.Body.Close())
+		}
+		return nil
+	})
 	f := &flow{what: from.Name + " to " + to, last: time.Now()}
 	go func() { // ends with the test
 		defer resp.Body.Close()

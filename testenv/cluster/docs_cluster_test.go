@@ -1,6 +1,8 @@
 package cluster_test
 
 import (
+	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"cnictl/deploy/chart"
 	"cnictl/testenv"
 	"cnictl/testenv/cluster"
+	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/kubeapi"
 	"cnictl/testenv/tour"
 )
@@ -29,11 +32,11 @@ var ways = map[string][][2]string{
 
 const upgradeSection = "Upgrade, roll back, uninstall"
 
-// operatorKinds are stand-ins for the kinds of the Prometheus Operator. tools/monitoring decodes
-// the objects with the Operator's types.
-const operatorKinds = `
-{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "PLURAL.monitoring.coreos.com"},
- "spec": {"group": "monitoring.coreos.com", "names": {"kind": "KIND", "plural": "PLURAL"}, "scope": "Namespaced", "versions": [
+// standIn defines a kind with any content. tools/monitoring decodes the objects of the Prometheus
+// Operator with the Operator's types.
+const standIn = `
+{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "PLURAL.GROUP"},
+ "spec": {"group": "GROUP", "names": {"kind": "KIND", "plural": "PLURAL"}, "scope": "Namespaced", "versions": [
   {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}
 `
 
@@ -87,14 +90,33 @@ func deskOf(t *testing.T, kubeconfig, kubectl string) *desk {
 
 func (d *desk) run(command string) string {
 	d.Helper()
-	c := exec.CommandContext(d.Context(), "sh", "-c", command)
-	c.Dir = d.dir
-	c.Env = []string{"PATH=" + d.path, "HOME=" + d.dir, "KUBECONFIG=" + filepath.Join(d.dir, "kubeconfig")}
-	out, err := c.CombinedOutput()
+	out, err := d.try(command)
 	if err != nil {
 		d.Fatalf("%s: %v\n%s", command, err, out)
 	}
-	return string(out)
+	return out
+}
+
+func (d *desk) try(command string) (string, error) {
+	c := exec.CommandContext(d.Context(), "sh", "-c", command)
+	c.Dir = d.dir
+	c.Env = []string{"PATH=" + d.path, "HOME=" + d.dir, "KUBECONFIG=" + filepath.Join(d.dir, "kubeconfig"), "EDITOR=true"}
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+// define adds kinds of the Prometheus Operator and of EKS.
+func (d *desk) define(kinds ...string) {
+	d.Helper()
+	for _, kind := range kinds {
+		plural, group := strings.ToLower(kind)+"s", "monitoring.coreos.com"
+		if kind == "PolicyEndpoint" {
+			group = "networking.k8s.aws"
+		}
+		d.write(plural+".json", strings.NewReplacer("KIND", kind, "PLURAL", plural, "GROUP", group).Replace(standIn))
+		d.run("kubectl apply -f " + plural + ".json")
+		d.run("kubectl wait --for condition=Established --timeout 2m customresourcedefinition " + plural + "." + group)
+	}
 }
 
 func (d *desk) write(name, text string) {
@@ -124,10 +146,8 @@ func fileOf(page, prefix string) string {
 }
 
 // TestDocs_Install runs the commands of docs/install.md, with its files. The resulting
-// DaemonSet has the images and settings of the files. No page of tour.CommandPages shows another
-// command that changes a cluster.
+// DaemonSet has the images and settings of the files.
 func TestDocs_Install(t *testing.T) {
-	typed := map[string]bool{}
 	for way, sections := range ways {
 		var commands []string
 		upgraded := -1 // the first command of upgradeSection
@@ -137,17 +157,10 @@ func TestDocs_Install(t *testing.T) {
 			}
 			commands = append(commands, commandsOf(t, page(t, section[0]), section[1])...)
 		}
-		for _, command := range commands {
-			typed[command] = true
-		}
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t)
-			for kind, plural := range map[string]string{"PodMonitor": "podmonitors", "PrometheusRule": "prometheusrules"} {
-				d.write(plural+".json", strings.NewReplacer("KIND", kind, "PLURAL", plural).Replace(operatorKinds))
-				d.run("kubectl apply -f " + plural + ".json")
-				d.run("kubectl wait --for condition=Established --timeout 2m customresourcedefinition " + plural + ".monitoring.coreos.com")
-			}
+			d.define("PodMonitor", "PrometheusRule")
 			var images []string // the daemon's image after each command
 			for i, command := range commands {
 				if i == upgraded { // "Write the new tag into values.yaml"
@@ -159,6 +172,12 @@ func TestDocs_Install(t *testing.T) {
 			const v1, v2 = "registry.example/aws-vpc-cni:v1", "registry.example/aws-vpc-cni:v2"
 			if want := map[string][]string{"helm": {v1, v2, v1, ""}, "manifests": {"", v1}, "kustomize": {v1}}[way]; !slices.Equal(slices.Compact(slices.Clone(images)), want) {
 				t.Errorf("images %q, want %q", images, want)
+			}
+			if way != "helm" { // which has uninstalled it
+				versions := d.run("kubectl -n kube-system get daemonset/aws-node serviceaccount/aws-node configmap/amazon-vpc-cni clusterrole/aws-node clusterrolebinding/aws-node -o jsonpath='{.items[*].metadata.labels.app\\.kubernetes\\.io/version} {.items[0].spec.template.spec.containers[0].env[?(@.name==\"VPC_CNI_VERSION\")].value}'")
+				if want := "v1 v1 v1 v1 v1 v1"; versions != want {
+					t.Errorf("versions %q, want %q", versions, want)
+				}
 			}
 			switch way {
 			case "helm":
@@ -172,14 +191,6 @@ func TestDocs_Install(t *testing.T) {
 				}
 			}
 		})
-	}
-	for _, name := range tour.CommandPages {
-		for _, command := range tour.Commands(page(t, name)) {
-			program, _, _ := strings.Cut(command, " ")
-			if slices.Contains([]string{"helm", "kubectl", "sed"}, program) && !typed[command] {
-				t.Errorf("%s: nothing types %q", name, command)
-			}
-		}
 	}
 }
 
@@ -260,7 +271,7 @@ func TestDocs_Migrate(t *testing.T) {
 
 // expectedChange matches a line of kubectl diff that docs/migrate.md announces.
 var expectedChange = regexp.MustCompile(`^[-+] +(- )?((deprecated\.daemonset\.template\.)?generation: |image: |app\.kubernetes\.io/(managed-by|version): |helm\.sh/chart: |` +
-	`value: v1(\.23\.1)?$|allowPrivilegeEscalation: false$|readOnlyRootFilesystem: true$|drop:$|ALL$)`)
+	`value: v1(\.23\.1)?$|allowPrivilegeEscalation: false$|readOnlyRootFilesystem: true$|DAC_OVERRIDE$|drop:$|ALL$)`)
 
 // commandsOf returns the commands of a section, except for those of aws and make, and those of
 // cnictl that read a cluster: TestDocs_Commands of cmd/cnictl/internal/root runs them on a
@@ -282,4 +293,180 @@ func commandsOf(t *testing.T, page, title string) (out []string) {
 		t.Fatalf("section %q shows no command", title)
 	}
 	return out
+}
+
+// needsNode matches commands for which the API server asks a kubelet or metrics-server, and their
+// errors without one.
+var needsNode, noNode = regexp.MustCompile(`^kubectl (-n \S+ )?(logs|exec|top) `), regexp.MustCompile(`^$|does not have a host assigned|Metrics API not available|the text is empty`)
+
+// alike matches commands that set something: those with the same beginning run as one, because each
+// run takes a quarter of a second or more. One run cannot both set and remove a variable.
+var alike = regexp.MustCompile(`^(kubectl -n kube-system set env daemonset/aws-node -c \S+|helm upgrade aws-vpc-cni \S+ -n kube-system --reset-then-reuse-values)( .*)$`)
+
+// readers are the objects that the pages name or, as "own" and "front", leave to the reader.
+const readers = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: blog}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: front, namespace: blog}
+spec: {containers: [{name: front, image: front}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: front, namespace: kube-system}
+spec: {containers: [{name: aws-node, image: front}, {name: aws-eks-nodeagent, image: front}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: own, namespace: blog}
+spec:
+  selector: {matchLabels: {app: own}}
+  template: {metadata: {labels: {app: own}}, spec: {containers: [{name: own, image: own}]}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: own, namespace: kube-system}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: aws-node, namespace: kube-system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: eks-vpc-resource-controller-role, namespace: kube-system}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: own}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: vpc-resource-mutating-webhook}
+`
+
+// one is the file that the pages leave to the reader.
+const one = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "default"}}`
+
+// readersCustom are objects of definitions that must be established first.
+const readersCustom = `
+apiVersion: crd.k8s.amazonaws.com/v1alpha1
+kind: ENIConfig
+metadata: {name: own}
+spec: {subnet: subnet-0aa11bb22cc33dd44}
+---
+apiVersion: vpcresources.k8s.aws/v1beta1
+kind: SecurityGroupPolicy
+metadata: {name: own, namespace: blog}
+spec: {podSelector: {}, securityGroups: {groupIds: [sg-0123456789abcdef0]}}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: PodMonitor
+metadata: {name: own, namespace: blog}
+`
+
+// TestDocs_Commands runs the commands of curl, helm, kubectl and sed on all pages, also those of the
+// doctor's checks and fixes, except for those that other tests run in order. What deletes or drains
+// does so in a dry run, because later commands need the objects.
+func TestDocs_Commands(t *testing.T) {
+	t.Parallel()
+	inOrder := map[string]bool{}
+	for _, sections := range ways {
+		for _, section := range sections {
+			for _, command := range commandsOf(t, page(t, section[0]), section[1]) {
+				inOrder[command] = true
+			}
+		}
+	}
+	for _, section := range []string{ // by TestDocs_Migrate, and the last one by TestUpgrade_Page of deploy/chart
+		"Carry the settings over", "The add-on's configurationValues", "With Helm", "Without Helm", "Back to the add-on", "From a release of upstream's chart",
+	} {
+		for _, command := range commandsOf(t, page(t, "docs/migrate.md"), section) {
+			inOrder[command] = true
+		}
+	}
+	d := newDesk(t)
+	d.define("PodMonitor", "ServiceMonitor", "PolicyEndpoint")
+	d.write("readers.yaml", readers)
+	d.write("custom.yaml", readersCustom)
+	d.write("helper.yaml", "image: {registry: registry.example}\n")
+	d.run("cp deploy/aws-node.yaml . && kubectl apply -f readers.yaml -f deploy/crds")
+	d.run("helm install aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --set originalMatchLabels=true --take-ownership --values values.yaml")
+	d.run("kubectl wait --for condition=Established --timeout 2m customresourcedefinition eniconfigs.crd.k8s.amazonaws.com securitygrouppolicies.vpcresources.k8s.aws && kubectl apply -f custom.yaml")
+	d.run("kubectl -n kube-system get daemonset aws-node -o yaml | kubectl apply -f -") // view-last-applied
+	d.curl()
+	together := map[string]string{}
+	var lines []string
+	replace := strings.NewReplacer("KIND NAME", "configmap own", "NAME:", "NAME:", "NAMESPACE", "blog", "NAME", "own", "POD ", "front ", "CLUSTER_IP/", "10.96.0.1/", "ENDPOINT/", "10.96.0.1/", "KUBERNETES_SERVICE_HOST", "10.96.0.1", "REGION", "eu-west-1", "VERB RESOURCE", "list pods", "NODE ", "n1 ",
+		"eks/aws-vpc-cni", "deploy/chart/aws-vpc-cni --set originalMatchLabels=true", "CHART", "deploy/chart/aws-vpc-cni", "REGISTRY", "registry.example")
+	for _, command := range tour.Shown(t, tour.OnCluster...) {
+		if inOrder[command] {
+			continue
+		}
+		line := strings.TrimSpace(replace.Replace(command + " "))
+		for _, file := range regexp.MustCompile(`\b[A-Z_]+\.yaml`).FindAllString(line, -1) {
+			d.write(file, one)
+		}
+		if m := alike.FindStringSubmatch(line); m != nil {
+			key := m[1]
+			if strings.HasSuffix(line, "-") {
+				key += " --overwrite" // the default
+			}
+			together[key] += m[2]
+			continue
+		}
+		switch {
+		case needsNode.MatchString(line):
+			if out, _ := d.try(line); !noNode.MatchString(out) {
+				t.Errorf("%s: %s", command, out)
+			}
+			continue
+		case strings.HasPrefix(line, "helm install cni-metrics-helper"):
+			line = strings.Replace(line, "values.yaml", "helper.yaml", 1) + " --take-ownership" // docs/metrics-helper.md applied the manifest
+		case strings.HasPrefix(line, "helm install "):
+			line = "helm uninstall aws-vpc-cni --namespace kube-system && " + line
+		case regexp.MustCompile(`^kubectl (-n \S+ )?(delete|drain) `).MatchString(line):
+			line += " --dry-run=server"
+		case strings.Contains(line, "| grep "), strings.HasPrefix(line, "kubectl diff "), strings.HasPrefix(line, "kubectl auth can-i "):
+			line += " || [ $? = 1 ]" // no such line, a difference, no
+		}
+		lines = append(lines, line)
+	}
+	for command, variables := range together {
+		lines = append(lines, command+variables)
+	}
+	for _, line := range lines {
+		if out, err := d.try(line); err != nil {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+	}
+}
+
+// curl makes curl connect to a fakeaws instead of the metadata service and the port that
+// docs/testing.md shows, and to the API server instead of all other hosts.
+func (d *desk) curl() {
+	d.Helper()
+	world := fakeaws.NewWorld(fakeaws.Options{})
+	subnet, err := world.AddSubnet(fakeaws.SubnetSpec{VPCID: world.AddVPC(netip.MustParsePrefix("10.0.0.0/16")).ID, CIDR: netip.MustParsePrefix("10.0.0.0/20")})
+	if err != nil {
+		d.Fatal(err)
+	}
+	i, err := world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: subnet.ID})
+	if err != nil {
+		d.Fatal(err)
+	}
+	aws, err := fakeaws.Listen(world, fakeaws.ServerOptions{ControlAddr: "127.0.0.1:0", Identify: fakeaws.OneInstance(i.ID)})
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(func() { aws.Close() })
+	_, server, _ := strings.Cut(d.run("kubectl config view --minify -o jsonpath='{.clusters[0].cluster.server}'"), "://")
+	d.write(".curlrc", fmt.Sprintf("insecure\nconnect-to = \"169.254.169.254:80:%s\"\nconnect-to = \"127.0.0.1:4567:%s\"\nconnect-to = \"::%s\"\n",
+		strings.TrimPrefix(aws.IMDSURL, "http://"), strings.TrimPrefix(aws.ControlURL, "http://"), server))
 }

@@ -34,7 +34,7 @@ func newIdentity() (*identity, error) {
 		return nil, errors.Join(fmt.Errorf("take lock: %w", err), f.Close(), os.Remove(f.Name()))
 	}
 	i := &identity{name: name, lock: f}
-	controllers := lacking(cgroupMount)
+	controllers := missingControllers(cgroupMount)
 	if _, err := f.WriteString(strings.Join(controllers, " ")); err != nil {
 		return nil, errors.Join(fmt.Errorf("write lock: %w", err), i.close())
 	}
@@ -49,13 +49,13 @@ func lockPath(name string) string { return filepath.Join("/tmp", cgroupPrefix+na
 
 func (i *identity) cgroup() string { return "/" + cgroupPrefix + i.name }
 
-// recordMost is more than newIdentity ever writes.
-const recordMost = 256
+// maxRecordSize is more than newIdentity ever writes.
+const maxRecordSize = 256
 
 // close removes the groups and then the lock. The lock stays for the next sweep while others
 // use controllers that are to be taken back.
 func (i *identity) close() error {
-	record, err := io.ReadAll(io.NewSectionReader(i.lock, 0, recordMost))
+	record, err := io.ReadAll(io.NewSectionReader(i.lock, 0, maxRecordSize))
 	if err != nil {
 		return errors.Join(fmt.Errorf("read lock: %w", err), i.lock.Close())
 	}

@@ -45,7 +45,7 @@ func locate(binaries string) (programs, error) {
 	}
 	for _, file := range archives(binaries) {
 		if _, err := os.Stat(file); err != nil {
-			return nil, fmt.Errorf("find %s (make images packs it): %w", filepath.Base(file), err)
+			return nil, fmt.Errorf("find %s (make images-here packs it): %w", filepath.Base(file), err)
 		}
 	}
 	return found, nil
@@ -64,10 +64,9 @@ func Chart(binaries string) string {
 
 // archives are the images that every node gets: the cluster's and the CNI's.
 func archives(binaries string) []string {
-	dist := filepath.Join(checkout(binaries), "dist")
 	return []string{
 		filepath.Join(binaries, pauseArchive), filepath.Join(binaries, probeArchive),
-		filepath.Join(dist, "aws-vpc-cni-init.tar"), filepath.Join(dist, "aws-vpc-cni.tar"),
+		filepath.Join(binaries, "aws-vpc-cni-init.tar"), filepath.Join(binaries, "aws-vpc-cni.tar"),
 	}
 }
 

@@ -58,15 +58,15 @@ func (w *World) assign(eniID string, s AssignSpec) ([]netip.Prefix, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.wrest(e, cidrs)
+	w.takeFromOwners(e, cidrs)
 	w.give(e, cidrs)
 	w.emit(w.eniChange(CIDRsAssigned, e, cidrs))
 	w.refreshENI(e)
 	return cidrs, nil
 }
 
-// wrest takes given addresses from the ENIs that own them.
-func (w *World) wrest(to *ENI, cidrs []netip.Prefix) {
+// takeFromOwners takes given addresses from the ENIs that own them.
+func (w *World) takeFromOwners(to *ENI, cidrs []netip.Prefix) {
 	for _, c := range cidrs {
 		from := w.enis[w.owners[c]]
 		if from == nil {

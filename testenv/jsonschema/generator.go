@@ -109,10 +109,10 @@ func (g *Generator) object(t reflect.Type, kind string) ordered {
 		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		at := t.Name() + "." + name
-		schema := g.value(f.Type, at, g.mayLack(f))
+		schema := g.value(f.Type, at, g.isNullable(f))
 		comment := g.Comments[t.Name()+"."+f.Name]
-		if g.mayLack(f) {
-			comment = sayNull.Replace(comment)
+		if g.isNullable(f) {
+			comment = nullWording.Replace(comment)
 		}
 		if comment == "" || name == "" {
 			g.Problems = append(g.Problems, fmt.Sprintf("%s.%s has no comment or no JSON name", t.Name(), f.Name))
@@ -137,9 +137,9 @@ func (g *Generator) object(t reflect.Type, kind string) ordered {
 	}
 }
 
-// mayLack reports whether a member is null where a daemon's answer has a value that means
+// isNullable reports whether a member is null where a daemon's answer has a value that means
 // unknown, such as an empty string.
-func (g *Generator) mayLack(f reflect.StructField) bool {
+func (g *Generator) isNullable(f reflect.StructField) bool {
 	if g.Form == Answered || f.Tag.Get("null") == "never" {
 		return false
 	}
@@ -150,8 +150,8 @@ func (g *Generator) mayLack(f reflect.StructField) bool {
 	return f.Type.Kind() == reflect.String || f.Tag.Get("null") == "zero"
 }
 
-// sayNull adapts a member's comment to documents in which the member is null instead.
-var sayNull = strings.NewReplacer("empty", "null", `""`, "null", "0 = unknown", "null = unknown", "0: not reported", "null: not reported")
+// nullWording adapts a member's comment to documents in which the member is null instead.
+var nullWording = strings.NewReplacer("empty", "null", `""`, "null", "0 = unknown", "null = unknown", "0: not reported", "null: not reported")
 
 func (g *Generator) value(t reflect.Type, at string, null bool) ordered {
 	null = null || Nullable[at]

@@ -1,5 +1,5 @@
 // Package kubeapi gives tests a real Kubernetes API: etcd and kube-apiserver as child
-// processes, with the definitions and roles of deploy/ installed and RBAC on.
+// processes, with the CRDs and roles of deploy/ installed and RBAC on.
 //
 // [Start] gives a test its own server, [Shared] the one of the test binary, whose
 // TestMain is then [Main]. Objects in a shared server are kept apart by name: see

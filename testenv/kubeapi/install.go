@@ -48,7 +48,7 @@ func (s *Server) of(kind, namespace string) (dynamic.ResourceInterface, error) {
 	return s.objects.Resource(k.resource), nil
 }
 
-// install adds the definitions and roles of deploy/ to a new server and waits until
+// install adds the CRDs and roles of deploy/ to a new server and waits until
 // they are in force.
 func (s *Server) install(ctx context.Context) error {
 	crds, err := deploy.CRDs()
@@ -68,7 +68,7 @@ func (s *Server) install(ctx context.Context) error {
 		}
 	}
 	for _, o := range crds {
-		if err := s.awaitDefinition(ctx, o); err != nil {
+		if err := s.awaitCRD(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -103,8 +103,8 @@ func (s *Server) apply(ctx context.Context, o *unstructured.Unstructured) error 
 	return nil
 }
 
-// awaitDefinition waits until objects of a definition can be listed, in all versions.
-func (s *Server) awaitDefinition(ctx context.Context, crd *unstructured.Unstructured) error {
+// awaitCRD waits until objects of a CRD can be listed, in all versions.
+func (s *Server) awaitCRD(ctx context.Context, crd *unstructured.Unstructured) error {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")

@@ -60,7 +60,7 @@ type Options struct {
 	// Args are arguments of kube-apiserver. They replace default arguments of the same name.
 	Args []string
 
-	// Empty omits the definitions and roles of deploy/: the caller installs the CNI.
+	// Empty omits the CRDs and roles of deploy/: the caller installs the CNI.
 	Empty bool
 }
 

@@ -160,7 +160,7 @@ func (n *Node) StopDaemon(ctx context.Context, s syscall.Signal) (agent.Result, 
 	}
 	select {
 	case <-d.ended:
-		n.awaitSilence(ctx)
+		n.awaitSocketClosed(ctx)
 		return d.result, d.err
 	case <-ctx.Done():
 	}
@@ -182,10 +182,10 @@ func (n *Node) SignalDaemon(s syscall.Signal) error {
 	return n.agent.Signal(n.daemon.pid, s)
 }
 
-// awaitSilence waits until nothing listens for the plugin any more: a child that the daemon was
+// awaitSocketClosed waits until nothing listens for the plugin any more: a child that the daemon was
 // starting when it was killed holds its sockets until exec. The wait is bounded, because a test
 // may listen there on purpose.
-func (n *Node) awaitSilence(ctx context.Context) {
+func (n *Node) awaitSocketClosed(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -219,7 +219,7 @@ func (n *Node) DaemonEnded(ctx context.Context) (agent.Result, error) {
 		return agent.Result{}, fmt.Errorf("wait for the end of the daemon of node %s: %w", n.Name, ctx.Err())
 	}
 	n.daemon = nil
-	n.awaitSilence(ctx)
+	n.awaitSocketClosed(ctx)
 	return d.result, errors.Join(d.err, d.output.Close())
 }
 

@@ -76,7 +76,7 @@ func answerOf[T any](w *World, n *node, action string, mutating bool, f fate, ef
 		err = errBroken
 	case FaultDropped:
 		err = errNoAnswer
-	case FaultHalf:
+	case FaultErrorAfterEffect:
 		_, _ = effect()
 		n.surprised()
 		err = errBroken

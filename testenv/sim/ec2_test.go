@@ -228,7 +228,7 @@ func TestAnswerOf(t *testing.T) {
 		{FaultThrottled, 0, false, true, false},
 		{FaultRefused, 0, false, false, false},
 		{FaultBroken, 0, true, false, false},
-		{FaultHalf, 1, true, false, false},
+		{FaultErrorAfterEffect, 1, true, false, false},
 		{FaultLost, 1, true, false, false},
 		{FaultDropped, 0, true, false, false},
 		{FaultRepeated, 2, false, false, true},

@@ -7,16 +7,16 @@ type Fault string
 
 // The faults of calls to EC2.
 const (
-	FaultThrottled Fault = "throttled"    // RequestLimitExceeded, nothing done
-	FaultRefused   Fault = "refused"      // a plain refusal, nothing done
-	FaultBroken    Fault = "broken"       // InternalError, nothing done
-	FaultHalf      Fault = "half"         // InternalError, but done
-	FaultLost      Fault = "lost-answer"  // done, but no answer
-	FaultDropped   Fault = "lost-request" // not done and no answer
-	FaultRepeated  Fault = "repeated"     // the answer was lost and the client's retry was carried out too
-	FaultMasked    Fault = "masked"       // like repeated, but the retry was throttled
-	FaultStuck     Fault = "stuck"        // an attachment that makes no progress
-	FaultPartial   Fault = "partial"      // one of two calls of a release fails
+	FaultThrottled        Fault = "throttled"    // RequestLimitExceeded, nothing done
+	FaultRefused          Fault = "refused"      // a plain refusal, nothing done
+	FaultBroken           Fault = "broken"       // InternalError, nothing done
+	FaultErrorAfterEffect Fault = "half"         // InternalError, but done
+	FaultLost             Fault = "lost-answer"  // done, but no answer
+	FaultDropped          Fault = "lost-request" // not done and no answer
+	FaultRepeated         Fault = "repeated"     // the answer was lost and the client's retry was carried out too
+	FaultMasked           Fault = "masked"       // like repeated, but the retry was throttled
+	FaultStuck            Fault = "stuck"        // an attachment that makes no progress
+	FaultPartial          Fault = "partial"      // one of two calls of a release fails
 )
 
 // The other faults.
@@ -53,7 +53,7 @@ func (w *World) fateOf() fate {
 	if w.settling || !d.chance(w.Scenario.CallFaults) {
 		return f
 	}
-	f.fault = pick(d, FaultThrottled, FaultThrottled, FaultRefused, FaultBroken, FaultHalf, FaultLost, FaultDropped, FaultRepeated, FaultMasked)
+	f.fault = pick(d, FaultThrottled, FaultThrottled, FaultRefused, FaultBroken, FaultErrorAfterEffect, FaultLost, FaultDropped, FaultRepeated, FaultMasked)
 	if f.fault == FaultLost || f.fault == FaultDropped {
 		f.answer = answerLimit * time.Duration(d.between(1, 3))
 	}

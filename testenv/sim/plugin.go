@@ -199,13 +199,13 @@ func (n *node) del(s *sandbox, reason string) bool {
 	switch {
 	case !ok:
 		w.tracef("%s: DEL of %s: no daemon", n.name, s)
-		n.byResult(s)
+		n.cleanUpFromResult(s)
 		return true
 	case reply.Unknown:
 		if holds(reply.Allocations, s.address) {
 			s.prev = false // a newer sandbox of the pod has the address
 		}
-		n.byResult(s)
+		n.cleanUpFromResult(s)
 		return true
 	case !reply.Success:
 		w.tracef("%s: DEL of %s failed: %s: %s", n.name, s, reply.Cause, reply.Detail)
@@ -223,11 +223,11 @@ func holds(all []cniwire.Allocation, address netip.Addr) bool {
 	return slices.ContainsFunc(all, func(a cniwire.Allocation) bool { return a.IPv4 == address.String() })
 }
 
-// byResult does what the plugin does when the daemon does not know a sandbox's address: it
+// cleanUpFromResult does what the plugin does when the daemon does not know a sandbox's address: it
 // uses the ADD's result, unless another pod has the address by now. A newer sandbox of the
 // same pod has the same link name, so only the daemon's file distinguishes them. If the file is
 // lost as well, the newer sandbox loses its network.
-func (n *node) byResult(s *sandbox) {
+func (n *node) cleanUpFromResult(s *sandbox) {
 	r := n.kernel.routes[s.address]
 	if s.prev && r != nil && (r.link == "" || r.link == s.pod.link) && !n.disk.holdsForAnother(s) {
 		n.kernel.disconnect(s.address)

@@ -185,7 +185,7 @@ func (o outside) Begin(t keeper.Task) {
 	p := o.p
 	p.tasks++
 	p.spawn(func() {
-		keeper.Carry(within{p.scope, keeper.Urgent(t)}, &mistaken{&calls{p}, t}, t)
+		keeper.Run(within{p.scope, keeper.Urgent(t)}, &mistaken{&calls{p}, t}, t)
 		p.tasks--
 		p.post(keeper.Noted{What: "task ended"}) // a drain may be complete now
 	})

@@ -19,7 +19,7 @@ const (
 	// patience is how long pods without an address keep trying while the world settles.
 	patience = 15 * time.Minute
 	// noticing is how long EC2 may have addresses before a refused daemon retries.
-	noticing = keeper.ExhaustedMost + time.Minute
+	noticing = keeper.ExhaustedMax + time.Minute
 	// stillness is the last part of the rest, in which nothing may change.
 	stillness = 20 * time.Minute
 )

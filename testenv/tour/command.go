@@ -1,46 +1,89 @@
 package tour
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"testing"
 )
 
-// CommandPages show commands, each of which a test runs: cnictl on the recording; helm, kubectl
-// and sed against an API server. TestCommands finds the others in the source of a test.
-var CommandPages = []string{"README.md", "docs/install.md", "docs/operations.md"}
+// OnCluster are the programs whose commands TestDocs_Commands of testenv/cluster runs.
+var OnCluster = []string{"curl", "helm", "kubectl", "sed"}
 
-// programs are the first words of command lines. In a block that contains none, all lines are
-// output.
-var programs = []string{"cnictl", "kubectl", "helm", "make", "docker", "aws", "sed", "curl", "crane", "ctr", "go", "git", "export", "rm"}
-
-// Commands returns the commands in the blocks of a page: lines that begin with a program or a
-// prompt, without the prompt and without a trailing comment.
-func Commands(page string) (out []string) {
-	inside := false
-	for line := range strings.Lines(page) {
-		if strings.HasPrefix(strings.TrimLeft(line, " "), "```") {
-			inside = !inside
-			continue
+// CommandPages returns the pages that may show commands, relative to the checkout.
+func CommandPages(t testing.TB) (out []string) {
+	t.Helper()
+	root := Path(t, ".")
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/doctor/*.md", "deploy/chart/*/README.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || found == nil {
+			t.Fatalf("%s: no pages, %v", pattern, err)
 		}
-		line, prompted := strings.CutPrefix(strings.TrimSpace(line), "$ ")
-		if before, _, found := strings.Cut(line, " #"); found {
-			line = strings.TrimSpace(before)
-		}
-		if inside && (prompted || isCommand(line)) {
-			out = append(out, strings.Split(line, " && ")...)
+		for _, file := range found {
+			out = append(out, strings.TrimPrefix(file, root+"/"))
 		}
 	}
 	return out
 }
 
-func isCommand(line string) bool {
-	first, _, _ := strings.Cut(line, " ")
-	for _, p := range programs {
-		if first == p {
-			return true
+// Shown returns the commands of some programs on all pages, each once, in reading order.
+func Shown(t testing.TB, programs ...string) (out []string) {
+	t.Helper()
+	for _, page := range CommandPages(t) {
+		text, err := os.ReadFile(Path(t, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range Commands(string(text)) {
+			if slices.Contains(programs, Program(command)) && !slices.Contains(out, command) {
+				out = append(out, command)
+			}
 		}
 	}
-	return false
+	return out
+}
+
+// Program returns the program that a command line starts, without variables and sudo.
+func Program(command string) string {
+	words := strings.Fields(command)
+	for len(words) > 1 && (words[0] == "sudo" || regexp.MustCompile(`^[A-Z_]+=`).MatchString(words[0])) {
+		words = words[1:]
+	}
+	return words[0]
+}
+
+var (
+	made      = regexp.MustCompile(`(?s)<!-- made:.*?<!-- /made -->`)
+	block     = regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?)^ *```$")
+	separator = regexp.MustCompile(` && |; `)
+)
+
+// Commands returns the commands in the blocks of a page that have no language: the lines with a
+// prompt, or all lines of a block without prompts, without a trailing comment. It skips the
+// sections that a test makes, since that test runs their commands.
+func Commands(page string) (out []string) {
+	for _, m := range block.FindAllStringSubmatch(made.ReplaceAllString(page, ""), -1) {
+		if m[1] != "" {
+			continue
+		}
+		text := strings.ReplaceAll(m[2], "\\\n", "")
+		prompts := strings.Contains("\n"+text, "\n$ ")
+		for line := range strings.Lines(text) {
+			line, prompted := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+			if prompts && !prompted {
+				continue
+			}
+			line, _, _ = strings.Cut(line, " #")
+			for _, command := range separator.Split(line, -1) {
+				if command = strings.TrimSpace(command); command != "" {
+					out = append(out, command)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // Mentions returns the cnictl commands that a page's prose names.

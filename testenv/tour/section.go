@@ -59,10 +59,14 @@ func (p *Pages) Set(page, name, text string) {
 	p.texts[page], p.set[page+":"+name] = fresh, true
 }
 
-// Code puts text in a code block.
+// Code puts text in a code block. Blocks without a language show commands.
 func (p *Pages) Code(page, name, text string) {
 	p.t.Helper()
-	p.Set(page, name, "```\n"+strings.TrimRight(text, "\n")+"\n```\n")
+	language := "text"
+	if strings.HasPrefix(text, "$ ") {
+		language = ""
+	}
+	p.Set(page, name, "```"+language+"\n"+strings.TrimRight(text, "\n")+"\n```\n")
 }
 
 // Replace replaces a whole file.

@@ -71,7 +71,7 @@ func (r *run) reconcileCNINode(ctx context.Context, name string) (time.Duration,
 	case c.DeletionTimestamp == nil:
 		return 0, r.completeCNINode(ctx, c, n)
 	}
-	if err := r.letGo(ctx, c); err != nil {
+	if err := r.releaseFinalizer(ctx, c); err != nil {
 		r.event(ctx, corev1.ObjectReference{Kind: "CNINode", Name: name, UID: c.UID}, corev1.EventTypeWarning, "CNINodeDeletionFailed", "CNINode delete failed, will be retried")
 		return 0, err
 	}
@@ -105,8 +105,8 @@ func (r *run) completeCNINode(ctx context.Context, c *cninode, n *corev1.Node) e
 	return r.api.merge(ctx, cninodesResource, "", c.Name, patch)
 }
 
-// letGo removes our finalizer and waits until the object is gone.
-func (r *run) letGo(ctx context.Context, c *cninode) error {
+// releaseFinalizer removes our finalizer and waits until the object is gone.
+func (r *run) releaseFinalizer(ctx context.Context, c *cninode) error {
 	rest := slices.DeleteFunc(slices.Clone(c.Finalizers), func(f string) bool { return f == cninodeFinalizer })
 	err := r.api.merge(ctx, cninodesResource, "", c.Name, map[string]any{"metadata": map[string]any{"finalizers": rest}})
 	if err != nil && !apierrors.IsNotFound(err) {

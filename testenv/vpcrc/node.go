@@ -141,7 +141,7 @@ func (r *run) attempt(ctx context.Context, n *node, obj *corev1.Node, c *cninode
 		return err
 	}
 	err := r.initTrunk(ctx, n)
-	r.tellTrunk(ctx, obj, err)
+	r.recordTrunkEvents(ctx, obj, err)
 	return err
 }
 

@@ -104,8 +104,8 @@ func (r *run) awaitTrunk(id string) error {
 	return fmt.Errorf("trunk %s is not attached in time", id)
 }
 
-// tellTrunk writes the events about the result of a trunk request.
-func (r *run) tellTrunk(ctx context.Context, obj *corev1.Node, err error) {
+// recordTrunkEvents writes the events about the result of a trunk request.
+func (r *run) recordTrunkEvents(ctx context.Context, obj *corev1.Node, err error) {
 	if err == nil {
 		r.event(ctx, nodeRef(obj.Name), corev1.EventTypeNormal, "NodeTrunkInitiated", "The node has trunk interface initialized successfully")
 		return

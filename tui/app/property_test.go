@@ -91,8 +91,8 @@ func spoil(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// spoilt is a node in which every string is hostile.
-func spoilt(r *rand.Rand, name string) document.NodeIPAM {
+// hostileNode is a node in which every string is hostile.
+func hostileNode(r *rand.Rand, name string) document.NodeIPAM {
 	var n document.NodeIPAM
 	spoil(r, reflect.ValueOf(&n).Elem(), 6)
 	n.Metadata.Name = name + n.Metadata.Name
@@ -229,7 +229,7 @@ func (b *bench) anything(t *testing.T, r *rand.Rand, fleet *sourcetest.Fleet, ke
 		return "resized"
 	case 1:
 		for range r.IntN(4) {
-			fleet.Put(spoilt(r, fmt.Sprint(r.IntN(40))))
+			fleet.Put(hostileNode(r, fmt.Sprint(r.IntN(40))))
 		}
 		fleet.Step(r.IntN(20))
 		b.change()

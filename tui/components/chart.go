@@ -181,7 +181,7 @@ func (c Chart) cell(s Style, i int, low, per float64) (theme.Role, string) {
 		if full {
 			return role, sign(role).Glyph
 		}
-		return role, sparkCells[level(sum-low, per, len(sparkCells))]
+		return role, show.SparkCell(sum-low, per, false)
 	}
 	return theme.Text, " "
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
 	"cnictl/tui/keymap"
 	"cnictl/tui/theme"
 )
@@ -92,7 +93,7 @@ func TestPartsAreExactlyAsLargeAsTheirRoom(t *testing.T) {
 		if got := Width(ansi.Strip(Gauge(s, w, value(), Part{value(), theme.BarUsed}, Part{value(), theme.BarCooling}))); w > 0 && got != w {
 			t.Fatalf("gauge: %d cells, want %d", got, w)
 		}
-		if got := Width(Spark(s, w, value(), values())); w > 0 && got != w {
+		if got := Width(show.Spark(values(), w, value(), s.ASCII)); w > 0 && got != w {
 			t.Fatalf("spark: %d cells, want %d", got, w)
 		}
 		if got := Width(s.Fit(anyText(r), w, r.IntN(2) == 0)); w > 0 && got != w {
@@ -253,4 +254,44 @@ func TestThousands(t *testing.T) {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}
+}
+
+func TestPoolGauge(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		pool  Pool
+		width int
+		want  string
+	}{
+		"half":                  {Pool{5, 0, 0, 10}, 10, "#####....."},
+		"all kinds":             {Pool{4, 2, 2, 10}, 10, "####%%==.."},
+		"full":                  {Pool{27, 0, 0, 27}, 10, "##########"},
+		"one of many is seen":   {Pool{700, 1, 1, 737}, 10, "########%="},
+		"one assigned is seen":  {Pool{1, 0, 0, 737}, 10, "#........."},
+		"one free is seen":      {Pool{736, 0, 1, 737}, 10, "#########="},
+		"limit not known":       {Pool{2, 0, 2, 0}, 8, "####===="},
+		"more than the limit":   {Pool{8, 0, 2, 5}, 10, "########=="},
+		"empty":                 {Pool{}, 4, "...."},
+		"no room":               {Pool{1, 1, 1, 3}, 0, ""},
+		"less cells than kinds": {Pool{1, 1, 1, 3}, 2, "#%"},
+		"IPv6":                  {Pool{12, 0, 1<<48 - 12, 1 << 48}, 8, "#======="},
+		"negative":              {Pool{-1, 0, 4, 8}, 8, "====...."},
+	} {
+		if got := tt.pool.Gauge(Style{ASCII: true}, tt.width); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+func FuzzPoolGauge(f *testing.F) {
+	f.Add(1, 2, 3, 4, 5)
+	f.Add(1<<48, 0, 1<<48, 0, 80)
+	f.Add(math.MaxInt, math.MaxInt, math.MinInt, -1, 8)
+	f.Fuzz(func(t *testing.T, assigned, cooling, free, limit, width int) {
+		p := Pool{assigned, cooling, free, limit}
+		width = min(max(width, 0), 400)
+		if got := p.Gauge(Style{ASCII: true}, width); len(got) != width {
+			t.Fatalf("%+v in %d: %q", p, width, got)
+		}
+	})
 }

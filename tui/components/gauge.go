@@ -2,6 +2,7 @@ package components
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"cnictl/daemon/fleet/show"
@@ -14,9 +15,18 @@ type Part struct {
 	Role  theme.Role
 }
 
-// Gauge draws the parts of a whole, and the rest as room. Print the number next to it: a
-// gauge must not be the only indication. Each nonzero part is at least one cell wide while
-// there is room.
+// Pool has the counts of addresses of a pool. Limit is how many it may hold; 0: unknown.
+type Pool struct{ Assigned, Cooling, Free, Limit int }
+
+// Gauge draws the pool in width cells.
+func (p Pool) Gauge(style Style, width int) string {
+	return Gauge(style, width, float64(p.Limit),
+		Part{float64(p.Assigned), theme.BarUsed}, Part{float64(p.Cooling), theme.BarCooling}, Part{float64(p.Free), theme.BarFree})
+}
+
+// Gauge draws the parts of a whole, and the rest as room; parts that add up to more are the
+// whole. Print the number next to it: a gauge must not be the only indication. Each nonzero
+// part gets a cell, if there are enough.
 func Gauge(style Style, width int, whole float64, parts ...Part) string {
 	if width <= 0 {
 		return ""
@@ -25,21 +35,40 @@ func Gauge(style Style, width int, whole float64, parts ...Part) string {
 		return Blank(width)
 	}
 	var b strings.Builder
-	used, sum := 0, 0.0
+	for i, n := range split(whole, width, parts) {
+		role := parts[i].Role
+		b.WriteString(style.Paint(role, strings.Repeat(sign(role).Pick(style.ASCII), n)))
+		width -= n
+	}
+	b.WriteString(style.Paint(theme.BarRoom, strings.Repeat(show.Room.Pick(style.ASCII), width)))
+	return b.String()
+}
+
+// split divides cells in proportion to the parts, by running sums, so that they add up. A part
+// left without a cell takes one from the largest.
+func split(whole float64, width int, parts []Part) []int {
+	cells := make([]int, len(parts))
+	sum := 0.0
 	for _, p := range parts {
-		if p.Value <= 0 || whole <= 0 {
+		sum += max(p.Value, 0)
+	}
+	whole = max(whole, sum)
+	sum = 0
+	done := 0
+	for i, p := range parts {
+		if p.Value <= 0 {
 			continue
 		}
 		sum += p.Value
-		end := int(math.Round(sum / whole * float64(width)))
-		end = min(max(end, used+1), width)
-		if end > used {
-			b.WriteString(style.Paint(p.Role, repeat(sign(p.Role).Pick(style.ASCII), end-used)))
-			used = end
+		end := min(max(int(math.Round(sum/whole*float64(width))), done+1), width)
+		cells[i] = end - done
+		done = end
+		if largest := slices.Index(cells, slices.Max(cells)); cells[i] == 0 && cells[largest] > 1 {
+			cells[largest]--
+			cells[i]++
 		}
 	}
-	b.WriteString(style.Paint(theme.BarRoom, repeat(show.Room.Pick(style.ASCII), width-used)))
-	return b.String()
+	return cells
 }
 
 // sign returns the sign that draws a role. Roles that are not an address state are drawn
@@ -62,45 +91,6 @@ func sign(r theme.Role) show.Sign {
 func CellOf(r theme.Role) Cell {
 	s := sign(r)
 	return Cell{Glyph: s.Glyph, ASCII: s.ASCII, Role: r}
-}
-
-var (
-	sparkCells = [...]string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
-	sparkPlain = [...]string{"_", ".", "-", "=", "+", "*", "#", "%"}
-)
-
-// Spark draws the newest width values, the last at the right, on a scale from 0 to top.
-// NaN is a gap: a blank, not a zero.
-func Spark(style Style, width int, top float64, values []float64) string {
-	if width <= 0 {
-		return ""
-	}
-	if len(values) > width {
-		values = values[len(values)-width:]
-	}
-	cells := &sparkCells
-	if style.ASCII {
-		cells = &sparkPlain
-	}
-	var b strings.Builder
-	b.Grow(3 * width)
-	b.WriteString(Blank(width - len(values)))
-	for _, v := range values {
-		if math.IsNaN(v) {
-			b.WriteByte(' ')
-			continue
-		}
-		b.WriteString(cells[level(v, top, len(cells))])
-	}
-	return b.String()
-}
-
-// level maps a value to one of n steps; anything above zero is above the lowest.
-func level(v, top float64, n int) int {
-	if v <= 0 || top <= 0 {
-		return 0
-	}
-	return min(max(int(math.Ceil(v/top*float64(n)))-1, 1), n-1)
 }
 
 func repeat(s string, n int) string {

@@ -11,8 +11,8 @@ import (
 
 // Limits on sorting, so that rows do not jump while the user moves.
 const (
-	sortEvery = 2 * time.Second
-	handRests = 2 * time.Second
+	sortEvery       = 2 * time.Second
+	quietBeforeSort = 2 * time.Second
 )
 
 // TableOptions configures a table. Columns and ID are required.
@@ -105,7 +105,7 @@ func (t *Table[T]) Settle(now time.Time) {
 }
 
 func (t *Table[T]) may(now time.Time) bool {
-	return now.Sub(t.sorted) >= sortEvery && now.Sub(t.moved) >= handRests
+	return now.Sub(t.sorted) >= sortEvery && now.Sub(t.moved) >= quietBeforeSort
 }
 
 // apply filters and sorts all rows.
@@ -333,7 +333,7 @@ func (t *Table[T]) Window() (first, last int) {
 
 // Frozen reports whether sorting waits for the user to stop moving.
 func (t *Table[T]) Frozen(now time.Time) bool {
-	return t.waiting && now.Sub(t.moved) < handRests
+	return t.waiting && now.Sub(t.moved) < quietBeforeSort
 }
 
 // toTop puts the cursor on the first row, whichever row that becomes.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
 	"cnictl/tui/theme"
 )
 
@@ -71,7 +72,7 @@ func TestTable_SelectedRow(t *testing.T) {
 		Role:  func(string, string) theme.Role { return theme.Bad },
 		Drawn: map[string]int{"trend": 6},
 		Draw: func(s Style, _, _ string, width int) string {
-			return s.Paint(theme.BarUsed, Spark(s, width, 1, []float64{1}))
+			return s.Paint(theme.BarUsed, show.Spark([]float64{1}, width, 1, s.ASCII))
 		},
 	})
 	table.SetRows([]string{"a"}, time.Unix(1, 0))

@@ -60,16 +60,13 @@ func New(name string, term Terminal) *Theme {
 	if !term.Colour {
 		name = Mono
 	}
-	t := &Theme{Name: name}
 	variant := name
 	if term.Light {
 		variant = onLight(name)
 	}
 	all := styles(variant, term.True)
-	t.tinted = &Theme{Name: name}
-	for role, style := range all {
-		t.on[role], t.off[role] = pair(style)
-	}
+	t := Of(all)
+	t.Name, t.tinted = name, &Theme{Name: name}
 	tints := tint(variant, term, all)
 	t.faded = &Theme{Name: name, tinted: &Theme{Name: name}}
 	for role, style := range tints {
@@ -80,6 +77,15 @@ func New(name string, term Terminal) *Theme {
 		}
 		t.faded.on[role], t.faded.off[role] = t.on[from], t.off[from]
 		t.faded.tinted.on[role], t.faded.tinted.off[role] = pair(tints[from])
+	}
+	return t
+}
+
+// Of makes a theme of styles. The other roles are plain.
+func Of(styles map[Role]lipgloss.Style) *Theme {
+	t := &Theme{}
+	for role, style := range styles {
+		t.on[role], t.off[role] = pair(style)
 	}
 	return t
 }

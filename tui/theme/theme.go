@@ -63,9 +63,10 @@ func (t *Theme) Tinted() *Theme {
 // Plain returns a theme without colours or escapes.
 func Plain() *Theme { return &Theme{Name: "plain"} }
 
-// Paint styles a text. The text must not contain escapes or line breaks.
+// Paint styles a text. The text must not contain escapes or line breaks. A nil theme paints
+// nothing.
 func (t *Theme) Paint(r Role, s string) string {
-	if t.on[r] == "" || s == "" {
+	if t == nil || t.on[r] == "" || s == "" {
 		return s
 	}
 	return t.on[r] + s + t.off[r]

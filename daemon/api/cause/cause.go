@@ -44,7 +44,7 @@ const (
 	PodNetworkSetup      Code = "pod-network-setup"     // the kernel refused a link, address, route, rule or sysctl
 	PodNetworkTeardown   Code = "pod-network-teardown"  // the kernel refused to remove one of these
 	PodNetworkChanged    Code = "pod-network-changed"   // CHECK, STATUS: differs from what ADD set up
-	CheckpointUnreadable Code = "checkpoint-unreadable" // GC cannot read ipam.json
+	CheckpointUnreadable Code = "checkpoint-unreadable" // GC or a start cannot read ipam.json
 
 	// Codes about the network policy agent.
 	PolicyAgentUnreachable Code = "policy-agent-unreachable" // the agent is not there, or does not answer in time

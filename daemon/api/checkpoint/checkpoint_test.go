@@ -129,8 +129,8 @@ func TestDecode_Errors(t *testing.T) {
 	}{
 		{"empty", "", Empty, -1, "", 0, "empty"},
 		{"white space", " \n", Empty, -1, "", 0, "empty"},
-		{"truncated", strings.TrimSuffix(list(`{"containerID":"a","ipv4":"10.0.0.1"},{"containerID":"b","ipv4":"10.0.0.2"}`), `"10.0.0.2"}]}`), Truncated, -1, "", 1, "cut off"},
-		{"truncated in the version", `{"version":"vpc-cni`, Truncated, -1, "", 0, "cut off"},
+		{"truncated", strings.TrimSuffix(list(`{"containerID":"a","ipv4":"10.0.0.1"},{"containerID":"b","ipv4":"10.0.0.2"}`), `"10.0.0.2"}]}`), Truncated, -1, "", 1, "truncated"},
+		{"truncated in the version", `{"version":"vpc-cni`, Truncated, -1, "", 0, "truncated"},
 		{"overwritten", `{"version":"vpc-cni-ipam/1","allocations":[{"ipv4":"10.0.0.1"},` + "\x00\x00\x00", NotJSON, -1, "", 1, "byte 64"},
 		{"zeros", "\x00\x00\x00\x00", NotJSON, -1, "", 0, "not JSON at byte 1"},
 		{"text", "hello", NotJSON, -1, "", 0, "not JSON"},

@@ -33,7 +33,7 @@ func (e *FormatError) Error() string {
 	case Empty:
 		return "checkpoint is empty"
 	case Truncated:
-		return "checkpoint is cut off before its end"
+		return "checkpoint is truncated"
 	case Foreign:
 		return `JSON document is not a checkpoint (it has no string "version" or no list "allocations")`
 	case WrongVersion:

@@ -110,7 +110,7 @@ func DecodeRequest(frame []byte) (Request, error) {
 		policy, err := decodePolicyRequest(frame[1:])
 		return Request{Policy: policy}, err
 	}
-	return Request{}, malformed("kind " + strconv.Itoa(int(frame[0])) + " is no request")
+	return Request{}, malformed("kind " + strconv.Itoa(int(frame[0])) + " is not a request")
 }
 
 func decodeAddRequest(body []byte) (*AddRequest, error) {

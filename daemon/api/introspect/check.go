@@ -144,18 +144,18 @@ func (c *check) enis(enis []ENISummary, family string) {
 
 // parts checks that the parts of a card's pool do not exceed their total.
 func (c *check) parts(at func(string) string, card CardSummary) {
-	c.split(at, card.Total, card.Assigned, orNone(card.Cooling), card.Free)
+	c.split(at, card.Total, card.Assigned, orZero(card.Cooling), card.Free)
 	if c.err != nil {
 		return
 	}
 	c.known(at("prefixes"), card.Prefixes, maxCIDRs)
-	if free, all := orNone(card.FreePrefixes), orNone(card.Prefixes); free < 0 || free > all {
+	if free, all := orZero(card.FreePrefixes), orZero(card.Prefixes); free < 0 || free > all {
 		c.refuse("%s is %d of %d prefixes", at("freePrefixes"), free, all)
 	}
 }
 
-// orNone counts an unknown part as 0.
-func orNone(n *int) int {
+// orZero counts an unknown part as 0.
+func orZero(n *int) int {
 	if n == nil {
 		return 0
 	}

@@ -75,7 +75,7 @@ func FuzzSummary_Check(f *testing.F) {
 		const fleet = 5000
 		sum := 0
 		for _, c := range s.Cards {
-			if c.Assigned < 0 || orNone(c.Cooling) < 0 || c.Free < 0 || c.Assigned+orNone(c.Cooling)+c.Free > c.Total {
+			if c.Assigned < 0 || orZero(c.Cooling) < 0 || c.Free < 0 || c.Assigned+orZero(c.Cooling)+c.Free > c.Total {
 				t.Fatalf("card %+v", c)
 			}
 			sum += c.Total * fleet

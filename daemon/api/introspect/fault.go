@@ -18,7 +18,7 @@ const (
 	FaultForeignHost   = "foreign-host"   // 403: the Host header does not name the node's loopback
 	FaultNotServed     = "not-served"     // 404: this daemon does not serve the path
 	FaultNotFound      = "not-found"      // 404: the requested object does not exist
-	FaultMethod        = "method"         // 405: only GET and HEAD are answered
+	FaultMethod        = "method"         // 405: only GET and HEAD are supported
 	FaultBusy          = "busy"           // 503: too many waiting requests; Retry-After is set
 	FaultUnavailable   = "unavailable"    // 503: the daemon could not read the requested data
 	FaultAnswerTooLong = "answer-too-big" // 500: the answer would exceed MaxBody

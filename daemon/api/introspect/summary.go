@@ -38,7 +38,7 @@ type Summary struct {
 
 	CustomNetworking *bool `json:"customNetworking"` // the primary ENI gives no addresses to pods
 	Cordoned         *bool `json:"cordoned"`         // the node is unschedulable
-	Terminating      *bool `json:"terminating"`      // the daemon is draining
+	Terminating      *bool `json:"terminating"`      // the daemon is shutting down
 
 	Cards   []CardSummary `json:"cards"`   // sorted by card index
 	ENIs    []ENISummary  `json:"enis"`    // managed ENIs, by card and device

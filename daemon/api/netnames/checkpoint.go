@@ -1,5 +1,8 @@
 package netnames
 
+// CheckpointFile is the default path of the checkpoint (AWS_VPC_K8S_CNI_BACKING_STORE).
+const CheckpointFile = "/var/run/aws-node/ipam.json"
+
 // CheckpointVersion is the only version of the checkpoint file ever written.
 const CheckpointVersion = "vpc-cni-ipam/1"
 

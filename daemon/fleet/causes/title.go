@@ -27,7 +27,7 @@ func Title(code string) string {
 	case fleet.CodeUnplaced:
 		return "pods have addresses that are on no interface of the node"
 	case fleet.CodeTerminating:
-		return "the daemon is draining"
+		return "the daemon is shutting down"
 	case fleet.CodeCordoned:
 		return "the node is cordoned"
 	case fleet.CodeMetricsOnly:

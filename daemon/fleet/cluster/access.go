@@ -19,6 +19,7 @@ type Rule struct {
 	Group       string // "" = core
 	Resource    string // pods
 	Subresource string // portforward
+	URL         string // /apis/networking.k8s.aws, instead of a resource
 	Namespace   string // "" = all
 	For         string // what needs it
 	Optional    bool   // there is an alternative, or only part of the output needs it
@@ -26,6 +27,9 @@ type Rule struct {
 }
 
 func (r Rule) String() string {
+	if r.URL != "" {
+		return r.Verb + " " + r.URL
+	}
 	resource := r.Resource
 	if r.Subresource != "" {
 		resource += "/" + r.Subresource
@@ -108,8 +112,12 @@ func (c *Cluster) Allows(ctx context.Context, namespace, account string, rule Ru
 }
 
 func (c *Cluster) review(ctx context.Context, plural, kind string, rule Rule, spec map[string]any) (bool, error) {
-	spec["resourceAttributes"] = map[string]string{
-		"verb": rule.Verb, "group": rule.Group, "resource": rule.Resource, "subresource": rule.Subresource, "namespace": rule.Namespace,
+	if rule.URL != "" {
+		spec["nonResourceAttributes"] = map[string]string{"verb": rule.Verb, "path": rule.URL}
+	} else {
+		spec["resourceAttributes"] = map[string]string{
+			"verb": rule.Verb, "group": rule.Group, "resource": rule.Resource, "subresource": rule.Subresource, "namespace": rule.Namespace,
+		}
 	}
 	review, err := json.Marshal(map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec})
 	if err != nil {
@@ -135,6 +143,19 @@ func (c *Cluster) review(ctx context.Context, plural, kind string, rule Rule, sp
 	return answer.Status.Allowed, nil
 }
 
+// CanI returns the command that shows whether a denied request is allowed now.
+func CanI(e *Error) string {
+	resource, sub, _ := strings.Cut(e.Resource, "/")
+	command := "kubectl auth can-i " + e.Verb + " " + resource
+	if sub != "" {
+		command += " --subresource=" + sub
+	}
+	if e.Namespace != "" {
+		command += " -n " + e.Namespace
+	}
+	return command
+}
+
 // Advice suggests, in one clause, what to do about an API server failure.
 func Advice(err error) string {
 	var e *Error
@@ -146,15 +167,7 @@ func Advice(err error) string {
 		if e.Verb == "" {
 			return "the required roles are in deploy/rbac/cnictl.yaml"
 		}
-		resource, sub, _ := strings.Cut(e.Resource, "/")
-		if sub != "" {
-			sub = " --subresource=" + sub
-		}
-		where := ""
-		if e.Namespace != "" {
-			where = " -n " + e.Namespace
-		}
-		return fmt.Sprintf("check with: kubectl auth can-i %s %s%s%s; the required roles are in deploy/rbac/cnictl.yaml", e.Verb, resource, sub, where)
+		return "check with: " + CanI(e) + "; the required roles are in deploy/rbac/cnictl.yaml"
 	case introspect.ReasonCredential:
 		return "log in again (aws sso login, aws eks update-kubeconfig --name CLUSTER), then check with: kubectl auth whoami"
 	case introspect.ReasonBusy:

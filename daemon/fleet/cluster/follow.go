@@ -11,7 +11,7 @@ import (
 )
 
 // backoff between attempts.
-var backoff = kubeclient.Backoff{First: 500 * time.Millisecond, Most: 30 * time.Second}
+var backoff = kubeclient.Backoff{First: 500 * time.Millisecond, Max: 30 * time.Second}
 
 const (
 	giveUpAfter = 3 // refusals in a row if it worked before: the permission was revoked

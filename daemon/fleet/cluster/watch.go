@@ -81,7 +81,7 @@ func (r *roster) publish(node string) {
 	}
 }
 
-func (r *roster) tellAll() {
+func (r *roster) publishAll() {
 	for node := range r.nodes {
 		r.publish(node)
 	}
@@ -104,7 +104,7 @@ func (r *roster) replaceNodes(all []nodeDoc) {
 		}
 	}
 	if first {
-		r.tellAll()
+		r.publishAll()
 	}
 }
 
@@ -154,7 +154,7 @@ func (r *roster) replacePods(all []podDoc) {
 		}
 	}
 	if first {
-		r.tellAll()
+		r.publishAll()
 	}
 }
 

@@ -102,8 +102,8 @@ func TestWatch_EndsAtOnce(t *testing.T) {
 	})
 }
 
-// TestWatch_TellsOfTrouble: a watch that keeps failing reports why, and when it works again.
-func TestWatch_TellsOfTrouble(t *testing.T) {
+// TestWatch_ReportsErrors: a watch that keeps failing reports why, and when it works again.
+func TestWatch_ReportsErrors(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		refusals int // of the node watch

@@ -125,19 +125,19 @@ type CapacityWhatIfList struct {
 
 // CapacityWhatIf predicts the addresses that nodes hold, and the EC2 requests, under some settings.
 type CapacityWhatIf struct {
-	Name      string            `json:"name" null:"never"` // today or changed
-	Settings  []CapacitySetting `json:"settings"`          // changed settings, as the daemon's environment variables
-	Held      CapacitySpread    `json:"held"`              // subnet addresses held by all nodes
-	Wasted    CapacitySpread    `json:"wasted"`            // of these, addresses for pods that no pod uses
-	Calls     CapacityCalls     `json:"calls"`             // requests to EC2
-	ADDs      int               `json:"adds"`              // answered ADDs
-	Waited    int               `json:"waited"`            // ADDs that did not get an address immediately
-	Failed    int               `json:"failed"`            // ADDs that failed and were retried
-	Waiting   int               `json:"waiting"`           // pods still waiting at the end
-	Longest   float64           `json:"longestSeconds"`    // longest wait of a pod, in seconds
-	Unplaced  int               `json:"unplaced"`          // pods for which no node had room
-	Original  *CapacityOutcome  `json:"original"`          // outcome with upstream's daemon; null if it is the same, or if upstream is the model
-	Different []string          `json:"different"`         // why upstream's outcome differs; empty if original is null
+	Name        string            `json:"name" null:"never"` // today or changed
+	Settings    []CapacitySetting `json:"settings"`          // changed settings, as the daemon's environment variables
+	Held        CapacitySpread    `json:"held"`              // subnet addresses held by all nodes
+	Wasted      CapacitySpread    `json:"wasted"`            // of these, addresses for pods that no pod uses
+	Calls       CapacityCalls     `json:"calls"`             // requests to EC2
+	ADDs        int               `json:"adds"`              // answered ADDs
+	Waited      int               `json:"waited"`            // ADDs that did not get an address immediately
+	Failed      int               `json:"failed"`            // ADDs that failed and were retried
+	Waiting     int               `json:"waiting"`           // pods still waiting at the end
+	LongestWait float64           `json:"longestSeconds"`    // longest wait of a pod, in seconds
+	Unplaced    int               `json:"unplaced"`          // pods for which no node had room
+	Upstream    *CapacityOutcome  `json:"original"`          // outcome with upstream's daemon; null if it is the same, or if upstream is the model
+	Different   []string          `json:"different"`         // why upstream's outcome differs; empty if original is null
 }
 
 // CapacitySetting is a setting with a value.

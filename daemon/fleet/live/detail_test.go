@@ -145,9 +145,9 @@ func TestDetail_TheOriginalIsSpared(t *testing.T) {
 	})
 }
 
-// TestDetail_AStrangerIsNotAskedForEverything: until a node is known not to run upstream,
+// TestDetail_UnknownDaemonLimitedReads: until a node is known not to run upstream,
 // its first refusal ends the requests.
-func TestDetail_AStrangerIsNotAskedForEverything(t *testing.T) {
+func TestDetail_UnknownDaemonLimitedReads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := run(t, live.Options{})

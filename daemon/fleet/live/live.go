@@ -238,13 +238,13 @@ func (l *Live) sample(ctx context.Context, m *member, q fleet.Query, stops uint6
 		heard = begin // the earliest possible time: the answer may have waited here
 	}
 	if l.learn(ctx, m, out, heard, took, stops) {
-		l.hand(m, out)
+		l.putOrBreak(m, out)
 	}
 	l.poke()
 }
 
-// hand puts a sample. If it cannot be turned into a row, that is an error of its node.
-func (l *Live) hand(m *member, out document.NodeIPAM) {
+// putOrBreak puts a sample. If it cannot be turned into a row, that is an error of its node.
+func (l *Live) putOrBreak(m *member, out document.NodeIPAM) {
 	_, err := fleet.Recover(func() (struct{}, error) { l.put(m, out); return struct{}{}, nil })
 	if err != nil {
 		l.put(m, fleet.Broken(m.target, err))

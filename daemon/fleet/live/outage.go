@@ -149,8 +149,8 @@ func unreachable(err error) (why string, ok bool) {
 	return api.Error(), true
 }
 
-// noting wraps a target so that its member records when the API server cannot be reached.
-func (m *member) noting(t fleet.Target) fleet.Target {
+// recordUnreachable wraps a target so that its member records when the API server cannot be reached.
+func (m *member) recordUnreachable(t fleet.Target) fleet.Target {
 	if t.Dial == nil {
 		return t
 	}

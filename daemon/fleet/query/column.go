@@ -15,6 +15,7 @@ type Column[T any] struct {
 	Wide   bool   // shown only with --wide or the like
 	Named  bool   // shown only if named explicitly
 	Drop   int    // the highest is dropped first if space is short; 0 = never
+	Empty  bool   // left out of a table of a command on a terminal if no row has a value
 	Least  int    // narrowest useful width; 0 = width of the header
 
 	Text   func(T) string          // as shown, safe to print; required

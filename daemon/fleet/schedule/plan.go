@@ -38,15 +38,15 @@ type Config struct {
 
 // Plan decides which node to read next. It is not safe for concurrent use.
 type Plan struct {
-	cfg    Config
-	nodes  map[string]*node
-	lanes  [tiers * 2]queue
-	seq    uint64
-	open   string
-	shown  map[string]bool // visible rows
-	looks  uint64          // changes of the focus
-	away   bool
-	paused bool
+	cfg          Config
+	nodes        map[string]*node
+	lanes        [tiers * 2]queue
+	seq          uint64
+	open         string
+	shown        map[string]bool // visible rows
+	focusChanges uint64          // changes of the focus
+	away         bool
+	paused       bool
 
 	unread   int // nodes of which no read was ever started
 	inFlight int
@@ -120,7 +120,7 @@ func (p *Plan) Focus(open string, visible []string, away bool) (drop []string) {
 	before, was := p.shown, p.open
 	p.open, p.away = open, away
 	p.shown = make(map[string]bool, len(visible))
-	p.looks++
+	p.focusChanges++
 	for _, name := range visible {
 		p.shown[name] = true
 	}
@@ -146,7 +146,7 @@ func (p *Plan) Focus(open string, visible []string, away bool) (drop []string) {
 // mark records since which look a node has been on the screen.
 func (p *Plan) mark(n *node) {
 	if n.shown = 0; p.onScreen(n) {
-		n.shown = p.looks
+		n.shown = p.focusChanges
 	}
 }
 

@@ -336,9 +336,9 @@ func TestPauseDetector(t *testing.T) {
 	}
 }
 
-// TestNext_TheAilingDoNotTakeAllWorkers: each failing node may take a worker until its
+// TestNext_FailingNodesLimited: each failing node may take a worker until its
 // deadline.
-func TestNext_TheAilingDoNotTakeAllWorkers(t *testing.T) {
+func TestNext_FailingNodesLimited(t *testing.T) {
 	t.Parallel()
 	p := New(Config{Workers: 8})
 	for i := range 20 {

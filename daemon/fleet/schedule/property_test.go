@@ -206,9 +206,9 @@ func TestPlan_Properties(t *testing.T) {
 	}
 }
 
-// TestPlan_NobodyIsStarvedByThoseLookedAt: even a single worker that the visible nodes keep
+// TestPlan_NoStarvation: even a single worker that the visible nodes keep
 // busy reads the others in between.
-func TestPlan_NobodyIsStarvedByThoseLookedAt(t *testing.T) {
+func TestPlan_NoStarvation(t *testing.T) {
 	t.Parallel()
 	p := New(Config{Workers: 1, Interval: MinOpen})
 	last := map[string]time.Time{}

@@ -30,27 +30,43 @@ var (
 const (
 	sparkRunes = "▁▂▃▄▅▆▇█"
 	sparkASCII = "_.-=+*#%"
-	levels     = 8
+	levels     = len(sparkASCII)
 )
 
-// Spark draws values between 0 and 1, one cell each, in eight levels. NaN is a gap: a blank.
-// Values outside are drawn as the lowest or the highest level.
-func Spark(values []float64, ascii bool) string {
+// Spark draws the newest width values on a scale from 0 to top, one cell each, the last at the
+// right, in eight levels. Only values of 0 or less are drawn as the lowest, those of top or more
+// as the highest. NaN is a gap: a blank, not a zero.
+func Spark(values []float64, width int, top float64, ascii bool) string {
+	width = max(width, 0)
+	values = values[max(0, len(values)-width):]
 	var b strings.Builder
-	b.Grow(len(values) * 3)
+	b.Grow(width * 3)
+	for range width - len(values) {
+		b.WriteByte(' ')
+	}
 	for _, v := range values {
 		if math.IsNaN(v) {
 			b.WriteByte(' ')
 			continue
 		}
-		level := int(min(max(v, 0), 1) * (levels - 0.5)) // the highest level is for full or nearly full
-		if ascii {
-			b.WriteByte(sparkASCII[level])
-		} else {
-			b.WriteString(sparkRunes[level*3 : level*3+3])
-		}
+		b.WriteString(SparkCell(v, top, ascii))
 	}
 	return b.String()
+}
+
+// SparkCell is Spark's cell of one value.
+func SparkCell(v, top float64, ascii bool) string {
+	level := 0
+	if v > 0 && top > 0 {
+		level = levels - 1
+		if v < top {
+			level = max(int(math.Ceil(v/top*float64(levels)))-1, 1)
+		}
+	}
+	if ascii {
+		return sparkASCII[level : level+1]
+	}
+	return sparkRunes[level*3 : level*3+3]
 }
 
 // Rate formats a rate per minute: 0.4, 12.

@@ -54,7 +54,7 @@ func Term(name string) string {
 	case "cap":
 		return "EKS recommended maximum"
 	case "recommended":
-		return "the lower of both"
+		return "the lower of the two"
 	case "max-pods":
 		return "kubelet setting"
 	}

@@ -68,13 +68,13 @@ func FuzzClip(f *testing.F) {
 func TestSpark(t *testing.T) {
 	t.Parallel()
 	values := []float64{0, 0.12, 0.25, 0.5, 0.99, 1, math.NaN(), -1, 2, math.Inf(1)}
-	if got := Spark(values, false); got != "▁▁▂▄██ ▁██" {
+	if got := Spark(values, len(values)+1, 1, false); got != " ▁▂▂▄██ ▁██" {
 		t.Errorf("%q", got)
 	}
-	if got := Spark(values, true); got != "__.=%% _%%" {
+	if got := Spark(values, len(values)-1, 1, true); got != "..=%% _%%" {
 		t.Errorf("%q", got)
 	}
-	if Spark(nil, false) != "" {
+	if Spark(nil, 0, 1, false) != "" || Spark(values, -1, 1, false) != "" {
 		t.Error("nothing is something")
 	}
 }

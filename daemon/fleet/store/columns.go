@@ -389,7 +389,7 @@ func (n *Node) Trend(steps int) []float64 {
 }
 
 func trendText(n *Node) string {
-	text := strings.TrimSpace(show.Spark(n.Trend(trendCells), false))
+	text := strings.TrimSpace(show.Spark(n.Trend(trendCells), trendCells, 1, false))
 	return show.OrUnknown(text)
 }
 

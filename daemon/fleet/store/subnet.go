@@ -10,12 +10,12 @@ import (
 
 // subnet is what all nodes have in one subnet.
 type subnet struct {
-	shown  SubnetUse                    // except Blocks
-	words  map[string]introspect.Subnet // what each node reports about the subnet
-	newest string                       // the node whose report is used; "" if none
-	blocks []shared
-	dirty  bool    // view is out of date
-	view   []Block // never modified once shown
+	shown   SubnetUse                    // except Blocks
+	reports map[string]introspect.Subnet // what each node reports about the subnet
+	newest  string                       // the node whose report is used; "" if none
+	blocks  []shared
+	dirty   bool    // view is out of date
+	view    []Block // never modified once shown
 }
 
 // shared is a /28 in which several nodes may have addresses.
@@ -36,11 +36,11 @@ func (s *subnet) add(node string, u use) {
 
 // hear records a node's report about the subnet.
 func (s *subnet) hear(node string, u use) {
-	s.words[node] = u.subnet
+	s.reports[node] = u.subnet
 	if u.zone != "" {
 		s.shown.Zone = u.zone
 	}
-	if have, ok := s.words[s.newest]; s.newest == "" || !ok || newer(u.subnet, node, have, s.newest) {
+	if have, ok := s.reports[s.newest]; s.newest == "" || !ok || newer(u.subnet, node, have, s.newest) {
 		s.adopt(node)
 	}
 }
@@ -72,11 +72,11 @@ func (s *subnet) remove(node string, u use) {
 
 // forget drops a node's report about the subnet.
 func (s *subnet) forget(node string) {
-	delete(s.words, node)
+	delete(s.reports, node)
 	if s.newest == node {
 		best := ""
-		for name, word := range s.words {
-			if best == "" || newer(word, name, s.words[best], best) {
+		for name, word := range s.reports {
+			if best == "" || newer(word, name, s.reports[best], best) {
 				best = name
 			}
 		}
@@ -115,7 +115,7 @@ func (s *subnet) adopt(node string) {
 		return
 	}
 	id, before := s.shown.ID, s.shown.CIDR
-	s.shown.Subnet = s.words[node]
+	s.shown.Subnet = s.reports[node]
 	s.shown.ID = id
 	if s.shown.CIDR == before {
 		return
@@ -186,7 +186,7 @@ type subnets []*subnet
 func (all *subnets) of(id string) *subnet {
 	i, found := slices.BinarySearchFunc(*all, id, func(s *subnet, id string) int { return cmp.Compare(s.shown.ID, id) })
 	if !found {
-		s := &subnet{words: map[string]introspect.Subnet{}}
+		s := &subnet{reports: map[string]introspect.Subnet{}}
 		s.shown.ID = id
 		*all = slices.Insert(*all, i, s)
 	}

@@ -37,7 +37,7 @@ func state(r row) string { return r.State }
 // State is the state of a trunk for people; documents and filters use the raw state.
 func State(state string) string {
 	switch state {
-	case document.TrunkAwaited:
+	case document.TrunkPending:
 		return "pending"
 	case document.TrunkNotReported:
 		return "not reported"

@@ -48,7 +48,7 @@ func stateOf(t *introspect.Trunk) string {
 	case t.Supported != nil && !*t.Supported:
 		return document.TrunkUnsupported
 	}
-	return document.TrunkAwaited
+	return document.TrunkPending
 }
 
 // Share is the share of a node's possible branch ENIs that is in use; false if unknown.

@@ -23,7 +23,7 @@ func TestNode_State(t *testing.T) {
 		"capacity alone":  {nil, ptr(54), document.TrunkNotReported},
 		"off, capacity":   {&introspect.Trunk{}, ptr(54), document.TrunkOff},
 		"attached":        {&introspect.Trunk{Enabled: true, ENIID: "eni-1"}, nil, document.TrunkAttached},
-		"awaited":         {&introspect.Trunk{Enabled: true, Supported: ptr(true)}, nil, document.TrunkAwaited},
+		"awaited":         {&introspect.Trunk{Enabled: true, Supported: ptr(true)}, nil, document.TrunkPending},
 		"without support": {&introspect.Trunk{Enabled: true, Supported: ptr(false)}, nil, document.TrunkUnsupported},
 	} {
 		n := document.NodeIPAM{Summary: &introspect.Summary{Trunk: x.trunk}, Object: &document.NodeObject{BranchENIs: x.advertised}}

@@ -19,7 +19,7 @@ var errDeadline error = os.ErrDeadlineExceeded
 type conn struct {
 	mux         *mux
 	to          addr
-	alone       bool   // closing it closes the mux
+	ownsMux     bool   // closing it closes the mux
 	fault, data uint32 // stream IDs
 
 	// The mux's mu guards everything below.
@@ -141,7 +141,7 @@ func (c *conn) Close() error {
 	gone := m.err != nil || c.faultEnded && c.dataEnded
 	m.mu.Unlock()
 	switch {
-	case c.alone:
+	case c.ownsMux:
 		m.Close()
 	case !gone:
 		// A reset waits for the connection; the caller of Close need not.

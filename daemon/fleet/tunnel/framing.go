@@ -31,7 +31,7 @@ const (
 	maxData = webSocketBuffer - 64
 )
 
-var errProtocol = errors.New("the other side does not speak the protocol of tunnels")
+var errProtocol = errors.New("the peer does not speak the tunnel protocol")
 
 // frameHead is the header of a frame.
 type frameHead struct {

@@ -55,7 +55,7 @@ func (m *mux) Close() error {
 // connect opens the two streams of a connection to a port with one write. It does not wait for
 // the replies: data may be written to a stream at once.
 func (m *mux) connect(to addr, port string, number uint64, alone bool) (net.Conn, error) {
-	c := &conn{mux: m, to: to, alone: alone}
+	c := &conn{mux: m, to: to, ownsMux: alone}
 	id := strconv.FormatUint(number, 10)
 	err := m.write(nil, func(b []byte) []byte {
 		c.fault, c.data = m.next, m.next+2

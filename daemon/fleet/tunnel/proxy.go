@@ -34,7 +34,7 @@ func (d *Dialer) proxy(ctx context.Context, pod Pod, port uint16, c net.Conn) er
 			return nil // closed
 		}
 		if req.Method != http.MethodGet {
-			return fmt.Errorf("the proxy passes on GET, not %s", req.Method)
+			return fmt.Errorf("the proxy supports only GET, not %s", req.Method)
 		}
 		if err := d.proxyOne(ctx, pod, port, req, c); err != nil {
 			return err

@@ -25,7 +25,7 @@ const (
 	linger = time.Second
 )
 
-var errTooMuch = errors.New("the other side sends more than is read")
+var errTooMuch = errors.New("the peer overran the receive buffer")
 
 // counted is the connection under a session's streams.
 type counted struct {

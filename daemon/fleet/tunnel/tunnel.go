@@ -153,7 +153,7 @@ func (d *Dialer) negotiate(ctx context.Context, pod Pod, resource string, q url.
 			d.learn(ProtocolWebSocket)
 			return nil
 		}
-		if d.forced != "" || !mayMendBySPDY(err) {
+		if d.forced != "" || !spdyMaySucceed(err) {
 			return explain(ctx, request, err)
 		}
 	}
@@ -172,10 +172,10 @@ func (d *Dialer) learn(protocol string) {
 	}
 }
 
-// mayMendBySPDY reports that SPDY might succeed: the API server, or a proxy in front of it, does
+// spdyMaySucceed reports that SPDY might succeed: the API server, or a proxy in front of it, does
 // not support WebSocket, or the user lacks only the verb for it. What the API server says about
 // the pod applies to both.
-func mayMendBySPDY(err error) bool {
+func spdyMaySucceed(err error) bool {
 	if httpstream.IsHTTPSProxyError(err) {
 		return true // the other protocol's library reports more about it
 	}

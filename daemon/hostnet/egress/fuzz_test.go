@@ -84,14 +84,14 @@ func apply(nat iptables.Table, transaction string) iptables.Table {
 	return NAT(iptables.Ruleset{Tables: []iptables.Table{t}}.String())
 }
 
-// FuzzTenant: for any lease, the rules of its sandbox are separate lines that parse back to
+// FuzzHolder: for any lease, the rules of its sandbox are separate lines that parse back to
 // the same rules.
-func FuzzTenant(f *testing.F) {
+func FuzzHolder(f *testing.F) {
 	f.Add("169.254.172.2", "c1\r\neth0")
 	f.Add("fd00::ac:2", "c1")
 	f.Add("169.254.172.2", "c1\" -j ACCEPT")
 	f.Fuzz(func(t *testing.T, name, text string) {
-		x, ok := ParseTenant(name, text)
+		x, ok := ParseHolder(name, text)
 		if !ok {
 			return
 		}

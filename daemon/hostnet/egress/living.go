@@ -11,38 +11,27 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// Tenant is a sandbox that holds an egress address: a lease of host-local.
-type Tenant struct {
+// Holder is a sandbox and the egress address that host-local leased to it.
+type Holder struct {
 	Address     netip.Addr
 	ContainerID string
 }
 
-// ParseTenant reads a lease, a file named after its address. It returns false for the
+// ParseHolder reads a lease, a file named after its address. It returns false for the
 // directory's other files, and for leases that no runtime's ADD can have made.
-func ParseTenant(name, text string) (t Tenant, ok bool) {
+func ParseHolder(name, text string) (x Holder, ok bool) {
 	address, err := netip.ParseAddr(name)
 	if err != nil || address.Zone() != "" || address.Is4In6() {
-		return t, false
+		return x, false
 	}
 	id, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	id = strings.TrimSpace(id)
-	return Tenant{address, id}, isContainerID(id)
-}
-
-// isContainerID checks an id against the CNI specification.
-func isContainerID(id string) bool {
-	for i, c := range []byte(id) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && (i == 0 || c != '_' && c != '.' && c != '-') {
-			return false
-		}
-	}
-	return id != ""
+	return Holder{address, id}, netnames.ValidName(id)
 }
 
 // translation returns what a sandbox's chain and jump do, whatever node address and ports
 // they were made with; false unless both are complete.
-func translation(nat iptables.Table, network string, x Tenant) (SNAT, bool) {
+func translation(nat iptables.Table, network string, x Holder) (SNAT, bool) {
 	c, _ := nat.Chain(Chain(x.Address.Is6(), network, x.ContainerID))
 	if len(c.Rules) == 0 {
 		return SNAT{}, false
@@ -88,7 +77,7 @@ const (
 
 // Loss is a missing object of a living pod, and what restores it.
 type Loss struct {
-	Tenant Tenant
+	Holder Holder
 	Kind   string
 	Change netstate.Change // of all but LostChain
 	SNAT   SNAT            // of LostChain
@@ -98,24 +87,24 @@ func (l Loss) String() string {
 	if l.Kind == LostChain {
 		return "egress chain " + l.SNAT.Chain + ", or the jump to it, was missing"
 	}
-	return l.Change.String() + ", of egress address " + l.Tenant.Address.String()
+	return l.Change.String() + ", of egress address " + l.Holder.Address.String()
 }
 
 const (
 	// LossSettles is how long something must be missing before it counts as lost: a DEL
 	// removes chain, route and lease in this order.
 	LossSettles = 300 * time.Millisecond
-	// tenantSettles is how long a pod is observed repeatedly: after its lease appeared,
+	// leaseSettles is how long a pod is observed repeatedly: after its lease appeared,
 	// until it was seen complete; and after something was restored for it, until its lease
 	// has proved to stay.
-	tenantSettles = 10 * time.Second
-	tenantAgain   = time.Second
+	leaseSettles = 10 * time.Second
+	leaseAgain   = time.Second
 )
 
 // Living remembers what pods with leases had, once it was seen complete, so that it does
 // not interfere with an ADD under way. The zero value remembers none.
 type Living struct {
-	pods map[Tenant]*seen
+	pods map[Holder]*seen
 }
 
 type seen struct {
@@ -130,51 +119,51 @@ type seen struct {
 // Observe compares the pods that hold leases with the host. lost is what to restore now;
 // ended is what was restored for pods whose leases have since gone, to be removed again.
 // again is when to observe once more, with the NAT table; 0 if nothing is pending.
-func (l *Living) Observe(now time.Time, network string, tenants []Tenant, h Host) (lost, ended []Loss, again time.Duration) {
+func (l *Living) Observe(now time.Time, network string, holders []Holder, h Host) (lost, ended []Loss, again time.Duration) {
 	if l.pods == nil {
-		l.pods = map[Tenant]*seen{}
+		l.pods = map[Holder]*seen{}
 	}
 	soon := func(d time.Duration) {
 		if again == 0 || d < again {
 			again = d
 		}
 	}
-	held := make(map[Tenant]bool, len(tenants))
-	for _, t := range tenants {
-		held[t] = true
-		p := l.pods[t]
+	held := make(map[Holder]bool, len(holders))
+	for _, x := range holders {
+		held[x] = true
+		p := l.pods[x]
 		if p == nil {
 			p = &seen{first: now}
-			l.pods[t] = p
+			l.pods[x] = p
 		}
-		p.learn(network, t, h)
-		due, waits := p.split(now, p.losses(t, h))
+		p.learn(network, x, h)
+		due, waits := p.split(now, p.losses(x, h))
 		lost = append(lost, due...)
 		switch {
 		case waits:
 			soon(LossSettles)
-		case p.snat.Chain == "" && now.Sub(p.first) < tenantSettles, now.Sub(p.made) < tenantSettles:
-			soon(tenantAgain)
+		case p.snat.Chain == "" && now.Sub(p.first) < leaseSettles, now.Sub(p.made) < leaseSettles:
+			soon(leaseAgain)
 		}
 	}
-	for t, p := range l.pods {
-		if held[t] {
+	for x, p := range l.pods {
+		if held[x] {
 			continue
 		}
 		if !p.made.IsZero() {
-			ended = append(ended, p.lostRoute(t))
+			ended = append(ended, p.lostRoute(x))
 			if p.snat.Chain != "" {
-				ended = append(ended, Loss{Tenant: t, Kind: LostChain, SNAT: p.snat})
+				ended = append(ended, Loss{Holder: x, Kind: LostChain, SNAT: p.snat})
 			}
 		}
-		delete(l.pods, t)
+		delete(l.pods, x)
 	}
 	return lost, ended, again
 }
 
 // learn records what exists.
-func (p *seen) learn(network string, t Tenant, h Host) {
-	if r, ok := h.route(t.Address); ok {
+func (p *seen) learn(network string, x Holder, h Host) {
+	if r, ok := h.route(x.Address); ok {
 		if link, ok := h.Link(r.Link); ok && link.Up() && link.Running() && !p.same(link) {
 			p.link, p.address = link, netstate.Address{}
 		}
@@ -185,7 +174,7 @@ func (p *seen) learn(network string, t Tenant, h Host) {
 		}
 	}
 	if h.NAT != nil {
-		if s, ok := translation(*h.NAT, network, t); ok {
+		if s, ok := translation(*h.NAT, network, x); ok {
 			p.snat = s
 		}
 	}
@@ -193,24 +182,24 @@ func (p *seen) learn(network string, t Tenant, h Host) {
 
 // losses returns what the pod had and now lacks. Without its link nothing else matters: the
 // pod or its sandbox is gone.
-func (p *seen) losses(t Tenant, h Host) (out []Loss) {
+func (p *seen) losses(x Holder, h Host) (out []Loss) {
 	link, ok := h.Link(p.link.Index)
 	if p.link.Index == 0 || !ok || !p.same(link) || link.Up() && !link.Running() {
 		return nil
 	}
 	if !link.Up() { // first, because with the link down the kernel removes addresses and routes
-		out = append(out, Loss{Tenant: t, Kind: LostLink, Change: netstate.Change{Do: netstate.SetUp, Link: link}})
+		out = append(out, Loss{Holder: x, Kind: LostLink, Change: netstate.Change{Do: netstate.SetUp, Link: link}})
 	}
 	there := func(a netstate.Address) bool { return a.Link == link.Index && a.Prefix == p.address.Prefix }
 	if p.address.Prefix.IsValid() && !slices.ContainsFunc(h.Addresses, there) {
-		out = append(out, Loss{Tenant: t, Kind: LostAddress, Change: netstate.Change{Do: netstate.AddAddress, Link: link, Address: p.address}})
+		out = append(out, Loss{Holder: x, Kind: LostAddress, Change: netstate.Change{Do: netstate.AddAddress, Link: link, Address: p.address}})
 	}
-	if _, ok := h.route(t.Address); !ok {
-		out = append(out, p.lostRoute(t))
+	if _, ok := h.route(x.Address); !ok {
+		out = append(out, p.lostRoute(x))
 	}
 	_, pending := p.missing[LostChain]
 	if p.snat.Chain != "" && (h.NAT == nil && pending || h.NAT != nil && !p.snat.In(*h.NAT)) {
-		out = append(out, Loss{Tenant: t, Kind: LostChain, SNAT: p.snat})
+		out = append(out, Loss{Holder: x, Kind: LostChain, SNAT: p.snat})
 	}
 	return out
 }
@@ -219,9 +208,9 @@ func (p *seen) losses(t Tenant, h Host) (out []Loss) {
 func (p *seen) same(l netstate.Link) bool { return l.Index == p.link.Index && l.Name == p.link.Name }
 
 // lostRoute does not replace an existing route: that would belong to a new owner.
-func (p *seen) lostRoute(t Tenant) Loss {
-	to := netstate.Direct(netstate.Only(t.Address), p.link.Index, netnames.MainTable)
-	return Loss{Tenant: t, Kind: LostRoute, Change: netstate.Change{Do: netstate.AddRoute, Link: p.link, Route: to}}
+func (p *seen) lostRoute(x Holder) Loss {
+	to := netstate.Direct(netstate.Only(x.Address), p.link.Index, netnames.MainTable)
+	return Loss{Holder: x, Kind: LostRoute, Change: netstate.Change{Do: netstate.AddRoute, Link: p.link, Route: to}}
 }
 
 // split returns the losses that have lasted long enough, and whether others are still too
@@ -248,8 +237,8 @@ func (p *seen) split(now time.Time, all []Loss) (due []Loss, waits bool) {
 }
 
 // Made records that something was restored for a pod.
-func (l *Living) Made(now time.Time, t Tenant) {
-	if p := l.pods[t]; p != nil {
+func (l *Living) Made(now time.Time, x Holder) {
+	if p := l.pods[x]; p != nil {
 		p.made, p.missing = now, nil // the next loss must last, too
 	}
 }

@@ -20,14 +20,14 @@ import (
 // knowledge of it.
 type living struct {
 	now     time.Time
-	tenants []egress.Tenant
+	holders []egress.Holder
 	host    egress.Host
-	chains  map[egress.Tenant]egress.SNAT
+	chains  map[egress.Holder]egress.SNAT
 	known   egress.Living
 }
 
-func tenant(n int) egress.Tenant {
-	return egress.Tenant{Address: netip.AddrFrom4([4]byte{169, 254, 172, byte(2 + n)}), ContainerID: fmt.Sprint("sandbox-", n)}
+func holder(n int) egress.Holder {
+	return egress.Holder{Address: netip.AddrFrom4([4]byte{169, 254, 172, byte(2 + n)}), ContainerID: fmt.Sprint("sandbox-", n)}
 }
 
 var gateway = netip.MustParsePrefix("169.254.172.1/32")
@@ -35,8 +35,8 @@ var gateway = netip.MustParsePrefix("169.254.172.1/32")
 // add sets up a complete pod.
 func (l *living) add(t *testing.T, n int) {
 	t.Helper()
-	x, index := tenant(n), int32(100+n)
-	l.tenants = append(l.tenants, x)
+	x, index := holder(n), int32(100+n)
+	l.holders = append(l.holders, x)
 	l.host.Links = append(l.host.Links, netstate.Link{Index: index, Name: fmt.Sprint("veth", n), Flags: netstate.Up | netstate.Running})
 	l.host.Addresses = append(l.host.Addresses, netstate.Address{Link: index, Prefix: gateway, OnLink: true})
 	l.host.Routes = append(l.host.Routes, netstate.Direct(netstate.Only(x.Address), index, netnames.MainTable))
@@ -45,17 +45,17 @@ func (l *living) add(t *testing.T, n int) {
 		t.Fatal(err)
 	}
 	if l.chains == nil {
-		l.chains = map[egress.Tenant]egress.SNAT{}
+		l.chains = map[egress.Holder]egress.SNAT{}
 	}
 	l.chains[x] = s
 }
 
 func (l *living) dropRoute(n int) {
-	l.host.Routes = slices.DeleteFunc(l.host.Routes, func(r netstate.Route) bool { return r.Dst.Addr() == tenant(n).Address })
+	l.host.Routes = slices.DeleteFunc(l.host.Routes, func(r netstate.Route) bool { return r.Dst.Addr() == holder(n).Address })
 }
 
 func (l *living) dropLease(n int) {
-	l.tenants = slices.DeleteFunc(l.tenants, func(x egress.Tenant) bool { return x == tenant(n) })
+	l.holders = slices.DeleteFunc(l.holders, func(x egress.Holder) bool { return x == holder(n) })
 }
 
 func (l *living) dropLink(n int) {
@@ -74,7 +74,7 @@ func (l *living) observe() (lost, ended []egress.Loss, again time.Duration) {
 	nat := egress.NAT("*nat\n:POSTROUTING ACCEPT [0:0]\n" + chains.String() + jumps.String() + "COMMIT\n")
 	h := l.host
 	h.NAT = &nat
-	return l.known.Observe(l.now, egress.DefaultNetwork, l.tenants, h)
+	return l.known.Observe(l.now, egress.DefaultNetwork, l.holders, h)
 }
 
 // repair applies the requested repairs.
@@ -82,7 +82,7 @@ func (l *living) repair(list []egress.Loss) {
 	for _, x := range list {
 		switch x.Kind {
 		case egress.LostChain:
-			l.chains[x.Tenant] = x.SNAT
+			l.chains[x.Holder] = x.SNAT
 		case egress.LostRoute:
 			l.host.Routes = append(l.host.Routes, x.Change.Route)
 		case egress.LostAddress:
@@ -94,13 +94,13 @@ func (l *living) repair(list []egress.Loss) {
 				}
 			}
 		}
-		l.known.Made(l.now, x.Tenant)
+		l.known.Made(l.now, x.Holder)
 	}
 }
 
 func kinds(list []egress.Loss) (out []string) {
 	for _, x := range list {
-		out = append(out, x.Kind+" of "+x.Tenant.ContainerID)
+		out = append(out, x.Kind+" of "+x.Holder.ContainerID)
 	}
 	slices.Sort(out)
 	return out
@@ -114,25 +114,25 @@ func TestLiving(t *testing.T) {
 		want []string
 	}{
 		{"nothing", func(*living) {}, nil},
-		{"chain", func(l *living) { delete(l.chains, tenant(0)) }, []string{"chain of sandbox-0"}},
+		{"chain", func(l *living) { delete(l.chains, holder(0)) }, []string{"chain of sandbox-0"}},
 		{"another's rules in the chain", func(l *living) {
-			s := l.chains[tenant(0)]
+			s := l.chains[holder(0)]
 			s.NodeIP = netip.MustParseAddr("10.0.0.99")
 			s.Comment = "else"
-			l.chains[tenant(0)] = s
+			l.chains[holder(0)] = s
 		}, []string{"chain of sandbox-0"}},
 		{"all chains", func(l *living) { clear(l.chains) }, []string{"chain of sandbox-0", "chain of sandbox-1"}},
 		{"route", func(l *living) { l.dropRoute(1) }, []string{"route of sandbox-1"}},
 		{"address", func(l *living) { l.host.Addresses = l.host.Addresses[1:] }, []string{"address of sandbox-0"}},
 		{"link is down", func(l *living) { l.host.Links[0].Flags = netstate.Running; l.dropRoute(0) }, []string{"link of sandbox-0", "route of sandbox-0"}},
-		{"a sandbox whose link is gone", func(l *living) { l.dropLink(0); delete(l.chains, tenant(0)) }, nil},
-		{"a sandbox whose other end is gone", func(l *living) { l.host.Links[0].Flags = netstate.Up; delete(l.chains, tenant(0)) }, nil},
+		{"a sandbox whose link is gone", func(l *living) { l.dropLink(0); delete(l.chains, holder(0)) }, nil},
+		{"a sandbox whose other end is gone", func(l *living) { l.host.Links[0].Flags = netstate.Up; delete(l.chains, holder(0)) }, nil},
 		{"another link of that index", func(l *living) { l.host.Links[0].Name = "vethelse"; l.dropRoute(0) }, nil},
-		{"a pod that ended", func(l *living) { l.dropLease(0); l.dropRoute(0); delete(l.chains, tenant(0)) }, nil},
+		{"a pod that ended", func(l *living) { l.dropLease(0); l.dropRoute(0); delete(l.chains, holder(0)) }, nil},
 		{"a new node address", func(l *living) {
-			s := l.chains[tenant(0)]
+			s := l.chains[holder(0)]
 			s.NodeIP = netip.MustParseAddr("10.0.0.11")
-			l.chains[tenant(0)] = s
+			l.chains[holder(0)] = s
 		}, nil},
 	} {
 		l := &living{now: time.Unix(1000, 0)}
@@ -191,7 +191,7 @@ func TestLiving_Del(t *testing.T) {
 		l.add(t, 0)
 		l.add(t, 1)
 		l.observe()
-		steps := []func(){func() { delete(l.chains, tenant(0)) }, func() { l.dropRoute(0) }, func() { l.dropLease(0) }, func() {}}
+		steps := []func(){func() { delete(l.chains, holder(0)) }, func() { l.dropRoute(0) }, func() { l.dropLease(0) }, func() {}}
 		for _, step := range steps {
 			step()
 			for range random.IntN(4) {
@@ -203,7 +203,7 @@ func TestLiving_Del(t *testing.T) {
 		}
 		_, ended, _ := l.observe()
 		l.takeBack(ended)
-		if _, left := l.chains[tenant(0)]; left || len(l.host.Routes) != 1 || len(l.chains) != 1 {
+		if _, left := l.chains[holder(0)]; left || len(l.host.Routes) != 1 || len(l.chains) != 1 {
 			t.Fatalf("seed %d: %v and %v are left", seed, l.chains, l.host.Routes)
 		}
 	}
@@ -213,30 +213,30 @@ func (l *living) takeBack(list []egress.Loss) {
 	for _, x := range list {
 		switch x.Kind {
 		case egress.LostChain:
-			delete(l.chains, x.Tenant)
+			delete(l.chains, x.Holder)
 		case egress.LostRoute:
 			l.host.Routes = slices.DeleteFunc(l.host.Routes, func(r netstate.Route) bool { return r == x.Change.Route })
 		}
 	}
 }
 
-func TestParseTenant(t *testing.T) {
+func TestParseHolder(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, text string
-		want       egress.Tenant
+		want       egress.Holder
 	}{
-		{"169.254.172.2", "c1\r\neth0", egress.Tenant{Address: netip.MustParseAddr("169.254.172.2"), ContainerID: "c1"}},
-		{"fd00::ac:2", "c1\r\neth0", egress.Tenant{Address: netip.MustParseAddr("fd00::ac:2"), ContainerID: "c1"}},
-		{"169.254.172.2", "of-old_releases.1", egress.Tenant{Address: netip.MustParseAddr("169.254.172.2"), ContainerID: "of-old_releases.1"}},
-		{"last_reserved_ip.0", "169.254.172.2", egress.Tenant{}},
-		{"lock", "", egress.Tenant{}},
-		{"169.254.172.2", "", egress.Tenant{}},
-		{"169.254.172.2", "c1\" -j DROP\r\neth0", egress.Tenant{}},
-		{"fe80::1%eth0", "c1", egress.Tenant{}},
+		{"169.254.172.2", "c1\r\neth0", egress.Holder{Address: netip.MustParseAddr("169.254.172.2"), ContainerID: "c1"}},
+		{"fd00::ac:2", "c1\r\neth0", egress.Holder{Address: netip.MustParseAddr("fd00::ac:2"), ContainerID: "c1"}},
+		{"169.254.172.2", "of-old_releases.1", egress.Holder{Address: netip.MustParseAddr("169.254.172.2"), ContainerID: "of-old_releases.1"}},
+		{"last_reserved_ip.0", "169.254.172.2", egress.Holder{}},
+		{"lock", "", egress.Holder{}},
+		{"169.254.172.2", "", egress.Holder{}},
+		{"169.254.172.2", "c1\" -j DROP\r\neth0", egress.Holder{}},
+		{"fe80::1%eth0", "c1", egress.Holder{}},
 	} {
-		got, ok := egress.ParseTenant(row.name, row.text)
-		if ok != (row.want != egress.Tenant{}) || ok && got != row.want {
+		got, ok := egress.ParseHolder(row.name, row.text)
+		if ok != (row.want != egress.Holder{}) || ok && got != row.want {
 			t.Errorf("%s %q: %v %t", row.name, row.text, got, ok)
 		}
 	}

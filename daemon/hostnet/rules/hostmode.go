@@ -7,21 +7,21 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// kubeletChains are created by kubelet in table mangle of the back end that it uses, and
+// kubeletChains are created by kubelet in table mangle of the backend that it uses, and
 // never removed, so that programs in containers can use the same one.
 var kubeletChains = []string{"KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY"}
 
 // kubeProxyTable is where kube-proxy keeps all its rules in its "nftables" mode.
 const kubeProxyTable = "kube-proxy"
 
-// Traces describes what other programs have in one back end of iptables, in both families.
+// Traces describes what other programs have in one backend of iptables, in both families.
 type Traces struct {
-	Missing bool   // the kernel does not have the back end
+	Missing bool   // the kernel does not have the backend
 	Hint    string // evidence that the node uses it; "" if none
 	Rules   int
 }
 
-// HostBackend finds the back end that the node's programs use, by the same rules as the
+// HostBackend finds the backend that the node's programs use, by the same rules as the
 // wrapper for iptables in kube-proxy's image, so that all agree. plain is the result
 // without evidence: the mode of iptables itself. The reason is for people.
 func HostBackend(nft, legacy Traces, plain Backend) (_ Backend, reason string) {
@@ -31,11 +31,11 @@ func HostBackend(nft, legacy Traces, plain Backend) (_ Backend, reason string) {
 	case nft.Hint != "":
 		return NFTables, nft.Hint + " in nf_tables"
 	case legacy.Hint != "":
-		return IPTables, legacy.Hint + " in the legacy back end"
+		return IPTables, legacy.Hint + " in the legacy backend"
 	case nft.Rules > legacy.Rules:
 		return NFTables, "nf_tables holds more rules of others"
 	case nft.Rules < legacy.Rules:
-		return IPTables, "the legacy back end holds more rules of others"
+		return IPTables, "the legacy backend holds more rules of others"
 	}
 	return plain, "nothing on the node indicates it, using the mode of iptables"
 }
@@ -71,7 +71,7 @@ func TracesOf(r iptables.Ruleset) (t Traces) {
 
 // NFTHint reads `nft list chains` and returns the evidence that the node uses nf_tables, or
 // "". kube-proxy's own table counts too: its translation comes before marks that the legacy
-// back end would set.
+// backend would set.
 func NFTHint(listing string) string {
 	table := ""
 	for line := range strings.Lines(listing) {

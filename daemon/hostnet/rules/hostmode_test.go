@@ -24,7 +24,7 @@ func TestHostBackend(t *testing.T) {
 		"hint in legacy":            {rules.Traces{Rules: 9}, hint, rules.NFTables, rules.IPTables, "chain KUBE-KUBELET-CANARY in the legacy"},
 		"hint in both, as wrappers": {hint, hint, rules.IPTables, rules.NFTables, "in nf_tables"},
 		"more rules in nft":         {rules.Traces{Rules: 2}, rules.Traces{Rules: 1}, rules.IPTables, rules.NFTables, "nf_tables holds more"},
-		"more rules in legacy":      {rules.Traces{Rules: 1}, rules.Traces{Rules: 2}, rules.NFTables, rules.IPTables, "legacy back end holds more"},
+		"more rules in legacy":      {rules.Traces{Rules: 1}, rules.Traces{Rules: 2}, rules.NFTables, rules.IPTables, "legacy backend holds more"},
 		"as many":                   {rules.Traces{Rules: 2}, rules.Traces{Rules: 2}, rules.IPTables, rules.IPTables, "nothing on the node indicates it"},
 		"no nf_tables":              {rules.Traces{Missing: true}, rules.Traces{}, rules.NFTables, rules.IPTables, "the kernel has no nf_tables"},
 	} {

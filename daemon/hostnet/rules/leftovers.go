@@ -61,7 +61,7 @@ func Leftovers(k Kernel) Remnants {
 		switch {
 		case branch && l.Kind == "vlan":
 			r.Devices = append(r.Devices, l)
-		case l.Kind == "veth" && k.livesBehind(l):
+		case l.Kind == "veth" && k.leadsToPod(l):
 			r.Pods = append(r.Pods, l)
 		}
 	}
@@ -143,9 +143,9 @@ func isPodLink(name, prefix string) bool {
 	return ok && len(hash) == len(netnames.Hash("", "", 0)) && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
-// livesBehind reports whether a veth leads to a living pod: by its name and a route to an
+// leadsToPod reports whether a veth leads to a living pod: by its name and a route to an
 // address, or by a route to an egress address, for which the link may have any name.
-func (k Kernel) livesBehind(link netstate.Link) bool {
+func (k Kernel) leadsToPod(link netstate.Link) bool {
 	named := slices.ContainsFunc([]string{k.VethPrefix, netnames.DefaultVethPrefix, netnames.BranchVethPrefix},
 		func(prefix string) bool { return prefix != "" && isPodLink(link.Name, prefix) })
 	return slices.ContainsFunc(k.Routes, func(r netstate.Route) bool {

@@ -63,7 +63,7 @@ func (in NodeInput) Validate() error {
 	case in.PrimaryLink == "" || strings.ContainsAny(in.PrimaryLink, " \t\n\"'\\"):
 		return fmt.Errorf("primary link name %q is not usable in a rule", in.PrimaryLink)
 	case in.Backend != NFTables && in.Backend != IPTables:
-		return fmt.Errorf("unknown connmark back end %q", in.Backend)
+		return fmt.Errorf("unknown connmark backend %q", in.Backend)
 	case in.IPv6:
 		return nil
 	case !in.PrimaryIP.Is4():

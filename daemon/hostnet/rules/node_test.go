@@ -191,7 +191,7 @@ func TestNodeInput_Validate(t *testing.T) {
 		{"long prefix", func(in *rules.NodeInput) { in.VethPrefix = "abcde" }, `veth prefix "abcde" is not 1 to 4 characters long`},
 		{"odd prefix", func(in *rules.NodeInput) { in.VethPrefix = `a"b` }, `veth prefix "a\"b" has a character that no link name has`},
 		{"no link", func(in *rules.NodeInput) { in.PrimaryLink = "" }, `primary link name "" is not usable in a rule`},
-		{"no back end", func(in *rules.NodeInput) { in.Backend = "" }, `unknown connmark back end ""`},
+		{"no backend", func(in *rules.NodeInput) { in.Backend = "" }, `unknown connmark backend ""`},
 	} {
 		err := recordedNode(row.change).Validate()
 		got := ""

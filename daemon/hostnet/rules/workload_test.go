@@ -235,9 +235,9 @@ func TestRepair_String(t *testing.T) {
 	}
 }
 
-func TestContests(t *testing.T) {
+func TestRepairBackoff(t *testing.T) {
 	t.Parallel()
-	var c Contests
+	var c RepairBackoff
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i, want := range []time.Duration{0, 0, 0, 0, 0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second} {
 		wait := c.Wait(now, "rule")
@@ -248,26 +248,26 @@ func TestContests(t *testing.T) {
 			t.Errorf("loss %d: waits less than %v", i+1, wait)
 		}
 		now = now.Add(wait)
-		if n := c.Done(now, "rule"); n != i+1 || Contested(n) != (i >= contestFree) {
+		if n := c.Done(now, "rule"); n != i+1 || Contested(n) != (i >= freeRepairs) {
 			t.Errorf("loss %d: counted %d, contested %t", i+1, n, Contested(n))
 		}
 	}
 	if c.Wait(now, "another") != 0 {
 		t.Error("another thing waits")
 	}
-	now = now.Add(contestQuiet)
+	now = now.Add(streakEnds)
 	if n := c.Done(now, "rule"); n != 1 {
 		t.Errorf("after a while the next loss is number %d", n)
 	}
-	for i := range 3 * contestsMost {
+	for i := range 3 * maxStreaks {
 		c.Done(now, fmt.Sprint(i))
 	}
-	if len(c.things) > contestsMost {
+	if len(c.things) > maxStreaks {
 		t.Errorf("remembers %d things", len(c.things))
 	}
 }
 
-func BenchmarkLook(b *testing.B) {
+func BenchmarkWorkloadDiff(b *testing.B) {
 	l := newLiving(rand.New(rand.NewPCG(1, 5)), 500)
 	var w Baseline
 	for b.Loop() {

@@ -60,7 +60,7 @@ func (s *Store) Load() (LoadResult, error) {
 		if unusable := (*UnusableError)(nil); errors.As(err, &unusable) {
 			return s.setAside(LoadResult{Problem: unusable})
 		}
-		return LoadResult{}, fmt.Errorf("load checkpoint, which stays in place because it may be good (the next start tries again): %w", err)
+		return LoadResult{}, fmt.Errorf("load checkpoint (left in place, as it may be intact; the next start retries): %w", err)
 	}
 	entries, err := checkpoint.Decode(data)
 	if err != nil {

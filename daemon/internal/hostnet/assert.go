@@ -173,7 +173,7 @@ func (h *Host) Repair(_ context.Context, list []rules.Repair) (done []rules.Repa
 func (h *Host) setDevice(c *rtnl.Conn, name string, ipv4 bool) {
 	if ipv4 {
 		if err := noIPv6Address(c, name); err != nil {
-			h.opts.Log.Warn("device of a branch ENI may get an address of IPv6", "link", name, "error", err)
+			h.opts.Log.Warn("device of a branch ENI may get an IPv6 address", "link", name, "error", err)
 		}
 	}
 	for _, s := range []netstate.Sysctl{

@@ -63,13 +63,13 @@ func (h *Host) EgressView(v6 bool) (out egress.Host, _ error) {
 	return out, nil
 }
 
-// egressPrograms returns the programs of the back end in use.
+// egressPrograms returns the programs of the backend in use.
 func (h *Host) egressPrograms(v6 bool) (save, restore string, _ error) {
 	if !v6 {
 		return h.programs.save, h.programs.restore, nil
 	}
 	if p := h.six.programs; !p.there() {
-		return "", "", fmt.Errorf("find %s-save and %s-restore, which ENABLE_V6_EGRESS needs: not in PATH", p.name, p.name)
+		return "", "", p.errMissing()
 	}
 	return h.six.programs.save, h.six.programs.restore, nil
 }
@@ -101,7 +101,7 @@ func (h *Host) restoreEgress(ctx context.Context, v6 bool, text string) error {
 		return err
 	}
 	return h.run(ctx, transaction{restore, []string{"--noflush", "-w", egressWait}, text, func(err error) error {
-		return fmt.Errorf("bring back rules of pods' egress: %w", err)
+		return fmt.Errorf("restore rules of pods' egress: %w", err)
 	}})
 }
 
@@ -124,7 +124,7 @@ func (h *Host) RepairEgress(ctx context.Context, v6 bool, nat iptables.Table, li
 	}
 	var errs []error
 	if err := with(func(c *rtnl.Conn) error { return c.Do(&b) }); err != nil {
-		errs = append(errs, fmt.Errorf("bring back links, addresses and routes of pods' egress: %w", err))
+		errs = append(errs, fmt.Errorf("restore links, addresses and routes of pods' egress: %w", err))
 	}
 	for i, l := range rest {
 		if b.Took(i) {

@@ -21,7 +21,7 @@ type egressBed struct {
 	v6      bool
 	tool    string // the family's program
 	now     time.Time
-	tenants []egress.Tenant
+	holders []egress.Holder
 	known   egress.Living
 }
 
@@ -34,8 +34,8 @@ func newEgressBed(t *testing.T, n *bed, v6 bool) *egressBed {
 		node, ip, address = netip.MustParseAddr("2001:db8::1"), "fd00::ac:1%d", "ip link set vethN addrgenmode none; ip addr add fe80::N:1/64 dev vethN nodad"
 	}
 	for i := range 2 {
-		x := egress.Tenant{Address: netip.MustParseAddr(fmt.Sprintf(ip, i)), ContainerID: fmt.Sprint("sandbox-", i)}
-		e.tenants = append(e.tenants, x)
+		x := egress.Holder{Address: netip.MustParseAddr(fmt.Sprintf(ip, i)), ContainerID: fmt.Sprint("sandbox-", i)}
+		e.holders = append(e.holders, x)
 		s, err := egress.Wanted(egress.DefaultNetwork, x.ContainerID, x.Address, node, egress.RandomFully)
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func (e *egressBed) observe() (nat iptables.Table, lost, ended []egress.Loss) {
 			return err
 		}
 		view.NAT = &nat
-		lost, ended, _ = e.known.Observe(e.now, egress.DefaultNetwork, e.tenants, view)
+		lost, ended, _ = e.known.Observe(e.now, egress.DefaultNetwork, e.holders, view)
 		return nil
 	})
 	return nat, lost, ended
@@ -81,7 +81,7 @@ func (e *egressBed) settle() (all []egress.Loss) {
 			return err
 		})
 		for _, l := range lost {
-			e.known.Made(e.now, l.Tenant)
+			e.known.Made(e.now, l.Holder)
 		}
 		all = append(all, lost...)
 	}
@@ -106,12 +106,12 @@ func TestRepairEgress(t *testing.T) {
 			if got := e.settle(); len(got) > 0 {
 				t.Fatalf("pods that lack nothing: %v", got)
 			}
-			address := e.tenants[0].Address.String()
+			address := e.holders[0].Address.String()
 			family, onLink := "-4", "169.254.172.1/32"
 			if v6 {
 				family, onLink = "-6", "fe80::0:1/64"
 			}
-			chain := egress.Chain(v6, egress.DefaultNetwork, e.tenants[0].ContainerID)
+			chain := egress.Chain(v6, egress.DefaultNetwork, e.holders[0].ContainerID)
 			for what, wipe := range map[string]string{
 				"route":     "ip " + family + " route del " + address,
 				"address":   "ip addr del " + onLink + " dev veth0",
@@ -139,8 +139,8 @@ func TestRepairEgress(t *testing.T) {
 // else.
 func (e *egressBed) takesBack(chain string) {
 	e.t.Helper()
-	gone := e.tenants[0].Address.String()
-	e.tenants = e.tenants[1:]
+	gone := e.holders[0].Address.String()
+	e.holders = e.holders[1:]
 	_, lost, ended := e.observe()
 	if len(lost) > 0 || len(ended) == 0 {
 		e.t.Fatalf("lost %v, ended %v", lost, ended)

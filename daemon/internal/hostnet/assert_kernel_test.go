@@ -298,7 +298,7 @@ func TestMonitor(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		m.Know(v)
+		m.Sync(v)
 		routes, filters, err := openWatches()
 		go func() {
 			ended <- m.follow(ctx, routes, filters, func(list ...Notice) {

@@ -16,12 +16,12 @@ import (
 )
 
 // backend is a rule set besides a pass's main one: that of ip6tables, or those of the
-// iptables back end that the node does not use, where an earlier installation may have left
-// rules. A back end that needs no rules is read until it has none of ours; on most nodes,
+// iptables backend that the node does not use, where an earlier installation may have left
+// rules. A backend that needs no rules is read until it has none of ours; on most nodes,
 // that is once.
 type backend struct {
 	programs pair
-	// tables is the file that lists a legacy back end's tables in use, so that most
+	// tables is the file that lists a legacy backend's tables in use, so that most
 	// nodes run no program; "" for nf_tables.
 	tables string
 	clean  bool // has nothing of ours; guarded by Host.node
@@ -34,6 +34,11 @@ type pair struct {
 }
 
 func (p pair) there() bool { return p.save != "" && p.restore != "" }
+
+// errMissing is why IPv6 egress cannot work without the programs.
+func (p pair) errMissing() error {
+	return fmt.Errorf("find %s-save and %s-restore, which ENABLE_V6_EGRESS needs: not in PATH", p.name, p.name)
+}
 
 // findPair looks for programs that may be missing.
 func findPair(name string) pair {
@@ -48,8 +53,8 @@ func findPair(name string) pair {
 	return p
 }
 
-// newBackend returns the back end of the programs <name>-save and <name>-restore. legacy says
-// whether they use the legacy back end.
+// newBackend returns the backend of the programs <name>-save and <name>-restore. legacy says
+// whether they use the legacy backend.
 func newBackend(name string, legacy bool) *backend {
 	s := &backend{programs: findPair(name)}
 	if legacy {
@@ -58,7 +63,7 @@ func newBackend(name string, legacy bool) *backend {
 	return s
 }
 
-// legacyTables returns the file that lists a legacy back end's tables in use, in the
+// legacyTables returns the file that lists a legacy backend's tables in use, in the
 // reading thread's namespace.
 func legacyTables(name string) string {
 	if strings.HasPrefix(filepath.Base(name), "ip6") {
@@ -67,7 +72,7 @@ func legacyTables(name string) string {
 	return "/proc/thread-self/net/ip_tables_names"
 }
 
-// inUse reports whether a legacy back end has any table in the thread's namespace, or may
+// inUse reports whether a legacy backend has any table in the thread's namespace, or may
 // have one because the file cannot be read.
 func inUse(tables string) bool {
 	text, err := os.ReadFile(tables)
@@ -81,7 +86,7 @@ func ip6tables(iptables string) string {
 }
 
 // findBackends derives the names of the ip6tables programs from the one in use, and names
-// those of the other back end as iptables releases do.
+// those of the other backend as iptables releases do.
 func (h *Host) findBackends() {
 	legacy := h.backend == rules.IPTables
 	h.six = newBackend(ip6tables(h.iptables), legacy)
@@ -98,23 +103,23 @@ func (h *Host) findBackends() {
 	}
 }
 
-// backendRead is a back end being read.
+// backendRead is a backend being read.
 type backendRead struct {
 	backend *backend
 	want    iptables.Ruleset
 	save    *process
-	// leaves keeps a guard while pods need it. The other back end's is removed, as the
-	// back end in use then has one.
+	// leaves keeps a guard while pods need it. The other backend's is removed, as the
+	// backend in use then has one.
 	leaves bool
 }
 
-// startBackends starts reading the back ends that may need a change.
+// startBackends starts reading the backends that may need a change.
 func (h *Host) startBackends(ctx context.Context, want6 iptables.Ruleset) (list []backendRead, _ error) {
 	for s, want := range h.backends(want6) {
 		wanted := rules.Wants(want)
 		switch {
 		case wanted && !s.programs.there():
-			return list, fmt.Errorf("%s: find %s-save and %s-restore, which ENABLE_V6_EGRESS needs: not in PATH", textBlockIPv6, s.programs.name, s.programs.name)
+			return list, fmt.Errorf("%s: %w", textBlockIPv6, s.programs.errMissing())
 		case wanted:
 			s.clean = false
 		case s.clean, !s.programs.there(), s.tables != "" && !inUse(s.tables):
@@ -133,7 +138,7 @@ func (h *Host) startBackends(ctx context.Context, want6 iptables.Ruleset) (list 
 	return list, nil
 }
 
-// backends yields each back end with its wanted rules.
+// backends yields each backend with its wanted rules.
 func (h *Host) backends(want6 iptables.Ruleset) func(yield func(*backend, iptables.Ruleset) bool) {
 	return func(yield func(*backend, iptables.Ruleset) bool) {
 		if !yield(h.six, want6) {
@@ -154,7 +159,7 @@ func reap(list []backendRead) {
 	}
 }
 
-// finish returns the input that brings a back end to the wanted state.
+// finish returns the input that brings a backend to the wanted state.
 func (r backendRead) finish() (script string, _ error) {
 	text, err := r.save.wait()
 	if err != nil {
@@ -207,7 +212,7 @@ func (h *Host) setBackend(ctx context.Context, r backendRead) error {
 		var refused *ProgramError
 		if errors.As(err, &refused) && !rules.Wants(r.want) && r.backend.tables == "" {
 			// A kernel without nf_tables has no rules in it either.
-			h.opts.Log.Debug("rule set cannot be listed, taken as empty", "program", r.backend.programs.name, "error", err)
+			h.opts.Log.Debug("rule set cannot be listed, assuming that it is empty", "program", r.backend.programs.name, "error", err)
 			r.backend.clean = true
 			return nil
 		}

@@ -96,7 +96,7 @@ func TestSetupNode_IPv6Guard(t *testing.T) {
 }
 
 // A node that never had IPv6 egress runs ip6tables once at most, and no program of a legacy
-// back end without tables.
+// backend without tables.
 func TestSetupNode_ProgramsOfAPass(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -146,8 +146,8 @@ func TestSetupNode_KernelWithoutTheOtherBackend(t *testing.T) {
 	n.same()
 }
 
-// Rules that the daemon made in the other back end are removed, others' rules there stay,
-// and that back end is left alone from then on.
+// Rules that the daemon made in the other backend are removed, others' rules there stay,
+// and that backend is left alone from then on.
 func TestSetupNode_RulesInTheOtherBackend(t *testing.T) {
 	t.Parallel()
 	for from, to := range map[string]string{"iptables-nft": "iptables-legacy", "iptables-legacy": "iptables-nft"} {
@@ -293,7 +293,7 @@ func (n *bed) quietWithLock() {
 	}
 }
 
-// Leftovers in a legacy back end whose lock is held do not fail a pass, and a later pass
+// Leftovers in a legacy backend whose lock is held do not fail a pass, and a later pass
 // removes them.
 func TestSetupNode_LeftoversUnderALock(t *testing.T) {
 	t.Parallel()
@@ -368,7 +368,7 @@ func TestNodeDiffers(t *testing.T) {
 	})
 }
 
-// The programs of both families and back ends are derived from the name of the one in use.
+// The programs of both families and backends are derived from the name of the one in use.
 func TestFindBackends(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

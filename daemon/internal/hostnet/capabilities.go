@@ -16,7 +16,7 @@ type capability struct {
 	use    string
 }
 
-// capabilities returns those that a back end needs. Only the tools of the iptables back end
+// capabilities returns those that a backend needs. Only the tools of the iptables backend
 // use a raw socket; the others and the daemon itself use netlink.
 func capabilities(backend rules.Backend) []capability {
 	needed := []capability{{unix.CAP_NET_ADMIN, "NET_ADMIN", "change links, routes, policy rules and netfilter of the node"}}

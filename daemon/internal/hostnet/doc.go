@@ -3,9 +3,9 @@
 //
 // A pass of [Host.SetupNode] reads everything first (iptables-save and nft concurrently,
 // and rtnetlink meanwhile) and writes only what differs: at most one iptables-restore and
-// one nft transaction, and one for each of ip6tables and the iptables back end not in use,
+// one nft transaction, and one for each of ip6tables and the iptables backend not in use,
 // if those have unwanted objects of ours. On a node in the wanted state it writes nothing,
-// and reads back ends that need no rules only once per process. Every method may be
+// and reads backends that need no rules only once per process. Every method may be
 // repeated with the same arguments.
 //
 // [FindLeftovers] does the reverse: it finds and removes everything of ours in the kernel.

@@ -59,7 +59,7 @@ func (h *Host) retryRoutes(ctx context.Context, f func() error) error {
 		if err == nil || try == routeTries || !refusedRoute(err) {
 			return err
 		}
-		h.opts.Log.Warn("route of an ENI refused, trying again", "error", err, "attempt", try)
+		h.opts.Log.Warn("kernel rejected an ENI's route, retrying", "error", err, "attempt", try)
 		timer := time.NewTimer(pause + time.Duration(rand.Float64()*routeJitter*float64(pause)))
 		select {
 		case <-ctx.Done():

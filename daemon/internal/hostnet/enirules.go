@@ -32,7 +32,7 @@ func (h *Host) TableFor(_ context.Context, card, device int, primary netip.Addr,
 	}
 	table := rules.ENITable(current, card, device, primary, enisPerCard)
 	if computed := netnames.RouteTable(card, device); table != computed {
-		h.opts.Log.Info("ENI keeps the route table that a rule names", "ip", primary.String(), "table", table, "usual", computed)
+		h.opts.Log.Info("ENI keeps the route table of an existing rule", "ip", primary.String(), "table", table, "usual", computed)
 	}
 	return table, nil
 }

@@ -82,13 +82,13 @@ func (h *Host) finishNFTRead(p *process, v *filterView) error {
 			return nil
 		}
 		if h.backend == rules.IPTables { // a kernel without nf_tables has no table either
-			h.opts.Log.Warn("native table cannot be listed, taken as absent", "error", err)
+			h.opts.Log.Warn("native table cannot be listed, assuming that it does not exist", "error", err)
 			return nil
 		}
 		return err
 	}
 	if v.nft, err = rules.ParseNFT(out); err != nil {
-		h.opts.Log.Warn("native table is not understood, will be replaced", "error", err)
+		h.opts.Log.Warn("native table cannot be parsed, will be replaced", "error", err)
 		v.nftUnknown = true
 	}
 	return nil
@@ -112,8 +112,8 @@ func firstRule(want iptables.Ruleset) string {
 }
 
 // transactions returns the transactions that turn a view into the wanted state, in order.
-// They may run concurrently unless ordered: then marks move between the back ends, and
-// the wanted back end's are written first.
+// They may run concurrently unless ordered: then marks move between the backends, and
+// the wanted backend's are written first.
 func (h *Host) transactions(v filterView, want rules.NodeState) (list []transaction, ordered bool) {
 	nft := rules.DiffNFT(v.nft, want.NFT)
 	switch {
@@ -152,7 +152,7 @@ func (h *Host) setFilters(ctx context.Context, read filterRead, want rules.NodeS
 		if pass == passes || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		h.opts.Log.Warn("transaction refused, reading again", "error", err, "attempt", pass)
+		h.opts.Log.Warn("transaction rejected, retrying", "error", err, "attempt", pass)
 		if read, err = h.startFilterRead(ctx); err != nil {
 			return err
 		}

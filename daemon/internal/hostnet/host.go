@@ -40,11 +40,11 @@ type Host struct {
 	randomFully bool
 
 	node sync.Mutex // held during a pass over the node's own state
-	// nftGone is set once the other back end's native table is known to be gone; guarded
+	// nftGone is set once the other backend's native table is known to be gone; guarded
 	// by node.
 	nftGone bool
-	six     *backend   // ip6tables of the back end in use
-	others  []*backend // the other back end, both families
+	six     *backend   // ip6tables of the backend in use
+	others  []*backend // the other backend, both families
 	// warned holds the warnings already logged, so that passes do not repeat them;
 	// guarded by node.
 	warned map[string]bool
@@ -52,7 +52,7 @@ type Host struct {
 	readOnly readOnly
 }
 
-// New finds the programs and the back end for rules, in the calling thread's namespace.
+// New finds the programs and the backend for rules, in the calling thread's namespace.
 func New(opts Options) (*Host, error) {
 	if opts.Log == nil {
 		return nil, errors.New("hostnet: no logger")
@@ -68,14 +68,14 @@ func New(opts Options) (*Host, error) {
 		return nil, err
 	}
 	if h.backend == rules.NFTables && h.programs.nft == "" {
-		return nil, fmt.Errorf("find %s, which the nftables back end needs: not in PATH", opts.NFT)
+		return nil, fmt.Errorf("find %s, which the nftables backend needs: not in PATH", opts.NFT)
 	}
 	h.findBackends()
-	opts.Log.Info("connmark back end", "backend", string(h.backend), "reason", h.reason, "program", h.iptables, "version", version, "random_fully", h.randomFully)
+	opts.Log.Info("connmark backend", "backend", string(h.backend), "reason", h.reason, "program", h.iptables, "version", version, "random_fully", h.randomFully)
 	return h, nil
 }
 
-// Backend returns the back end of the rules that mark connections: "nftables" or
+// Backend returns the backend of the rules that mark connections: "nftables" or
 // "iptables".
 func (h *Host) Backend() string { return string(h.backend) }
 

@@ -11,16 +11,16 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// survey finds the back end that the node's own programs use, if iptables is installed for
-// both: rules in the other one would not interact with theirs. It runs once, at the start.
+// backendProbe finds the backend that the node's own programs use, if iptables is installed
+// for both: rules in the other one would not interact with theirs. It runs once, at the start.
 // By then kubelet, which started this process, has made its chains. If kubelet changes its
 // mode later, the daemon follows at its next start.
 //
-// Most nodes have no table in the legacy back end, so there is nothing to read.
-type survey struct {
+// Most nodes have no table in the legacy backend, so there is nothing to read.
+type backendProbe struct {
 	h      *Host
 	chains *process // nft list chains: both families, including kube-proxy's table; may be nil
-	legacy *process // the legacy back end's IPv4 rules; nil if it has no table
+	legacy *process // the legacy backend's IPv4 rules; nil if it has no table
 }
 
 // Suffixes of the iptables program's name in the two modes.
@@ -36,14 +36,13 @@ func modeName(b rules.Backend) string {
 	return nftMode
 }
 
-// startSurvey starts the programs of a survey. It returns nil if there is no choice, or no
-// nft.
-func (h *Host) startSurvey() *survey {
+// startBackendProbe returns nil if there is no choice, or no nft.
+func (h *Host) startBackendProbe() *backendProbe {
 	both := findPair(h.opts.IPTables+nftMode).there() && findPair(h.opts.IPTables+legacyMode).there()
 	if !both || h.programs.nft == "" {
 		return nil
 	}
-	s := &survey{h: h}
+	s := &backendProbe{h: h}
 	if s.hasLegacy() {
 		s.chains = s.startChains()
 		s.legacy = s.startSave(h.opts.IPTables, true)
@@ -51,15 +50,15 @@ func (h *Host) startSurvey() *survey {
 	return s
 }
 
-// hasLegacy reports whether the legacy back end has any table.
-func (s *survey) hasLegacy() bool {
+// hasLegacy reports whether the legacy backend has any table.
+func (s *backendProbe) hasLegacy() bool {
 	return inUse(legacyTables(s.h.opts.IPTables)) || inUse(legacyTables(ip6tables(s.h.opts.IPTables)))
 }
 
-func (s *survey) startChains() *process { return s.start(s.h.programs.nft, "list", "chains") }
+func (s *backendProbe) startChains() *process { return s.start(s.h.programs.nft, "list", "chains") }
 
 // start returns nil if the program cannot be started.
-func (s *survey) start(program string, args ...string) *process {
+func (s *backendProbe) start(program string, args ...string) *process {
 	p, err := s.h.start(exec.Command(program, args...), "")
 	if err != nil {
 		s.unread(program, err)
@@ -68,9 +67,9 @@ func (s *survey) start(program string, args ...string) *process {
 	return p
 }
 
-// startSave starts reading one family of one back end. It returns nil if there is nothing
+// startSave starts reading one family of one backend. It returns nil if there is nothing
 // to read.
-func (s *survey) startSave(iptables string, legacy bool) *process {
+func (s *backendProbe) startSave(iptables string, legacy bool) *process {
 	if legacy && !inUse(legacyTables(iptables)) {
 		return nil
 	}
@@ -85,8 +84,8 @@ func (s *survey) startSave(iptables string, legacy bool) *process {
 	return s.start(p.save)
 }
 
-// finish waits for the programs and chooses the back end.
-func (s *survey) finish(plain rules.Backend) (b rules.Backend, reason string) {
+// finish waits for the programs and chooses the backend.
+func (s *backendProbe) finish(plain rules.Backend) (b rules.Backend, reason string) {
 	if s.chains == nil && s.legacy == nil {
 		if plain == rules.NFTables {
 			return s.withoutLegacy()
@@ -96,7 +95,7 @@ func (s *survey) finish(plain rules.Backend) (b rules.Backend, reason string) {
 	nft, known := s.nft()
 	legacy := s.traces(s.legacy)
 	if !known {
-		return plain, "nft does not answer, the mode of iptables itself"
+		return plain, "nft failed, using iptables' own mode"
 	}
 	if !nft.Missing && nft.Hint == "" && legacy.Hint == "" {
 		nft, legacy = s.rest(nft, legacy, plain)
@@ -104,8 +103,8 @@ func (s *survey) finish(plain rules.Backend) (b rules.Backend, reason string) {
 	return rules.HostBackend(nft, legacy, plain)
 }
 
-// withoutLegacy chooses the back end when the legacy one is not in use.
-func (s *survey) withoutLegacy() (b rules.Backend, reason string) {
+// withoutLegacy chooses the backend when the legacy one is not in use.
+func (s *backendProbe) withoutLegacy() (b rules.Backend, reason string) {
 	there, err := rtnl.HasNFTables()
 	if err != nil { // iptables will report it too, and better
 		s.h.opts.Log.Debug("cannot find out whether the kernel has nf_tables", "error", err)
@@ -114,12 +113,12 @@ func (s *survey) withoutLegacy() (b rules.Backend, reason string) {
 	if !there {
 		return rules.HostBackend(rules.Traces{Missing: true}, rules.Traces{}, rules.NFTables)
 	}
-	return rules.NFTables, "the legacy back end has no table"
+	return rules.NFTables, "the legacy backend has no table"
 }
 
 // nft returns the traces in nft's list of chains. known is false if nft did not run, or
 // failed for a reason other than a kernel without nf_tables.
-func (s *survey) nft() (t rules.Traces, known bool) {
+func (s *backendProbe) nft() (t rules.Traces, known bool) {
 	if s.chains == nil {
 		return t, false
 	}
@@ -139,7 +138,7 @@ var textsNoNFT = []string{"Protocol not supported", "Operation not supported", "
 
 // rest reads the remaining rules if there was no hint so far. Most nodes without a hint
 // have no legacy table either, so there is no choice.
-func (s *survey) rest(nft, legacy rules.Traces, plain rules.Backend) (_, _ rules.Traces) {
+func (s *backendProbe) rest(nft, legacy rules.Traces, plain rules.Backend) (_, _ rules.Traces) {
 	v6 := ip6tables(s.h.opts.IPTables)
 	last := s.startSave(v6, true)
 	if last == nil && legacy.Rules == 0 && plain == rules.NFTables {
@@ -154,7 +153,7 @@ func (s *survey) rest(nft, legacy rules.Traces, plain rules.Backend) (_, _ rules
 }
 
 // traces reads the output of one program, which may be nil.
-func (s *survey) traces(p *process) rules.Traces {
+func (s *backendProbe) traces(p *process) rules.Traces {
 	if p == nil {
 		return rules.Traces{}
 	}
@@ -169,12 +168,12 @@ func (s *survey) traces(p *process) rules.Traces {
 	return rules.TracesOf(r)
 }
 
-func (s *survey) unread(program string, err error) {
+func (s *backendProbe) unread(program string, err error) {
 	s.h.opts.Log.Warn("cannot read the node's rules; detecting the iptables mode without them", "program", program, "error", err)
 }
 
 // drop waits for programs whose output is not needed.
-func (s *survey) drop() {
+func (s *backendProbe) drop() {
 	if s == nil {
 		return
 	}

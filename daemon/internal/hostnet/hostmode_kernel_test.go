@@ -61,7 +61,7 @@ const (
 	legacyChain = "iptables-legacy -t mangle -N KUBE-KUBELET-CANARY\n"
 )
 
-// Rules are written to the back end that the node's own programs use, in both families, and
+// Rules are written to the backend that the node's own programs use, in both families, and
 // later starts choose the same one, with or without our rules.
 func TestNew_FollowsTheNode(t *testing.T) {
 	t.Parallel()
@@ -69,13 +69,13 @@ func TestNew_FollowsTheNode(t *testing.T) {
 		{"nothing", "", "iptables-nft", "iptables-legacy", "nothing on the node indicates it"},
 		{"kubelet's chain in nf_tables", nftChain, "iptables-nft", "iptables-nft", "chain KUBE-KUBELET-CANARY in nf_tables"},
 		{"kubelet's chain in nf_tables, IPv6", "ip6tables-nft -t mangle -N KUBE-IPTABLES-HINT", "iptables-nft", "iptables-nft", "chain KUBE-IPTABLES-HINT in nf_tables"},
-		{"kubelet's chain in the legacy back end", legacyChain, "iptables-legacy", "iptables-legacy", "chain KUBE-KUBELET-CANARY in the legacy"},
-		{"kubelet's chain in the legacy back end, IPv6", "ip6tables-legacy -t mangle -N KUBE-IPTABLES-HINT", "iptables-legacy", "iptables-legacy", "chain KUBE-IPTABLES-HINT in the legacy"},
+		{"kubelet's chain in the legacy backend", legacyChain, "iptables-legacy", "iptables-legacy", "chain KUBE-KUBELET-CANARY in the legacy"},
+		{"kubelet's chain in the legacy backend, IPv6", "ip6tables-legacy -t mangle -N KUBE-IPTABLES-HINT", "iptables-legacy", "iptables-legacy", "chain KUBE-IPTABLES-HINT in the legacy"},
 		{"kubelet's chains in both", nftChain + legacyChain, "iptables-nft", "iptables-nft", "in nf_tables"},
 		{"legacy against more rules", legacyChain + "iptables-nft -A INPUT -j ACCEPT\niptables-nft -A INPUT -j ACCEPT", "iptables-legacy", "iptables-legacy", "chain KUBE-KUBELET-CANARY"},
 		{"kube-proxy's own table", legacyChain + "nft add table ip kube-proxy", "iptables-nft", "iptables-nft", "table ip kube-proxy in nf_tables"},
-		{"more rules in the legacy back end", "iptables-legacy -A INPUT -j ACCEPT", "iptables-legacy", "iptables-legacy", "legacy back end holds more"},
-		{"more rules in the legacy back end, IPv6", "iptables-nft -A INPUT -j ACCEPT\nip6tables-legacy -A INPUT -j ACCEPT\nip6tables-legacy -A INPUT -j ACCEPT", "iptables-legacy", "iptables-legacy", "legacy back end holds more"},
+		{"more rules in the legacy backend", "iptables-legacy -A INPUT -j ACCEPT", "iptables-legacy", "iptables-legacy", "legacy backend holds more"},
+		{"more rules in the legacy backend, IPv6", "iptables-nft -A INPUT -j ACCEPT\nip6tables-legacy -A INPUT -j ACCEPT\nip6tables-legacy -A INPUT -j ACCEPT", "iptables-legacy", "iptables-legacy", "legacy backend holds more"},
 		{"more rules in nf_tables", "iptables-legacy -A INPUT -j ACCEPT\niptables-nft -A INPUT -j ACCEPT\nip6tables-nft -A INPUT -j ACCEPT", "iptables-nft", "iptables-nft", "nf_tables holds more"},
 	} {
 		for plain, want := range map[string]string{"-nft": row.plainNFT, "-legacy": row.plainLegacy} {
@@ -85,7 +85,7 @@ func TestNew_FollowsTheNode(t *testing.T) {
 				first.sh(row.script)
 				reason := row.reason
 				if plain == "-nft" && !strings.Contains(row.script, "-legacy ") {
-					reason = "the legacy back end has no table"
+					reason = "the legacy backend has no table"
 				}
 				for _, ours := range []bool{false, true} {
 					n, log := first.found(Options{IPTables: withPlain(t, plain)})
@@ -112,9 +112,9 @@ func (n *bed) inBackend(want string) {
 	}
 }
 
-// Only our own rules, from an earlier run in the other back end, are no reason to stay
+// Only our own rules, from an earlier run in the other backend, are no reason to stay
 // there, and are removed.
-func TestNew_OwnRulesTellNothing(t *testing.T) {
+func TestNew_OwnRulesIgnored(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-legacy")
 	n.setup(v6Egress)
@@ -125,7 +125,7 @@ func TestNew_OwnRulesTellNothing(t *testing.T) {
 	now.setup(v6Egress)
 	now.inBackend("iptables-nft")
 	if got := n.saved(); strings.Contains(got, "AWS") {
-		t.Errorf("left in the legacy back end:\n%s", got)
+		t.Errorf("left in the legacy backend:\n%s", got)
 	}
 }
 

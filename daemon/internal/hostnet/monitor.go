@@ -50,7 +50,7 @@ type Monitor struct {
 
 	mu    sync.Mutex // guards what follows
 	links map[int32]seenLink
-	looks int  // views begun
+	views int  // views begun
 	lost  bool // link notices were lost since the last view
 }
 
@@ -62,7 +62,7 @@ type seenLink struct {
 	current netstate.MAC
 	up      bool
 	mtu     int
-	look    int // Monitor.looks at the time
+	view    int // Monitor.views at the time
 }
 
 // NewMonitor makes a monitor for a node, given its primary ENI's MAC.
@@ -276,7 +276,7 @@ func (m *Monitor) linkChanged(l netstate.Link) Notice {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	was, known := m.links[l.Index]
-	now := seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: l.Up(), mtu: l.MTU, made: was.made, look: m.looks}
+	now := seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: l.Up(), mtu: l.MTU, made: was.made, view: m.views}
 	if now.pod && (!known || !was.pod || was.name != now.name) { // an index can be reused
 		now.made = l.MAC
 	}
@@ -315,16 +315,16 @@ func (m *Monitor) ofNode(index int32) bool {
 	return known && !l.pod && (l.current == m.primary || m.primary == netstate.MAC{})
 }
 
-// Looking must be called before the kernel is read for a view passed to [Monitor.Know].
-func (m *Monitor) Looking() {
+// BeginView must be called before the kernel is read for a view passed to [Monitor.Sync].
+func (m *Monitor) BeginView() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.looks++
+	m.views++
 }
 
-// Know learns the links of a view: those from before the watch began, and those whose
+// Sync learns the links of a view: those from before the watch began, and those whose
 // notices were lost. Links noticed before the view began that are not in it are gone.
-func (m *Monitor) Know(v *View) {
+func (m *Monitor) Sync(v *View) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	there := make(map[int32]bool, len(v.Links))
@@ -332,7 +332,7 @@ func (m *Monitor) Know(v *View) {
 		there[l.Index] = true
 		was, known := m.links[l.Index]
 		switch {
-		case known && was.look == m.looks: // noticed since the view began
+		case known && was.view == m.views: // noticed since the view began
 		case !known || was.name != l.Name:
 			m.links[l.Index] = seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: l.Up(), mtu: l.MTU}
 		case m.lost && was.made != l.MAC:
@@ -341,7 +341,7 @@ func (m *Monitor) Know(v *View) {
 		}
 	}
 	for index, l := range m.links {
-		if !there[index] && l.look < m.looks {
+		if !there[index] && l.view < m.views {
 			delete(m.links, index)
 		}
 	}

@@ -136,7 +136,7 @@ func TestMonitor_Know(t *testing.T) {
 		return netstate.Link{Index: index, Name: name, Kind: "veth", MAC: mac}
 	}
 	notify := func(l netstate.Link) { m.change(rtnl.Notice{Kind: rtnl.NoticeLink, Link: l}) }
-	know := func(list ...netstate.Link) { m.Know(&View{State: netstate.State{Links: list}}) }
+	know := func(list ...netstate.Link) { m.Sync(&View{State: netstate.State{Links: list}}) }
 	expect := func(when string, index int32, want netstate.MAC) {
 		t.Helper()
 		if got, ok := m.MadeWith(index); got != want || ok != (want != netstate.MAC{}) {
@@ -149,21 +149,21 @@ func TestMonitor_Know(t *testing.T) {
 	expect("another name under the index", 7, b)
 
 	notify(link(8, one, a))
-	m.Looking()
+	m.BeginView()
 	know(link(7, other, b), link(8, one, b))
 	expect("a view that shows it with another address", 8, a)
-	m.Looking()
+	m.BeginView()
 	notify(link(9, "eni2222222222b", a)) // after the view began
 	know(link(7, other, b))
 	expect("gone", 8, netstate.MAC{})
 	expect("came since the view", 9, a)
-	m.Looking()
+	m.BeginView()
 	know(link(7, "eni3333333333c", a), link(9, "eni2222222222b", a))
 	expect("another name in the view", 7, netstate.MAC{})
 	expect("still there", 9, a)
 
 	m.noteLost(func(...Notice) {})(Notice{Kind: LostChanges})
-	m.Looking()
+	m.BeginView()
 	know(link(9, "eni2222222222b", b))
 	expect("perhaps another one of that name", 9, netstate.MAC{})
 	if len(m.links) != 1 {

@@ -13,7 +13,7 @@ import (
 
 // SetupNode brings the node's own state to what in asks for: the primary ENI's MTU, policy
 // rules, SNAT, marks and the guard of egress addresses, in both families and both iptables
-// back ends. It determines in's PrimaryLink, Backend and RandomFully itself. Calls queue.
+// backends. It determines in's PrimaryLink, Backend and RandomFully itself. Calls queue.
 func (h *Host) SetupNode(ctx context.Context, in rules.NodeInput) error {
 	h.node.Lock()
 	defer h.node.Unlock()

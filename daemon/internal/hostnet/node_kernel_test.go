@@ -39,7 +39,7 @@ func TestSetupNode_SameAsRecorded(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
 	if n.host.Backend() != "nftables" {
-		t.Fatalf("back end %s", n.host.Backend())
+		t.Fatalf("backend %s", n.host.Backend())
 	}
 	if wrote := n.setup(); !cmp.Equal(wrote, []string{"nft", "iptables-nft-restore"}) { // once each
 		t.Errorf("wrote with %q", wrote)

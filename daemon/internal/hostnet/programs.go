@@ -29,7 +29,7 @@ type programs struct {
 	nft           string // "" if there is none
 }
 
-// findPrograms finds the programs of the mode that the node uses and sets the back end. It
+// findPrograms finds the programs of the mode that the node uses and sets the backend. It
 // returns the output of `iptables --version`.
 func (h *Host) findPrograms() (version string, _ error) {
 	iptables, err := lookPath(h.opts.IPTables)
@@ -40,21 +40,21 @@ func (h *Host) findPrograms() (version string, _ error) {
 	if err != nil && !errors.Is(err, exec.ErrNotFound) {
 		return "", err
 	}
-	survey := h.startSurvey()
+	probe := h.startBackendProbe()
 	p, err := h.start(exec.Command(iptables, "--version"), "")
 	if err == nil {
 		version, err = p.wait()
 	}
 	if err != nil {
-		survey.drop()
+		probe.drop()
 		return "", fmt.Errorf("%s: %w", textBackend, err)
 	}
 	version = strings.TrimSpace(version)
 	h.backend, h.randomFully = readVersion(version)
 	h.iptables, h.reason = h.opts.IPTables, "the mode of iptables"
-	if survey != nil {
+	if probe != nil {
 		plain := h.backend
-		if h.backend, h.reason = survey.finish(plain); h.backend != plain {
+		if h.backend, h.reason = probe.finish(plain); h.backend != plain {
 			h.iptables += modeName(h.backend) // of the same release
 		}
 	}
@@ -82,7 +82,7 @@ func lookPath(name string) (string, error) {
 }
 
 // readVersion parses "iptables v1.8.9 (nf_tables)". Only the word "legacy" means the
-// iptables back end; old releases that name no mode count as nftables, as in upstream.
+// iptables backend; old releases that name no mode count as nftables, as in upstream.
 func readVersion(version string) (backend rules.Backend, randomFully bool) {
 	backend = rules.NFTables
 	if strings.Contains(version, "legacy") {

@@ -43,7 +43,7 @@ type Change struct {
 	Err    error // why it is still there
 }
 
-// FindLeftovers reads both iptables back ends, nft and rtnetlink. It changes nothing. If
+// FindLeftovers reads both iptables backends, nft and rtnetlink. It changes nothing. If
 // some of them cannot be read, it returns an error besides what it found.
 func FindLeftovers(ctx context.Context, log *slog.Logger, vethPrefix string) (*Leftovers, error) {
 	l := &Leftovers{host: &Host{opts: Options{Log: log}}}
@@ -75,7 +75,7 @@ func missingError(program string) error {
 	return fmt.Errorf("run %s: it is not installed; run this in a container of the image, which has it", program)
 }
 
-// filterPrograms returns the existing programs of both back ends and families, or those
+// filterPrograms returns the existing programs of both backends and families, or those
 // without a mode in their name. missing are the families without any.
 func filterPrograms() (list []pair, missing []string) {
 	for _, family := range []string{"iptables", "ip6tables"} {

@@ -58,7 +58,7 @@ ip route add default via 192.168.9.1 dev eth9 table 40
 
 var volatile = regexp.MustCompile(`\[\d+:\d+\]|packets \d+ bytes \d+| # handle \d+`)
 
-// node prints everything that uninstalling affects, in both back ends and families.
+// node prints everything that uninstalling affects, in both backends and families.
 func (n *bed) node() string {
 	text := n.sh(`for t in iptables-nft ip6tables-nft iptables-legacy ip6tables-legacy; do echo "# $t"; $t-save | grep -v '^#'; done
 echo '# nft'; nft list tables; nft list table inet cilium
@@ -93,7 +93,7 @@ func (n *bed) remove(l *Leftovers) (failed []string) {
 }
 
 // occupy makes everything that a daemon and its plugins make under many settings, in both
-// back ends.
+// backends.
 func (n *bed) occupy() {
 	n.t.Helper()
 	everything := func(in *rules.NodeInput) { strict(in); moreCIDRs(in); services(in); v6Egress(in) }
@@ -101,7 +101,7 @@ func (n *bed) occupy() {
 	n.setup(everything)
 	other := map[string]string{"iptables-nft": "iptables-legacy", "iptables-legacy": "iptables-nft"}[n.tool]
 	again := n.restarted(other)
-	again.host.others = nil // it knows no other back end, like upstream
+	again.host.others = nil // it knows no other backend, like upstream
 	again.setup(everything)
 	n.setupENI()
 	n.setupENI(ipv6ENI)

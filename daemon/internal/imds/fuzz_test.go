@@ -7,7 +7,7 @@ import (
 )
 
 var listings = []string{"", "\n", "02:fa:4e:00:00:01/\n02:fa:4e:00:00:02/", "02:FA:4E:00:00:01/", "02-fa-4e-00-00-01/", "10.0.0.4\n10.0.0.5\n", "10.0.0.16/28", "2001:db8::4", "2001:db8:0:1:1::/80",
-	"device-number\ninterface-id\nipv6s\nlocal-ipv4s\n", "a b", "\r\n", "\x00", "::ffff:10.0.0.1", "fe80::1%eth0", "10.0.0.0/016", strings.Repeat("x\n", 2000)}
+	"device-number\ninterface-id\nipv6s\nlocal-ipv4s\n", "a b", "\r\n", "\x00", "::ffff:10.0.0.1", "0.1.2.3", "fe80::1%eth0", "10.0.0.0/016", strings.Repeat("x\n", 2000)}
 
 func seedListings(f *testing.F) {
 	for _, s := range listings {
@@ -53,7 +53,7 @@ func FuzzParseAddresses(f *testing.F) {
 			}
 			seen := map[netip.Addr]bool{}
 			for _, a := range all {
-				if a.Is6() != ipv6 || a.Zone() != "" || seen[a] || !a.IsGlobalUnicast() {
+				if a.Is6() != ipv6 || a.Zone() != "" || seen[a] || !a.IsGlobalUnicast() || netip.MustParsePrefix("0.0.0.0/8").Contains(a) {
 					t.Errorf("accepted %s", a)
 				}
 				seen[a] = true

@@ -51,7 +51,7 @@ func (c *Client) Identity(ctx context.Context) (Identity, error) {
 		return err
 	})
 	if c.conf.IPv6 {
-		perhaps(g, gctx, c, ipv6Path, &ipv6, func(path, s string) (netip.Addr, error) { return parseAddr(path, strings.TrimSpace(s), true) })
+		intoOptional(g, gctx, c, ipv6Path, &ipv6, func(path, s string) (netip.Addr, error) { return parseAddr(path, strings.TrimSpace(s), true) })
 	}
 	if err := g.Wait(); err != nil {
 		return Identity{}, err

@@ -85,26 +85,26 @@ func (c *Client) readInterface(g *errgroup.Group, ctx context.Context, base stri
 	into(g, ctx, c, base+"device-number", &to.Device, parseIndex)
 	into(g, ctx, c, base+"subnet-id", &to.SubnetID, func(path, s string) (string, error) { return parseID(path, "subnet-", s) })
 	into(g, ctx, c, base+"security-group-ids", &to.SecurityGroups, parseGroups)
-	perhaps(g, ctx, c, base+"subnet-ipv4-cidr-block", &to.SubnetCIDR, func(path, s string) (netip.Prefix, error) { return parseCIDR(path, s, ipv4Blocks) })
-	perhaps(g, ctx, c, base+"ipv4-prefix", &to.Prefixes, func(path, s string) ([]netip.Prefix, error) { return parseCIDRs(path, s, ipv4Prefixes) })
+	intoOptional(g, ctx, c, base+"subnet-ipv4-cidr-block", &to.SubnetCIDR, func(path, s string) (netip.Prefix, error) { return parseCIDR(path, s, ipv4Blocks) })
+	intoOptional(g, ctx, c, base+"ipv4-prefix", &to.Prefixes, func(path, s string) ([]netip.Prefix, error) { return parseCIDRs(path, s, ipv4Prefixes) })
 	if c.conf.IPv6 {
-		perhaps(g, ctx, c, base+"subnet-ipv6-cidr-blocks", &to.SubnetIPv6CIDR, func(path, s string) (netip.Prefix, error) { return parseCIDR(path, s, ipv6Blocks) })
-		perhaps(g, ctx, c, base+"ipv6-prefix", &to.IPv6Prefixes, func(path, s string) ([]netip.Prefix, error) { return parseCIDRs(path, s, ipv6Prefixes) })
+		intoOptional(g, ctx, c, base+"subnet-ipv6-cidr-blocks", &to.SubnetIPv6CIDR, func(path, s string) (netip.Prefix, error) { return parseCIDR(path, s, ipv6Blocks) })
+		intoOptional(g, ctx, c, base+"ipv6-prefix", &to.IPv6Prefixes, func(path, s string) ([]netip.Prefix, error) { return parseCIDRs(path, s, ipv6Prefixes) })
 	}
 	// These three exist exactly when the listing names them.
 	if names["network-card"] {
-		perhaps(g, ctx, c, base+"network-card", &to.Card, parseIndex)
+		intoOptional(g, ctx, c, base+"network-card", &to.Card, parseIndex)
 	}
 	if names["local-ipv4s"] {
-		perhaps(g, ctx, c, base+"local-ipv4s", &to.IPv4s, func(path, s string) ([]netip.Addr, error) { return parseAddrs(path, s, false) })
+		intoOptional(g, ctx, c, base+"local-ipv4s", &to.IPv4s, func(path, s string) ([]netip.Addr, error) { return parseAddrs(path, s, false) })
 	}
 	if names["ipv6s"] {
-		perhaps(g, ctx, c, base+"ipv6s", &to.IPv6s, func(path, s string) ([]netip.Addr, error) { return parseAddrs(path, s, true) })
+		intoOptional(g, ctx, c, base+"ipv6s", &to.IPv6s, func(path, s string) ([]netip.Addr, error) { return parseAddrs(path, s, true) })
 	}
 }
 
-// perhaps is into for a path where 404 means "none".
-func perhaps[T any](g *errgroup.Group, ctx context.Context, c *Client, path string, to *T, parse func(path, s string) (T, error)) {
+// intoOptional is into for a path where 404 means "none".
+func intoOptional[T any](g *errgroup.Group, ctx context.Context, c *Client, path string, to *T, parse func(path, s string) (T, error)) {
 	g.Go(func() error {
 		body, found, err := c.get(ctx, path)
 		if err != nil || !found {

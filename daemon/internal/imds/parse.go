@@ -124,8 +124,8 @@ func parseAddr(path, s string, ipv6 bool) (netip.Addr, error) {
 		return netip.Addr{}, &AnswerError{path, s, "an IPv6 address"}
 	case !ipv6 && (err != nil || !a.Is4()):
 		return netip.Addr{}, &AnswerError{path, s, "an IPv4 address"}
-	case !a.IsGlobalUnicast(): // given to a pod or the node, it would break the node
-		return netip.Addr{}, &AnswerError{path, s, "an address that a host can have, so not of loopback, multicast, link-local or the unspecified ones"}
+	case !ipam.IsHostAddr(a):
+		return netip.Addr{}, &AnswerError{path, s, ipam.WantHostAddr}
 	}
 	return a, nil
 }

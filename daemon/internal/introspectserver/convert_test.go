@@ -151,9 +151,9 @@ func TestENIs_Shapes(t *testing.T) {
 	}
 }
 
-// TestOriginal_EveryRecordedAnswer compares each recorded folder and moment, requested as a
+// TestUpstream_EveryRecordedAnswer compares each recorded folder and moment, requested as a
 // client does, byte for byte.
-func TestOriginal_EveryRecordedAnswer(t *testing.T) {
+func TestUpstream_EveryRecordedAnswer(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(recordedDir + "/*/*")
 	if err != nil || len(files) < 27 {

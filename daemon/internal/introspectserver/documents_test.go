@@ -325,15 +325,15 @@ func TestPod_Differences(t *testing.T) {
 			`The rule "1536: from 10.0.0.21 lookup 2" is missing: the pod's traffic leaves by the primary network interface.`,
 		}},
 		"rule to another table": {func(_ *introspect.PodInterface, k *introspect.PodKernel) { k.Rules[1].Table = 3 }, []string{
-			`The rule "1536: from 10.0.0.21 lookup 3" is not one of the pod's: it sends its traffic elsewhere.`,
+			`The rule "1536: from 10.0.0.21 lookup 3" is not one of the pod's: it sends the pod's traffic elsewhere.`,
 			`The rule "1536: from 10.0.0.21 lookup 2" is missing: the pod's traffic leaves by the primary network interface.`,
 		}},
 		"on the primary": {func(i *introspect.PodInterface, _ *introspect.PodKernel) { main := 254; i.RouteTable = &main }, []string{
-			`The rule "1536: from 10.0.0.21 lookup 2" is not one of the pod's: it sends its traffic elsewhere.`,
+			`The rule "1536: from 10.0.0.21 lookup 2" is not one of the pod's: it sends the pod's traffic elsewhere.`,
 		}},
 		"old release": {func(_ *introspect.PodInterface, k *introspect.PodKernel) {
 			k.Rules = append(k.Rules, introspect.PodRule{Priority: 1536, From: p("10.0.0.21/32"), To: p("10.0.0.0/16"), Table: 2})
-		}, []string{`The rule "1536: from 10.0.0.21 to 10.0.0.0/16 lookup 2" is not one of the pod's: it sends its traffic elsewhere.`}},
+		}, []string{`The rule "1536: from 10.0.0.21 to 10.0.0.0/16 lookup 2" is not one of the pod's: it sends the pod's traffic elsewhere.`}},
 		"no default route": {func(_ *introspect.PodInterface, k *introspect.PodKernel) { k.Tables = nil }, []string{
 			"Table 2 of eni-1 has no default route: the pod reaches nothing outside of its node.",
 		}},

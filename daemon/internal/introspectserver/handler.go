@@ -137,10 +137,10 @@ func (h *handler) answer(doc document, w http.ResponseWriter, r *http.Request) (
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		return nil, refuse(http.StatusMethodNotAllowed, introspect.FaultMethod, "method %.20q: only GET and HEAD are answered", r.Method)
+		return nil, refuse(http.StatusMethodNotAllowed, introspect.FaultMethod, "method %.20q: only GET and HEAD are supported", r.Method)
 	case foreignHost(r, h.host):
 		return nil, refuse(http.StatusForbidden, introspect.FaultForeignHost,
-			"Host %.60q is not this node's loopback: ask for it as localhost or by address", r.Host)
+			"Host %.60q is not this node's loopback: use localhost or the IP address", r.Host)
 	case doc == nil:
 		return nil, refuse(http.StatusNotFound, introspect.FaultNotServed, "this daemon does not serve %s", r.URL.Path)
 	}
@@ -174,7 +174,7 @@ func (h *handler) refused(w http.ResponseWriter, r *http.Request, err error) {
 	var f *fault
 	if !errors.As(err, &f) {
 		h.opts.Log.ErrorContext(r.Context(), "answer introspection request", logline.KeyPath, r.URL.Path, logline.KeyError, err)
-		f = refuse(http.StatusInternalServerError, introspect.FaultInternal, "the answer could not be made; the daemon's log says more")
+		f = refuse(http.StatusInternalServerError, introspect.FaultInternal, "internal error; see the daemon's log")
 	}
 	body, ok := h.encode(w, r, f.doc)
 	if !ok {
@@ -220,7 +220,7 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request, doc any) {
 		return
 	}
 	if len(body) > introspect.MaxBody {
-		h.refused(w, r, refuse(http.StatusInternalServerError, introspect.FaultAnswerTooLong, "the answer has %d bytes; at most %d are sent", len(body), introspect.MaxBody))
+		h.refused(w, r, refuse(http.StatusInternalServerError, introspect.FaultAnswerTooLong, "the response is too large: %d bytes, limit %d", len(body), introspect.MaxBody))
 		return
 	}
 	sum := fnv.New64a()
@@ -251,7 +251,7 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request, doc any) {
 func (h *handler) encode(w http.ResponseWriter, r *http.Request, doc any) ([]byte, bool) {
 	body, err := json.Marshal(doc)
 	if err != nil {
-		h.opts.Log.ErrorContext(r.Context(), "encode introspection answer", "error", err)
+		h.opts.Log.ErrorContext(r.Context(), "encode introspection response", "error", err)
 		http.Error(w, "Internal Server Error", http.StatusInternalServerError)
 		return nil, false
 	}
@@ -265,7 +265,7 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, body []byte) {
 
 func (h *handler) logWrite(r *http.Request, err error) {
 	if err != nil {
-		h.opts.Log.DebugContext(r.Context(), "write introspection answer", "error", err)
+		h.opts.Log.DebugContext(r.Context(), "write introspection response", "error", err)
 	}
 }
 

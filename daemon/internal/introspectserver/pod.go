@@ -114,7 +114,7 @@ func ruleDifferences(want introspect.PodInterface, k introspect.PodKernel, diffe
 	})
 	for _, c := range changes {
 		if c.Do == netstate.DelRule {
-			differs("The rule %q is not one of the pod's: it sends its traffic elsewhere.", c.Rule)
+			differs("The rule %q is not one of the pod's: it sends the pod's traffic elsewhere.", c.Rule)
 		}
 	}
 	from := true

@@ -45,7 +45,7 @@ func (c *Client) annotate(ctx context.Context, p cluster.Pod, path, key, value s
 	// Without a condition the UID is guard enough, and one request does. After a conflict,
 	// a GET shows whether the pod was replaced.
 	look := onlyIf != nil
-	return c.againstConflicts(ctx, func() error {
+	return c.retryOnConflict(ctx, func() error {
 		guard := map[string]any{"uid": p.UID, "annotations": map[string]string{key: value}}
 		if look {
 			meta, err := c.podMeta(ctx, p)

@@ -111,7 +111,7 @@ func connect(t *testing.T, kubeconfig, node string) *Client {
 		t.Fatal(err)
 	}
 	// Tests need no pauses sized for a fleet.
-	c.pauses.First, c.pauses.Most = 20*time.Millisecond, 200*time.Millisecond
+	c.pauses.First, c.pauses.Max = 20*time.Millisecond, 200*time.Millisecond
 	return c
 }
 

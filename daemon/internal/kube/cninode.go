@@ -53,7 +53,7 @@ func (c *Client) getCNINode(ctx context.Context) (cniNode, error) {
 func (c *Client) AddFeatures(ctx context.Context, want ...cluster.Feature) error {
 	// The cache is good enough for the first attempt: a stale one causes a conflict.
 	n, cached, _ := c.cniNodes.get(c.opts.NodeName)
-	return c.againstConflicts(ctx, func() error {
+	return c.retryOnConflict(ctx, func() error {
 		if !cached {
 			var err error
 			if n, err = c.getCNINode(ctx); err != nil {
@@ -88,8 +88,8 @@ func (c *Client) patchFeatures(ctx context.Context, version string, features []c
 	return nil
 }
 
-// againstConflicts retries a write that conflicts with another one, writeAttempts in all.
-func (c *Client) againstConflicts(ctx context.Context, write func() error) error {
+// retryOnConflict retries a write that conflicts with another one, writeAttempts in all.
+func (c *Client) retryOnConflict(ctx context.Context, write func() error) error {
 	pause := conflictPause
 	for attempt := 1; ; attempt++ {
 		err := write()

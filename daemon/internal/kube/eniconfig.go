@@ -16,7 +16,7 @@ func (c *Client) ENIConfig(ctx context.Context, name string) (cluster.ENIConfig,
 	found, ok, current := c.eniConfigs.get(name)
 	if !ok {
 		var err error
-		if found, err = c.missedENIConfig(ctx, name, current); err != nil {
+		if found, err = c.fetchENIConfig(ctx, name, current); err != nil {
 			return cluster.ENIConfig{}, err
 		}
 	}
@@ -26,7 +26,7 @@ func (c *Client) ENIConfig(ctx context.Context, name string) (cluster.ENIConfig,
 	return found.config, nil
 }
 
-func (c *Client) missedENIConfig(ctx context.Context, name string, current bool) (eniConfig, error) {
+func (c *Client) fetchENIConfig(ctx context.Context, name string, current bool) (eniConfig, error) {
 	const advice = "create it, or change the node's ENIConfig label or annotation"
 	if err := kubeclient.CheckName(eniConfigs.singular, name); err != nil {
 		return eniConfig{}, fmt.Errorf("%w: %w; %s", ErrInvalid, err, advice)

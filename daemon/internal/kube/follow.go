@@ -69,7 +69,7 @@ func (m *mirror[T]) set(raw json.RawMessage) error {
 		// The stored state is outdated, and the new one is unusable.
 		m.remove(key)
 	case m.store.size() >= maxItems:
-		return &kubeclient.TooManyError{Most: maxItems, Of: "objects"}
+		return &kubeclient.TooManyError{Max: maxItems, Of: "objects"}
 	case m.store.set(key, item):
 		m.changed()
 	}
@@ -110,7 +110,7 @@ func (m *mirror[T]) read(raw []byte) (key string, item T, err error) {
 func (m *mirror[T]) logUnusable(key string, err error) {
 	if text := key + ": " + err.Error(); text != m.unusable {
 		m.unusable = text
-		m.log.Warn("an object of the API server cannot be used", slog.String(logline.KeyValue, key), slog.Any(logline.KeyError, err))
+		m.log.Warn("invalid object from the API server", slog.String(logline.KeyValue, key), slog.Any(logline.KeyError, err))
 	}
 }
 
@@ -119,7 +119,7 @@ func (m *mirror[T]) watching(open bool) {
 	m.store.setLive(open)
 	if open && m.troubled {
 		m.troubled = false
-		m.log.Info("the API server serves the watch again")
+		m.log.Info("watch of the API server re-established")
 	}
 }
 
@@ -132,6 +132,6 @@ func (m *mirror[T]) failed(f kubeclient.Failure) error {
 		return nil
 	}
 	m.troubled = true
-	m.log.Warn("the API server refuses a watch, will be tried again", slog.Any(logline.KeyError, err))
+	m.log.Warn("watch rejected by the API server, will retry", slog.Any(logline.KeyError, err))
 	return nil
 }

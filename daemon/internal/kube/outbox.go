@@ -59,7 +59,7 @@ func (o *outbox) put(now time.Time, e notice.Event) {
 		if !o.away {
 			return // the older one will be sent in a moment
 		}
-		o.limiter.Hold(now, e)
+		o.limiter.Suppress(now, e)
 		w.failures = old.failures
 	}
 	o.addLocked(w)
@@ -123,7 +123,7 @@ func (o *outbox) putBack(now time.Time, w waitingEvent) {
 	o.limiter.GiveBack(w.event, w.suppressed)
 	w.failures++
 	if newer, ok := o.waiting[w.kind()]; ok {
-		o.limiter.Hold(now, w.event)
+		o.limiter.Suppress(now, w.event)
 		newer.failures = w.failures
 		w = newer
 	}

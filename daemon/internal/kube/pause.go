@@ -18,7 +18,7 @@ type pauses struct {
 
 func defaultPauses() pauses {
 	return pauses{
-		Backoff: kubeclient.Backoff{First: time.Second, Most: 30 * time.Second},
+		Backoff: kubeclient.Backoff{First: time.Second, Max: 30 * time.Second},
 		blind:   time.Second, reread: 5 * time.Second,
 	}
 }

@@ -16,11 +16,11 @@ func (c *Client) Pod(ctx context.Context, namespace, name string) (cluster.Pod, 
 	if cached, ok, _ := c.pods.get(objectKey(namespace, name)); ok && !cached.Ended {
 		return cached, nil
 	}
-	return c.podAnew(ctx, namespace, name)
+	return c.fetchPod(ctx, namespace, name)
 }
 
-// podAnew requests a pod. During an outage of the API server it returns the cached one.
-func (c *Client) podAnew(ctx context.Context, namespace, name string) (cluster.Pod, error) {
+// fetchPod requests a pod. During an outage of the API server it returns the cached one.
+func (c *Client) fetchPod(ctx context.Context, namespace, name string) (cluster.Pod, error) {
 	pod, err := c.PodFresh(ctx, namespace, name)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		if cached, ok, _ := c.pods.get(objectKey(namespace, name)); ok {
@@ -70,7 +70,7 @@ func (c *Client) WaitPod(ctx context.Context, namespace, name string, ok func(cl
 		if ctx.Err() != nil {
 			return last, fmt.Errorf("wait for pod %s: %w; last: %w", key, ctx.Err(), err)
 		}
-		read = c.podAnew
+		read = c.fetchPod
 		if changed {
 			read = c.Pod
 		}

@@ -53,9 +53,9 @@ func dead(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// TestWaitPod_WatchTellsNothing: a cached pod is requested again if the watch is closed or
+// TestWaitPod_WatchSilent: a cached pod is requested again if the watch is closed or
 // dead, but not too often, and a failing API server does not end the wait.
-func TestWaitPod_WatchTellsNothing(t *testing.T) {
+func TestWaitPod_WatchSilent(t *testing.T) {
 	t.Parallel()
 	for name, watch := range map[string]http.HandlerFunc{"shut": busy, "dead": dead} {
 		t.Run(name, func(t *testing.T) {

@@ -66,7 +66,7 @@ func (s *eventServer) client(t *testing.T) (*Client, *lines) {
 	t.Helper()
 	server := apiServer(t, s.ServeHTTP)
 	c := connect(t, kubeconfig(t, server, server.URL), "x")
-	c.pauses.First, c.pauses.Most = time.Millisecond, 4*time.Millisecond
+	c.pauses.First, c.pauses.Max = time.Millisecond, 4*time.Millisecond
 	log := logTo(c)
 	run(t, c)
 	return c, log

@@ -30,7 +30,7 @@ func exercise(m *Metrics) {
 			ByCIDR:   []CIDRGauge{{"10.0.0.11/32", 1}, {"10.0.0.18/32", 0}},
 			ByENI:    []ENIGauge{{"eni-1", 8}, {"eni-2", 8}},
 			Backoffs: []BackoffGauge{{"attach", string(cause.EC2Throttled), 1500 * time.Millisecond}},
-			MaxPods:  29, PodCapacity: 35, Quarantined: 1, Subnets: []SubnetGauge{{"subnet-1", 4000}},
+			MaxPods:  29, PodCapacity: 35, Unplaced: 1, Subnets: []SubnetGauge{{"subnet-1", 4000}},
 			Reconciled: time.Unix(1_787_000_000, 0), Branches: &BranchGauge{Trunk: true, Used: 3, Max: 9},
 		}
 	})

@@ -17,7 +17,7 @@ type PoolGauges struct {
 	Assigned     int
 	Cooling      int
 	IPv4Prefixes int
-	Quarantined  int // allocations whose address is on no known ENI
+	Unplaced     int // allocations whose address is on no known ENI
 	MaxPods      int // of the node; 0: unknown, no series
 	PodCapacity  int // pods that the node's addresses can serve; 0: unknown or unlimited, no series
 
@@ -67,7 +67,7 @@ type BackoffGauge struct {
 // back-offs, which are not in it. As in upstream, a CIDR has a series once one of its
 // addresses has been assigned, so hundreds of idle secondary IPs cost nothing.
 func FromSnapshot(s ipam.Snapshot, now time.Time, cooldown time.Duration) PoolGauges {
-	g := PoolGauges{ENIs: len(s.ENIs), Quarantined: len(s.Unplaced)}
+	g := PoolGauges{ENIs: len(s.ENIs), Unplaced: len(s.Unplaced)}
 	for i := range s.ENIs {
 		e := &s.ENIs[i]
 		onENI := 0
@@ -149,7 +149,7 @@ func (c poolCollector) Collect(ch chan<- prometheus.Metric) {
 	send(d.assigned, float64(g.Assigned))
 	send(d.cooling, float64(g.Cooling))
 	send(d.prefixes, float64(g.IPv4Prefixes))
-	send(d.quarantined, float64(g.Quarantined))
+	send(d.quarantined, float64(g.Unplaced))
 	if g.MaxPods > 0 {
 		send(d.maxPods, float64(g.MaxPods))
 	}

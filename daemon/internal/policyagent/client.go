@@ -25,9 +25,9 @@ import (
 const (
 	dialLimit = 2 * time.Second // upstream's
 	callLimit = 5 * time.Second // including the dial and the retry
-	// again is the pause before the retry of a call that the agent refused because a link
+	// retryPause is the pause before the retry of a call that the agent refused because a link
 	// is missing: its list of links may lag a moment behind.
-	again = 500 * time.Millisecond
+	retryPause = 500 * time.Millisecond
 	// largestReply is far above the agent's actual reply, a single byte.
 	largestReply = 64 << 10
 )
@@ -130,7 +130,7 @@ func (c *Client) call(ctx context.Context, f func(context.Context, cnirpc.NPBack
 		case status.Code(err) == codes.DeadlineExceeded:
 			// Replaces the error's text, which depends on which end timed out first.
 			return &Error{cause.PolicyAgentUnreachable, fmt.Errorf("no answer from %s within the deadline of %s: %w", c.socket, callLimit, context.DeadlineExceeded)}
-		case attempt == 1 && passing(err) && pause(ctx, again):
+		case attempt == 1 && isTransient(err) && pause(ctx, retryPause):
 			continue
 		}
 		return &Error{codeOf(err), err}
@@ -162,9 +162,9 @@ func (c *Client) connected(ctx context.Context) error {
 	}
 }
 
-// passing reports whether an error may be transient: the agent has not seen a link yet, or
+// isTransient reports whether an error may be transient: the agent has not seen a link yet, or
 // has just been replaced.
-func passing(err error) bool {
+func isTransient(err error) bool {
 	s := status.Convert(err)
 	if s.Code() == codes.Unavailable {
 		return true

@@ -47,7 +47,7 @@ func (l *lean) serve(ctx context.Context) error {
 			if l.isDraining() {
 				return nil
 			}
-			if pause, ok := acceptAgain(err); ok {
+			if pause, ok := acceptRetryPause(err); ok {
 				l.opts.Log.Warn("connection not accepted", slog.Any("error", err))
 				if !wait(ctx, pause) {
 					return nil
@@ -65,9 +65,9 @@ func (l *lean) serve(ctx context.Context) error {
 	}
 }
 
-// acceptAgain reports whether to accept again after a pause: a shortage of descriptors or
+// acceptRetryPause reports whether to accept again after a pause: a shortage of descriptors or
 // memory is temporary.
-func acceptAgain(err error) (time.Duration, bool) {
+func acceptRetryPause(err error) (time.Duration, bool) {
 	var ne net.Error
 	if errors.As(err, &ne) && ne.Timeout() || isExhausted(err) {
 		return 50 * time.Millisecond, true
@@ -139,7 +139,7 @@ func (l *lean) handle(ctx context.Context, conn *net.UnixConn) {
 	}
 	req, err := cniwire.DecodeRequest(frame)
 	if err != nil {
-		l.opts.Log.Warn("request not understood", slog.Any("error", err))
+		l.opts.Log.Warn("malformed request", slog.Any("error", err))
 		return
 	}
 

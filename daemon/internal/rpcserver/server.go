@@ -123,7 +123,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	group.Go(func() error {
 		<-groupCtx.Done()
 		limit := time.AfterFunc(s.opts.DrainLimit, func() {
-			s.opts.Log.Warn("requests cut off: draining took too long", slog.Duration("duration", s.opts.DrainLimit))
+			s.opts.Log.Warn("requests aborted: shutdown timeout", slog.Duration("duration", s.opts.DrainLimit))
 			endRequests()
 			grpcServer.Stop()
 		})
@@ -147,7 +147,7 @@ func (s *Server) renew(ctx context.Context, sockets ...*socket) {
 		for _, k := range sockets {
 			renewed, err := k.renew(ctx)
 			if err != nil {
-				s.opts.Log.Warn("socket that was removed is not listened on again", slog.Any("error", err))
+				s.opts.Log.Warn("could not create the removed socket again", slog.Any("error", err))
 			}
 			if renewed && s.opts.Renewed != nil {
 				s.opts.Renewed(k.path)
@@ -174,6 +174,6 @@ func (s slots) release() { <-s }
 // noteVersion logs a client of another build, which is normal during an update.
 func (s *Server) noteVersion(client string) {
 	if client != s.opts.Version {
-		s.opts.Log.Debug("client of another version", slog.String("client_version", client), slog.String("version", s.opts.Version))
+		s.opts.Log.Debug("client version mismatch", slog.String("client_version", client), slog.String("version", s.opts.Version))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"cnictl/daemon/ipam"
 )
 
 // AnswerError means that EC2's answer is not what EC2 documents.
@@ -23,7 +25,6 @@ const (
 	wantIPv4         = "an IPv4 address"
 	wantIPv6         = "an IPv6 address"
 	wantSubnetIPv4   = "an IPv4 address of the subnet "
-	wantHost         = "an address that a host can have, so not of loopback, multicast, link-local or the unspecified ones"
 	wantPrefix4      = "an aligned IPv4 /28"
 	wantPrefix6      = "an aligned IPv6 /80"
 	wantSubnetIPv6   = "an IPv6 address of the subnet "
@@ -49,16 +50,10 @@ func parseIPv4(field, s string, within netip.Prefix) (netip.Addr, error) {
 	if within.IsValid() && !within.Contains(a) {
 		return netip.Addr{}, &AnswerError{field, s, wantSubnetIPv4 + within.String()}
 	}
-	if !forHosts(a) {
-		return netip.Addr{}, &AnswerError{field, s, wantHost}
+	if !ipam.IsHostAddr(a) {
+		return netip.Addr{}, &AnswerError{field, s, ipam.WantHostAddr}
 	}
 	return a, nil
-}
-
-// forHosts rejects addresses that would break the node as a pod's address. The check against
-// the subnet is not enough, as the subnet may be unknown.
-func forHosts(a netip.Addr) bool {
-	return a.IsGlobalUnicast() && !(a.Is4() && a.As4()[0] == 0)
 }
 
 // parseIPv6 reads an address of the subnet within, which is zero if unknown.
@@ -70,8 +65,8 @@ func parseIPv6(field, s string, within netip.Prefix) (netip.Addr, error) {
 	if within.IsValid() && !within.Contains(a) {
 		return netip.Addr{}, &AnswerError{field, s, wantSubnetIPv6 + within.String()}
 	}
-	if !forHosts(a) {
-		return netip.Addr{}, &AnswerError{field, s, wantHost}
+	if !ipam.IsHostAddr(a) {
+		return netip.Addr{}, &AnswerError{field, s, ipam.WantHostAddr}
 	}
 	return a, nil
 }
@@ -84,8 +79,8 @@ func parsePrefix4(field, s string, within netip.Prefix) (netip.Prefix, error) {
 	if within.IsValid() && !within.Contains(p.Addr()) {
 		return netip.Prefix{}, &AnswerError{field, s, "a /28 of the subnet " + within.String()}
 	}
-	if !forHosts(p.Addr()) {
-		return netip.Prefix{}, &AnswerError{field, s, wantHost}
+	if !ipam.IsHostAddr(p.Addr()) {
+		return netip.Prefix{}, &AnswerError{field, s, ipam.WantHostAddr}
 	}
 	return p, nil
 }
@@ -98,8 +93,8 @@ func parsePrefix6(field, s string, within netip.Prefix) (netip.Prefix, error) {
 	if within.IsValid() && !within.Contains(p.Addr()) {
 		return netip.Prefix{}, &AnswerError{field, s, "a /80 of the subnet " + within.String()}
 	}
-	if !forHosts(p.Addr()) {
-		return netip.Prefix{}, &AnswerError{field, s, wantHost}
+	if !ipam.IsHostAddr(p.Addr()) {
+		return netip.Prefix{}, &AnswerError{field, s, ipam.WantHostAddr}
 	}
 	return p, nil
 }

@@ -122,7 +122,7 @@ type WaitError struct {
 }
 
 func (e *WaitError) Error() string {
-	return fmt.Sprintf("ec2:%s was held back by the request budget, which EC2's throttling shrinks: its turn would come in %v: %v", e.Action, e.Left.Round(time.Millisecond), e.err)
+	return fmt.Sprintf("ec2:%s was held back by the local rate limit, which EC2's throttling lowers; next slot in %v: %v", e.Action, e.Left.Round(time.Millisecond), e.err)
 }
 
 func (e *WaitError) Unwrap() error { return e.err }

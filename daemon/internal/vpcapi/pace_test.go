@@ -106,7 +106,7 @@ func TestPace_UrgentBeforeHousekeeping(t *testing.T) {
 	if !vpcapi.IsThrottled(err) || vpcapi.Cause(err) != cause.EC2Throttled || vpcapi.IsUnanswered(err) {
 		t.Errorf("throttled %v, cause %s, unanswered %v", vpcapi.IsThrottled(err), vpcapi.Cause(err), vpcapi.IsUnanswered(err))
 	}
-	if s := vpcapi.Brief(err).Error(); !strings.HasPrefix(s, "ec2:DescribeSubnets was held back by the request budget") {
+	if s := vpcapi.Brief(err).Error(); !strings.HasPrefix(s, "ec2:DescribeSubnets was held back by the local rate limit") {
 		t.Errorf("in brief %q", s)
 	}
 	if c := n.last(); c.Attempts != 0 || c.Err == nil || c.Code != "" {

@@ -101,7 +101,7 @@ func parseSubnetIPv6(in []types.SubnetIpv6CidrBlockAssociation) (netip.Prefix, e
 			continue
 		}
 		p, err := netip.ParsePrefix(aws.ToString(a.Ipv6CidrBlock))
-		if err != nil || !p.Addr().Is6() || p.Addr().Is4In6() || p.Masked() != p || p.Bits() < 44 || p.Bits() > 64 || !forHosts(p.Addr()) {
+		if err != nil || !p.Addr().Is6() || p.Addr().Is4In6() || p.Masked() != p || p.Bits() < 44 || p.Bits() > 64 || !ipam.IsHostAddr(p.Addr()) {
 			return netip.Prefix{}, &AnswerError{"ipv6CidrBlock", aws.ToString(a.Ipv6CidrBlock), wantSubnetRange6}
 		}
 		if out.IsValid() && out != p {

@@ -180,7 +180,7 @@ func (q *installation) simulate(ctx context.Context, role string) (evidence.IAM,
 	}
 	in := &iam.SimulatePrincipalPolicyInput{
 		PolicySourceArn: &role, MaxItems: aws.Int32(pageSize),
-		ActionNames:  daemoniam.Needed(daemoniam.Start, daemoniam.IPv4, daemoniam.IPv6, daemoniam.Interfaces, daemoniam.Groups, daemoniam.Sweep),
+		ActionNames:  daemoniam.Needed(daemoniam.Start, daemoniam.IPv4, daemoniam.IPv6, daemoniam.Excluded, daemoniam.Interfaces, daemoniam.Groups, daemoniam.Sweep, daemoniam.Upstream),
 		ResourceArns: []string{fmt.Sprintf("arn:%s:ec2:%s:%s:network-interface/eni-00000000000000000", parts[1], q.region, parts[4])},
 	}
 	answer, err := q.iam.SimulatePrincipalPolicy(ctx, in)

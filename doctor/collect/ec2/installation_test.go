@@ -66,7 +66,7 @@ func (b *bed) ask(t *testing.T, role string) *evidence.Reading {
 func TestInstallation(t *testing.T) {
 	t.Parallel()
 	b, cluster, irsa := installed(t)
-	every := daemoniam.Needed(daemoniam.Start, daemoniam.IPv4, daemoniam.IPv6, daemoniam.Interfaces, daemoniam.Groups, daemoniam.Sweep)
+	every := daemoniam.Needed(daemoniam.Start, daemoniam.IPv4, daemoniam.IPv6, daemoniam.Excluded, daemoniam.Interfaces, daemoniam.Groups, daemoniam.Sweep, daemoniam.Upstream)
 	allowed := func(r *evidence.Reading) (names []string) {
 		if len(r.IAM.Content.Actions) != len(every) || r.IAM.Content.Role != r.Role.Content.ARN {
 			t.Errorf("simulated %+v %s", r.IAM.Content, r.IAM.Missing)
@@ -105,7 +105,7 @@ func TestInstallation(t *testing.T) {
 
 	r = b.ask(t, "")
 	same(evidence.ViaNode, r.Role.Content.Via)
-	same([]string{"ec2:DescribeInstanceTypes", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"}, allowed(r))
+	same([]string{"ec2:DescribeInstanceTypes", "ec2:DescribeInstances", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"}, allowed(r))
 }
 
 // TestInstallation_Refused: if any one right is missing, its source and those that depend on it are

@@ -15,6 +15,7 @@ import (
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/fleet"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/reading"
@@ -88,15 +89,12 @@ func get(ctx context.Context, via *http.Client, method, url string, header http.
 	return body, resp.StatusCode, err
 }
 
-const (
-	checkpointFile = "/var/run/aws-node/ipam.json"
-	maxCheckpoint  = 64 << 20
-)
+const maxCheckpoint = 64 << 20
 
 // checkpoint reads the files of assignments, one per network card, where the daemon's environment
 // puts them.
 func (c *collector) checkpoint(context.Context) (evidence.Checkpoint, error) {
-	name := checkpointFile
+	name := netnames.CheckpointFile
 	if env, err := c.environment(); err == nil {
 		name = cmp.Or(env["aws-node"]["AWS_VPC_K8S_CNI_BACKING_STORE"], name)
 	}

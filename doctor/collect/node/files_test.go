@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"cnictl/daemon/api/netnames"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/file"
 )
@@ -164,7 +165,7 @@ func TestRead_Files(t *testing.T) {
 	}, r.Listeners.Content)
 	same("host.run", r.RunFiles.Missing, []string{"ipam-nic-01.json", "ipam-nic-1.json", "ipam-nic-1.json.tmp7", "ipam.json", "ipam.json.tmp123"}, r.RunFiles.Content)
 	c := r.Checkpoint.Content
-	if c.Path != checkpointFile || c.Error != nil || *c.Bytes != len(hostFiles["var/run/aws-node/ipam.json"])+len(hostFiles["var/run/aws-node/ipam-nic-1.json"]) ||
+	if c.Path != netnames.CheckpointFile || c.Error != nil || *c.Bytes != len(hostFiles["var/run/aws-node/ipam.json"])+len(hostFiles["var/run/aws-node/ipam-nic-1.json"]) ||
 		len(c.Allocations) != 2 || c.Allocations[0].Pod != "default/web" || c.Allocations[1].Address.String() != "10.0.1.9" || *c.Temporary != 2 || c.ModifiedAt != now {
 		t.Errorf("ckpt: %+v, %s", c, r.Checkpoint.Missing)
 	}
@@ -188,8 +189,8 @@ func TestRead_Files(t *testing.T) {
 	if r.Neighbours.Missing != errNoNamespace.Error() {
 		t.Errorf("kern.neigh: %+v", r.Neighbours)
 	}
-	if r.LogAgent.Missing != evidence.MissingAbsent || r.ENIs.Missing != evidence.MissingAbsent || r.IMDS.Missing != evidence.MissingRefused || r.Node.Missing != evidence.MissingNotAsked {
-		t.Errorf("missing: log.np %q, intro.enis %q, imds %q, k8s.node %q", r.LogAgent.Missing, r.ENIs.Missing, r.IMDS.Missing, r.Node.Missing)
+	if r.LogAgent.Missing != evidence.MissingAbsent || r.ENIs.Missing != evidence.MissingAbsent || r.IMDS.Content.Token != "refused" || r.Node.Missing != evidence.MissingNotAsked {
+		t.Errorf("missing: log.np %q, intro.enis %q, k8s.node %q; imds %q", r.LogAgent.Missing, r.ENIs.Missing, r.Node.Missing, r.IMDS.Content.Token)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"cnictl/doctor/evidence"
 )
 
@@ -34,24 +36,30 @@ type metadata struct {
 	token string
 }
 
-// imds reads what the metadata service says about the instance and its interfaces. The way a
-// token is refused is evidence too.
+// imds reads what the metadata service says about the instance and its interfaces. The way it
+// refuses what every daemon needs at its start is evidence too.
 func (c *collector) imds(ctx context.Context) (out evidence.IMDS, _ error) {
 	m := metadata{http: c.http, url: strings.TrimSuffix(cmp.Or(c.Metadata, metadataURL), "/")}
 	var err error
-	if out.Token, err = m.authorize(ctx, min(tokenWait, c.Timeout*2/3)); err != nil || out.Token != "ok" {
+	if out.Token, out.Failure, err = m.authorize(ctx, min(tokenWait, c.Timeout*2/3)); err != nil || out.Token != "ok" {
 		return out, err
 	}
-	for path, to := range map[string]*string{"instance-id": &out.Instance, "instance-type": &out.InstanceType, "placement/availability-zone": &out.Zone} {
+	var macs string
+	for _, needed := range []struct {
+		path string
+		to   *string
+	}{{"instance-id", &out.Instance}, {macsPath, &macs}} {
+		var failure string
+		if *needed.to, failure, err = m.ask(ctx, needed.path); err != nil || failure != "" {
+			return evidence.IMDS{Token: "failed", Failure: needed.path + ": " + failure}, err
+		}
+	}
+	for path, to := range map[string]*string{"instance-type": &out.InstanceType, "placement/availability-zone": &out.Zone} {
 		if *to, err = m.read(ctx, path); err != nil {
 			return out, err
 		}
 	}
 	out.ENIs = []evidence.IMDSInterface{}
-	macs, err := m.read(ctx, macsPath)
-	if err != nil {
-		return out, err
-	}
 	for _, mac := range strings.Fields(macs) {
 		i, err := m.eni(ctx, strings.TrimSuffix(mac, "/"))
 		if err != nil {
@@ -67,31 +75,53 @@ func (c *collector) imds(ctx context.Context) (out evidence.IMDS, _ error) {
 	return out, nil
 }
 
-// authorize requests a token and returns the outcome.
-func (m *metadata) authorize(ctx context.Context, within time.Duration) (string, error) {
+// authorize requests a token and returns the outcome, and the answer if it has no name.
+func (m *metadata) authorize(ctx context.Context, within time.Duration) (outcome, failure string, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	token, status, err := get(ctx, m.http, http.MethodPut, m.url+tokenPath, http.Header{"X-Aws-Ec2-Metadata-Token-Ttl-Seconds": {tokenTime}})
 	var network net.Error
 	switch {
+	case errors.Is(err, unix.ECONNREFUSED):
+		return "refused", "", nil
 	case errors.As(err, &network) && network.Timeout():
-		return "timeout", nil
+		return "timeout", "", nil
 	case err != nil:
-		return "", err
+		return "", "", err
 	case status == http.StatusForbidden:
-		return "forbidden", nil
+		return "forbidden", "", nil
 	case status == http.StatusNotFound:
-		return "not-found", nil
+		return "not-found", "", nil
 	case status != http.StatusOK:
-		return "", fmt.Errorf("the metadata service answered the request for a token with HTTP status %d", status)
+		return "failed", fmt.Sprintf("token: HTTP status %d", status), nil
 	}
 	m.token = string(token)
-	return "ok", nil
+	return "ok", "", nil
+}
+
+// ask reads a path below meta-data that every instance has, and returns how the service refuses it.
+func (m *metadata) ask(ctx context.Context, path string) (text, failure string, _ error) {
+	body, status, err := m.get(ctx, path)
+	switch text = strings.TrimSpace(string(body)); {
+	case errors.Is(err, unix.ECONNREFUSED):
+		return "", "connection refused", nil
+	case err != nil:
+		return "", "", err
+	case status != http.StatusOK:
+		return "", fmt.Sprintf("HTTP status %d", status), nil
+	case text == "":
+		return "", "empty", nil
+	}
+	return text, "", nil
+}
+
+func (m *metadata) get(ctx context.Context, path string) (body []byte, status int, _ error) {
+	return get(ctx, m.http, http.MethodGet, m.url+"/latest/meta-data/"+path, http.Header{"X-Aws-Ec2-Metadata-Token": {m.token}})
 }
 
 // read reads a path below meta-data, empty if it does not exist.
 func (m *metadata) read(ctx context.Context, path string) (string, error) {
-	body, status, err := get(ctx, m.http, http.MethodGet, m.url+"/latest/meta-data/"+path, http.Header{"X-Aws-Ec2-Metadata-Token": {m.token}})
+	body, status, err := m.get(ctx, path)
 	switch {
 	case err != nil:
 		return "", err

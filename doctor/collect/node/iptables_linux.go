@@ -12,7 +12,7 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// iptables makes the programs of both back ends and of nftables print what they hold. A back end
+// iptables makes the programs of both backends and of nftables print what they hold. A backend
 // without its programs or its kernel part holds nothing.
 func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 	var s reading.Saves
@@ -29,7 +29,7 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 		mode = "nft"
 	}
 	var all sync.WaitGroup
-	var own error // of the back end that iptables works with
+	var own error // of the backend that iptables works with
 	for _, p := range []struct {
 		program string
 		into    *string
@@ -76,7 +76,7 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 	return reading.IPTables(mode, s)
 }
 
-// legacy reports whether the legacy back end has any table. Its program would load the kernel's
+// legacy reports whether the legacy backend has any table. Its program would load the kernel's
 // modules to find out.
 func (c *collector) legacy(program string) bool {
 	file := "ip_tables_names"
@@ -87,7 +87,7 @@ func (c *collector) legacy(program string) bool {
 	return err == nil && len(text) > 0
 }
 
-// hostMode returns the back end of the host's own iptables as seen from a container, which has
+// hostMode returns the backend of the host's own iptables as seen from a container, which has
 // its own: it goes by what kubelet and others leave in it.
 func hostMode(s reading.Saves, chains, plain string) string {
 	traces := func(saves ...string) (t rules.Traces) {

@@ -144,7 +144,7 @@ func (c *collector) readPacked(ctx context.Context, into *reading.LogReader, nam
 	}
 	text := bufio.NewReader(inTime{ctx, unpacked})
 	if start, _ := text.Peek(2); string(start) == "\x1f\x8b" {
-		return errors.New("packed with gzip more than once")
+		return errors.New("gzip-compressed more than once")
 	}
 	if _, err := io.CopyN(io.Discard, text, min(skip, maxPacked)); err != nil {
 		return err

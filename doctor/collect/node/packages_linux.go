@@ -147,8 +147,8 @@ func (c *collector) each(dir string, do func(name string) error) error {
 	return nil
 }
 
-// neededModules are the modules that the CNI's rules, veth pairs and branch interfaces need,
-// besides one of the back ends of iptables.
+// neededModules are the modules that the CNI's rules, veth pairs and branch ENIs need,
+// besides one of the backends of iptables.
 var neededModules = []string{"8021q", "nf_conntrack", "veth", "xt_addrtype", "xt_comment", "xt_connmark", "xt_mark", "xt_nat"}
 
 // missingModules returns those that the kernel has neither built in, loaded nor on disk, nil if

@@ -94,6 +94,9 @@ func TestRotated(t *testing.T) {
 // file affects no other.
 func TestRotated_Bounds(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("decompresses 1 GB")
+	}
 	full := slices.Concat(said(30, "too old"), bytes.Repeat(said(20, "old"), maxLog/len(said(20, "old"))), said(2, "its end"))
 	whole := packed(t, said(2, "lost"))
 	bomb := packed(t, make([]byte, 512<<20))

@@ -65,7 +65,10 @@ func TestIMDS(t *testing.T) {
 		"not found":     {nil, "not-found", ""},
 		"token hangs":   {map[string]string{"PUT /latest/api/token": "hang"}, "timeout", ""},
 		"tree hangs":    {with(meta+"instance-id", "hang"), "", evidence.MissingTimeout},
-		"token fails":   {map[string]string{"PUT /latest/api/token": "500"}, "", "the metadata service answered"},
+		"token fails":   {map[string]string{"PUT /latest/api/token": "500"}, "failed", ""},
+		"no instance":   {with(meta+"instance-id", "403"), "failed", ""},
+		"empty list":    {with(meta+"network/interfaces/macs/", "\n"), "failed", ""},
+		"no list":       {with(meta+"network/interfaces/macs/", "500"), "failed", ""},
 		"no address":    {with(eni+"local-ipv4s", "ten"), "", "metadata network/interfaces"},
 		"no device":     {with(eni+"device-number", "-1"), "", "metadata network/interfaces"},
 		"no prefix":     {with(eni+"ipv4-prefix", "10.0.0.0"), "", "metadata network/interfaces"},
@@ -83,6 +86,12 @@ func TestIMDS(t *testing.T) {
 			if got.Content.Token != c.token || (got.Missing == "") != (c.missing == "") || !strings.HasPrefix(got.Missing, c.missing) {
 				t.Errorf("token %q, missing %q; want %q and %q", got.Content.Token, got.Missing, c.token, c.missing)
 			}
+			if failure := map[string]string{
+				"token fails": "token: HTTP status 500", "no instance": "instance-id: HTTP status 403",
+				"empty list": "network/interfaces/macs/: empty", "no list": "network/interfaces/macs/: HTTP status 500",
+			}[name]; got.Content.Failure != failure {
+				t.Errorf("failure %q, want %q", got.Content.Failure, failure)
+			}
 			if name != "healthy" {
 				return
 			}
@@ -97,6 +106,18 @@ func TestIMDS(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// TestIMDS_Refused: a host that refuses the connection is an answer.
+func TestIMDS_Refused(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(nil)
+	s.Close()
+	o := options(t.TempDir())
+	o.Metadata = s.URL
+	if got := Read(t.Context(), o).IMDS; got.Content.Token != "refused" || got.Missing != "" {
+		t.Errorf("token %q, missing %q", got.Content.Token, got.Missing)
 	}
 }
 

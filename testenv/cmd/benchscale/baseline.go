@@ -19,8 +19,8 @@ type baseline struct {
 	Median  map[string]float64 `json:"median"`
 }
 
-// mostBaseline bounds the file size, in case the wrong file is named.
-const mostBaseline = 1 << 20
+// maxBaselineSize bounds the file size, in case the wrong file is named.
+const maxBaselineSize = 1 << 20
 
 // readBaseline reads the baseline file; a missing file counts as empty.
 func readBaseline(o options) (baseline, error) {
@@ -34,8 +34,8 @@ func readBaseline(o options) (baseline, error) {
 	if err != nil {
 		return baseline{}, fmt.Errorf("read baseline: %w", err)
 	}
-	if info.Size() > mostBaseline {
-		return baseline{}, fmt.Errorf("read baseline %s: %d bytes, the limit is %d", o.baseline, info.Size(), mostBaseline)
+	if info.Size() > maxBaselineSize {
+		return baseline{}, fmt.Errorf("read baseline %s: %d bytes, the limit is %d", o.baseline, info.Size(), maxBaselineSize)
 	}
 	data, err := os.ReadFile(o.baseline)
 	if err != nil {

@@ -61,8 +61,8 @@ var program = frame.Program[options]{Name: "benchscale", Usage: usage, Parse: pa
 	return bench(ctx, o, out, progress)
 }}
 
-// mostRuns bounds the duration of a bench.
-const mostRuns = 20
+// maxRuns bounds the duration of a bench.
+const maxRuns = 20
 
 func parse(args []string) (options, error) {
 	var o options
@@ -78,8 +78,8 @@ func parse(args []string) (options, error) {
 	if err := frame.Parse(&fs, args); err != nil {
 		return o, err
 	}
-	if o.runs < 1 || o.runs > mostRuns {
-		return o, fmt.Errorf("--runs %d: must be 1 to %d", o.runs, mostRuns)
+	if o.runs < 1 || o.runs > maxRuns {
+		return o, fmt.Errorf("--runs %d: must be 1 to %d", o.runs, maxRuns)
 	}
 	if o.write && o.baseline == "" {
 		return o, errors.New("--write needs --baseline FILE")

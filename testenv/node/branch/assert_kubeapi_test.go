@@ -1,6 +1,7 @@
 package branch_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"cnictl/testenv"
 	"cnictl/testenv/vpcrc"
 )
 
@@ -45,13 +47,15 @@ func TestBranch_TakenAway(t *testing.T) {
 			t.Helper()
 			for _, row := range rows {
 				m.exec("sh", "-euc", row.take)
-				last, deadline := state(), time.After(patience)
-				for tick := time.NewTicker(50 * time.Millisecond); !slices.Equal(last, want); last = state() {
-					select {
-					case <-tick.C: // the daemon, which restores it, shares the CPU
-					case <-deadline:
-						t.Fatalf("%s, %s, %s: not back (-want +have):\n%s", mode, when, row.what, cmp.Diff(want, last))
-					}
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				last := want
+				back := testenv.Poll(ctx, func() bool {
+					last = state()
+					return slices.Equal(last, want)
+				})
+				cancel()
+				if !back {
+					t.Fatalf("%s, %s, %s: not back (-want +have):\n%s", mode, when, row.what, cmp.Diff(want, last))
 				}
 				l.reaches(mode+" "+when+" after "+row.what, paths...)
 			}

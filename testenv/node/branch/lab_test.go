@@ -391,14 +391,10 @@ type pair struct {
 // until polls a condition until it holds.
 func (l *lab) until(what string, ok func() bool) {
 	l.t.Helper()
-	deadline, tick := time.After(patience), time.NewTicker(50*time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			l.t.Fatalf("timed out after %v waiting for: %s", patience, what)
-		case <-tick.C:
-		}
+	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	defer cancel()
+	if !testenv.Poll(ctx, ok) {
+		l.t.Fatalf("timed out after %v waiting for: %s", patience, what)
 	}
 }
 

@@ -343,7 +343,7 @@ func (a *taken) answer(what string, near, own, far *node.Pod) {
 func (a *taken) filesRemoved() {
 	a.t.Helper()
 	for _, path := range []string{node.Checkpoint, node.GRPCSocket, node.LeanSocket} {
-		want := a.checkpointIfThat(path)
+		want := a.checkpointAllocations(path)
 		a.sh("rm " + path)
 		began := time.Now()
 		a.until(path+" again", func() bool {
@@ -351,7 +351,7 @@ func (a *taken) filesRemoved() {
 			if err != nil {
 				return false
 			}
-			return f.Close() == nil && a.checkpointIfThat(path) == want
+			return f.Close() == nil && a.checkpointAllocations(path) == want
 		})
 		a.t.Logf("%s: back after %v", path, time.Since(began).Round(time.Millisecond))
 	}
@@ -359,8 +359,8 @@ func (a *taken) filesRemoved() {
 	a.del(a.n, a.mustAdd(a.n, "after-the-sockets", 1, 1), 1)
 }
 
-// checkpointIfThat returns the number of allocations in the checkpoint, 0 for other files.
-func (a *taken) checkpointIfThat(path string) int {
+// checkpointAllocations returns the number of allocations in the checkpoint, 0 for other files.
+func (a *taken) checkpointAllocations(path string) int {
 	a.t.Helper()
 	if path != node.Checkpoint {
 		return 0

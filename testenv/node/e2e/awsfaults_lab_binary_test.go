@@ -14,6 +14,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -165,45 +166,24 @@ func (l *lab) converged(n *node.Node, within time.Duration) {
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(l.t.Context(), within)
 	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		var s introspect.Summary
+	var s introspect.Summary
+	different := ""
+	if !testenv.Poll(ctx, func() bool {
+		s = introspect.Summary{}
 		l.get(n, introspect.PathSummary, &s)
-		different := l.difference(n)
-		if len(s.Operations) == 0 && different == "" {
-			l.t.Logf("settled %.2f s after the fault's end", time.Since(started).Seconds())
-			return
-		}
-		select {
-		case <-ctx.Done():
-			operations, _ := json.Marshal(s.Operations) // these types always encode
-			l.t.Fatalf("not settled %v after the fault's end: %s; in progress: %s", within, different, operations)
-		case <-tick.C:
-		}
+		different = l.difference(n)
+		return len(s.Operations) == 0 && different == ""
+	}) {
+		operations, _ := json.Marshal(s.Operations) // these types always encode
+		l.t.Fatalf("not settled %v after the fault's end: %s; in progress: %s", within, different, operations)
 	}
+	l.t.Logf("settled %.2f s after the fault's end", time.Since(started).Seconds())
 }
 
 // convergence bounds the wait until the daemon notices what a fault hid from it: a released
 // address is not assigned again for a minute, and the resync interval is another minute, with
 // jitter.
 const convergence = 3 * time.Minute
-
-// untilWithin polls a condition until it holds.
-func (l *lab) untilWithin(most time.Duration, what string, ok func() bool) {
-	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), most)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			l.t.Fatalf("timed out after %v waiting for: %s", most, what)
-		case <-tick.C:
-		}
-	}
-}
 
 // faultRow is one fault of EC2 or of the metadata service.
 type faultRow struct {

@@ -73,7 +73,7 @@ func TestConfig_ProblemsAreReported(t *testing.T) {
 		"MAX_ENI": {Declared: new("9"), Effective: "3", Source: "derived",
 			Problem: `MAX_ENI="9" exceeds what a network card of m5.large supports; the limit of the instance type, 3, applies`},
 		"ENABLE_NFTABLES": {Declared: new("true"), Effective: "", Source: "default",
-			Problem: `ENABLE_NFTABLES="true" is not read; no effect since v1.13.1; the back end is detected`},
+			Problem: `ENABLE_NFTABLES="true" is not read; no effect since v1.13.1; the backend is detected`},
 	}
 
 	o := one{l, n}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
@@ -113,7 +115,7 @@ func (l *lab) assigned(n *node.Node) map[netip.Addr]bool {
 }
 
 // TestDamagedCheckpoint gives the daemon damaged files: the pods stay, the file is kept under
-// another name, no address is assigned twice, and DEL still works.
+// another name and recorded as unreadable, no address is assigned twice, and DEL still works.
 func TestDamagedCheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(whole string) string{
@@ -130,6 +132,12 @@ func TestDamagedCheckpoint(t *testing.T) {
 			l.kill(n, syscall.SIGKILL)
 			l.damage(n, damage)
 			l.start(n, nil)
+			var summary introspect.Summary
+			l.get(n, introspect.PathSummary, &summary)
+			unreadable := slices.ContainsFunc(summary.LastErrors, func(e introspect.LastError) bool { return e.Cause == string(cause.CheckpointUnreadable) })
+			if unreadable == (name == "missing") {
+				t.Errorf("errors of the start: %+v", summary.LastErrors)
+			}
 			held := l.assigned(n)
 			for _, p := range pods {
 				if !held[p.IP] {

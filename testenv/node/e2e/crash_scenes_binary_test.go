@@ -100,7 +100,7 @@ func (sc *scene) record(t *testing.T) ([]passing, size) {
 	}
 	if sc.resting != nil {
 		last := sc.resting[len(sc.resting)-1]
-		if diff := agree(rest+soon, func() []string { return []string{string(last)} }, func() []string { return lastOf(f.points(t)) }); diff != "" {
+		if diff := agree(t.Context(), rest+soon, func() []string { return []string{string(last)} }, func() []string { return lastOf(f.points(t)) }); diff != "" {
 			t.Fatalf("the operation, within %v (- want, + got):\n%s", rest+soon, diff)
 		}
 	}

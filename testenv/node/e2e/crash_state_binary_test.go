@@ -20,6 +20,7 @@ import (
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
+	"cnictl/testenv"
 	"cnictl/testenv/node"
 )
 
@@ -62,7 +63,7 @@ func (l *lab) intactWithin(n *node.Node, pods []*node.Pod, patience time.Duratio
 		{"addresses assigned", func() []string { return texts(maps.Keys(byAddress)) }, func() []string { return texts(maps.Keys(l.assigned(n))) }},
 		{"temporary files", func() []string { return nil }, func() []string { return l.temporaries(n) }},
 	} {
-		if diff := agree(patience, same.want, same.got); diff != "" {
+		if diff := agree(l.t.Context(), patience, same.want, same.got); diff != "" {
 			wrong("%s, within %v (- want, + got):\n%s", same.what, patience, diff)
 		}
 	}
@@ -75,23 +76,19 @@ func (l *lab) intactWithin(n *node.Node, pods []*node.Pod, patience time.Duratio
 }
 
 // agree waits until two lists are equal, and returns the difference if they never are.
-func agree(patience time.Duration, want, got func() []string) string {
-	deadline := time.After(patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		w, g := want(), got()
+func agree(ctx context.Context, patience time.Duration, want, got func() []string) string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var w, g []string
+	if testenv.Poll(ctx, func() bool {
+		w, g = want(), got()
 		slices.Sort(w)
 		slices.Sort(g)
-		if slices.Equal(w, g) {
-			return ""
-		}
-		select {
-		case <-deadline:
-			return cmp.Diff(w, g)
-		case <-tick.C:
-		}
+		return slices.Equal(w, g)
+	}) {
+		return ""
 	}
+	return cmp.Diff(w, g)
 }
 
 func texts[T fmt.Stringer](all func(func(T) bool)) (out []string) {

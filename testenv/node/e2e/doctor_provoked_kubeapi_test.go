@@ -320,7 +320,7 @@ func (x *inpatient) maySoon(right string, want bool) {
 	})
 }
 
-// branch repeats the ADD of the pod with a branch interface until it has one.
+// branch repeats the ADD of the pod with a branch ENI until it has one.
 func (x *inpatient) branch() {
 	x.c.t.Helper()
 	x.c.until("a branch pod that starts", func() bool { return x.add(x.bound).Success })
@@ -352,7 +352,7 @@ func selects(x *inpatient) {
 	x.mark(nil, map[string]any{"k8s.amazonaws.com/eniConfig": x.c.namespace})
 }
 
-// branchFails adds a pod, which must get no branch interface.
+// branchFails adds a pod, which must get no branch ENI.
 func branchFails(x *inpatient) {
 	x.c.t.Helper()
 	x.bound = x.bind(x.c.namespace, wantsBranch)

@@ -18,9 +18,9 @@ import (
 // with the image's libraries.
 func (l *lab) imagePath() string {
 	l.t.Helper()
-	all, err := images.Read(filepath.Join(l.binaries, "..", "dist", "aws-vpc-cni.tar"))
+	all, err := images.Read(filepath.Join(l.binaries, "aws-vpc-cni.tar"))
 	if errors.Is(err, fs.ErrNotExist) {
-		testenv.Missing(l.t, "images", err.Error(), "make images")
+		testenv.Missing(l.t, "images", err.Error(), "make images-here")
 	}
 	if err != nil {
 		l.t.Fatal(err)

@@ -260,15 +260,15 @@ func (l *lab) get(n *node.Node, path string, into any) {
 // until polls a condition until it holds.
 func (l *lab) until(what string, ok func() bool) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	l.untilWithin(patience, what, ok)
+}
+
+// untilWithin polls a condition until it holds.
+func (l *lab) untilWithin(most time.Duration, what string, ok func() bool) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), most)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			l.t.Fatalf("timed out after %v waiting for: %s", patience, what)
-		case <-tick.C:
-		}
+	if !testenv.Poll(ctx, ok) {
+		l.t.Fatalf("timed out after %v waiting for: %s", most, what)
 	}
 }

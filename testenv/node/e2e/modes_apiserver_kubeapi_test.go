@@ -129,7 +129,7 @@ func apiServerGone(t *testing.T) {
 	if err := m.proxy.Refuse(); err != nil {
 		t.Fatal(err)
 	}
-	m.logged("API server lost, continuing with cached objects")
+	m.logged("API server unreachable, continuing with cached objects")
 	var pods []*corev1.Pod
 	for i := range 12 { // more than an ENI holds
 		pods = append(pods, m.bind(fmt.Sprintf("p-%d", i)))

@@ -41,19 +41,21 @@ type layer struct {
 	args []string
 	env  []string
 	rank int // among the layers to run, the lowest starts first
-	// first are the slowest packages, by import path below the module's. They start first, so
-	// that none runs alone at the end.
-	first []string
 }
 
 var layers = []layer{
 	{name: "pure", rank: 4, pick: func(p pkg) bool { return p.layer == "pure" }},
 	{name: "adapter", rank: 3, pick: func(p pkg) bool { return p.layer == "adapter" }},
-	{name: "binary", rank: 0, pick: func(p pkg) bool { return p.layer == "binary" }, // Tests of whole processes mostly wait for them.
-		args: []string{"-timeout=60m", "-parallel=2"}, first: []string{"testenv/node/e2e", "testenv/node/branch", "testenv/cmd/benchtui"}},
+	// One package at a time, as in cluster: nodes, and the guest whose CPU is emulated, need the
+	// CPU that the other lane leaves.
+	{name: "binary", rank: 0, pick: func(p pkg) bool { return p.layer == "binary" },
+		args: []string{"-timeout=60m", "-p=1", "-parallel=2"}},
 	{name: "cluster", rank: 1, pick: func(p pkg) bool { return p.layer == "cluster" }, // One cluster at a time: it fills a small machine.
 		args: []string{"-timeout=40m", "-p=1"}},
-	{name: "race", rank: 2, pick: func(p pkg) bool { return p.layer != "binary" && p.layer != "cluster" && p.Concurrent },
+	// The product's packages: their tests run those of the test bed under the detector too.
+	{name: "race", rank: 2, pick: func(p pkg) bool {
+		return p.layer != "binary" && p.layer != "cluster" && p.Concurrent && !strings.HasPrefix(p.Rel, "testenv/")
+	},
 		args: []string{"-race", "-short"}, env: []string{"CGO_ENABLED=1"}},
 }
 
@@ -87,13 +89,6 @@ func (l layer) packages(all []pkg) []pkg {
 			out = append(out, p)
 		}
 	}
-	place := func(p pkg) int {
-		if i := slices.Index(l.first, p.Rel); i >= 0 {
-			return i
-		}
-		return len(l.first)
-	}
-	slices.SortStableFunc(out, func(a, b pkg) int { return place(a) - place(b) })
 	return out
 }
 

@@ -60,6 +60,8 @@ func TestListPackages(t *testing.T) {
 		"b/b_kernel_test.go":        "package b\n\nimport \"testing\"\n\nfunc TestKernel(t *testing.T) {}\n",
 		"b/b_test.go":               "package b\n\nimport \"testing\"\n\nfunc TestPlain(t *testing.T) {}\n",
 		"testenv/node/node_test.go": "package node\n\nimport \"testing\"\n\nfunc TestNode(t *testing.T) {}\n",
+		"testenv/api/api.go":        "package api\n\nfunc F() { go F() }\n",
+		"testenv/api/api_test.go":   "package api\n\nimport \"testing\"\n\nfunc TestAPI(t *testing.T) {}\n",
 		"c/c.go":                    "package c\n\nimport \"sync\"\n\nvar cache sync.Map\n",
 	} {
 		path := filepath.Join(dir, name)
@@ -82,6 +84,7 @@ func TestListPackages(t *testing.T) {
 		"a":            {layer: "pure", Tests: []string{"TestF", "TestX"}, Fuzz: []string{"FuzzF"}, Concurrent: true},
 		"b":            {layer: "adapter", Tests: []string{"TestKernel", "TestPlain"}, Gated: []string{"TestKernel"}, Concurrent: true},
 		"testenv/node": {layer: "binary", Tests: []string{"TestNode"}, Gated: []string{"TestNode"}},
+		"testenv/api":  {layer: "pure", Tests: []string{"TestAPI"}, Concurrent: true},
 		"c":            {layer: "pure"},
 	} {
 		got := byRel[rel]
@@ -97,18 +100,6 @@ func TestListPackages(t *testing.T) {
 	}
 	if !slices.Equal(race, []string{"a", "b"}) {
 		t.Errorf("race layer: %v", race)
-	}
-}
-
-func TestLayerPackages_LongestFirst(t *testing.T) {
-	t.Parallel()
-	all := []pkg{{Rel: "a", Tests: []string{"TestA"}}, {Rel: "b"}, {Rel: "c", Fuzz: []string{"FuzzC"}}, {Rel: "d", Tests: []string{"TestD"}}}
-	var got []string
-	for _, p := range (layer{pick: func(pkg) bool { return true }, first: []string{"d", "gone", "c"}}).packages(all) {
-		got = append(got, p.Rel)
-	}
-	if want := []string{"d", "c", "a"}; !slices.Equal(got, want) {
-		t.Errorf("packages in order %v, want %v", got, want)
 	}
 }
 

@@ -103,7 +103,7 @@ func TestFindings_Frames(t *testing.T) {
 // TestFindings_Bears: navigating a report, at every size, in Unicode and ASCII.
 func TestFindings_Bears(t *testing.T) {
 	r := reported(t)
-	pagetest.Bears(t, func(o pages.Open) pages.Page {
+	pagetest.CheckAllSizes(t, func(o pages.Open) pages.Page {
 		m := New(o).(*Model)
 		m.exam.id, m.exam.running = 1, true
 		m.take(pages.Context{}, pages.Examined{ID: 1, Report: r})

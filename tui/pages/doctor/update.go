@@ -48,7 +48,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 // ask requests the failures of the node under the cursor.
 func (m *Model) ask(c pages.Context) tea.Cmd {
 	n := c.View.Node(m.docs.Node)
-	if n == nil || m.onFindings() || reading.Upstream(n) || n.Summary == nil || reading.Resting(c, m.since) {
+	if n == nil || m.onFindings() || reading.Upstream(n) || n.Summary == nil || reading.JustMoved(c, m.since) {
 		return nil
 	}
 	return m.docs.Ask(c, watch.WantFailures, reading.Pace(c, n), watch.Query{})

@@ -186,7 +186,7 @@ func when(p document.Problem, now time.Time) string {
 	case p.Since != nil:
 		return "  for " + show.Since(p.Since, now)
 	case p.Until != nil:
-		return "  " + show.Until(p.Until, now) + " more"
+		return "  " + show.Until(p.Until, now) + " left"
 	}
 	return ""
 }
@@ -203,7 +203,7 @@ func clocks(sheet *prose.Sheet, n *store.Node, code string, now time.Time) {
 	for _, b := range s.Backoffs {
 		left := "over"
 		if b.Until.After(now) {
-			left = show.Until(&b.Until, now) + " more"
+			left = show.Until(&b.Until, now) + " left"
 		}
 		sheet.Row(left, 10, prose.T(same(b.Cause, code), show.Safe(b.Scope)+" "+show.Safe(b.ID)), prose.T(theme.Faint, "  "+show.Safe(b.Cause)))
 	}

@@ -23,7 +23,7 @@ func TestFrames(t *testing.T) {
 	pagetest.Coloured(t, "prefixes", open(pagetest.Prefixes, "eni-0d4e5f60718293a4b"), still)
 }
 
-func TestBears(t *testing.T) { pagetest.Bears(t, New, "eni") }
+func TestAllSizes(t *testing.T) { pagetest.CheckAllSizes(t, New, "eni") }
 
 // TestFilters: filters of cnictl ips match the same rows here, although the cells have other texts.
 func TestFilters(t *testing.T) {

@@ -19,8 +19,8 @@ func TestFrames(t *testing.T) {
 	pagetest.Coloured(t, "all", open, still)
 }
 
-func TestBears(t *testing.T) {
-	pagetest.Bears(t, func(o pages.Open) pages.Page { return New(o) }, "enis")
+func TestAllSizes(t *testing.T) {
+	pagetest.CheckAllSizes(t, func(o pages.Open) pages.Page { return New(o) }, "enis")
 }
 
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }

@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/theme"
@@ -21,8 +22,7 @@ import (
 type Page struct {
 	sections []keymap.Section
 	titles   []string
-	top      int
-	over     int // lines that do not fit, as last drawn
+	scroll   prose.Scroll
 }
 
 // New makes the help for a screen. titles are the titles of the screens, by digit.
@@ -58,27 +58,12 @@ func (*Page) Row(pages.Context) any { return nil }
 
 // Update implements pages.Page.
 func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
-	step := 0
 	switch msg := msg.(type) {
 	case pages.Mouse:
-		step = msg.Wheel
+		p.scroll.Wheel(msg.Wheel, c.Now)
 	case pages.Do:
-		switch msg.Action {
-		case keymap.Up:
-			step = -1
-		case keymap.Down:
-			step = 1
-		case keymap.PageUp, keymap.HalfUp:
-			step = -c.Height / 2
-		case keymap.PageDown, keymap.HalfDown:
-			step = c.Height / 2
-		case keymap.First:
-			step = -p.top
-		case keymap.Last:
-			step = p.over
-		}
+		p.scroll.Do(msg.Action, c.Now)
 	}
-	p.top = max(min(p.top+step, p.over), 0)
 	return nil
 }
 
@@ -101,13 +86,9 @@ func (p *Page) Lines(c pages.Context) []string {
 		l := components.NewLine(s, c.Width).Gap(1).Add(theme.Key, s.Fit(note[0], 8, false)).Gap(1).Add(theme.Text, note[1])
 		all = append(all, l.String())
 	}
-	p.over = max(len(all)-c.Height, 0)
-	p.top = min(p.top, p.over)
-	shown := components.Exactly(all[p.top:], c.Width, c.Height)
-	if below := p.over - p.top; below > 0 && c.Height > 1 {
-		shown[c.Height-1] = components.NewLine(s, c.Width).Gap(1).Add(theme.Faint, s.Pick("↓ ", "v ")+strconv.Itoa(below+1)+" more lines below").String()
-	}
-	return shown
+	sheet := prose.NewSheet(s, c.Width)
+	sheet.Drawn(all...)
+	return p.scroll.Window(sheet, c.Height)
 }
 
 func (p *Page) notes(s components.Style) [][2]string {

@@ -40,7 +40,7 @@ func (m *Model) header(s components.Style, width int) string {
 	case m.view.Following():
 		l.Add(theme.Good, "following").Gap(2)
 	default:
-		l.Add(theme.Info, "reading back (G: the end)").Gap(2)
+		l.Add(theme.Info, "scrolled back (G: jump to end)").Gap(2)
 	}
 	level := m.level.String() + " and above"
 	if m.level == logline.Debug {

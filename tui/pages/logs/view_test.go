@@ -20,7 +20,7 @@ func TestFrames(t *testing.T) {
 	pagetest.Coloured(t, "all", func() pages.Page { return New(pages.Open{}) }, still)
 }
 
-func TestBears(t *testing.T) { pagetest.Bears(t, New, "logs") }
+func TestAllSizes(t *testing.T) { pagetest.CheckAllSizes(t, New, "logs") }
 
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
 

@@ -190,14 +190,11 @@ func role(r eniRow, column string) theme.Role {
 }
 
 func draw(s components.Style, r eniRow, column string, width int) string {
-	whole := r.Total
+	p := components.Pool{Assigned: r.Assigned, Cooling: r.Cooling, Free: r.Free, Limit: r.Total}
 	if r.Slots != nil {
-		whole = max(whole, *r.Slots*r.PerSlot)
+		p.Limit = max(p.Limit, *r.Slots*r.PerSlot)
 	}
-	return components.Gauge(s, width, float64(whole),
-		components.Part{Value: float64(r.Assigned), Role: theme.BarUsed},
-		components.Part{Value: float64(r.Cooling), Role: theme.BarCooling},
-		components.Part{Value: float64(r.Free), Role: theme.BarFree})
+	return p.Gauge(s, width)
 }
 
 // Name implements pages.Page.

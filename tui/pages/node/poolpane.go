@@ -91,10 +91,7 @@ func numbers(s components.Style, sheet *prose.Sheet, n *store.Node) {
 			width = 0
 		}
 		l := components.NewLine(s, sheet.Width()).Add(theme.Faint, label).Gap(1)
-		l.Drawn(components.Gauge(s, width, float64(whole),
-			components.Part{Value: float64(p.Assigned), Role: theme.BarUsed},
-			components.Part{Value: float64(p.Cooling), Role: theme.BarCooling},
-			components.Part{Value: float64(p.Free), Role: theme.BarFree}), width).Gap(1)
+		l.Drawn(components.Pool{Assigned: p.Assigned, Cooling: p.Cooling, Free: p.Free, Limit: whole}.Gauge(s, width), width).Gap(1)
 		for i, text := range figures {
 			r := theme.Text
 			if i == 2 {

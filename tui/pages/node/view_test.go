@@ -33,7 +33,7 @@ func TestFrames_Stale(t *testing.T) {
 	})
 }
 
-func TestBears(t *testing.T) { pagetest.Bears(t, New, "node") }
+func TestAllSizes(t *testing.T) { pagetest.CheckAllSizes(t, New, "node") }
 
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
 

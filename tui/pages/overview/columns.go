@@ -83,7 +83,7 @@ func options() components.TableOptions[*store.Node] {
 }
 
 func draw(s components.Style, n *store.Node, _ string, width int) string {
-	return s.Paint(theme.BarUsed, components.Spark(s, width, 1, n.Trend(width)))
+	return s.Paint(theme.BarUsed, show.Spark(n.Trend(width), width, 1, s.ASCII))
 }
 
 // rank orders states worst first. At the same severity, problems of a node come before

@@ -24,8 +24,8 @@ func TestFrames(t *testing.T) {
 	pagetest.Frames(t, "old", open, func(s *pagetest.Screen) { s.Wait(90) })
 }
 
-func TestBears(t *testing.T) {
-	pagetest.Bears(t, func(o pages.Open) pages.Page { return New(o) }, "overview")
+func TestAllSizes(t *testing.T) {
+	pagetest.CheckAllSizes(t, func(o pages.Open) pages.Page { return New(o) }, "overview")
 }
 
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }

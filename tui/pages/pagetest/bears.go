@@ -11,9 +11,9 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Bears draws a page for every node at many sizes, in Unicode and ASCII, with and without
+// CheckAllSizes draws a page for every node at many sizes, in Unicode and ASCII, with and without
 // colour, and after many moves.
-func Bears(t *testing.T, open func(pages.Open) pages.Page, screen string) {
+func CheckAllSizes(t *testing.T, open func(pages.Open) pages.Page, screen string) {
 	moves := []string{keymap.Last, keymap.NextPane, keymap.Down, keymap.PageDown, keymap.First, keymap.NextPane, keymap.In, "zoom", keymap.Last, keymap.Up}
 	for _, name := range append(All(), Absent, "") {
 		t.Run(strings.ToValidUTF8(fmt.Sprintf("%+q", name), ""), func(t *testing.T) {

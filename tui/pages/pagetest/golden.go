@@ -16,7 +16,7 @@ import (
 )
 
 // sizes are the terminal sizes at which screens are drawn, less the three lines of the app.
-// The smallest and a usual one have golden files; [Bears] checks a page at more sizes.
+// The smallest and a usual one have golden files; [CheckAllSizes] checks a page at more sizes.
 var sizes = []struct {
 	width, height int
 	golden        bool

@@ -184,7 +184,7 @@ func (w *world) plain() {
 			Rules:  []introspect.PodRule{{Priority: 512, To: netip.MustParsePrefix("10.0.3.42/32"), Table: 254}, {Priority: 1536, From: netip.MustParsePrefix("10.0.3.42/32"), Table: 2}},
 			Routes: []introspect.PodRoute{{Table: 254, To: netip.MustParsePrefix("10.0.3.42/32"), Link: "enid8795c44c7f"}},
 		},
-		Differences: []string{`The rule "1536: from 10.0.3.42 lookup 2" is not one of the pod's: it sends its traffic elsewhere.`},
+		Differences: []string{`The rule "1536: from 10.0.3.42 lookup 2" is not one of the pod's: it sends the pod's traffic elsewhere.`},
 	}}}
 	d.Pods = []watch.Pod{{PodRef: pod, Phase: "Running", IPs: []string{"10.0.3.42"}, StartedAt: at(14 * time.Minute)}}
 	d.Logs = &introspect.NodeLogs{Path: "/host/var/log/aws-routed-eni/ipamd.log", Lines: []string{
@@ -213,7 +213,7 @@ func (w *world) starved() {
 	enis := counted(s, []introspect.NodeENI{eni("eni-0c3d4e5f607182930", 0, "10.0.9.21", 14, 0, 0)}, 14)
 	d := watch.Detail{ENIs: enis, Plan: &introspect.NodePlan{
 		Blocked: []introspect.BlockedCard{{Cause: "ec2-throttled", Message: "the last request for an ENI failed: EC2 is throttling requests, next attempt in 7s"}},
-		Unmet:   []introspect.UnmetTarget{{Target: "WARM_IP_TARGET", Wanted: 5, Possible: 0, Reason: "max-pods", Title: "the pool grows no further than kubelet's max-pods"}},
+		Unmet:   []introspect.UnmetTarget{{Target: "WARM_IP_TARGET", Wanted: 5, Possible: 0, Reason: "max-pods", Title: "the pool does not grow beyond max-pods"}},
 	}}
 	d.Failures = &introspect.NodeFailures{Items: []introspect.Failure{
 		{At: *at(9 * time.Second), Pod: introspect.PodRef{Namespace: "batch", Name: "job-77"}, Cause: "pool-dry", Detail: "no address was free within 10 s", WaitedMS: 10001, Transient: true},

@@ -229,99 +229,12 @@ func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *prose.Sheet) {
 		return
 	}
 	for i := range doc.Interfaces {
-		m.kernel(sheet, &doc.Interfaces[i])
+		sheet.Head("IN THE KERNEL", doc.Interfaces[i].Address.String())
+		Wiring(&doc.Interfaces[i], sheet.Field)
 	}
 	if len(doc.Interfaces) == 0 {
 		sheet.Head("IN THE KERNEL", "")
 		sheet.Add(prose.T(theme.Faint, "No address assigned to this pod."))
-	}
-}
-
-func (m *Model) kernel(sheet *prose.Sheet, i *introspect.PodInterface) {
-	sheet.Head("IN THE KERNEL", i.Address.String())
-	switch {
-	case i.Differences == nil:
-	case len(i.Differences) == 0:
-		sheet.Add(prose.T(theme.Good, "As expected."))
-	default:
-		sheet.Add(prose.T(theme.Bad, show.Plural(len(i.Differences), "difference", "differences")+" from what it should be:"))
-	}
-	for _, d := range i.Differences {
-		sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Text, show.Safe(d)))
-	}
-	if i.Problem != "" {
-		sheet.Add(prose.T(theme.Warn, "Not read: "), prose.T(theme.Text, show.Safe(i.Problem)))
-	}
-	wantTable := "main"
-	if i.RouteTable != nil && !netnames.IsMain(*i.RouteTable) {
-		wantTable = strconv.Itoa(*i.RouteTable)
-	}
-	k := i.Observed
-	if k == nil {
-		sheet.Field("expected link", prose.T(theme.Text, show.OrUnknown(show.Safe(i.HostLink))))
-		sheet.Field("expected rule", prose.T(theme.Text, fmt.Sprintf("%d: to %s lookup main", netnames.RuleToPod, i.Address)))
-		if wantTable != "main" {
-			sheet.Field("", prose.T(theme.Text, fmt.Sprintf("%d: from %s lookup %s", netnames.RuleFromPod, i.Address, wantTable)))
-		}
-		return
-	}
-	if k.Link == nil {
-		sheet.Field("link", prose.T(theme.Bad, show.OrUnknown(show.Safe(i.HostLink))+" is missing"))
-	} else {
-		up := "up"
-		if !k.Link.Up {
-			up = "DOWN"
-		} else if !k.Link.Running {
-			up = "up, the pod's end is down"
-		}
-		role := theme.Text
-		if k.Link.Name != i.HostLink && i.HostLink != "" {
-			role = theme.Bad
-		}
-		sheet.Field("link", prose.T(role, show.Safe(k.Link.Name)), prose.T(theme.Faint, fmt.Sprintf("  %s  %s  mtu %d  %s", show.Safe(show.OrUnknown(k.Link.Kind)), show.Safe(k.Link.MAC), k.Link.MTU, up)))
-	}
-	label := "rules"
-	for _, r := range k.Rules {
-		sheet.Field(label, prose.T(theme.Text, ruleText(r)))
-		label = ""
-	}
-	if len(k.Rules) == 0 {
-		sheet.Field(label, prose.T(theme.Warn, "none for the address"))
-	}
-	routes(sheet, "route", k.Routes, "none to the address in main")
-	routes(sheet, "table "+wantTable, k.Tables, "")
-	label = "neighbour"
-	for _, b := range k.Neighbours {
-		sheet.Field(label, prose.T(theme.Text, show.Safe(b.Link)+"  "+show.OrUnknown(show.Safe(b.MAC))), prose.T(theme.Faint, "  "+show.Safe(b.State)))
-		label = ""
-	}
-}
-
-func ruleText(r introspect.PodRule) string {
-	text := strconv.Itoa(r.Priority) + ":"
-	if r.From.IsValid() {
-		text += " from " + r.From.String()
-	}
-	if r.To.IsValid() {
-		text += " to " + r.To.String()
-	}
-	if netnames.IsMain(r.Table) {
-		return text + " lookup main"
-	}
-	return text + " lookup " + strconv.Itoa(r.Table)
-}
-
-func routes(sheet *prose.Sheet, label string, all []introspect.PodRoute, none string) {
-	for _, r := range all {
-		text := r.To.String()
-		if r.Gateway.IsValid() {
-			text += " via " + r.Gateway.String()
-		}
-		sheet.Field(label, prose.T(theme.Text, text+" dev "+show.Safe(r.Link)), prose.T(theme.Faint, "  table "+strconv.Itoa(r.Table)))
-		label = ""
-	}
-	if len(all) == 0 && none != "" {
-		sheet.Field(label, prose.T(theme.Warn, none))
 	}
 }
 

@@ -30,7 +30,7 @@ func TestFrames(t *testing.T) {
 	pagetest.Coloured(t, "plain", open(pages.Open{Node: pagetest.Plain, Pod: "shop/cart-7d9f-1"}), still)
 }
 
-func TestBears(t *testing.T) { pagetest.Bears(t, New, "pod") }
+func TestAllSizes(t *testing.T) { pagetest.CheckAllSizes(t, New, "pod") }
 
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
 

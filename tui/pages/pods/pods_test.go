@@ -48,8 +48,8 @@ func TestFrames(t *testing.T) {
 	pagetest.Coloured(t, "all", open, still)
 }
 
-func TestBears(t *testing.T) {
-	pagetest.Bears(t, func(o pages.Open) pages.Page { return New(o) }, "pods")
+func TestAllSizes(t *testing.T) {
+	pagetest.CheckAllSizes(t, func(o pages.Open) pages.Page { return New(o) }, "pods")
 }
 
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }

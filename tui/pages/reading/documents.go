@@ -31,12 +31,12 @@ type Documents struct {
 // a line for each.
 const UpstreamPace = schedule.UpstreamMin
 
-// lost is the time after which an answer is no longer expected.
-const lost = 30 * time.Second
+// answerTimeout is the time after which an answer is no longer expected.
+const answerTimeout = 30 * time.Second
 
-// Resting reports whether the cursor has been on a node for too short a time to read its
+// JustMoved reports whether the cursor has been on a node for too short a time to read its
 // documents. Nodes that the cursor passes over are not asked, unless they are recorded.
-func Resting(c pages.Context, since time.Time) bool {
+func JustMoved(c pages.Context, since time.Time) bool {
 	return !c.Recorded && c.Clock.Sub(since) < time.Second
 }
 
@@ -61,7 +61,7 @@ func (d *Documents) Ask(c pages.Context, want watch.Want, every time.Duration, q
 	var due watch.Want
 	for w := range want.Each() {
 		at, asked := d.asked[w]
-		waits := d.flying&w != 0 && now.Sub(at) < lost
+		waits := d.flying&w != 0 && now.Sub(at) < answerTimeout
 		if waits || asked && every > 0 && now.Sub(at) < every && !now.Before(at) {
 			continue
 		}

@@ -44,7 +44,7 @@ func TestDocuments(t *testing.T) {
 	if d.Ask(c, watch.WantENIs, time.Second, watch.Query{}) != nil {
 		t.Error("asked while the answer is awaited")
 	}
-	c.Clock = c.Clock.Add(lost)
+	c.Clock = c.Clock.Add(answerTimeout)
 	if d.Ask(c, watch.WantENIs, time.Second, watch.Query{}) == nil {
 		t.Error("a lost answer is awaited for ever")
 	}

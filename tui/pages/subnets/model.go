@@ -114,7 +114,7 @@ func role(r *row, column string) theme.Role {
 func draw(s components.Style, r *row, column string, width int) string {
 	usable := float64(subnets.Usable(r.Range))
 	if column == "trend" {
-		return components.Spark(s, width, usable, r.Trend.Values())
+		return show.Spark(r.Trend.Values(), width, usable, s.ASCII)
 	}
 	if usable == 0 || r.Available == nil {
 		return components.Blank(width)

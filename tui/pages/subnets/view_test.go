@@ -27,7 +27,7 @@ func TestFrames_Empty(t *testing.T) {
 	pagetest.FramesOf(t, "many", func() *sourcetest.Fleet { return sourcetest.New(500, 2) }, open, func(s *pagetest.Screen) { s.Wait(2) })
 }
 
-func TestBears(t *testing.T) { pagetest.Bears(t, New, "subnets") }
+func TestAllSizes(t *testing.T) { pagetest.CheckAllSizes(t, New, "subnets") }
 
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
 

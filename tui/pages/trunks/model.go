@@ -82,10 +82,10 @@ func percent(r *row) (float64, bool) { return trunks.Percent(r.TrunkItem) }
 
 // sums are totals over the rows.
 type sums struct {
-	Attached, Awaited, Unsupported, Untold int
-	Used, Limit                            int
-	Unknown                                int // nodes that do not report how many branches are in use
-	Full                                   int
+	Attached, Awaited, Unsupported, NotReported int
+	Used, Limit                                 int
+	Unknown                                     int // nodes that do not report how many branches are in use
+	Full                                        int
 }
 
 func sumOf(rows []*row) sums {
@@ -94,12 +94,12 @@ func sumOf(rows []*row) sums {
 		switch r.State {
 		case document.TrunkAttached:
 			s.Attached++
-		case document.TrunkAwaited:
+		case document.TrunkPending:
 			s.Awaited++
 		case document.TrunkUnsupported:
 			s.Unsupported++
 		case document.TrunkNotReported:
-			s.Untold++
+			s.NotReported++
 		}
 		if r.BranchUsed == nil {
 			s.Unknown++

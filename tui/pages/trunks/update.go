@@ -28,7 +28,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		m.refresh(c)
 	}
 	m.aim(c)
-	if reading.Resting(c, m.since) {
+	if reading.JustMoved(c, m.since) {
 		return cmd
 	}
 	return tea.Batch(cmd, m.docs.Ask(c, watch.WantPods, reading.Pace(c, nil), watch.Query{}))

@@ -58,7 +58,7 @@ func (m *Model) header(s components.Style, width int) string {
 		role theme.Role
 	}{
 		{sum.Full, "full", theme.Bad}, {sum.Awaited, "pending", theme.Warn},
-		{sum.Unsupported, "without trunk support", theme.Warn}, {sum.Untold, "not reported", theme.Faint},
+		{sum.Unsupported, "without trunk support", theme.Warn}, {sum.NotReported, "not reported", theme.Faint},
 	} {
 		if part.n > 0 {
 			l.Add(part.role, strconv.Itoa(part.n)+" "+part.word).Gap(2)
@@ -133,7 +133,7 @@ func state(sheet *prose.Sheet, r *row) {
 	switch r.State {
 	case document.TrunkAttached:
 		sheet.Field("trunk", prose.T(theme.Text, show.Safe(r.ENIID)))
-	case document.TrunkAwaited:
+	case document.TrunkPending:
 		text = "ENABLE_POD_ENI is on; the VPC resource controller has not attached a trunk yet. It cannot if all ENI slots are taken: replace the node."
 	case document.TrunkUnsupported:
 		text = "ENABLE_POD_ENI is on, but " + typeOf(r) + " does not support trunks: pods that need a branch ENI are not scheduled here."

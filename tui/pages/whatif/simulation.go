@@ -21,11 +21,11 @@ const (
 	perMinute = 1
 )
 
-// aStep is how many simulations a command runs before its results are shown; kept is how
+// runsPerStep is how many simulations a command runs before its results are shown; kept is how
 // many are cached.
 const (
-	aStep = 4
-	kept  = 1 << 14
+	runsPerStep = 4
+	kept        = 1 << 14
 )
 
 // key identifies a pool; nodes with equal pools share a simulation.
@@ -78,7 +78,7 @@ type outlook struct {
 	idle        map[string]string // by setting, why all nodes' pools ignore it
 
 	was, will sum
-	next      []deed
+	next      []plannedAction
 }
 
 // left returns how many nodes cannot be simulated.
@@ -117,8 +117,8 @@ func (s *sum) add(o engine.Outlook, count int) {
 	s.failed += count * r.Failed
 }
 
-// deed is an action of the planner on some nodes, for one reason.
-type deed struct {
+// plannedAction is an action of the planner on some nodes, for one reason.
+type plannedAction struct {
 	kind   string
 	reason warmpool.Reason
 	nodes  int
@@ -192,7 +192,7 @@ func (s *simulation) step(set changes) outlook {
 	if len(s.runs) > kept {
 		s.runs, s.next = map[key]engine.Outlook{}, map[pair][]warmpool.Action{}
 	}
-	left := aStep
+	left := runsPerStep
 	run := func(n engine.Node, m engine.Model, k key) (engine.Outlook, bool) {
 		o, ok := s.runs[k]
 		if !ok && left > 0 {
@@ -204,12 +204,12 @@ func (s *simulation) step(set changes) outlook {
 	}
 	out := s.known
 	out.set, out.idle = set, map[string]string{}
-	deeds := map[deed]deed{}
+	sums := map[plannedAction]plannedAction{}
 	for i, g := range s.groups {
 		after := engine.Node{Settings: set.to(g.Settings), Pods: g.Pods}
 		for _, name := range order {
 			if why := after.Settings.Idle(name); i == 0 || why != out.idle[name] {
-				out.idle[name] = unlessFirst(i, why)
+				out.idle[name] = sharedReason(i, why)
 			}
 		}
 		k := keyOf(after, g.model)
@@ -230,20 +230,20 @@ func (s *simulation) step(set changes) outlook {
 		out.done += g.count
 		out.was.add(was, g.count)
 		out.will.add(will, g.count)
-		collect(deeds, next, g.count)
+		collect(sums, next, g.count)
 	}
-	for _, d := range deeds {
+	for _, d := range sums {
 		out.next = append(out.next, d)
 	}
-	slices.SortFunc(out.next, func(a, b deed) int {
+	slices.SortFunc(out.next, func(a, b plannedAction) int {
 		return cmp.Or(b.nodes-a.nodes, cmp.Compare(a.kind, b.kind), cmp.Compare(a.what, b.what), cmp.Compare(a.reason, b.reason))
 	})
 	return out
 }
 
-// unlessFirst returns the first group's reason, and "" for a later group, whose reason
+// sharedReason returns the first group's reason, and "" for a later group, whose reason
 // differs.
-func unlessFirst(i int, why string) string {
+func sharedReason(i int, why string) string {
 	if i == 0 {
 		return why
 	}
@@ -251,11 +251,11 @@ func unlessFirst(i int, why string) string {
 }
 
 // collect adds the planner's actions on a group of nodes.
-func collect(deeds map[deed]deed, actions []warmpool.Action, nodes int) {
-	seen := map[deed]bool{}
+func collect(sums map[plannedAction]plannedAction, actions []warmpool.Action, nodes int) {
+	seen := map[plannedAction]bool{}
 	for _, a := range actions {
-		id, count := deedOf(a)
-		d, ok := deeds[id]
+		id, count := planned(a)
+		d, ok := sums[id]
 		if !ok {
 			d = id
 		}
@@ -265,12 +265,12 @@ func collect(deeds map[deed]deed, actions []warmpool.Action, nodes int) {
 		}
 		d.times += nodes
 		d.count += nodes * count
-		deeds[id] = d
+		sums[id] = d
 	}
 }
 
-// deedOf returns an action without its node and interface.
-func deedOf(a warmpool.Action) (d deed, count int) {
+// planned returns an action without its node and interface.
+func planned(a warmpool.Action) (d plannedAction, count int) {
 	const addresses, prefixes = "secondary IP", "prefix"
 	d.reason = a.Why()
 	switch a := a.(type) {
@@ -295,8 +295,8 @@ func deedOf(a warmpool.Action) (d deed, count int) {
 	return d, count
 }
 
-// text describes the deed in the words of cnictl node plan.
-func (d deed) text(all int) string {
+// text describes the action in the words of cnictl node plan.
+func (d plannedAction) text(all int) string {
 	things := func() string {
 		many := d.what + "s"
 		if d.what == "prefix" {

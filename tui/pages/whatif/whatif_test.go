@@ -39,7 +39,7 @@ func TestFrames_Empty(t *testing.T) {
 	}
 }
 
-func TestBears(t *testing.T) { pagetest.Bears(t, New, "whatif") }
+func TestAllSizes(t *testing.T) { pagetest.CheckAllSizes(t, New, "whatif") }
 
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
 
@@ -109,7 +109,7 @@ func TestGather_NewestSettingsWin(t *testing.T) {
 		t.Fatal("all nodes in one command")
 	}
 	begun := len(m.sim.runs)
-	if begun > runs+aStep {
+	if begun > runs+runsPerStep {
 		t.Errorf("%d runs in a command", begun-runs)
 	}
 	m.Update(s.Context(), m.Gather(s.Context())())

@@ -45,7 +45,7 @@ func (p *poller) run(ctx context.Context, due chan<- struct{}) {
 
 func (p *poller) poll(ctx context.Context) {
 	began := time.Now()
-	limited, cancel := context.WithTimeout(ctx, max(p.Interval, leastPoll))
+	limited, cancel := context.WithTimeout(ctx, max(p.Interval, minPollTimeout))
 	defer cancel()
 	pods, err := p.Nodes.Pods(limited)
 	if err != nil {

@@ -30,10 +30,10 @@ type Deps struct {
 }
 
 const (
-	sendEvery = 2                // polls, as upstream
-	leastPoll = 10 * time.Second // a poll may take this long, or an interval if that is longer
-	lastSend  = 10 * time.Second // for the send under way and the last: Kubernetes gives 30 s for both
-	lastReply = 2 * time.Second  // for Prometheus scrapes in progress
+	sendEvery      = 2                // polls, as upstream
+	minPollTimeout = 10 * time.Second // a poll may take this long, or an interval if that is longer
+	lastSend       = 10 * time.Second // for the send under way and the last: Kubernetes gives 30 s for both
+	lastReply      = 2 * time.Second  // for Prometheus scrapes in progress
 )
 
 // Run works until ctx ends, then sends what is still queued.

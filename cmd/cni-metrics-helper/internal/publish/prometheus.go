@@ -26,10 +26,10 @@ var summed = map[string]string{
 
 // counted are the counters that upstream registers but leaves at 0.
 var counted = map[string]string{
-	"awscni_add_ip_req_count":   "The number of ADDs that the cluster's nodes counted since this process began to watch",
-	"awscni_force_removed_enis": "The number of ENIs that were removed under pods since this process began to watch",
-	"awscni_force_removed_ips":  "The number of IP addresses that were removed under pods since this process began to watch",
-	aggregate.NoAddresses:       "The number of ADDs that found nothing free since this process began to watch",
+	"awscni_add_ip_req_count":   "The number of ADDs on the cluster's nodes since this process started",
+	"awscni_force_removed_enis": "The number of ENIs removed while pods used them since this process started",
+	"awscni_force_removed_ips":  "The number of IP addresses removed while assigned to pods since this process started",
+	aggregate.NoAddresses:       "The number of ADDs that found no free address since this process started",
 }
 
 // Exposition is what Prometheus scrapes from the helper.
@@ -49,7 +49,7 @@ func NewExposition(skipReasons []string) *Exposition {
 		registry: prometheus.NewRegistry(),
 		polls:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cni_metrics_helper_polls_total", Help: "Polls by result"}, []string{"result"}),
 		skipped:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cni_metrics_helper_skipped_pods_total", Help: "Pods that a poll could not read, by reason"}, []string{"reason"}),
-		read:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "cni_metrics_helper_read_pods", Help: "Pods that the last poll read: those that the sums are of"}),
+		read:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "cni_metrics_helper_read_pods", Help: "Pods that the last poll read; the totals include these"}),
 		lastPoll: prometheus.NewGauge(prometheus.GaugeOpts{Name: "cni_metrics_helper_last_poll_timestamp_seconds", Help: "Time of the last poll that listed the pods"}),
 		sums:     newSums(),
 	}

@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os/exec"
 	"strings"
@@ -71,15 +70,7 @@ func remedy(f *cli.Factory, failure *cluster.Error) string {
 	var network net.Error
 	switch {
 	case failure.Reason == introspect.ReasonForbidden && failure.Verb != "":
-		where := ""
-		if failure.Namespace != "" {
-			where = " -n " + failure.Namespace
-		}
-		resource, sub, _ := strings.Cut(failure.Resource, "/")
-		if sub != "" {
-			sub = " --subresource=" + sub
-		}
-		return fmt.Sprintf("kubectl auth can-i %s %s%s%s; the roles are in deploy/rbac/cnictl.yaml", failure.Verb, resource, sub, where)
+		return cluster.CanI(failure) + "; the roles are in deploy/rbac/cnictl.yaml"
 	case failure.Reason == introspect.ReasonCredential && (errors.As(failure.Err, &missing) || strings.Contains(failure.Err.Error(), "executable")):
 		return "install the credential program that the kubeconfig names (aws: https://docs.aws.amazon.com/cli) and make sure it is on the PATH"
 	case failure.Reason == introspect.ReasonCredential:

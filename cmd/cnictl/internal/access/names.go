@@ -90,9 +90,9 @@ func fullNames(f *cli.Factory, asked []string, targets []fleet.Target) ([]string
 	return full, nil
 }
 
-// among keeps the requested nodes. scope has the nodes of --nodes if both are given:
+// selectTargets keeps the requested nodes. scope has the nodes of --nodes if both are given:
 // requesting a node outside of it is a usage error, not a missing node.
-func among(f *cli.Factory, targets []fleet.Target, asked, scope []string) ([]fleet.Target, error) {
+func selectTargets(f *cli.Factory, targets []fleet.Target, asked, scope []string) ([]fleet.Target, error) {
 	if len(asked) == 0 {
 		return targets, nil
 	}

@@ -62,7 +62,7 @@ func TestAmong(t *testing.T) {
 		{asked: "ip-10-0-4-1.eu", scope: "ip-10-0-3-1", code: cli.ExitUsage},
 		{asked: "ip-10-0-4-1.eu", scope: "nope", code: cli.ExitNotFound},
 	} {
-		got, err := among(&cli.Factory{Name: "cnictl"}, known, strings.Fields(row.asked), strings.Fields(row.scope))
+		got, err := selectTargets(&cli.Factory{Name: "cnictl"}, known, strings.Fields(row.asked), strings.Fields(row.scope))
 		var e *cli.Error
 		if errors.As(err, &e); (err == nil) != (row.code == 0) || err != nil && e.Code != row.code || strings.Join(namesOf(got), " ") != row.want {
 			t.Errorf("%q of %q: %v, %v", row.asked, row.scope, namesOf(got), err)

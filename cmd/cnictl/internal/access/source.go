@@ -76,14 +76,14 @@ func named(f *cli.Factory, targets []fleet.Target, asked, scope []string) (NodeS
 	if f.Globals.Selector != "" {
 		return NodeSource{}, &cli.Error{Code: cli.ExitUsage, What: "--selector needs the nodes' labels, which --targets does not have", Do: f.Name + " nodes --nodes NAME,NAME"}
 	}
-	targets, err := among(f, targets, asked, scope)
+	targets, err := selectTargets(f, targets, asked, scope)
 	return NodeSource{targets: targets, title: "--targets"}, err
 }
 
 // localOf returns this host, if it was requested.
 func localOf(ctx context.Context, f *cli.Factory, asked, scope []string) (NodeSource, error) {
 	local, _ := f.LocalTarget(ctx)
-	targets, err := among(f, []fleet.Target{local}, asked, scope)
+	targets, err := selectTargets(f, []fleet.Target{local}, asked, scope)
 	return NodeSource{targets: targets, title: local.Name, local: true}, err
 }
 
@@ -104,7 +104,7 @@ func (s NodeSource) list(ctx context.Context) ([]fleet.Target, error) {
 		if targets, err = s.all(ctx); err != nil {
 			return nil, err
 		}
-		if targets, err = among(f, targets, s.asked, s.scope); err != nil {
+		if targets, err = selectTargets(f, targets, s.asked, s.scope); err != nil {
 			return nil, err
 		}
 	}

@@ -72,7 +72,7 @@ aws-cni-support.sh.`,
 	fs.StringVarP(&opts.File, "output-file", "f", "", "write the archive to this new `file` (- is standard output); default: cnictl-bundle-CLUSTER-TIME.tar.gz")
 	fs.BoolVar(&opts.Anonymize, "anonymize", false, "replace names, addresses and IDs, consistently across the archive")
 	fs.BoolVar(&opts.Once, "once", false, "read once only")
-	fs.BoolVar(&opts.AWS, "aws", false, "also read EC2, EKS and IAM, with the AWS credentials of this shell; only actions that read are called")
+	fs.BoolVar(&opts.AWS, "aws", false, "also read EC2, EKS and IAM, with the AWS credentials of this shell; only read-only actions are called")
 	fs.StringVar(&opts.MaxSize, "max-size", "20MiB", "maximum `size` of the archive: 500KiB, 20MiB")
 	_ = cmd.MarkFlagFilename("output-file", "gz", "tgz")
 	return cmd

@@ -10,7 +10,7 @@ import (
 func New(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capacity",
-		Short: "Plan: pods that fit on types and into subnets, and what settings cost",
+		Short: "Plan how many pods fit on instance types and in subnets, and what settings cost",
 		Long: `Plan how many pods fit on which instance type and into which subnets, and with which
 settings. Works offline with a built-in table of 1,442 instance types; refresh adds what EC2
 reports of newer ones.`,

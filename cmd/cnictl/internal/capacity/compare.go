@@ -48,7 +48,7 @@ func comparison(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare [TYPE…]",
 		Short: "Compare instance types for a number of pods",
-		Long: `Show what a number of pods takes on nodes of each instance type: nodes, vCPU and memory left for
+		Long: `Show what a given number of pods needs on each instance type: nodes, vCPU and memory left for
 each pod after kubeReserved, addresses held in subnets and how many of them no pod uses, and
 with a price file the cost. TYPE may be a pattern; without one, the m7g types are compared.
 
@@ -254,7 +254,7 @@ func fleetColumns() []query.Column[placement] {
 	return []query.Column[placement]{
 		{Name: "type", Header: "TYPE", Title: "instance type", Text: func(r placement) string { return r.InstanceType }},
 		number("nodes", "NODES", "nodes that hold the pods", 0, func(r placement) *int { return r.Nodes }),
-		number("pods", "PODS/NODE", "pods with an address of the pool that a node takes", 0, func(r placement) *int { return r.PodsPerNode }),
+		number("pods", "PODS/NODE", "pods that fit on a node with an address from its pool", 0, func(r placement) *int { return r.PodsPerNode }),
 		{Name: "bound", Header: "BOUND", Title: "what limits the pods of a node: max-pods, addresses, cpu or memory", Drop: 3, Text: func(r placement) string { return cmp.Or(r.Bound, show.Unknown) }},
 		number("cpu", "MCPU/POD", "thousandths of a vCPU for each pod, after kubeReserved", 2, func(r placement) *int { return r.PodMilliCPU }),
 		number("memory", "MIB/POD", "MiB for each pod, after kubeReserved", 2, func(r placement) *int { return r.PodMemoryMiB }),

@@ -129,7 +129,7 @@ the same targets. Ctrl-C shows the best found so far.`,
 	fs := cmd.Flags()
 	p.register(f, cmd)
 	l.register(fs)
-	fs.Lookup("for").Usage = "simulate this `duration` with each candidate; default: 6h"
+	fs.Lookup("for").Usage = "simulate this `duration` with each candidate (default 6h)"
 	fs.StringVar(&goal, "goal", goal, "`goal`: "+strings.Join(goals, ", "))
 	fs.IntVar(&pods, "burst-pods", 0, "with --goal burst: `N` pods that arrive on each node")
 	fs.IntVar(&seconds, "burst-seconds", 0, "with --goal burst: within `N` seconds")
@@ -347,7 +347,7 @@ func pointColumns() []query.Column[point] {
 		return query.Count(name, header, title, 1, func(r point) *int { n := of(r); return &n })
 	}
 	return []query.Column[point]{
-		rate("held", "HELD", "addresses of subnets that all nodes hold, on average", func(r point) float64 { return r.Held }),
+		rate("held", "HELD", "subnet addresses held by all nodes together, on average", func(r point) float64 { return r.Held }),
 		rate("wasted", "WASTED", "of these, addresses for pods that no pod used", func(r point) float64 { return r.Wasted }),
 		rate("calls", "CALLS/H", "requests to EC2 per hour", func(r point) float64 { return r.PerHour }),
 		count("waited", "WAITED", "ADDs that found no address at once", func(r point) int { return r.Waited }),

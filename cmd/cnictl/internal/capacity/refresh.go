@@ -44,7 +44,7 @@ func refresh(f *cli.Factory) *cobra.Command {
 		Long: `Read the instance types that a region offers from EC2 (DescribeInstanceTypes, some 15 requests),
 with the AWS credentials of this shell, and show which ones differ from the built-in table or are
 new. They are cached; from then on "capacity type", "compare", "subnet", "whatif" and "recommend"
-use them instead of the built-in figures. EC2 does not report trunking and branch interfaces: for
+use them instead of the built-in figures. EC2 does not report trunking and branch ENIs: for
 new types these stay unknown.
 
 The cache holds one region, the last one that was read, and is ignored once cnictl comes with a

@@ -37,6 +37,7 @@ type nodeSettings struct {
 func (n *nodeSettings) register(f *cli.Factory, cmd *cobra.Command, fs *pflag.FlagSet) {
 	fs.StringVar(&n.instance, "type", "", "instance `type` of the nodes (required)")
 	fs.IntVar(&n.pods, "pods", -1, "`N` pods with an address on each node (required)")
+	fs.Lookup("pods").DefValue = "0" // which help does not show
 	n.registerSettings(fs)
 	_ = cmd.RegisterFlagCompletionFunc("type", completeTypes(f)) // fails only for unknown flags
 }
@@ -101,7 +102,7 @@ func intoSubnets(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "subnet CIDR|SUBNET…",
 		Short: "Show how many nodes and pods fit into subnets",
-		Long: `Show how many nodes with a number of pods fit into subnets, by what the pool of such a node
+		Long: `Show how many nodes with a given number of pods fit into subnets, by what the pool of such a node
 holds after growing: addresses for pods, spare ones, and a primary address for each interface.
 EC2 reserves five addresses of each subnet.
 

@@ -45,7 +45,7 @@ func types(f *cli.Factory) *cobra.Command {
 		Long: `Show the max-pods that every published rule and ours give to instance types. The published
 rules are the README's formula (base), eni-max-pods.txt, max-pods-calculator.sh with and without
 its cap, nodeadm, managed node groups, Auto Mode and Karpenter. Ours counts the addresses and
-branch interfaces that pods can have, then applies the cap of EKS: 110, or 250 above 30 vCPUs.
+branch ENIs that pods can have, then applies the cap of EKS: 110, or 250 above 30 vCPUs.
 
 For one TYPE each term of each rule is shown. A rule that gives no number says why. A managed
 node group with several types applies the smallest value to all of its nodes.`,
@@ -268,7 +268,7 @@ func typeColumns() []query.Column[row] {
 		}
 		out = append(out, c)
 	}
-	wide := number("total", "TOTAL", "pods that can have an address or a branch interface, and those of the host's network", 0, func(r row) *int { return r.Total })
+	wide := number("total", "TOTAL", "pods that can have an address or a branch ENI, and those of the host's network", 0, func(r row) *int { return r.Total })
 	wide.Wide = true
 	return append(out, wide)
 }

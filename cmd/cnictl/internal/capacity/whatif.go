@@ -149,7 +149,7 @@ func whatIf(f *cli.Factory) *cobra.Command {
 	list := &output.List[prediction]{Columns: whatIfColumns(), Key: func(r prediction) string { return r.Name }, Item: func(r prediction) any { return r }}
 	cmd := &cobra.Command{
 		Use:   "whatif [NODE…]",
-		Short: "Predict what nodes hold, and what that costs, with other settings",
+		Short: "Predict what nodes would hold and cost with other settings",
 		Long: `Predict what the pools of nodes hold, how many EC2 requests that takes and how many ADDs wait
 or fail, with today's settings and with others. The pools follow the daemon's own planner while
 pods come and go; EC2 takes its usual time, and refuses only what --subnet-free has no room for.
@@ -285,7 +285,7 @@ func predict(ctx context.Context, nodes []whatif.Node, load whatif.Load, m whati
 			PerHour: r.PerHour(r.Calls.Requests()), Attaches: r.PerHour(r.Calls.NewENIs), Assigns: r.PerHour(r.Calls.Assigns),
 			Releases: r.PerHour(r.Calls.Releases), Detaches: r.PerHour(r.Calls.Detaches), Refused: r.PerHour(r.Calls.Refused),
 		},
-		ADDs: r.ADDs, Waited: r.Waited, Failed: r.Failed, Waiting: r.Waiting, Longest: r.Longest.Seconds(), Unplaced: r.Unplaced, Different: []string{},
+		ADDs: r.ADDs, Waited: r.Waited, Failed: r.Failed, Waiting: r.Waiting, LongestWait: r.Longest.Seconds(), Unplaced: r.Unplaced, Different: []string{},
 	}
 	if m.Name != whatif.Ours.Name || ctx.Err() != nil {
 		return out, r.For, nil
@@ -296,14 +296,14 @@ func predict(ctx context.Context, nodes []whatif.Node, load whatif.Load, m whati
 	}
 	o := document.CapacityOutcome{Held: theirs.Held.Avg, Wasted: theirs.Wasted.Avg, PerHour: theirs.PerHour(theirs.Calls.Requests()), Failed: theirs.Failed, Waiting: theirs.Waiting}
 	if (o != document.CapacityOutcome{Held: out.Held.Avg, Wasted: out.Wasted.Avg, PerHour: out.Calls.PerHour, Failed: out.Failed, Waiting: out.Waiting}) {
-		out.Original, out.Different = &o, whatif.Differences(nodes[0].Settings)
+		out.Upstream, out.Different = &o, whatif.Differences(nodes[0].Settings)
 	}
 	return out, r.For, nil
 }
 
 // explain prints below the table what changed, and where upstream differs.
 func explain(f *cli.Factory, doc document.CapacityWhatIfList) {
-	f.Note(fmt.Sprintf("%s with %s, simulated for %s", show.Plural(doc.Nodes, "node", "nodes"), show.Plural(doc.Pods, "pod", "pods"), time.Duration(doc.Seconds*float64(time.Second))))
+	f.Note(fmt.Sprintf("%s with %s, simulated for %s", show.Plural(doc.Nodes, "node", "nodes"), show.Plural(doc.Pods, "pod", "pods"), show.Age(time.Duration(doc.Seconds*float64(time.Second)))))
 	for _, r := range doc.Items {
 		var parts []string
 		for _, s := range r.Settings {
@@ -315,7 +315,7 @@ func explain(f *cli.Factory, doc document.CapacityWhatIfList) {
 		if r.Unplaced > 0 {
 			f.Note(fmt.Sprintf("%s: %s found no node with room", r.Name, show.Plural(r.Unplaced, "pod", "pods")))
 		}
-		if o := r.Original; o != nil {
+		if o := r.Upstream; o != nil {
 			f.Note(fmt.Sprintf("%s: upstream's daemon would hold %.1f addresses with %.1f requests per hour, and %s would fail", r.Name, o.Held, o.PerHour, show.Plural(o.Failed, "ADD", "ADDs")))
 			for _, why := range r.Different {
 				f.Note("  " + why)
@@ -336,7 +336,7 @@ func whatIfColumns() []query.Column[prediction] {
 	}
 	return []query.Column[prediction]{
 		{Name: "settings", Header: "SETTINGS", Title: "today's, or changed ones", Text: func(r prediction) string { return r.Name }},
-		rate("held", "HELD", "addresses of subnets that all nodes hold, on average", 0, func(r prediction) float64 { return r.Held.Avg }),
+		rate("held", "HELD", "subnet addresses held by all nodes together, on average", 0, func(r prediction) float64 { return r.Held.Avg }),
 		count("held95", "P95", "95 % of the time they held at most this", 3, func(r prediction) int { return r.Held.P95 }),
 		count("held-max", "MAX", "the most that they held", 3, func(r prediction) int { return r.Held.Max }),
 		rate("wasted", "WASTED", "of these, addresses for pods that no pod used, on average", 0, func(r prediction) float64 { return r.Wasted.Avg }),

@@ -163,7 +163,7 @@ func TestGivenUp(t *testing.T) {
 		"usage, ended":       {ended, Usage("x"), false},
 		"none":               {ended, nil, false},
 	} {
-		if got := GivenUp(tt.ctx, tt.err); got != tt.want {
+		if got := Interrupted(tt.ctx, tt.err); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

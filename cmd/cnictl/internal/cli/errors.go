@@ -42,9 +42,9 @@ func Usage(format string, args ...any) *Error {
 // Exit returns an exit code without a message, for when the message has been printed.
 func Exit(code int) *Error { return &Error{Code: code} }
 
-// GivenUp reports whether err only results from the user interrupting the work. Such an error
+// Interrupted reports whether err only results from the user interrupting the work. Such an error
 // needs no report: there is nothing to fix.
-func GivenUp(ctx context.Context, err error) bool {
+func Interrupted(ctx context.Context, err error) bool {
 	var e *Error
 	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.As(err, &e) && e.Code == ExitUnreachable)
 }

@@ -80,7 +80,7 @@ func (f *Factory) Palette() paint.Palette {
 	if colourOn(f.Globals.Color, f.Streams.OutTTY, f.Env) {
 		return paint.Colours()
 	}
-	return paint.Palette{}
+	return nil
 }
 
 // ASCII reports whether output must be plain ASCII; the screens decide it the same way.

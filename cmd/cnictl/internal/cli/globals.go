@@ -107,7 +107,7 @@ func (g *Globals) check(name string) error {
 	case g.Verbosity < 0 || g.Verbosity > 10:
 		return Usage("-v=%d: must be 0 to 10", g.Verbosity)
 	case g.Interval < MinInterval:
-		return &Error{Code: ExitUsage, What: fmt.Sprintf("--interval=%s: must be at least %s", g.Interval, MinInterval), Do: name + " status -w --interval " + MinInterval.String()}
+		return &Error{Code: ExitUsage, What: fmt.Sprintf("--interval=%s: must be at least %s", g.Interval, MinInterval), Do: "--interval " + MinInterval.String()}
 	case g.Timeout < 0:
 		return Usage("--timeout=%s: must not be negative", g.Timeout)
 	case g.NodeTimeout <= 0:

@@ -68,13 +68,13 @@ func keysOf[V any](m map[string]V) []string {
 // Nodes completes node names: those of --targets, else those last read from the cluster.
 func Nodes(f *cli.Factory) Completer {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		return begun(nodeNames(f, cmd), word, args...), noFiles
+		return matchPrefix(nodeNames(f, cmd), word, args...), noFiles
 	}
 }
 
-// begun returns the names that start with word and are not in named. The shell would filter
+// matchPrefix returns the names that start with word and are not in named. The shell would filter
 // them too, but a cluster has more names than a shell should be handed.
-func begun(names []string, word string, named ...string) []string {
+func matchPrefix(names []string, word string, named ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, word) || slices.Contains(named, name) })
 }
 
@@ -85,14 +85,14 @@ func Pods(f *cli.Factory) Completer {
 		if len(args) > 0 {
 			return nil, noFiles
 		}
-		return begun(podNames(f, cmd), word), noFiles
+		return matchPrefix(podNames(f, cmd), word), noFiles
 	}
 }
 
 // Pod completes a flag that names a pod.
 func Pod(f *cli.Factory) Completer {
 	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-		return begun(recall(f, cmd).Pods, word), noFiles
+		return matchPrefix(recall(f, cmd).Pods, word), noFiles
 	}
 }
 
@@ -114,14 +114,14 @@ func podNames(f *cli.Factory, cmd *cobra.Command) []string {
 // Subnets completes ids of recently seen subnets.
 func Subnets(f *cli.Factory) Completer {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		return begun(recall(f, cmd).Subnets, word, args...), noFiles
+		return matchPrefix(recall(f, cmd).Subnets, word, args...), noFiles
 	}
 }
 
 // ENI completes a flag that names an ENI.
 func ENI(f *cli.Factory) Completer {
 	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-		return begun(recall(f, cmd).ENIs, word), noFiles
+		return matchPrefix(recall(f, cmd).ENIs, word), noFiles
 	}
 }
 

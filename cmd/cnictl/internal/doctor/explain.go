@@ -61,12 +61,12 @@ func page(f *cli.Factory, e *catalogue.Entry) []string {
 	}
 	p.Lines = append(p.Lines, "")
 	field("requires", strings.Join(e.Required, "  "))
-	field("supports", strings.Join(e.Supporting, "  "))
+	field("also uses", strings.Join(e.Supporting, "  "))
 	var most []string
 	for _, mode := range catalogue.Modes() {
 		most = append(most, mode+" "+e.Ceiling.Of(mode).String())
 	}
-	field("at most", strings.Join(most, ", "))
+	field("confidence", "at most "+strings.Join(most, ", "))
 	field("upstream", e.Upstream)
 	if e.Ours != "" {
 		field("ours", "cannot have it: "+e.Ours)

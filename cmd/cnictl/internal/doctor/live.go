@@ -67,7 +67,7 @@ func (o *Options) unpack(f *cli.Factory) (*evidence.Evidence, error) {
 	ev, notes, err := bundle.Read(in, filepath.Base(o.Bundle))
 	var refusal *bundle.Refusal
 	if errors.As(err, &refusal) {
-		return nil, &cli.Error{Code: cli.ExitUsage, What: o.Bundle + " is not examined", Why: refusal.Why, Do: f.Name + " help evidence"}
+		return nil, &cli.Error{Code: cli.ExitUsage, What: o.Bundle + " cannot be examined", Why: refusal.Why, Do: f.Name + " bundle -f FILE makes such an archive"}
 	}
 	if err != nil {
 		return nil, &cli.Error{Code: cli.ExitUsage, What: o.Bundle + " cannot be read", Why: err.Error()}

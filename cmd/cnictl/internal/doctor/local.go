@@ -17,7 +17,7 @@ func NewLocal(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Find out why pods of this node get no address or no network",
+		Short: "Find out why pods on this node get no address or no network",
 		Long: `Read everything on this node that shows the state of its pod network, and find out what is wrong:
 the daemon's documents, metrics, logs and checkpoint, the kernel's links, rules, routes,
 firewall and settings, the host's software, files and resources, and instance metadata.

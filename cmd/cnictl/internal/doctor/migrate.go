@@ -2,7 +2,10 @@ package doctor
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -20,12 +23,18 @@ import (
 // daemons are the values of --from.
 var daemons = []string{"upstream", "ours"}
 
+// reference matches the names of images that kubelet accepts. It is large, and only --images
+// needs it.
+var reference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
+})
+
 // NewMigrate builds migrate with its subcommands.
 func NewMigrate(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "migrate",
-		Short:   "Prepare a move from upstream's aws-node to ours, or back",
-		Long:    "Prepare a move from upstream's aws-node to ours, or back. Nothing is changed.",
+		Short:   "Prepare a migration from upstream's aws-node to ours, or back",
+		Long:    "Prepare a migration from upstream's aws-node to ours, or back. Nothing is changed.",
 		Example: "  {{.Command}} migrate check\n  {{.Command}} migrate values --to chart configuration.json",
 		Args:    cli.SubcommandArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -39,17 +48,18 @@ func migrateCheck(f *cli.Factory) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use:   "check [NODE…]",
-		Short: "Check what stands in the way of a move from upstream's aws-node to ours, or back",
-		Long: `Check what stands in the way of a move from upstream's aws-node to ours, or back: who owns the
+		Short: "Check what would block a migration from upstream's aws-node to ours, or back",
+		Long: `Check what would block a migration from upstream's aws-node to ours, or back: who owns the
 objects, settings and images, permissions, the state of nodes and pods. Nothing is changed.
 
-A check blocks the move, warns, or is worth knowing (info). The exit status is 0 only without a
-block: 3 with one, 7 if there is none and a check could not be decided. Checks of the kernel
-and the files of nodes need --via exec with our daemon, or run on a node with --via local; those
-of subnets and interfaces need --aws. doctor explain CODE describes a check. --suppress accepts
-a finding.`,
+A check blocks the migration, warns, or is worth knowing (info). The exit status is 0 only if no
+check blocks: 3 if one does, 7 if none does but a check is undecided or, with --require-all,
+unread. Checks of the kernel and the files of nodes need --via exec with our daemon, or run on a
+node with --via local; those of subnets and interfaces need --aws. Without --images the new images
+are not checked. doctor explain CODE describes a check. --suppress accepts a finding.`,
 		Example: "  {{.Command}} migrate check\n  {{.Command}} migrate check --from upstream --aws -o json\n" +
-			"  {{.Command}} migrate check --from ours --to v1.22.4 --via exec\n  {{.Command}} migrate check --bundle cnictl-bundle.tar.gz\n" +
+			"  {{.Command}} migrate check --from ours --to v1.22.4 --via exec\n" +
+			"  {{.Command}} migrate check --images registry.example/aws-vpc-cni:v1,registry.example/aws-vpc-cni-init:v1,registry.example/aws-network-policy-agent:v1.4.2\n  {{.Command}} migrate check --bundle cnictl-bundle.tar.gz\n" +
 			"  {{.Command}} migrate check --suppress migrate/probe-addr=cluster",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
@@ -67,8 +77,10 @@ a finding.`,
 	output.Forms(cmd, []string{output.CSV, output.Name})
 	fs := cmd.Flags()
 	fs.StringVar(&opts.from, "from", "", "the running daemon: "+strings.Join(daemons, " or ")+"; default: detected")
-	fs.StringVar(&to, "to", "", "the release of upstream to go to, such as v1.23.1: of the daemon to go back to, or of the add-on")
-	fs.BoolVar(&opts.AWS, "aws", false, "also read EC2, EKS and IAM, with the AWS credentials of this shell; only actions that read are called")
+	fs.StringVar(&to, "to", "", "upstream release to move to, such as v1.23.1: of the daemon when going back, or of the add-on")
+	fs.StringSliceVar(&opts.images, "images", nil, "images of the new pods, as in their spec; no registry is contacted")
+	fs.BoolVar(&opts.AWS, "aws", false, "also read EC2, EKS and IAM, with the AWS credentials of this shell; only read-only actions are called")
+	fs.BoolVar(&opts.requireAll, "require-all", false, "exit with status 7 if a check is unread, as if it were undecided")
 	fs.BoolVar(&opts.Fix, "fix", false, "show how to fix what is found, step by step with side effects; nothing is changed")
 	fs.StringVar(&opts.Save, "save-evidence", "", "write what was read to this file (- is standard output), for --evidence")
 	fs.StringArrayVar(&opts.Suppress, "suppress", nil, "accept a finding: CODE=SCOPE[@UNTIL]; SCOPE is a node, pod, interface, subnet or cluster")
@@ -88,6 +100,11 @@ func (o *Options) checkMove(f *cli.Factory, to string) error {
 		var ok bool
 		if o.to, ok = evidence.ParseVersion(to); !ok {
 			return cli.Usage("--to=%s: want a release, such as v1.23.1", to)
+		}
+	}
+	for _, image := range o.images {
+		if !reference().MatchString(image) {
+			return cli.Usage("--images=%s: want the name of an image, such as registry.example/aws-vpc-cni:v1", image)
 		}
 	}
 	once := o.Once
@@ -130,7 +147,7 @@ func (o *Options) checkMigration(f *cli.Factory, ev *evidence.Evidence) error {
 	switch {
 	case m.Blocks > 0:
 		return cli.Exit(cli.ExitFindings)
-	case m.Undecided > 0:
+	case m.Undecided > 0, o.requireAll && slices.ContainsFunc(m.Checks, func(row document.MigrationRow) bool { return row.Result == report.Unchecked }):
 		return cli.Exit(cli.ExitNoEvidence)
 	}
 	return nil
@@ -150,7 +167,7 @@ func migrationPage(f *cli.Factory, m *document.MigrationCheck, r *document.Docto
 		p.Line(strings.TrimSpace("from " + m.From + " " + m.Release))
 	}
 	for i := range r.Findings { // the worst first
-		finding(p, f, &r.Findings[i], report.Word(&r.Findings[i]), r.SampledAt)
+		finding(p, f, &r.Findings[i], report.CheckResult(&r.Findings[i]), r.SampledAt)
 	}
 	p.Lines = append(p.Lines, "")
 	by := map[string][]string{}

@@ -59,7 +59,7 @@ func reportPage(f *cli.Factory, r *document.DoctorReport) []string {
 	case output.Wide(f):
 		p.Field("unchecked", strings.Join(r.NotCheckable, "  "))
 	default:
-		p.Field("unchecked", causesOf(n)+" need evidence that was not read: use "+f.Name+" local doctor, --via exec, --aws or --bundle")
+		p.Field("unchecked", causesOf(n)+" need evidence that was not read: give node names, use --via exec, --aws or --bundle, or run cnictl local doctor on a node")
 	}
 	if len(r.Suppressed) > 0 {
 		p.Field("suppressed", strings.Join(r.Suppressed, "  "))

@@ -40,6 +40,8 @@ type Options struct {
 	move       bool // cnictl migrate check
 	from       string
 	to         evidence.Version
+	images     []string // of the new pods
+	requireAll bool     // unread checks count as undecided
 	threshold  catalogue.Severity
 	suppressed []report.Suppression
 	warned     bool // about suppressions without effect
@@ -57,7 +59,7 @@ func (o *Options) register(cmd *cobra.Command) {
 	output.Forms(cmd, []string{output.CSV, output.Name}, formJUnit, formMarkdown, formSARIF)
 	fs := cmd.Flags()
 	fs.StringVar(&o.Save, "save-evidence", "", "write what was read to this file (- is standard output), for --evidence")
-	fs.StringVar(&o.FailOn, "fail-on", catalogue.Error.String(), "exit with status 3 from this severity on: "+strings.Join(report.Severities(), ", "))
+	fs.StringVar(&o.FailOn, "fail-on", catalogue.Error.String(), "exit with status 3 for findings of at least this severity: "+strings.Join(report.Severities(), ", "))
 	fs.BoolVar(&o.ExitZero, "exit-zero", false, "exit with status 0 whatever is found")
 	fs.BoolVar(&o.Fix, "fix", false, "show how to fix what is found, step by step with side effects; nothing is changed")
 	fs.StringSliceVar(&o.Only, "only", nil, "check only these causes: codes, groups or patterns in which * matches any text")
@@ -235,7 +237,7 @@ func (o *Options) page(f *cli.Factory, r *document.DoctorReport) []string {
 func (o *Options) diagnose(f *cli.Factory, ev *evidence.Evidence) document.DoctorReport {
 	options := causes.Options{Wants: o.wants}
 	if o.move {
-		options.Move = &causes.Move{To: o.to}
+		options.Move = &causes.Move{To: o.to, Images: o.images}
 	}
 	r := causes.Diagnose(ev, options)
 	idle := report.Suppress(&r, o.suppressed, f.Now())

@@ -54,6 +54,8 @@ differs by version: --schema reads the schema that AWS gives for a version.`,
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch to {
+			case "":
+				return cli.Usage("give --to %s or --to %s", toAddon, toChart)
 			case toAddon:
 				return valuesToAddon(f, args[0], schema)
 			case toChart:

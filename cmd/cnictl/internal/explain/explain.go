@@ -92,7 +92,7 @@ func Run(f *cli.Factory, opts *Options) error {
 	if len(found) == 0 {
 		return &cli.Error{
 			Code: cli.ExitNotFound, What: "no known cause has this text",
-			Why: fmt.Sprintf("nothing like it is among the texts of %d causes; that does not mean that nothing is wrong", len(catalogue.Codes())),
+			Why: fmt.Sprintf("none of the %d causes has a similar text; that does not mean that nothing is wrong", len(catalogue.Codes())),
 			Do:  f.Name + " explain < FILE with more of the log, or " + f.Name + " doctor list",
 		}
 	}

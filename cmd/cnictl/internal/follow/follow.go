@@ -58,7 +58,7 @@ func (w Moment) List() document.NodeIPAMList {
 
 // Fleet shows a fleet until ctx ends, which is no error: that is how watching ends.
 func Fleet(ctx context.Context, f *cli.Factory, o Options) error {
-	if err := fleetOf(ctx, f, o); !cli.GivenUp(ctx, err) {
+	if err := fleetOf(ctx, f, o); !cli.Interrupted(ctx, err) {
 		return err
 	}
 	return nil

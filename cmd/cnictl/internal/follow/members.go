@@ -26,7 +26,7 @@ const (
 // (no error: that is how following ends) or read fails. read returns whether it read an
 // upstream node.
 func Nodes(ctx context.Context, f *cli.Factory, names []string, read func(context.Context, *fleet.Fleet) (original bool, err error)) error {
-	if err := nodesOf(ctx, f, names, read); !cli.GivenUp(ctx, err) {
+	if err := nodesOf(ctx, f, names, read); !cli.Interrupted(ctx, err) {
 		return err
 	}
 	return nil

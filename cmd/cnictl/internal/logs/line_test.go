@@ -62,7 +62,7 @@ func TestFilter(t *testing.T) {
 // TestPodFilter: a pod is not confused with one whose name or namespace contains its own.
 func TestPodFilter(t *testing.T) {
 	t.Parallel()
-	const original = `{"level":"info","msg":"Received CNI add request: Args(IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=api-1;K8S_POD_INFRA_CONTAINER_ID=0)"}`
+	const upstream = `{"level":"info","msg":"Received CNI add request: Args(IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=api-1;K8S_POD_INFRA_CONTAINER_ID=0)"}`
 	for _, tt := range []struct {
 		pod, line string
 		want      bool
@@ -74,10 +74,10 @@ func TestPodFilter(t *testing.T) {
 		{"default/api-1", `{"msg":"the default of api-1","pod":"web-0","namespace":"default"}`, false},
 		{"default/api-1", `{"msg":"m","pod":"default/api-1"}`, true},
 		{"other/api-1", `{"msg":"m","pod":"default/api-1"}`, false},
-		{"default/api-1", original, true},
-		{"api-1", original, true},
-		{"other/api-1", original, false},
-		{"default/api", original, false},
+		{"default/api-1", upstream, true},
+		{"api-1", upstream, true},
+		{"other/api-1", upstream, false},
+		{"default/api", upstream, false},
 		{"default/api-1", "failed for default/api-1.", true},
 		{"default/api-1", "failed for api-1: no address", true},
 		{"default/api-1", "failed for other/api-1", false},

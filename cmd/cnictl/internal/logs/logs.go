@@ -150,11 +150,11 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if opts.Follow {
 		return follow.Nodes(ctx, f, opts.Names, func(ctx context.Context, nodes *fleet.Fleet) (bool, error) {
 			r.among(nodes)
-			items, _, original := r.read(ctx)
+			items, _, upstream := r.read(ctx)
 			if ctx.Err() != nil {
 				return false, nil
 			}
-			return original, r.print(r.newest(items))
+			return upstream, r.print(r.newest(items))
 		})
 	}
 	nodes, err := access.FleetOf(ctx, f, opts.Names)

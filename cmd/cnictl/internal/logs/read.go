@@ -23,17 +23,17 @@ import (
 
 // reader reads logs. When following, it returns only new lines.
 type reader struct {
-	f     *cli.Factory
-	opts  *Options
-	nodes *fleet.Fleet
-	names []string
-	last  map[string]place // by node
-	width int              // of the nodes' names
-	said  bool             // warned that an upstream node's container log is incomplete
-	cut   bool             // a node had more lines than its share
-	noted bool             // warned that lines were left out
-	day   string           // on which printing began
-	dated bool             // times are printed with dates
+	f               *cli.Factory
+	opts            *Options
+	nodes           *fleet.Fleet
+	names           []string
+	last            map[string]place // by node
+	width           int              // of the nodes' names
+	warnedContainer bool             // warned that an upstream node's container log is incomplete
+	cut             bool             // a node had more lines than its share
+	noted           bool             // warned that lines were left out
+	day             string           // on which printing began
+	dated           bool             // times are printed with dates
 
 	cluster func() (*cluster.Cluster, error) // computed once; nil if there is none
 }
@@ -94,13 +94,13 @@ func (r *reader) newest(items []document.LogItem) []document.LogItem {
 // answer is the response of a node.
 type answer struct {
 	lines     []string
-	original  bool // the node logs each request
+	upstream  bool // the node logs each request
 	container bool // the lines come from the container's log
 	cut       bool // the node has more lines, but was only asked for its share
 }
 
-// read reads the new lines, oldest first. original reports whether an upstream node was read.
-func (r *reader) read(ctx context.Context) (items []document.LogItem, errs []document.NodeError, original bool) {
+// read reads the new lines, oldest first. upstream reports whether an upstream node was read.
+func (r *reader) read(ctx context.Context) (items []document.LogItem, errs []document.NodeError, upstream bool) {
 	answers := make([]answer, len(r.names))
 	queries := make([]introspect.LogQuery, len(r.names))
 	for i, name := range r.names {
@@ -124,7 +124,7 @@ func (r *reader) read(ctx context.Context) (items []document.LogItem, errs []doc
 	containers := false
 	for i, name := range r.names {
 		a := answers[i]
-		original = original || a.original
+		upstream = upstream || a.upstream
 		if failures[i] != nil {
 			errs = append(errs, sweep.ErrorOf(name, failures[i]))
 			continue
@@ -144,12 +144,12 @@ func (r *reader) read(ctx context.Context) (items []document.LogItem, errs []doc
 		}
 		items = append(items, of...)
 	}
-	if containers && !r.said {
-		r.said = true
+	if containers && !r.warnedContainer {
+		r.warnedContainer = true
 		r.f.Warn("some nodes do not serve their log; showing their container's log instead. Upstream writes little to it; the rest is in /var/log/aws-routed-eni/ipamd.log on the node")
 	}
 	sortLines(items)
-	return items, errs, original
+	return items, errs, upstream
 }
 
 // recorded takes the lines from the recording. It returns nil if there is no recording.
@@ -175,7 +175,7 @@ func (r *reader) one(ctx context.Context, t fleet.Target, c *client.Client, q in
 	doc, err := c.Logs(ctx, q)
 	switch reason := client.ReasonOf(err); reason {
 	case introspect.ReasonNoEndpoint, introspect.ReasonNotServed, introspect.ReasonNotFound:
-		a.original = true
+		a.upstream = true
 		if a.lines, err = r.container(ctx, t, q.Lines); errors.Is(err, errNoContainer) {
 			return a, &client.Error{Address: t.Address, Path: introspect.PathLogs, Reason: reason, Err: errNoLog}
 		}

@@ -24,9 +24,6 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// CheckpointFile is where the daemon keeps its allocations across restarts.
-const CheckpointFile = "/var/run/aws-node/ipam.json"
-
 // maxCheckpoint bounds the file: 5,000 allocations take 2 MB.
 const maxCheckpoint = 64 << 20
 

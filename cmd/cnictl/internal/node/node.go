@@ -15,9 +15,11 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/enis"
+	"cnictl/daemon/fleet/pods"
 )
 
 // Options are the arguments and flags of a node command.
@@ -27,6 +29,7 @@ type Options struct {
 
 	ENIs *output.List[document.ENIItem] // enis: rows and columns
 	IPs  *output.List[enis.AddressRow]  // ips: rows and columns
+	Pods *output.List[*pods.Row]        // pods: rows and columns
 
 	Plan introspect.PlanQuery // plan: other targets to try
 	Path string               // raw: path on the introspection server
@@ -99,7 +102,12 @@ Addresses of a prefix that were never used share one line.`,
 		{name: "pods", short: "List the pods with their addresses, and why some don't have one", long: `List the node's pods from Kubernetes with the addresses that the daemon assigned to them.
 For a pod that should have an address but doesn't, the reason is shown: its last failed ADD,
 what blocks the pool, or its own state. Without an API server only the daemon's view is shown.`,
-			example: "{}\n{} -o wide", run: Pods},
+			example: "{}\n{} --filter 'state!=assigned' --columns pod,state,why", run: Pods,
+			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
+				list := newPodList()
+				list.Register(f, cmd, false)
+				return func(o *Options) error { o.Pods = list; return nil }
+			}},
 		{name: "config", short: "List the daemon's settings: declared, effective, source, problem", long: `List the daemon's settings: the declared value (aws-node's environment), the effective
 value and where it comes from, whether this daemon uses the setting, and what is wrong with it.
 The upstream daemon does not report its settings, and the command fails with exit code 5.`,
@@ -141,8 +149,8 @@ func checkpointFlags(cmd *cobra.Command, local bool) func(*Options) error {
 		return nil
 	}
 	cmd.Long += "\n\nWith --file it reads the checkpoint file itself, which needs root but no running daemon."
-	file := cmd.Flags().String("file", "", "checkpoint `FILE` to read; without a value: "+CheckpointFile)
-	cmd.Flags().Lookup("file").NoOptDefVal = CheckpointFile
+	file := cmd.Flags().String("file", "", "checkpoint `FILE` to read; without a value: "+netnames.CheckpointFile)
+	cmd.Flags().Lookup("file").NoOptDefVal = netnames.CheckpointFile
 	return func(o *Options) error { o.File = *file; return nil }
 }
 

@@ -2,20 +2,17 @@ package node
 
 import (
 	"context"
-	"strconv"
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/sweep"
-	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/pods"
-	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 )
@@ -26,11 +23,10 @@ func Pods(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	if output.Structured(f) {
-		err = output.PrintDocument(f, doc, false)
-	} else {
-		err = output.PrintTable(f, podTable(rows, output.Wide(f)))
-	}
+	err = opts.Pods.Print(f, rows, func(rows []*pods.Row) any {
+		doc.Items = pods.Items(rows)
+		return doc
+	})
 	if err != nil || !doc.Partial {
 		return err
 	}
@@ -81,7 +77,7 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc document.No
 		return doc, nil, sweep.NodeFailed(f, n)
 	}
 	rows = pods.Join(in)
-	doc.SampledAt, doc.Items, doc.Partial = f.Now().UTC(), pods.Items(rows), len(doc.Errors) > 0
+	doc.SampledAt, doc.Partial = f.Now().UTC(), len(doc.Errors) > 0
 	for _, r := range rows {
 		r.At = doc.SampledAt
 	}
@@ -130,23 +126,13 @@ func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (
 	return failures, blocked
 }
 
-func podTable(rows []*pods.Row, wide bool) table.Table {
-	columns := query.Usual(pods.Columns(false), wide)
-	t := output.TableOf(columns, rows, podClass, "pod")
-	for i, c := range columns {
-		switch c.Name {
-		case "why":
-			t.Columns[i].Free, t.Columns[i].Empty = true, true
-		case "for":
-			t.Columns[i].Unit = c.Unit
-			for j, r := range rows {
-				if n, ok := c.Number(r); ok {
-					t.Rows[j][i].Plain = strconv.Itoa(int(n))
-				}
-			}
-		}
+// newPodList returns the list of a node's pods.
+func newPodList() *output.List[*pods.Row] {
+	return &output.List[*pods.Row]{
+		Columns: pods.Columns(false), Free: "why", Class: podClass,
+		Key:  func(r *pods.Row) string { return r.ID },
+		Item: func(r *pods.Row) any { return r.NodePodItem },
 	}
-	return t
 }
 
 func podClass(r *pods.Row, column string) paint.Class {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/gauge"
 	"cnictl/cmd/cnictl/internal/nodes"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
@@ -22,6 +21,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
 )
 
 // Show shows a node in full.
@@ -36,11 +36,7 @@ func Show(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if output.Structured(f) {
 		return output.PrintDocument(f, store.NewNode(n).Document(), false)
 	}
-	signs := gauge.Unicode()
-	if f.ASCII() {
-		signs = gauge.ASCII()
-	}
-	v := view{n: n, s: *n.Summary, now: *n.SampledAt, Page: output.Page{Opts: output.TableOptions(f)}, signs: signs, wide: output.Wide(f)}
+	v := view{n: n, s: *n.Summary, now: *n.SampledAt, Page: output.Page{Opts: output.TableOptions(f)}, ascii: f.ASCII(), wide: output.Wide(f)}
 	return output.PrintLines(f, v.lines())
 }
 
@@ -49,7 +45,7 @@ type view struct {
 	n     document.NodeIPAM
 	s     introspect.Summary
 	now   time.Time // the node's clock
-	signs gauge.Signs
+	ascii bool
 	wide  bool
 	output.Page
 }
@@ -102,7 +98,7 @@ func (v *view) identity() {
 func (v *view) cards() {
 	const bar = 30
 	for _, c := range v.s.Cards {
-		pool := gauge.Pool{Assigned: c.Assigned, Free: c.Free}
+		pool := components.Pool{Assigned: c.Assigned, Free: c.Free}
 		if c.Cooling != nil {
 			pool.Cooling = *c.Cooling
 		}
@@ -115,7 +111,7 @@ func (v *view) cards() {
 			}
 		}
 		v.Field("card "+strconv.Itoa(c.Card), join(
-			gauge.Bar(pool, bar, v.signs, v.Opts.Palette),
+			pool.Gauge(components.Style{Theme: v.Opts.Palette, ASCII: v.ascii}, bar),
 			show.Count(c.Assigned)+" assigned", show.Int(c.Cooling)+" cooling", show.Count(c.Free)+" free", limit,
 		))
 		enis := show.Int(c.ENIs) + " ENIs"

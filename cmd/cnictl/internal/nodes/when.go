@@ -17,7 +17,7 @@ func When(p document.Problem, now time.Time) string {
 	case p.Since != nil:
 		before, age = "for ", show.Since(p.Since, now)
 	case p.Until != nil:
-		age, after = show.Until(p.Until, now), " more"
+		age, after = show.Until(p.Until, now), " left"
 	}
 	if age == show.Unknown {
 		return ""

@@ -271,7 +271,7 @@ func (l *List[T]) table(rows []T) table.Table { return TableOf(l.picked, rows, l
 func TableOf[T any](columns []query.Column[T], rows []T, class func(row T, column string) paint.Class, free string) table.Table {
 	t := table.Table{}
 	for _, c := range columns {
-		t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == free, Min: c.Least, Cut: cutOf(c.Name), Ends: c.Name == "pod"})
+		t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == free, Min: c.Least, Cut: cutOf(c.Name), Ends: c.Name == "pod", Empty: c.Empty})
 	}
 	for _, r := range rows {
 		cells := make([]table.Cell, len(columns))

@@ -4,7 +4,7 @@ import "testing"
 
 func TestPaint(t *testing.T) {
 	t.Parallel()
-	if got := (Palette{}).Paint(Bad, "x"); got != "x" {
+	if got := Palette(nil).Paint(Bad, "x"); got != "x" {
 		t.Errorf("no palette: %q", got)
 	}
 	if got := Colours().Paint(Bad, "x"); got == "x" || Width(got) != 1 {

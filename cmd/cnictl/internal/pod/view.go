@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components/prose"
+	screen "cnictl/tui/pages/pod"
 )
 
 // lines formats a report.
@@ -46,7 +48,14 @@ func (v *view) lines() []string {
 	v.branch()
 	v.Section("ADDRESSES", v.addresses())
 	for _, i := range v.r.Interfaces {
-		v.wiring(i)
+		v.Lines = append(v.Lines, "", p.Paint(paint.Head, "WIRING OF "+i.Address.String()))
+		screen.Wiring(&i.PodInterface, func(label string, spans ...prose.Span) {
+			value := ""
+			for _, s := range spans {
+				value += p.Paint(s.Role, s.Text)
+			}
+			v.Field(label, value)
+		})
 	}
 	v.Section("BLOCKED: an ADD would fail now", v.blocked())
 	v.Section("FAILED ADDS", v.failures())
@@ -106,88 +115,6 @@ func (v *view) addresses() table.Table {
 	return t
 }
 
-// wiring formats the kernel's state of an address, including what is wrong and what is
-// missing.
-func (v *view) wiring(i document.ReportedIface) {
-	k := i.Observed
-	if k == nil && i.Problem == "" {
-		return
-	}
-	v.Lines = append(v.Lines, "", v.Opts.Palette.Paint(paint.Head, "WIRING OF "+i.Address.String()))
-	if k == nil {
-		v.Field("kernel", show.Safe(i.Problem))
-		return
-	}
-	if l := k.Link; l != nil {
-		words := []string{l.Name, "index " + strconv.Itoa(l.Index), show.OrUnknown(l.Kind), l.MAC, "mtu " + strconv.Itoa(l.MTU), upDown(l.Up, l.Running)}
-		v.Field("link", show.Safe(strings.Join(words, "  ")))
-	} else {
-		v.Field("link", v.Opts.Palette.Paint(paint.Bad, "missing: "+show.Safe(i.HostLink)))
-	}
-	for n, r := range k.Rules {
-		v.Field(first(n, "rules"), show.Safe(fmt.Sprintf("%d: from %s to %s lookup %s", r.Priority, any4(r.From.IsValid(), r.From.String()), any4(r.To.IsValid(), r.To.String()), tableName(r.Table))))
-	}
-	for n, r := range k.Routes {
-		v.Field(first(n, "routes"), routeText(r))
-	}
-	for n, r := range k.Tables {
-		v.Field(first(n, "tables"), routeText(r))
-	}
-	for n, e := range k.Neighbours {
-		v.Field(first(n, "neighbours"), show.Safe(fmt.Sprintf("%s dev %s %s %s", e.Address, e.Link, show.OrUnknown(e.MAC), e.State)))
-	}
-	switch {
-	case i.Differences == nil:
-	case len(i.Differences) == 0:
-		v.Field("as expected", "yes")
-	}
-	for n, d := range i.Differences {
-		v.Field(first(n, "differs"), v.Opts.Palette.Paint(paint.Bad, show.Safe(d)))
-	}
-}
-
-func first(n int, label string) string {
-	if n == 0 {
-		return label
-	}
-	return ""
-}
-
-func upDown(up, running bool) string {
-	switch {
-	case !up:
-		return "down"
-	case !running:
-		return "up, no carrier"
-	}
-	return "up"
-}
-
-func any4(valid bool, text string) string {
-	if !valid {
-		return "any"
-	}
-	return text
-}
-
-func tableName(n int) string {
-	if n == mainTable {
-		return "main"
-	}
-	return strconv.Itoa(n)
-}
-
-// mainTable is the kernel's number for the main routing table.
-const mainTable = 254
-
-func routeText(r introspect.PodRoute) string {
-	text := "table " + tableName(r.Table) + ": " + r.To.String()
-	if r.Gateway.IsValid() {
-		text += " via " + r.Gateway.String()
-	}
-	return show.Safe(text + " dev " + r.Link)
-}
-
 func (v *view) blocked() table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "CARD", Right: true}, {Name: "CAUSE"}, {Name: "MESSAGE", Free: true, Min: 20}}}
 	if v.r.State != document.PodWaiting && v.r.State != document.PodUnknown {
@@ -200,14 +127,14 @@ func (v *view) blocked() table.Table {
 }
 
 func (v *view) failures() table.Table {
-	t := table.Table{Columns: []table.Column{{Name: "AGO", Right: true}, {Name: "CAUSE"}, {Name: "WAITED", Right: true}, {Name: "AGAIN", Drop: 1}, {Name: "DETAIL", Free: true, Min: 20}}}
+	t := table.Table{Columns: []table.Column{{Name: "AGO", Right: true}, {Name: "CAUSE"}, {Name: "WAITED", Right: true}, {Name: "RETRY", Drop: 1}, {Name: "DETAIL", Free: true, Min: 20}}}
 	for _, f := range v.r.Failures {
 		again := "no"
 		if f.Transient {
 			again = "may succeed"
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: show.Since(&f.At, v.r.SampledAt)}, {Text: f.Cause, Class: paint.Bad}, {Text: strconv.FormatInt(f.WaitedMS, 10) + " ms"}, {Text: again}, {Text: f.Detail},
+			{Text: show.Since(&f.At, v.r.SampledAt)}, {Text: f.Cause, Class: paint.Bad}, {Text: (time.Duration(f.WaitedMS) * time.Millisecond).Round(100 * time.Millisecond).String()}, {Text: again}, {Text: f.Detail},
 		})
 	}
 	return t

@@ -34,7 +34,7 @@ func New(f *cli.Factory) *cobra.Command {
 		Use:   "record FILE",
 		Short: "Record the cluster to a file, for replay",
 		Long: `Record samples of all nodes to a file, until --duration has passed or you press Ctrl-C. The
-file is compressed; if it is cut off, it can be replayed up to that point.
+file is compressed; if it is truncated, it can be replayed up to that point.
 
 It contains what the screens show: samples of all nodes and, for the 32 nodes with the worst
 problems, also the plan, failed ADDs, events, log (info and above), pods and kernel state.

@@ -31,7 +31,7 @@ func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
-		Short: "Play a recording in the screens, or list its nodes at one time",
+		Short: "Play a recording on the screens, or list its nodes at a point in time",
 		Long: `Play a recording. On a terminal the screens open and play it from --at, else from the
 incident marked in the recording, else from its start; p pauses. Off a terminal, or with
 --print or -o, the nodes are listed as they were at --at, by default at the end.
@@ -54,7 +54,7 @@ These commands read a recording with --replay FILE:
 	}
 	fs := cmd.Flags()
 	fs.BoolVar(&opts.Info, "info", false, "describe the recording: time range, nodes, samples")
-	fs.BoolVar(&opts.Print, "print", false, "list the nodes at one time, even on a terminal")
+	fs.BoolVar(&opts.Print, "print", false, "list the nodes at a point in time, even on a terminal")
 	fs.Float64Var(&opts.Speed, "speed", 1, "playback speed, as a `factor`")
 	tui.Flags(cmd, &opts.Screens)
 	return cmd

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/daemon/fleet/fleettest"
-	nodepods "cnictl/daemon/fleet/pods"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/doctor"
 	"cnictl/tui/pages/eni"
@@ -81,9 +80,6 @@ func TestColumns_OfTheScreens(t *testing.T) {
 	w := newWorld(t)
 	w.targets["rich"] = rich(t, t.TempDir(), fleettest.Secondary())
 	commands := map[string]bool{}
-	for _, c := range nodepods.Columns(false) { // node pods has no --columns
-		commands[c.Header] = true
-	}
 	everyCommand(tree("cnictl"), func(cmd *cobra.Command) {
 		path := strings.TrimPrefix(cmd.CommandPath(), "cnictl ")
 		if cmd.Flags().Lookup("columns") == nil || strings.HasPrefix(path, "local ") {
@@ -136,7 +132,7 @@ func TestColumns_FiltersOfCommands(t *testing.T) {
 	}{
 		"overview": {overview.New(pages.Open{}), "nodes", nil}, "enis": {enis.New(pages.Open{}), "enis", nil},
 		"subnets": {subnets.New(pages.Open{}), "subnets", nil}, "trunks": {trunks.New(pages.Open{}), "trunks", []string{"cooling", "waiting", "pods"}}, "node": {node.New(pages.Open{}), "node enis rich", nil},
-		"eni": {eni.New(pages.Open{}), "node ips rich", nil}, "logs": {logs.New(pages.Open{}), "events", nil},
+		"eni": {eni.New(pages.Open{}), "node ips rich", nil}, "pods": {pods.New(pages.Open{}), "node pods rich", nil}, "logs": {logs.New(pages.Open{}), "events", nil},
 	} {
 		stdout, stderr, code := w.runNoun(t, call{args: x.command + " @rich --no-headers --columns"})
 		if code != 0 || strings.Count(stdout, "\n") < 4 {

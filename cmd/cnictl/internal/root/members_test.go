@@ -14,8 +14,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// coming waits until a node that left has come back.
-type coming struct {
+// memberWatcher waits until a node that left has come back.
+type memberWatcher struct {
 	mu     sync.Mutex
 	left   map[string]bool
 	total  int // number of nodes last reported
@@ -24,7 +24,7 @@ type coming struct {
 }
 
 // said processes a line of standard error.
-func (c *coming) said(line string) {
+func (c *memberWatcher) said(line string) {
 	name, ok := strings.CutPrefix(line, "warning: node ")
 	if name, gone := strings.CutSuffix(name, " left the cluster"); ok && gone {
 		c.mu.Lock()
@@ -34,7 +34,7 @@ func (c *coming) said(line string) {
 }
 
 // shown processes a line of standard output.
-func (c *coming) shown(line string) {
+func (c *memberWatcher) shown(line string) {
 	var doc struct {
 		Kind  string
 		Node  string
@@ -70,7 +70,7 @@ func TestFollow_Members(t *testing.T) {
 			front := before(t, sim)
 			ctx, cancel := bounded(t)
 			defer cancel()
-			c := &coming{left: map[string]bool{}, joined: cancel}
+			c := &memberWatcher{left: map[string]bool{}, joined: cancel}
 			out, errOut := &lineWriter{line: c.shown}, &lineWriter{line: c.said}
 			code := root.Main(ctx, factory(t, out, errOut), append(strings.Fields(args), "--interval=2s", "--kubeconfig="+front.kubeconfig))
 			if code != 0 || !errors.Is(ctx.Err(), context.Canceled) {

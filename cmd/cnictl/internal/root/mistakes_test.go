@@ -16,7 +16,7 @@ func TestMistakes_SayWhatToTry(t *testing.T) {
 		"top --sort-by nope @large":        {"invalid --sort-by", "cnictl top --columns"},
 		"nodes -o nope @large":             {"unable to match a printer", "cnictl help output"},
 		"nodes -o jsonpath @large":         {"no template given", "cnictl help output"},
-		"status -w --interval 1s @large":   {"--interval=1s: must be at least 2s", "cnictl status -w --interval 2s"},
+		"status -w --interval 1s @large":   {"--interval=1s: must be at least 2s", "--interval 2s"},
 		"nodes --theme pink @large":        {"deuteranopia-safe", "cnictl options"},
 		"logs --tail 0 @large":             {"--tail=0: must be 1 to 1000", "cnictl logs --help"},
 		"logs --pod a/b/c @large":          {"--pod=a/b/c: must be NAME or NAMESPACE/NAME", "cnictl logs --help"},

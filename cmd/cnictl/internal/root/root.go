@@ -103,7 +103,7 @@ func Main(ctx context.Context, f *cli.Factory, args []string) int {
 	if err == nil {
 		err = errors.Join(execute(ctx, cmd), f.Finish())
 	}
-	if cli.GivenUp(ctx, err) {
+	if cli.Interrupted(ctx, err) {
 		err = cli.Exit(cli.ExitInterrupted)
 	}
 	return cli.Report(f.Streams.Err, f.Name, err)

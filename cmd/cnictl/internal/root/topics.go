@@ -37,8 +37,8 @@ written by hand, in YAML or JSON of at most 8 MiB:
         - {at: -40s, level: error, msg: InsufficientFreeAddressesInSubnet}
     metrics: {missing: forbidden}
 
-"world" is how things are, "sources" what was read. With base: healthy each source that is not
-named shows what follows from world; with base: none it was not read. Times are absolute, or
+"world" describes the cluster, "sources" the data that was collected. With base: healthy, a source
+that is not named is derived from world; with base: none, it was not read. Times are absolute, or
 count back from the reading. "later" has what differs at the second reading, "nodes" several
 nodes. docs/evidence.schema.json is the JSON Schema.
 
@@ -47,7 +47,7 @@ Evidence holds names and addresses of a cluster; files are written with mode 060
   0    success
   1    unexpected failure
   2    usage: unknown flag, command or format, invalid argument, no terminal where one is needed
-  3    doctor: findings at or above --fail-on; migrate check: a block;
+  3    doctor: findings at or above --fail-on; migrate check: a blocking check;
        migrate values: something is left out
   4    partial: some nodes could not be read (0 with --allow-partial); nodes without aws-node,
        such as Fargate and Windows, do not count

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/cmd/cnictl/internal/gauge"
 	"cnictl/cmd/cnictl/internal/nodes"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
@@ -16,6 +15,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
 )
 
 // Bounds of the bars, in cells.
@@ -104,11 +104,11 @@ func (fr Frame) nodeTable(items []document.NodeIPAM, short map[string]string, ba
 		drawn, used := store.Unread, cell("assigned")
 		if n.Known {
 			most := usable(n)
-			pool := gauge.Pool{Assigned: n.Assigned, Free: n.Free, Limit: most}
+			pool := components.Pool{Assigned: n.Assigned, Free: n.Free, Limit: most}
 			if n.Cooling != nil {
 				pool.Cooling = *n.Cooling
 			}
-			drawn = gauge.Bar(pool, bar, fr.signs(), fr.Palette)
+			drawn = pool.Gauge(fr.style(), bar)
 			if n.Limit != nil && used.Text != show.Unknown {
 				used.Text += "/" + show.Count(most)
 			}

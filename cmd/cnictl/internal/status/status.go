@@ -32,7 +32,7 @@ func New(f *cli.Factory, open access.Opener) *cobra.Command {
 not be read and why; the subnets, fullest first; and the nodes, worst first, each with a bar
 (assigned, cooling, free, room up to the limit), its warm targets and max-pods.
 
-The page fits the terminal. -o wide shows everything and adds each single problem and how
+The page fits the terminal. -o wide shows everything and lists every problem and how
 long it took to read the nodes.`,
 		Example: `  {{.Command}} status
   # for a script: how many nodes are live
@@ -99,7 +99,7 @@ func watch(ctx context.Context, f *cli.Factory, opts *Options) error {
 		fr := frame(f)
 		fr.Every = every
 		if follow.HasUpstream(list) {
-			fr.Original = follow.UpstreamInterval
+			fr.Upstream = follow.UpstreamInterval
 		}
 		lines := View(list, s, fr)
 		if inPlace {

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"cnictl/cmd/cnictl/internal/gauge"
 	"cnictl/cmd/cnictl/internal/nodes"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
@@ -15,6 +14,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
 )
 
 // codeSubnetShort is the problem code of a subnet that is nearly full.
@@ -32,7 +32,7 @@ func subnetProblems(all []document.SubnetFill, waited bool) []document.Problem {
 		switch {
 		case !s.Short:
 		case s.Available != nil && *s.Available <= 0:
-			out = append(out, document.Problem{Node: s.ID, Severity: exhausted, Code: string(cause.SubnetExhausted), Message: "the subnet has no free addresses"})
+			out = append(out, document.Problem{Node: s.ID, Severity: exhausted, Code: string(cause.SubnetExhausted), Message: cause.SubnetExhausted.Title()})
 		default:
 			out = append(out, document.Problem{Node: s.ID, Severity: document.SeverityWarning, Code: codeSubnetShort, Message: percent(s) + " of the subnet in use, " + show.Int(s.Available) + " addresses free"})
 		}
@@ -87,7 +87,7 @@ func (fr Frame) subnets(all []document.SubnetFill, clock func(introspect.Subnet)
 		drawn, full, class := show.Unknown, percent(s), paint.Plain
 		if s.Usable != nil && s.Available != nil {
 			used := min(max(0, *s.Usable-*s.Available), *s.Usable)
-			drawn = gauge.Bar(gauge.Pool{Assigned: used, Limit: *s.Usable}, bar, fr.signs(), fr.Palette)
+			drawn = components.Pool{Assigned: used, Limit: *s.Usable}.Gauge(fr.style(), bar)
 			if *s.Available*10 < *s.Usable {
 				class = paint.Warn
 			}

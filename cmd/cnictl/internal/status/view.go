@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/cmd/cnictl/internal/gauge"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
@@ -15,6 +14,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
 )
 
 // Frame is the area to draw in.
@@ -25,17 +25,14 @@ type Frame struct {
 	Command       string        // how the user calls the tool
 	SameNodes     string        // flags by which other commands find the same nodes
 	Every         time.Duration // between two frames; 0: a single frame
-	Original      time.Duration // minimum time between two readings of an upstream node; 0: no such node
+	Upstream      time.Duration // minimum time between two readings of an upstream node; 0: no such node
 	Dated         bool          // the nodes may have been read on another day
 	NoHeaders     bool
 	All           bool // every node and problem, however long the page
 }
 
-func (fr Frame) signs() gauge.Signs {
-	if fr.ASCII {
-		return gauge.ASCII()
-	}
-	return gauge.Unicode()
+func (fr Frame) style() components.Style {
+	return components.Style{Theme: fr.Palette, ASCII: fr.ASCII}
 }
 
 func (fr Frame) more() string {
@@ -285,8 +282,8 @@ func (fr Frame) head(s document.FleetStatus) []string {
 	}
 	if fr.Every > 0 {
 		right += "  every " + show.Age(fr.Every)
-		if fr.Original > fr.Every {
-			right += " (upstream " + show.Age(fr.Original) + ")"
+		if fr.Upstream > fr.Every {
+			right += " (upstream " + show.Age(fr.Upstream) + ")"
 		}
 	}
 	gap := 4
@@ -361,19 +358,19 @@ func (fr Frame) counts(n document.NodeCounts) string {
 
 // totals shows the sums; if nodes are missing, they are marked as lower bounds.
 func (fr Frame) totals(s document.FleetStatus) []string {
-	p, signs := fr.Palette, fr.signs()
+	p := fr.Palette
 	a := s.Addresses
 	legend := strings.Join([]string{
-		p.Paint(paint.Assigned, signs.Assigned) + " " + fr.atLeast(s, a.Assigned) + " assigned",
-		p.Paint(paint.Cooling, signs.Cooling) + " " + show.Int(a.Cooling) + " cooling",
-		p.Paint(paint.Free, signs.Free) + " " + show.Int(a.Free) + " free",
+		p.Paint(paint.Assigned, show.Used.Pick(fr.ASCII)) + " " + fr.atLeast(s, a.Assigned) + " assigned",
+		p.Paint(paint.Cooling, show.Cooling.Pick(fr.ASCII)) + " " + show.Int(a.Cooling) + " cooling",
+		p.Paint(paint.Free, show.Free.Pick(fr.ASCII)) + " " + show.Int(a.Free) + " free",
 	}, "  ")
 	if a.Room != nil && a.Total != nil {
-		legend += "  " + p.Paint(paint.Dim, signs.Room) + " " + show.Count(*a.Room) + " room"
+		legend += "  " + p.Paint(paint.Dim, show.Room.Pick(fr.ASCII)) + " " + show.Count(*a.Room) + " room"
 	}
 	lines := []string{p.Paint(paint.Dim, "addresses  ") + legend}
 	if fr.Height == 0 || fr.Height >= barFrom {
-		var pool gauge.Pool // counts unknown values as 0
+		var pool components.Pool // counts unknown values as 0
 		for _, part := range []struct {
 			to   *int
 			from *int
@@ -390,7 +387,7 @@ func (fr Frame) totals(s document.FleetStatus) []string {
 		if fr.Width > 0 {
 			width = max(barLeast, fr.Width-label)
 		}
-		lines = append(lines, strings.Repeat(" ", label)+gauge.Bar(pool, width, signs, p))
+		lines = append(lines, strings.Repeat(" ", label)+pool.Gauge(fr.style(), width))
 	}
 	var doing []string
 	act := s.Activity

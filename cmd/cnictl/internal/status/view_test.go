@@ -222,9 +222,9 @@ func TestHead_Every(t *testing.T) {
 	t.Parallel()
 	for want, fr := range map[string]Frame{
 		"UTC  every 2s":                {Every: 2 * time.Second},
-		"UTC  every 2s (upstream 10s)": {Every: 2 * time.Second, Original: 10 * time.Second},
-		"UTC  every 10s":               {Every: 10 * time.Second, Original: 10 * time.Second},
-		"UTC  every 30s":               {Every: 30 * time.Second, Original: 10 * time.Second},
+		"UTC  every 2s (upstream 10s)": {Every: 2 * time.Second, Upstream: 10 * time.Second},
+		"UTC  every 10s":               {Every: 10 * time.Second, Upstream: 10 * time.Second},
+		"UTC  every 30s":               {Every: 30 * time.Second, Upstream: 10 * time.Second},
 	} {
 		if line := View(document.NodeIPAMList{}, Of(document.NodeIPAMList{}, nil), fr)[0]; !strings.HasSuffix(line, want) {
 			t.Errorf("%q, want %q", line, want)

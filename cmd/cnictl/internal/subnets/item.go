@@ -13,7 +13,7 @@ func Item(u store.SubnetUse, t subnets.Trend) document.SubnetItem {
 	out := document.SubnetItem{
 		ID: u.ID, Zone: u.Zone, CIDR: u.CIDR, Available: u.Available, AsOf: u.AsOf, Held: u.Held, Wasted: u.Wasted,
 		Others: subnets.Others(u), FreeBlocks: subnets.Free(u), Nodes: u.Nodes, ENIs: u.ENIs, Readings: len(t),
-		SpoiledBlocks: subnets.Spoiled(u),
+		FragmentedBlocks: subnets.Spoiled(u),
 	}
 	if usable := subnets.Usable(u.Range); usable > 0 {
 		out.Usable = &usable
@@ -35,7 +35,7 @@ func seconds(d time.Duration) *float64 {
 
 // uses are the words that documents use for what a /28 holds.
 var uses = map[store.BlockUse]string{
-	0: document.BlockUnknown, store.BlockPrefix: document.BlockPrefix, store.BlockMixed: document.BlockSpoiled,
+	0: document.BlockUnknown, store.BlockPrefix: document.BlockPrefix, store.BlockMixed: document.BlockFragmented,
 	store.BlockPrimary: document.BlockPrimary, subnets.Reserved: document.BlockReserved,
 }
 

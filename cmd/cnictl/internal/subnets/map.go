@@ -25,7 +25,7 @@ type sign struct {
 var signs = []sign{
 	{document.BlockUnknown, "-", "unknown: free, or in use by others", paint.Dim},
 	{document.BlockPrefix, "P", "a prefix of a node", paint.Assigned},
-	{document.BlockSpoiled, "x", "fragmented by single IPs of nodes: cannot become a prefix", paint.Warn},
+	{document.BlockFragmented, "x", "fragmented by single IPs of nodes: cannot become a prefix", paint.Warn},
 	{document.BlockPrimary, "o", "a node's own address", paint.Plain},
 	{document.BlockReserved, "R", "has addresses that AWS reserves", paint.Dim},
 }
@@ -48,7 +48,7 @@ func mapLines(f *cli.Factory, doc document.SubnetMap, r row) []string {
 	p.Field("others", known(doc.Others))
 	blocks := notKnown
 	if doc.FreeBlocks != nil {
-		blocks = "at most " + show.Int(doc.FreeBlocks) + " free, " + show.Int(doc.SpoiledBlocks) + " fragmented by single IPs"
+		blocks = "at most " + show.Int(doc.FreeBlocks) + " free, " + show.Int(doc.FragmentedBlocks) + " fragmented by single IPs"
 	}
 	p.Field("/28s", blocks)
 	p.Field("forecast", cmp.Or(r.Trend.Words(), "measured with --watch, or with --replay of a recording"))

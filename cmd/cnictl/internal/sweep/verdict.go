@@ -52,7 +52,7 @@ func Verdict(f *cli.Factory, list document.NodeIPAMList, ended bool) error {
 	if len(errs) > 0 {
 		which = ": " + Unread(f, errs)
 	}
-	f.Warn("%d of %d nodes could not be read, or only partly%s", len(failed), len(list.Items), which)
+	f.Warn("%d of %d nodes could not be fully read%s", len(failed), len(list.Items), which)
 	if f.Globals.AllowPartial {
 		return nil
 	}

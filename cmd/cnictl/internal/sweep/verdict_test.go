@@ -54,11 +54,11 @@ func TestVerdict_Names(t *testing.T) {
 		interrupted bool
 		want        string
 	}{
-		"one":  {[]document.NodeIPAM{live, b}, false, "warning: 1 of 2 nodes could not be read, or only partly: b: because b" + all},
-		"four": {[]document.NodeIPAM{live, a, b, c, d}, false, "warning: 4 of 5 nodes could not be read, or only partly: timeout 3 (b, c, 1 more), refused 1 (a\\x1b)" + all},
+		"one":  {[]document.NodeIPAM{live, b}, false, "warning: 1 of 2 nodes could not be fully read: b: because b" + all},
+		"four": {[]document.NodeIPAM{live, a, b, c, d}, false, "warning: 4 of 5 nodes could not be fully read: timeout 3 (b, c, 1 more), refused 1 (a\\x1b)" + all},
 		"none": {[]document.NodeIPAM{c, d}, false, "warning: none of 2 nodes could be read: timeout 2 (c, d)" + all},
 		"of a recording": {
-			[]document.NodeIPAM{live, node("e", introspect.ReasonNotServed)}, false, "warning: 1 of 2 nodes could not be read, or only partly: e: because e\n",
+			[]document.NodeIPAM{live, node("e", introspect.ReasonNotServed)}, false, "warning: 1 of 2 nodes could not be fully read: e: because e\n",
 		},
 		"interrupted": {
 			[]document.NodeIPAM{live, b, node("e", introspect.ReasonCancelled), node("f", introspect.ReasonCancelled)}, true, "kubectl cni: interrupted: 2 of 4 nodes were not read\n",
@@ -90,15 +90,15 @@ func TestVerdict_MetricsOnly(t *testing.T) {
 		"refused": {
 			[]document.NodeIPAM{refused},
 			"warning: only the metrics of a could be read: connection refused; its introspection server is off or on a Unix socket: use --via exec, or cnictl local on the node\n" +
-				"warning: 1 of 1 nodes could not be read, or only partly\n",
+				"warning: 1 of 1 nodes could not be fully read\n",
 		},
 		"several, of a cluster": {
 			[]document.NodeIPAM{node("b\x1b", introspect.ReasonOff, "it is off"), refused, {State: document.StateUnreachable, Error: refused.Error}},
-			"warning: only the metrics of b\\x1b and 1 more could be read: it is off\nwarning: 3 of 3 nodes could not be read, or only partly: : connection refused (list them: cnictl nodes --filter 'reading!=live')\n",
+			"warning: only the metrics of b\\x1b and 1 more could be read: it is off\nwarning: 3 of 3 nodes could not be fully read: : connection refused (list them: cnictl nodes --filter 'reading!=live')\n",
 		},
 		"none": {
 			[]document.NodeIPAM{{Summary: &introspect.Summary{}}, {State: document.StateUnreachable, Error: refused.Error}},
-			"warning: 1 of 2 nodes could not be read, or only partly: : connection refused (list them: cnictl nodes --filter 'reading!=live')\n",
+			"warning: 1 of 2 nodes could not be fully read: : connection refused (list them: cnictl nodes --filter 'reading!=live')\n",
 		},
 	} {
 		var said bytes.Buffer

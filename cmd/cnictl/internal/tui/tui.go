@@ -34,10 +34,10 @@ func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "tui [SCREEN]",
-		Short: "Watch the cluster on a full screen",
-		Long: `Watch the cluster on a full screen: every node's pool live, with its ENIs, addresses and
-pods, subnets, trunks, and problems. ? shows the keys, q quits. ` + f.Name + ` without a
-command does the same on a terminal.
+		Short: "Watch the cluster in a full-screen terminal UI",
+		Long: `Watch the cluster in a full-screen terminal UI: every node's pool live, with its ENIs,
+addresses and pods, subnets, trunks, and problems. ? shows the keys, q quits. ` + f.Name + `
+without a command does the same on a terminal.
 
 With --plain (or ACCESSIBLE=1) the screens are printed as plain text when you ask for them.`,
 		Example: "  " + f.Name + " tui\n  " + f.Name + " tui subnets --theme light\n  " + f.Name + " replay night.cnirec",
@@ -72,7 +72,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	l, err := access.Live(ctx, f, nil)
 	switch {
-	case cli.GivenUp(ctx, err):
+	case cli.Interrupted(ctx, err):
 		return nil // leaving before the first screen appears is like leaving a screen
 	case err != nil:
 		return err

@@ -34,7 +34,7 @@ func New(f *cli.Factory) *cobra.Command {
 		Short: "Print the version of this tool and of the nodes' daemons",
 		Long: `Print the version of this tool and the versions of aws-node with the number of nodes that run
 each. In a cluster these are the image tags, and no node is contacted; with --targets or on a
-node the daemons are asked.`,
+node the daemons are queried.`,
 		Example: "  {{.Command}} version\n  {{.Command}} version --client\n  {{.Command}} version -o json",
 		Args:    cli.Args(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), f, opts) },

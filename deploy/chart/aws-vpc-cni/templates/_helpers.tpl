@@ -66,10 +66,14 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- .Values.image.tag | default .Values.global.image.tag | default .Chart.AppVersion -}}
 {{- end -}}
 
+{{- /* The tag of a reference, without a digest. */ -}}
+{{- define "tagOf" -}}
+{{- . | default "" | splitList "@" | first | regexFind ":[^:/]+$" | trimPrefix ":" -}}
+{{- end -}}
+
 {{- /* The version of the daemon: the tag of its image, wherever it is written, without a digest. */ -}}
 {{- define "version" -}}
-{{- $written := .Values.image.override | default "" | splitList "@" | first | regexFind ":[^:/]+$" | trimPrefix ":" -}}
-{{- $written | default (include "tag" . | splitList "@" | first) | default .Chart.AppVersion -}}
+{{- include "tagOf" .Values.image.override | default (include "tag" . | splitList "@" | first) | default .Chart.AppVersion -}}
 {{- end -}}
 
 {{- /* An image: dict "root", "of" (its block of values), "name", "tag", and "amazon" if AWS
@@ -107,13 +111,35 @@ another. */ -}}
 {{- end -}}
 {{- end -}}
 
+{{- /* Refuses values of nodeAgent with which the agent could not start. Without policies it does not
+ask for the daemon. */ -}}
+{{- define "checkAgent" -}}
+{{- with .Values.nodeAgent -}}
+{{- $metrics := include "text" .metricsBindAddr }}{{ $probes := include "text" .healthProbeBindAddr -}}
+{{- if eq $metrics $probes -}}
+{{- fail (printf "nodeAgent.metricsBindAddr and nodeAgent.healthProbeBindAddr are both %s, and the agent does not start. Set two ports, such as \"8162\" and \"8163\"" $metrics) -}}
+{{- end -}}
+{{- range list $metrics $probes -}}
+{{- if has . (list "61678" "61679") -}}
+{{- fail (printf "nodeAgent.metricsBindAddr or nodeAgent.healthProbeBindAddr is %s, a port of aws-node, which shares the host's network. Set another, such as \"8162\" and \"8163\"" .) -}}
+{{- end -}}
+{{- end -}}
+{{- $tag := ternary (.image.tag | default "") (include "tagOf" .image.override) (empty .image.override) -}}
+{{- with regexFind "^v(0|[1-9][0-9]*)([.](0|[1-9][0-9]*)){2}" $tag -}}
+{{- if and (eq (include "text" $.Values.enableNetworkPolicy) "true") (semverCompare "<1.4.1" .) -}}
+{{- fail (printf "the network policy agent of nodeAgent.image is %s, and enableNetworkPolicy is true: agents before v1.4.1 ask for the daemon at 127.0.0.1:50051, where this one does not listen. Unset nodeAgent.image.tag and nodeAgent.image.override, or set v1.4.1 or later" .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* The environment of aws-node. What extraEnv names is there once, as extraEnv says. */ -}}
 {{- define "env" -}}
 {{- $env := merge (dict) .Values.env (dict "VPC_CNI_VERSION" (include "version" .)) -}}
 {{- if not .Values.nodeAgent.enabled }}{{ $env = omit $env "NETWORK_POLICY_ENFORCING_MODE" }}{{ end -}}
 {{- range .Values.extraEnv -}}
 {{- if and (eq .name "NETWORK_POLICY_ENFORCING_MODE") (ne (toString .value) "none") (not $.Values.nodeAgent.enabled) -}}
-{{- fail "extraEnv has NETWORK_POLICY_ENFORCING_MODE while nodeAgent.enabled is false: with that variable every pod's start asks the agent, which is not there, and fails. Remove the variable, or set nodeAgent.enabled to true" -}}
+{{- fail "extraEnv has NETWORK_POLICY_ENFORCING_MODE while nodeAgent.enabled is false: with that variable no pod starts without the agent. Remove the variable, or set nodeAgent.enabled to true" -}}
 {{- end -}}
 {{- $env = omit $env .name -}}
 {{- end -}}

@@ -27,10 +27,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
 {{- define "image" -}}
+{{- $aws := false -}}
+{{- range .Files.Lines "registry-accounts.csv" -}}
+{{- if has (toString $.Values.image.account) (splitList "," .) }}{{ $aws = true }}{{ end -}}
+{{- end -}}
 {{- with .Values.image -}}
 {{- if .override -}}
 {{- .override -}}
-{{- else if eq (toString .account) "602401143452" -}}
+{{- else if and .account $aws -}}
 {{- fail (printf "the account %v is AWS's, whose image is not this release. For values of upstream's chart, unset the account and tag (--set image.account=null,image.tag=null) and set image.registry to the registry that you pushed the image to" .account) -}}
 {{- else if .account -}}
 {{- .account }}.dkr.ecr.{{ .region }}.{{ .domain }}/cni-metrics-helper:{{ include "tag" $ -}}

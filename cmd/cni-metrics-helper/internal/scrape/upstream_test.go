@@ -10,9 +10,9 @@ import (
 	"cnictl/testenv/golden"
 )
 
-// TestOriginal reads what upstream's ipamd served on two nodes as pods came and went. The
+// TestUpstream reads what upstream's ipamd served on two nodes as pods came and went. The
 // figures match upstream's helper, with its increases and latency corrected.
-func TestOriginal(t *testing.T) {
+func TestUpstream(t *testing.T) {
 	t.Parallel()
 	nodes := map[string]string{"node-1": "secondary", "node-2": "two-enis"}
 	var c aggregate.Cluster

@@ -106,8 +106,8 @@ func (o original) check(t *testing.T, where string, f *parsed) {
 	}
 }
 
-// TestOriginal_TableIsAsRecorded compares the table with upstream's recorded metrics.
-func TestOriginal_TableIsAsRecorded(t *testing.T) {
+// TestUpstream_TableIsAsRecorded compares the table with upstream's recorded metrics.
+func TestUpstream_TableIsAsRecorded(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/recorded/*.txt")
 	if err != nil || len(files) != 12 {
@@ -136,8 +136,8 @@ func TestOriginal_TableIsAsRecorded(t *testing.T) {
 	}
 }
 
-// TestOriginal_FromTheStart serves what upstream serves before any event.
-func TestOriginal_FromTheStart(t *testing.T) {
+// TestUpstream_FromTheStart serves what upstream serves before any event.
+func TestUpstream_FromTheStart(t *testing.T) {
 	t.Parallel()
 	m := New(Options{Version: "v1", GoVersion: "go1"})
 	scrape(t, m) // the handler counts a scrape when it ends
@@ -180,8 +180,8 @@ func errorIf(yes bool) error {
 	return nil
 }
 
-// TestOriginal_AfterItsEvent counts every value of every fixed label once.
-func TestOriginal_AfterItsEvent(t *testing.T) {
+// TestUpstream_AfterItsEvent counts every value of every fixed label once.
+func TestUpstream_AfterItsEvent(t *testing.T) {
 	t.Parallel()
 	for name, o := range originals(t) {
 		for label, values := range o.values {
@@ -221,9 +221,9 @@ func TestOriginal_AfterItsEvent(t *testing.T) {
 	}
 }
 
-// TestOriginal_ValuesAreConstants requires a constant for every value of upstream's label
+// TestUpstream_ValuesAreConstants requires a constant for every value of upstream's label
 // fn, so that the daemon cannot misspell one.
-func TestOriginal_ValuesAreConstants(t *testing.T) {
+func TestUpstream_ValuesAreConstants(t *testing.T) {
 	t.Parallel()
 	constants := map[string]bool{}
 	files, err := filepath.Glob("*.go")
