@@ -47,7 +47,7 @@ func TestCall_Deadline(t *testing.T) {
 		}
 	})
 	slow := 0
-	text := vpc.CallText(path, 300*time.Millisecond, func() { slow++ })
+	text := vpc.CallText(path, 3*time.Second, func() { slow++ })
 	close(stop)
 	signals.Wait()
 	if want := "rpc error: code = DeadlineExceeded desc = context deadline exceeded"; text != want || slow != 1 {

@@ -39,6 +39,9 @@ func TestRotation_Figures(t *testing.T) {
 // only those among the newest five and not older than 30 days are kept.
 func TestRotation(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("compresses 100 MB")
+	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ipamd.log")
 	if err := os.WriteFile(path, []byte("first\n"), 0o600); err != nil {
