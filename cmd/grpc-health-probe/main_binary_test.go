@@ -137,7 +137,7 @@ func TestProbe(t *testing.T) {
 		"user agent":         {[]string{"-addr", agent, "-user-agent", "kubelet-probe"}, 0, "status: SERVING"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			out, err := exec.CommandContext(ctx, bin, tc.args...).CombinedOutput()
 			code := 0

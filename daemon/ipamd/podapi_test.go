@@ -95,7 +95,7 @@ func take[M keeper.Message](a *asked) (m M) {
 			a.t.Fatalf("the keeper got %+v, want a %T", i.message, m)
 		}
 		return m
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		a.t.Fatalf("the keeper got no %T", m)
 	}
 	return m
@@ -232,7 +232,7 @@ func TestDel_Withdraws(t *testing.T) {
 			close(release)
 			select {
 			case <-written: // alongside the answer
-			case <-time.After(30 * time.Second):
+			case <-time.After(2 * time.Minute):
 				t.Error("the DEL was answered when its annotation was given up")
 			}
 		})

@@ -133,7 +133,7 @@ func (x *policyBench) policy(name, sandbox string, del bool) *cniwire.PolicyRepl
 // await waits until the agent has received that many calls.
 func (x *policyBench) await(a *npa.Agent, calls int) {
 	x.t.Helper()
-	ctx, cancel := context.WithTimeout(x.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(x.t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := a.Await(ctx, func(c []npa.Call) bool { return len(c) >= calls }); err != nil {
 		x.t.Fatal(err)
@@ -152,7 +152,7 @@ func (x *policyBench) waiting() int {
 
 func (x *policyBench) eventually(what string, f func() bool) {
 	x.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !f() {

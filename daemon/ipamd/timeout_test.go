@@ -36,7 +36,7 @@ func TestHTTPTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // less than the default
+	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second) // less than the default
 	defer cancel()
 	if _, err := ec2.DescribeSubnets(ctx); err == nil || ctx.Err() != nil || took < c.HTTPTimeout {
 		t.Errorf("%v after %s, want a timeout of %s", err, took, c.HTTPTimeout)

@@ -43,7 +43,7 @@ func watched(t *testing.T, ns *netns.NS, open func() (int, error)) *os.File {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	if err := f.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := f.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -145,7 +145,7 @@ func TestGather(t *testing.T) {
 	}
 	buf := make([]byte, 64<<10)
 	for round := range 3 {
-		if err := wakeup.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		if err := wakeup.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		if g.Woken() {

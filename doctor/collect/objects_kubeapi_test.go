@@ -165,7 +165,7 @@ func TestCollect_Rights(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(c.Close)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			for { // until the API server has seen all grants
 				ev, err := Collect(ctx, Options{Cluster: c, Once: true, Installation: true, Now: time.Now})

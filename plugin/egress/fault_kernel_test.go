@@ -25,7 +25,7 @@ func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); !done(); <-tick.C {
+	for deadline := time.Now().Add(2 * time.Minute); !done(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatal("timed out waiting for " + what)
 		}

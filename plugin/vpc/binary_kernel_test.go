@@ -194,7 +194,7 @@ func (s *sandbox) run(ctx context.Context, command, stdin string, change ...stri
 		"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + s.id, "CNI_NETNS=" + s.netns, "CNI_IFNAME=eth0",
 		"CNI_ARGS=" + s.args(), "CNI_PATH=/opt/cni/bin",
 	}, change...)
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin)
 	var out, errOut bytes.Buffer

@@ -25,7 +25,7 @@ func TestBinary_SlowDaemon(t *testing.T) {
 	node, pod := netns.New(t), netns.New(t)
 	box := newSandbox(t, node, "abc001", "web-1", pod.Path)
 	(&server{add: func(r *cniwire.AddRequest) *cniwire.AddReply {
-		deadline := time.Now().Add(10 * time.Second)
+		deadline := time.Now().Add(2 * time.Minute)
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
 		for time.Now().Before(deadline) {

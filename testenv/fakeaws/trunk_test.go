@@ -113,7 +113,7 @@ func TestAddTrunk_IsSeenByOneBeforeTheOther(t *testing.T) {
 func TestAddTrunk_VeilEndsByItself(t *testing.T) {
 	t.Parallel()
 	w, i, trunk := trunked(t, TrunkSpec{MetadataAfter: 2 * time.Millisecond, DescribeAfter: time.Millisecond})
-	deadline := time.NewTimer(30 * time.Second)
+	deadline := time.NewTimer(2 * time.Minute)
 	defer deadline.Stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -310,8 +310,8 @@ func TestWorld_AttachDelay(t *testing.T) {
 			if c.Kind != kind || c.ENI.Attachment.Status != status {
 				t.Fatalf("%s %q, want %s %q", c.Kind, c.ENI.Attachment.Status, kind, status)
 			}
-		case <-time.After(30 * time.Second):
-			t.Fatalf("no %s within 30 s", kind)
+		case <-time.After(2 * time.Minute):
+			t.Fatalf("no %s within 2 min", kind)
 		}
 	}
 	wait(fakeaws.ENIAttached, "attached")

@@ -276,7 +276,7 @@ func TestNodeChurn(t *testing.T) {
 	defer w.Stop()
 	uids := map[string]string{}
 	gone := 0
-	limit, tick := time.After(time.Minute), time.NewTicker(10*time.Millisecond)
+	limit, tick := time.After(2*time.Minute), time.NewTicker(10*time.Millisecond)
 	defer tick.Stop()
 	for again := false; !again; {
 		select {

@@ -51,7 +51,7 @@ func (k kubectl) command(ctx context.Context, args ...string) *exec.Cmd {
 
 func (k kubectl) run(t *testing.T, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	out, err := k.command(ctx, args...).CombinedOutput()
 	if err != nil {
@@ -63,7 +63,7 @@ func (k kubectl) run(t *testing.T, args ...string) string {
 // lines starts kubectl and returns the lines it prints until the test ends.
 func (k kubectl) lines(t *testing.T, args ...string) *bufio.Scanner {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	cmd := k.command(ctx, args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -113,7 +113,7 @@ func TestClose_LeavesNoThreadBehind(t *testing.T) {
 	}
 	wg.Wait()
 	// The kernel removes a veth with the namespace of its peer.
-	deadline := time.NewTimer(30 * time.Second)
+	deadline := time.NewTimer(2 * time.Minute)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -22,7 +22,7 @@ import (
 // patience bounds waits for what must happen, denial for what must not. A packet that
 // passes needs well under a millisecond.
 const (
-	patience = time.Minute
+	patience = 2 * time.Minute
 	denial   = 250 * time.Millisecond
 )
 

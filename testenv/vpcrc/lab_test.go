@@ -91,7 +91,7 @@ func faulty(f Faults) func(*Options) { return func(o *Options) { o.Faults = f } 
 // eventually waits until check passes.
 func (l *lab) eventually(what string, check func() error) {
 	l.t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
+	deadline := time.NewTimer(2 * time.Minute)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -52,7 +52,7 @@ func TestPlainEndsWithItsInput(t *testing.T) {
 
 func TestRunNeedsATerminal(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	o := Options{Source: sourcetest.New(1, 1), Now: sourcetest.Start, Environ: utf8Locale, Out: &bytes.Buffer{}, In: strings.NewReader("")}
 	if err := Run(ctx, o); !errors.Is(err, ErrNoTerminal) {

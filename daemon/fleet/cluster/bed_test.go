@@ -18,7 +18,7 @@ import (
 
 // patience limits how long a test waits for what must happen. Nothing normally takes that
 // long.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 func bounded(t *testing.T) context.Context {
 	t.Helper()

@@ -285,11 +285,11 @@ func TestAnswers(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	t.Parallel()
-	n := newNode(t, fakeaws.Options{Latency: map[string]time.Duration{"IMDS": 10 * time.Second}})
+	n := newNode(t, fakeaws.Options{Latency: map[string]time.Duration{"IMDS": 10 * time.Minute}})
 	t.Cleanup(n.world.Close) // releases the waiting handlers
 	start := time.Now()
 	_, err := imds.New(imds.Config{Endpoint: n.url, Timeout: 50 * time.Millisecond}).Identity(t.Context())
-	if err == nil || time.Since(start) > 5*time.Second {
+	if err == nil || time.Since(start) > time.Minute {
 		t.Errorf("%v after %s, want a timeout of 50 ms", err, time.Since(start))
 	}
 }

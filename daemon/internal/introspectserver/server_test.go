@@ -144,7 +144,7 @@ func start(t *testing.T, addr string) string {
 	case err := <-done:
 		done <- nil
 		t.Fatalf("serve: %v", err)
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("not listening after 10 s")
 	}
 	return s.Addr()

@@ -98,7 +98,7 @@ func TestRotation(t *testing.T) {
 // waitFor polls the directory: old files are handled in the background.
 func waitFor(t *testing.T, dir string, done func([]string) bool) (files []string) {
 	t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(2 * time.Minute)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -117,7 +117,7 @@ func waitFor(t *testing.T, dir string, done func([]string) bool) (files []string
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatal(fmt.Errorf("after a minute there are %v", files))
+			t.Fatal(fmt.Errorf("after 2 min there are %v", files))
 		}
 	}
 }

@@ -89,7 +89,7 @@ func start(t *testing.T, b Backend, change ...func(*Options)) *running {
 func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
 
 // patience limits how long a test waits for what must happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()

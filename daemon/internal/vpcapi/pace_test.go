@@ -86,7 +86,7 @@ func TestPace_OtherFailures(t *testing.T) {
 func TestPace_UrgentBeforeHousekeeping(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{conf: slow(5, 2)})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	describe := func(ctx context.Context) error { _, err := n.DescribeSubnets(ctx); return err }
 	for i := range 3 {
@@ -150,7 +150,7 @@ func TestPace_UrgentWhilePodsWait(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Error("a pod waits, and the call still waits for its turn")
 	}
 }
@@ -179,7 +179,7 @@ func TestPace_Cancelled(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || len(n.world.Calls()) != 1 {
 			t.Errorf("%v after %d requests", err, len(n.world.Calls()))
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("it waits on")
 	}
 }
@@ -235,7 +235,7 @@ func TestPace_HeldBackAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{conf: slow(1, 0)})
 	n.world.SetFaults(fakeaws.FailCalls("CreateNetworkInterface", 1, 1, fakeaws.Fault{Reply: fakeaws.ReplyClosed, Effect: true}))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	_, err := n.CreateENI(ctx, vpcapi.CreateENI{SubnetID: n.subnet.ID})
 	var held *vpcapi.WaitError

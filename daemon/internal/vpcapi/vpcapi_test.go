@@ -525,7 +525,7 @@ func TestTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	_, err = c.DescribeSubnets(ctx)
 	if err == nil || ctx.Err() != nil || vpcapi.Code(err) != "" || vpcapi.Cause(err) != cause.EC2Error {

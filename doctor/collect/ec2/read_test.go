@@ -60,7 +60,7 @@ func newBed(t *testing.T) *bed {
 			t.Errorf("violation: %s", v)
 		}
 	})
-	r, err := New(t.Context(), Options{Endpoint: server.EC2URL, UserAgent: "test/1", Timeout: 5 * time.Second, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})
+	r, err := New(t.Context(), Options{Endpoint: server.EC2URL, UserAgent: "test/1", Timeout: 2 * time.Minute, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func must(t *testing.T, err error) {
 func options(root string) Options {
 	return Options{
 		Root: root, Address: "unix:/nowhere/i.sock", Metadata: "http://127.0.0.1:1", Now: func() time.Time { return now },
-		Timeout: 20 * time.Second, // enough for a busy machine
+		Timeout: 2 * time.Minute, // enough for a busy machine
 	}
 }
 
@@ -247,7 +247,7 @@ func TestRead_Hostile(t *testing.T) {
 				must(t, os.Remove(path))
 				must(t, put(path))
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			r := Read(ctx, options(root))
 			if ctx.Err() != nil {

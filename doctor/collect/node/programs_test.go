@@ -23,7 +23,7 @@ func TestPrograms(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, program), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	}
 	read := func(c *collector) (kubelet evidence.Source[evidence.Log], filters evidence.Source[evidence.IPTables]) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		c.ctx = ctx
 		source(c, &kubelet, c.kubeletLog)
@@ -78,7 +78,7 @@ func TestPrograms(t *testing.T) {
 
 func TestSource_Panic(t *testing.T) {
 	t.Parallel()
-	c := newCollector(t.Context(), Options{Timeout: time.Minute})
+	c := newCollector(t.Context(), Options{Timeout: 2 * time.Minute})
 	var s evidence.Source[int]
 	source(c, &s, func(context.Context) (int, error) { var none []int; return none[1], nil })
 	c.all.Wait()

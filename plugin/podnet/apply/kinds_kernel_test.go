@@ -149,7 +149,7 @@ func checkIPv6(t *testing.T, node, pod *netns.NS, p podrules.Pod) {
 			}
 		}
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(2 * time.Minute); ; {
 		if !slices.ContainsFunc(state6(t, pod), func(line string) bool { return strings.Contains(line, "tentative") }) {
 			break
 		}

@@ -191,7 +191,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); !is(); <-tick.C {
+	for deadline := time.Now().Add(2 * time.Minute); !is(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Error("not there after 30 s: " + what)
 			return

@@ -57,7 +57,7 @@ func TestSoak_Settles(t *testing.T) {
 	if _, err := x.Expect(ctx, "p", screenLimit, paused); err != nil {
 		t.Fatal(err)
 	}
-	for late := time.Now().Add(time.Minute); ; {
+	for late := time.Now().Add(2 * time.Minute); ; {
 		v, err := readVitals(ctx, x)
 		if err != nil {
 			t.Fatal(err)

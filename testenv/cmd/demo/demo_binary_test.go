@@ -110,7 +110,7 @@ func TestKilled(t *testing.T) {
 			if err := cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
-			deadline := time.NewTimer(60 * time.Second)
+			deadline := time.NewTimer(2 * time.Minute)
 			defer deadline.Stop()
 			tick := time.NewTicker(10 * time.Millisecond)
 			defer tick.Stop()

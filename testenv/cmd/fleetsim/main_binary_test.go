@@ -86,7 +86,7 @@ func TestServes_UntilASignal(t *testing.T) {
 
 func TestServes_ForATime(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	path := filepath.Join(t.TempDir(), "config")
 	if out, err := built(t, ctx, "--for", "10ms", "--kubeconfig", path).CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != path {

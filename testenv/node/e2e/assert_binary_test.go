@@ -323,7 +323,7 @@ func (a *taken) promptly() {
 // answer checks that pods answer after something was removed.
 func (a *taken) answer(what string, near, own, far *node.Pod) {
 	a.t.Helper()
-	const limit = 10 * time.Second
+	const limit = 30 * time.Second
 	for _, path := range []struct {
 		name string
 		err  error
@@ -435,7 +435,7 @@ func TestAssert_WhileTheDaemonIsDown(t *testing.T) {
 	a.sh("ip rule flush; ip rule add from all lookup main priority 32766; ip rule add from all lookup default priority 32767; ip route flush table 2; ip route del " + first.IP.String() + "; ip route del " + last.IP.String())
 	a.restart(nil)
 	a.until("everything again", func() bool { return slices.Equal(a.hostState(), want) })
-	const limit = 10 * time.Second
+	const limit = 30 * time.Second
 	if err := errors.Join(a.n.Ping(first.IP, limit), a.n.Ping(last.IP, limit), a.n.PingFrom(last, vpc.Outside.Addr(), limit)); err != nil {
 		t.Error(err)
 	}

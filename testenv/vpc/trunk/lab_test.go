@@ -21,7 +21,7 @@ import (
 
 // patience bounds waits for what must happen, denial for what must not.
 const (
-	patience = time.Minute
+	patience = 2 * time.Minute
 	denial   = 500 * time.Millisecond
 )
 

@@ -36,7 +36,7 @@ func start(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()
 	s := httptest.NewTLSServer(h)
 	t.Cleanup(s.Close)
-	c, err := New(Options{Kubeconfig: kubeconfig(t), Endpoint: s.URL, UserAgent: "helper/1", Timeout: 5 * time.Second})
+	c, err := New(Options{Kubeconfig: kubeconfig(t), Endpoint: s.URL, UserAgent: "helper/1", Timeout: 2 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

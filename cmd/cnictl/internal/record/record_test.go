@@ -54,7 +54,7 @@ func TestRun_AnInterruptEndsItWell(t *testing.T) {
 		for range 3 {
 			select {
 			case ticks <- time.Time{}:
-			case <-time.After(30 * time.Second):
+			case <-time.After(2 * time.Minute):
 				return
 			}
 		}

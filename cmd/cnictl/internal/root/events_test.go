@@ -58,7 +58,7 @@ func TestEvents_OfTheNodesAskedFor(t *testing.T) {
 	for _, args := range []string{"events -w --nodes " + a, "events -w --daemon --nodes " + a, "events -w -l kubernetes.io/hostname=" + a} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			out := &until{what: a, done: cancel}
 			f := &cli.Factory{

@@ -136,7 +136,7 @@ func (w *lineWriter) String() string {
 }
 
 // patience is how long a test waits for something that must happen.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 func bounded(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()

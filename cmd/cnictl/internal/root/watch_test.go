@@ -37,7 +37,7 @@ func watching(t *testing.T, args string, tty bool, address string, readings int,
 		between(reading)
 		select {
 		case ticks <- time.Time{}: // received once the previous reading is drawn
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatal("the command does not wait for a tick")
 		}
 	}
@@ -45,7 +45,7 @@ func watching(t *testing.T, args string, tty bool, address string, readings int,
 	// tick starts sees the interrupt.
 	select {
 	case ticks <- time.Time{}:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the command does not wait for a tick")
 	}
 	cancel()
