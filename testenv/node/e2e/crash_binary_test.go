@@ -67,7 +67,7 @@ func TestRestart(t *testing.T) {
 		if !held[p.IP] {
 			t.Errorf("%s is lost: %s is not assigned after the restart", p.Name, p.IP)
 		}
-		if err := n.Ping(p.IP, 5*time.Second); err != nil {
+		if err := n.Ping(p.IP, 30*time.Second); err != nil {
 			t.Errorf("%s after the restart: %v", p.Name, err)
 		}
 	}

@@ -68,7 +68,7 @@ func (l *lab) intactWithin(n *node.Node, pods []*node.Pod, patience time.Duratio
 		}
 	}
 	for _, p := range pods {
-		if err := n.Ping(p.IP, 5*time.Second); err != nil {
+		if err := n.Ping(p.IP, 30*time.Second); err != nil {
 			wrong("ping %s: %v", p.Name, err)
 		}
 	}
