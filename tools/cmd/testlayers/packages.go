@@ -44,8 +44,11 @@ type layer struct {
 }
 
 var layers = []layer{
-	{name: "pure", rank: 4, pick: func(p pkg) bool { return p.layer == "pure" }},
-	{name: "adapter", rank: 3, pick: func(p pkg) bool { return p.layer == "adapter" }},
+	// go test's ten minutes are too short for a package whose tests share two CPUs with nodes.
+	{name: "pure", rank: 4, pick: func(p pkg) bool { return p.layer == "pure" },
+		args: []string{"-timeout=30m"}},
+	{name: "adapter", rank: 3, pick: func(p pkg) bool { return p.layer == "adapter" },
+		args: []string{"-timeout=30m"}},
 	// One package at a time, as in cluster: nodes, and the guest whose CPU is emulated, need the
 	// CPU that the other lane leaves.
 	{name: "binary", rank: 0, pick: func(p pkg) bool { return p.layer == "binary" },
@@ -56,7 +59,7 @@ var layers = []layer{
 	{name: "race", rank: 2, pick: func(p pkg) bool {
 		return p.layer != "binary" && p.layer != "cluster" && p.Concurrent && !strings.HasPrefix(p.Rel, "testenv/")
 	},
-		args: []string{"-race", "-short"}, env: []string{"CGO_ENABLED=1"}},
+		args: []string{"-timeout=30m", "-race", "-short"}, env: []string{"CGO_ENABLED=1"}},
 }
 
 func layerNames() []string {
