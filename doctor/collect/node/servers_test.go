@@ -80,7 +80,7 @@ func TestIMDS(t *testing.T) {
 			o := options(t.TempDir())
 			o.Metadata, o.Timeout = serve(t, c.answers)+"/", 20*time.Second
 			if c.missing == evidence.MissingTimeout {
-				o.Timeout = time.Second
+				o.Timeout = 5 * time.Second // the token comes within that
 			}
 			got := Read(t.Context(), o).IMDS
 			if got.Content.Token != c.token || (got.Missing == "") != (c.missing == "") || !strings.HasPrefix(got.Missing, c.missing) {
