@@ -30,6 +30,27 @@ func movedWorld(t *testing.T, world, sources, code string, move Move) (f documen
 	return f, len(r.RuledOut) == 1
 }
 
+// checkRow is what a check finds in some sources; an empty severity means no finding.
+type checkRow struct {
+	sources        []string
+	severity, says string
+	passed         bool
+}
+
+// runRows runs a check on each row, for a move without options.
+func runRows(t *testing.T, code string, rows map[string]checkRow) {
+	t.Helper()
+	for name, c := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, passed := moved(t, "{"+strings.Join(c.sources, ", ")+"}", code, Move{})
+			if f.Severity != c.severity || !strings.Contains(f.Summary, c.says) || passed != c.passed {
+				t.Errorf("%s %q, passed %v, want %s %q, passed %v", f.Severity, f.Summary, passed, c.severity, c.says, c.passed)
+			}
+		})
+	}
+}
+
 // TestNewImages: the new images pass only where the node has them. Whatever else is not known to be
 // wrong is said to be unchecked.
 func TestNewImages(t *testing.T) {
@@ -98,26 +119,15 @@ func TestMonitorsLost(t *testing.T) {
 	t.Parallel()
 	const lost, kept = "{name: PodMonitor/monitoring/cni, selector: {k8s-app: aws-node}, ports: [cni-metrics]}", "{name: PodMonitor/monitoring/cni, selector: {k8s-app: aws-node}, ports: [metrics]}"
 	const through, other = "{name: ServiceMonitor/monitoring/cni, selector: {k8s-app: aws-node}, ports: [http]}", "{name: ServiceMonitor/shop/web, selector: {app: web}, ports: [http]}"
-	for name, c := range map[string]struct {
-		monitors       []string
-		severity, says string
-		passed         bool
-	}{
-		"none":                     {passed: true},
-		"PodMonitor of the new":    {monitors: []string{kept}, passed: true},
-		"PodMonitor of another":    {monitors: []string{lost}, severity: "warning", says: "reads port cni-metrics"},
-		"ServiceMonitor":           {monitors: []string{through, kept}, severity: "info", says: "which are not read, by ServiceMonitor/monitoring/cni"},
-		"ServiceMonitor elsewhere": {monitors: []string{other}, passed: true},
-		"both":                     {monitors: []string{lost, through}, severity: "warning", says: "reads port cni-metrics"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f, passed := moved(t, "{k8s.monitors: ["+strings.Join(c.monitors, ", ")+"]}", "migrate/consumers", Move{})
-			if f.Severity != c.severity || !strings.Contains(f.Summary, c.says) || passed != c.passed {
-				t.Errorf("%s %q, passed %v, want %s %q, passed %v", f.Severity, f.Summary, passed, c.severity, c.says, c.passed)
-			}
-		})
-	}
+	monitors := func(list ...string) []string { return []string{"k8s.monitors: [" + strings.Join(list, ", ") + "]"} }
+	runRows(t, "migrate/consumers", map[string]checkRow{
+		"none":                     {sources: monitors(), passed: true},
+		"PodMonitor of the new":    {sources: monitors(kept), passed: true},
+		"PodMonitor of another":    {sources: monitors(lost), severity: "warning", says: "reads port cni-metrics"},
+		"ServiceMonitor":           {sources: monitors(through, kept), severity: "info", says: "which are not read, by ServiceMonitor/monitoring/cni"},
+		"ServiceMonitor elsewhere": {sources: monitors(other), passed: true},
+		"both":                     {sources: monitors(lost, through), severity: "warning", says: "reads port cni-metrics"},
+	})
 }
 
 // TestRolloutStalls: a node under pressure holds up the rollout like a pod that is not ready, and
@@ -128,11 +138,7 @@ func TestRolloutStalls(t *testing.T) {
 		return "k8s.ds: {maxUnavailable: '" + unavailable + "', pods: {desired: 30, updated: 30, ready: " + ready + "}}"
 	}
 	const disk, unready = "k8s.node: {conditions: {with: [{type: DiskPressure, status: 'True'}]}}", "k8s.node: {conditions: {with: [{type: DiskPressure, status: 'True'}, {type: Ready, status: Unknown}]}}"
-	for name, c := range map[string]struct {
-		sources        []string
-		severity, says string
-		passed         bool
-	}{
+	runRows(t, "migrate/rollout-health", map[string]checkRow{
 		"none":               {sources: []string{ds("30", "3")}, passed: true},
 		"some left":          {sources: []string{ds("30", "3"), disk}, severity: "warning", says: "0 of 30 pods are not ready, 1 more on nodes under pressure; at most 3 may be unavailable"},
 		"none left":          {sources: []string{ds("28", "3"), disk}, severity: "error", says: "2 of 30 pods are not ready, 1 more on nodes under pressure; at most 3 may be unavailable"},
@@ -142,15 +148,7 @@ func TestRolloutStalls(t *testing.T) {
 		"by hand":            {sources: []string{"k8s.ds: {strategy: OnDelete, maxUnavailable: null, pods: {desired: 30, updated: 30, ready: 28}}"}, severity: "warning", says: "2 of 30 pods are not ready; pods are replaced when they are deleted"},
 		"by hand, all ready": {sources: []string{"k8s.ds: {strategy: OnDelete, maxUnavailable: null, pods: {desired: 30, updated: 30, ready: 30}}"}, passed: true},
 		"node unread, block": {sources: []string{ds("27", "3"), "k8s.node: {missing: forbidden}"}, severity: "error", says: "3 of 30"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f, passed := moved(t, "{"+strings.Join(c.sources, ", ")+"}", "migrate/rollout-health", Move{})
-			if f.Severity != c.severity || !strings.Contains(f.Summary, c.says) || passed != c.passed {
-				t.Errorf("%s %q, passed %v, want %s %q, passed %v", f.Severity, f.Summary, passed, c.severity, c.says, c.passed)
-			}
-		})
-	}
+	})
 }
 
 // TestPairAfter: the daemon and the agent that run after the move are compared, as far as the new
