@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cnictl/deploy/chart"
 )
 
 // TestAccounts: the table of AWS's registries has each region that the SDK knows exactly once, in
@@ -19,8 +21,8 @@ import (
 func TestAccounts(t *testing.T) {
 	t.Parallel()
 	var tables [2][]byte
-	for i, chart := range []string{"aws-vpc-cni", "cni-metrics-helper"} {
-		text, err := os.ReadFile("chart/" + chart + "/registry-accounts.csv")
+	for i, name := range []string{"aws-vpc-cni", "cni-metrics-helper"} {
+		text, err := os.ReadFile("chart/" + name + "/registry-accounts.csv")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,6 +48,9 @@ func TestAccounts(t *testing.T) {
 		regions = append(regions, row[0])
 		if !regexp.MustCompile(`^[0-9]{12}$`).MatchString(row[1]) || row[2] != want[row[0]] {
 			t.Errorf("%q, the SDK's domain is %q", row, want[row[0]])
+		}
+		if got := chart.Registries()[row[0]]; got != (chart.Registry{Account: row[1], Domain: row[2]}) {
+			t.Errorf("%q is read as %+v", row, got)
 		}
 		delete(want, row[0])
 	}

@@ -2,6 +2,7 @@ package chart
 
 import (
 	_ "embed"
+	"encoding/csv"
 	"strings"
 	"sync"
 )
@@ -15,11 +16,13 @@ type Registry struct{ Account, Domain string }
 // Registries returns AWS's registries by region, from the table with which the chart makes the
 // names of images.
 var Registries = sync.OnceValue(func() map[string]Registry {
+	rows, err := csv.NewReader(strings.NewReader(accounts)).ReadAll()
+	if err != nil {
+		panic("registry-accounts.csv: " + err.Error())
+	}
 	out := map[string]Registry{}
-	for line := range strings.Lines(accounts) {
-		if row := strings.Split(strings.TrimSpace(line), ","); len(row) == 3 && row[0] != "region" {
-			out[row[0]] = Registry{Account: row[1], Domain: row[2]}
-		}
+	for _, row := range rows[1:] { // below the header
+		out[row[0]] = Registry{Account: row[1], Domain: row[2]}
 	}
 	return out
 })

@@ -217,6 +217,7 @@ func TestValues(t *testing.T) {
 		{name: "the daemon's port of introspection", chart: cni, args: []string{"--set-string", "nodeAgent.healthProbeBindAddr=61679"}, refused: "is 61679, a port of aws-node"},
 		{name: "the daemon's port without agent", chart: cni, args: []string{"--set", "nodeAgent.enabled=false,nodeAgent.metricsBindAddr=61678"}, want: "kind: DaemonSet"},
 		{name: "an agent that asks another port", chart: cni, args: []string{"--set", "enableNetworkPolicy=true,nodeAgent.image.tag=v1.4.0-eksbuild.1"}, refused: "the network policy agent of nodeAgent.image is v1.4.0, and enableNetworkPolicy is true: agents before v1.4.1"},
+		{name: "an agent that the plugin does not reach", chart: cni, args: []string{"--set", "nodeAgent.image.tag=v1.2.5"}, refused: "the network policy agent of nodeAgent.image is v1.2.5: agents before v1.2.6 do not listen on the socket"},
 		{name: "an old agent without policies", chart: cni, args: []string{"--set", "nodeAgent.image.tag=v1.4.0"}, want: "aws-network-policy-agent:v1.4.0"},
 		{name: "the agent's tag null", chart: cni, args: []string{"--set", "nodeAgent.image.tag=null"}, want: "aws-network-policy-agent:v1.4.2"},
 		{name: "an agent that asks another port, in an override", chart: cni, args: []string{"--set", "enableNetworkPolicy=true,nodeAgent.image.override=a:5000/b:v1.3.1@" + digest}, refused: "the network policy agent of nodeAgent.image is v1.3.1"},

@@ -78,7 +78,7 @@ func (r rewriter) value(v reflect.Value) reflect.Value {
 // UUID may look like one.
 var accountID = lazy(`(^|[^0-9A-Za-z-])[0-9]{12}($|[^0-9A-Za-z-])`)
 
-const hiddenAccount = "${1}<account-id>${2}"
+const hiddenAccount = "${1}" + evidence.HiddenAccount + "${2}"
 
 // redacted removes what must not leave the cluster.
 func redacted(ev *evidence.Evidence) *evidence.Evidence {

@@ -12,11 +12,11 @@ var awsCauses = []Entry{
 		Check:      Check{"Find the role in use: with IRSA or Pod Identity it is that of the service account, but a pod older than the annotation still uses the node's role.", "kubectl -n kube-system get serviceaccount aws-node -o yaml"},
 		Fixes: []Fix{
 			{Text: "Attach the CNI policy to the role in use.", Command: "aws iam attach-role-policy --role-name ROLE --policy-arn arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy"},
-			{Text: "In an IPv6 cluster the role needs the IPv6 policy, which is not a managed one.", Command: "aws iam put-role-policy --role-name ROLE --policy-name cni-ipv6 --policy-document file://aws-node-ipv6.json"},
+			{Text: "In an IPv6 cluster the role needs the IPv6 policy, which is not a managed one.", Command: "aws iam put-role-policy --role-name ROLE --policy-name cni-ipv6 --policy-document file://deploy/iam/aws-node-ipv6.json"},
 			{Text: "If the service account was changed, restart aws-node.", Command: "kubectl -n kube-system rollout restart daemonset aws-node", SideEffect: rolled, Risk: Restart},
 		},
 		Links:    []string{issue + "3705", issue + "1454", issue + "2752", issue + "2839", upstream + "docs/iam-policy.md", eks + "cni-iam-role.html"},
-		Upstream: "all; ec2:DescribeSubnets is needed since v1.18.0; v1.22.1, and only that release, needs ec2:DescribeSecurityGroups to start",
+		Upstream: "all; ec2:DescribeSubnets is needed since v1.18.0; v1.22.1 needs ec2:DescribeSecurityGroups to start",
 		Explains: []string{"boot/ipamd-down", "ip/warm-pool-lag"},
 		Signatures: []Signature{
 			{Text: "UnauthorizedOperation", Where: inIAM},
@@ -58,7 +58,7 @@ var awsCauses = []Entry{
 			{Text: "Make fewer calls: keep MINIMUM_IP_TARGET addresses from the start.", Command: setEnv + "MINIMUM_IP_TARGET=PODS_PER_NODE WARM_IP_TARGET=2", SideEffect: rolled + " Takes more addresses from the subnet.", Risk: Restart},
 			{Text: "Use prefix delegation on new nodes.", Command: setEnv + "ENABLE_PREFIX_DELEGATION=true WARM_PREFIX_TARGET=1", SideEffect: "Nodes in use have to be replaced (ip/mode-mixed).", Risk: Disruptive},
 			{Text: "Start nodes in smaller steps, and ask AWS support for higher limits on the actions concerned."},
-			{Text: "In large fleets with a sweeper of their own, turn off the daemon's.", Command: setEnv + "DISABLE_LEAKED_ENI_CLEANUP=true", SideEffect: rolled + " Interfaces left behind are then no longer deleted.", Risk: Restart},
+			{Text: "In large fleets that clean up leaked interfaces themselves, turn off the daemon's cleanup.", Command: setEnv + "DISABLE_LEAKED_ENI_CLEANUP=true", SideEffect: rolled + " Interfaces left behind are then no longer deleted.", Risk: Restart},
 		},
 		Links:    []string{issue + "405", issue + "2730", issue + "873", "https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html"},
 		Explains: []string{"boot/ipamd-down", "ip/warm-pool-lag"},

@@ -245,7 +245,7 @@ var bootCauses = []Entry{
 		Required:   []string{"log.ipamd", "kern.link"},
 		Supporting: []string{"log.awsnode", "imds"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
-		Check:      Check{"Compare the MAC address in instance metadata with those of the node's links: a bond, a bridge or a changed MAC address hides the interface.", "ip -br link; curl -sS http://169.254.169.254/latest/meta-data/mac"},
+		Check:      Check{"Compare the MAC address in instance metadata with those of the node's links: a bond, a bridge or a changed MAC address hides the interface.", "ip -br link; curl -sS -f -H \"X-aws-ec2-metadata-token: $(curl -sS -f -X PUT http://169.254.169.254/latest/api/token -H 'X-aws-ec2-metadata-token-ttl-seconds: 60')\" http://169.254.169.254/latest/meta-data/mac"},
 		Fixes: []Fix{
 			{Text: "Give the link its own MAC address again: remove the bond, bridge or network configuration that changes it.", Command: "ip link set dev LINK address MAC", SideEffect: "The node may lose its network for a moment.", Risk: Disruptive},
 		},

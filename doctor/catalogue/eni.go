@@ -12,18 +12,18 @@ var eniCauses = []Entry{
 		Check:      Check{"List them twice, at least a minute apart: an interface being detached is gone the second time. Just after an instance terminates, the hourly cleanup may still be due.", "aws ec2 describe-network-interfaces --filters Name=status,Values=available Name=tag-key,Values=node.k8s.amazonaws.com/instance_id --query 'NetworkInterfaces[].[NetworkInterfaceId,SubnetId,Description]' --output text"},
 		Fixes: []Fix{
 			{Text: "Delete those that are available and carry the tag of an instance that is gone, one by one.", Command: "aws ec2 delete-network-interface --network-interface-id ENI", SideEffect: "The interface and its addresses cannot be brought back.", Risk: Destructive},
-			{Text: "Let the sweep run: it needs an IPv4 node, ec2:DeleteNetworkInterface, and DISABLE_LEAKED_ENI_CLEANUP unset.", Command: setEnv + "DISABLE_LEAKED_ENI_CLEANUP-", SideEffect: rolled, Risk: Restart},
+			{Text: "Let the daemon's hourly cleanup run: it needs at least one IPv4 node, ec2:DeleteNetworkInterface, and DISABLE_LEAKED_ENI_CLEANUP unset.", Command: setEnv + "DISABLE_LEAKED_ENI_CLEANUP-", SideEffect: rolled, Risk: Restart},
 			{Text: "Set delete-on-termination for the primary interface in the launch template."},
 		},
 		Links:    []string{issue + "69", issue + "608", issue + "690", issue + "1223", issue + "624"},
-		Upstream: "all; the sweep is limited to the node's VPC since v1.18.0",
+		Upstream: "all; the cleanup is limited to the node's VPC since v1.18.0",
 		Always:   true,
 		Signatures: []Signature{
 			{Text: "Primary ENI will not get deleted when node terminates", Where: inLog, Note: "a warning for later: the primary interface of this instance will be left behind"},
 		},
 	},
 	{
-		Code: "eni/foreign-slots", Title: "interfaces that the CNI does not manage take its slots", Severity: Error,
+		Code: "eni/foreign-slots", Title: "interfaces that the CNI does not manage take interface slots", Severity: Error,
 		Shows:      "The instance is at its interface limit, but some of the interfaces are not in the daemon's pool: tagged no_manage, EFA, Multus, another account's, or left out by MANAGE_UNTAGGED_ENI=false.",
 		Required:   []string{"intro.enis", "imds", "ec2.type"},
 		Supporting: []string{"ec2.eni", "log.ipamd", "k8s.ds", "intro.summary", "intro.failures"},

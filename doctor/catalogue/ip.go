@@ -10,7 +10,7 @@ var ipCauses = []Entry{
 		Supporting: []string{"metrics", "intro.summary", "intro.failures", "k8s.evt", "ec2.eni", "k8s.eniconfig", "k8s.ds"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Suspected},
 		Check: Check{
-			"Compare the free addresses of every subnet that the node may use with what it asks for: 1, or 16 with prefix delegation. More than that means ip/prefix-fragmented; a node at its interface limit means cap/*.",
+			"Compare the free addresses of every subnet that the node may use with what it needs: 1, or with prefix delegation 16 (17 for a new interface). With prefix delegation, that many or more mean ip/prefix-fragmented; a node at its interface limit means cap/*.",
 			"aws ec2 describe-subnets --subnet-ids SUBNET --query 'Subnets[].[SubnetId,CidrBlock,AvailableIpAddressCount]' --output text",
 		},
 		Fixes: []Fix{
@@ -85,7 +85,7 @@ var ipCauses = []Entry{
 		Links: []string{issue + "1724", issue + "2793", upstream + "docs/eni-and-ip-target.md"},
 	},
 	{
-		Code: "ip/cooldown-saturated", Title: "every free address is still cooling down", Severity: Error,
+		Code: "ip/cooldown-saturated", Title: "every unassigned address is still cooling down", Severity: Error,
 		Shows:      "\"DataStore has no available IP/Prefix addresses\" although fewer addresses are assigned than attached: the others were released less than IP_COOLDOWN_PERIOD ago. Typical of jobs that end and start many times a minute.",
 		Required:   []string{"intro.enis"},
 		Supporting: []string{"log.ipamd", "k8s.ds", "host.env", "metrics", "k8s.node", "ec2.type", "intro.failures"},
@@ -218,7 +218,7 @@ var ipCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
 		Check:      Check{"Check whether the subnet has an IPv6 CIDR, and whether the role may call ec2:AssignIpv6Addresses.", "aws ec2 describe-subnets --subnet-ids SUBNET --query 'Subnets[].Ipv6CidrBlockAssociationSet'"},
 		Fixes: []Fix{
-			{Text: "Give the role the IPv6 policy.", Command: "aws iam put-role-policy --role-name ROLE --policy-name cni-ipv6 --policy-document file://aws-node-ipv6.json"},
+			{Text: "Give the role the IPv6 policy.", Command: "aws iam put-role-policy --role-name ROLE --policy-name cni-ipv6 --policy-document file://deploy/iam/aws-node-ipv6.json"},
 			{Text: "Give the subnet an IPv6 CIDR and replace the node.", Command: "aws ec2 associate-subnet-cidr-block --subnet-id SUBNET --ipv6-cidr-block IPV6_CIDR", SideEffect: replaced, Risk: Disruptive},
 		},
 		Links:    []string{upstream + "docs/iam-policy.md", eks + "cni-ipv6.html"},

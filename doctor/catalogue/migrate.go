@@ -13,7 +13,7 @@ var migrateCauses = []Entry{
 		Ceiling:    throughAPI,
 		Check:      Check{"Check whether EKS still has the add-on: a deleted add-on leaves its field manager behind. If there is none, accept the finding with --suppress migrate/owner-addon=cluster.", "aws eks describe-addon --cluster-name CLUSTER --addon-name vpc-cni"},
 		Fixes: []Fix{
-			{Text: "Stop the management and keep the software, after saving its settings.", Command: "aws eks delete-addon --cluster-name CLUSTER --addon-name vpc-cni --preserve", SideEffect: "Nothing restarts. Pod Identity associations that were made through the add-on are removed."},
+			{Text: "Stop the management and keep the software, after saving its settings.", Command: "aws eks delete-addon --cluster-name CLUSTER --addon-name vpc-cni --preserve", SideEffect: "Nothing restarts. Check afterwards that Pod Identity associations made through the add-on are still there."},
 		},
 		Links: []string{eks + "vpc-add-on-update.html", issue + "2150", issue + "2607"},
 	},
@@ -31,7 +31,7 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/selector", Title: "the selector of the DaemonSet cannot be changed", Severity: Error,
-		Shows:    "spec.selector of a DaemonSet cannot be changed: an update with another one ends with \"field is immutable\". The selector of manifests, the add-on and pre-installed DaemonSets is k8s-app alone, that of a default chart installation is the release's name and instance.",
+		Shows:    "spec.selector of a DaemonSet cannot be changed: an update with another one ends with \"field is immutable\". The selector of manifests, the add-on and pre-installed DaemonSets is k8s-app alone, that of a default chart installation is app.kubernetes.io/name and app.kubernetes.io/instance.",
 		Required: []string{"k8s.ds"},
 		Ceiling:  throughAPI,
 		Check:    Check{"Compare the DaemonSet's selector with the chart's.", "kubectl -n kube-system get daemonset aws-node -o jsonpath='{.spec.selector.matchLabels}'"},
@@ -66,8 +66,8 @@ var migrateCauses = []Entry{
 		Upstream: "charts up to 1.2.0",
 	},
 	{
-		Code: "migrate/version-base", Title: "the daemon keeps its state where no other release finds it", Severity: Error,
-		Shows:      "Releases before v1.12.0 have no ipam.json: they ask the container runtime for its pods. A later daemon starts with an empty pool while pods hold addresses.",
+		Code: "migrate/version-base", Title: "the running release leaves no usable checkpoint", Severity: Error,
+		Shows:      "Releases before v1.12.0 do not rely on ipam.json: they restore their state from the container runtime. A later daemon starts with an empty pool while pods hold addresses.",
 		Required:   []string{"k8s.ds"},
 		Supporting: []string{"metrics", "host.cni"},
 		Ceiling:    throughAPI,
@@ -279,7 +279,7 @@ var migrateCauses = []Entry{
 		Ceiling:  throughAPI,
 		Check:    Check{"Check failurePolicy and namespaceSelector of each webhook.", "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml"},
 		Fixes: []Fix{
-			{Text: "Exclude kube-system with a namespaceSelector on kubernetes.io/metadata.name, or set failurePolicy to Ignore for the time of the move.", Command: "kubectl edit validatingwebhookconfiguration NAME", SideEffect: "The webhook no longer decides about kube-system."},
+			{Text: "Exclude kube-system with a namespaceSelector on kubernetes.io/metadata.name, or set failurePolicy to Ignore for the duration of the move.", Command: "kubectl edit validatingwebhookconfiguration NAME", SideEffect: "The webhook no longer decides about kube-system."},
 		},
 		Links: []string{"https://github.com/zalando-incubator/kubernetes-on-aws/issues/10368"},
 	},
@@ -372,7 +372,7 @@ var migrateCauses = []Entry{
 		Required:   []string{"kern.rule", "intro.enis", "k8s.pod"},
 		Supporting: []string{"kern.route"},
 		Ceiling:    onNode,
-		Check:      Check{"Let the doctor compare the rules with the running pods.", "cnictl doctor NODE --via exec --only net/rules-flushed,net/stale-rules"},
+		Check:      Check{"On the node, as root, let the doctor compare the rules with the running pods.", "cnictl local doctor --only net/rules-flushed,net/stale-rules"},
 		Fixes: []Fix{
 			{Text: "Recreate the pods.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
 		},
@@ -439,13 +439,14 @@ var migrateCauses = []Entry{
 		Links: []string{issue + "2540", policy + "91"},
 	},
 	{
-		Code: "migrate/imds", Title: "the metadata service does not answer from the host", Severity: Error,
+		Code: "migrate/imds", Title: "the metadata service is not usable from the host", Severity: Error,
 		Shows:    "A starting daemon reads its instance and its interfaces from the metadata service, and does not get ready without them. The service issues no token, or does not answer the requests for the instance ID and the list of MAC addresses.",
 		Required: []string{"imds"},
 		Ceiling:  onNode,
 		Check:    Check{"Request an IMDSv2 token on the node, and the MAC addresses with it.", "curl -sS -f -H \"X-aws-ec2-metadata-token: $(curl -sS -f -X PUT http://169.254.169.254/latest/api/token -H 'X-aws-ec2-metadata-token-ttl-seconds: 60')\" http://169.254.169.254/latest/meta-data/network/interfaces/macs/"},
 		Fixes: []Fix{
 			{Text: "Enable the endpoint.", Command: "aws ec2 modify-instance-metadata-options --instance-id INSTANCE --http-endpoint enabled", SideEffect: "Programs on the node can read the metadata."},
+			{Text: "If the service answers with an error or without interfaces, replace the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 		},
 		Links: []string{ec2 + "instancedata-data-retrieval.html"},
 	},

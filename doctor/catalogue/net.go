@@ -55,7 +55,7 @@ var netCauses = []Entry{
 		Fixes: []Fix{
 			{Text: "Disable nm-cloud-setup.", Command: "systemctl disable --now nm-cloud-setup.timer nm-cloud-setup.service && reboot", SideEffect: "Reboots the node.", Risk: Disruptive},
 			{Text: "Have systemd-networkd leave foreign rules and routes alone.", Command: `mkdir -p /etc/systemd/networkd.conf.d && printf '[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n' > /etc/systemd/networkd.conf.d/aws-cni.conf && systemctl restart systemd-networkd`, SideEffect: "The node may lose its network for a moment.", Risk: Disruptive},
-			{Text: "Remove amazon-ec2-net-utils.", Command: "dnf remove -y amazon-ec2-net-utils"},
+			{Text: "Remove amazon-ec2-net-utils.", Command: "dnf remove -y amazon-ec2-net-utils", SideEffect: "The package no longer configures interfaces; the node may lose its network for a moment.", Risk: Disruptive},
 			{Text: "Then recreate the pods: a restart of upstream's aws-node does not restore their rules.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
 		},
 		Links: []string{issue + "1600", issue + "3309", issue + "3524", issue + "2170", issue + "1514", issue + "1856"},
@@ -68,7 +68,7 @@ var netCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
 		Check:      Check{"List the rules of the address. They must point to the table of the interface that has the address.", "ip rule | grep ADDRESS"},
 		Fixes: []Fix{
-			{Text: "Delete the wrong rule.", Command: "ip rule del priority PRIORITY from ADDRESS table TABLE", SideEffect: "Deleting the wrong one cuts off a running pod.", Risk: Disruptive},
+			{Text: "Delete the wrong rule.", Command: "ip rule del priority PRIORITY FROM_OR_TO ADDRESS table TABLE", SideEffect: "Deleting the wrong one cuts off a running pod.", Risk: Disruptive},
 			{Text: "Upgrade the CNI.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled, Risk: Restart},
 		},
 		Links:    []string{issue + "2145", issue + "1376", issue + "3304", issue + "2321"},

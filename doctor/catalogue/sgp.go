@@ -25,14 +25,14 @@ var sgpCauses = []Entry{
 	},
 	{
 		Code: "sgp/no-trunk-slot", Title: "no interface slot is left for the trunk", Severity: Error,
-		Shows:      "ENABLE_POD_ENI is on, but the node's slots were all taken by ordinary interfaces before the trunk could be attached.",
+		Shows:      "ENABLE_POD_ENI is on, but the node's interface slots were all taken by ordinary interfaces before the trunk could be attached.",
 		Required:   []string{"intro.enis", "k8s.ds", "ec2.type"},
 		Supporting: []string{"log.ipamd", "k8s.cninode", "k8s.node", "intro.summary"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Suspected},
 		Check:      Check{"Check whether the node has a trunk, and how many interfaces it may have.", "cnictl trunks NODE"},
 		Fixes: []Fix{
 			{Text: "Replace nodes that are older than the setting.", Command: drain, SideEffect: replaced, Risk: Disruptive},
-			{Text: "Lower the warm targets, so that a slot becomes free.", Command: setEnv + "WARM_ENI_TARGET=0 WARM_IP_TARGET=2", SideEffect: rolled, Risk: Restart},
+			{Text: "Lower the warm targets, so that an interface slot becomes free.", Command: setEnv + "WARM_ENI_TARGET=0 WARM_IP_TARGET=2", SideEffect: rolled, Risk: Restart},
 			{Text: "Raise or remove MAX_ENI.", Command: setEnv + "MAX_ENI-", SideEffect: rolled, Risk: Restart},
 		},
 		Links:    []string{issue + "1203", issue + "1210", issue + "1799"},
@@ -207,14 +207,14 @@ var sgpCauses = []Entry{
 	},
 	{
 		Code: "sgp/pod-lookup-failed", Title: "the daemon could not read the pod", Severity: Error,
-		Shows:      "With ENABLE_POD_ENI every ADD reads the pod first, even for ordinary pods. \"not found\" means that the sandbox's pod is gone; \"forbidden\" points to boot/rbac, a time-out to boot/apiserver.",
+		Shows:      "With ENABLE_POD_ENI every ADD reads the pod first, even for ordinary pods. \"not found\" means that the sandbox's pod is gone; \"forbidden\" points to boot/rbac, a timeout to boot/apiserver.",
 		Required:   []string{"log.ipamd"},
 		Supporting: []string{"k8s.pod", "k8s.rbac", "k8s.ds", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Suspected, Confirmed, None},
 		Check:      Check{"Read what follows \"Failed to get pod\".", showLog},
 		Fixes: []Fix{
 			{Text: "For \"forbidden\" restore the permissions of aws-node.", Command: "cnictl doctor explain boot/rbac"},
-			{Text: "For time-outs find out why the API server does not answer.", Command: "cnictl doctor explain boot/apiserver"},
+			{Text: "For timeouts, find out why the API server does not answer.", Command: "cnictl doctor explain boot/apiserver"},
 		},
 		Links: []string{eks + "security-groups-for-pods.html", upstream + "docs/troubleshooting.md"},
 		Signatures: []Signature{

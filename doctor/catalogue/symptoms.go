@@ -102,7 +102,7 @@ var symptoms = []Symptom{
 		Daemon:  []cause.Code{cause.CheckpointUnreadable},
 	},
 	{
-		Title:   "the pool of a cordoned node is frozen",
+		Title:   "the pool of a cordoned node does not grow",
 		Meaning: "Reported by daemons that do not grow the pool of a cordoned node.",
 		Check:   Check{"Check the node's taints.", "kubectl get node NODE -o jsonpath='{.spec.taints}'"},
 		Causes:  []string{"eni/node-unschedulable"},

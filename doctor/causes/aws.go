@@ -50,7 +50,7 @@ func iamDenied(c *Case) []candidate {
 	}
 	summary := "EC2 denies the role of aws-node " + or(strings.Join(denied, ", "), "an action: "+quoted(decisive))
 	if slices.Contains(denied, "ec2:DescribeSecurityGroups") && c.Release == (evidence.Version{1, 22, 1}) {
-		summary += ", which v1.22.1, and only that release, needs to start"
+		summary += ", which v1.22.1 needs to start"
 	}
 	return []candidate{{summary: summary, decisive: []Fact{decisive}, context: []Fact{c.simulated()}}}
 }

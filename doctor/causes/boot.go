@@ -236,6 +236,9 @@ func (c *Case) denied(needs func(right string) bool) Fact {
 			return nil, Unread // the roles were read, but no access review
 		}
 		needed := slices.DeleteFunc(slices.Clone(r.Denied), func(right string) bool { return !needs(right) })
+		if len(needed) == 0 && len(r.Denied) > 0 && !c.R.DaemonSet.OK() {
+			return nil, Unread // its settings decide what aws-node needs
+		}
 		return or(strings.Join(needed, ", "), "nothing that is needed"), stateOf(len(needed) > 0)
 	})
 }
@@ -263,12 +266,13 @@ func (c *Case) needsRight(right string) bool {
 const groupPolicies = "networking.k8s.aws"
 
 // usesRight reports whether the running aws-node uses a right: earlier releases, whose role does
-// not grant what was added later, work without it.
+// not grant what was added later, work without it. Agents that dial the daemon's socket use all
+// rights of the group; when earlier ones began to is not known.
 func (c *Case) usesRight(right string) bool {
 	switch verb, resource, group := evidence.SplitRight(right); {
-	case resource == "cninodes" && (verb == "watch" && !c.Ours || c.older(evidence.Version{1, 15, 1})):
+	case resource == "cninodes" && (c.older(evidence.Version{1, 15, 1}) || verb == "watch" && c.older(evidence.Version{1, 15, 5})):
 		return false
-	case resource != "policyendpoints" && (group == groupPolicies || strings.Contains(resource, groupPolicies)):
+	case resource != "policyendpoints" && (group == groupPolicies || strings.Contains(resource, groupPolicies)) && (c.Agent == nil || c.Agent.Before(agentOnIPAMD)):
 		return false
 	}
 	return c.needsRight(right)

@@ -40,18 +40,25 @@ func TestWarmWaste_Summary(t *testing.T) {
 // TestMigrateSubnets_Summary: every subnet short of addresses is named, always in the same order.
 func TestMigrateSubnets_Summary(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/migrate/subnets@two.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ev, err := file.Load(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = "subnets have too few free addresses: subnet-a has 5 free, and 7 are needed to fill the warm pools of 1 node; subnet-b has 4 free, and 7 are needed to fill the warm pools of 1 node"
-	f := Diagnose(ev, Options{Move: &Move{}}).Findings[0]
-	if f.Summary != want || f.Scope.Subnet != "subnet-a, subnet-b" || len(f.Nodes) != 2 {
-		t.Errorf("%+v %q of %q, want %q", f.Scope, f.Summary, f.Nodes, want)
+	for name, want := range map[string]struct {
+		summary, subnets string
+		nodes            int
+	}{
+		"two":        {"subnets have too few free addresses: subnet-a has 5 free, and 7 are needed to fill the warm pools of 1 node; subnet-b has 4 free, and 7 are needed to fill the warm pools of 1 node", "subnet-a, subnet-b", 2},
+		"fragmented": {"subnets have too few free addresses: subnet-a has 40 free, but at most 0 whole /28 blocks, and the warm pools of 1 node need 1 block", "subnet-a", 1},
+	} {
+		text, err := os.ReadFile("testdata/migrate/subnets@" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := file.Load(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := Diagnose(ev, Options{Move: &Move{}}).Findings[0]
+		if f.Summary != want.summary || f.Scope.Subnet != want.subnets || len(f.Nodes) != want.nodes {
+			t.Errorf("%+v %q of %q, want %+v", f.Scope, f.Summary, f.Nodes, want)
+		}
 	}
 }
 

@@ -214,6 +214,9 @@ func (d *diagnosis) together(cs []*Case) {
 		if r.all != nil && (d.Wants == nil || d.Wants(r.code)) {
 			for _, f := range d.judge(r, r.all(cs), nil) {
 				for _, c := range cs {
+					if len(f.Nodes) > 0 && !slices.Contains(f.Nodes, c.Name) {
+						continue
+					}
 					f.Versions.Detected = union(f.Versions.Detected, c.detected())
 				}
 				d.findings = append(d.findings, f)
@@ -378,7 +381,17 @@ func group(all []found) []document.Finding {
 			continue
 		}
 		into := &out[i]
-		into.Nodes = union(into.Nodes, f.Nodes)
+		if f.severity == into.severity { // what harms one node does not harm those of a milder finding
+			into.Nodes = union(into.Nodes, f.Nodes)
+		}
+		for _, fix := range f.Fix {
+			if !slices.Contains(into.Fix, fix) { // another problem of the same cause
+				into.Fix = append(into.Fix, fix)
+				if !strings.Contains(into.Summary, f.Summary) {
+					into.Summary, into.Evidence = into.Summary+"; "+f.Summary, append(into.Evidence, f.Evidence...)
+				}
+			}
+		}
 		into.Explains, into.Causes = union(into.Explains, f.Explains), union(into.Causes, f.Causes)
 		into.Versions.Detected = union(into.Versions.Detected, f.Versions.Detected)
 	}
@@ -448,7 +461,7 @@ func Verdict(r *document.DoctorReport) string {
 	}
 	switch {
 	case harmful > 0:
-		return count(harmful, "cause") + " found on " + nodes
+		return count(harmful, "cause") + " found; " + nodes + " examined"
 	case len(r.Undecided) > 0:
 		return fmt.Sprintf("no known cause on %s, but %s could not be checked", nodes, count(len(r.Undecided), "cause"))
 	case len(r.Suppressed) > 0:

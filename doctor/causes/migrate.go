@@ -204,7 +204,7 @@ func labelsText(labels map[string]string) string {
 // adopted are the chart's objects that may exist in a namespace without a release.
 var adopted = []string{objectDaemonSet, "ServiceAccount/aws-node", "ClusterRole/aws-node", "ClusterRoleBinding/aws-node", "ConfigMap/amazon-vpc-cni", "ConfigMap/aws-node"}
 
-// unmarked compares the marks with the release that is installed, as Helm does.
+// unmarked compares the marks with the release as which the chart will be installed, as Helm does.
 func unmarked(c *Case) []candidate {
 	const space, expected = "kube-system", releaseName + " in kube-system, or the object does not exist"
 	marks := fact(c, c.R.Objects, "k8s.objects", "annotations "+helmRelease, expected, func(all []evidence.KubeObject) (any, State) {
@@ -291,7 +291,7 @@ func (c *Case) pairAfter() (ours bool, release evidence.Version, agent *evidence
 	if len(c.move.Images) == 0 {
 		return ours, release, agent
 	}
-	if c.move.To != (evidence.Version{}) {
+	if ours, release = !c.Ours, (evidence.Version{}); c.move.To != (evidence.Version{}) { // a mirror may name the image otherwise
 		ours, release = false, c.move.To
 	}
 	for _, image := range c.move.Images {
@@ -653,7 +653,7 @@ func rolloutStalls(cs []*Case) []candidate {
 		})
 	}
 	stalls := counted("fewer that are not ready than maxUnavailable", func(held, allowed int, _ bool) bool { return held > 0 && held >= allowed })
-	slow := counted("all ready and of the last change", func(held, allowed int, done bool) bool { return held > 0 && held < allowed || !done })
+	slow := counted("all ready and up to date", func(held, allowed int, done bool) bool { return held > 0 && held < allowed || !done })
 	at := "the pods that are not ready"
 	var pressure []Fact
 	var nodes []string
@@ -674,6 +674,9 @@ func rolloutStalls(cs []*Case) []candidate {
 func underPressure(cs []*Case) (under map[string]string, known bool) {
 	under, known = map[string]string{}, true
 	for _, c := range cs {
+		if notOurs(c.R.Node.Content) != "" {
+			continue
+		}
 		if known = known && c.R.Node.OK(); c.unready() {
 			continue
 		}
@@ -817,9 +820,9 @@ func monitorsLost(c *Case) []candidate {
 	through := monitors("ServiceMonitor", "none with labels of aws-node", func(m evidence.Monitor) string { return m.Name })
 	services := through
 	if through.State == Yes {
-		services = c.unread("k8s.monitors", "Services", "they select the new pods", evidence.MissingMode)
+		services = c.unread("k8s.monitors", "Services", "they select the new pods", evidence.MissingServices)
 	}
-	unchecked := ofCluster(fmt.Sprintf("not checked whether aws-node is still found through Services, which are not read, by %s", through.Value), services)
+	unchecked := ofCluster(fmt.Sprintf("%s selects Services, which are not read: check that they still select aws-node's pods", through.Value), services)
 	unchecked.context = []Fact{through}
 	found := ofCluster("monitoring loses sight of aws-node: "+lost.Value, lost)
 	if through.State == Yes {

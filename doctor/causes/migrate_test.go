@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,7 @@ func TestNewImages(t *testing.T) {
 		"not named":         {sources: "{}", severity: "info", says: "--images does not name them"},
 		"not on the node":   {sources: "{}", images: ours, severity: "info", says: "not checked whether nodes can pull the new images: the node reports none of " + ours},
 		"on the node":       {sources: "{k8s.node: {images: [" + ours + "]}}", images: ours, passed: true},
+		"in a bundle":       {sources: "{k8s.node: {images: ['<account-id>.dkr.ecr.us-west-2.amazonaws.com/aws-vpc-cni:v1']}}", images: "111122223333.dkr.ecr.us-west-2.amazonaws.com/aws-vpc-cni:v1", passed: true},
 		"another tag":       {sources: "{k8s.node: {images: ['registry.example/aws-vpc-cni:v2']}}", images: ours, severity: "info", says: ours},
 		"one of two":        {sources: "{k8s.node: {images: [" + ours + "]}}", images: ours + " registry.example/aws-vpc-cni-init:v1", severity: "info", says: "none of registry.example/aws-vpc-cni-init:v1"},
 		"tag and digest":    {sources: "{k8s.node: {images: ['registry.example/aws-vpc-cni" + pinned + "']}}", images: ours + pinned, passed: true},
@@ -124,7 +126,7 @@ func TestMonitorsLost(t *testing.T) {
 		"none":                     {sources: monitors(), passed: true},
 		"PodMonitor of the new":    {sources: monitors(kept), passed: true},
 		"PodMonitor of another":    {sources: monitors(lost), severity: "warning", says: "reads port cni-metrics"},
-		"ServiceMonitor":           {sources: monitors(through, kept), severity: "info", says: "which are not read, by ServiceMonitor/monitoring/cni"},
+		"ServiceMonitor":           {sources: monitors(through, kept), severity: "info", says: "ServiceMonitor/monitoring/cni selects Services, which are not read"},
 		"ServiceMonitor elsewhere": {sources: monitors(other), passed: true},
 		"both":                     {sources: monitors(lost, through), severity: "warning", says: "reads port cni-metrics"},
 	})
@@ -145,6 +147,7 @@ func TestRolloutStalls(t *testing.T) {
 		"node not ready":     {sources: []string{ds("28", "3"), unready}, severity: "warning", says: "2 of 30 pods are not ready; at most 3 may be unavailable"},
 		"pod not ready":      {sources: []string{ds("28", "3"), disk, "k8s.ds.pods: {with: [{pod: kube-system/aws-node-1, containers: {with: [{name: aws-node, ready: false}]}}]}"}, severity: "warning", says: "2 of 30 pods are not ready; at most 3 may be unavailable"},
 		"node unread":        {sources: []string{ds("30", "3"), "k8s.node: {missing: forbidden}"}},
+		"Windows":            {sources: []string{ds("30", "1"), "k8s.node: {labels: {kubernetes.io/os: windows}, conditions: {with: [{type: DiskPressure, status: 'True'}]}}"}, passed: true},
 		"by hand":            {sources: []string{"k8s.ds: {strategy: OnDelete, maxUnavailable: null, pods: {desired: 30, updated: 30, ready: 28}}"}, severity: "warning", says: "2 of 30 pods are not ready; pods are replaced when they are deleted"},
 		"by hand, all ready": {sources: []string{"k8s.ds: {strategy: OnDelete, maxUnavailable: null, pods: {desired: 30, updated: 30, ready: 30}}"}, passed: true},
 		"node unread, block": {sources: []string{ds("27", "3"), "k8s.node: {missing: forbidden}"}, severity: "error", says: "3 of 30"},
@@ -172,6 +175,8 @@ func TestPairAfter(t *testing.T) {
 		"back, agent too":       {world: ours, images: upstream + agent("v1.4.0"), to: back},
 		"ours by its number":    {world: "{daemon: ours, version: v1.20.0}"},
 		"back by the tag":       {world: ours, images: upstream + agent("v1.4.0")},
+		"mirror of the daemon":  {world: v122, images: "registry.example/our-cni:v1" + agent("v1.4.2")},
+		"back, mirror":          {world: ours, images: "registry.example/their-cni:v1" + agent("v1.4.0"), says: "?"},
 		"agent by digest":       {world: ours, images: upstream + " registry.example/amazon/aws-network-policy-agent@sha256:" + strings.Repeat("0a", 32), to: back, says: "?"},
 		"upstream to upstream":  {world: v122, images: "registry.example/amazon-k8s-cni:v1.23.1" + agent("v1.4.0"), to: evidence.Version{1, 23, 1}, says: "amazon-vpc-cni-k8s v1.23.1 with policy agent v1.4.0"},
 		"no agent":              {world: "{agentVersion: null}", images: "registry.example/aws-vpc-cni:v1"},
@@ -192,5 +197,47 @@ func TestMigrateSubnets_IPv6(t *testing.T) {
 	t.Parallel()
 	if f, passed := movedWorld(t, "{ipFamily: ipv6, subnets: [{id: subnet-a, available: 0}]}", "{}", "migrate/subnets", Move{}); !passed {
 		t.Errorf("%+v", f)
+	}
+}
+
+// TestMigrateRBAC_Unread: without the DaemonSet it is unknown whether what is denied is needed.
+func TestMigrateRBAC_Unread(t *testing.T) {
+	t.Parallel()
+	if f, passed := moved(t, "{k8s.ds: {missing: timeout}, k8s.rbac: {denied: [watch policyendpoints.networking.k8s.aws]}}", "migrate/rbac", Move{}); passed || f.Code != "" {
+		t.Errorf("passed %v: %+v", passed, f)
+	}
+}
+
+// TestJoined: the finding of several nodes says what is wrong with each of them, and names no node
+// that has only something milder.
+func TestJoined(t *testing.T) {
+	t.Parallel()
+	diagnosed := func(nodes, code string, move Move) document.Finding {
+		ev, err := file.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nnodes:\n" + nodes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Diagnose(ev, Options{Move: &move, Wants: func(c string) bool { return c == code }}).Findings[0]
+	}
+	f := diagnosed(`
+  - {world: {node: a, daemon: ours}, sources: {host.pkg: {systemd: 252, foreignRules: true, units: {systemd-networkd: active}}}}
+  - {world: {node: b, daemon: ours}, sources: {host.pkg: {systemd: 252, linkPolicy: persistent}}}
+`, "migrate/host-managers", Move{To: evidence.Version{1, 19, 6}})
+	if !slices.Equal(f.Nodes, []string{"a", "b"}) || len(f.Fix) != 2 || !strings.Contains(f.Summary, "systemd-networkd") || !strings.Contains(f.Summary, "MACAddressPolicy=persistent") {
+		t.Errorf("%q %q, %d fixes", f.Nodes, f.Summary, len(f.Fix))
+	}
+	f = diagnosed(`
+  - {world: {node: a}}
+  - {world: {node: b}, sources: {k8s.node: {labels: {kubernetes.io/arch: s390x}}}}
+`, "migrate/images", Move{Images: []string{"registry.example/aws-vpc-cni:v1"}})
+	if !slices.Equal(f.Nodes, []string{"b"}) || !strings.Contains(f.Summary, "s390x") {
+		t.Errorf("%q %q", f.Nodes, f.Summary)
+	}
+	f = diagnosed(`
+  - {world: {node: a}, sources: {k8s.ds: {maxUnavailable: '3', pods: {desired: 30, updated: 30, ready: 30}}}}
+  - {world: {node: b, version: v1.20.0}, sources: {k8s.node: {conditions: {with: [{type: DiskPressure, status: 'True'}]}}}}
+`, "migrate/rollout-health", Move{})
+	if !slices.Equal(f.Nodes, []string{"b"}) || !slices.Equal(f.Versions.Detected, []string{"v1.20.0"}) {
+		t.Errorf("%q with %q", f.Nodes, f.Versions.Detected)
 	}
 }

@@ -238,7 +238,7 @@ func imagesUnreachable(c *Case) []candidate {
 	unpulled := c.unpulled()
 	pulled := unpulled
 	if unpulled.State == Yes {
-		pulled = c.unread("k8s.node", "a pull of the new images", "it works", evidence.MissingMode)
+		pulled = c.unread("k8s.node", "a pull of the new images", "it works", evidence.MissingPull)
 	}
 	out := []candidate{
 		ofNode("there is no image for the architecture "+arch.Value, arch),
@@ -324,7 +324,11 @@ func (c *Case) onNewImages(path, expected string, judge func(map[string]string) 
 			if name, digest, pinned := strings.Cut(image, "@"); pinned { // kubelet reports no tag beside a digest
 				reported = strings.TrimSuffix(name, ":"+tag(name)) + "@" + digest
 			}
-			if notOurs(n) == "" && !slices.Contains(n.Images, reported) {
+			hidden := reported // as a bundle has it
+			if host := ecrHost.FindStringSubmatch(reported); host != nil {
+				hidden = evidence.HiddenAccount + strings.TrimPrefix(reported, host[1])
+			}
+			if notOurs(n) == "" && !slices.Contains(n.Images, reported) && !slices.Contains(n.Images, hidden) {
 				images[image] = image
 			}
 		}
@@ -348,7 +352,7 @@ func notInECR(image string) string {
 		return "the account is AWS's, which publishes no such image"
 	case aws && known && account != own.Account:
 		return fmt.Sprintf("AWS's account in %s is %s", region, own.Account)
-	case known && domain != own.Domain && !strings.HasPrefix(domain, "on."): // names for IPv6 too have domains of their own
+	case known && domain != own.Domain && !strings.HasPrefix(domain, "on."): // dual-stack names have their own domain
 		return fmt.Sprintf("the domain in %s is %s", region, own.Domain)
 	}
 	return ""
@@ -413,7 +417,7 @@ func subnetsShort(cs []*Case) []candidate {
 			unread = w.at.R.Interfaces.Missing
 			continue
 		case w.at.freeBlocks(s) < w.blocks:
-			text = fmt.Sprintf("%s has %d free in at most %s, and %d blocks are needed to fill the warm pools of %s", id, *s.Available, count(w.at.freeBlocks(s), "whole /28 block"), w.blocks, count(len(w.nodes), "node"))
+			text = fmt.Sprintf("%s has %d free, but at most %s, and the warm pools of %s need %s", id, *s.Available, count(w.at.freeBlocks(s), "whole /28 block"), count(len(w.nodes), "node"), count(w.blocks, "block"))
 		default:
 			continue
 		}
@@ -728,7 +732,7 @@ func metadataSilent(c *Case) []candidate {
 		}
 		return i.Token, No
 	})
-	return []candidate{ofNode("the metadata service does not answer: "+silent.Value, silent)}
+	return []candidate{ofNode("the metadata service is not usable: "+silent.Value, silent)}
 }
 
 func apiPath(c *Case) []candidate {

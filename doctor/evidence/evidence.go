@@ -80,6 +80,10 @@ const (
 	// Sources that no mode of the doctor reads, and only an evidence file can contain.
 	MissingQuota = notAsked + "it needs servicequotas:GetServiceQuota, which the doctor's policy leaves out; put it in an evidence file"
 
+	// What no mode reads, and no evidence file contains.
+	MissingPull     = notAsked + "registries are never queried"
+	MissingServices = notAsked + "Services are never read"
+
 	// Sources that cnictl migrate check --aws reads, and an evidence file can contain.
 	MissingIAM   = notAsked + "cnictl migrate check --aws reads it with iam:SimulatePrincipalPolicy; or put it in an evidence file"
 	MissingRole  = notAsked + "cnictl migrate check --aws reads it with iam:GetRole; or put it in an evidence file"
@@ -87,6 +91,9 @@ const (
 
 	notAsked = "not asked: "
 )
+
+// HiddenAccount stands in bundles for the number of an AWS account.
+const HiddenAccount = "<account-id>"
 
 // Untried reports whether a source is missing without a failure: reading it was not requested, the
 // mode cannot read it, or it does not exist.

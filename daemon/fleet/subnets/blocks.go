@@ -57,9 +57,9 @@ func Free(u store.SubnetUse) *int {
 	return &free
 }
 
-// Spoiled is the number of /28s that single addresses keep from becoming prefixes. Nil if there
+// Fragmented is the number of /28s that single addresses keep from becoming prefixes. Nil if there
 // is no map.
-func Spoiled(u store.SubnetUse) *int {
+func Fragmented(u store.SubnetUse) *int {
 	blocks := Blocks(u)
 	if blocks == nil {
 		return nil

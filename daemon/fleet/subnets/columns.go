@@ -23,7 +23,7 @@ func NewRow(u store.SubnetUse, t Trend, now time.Time) *Row { return &Row{u, t, 
 func Columns() []query.Column[*Row] {
 	text, number := query.Words[*Row], query.Count[*Row]
 	wide := func(c query.Column[*Row]) query.Column[*Row] { c.Wide = true; return c }
-	blocks := func(r *Row) *int { return Spoiled(r.SubnetUse) }
+	blocks := func(r *Row) *int { return Fragmented(r.SubnetUse) }
 	fragmented := number("spoiled28", "FRAGMENTED/28", "/28 blocks fragmented by single IPs, unusable as prefixes", 8, blocks)
 	fragmented.CSV = []query.Column[*Row]{number("spoiled28", "SPOILED/28", "", 0, blocks)}
 	rate := func(c query.Column[*Row]) query.Column[*Row] { c.Number, c.Unit = perHour, "PER HOUR"; return c }

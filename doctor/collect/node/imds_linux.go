@@ -75,7 +75,7 @@ func (c *collector) imds(ctx context.Context) (out evidence.IMDS, _ error) {
 	return out, nil
 }
 
-// authorize requests a token and returns the outcome, and the answer if it has no name.
+// authorize requests a token and returns the outcome and, for an unexpected status, what it was.
 func (m *metadata) authorize(ctx context.Context, within time.Duration) (outcome, failure string, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -154,7 +154,7 @@ func legend(s components.Style, width int, cells []store.BlockUse) []string {
 		use  store.BlockUse
 		word string
 	}{
-		{0, "free or other use"}, {store.BlockPrefix, "prefixes of nodes"}, {store.BlockMixed, "fragmented by single IPs"},
+		{0, "free or used by others"}, {store.BlockPrefix, "prefixes of nodes"}, {store.BlockMixed, "fragmented by single IPs"},
 		{store.BlockPrimary, "interfaces' own addresses"}, {subnets.Reserved, "reserved by EC2"},
 	} {
 		n := subnets.Count(cells, part.use)

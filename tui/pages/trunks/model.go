@@ -82,7 +82,7 @@ func percent(r *row) (float64, bool) { return trunks.Percent(r.TrunkItem) }
 
 // sums are totals over the rows.
 type sums struct {
-	Attached, Awaited, Unsupported, NotReported int
+	Attached, Pending, Unsupported, NotReported int
 	Used, Limit                                 int
 	Unknown                                     int // nodes that do not report how many branches are in use
 	Full                                        int
@@ -95,7 +95,7 @@ func sumOf(rows []*row) sums {
 		case document.TrunkAttached:
 			s.Attached++
 		case document.TrunkPending:
-			s.Awaited++
+			s.Pending++
 		case document.TrunkUnsupported:
 			s.Unsupported++
 		case document.TrunkNotReported:

@@ -57,7 +57,7 @@ func (m *Model) header(s components.Style, width int) string {
 		word string
 		role theme.Role
 	}{
-		{sum.Full, "full", theme.Bad}, {sum.Awaited, "pending", theme.Warn},
+		{sum.Full, "full", theme.Bad}, {sum.Pending, "pending", theme.Warn},
 		{sum.Unsupported, "without trunk support", theme.Warn}, {sum.NotReported, "not reported", theme.Faint},
 	} {
 		if part.n > 0 {

@@ -45,7 +45,7 @@ func TestMeant(t *testing.T) {
 	}
 }
 
-func TestAmong(t *testing.T) {
+func TestSelectTargets(t *testing.T) {
 	t.Parallel()
 	known := targetsOf("ip-10-0-3-1.eu", "ip-10-0-3-17.eu", "ip-10-0-4-1.eu")
 	for _, row := range []struct {

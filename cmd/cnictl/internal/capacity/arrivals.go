@@ -43,11 +43,11 @@ func (l *loadFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&l.arrivals, "arrivals", "", "`file` of JSON lines {\"at\": RFC 3339, \"node\": name or null, \"pods\": ±n}, or a recording; - is standard input")
 	fs.Float64Var(&l.rate, "rate", 1, "`pods` that arrive per minute, on all nodes together")
 	fs.DurationVar(&l.life, "life", 0, "mean lifetime of these pods (a `duration`); 0: each replaces another pod")
-	fs.DurationVar(&l.length, "for", 24*time.Hour, "simulate this `duration` (default 24h)")
-	fs.Lookup("for").DefValue = "0s" // which help does not show
+	fs.DurationVar(&l.length, "for", 24*time.Hour, "simulate this `duration`")
+	fs.Lookup("for").DefValue = "24h" // not 24h0m0s
 	fs.Uint64Var(&l.seed, "seed", 1, "`seed` of the random numbers")
 	fs.IntVar(&l.free, "subnet-free", -1, "`N` free addresses in the nodes' subnet at the start (default enough)")
-	fs.Lookup("subnet-free").DefValue = "0"
+	fs.Lookup("subnet-free").DefValue = "0" // which help does not show
 }
 
 // load builds the load for these nodes; given reports whether a flag was set.

@@ -129,7 +129,8 @@ the same targets. Ctrl-C shows the best found so far.`,
 	fs := cmd.Flags()
 	p.register(f, cmd)
 	l.register(fs)
-	fs.Lookup("for").Usage = "simulate this `duration` with each candidate (default 6h)"
+	window := fs.Lookup("for")
+	window.Usage, window.DefValue = "simulate this `duration` with each candidate", "6h"
 	fs.StringVar(&goal, "goal", goal, "`goal`: "+strings.Join(goals, ", "))
 	fs.IntVar(&pods, "burst-pods", 0, "with --goal burst: `N` pods that arrive on each node")
 	fs.IntVar(&seconds, "burst-seconds", 0, "with --goal burst: within `N` seconds")

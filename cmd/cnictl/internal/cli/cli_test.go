@@ -145,8 +145,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestGivenUp: an end by the user is not reported as a failure; other errors are.
-func TestGivenUp(t *testing.T) {
+// TestInterrupted: an end by the user is not reported as a failure; other errors are.
+func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

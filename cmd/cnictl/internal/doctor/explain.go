@@ -64,7 +64,7 @@ func page(f *cli.Factory, e *catalogue.Entry) []string {
 	field("also uses", strings.Join(e.Supporting, "  "))
 	var most []string
 	for _, mode := range catalogue.Modes() {
-		most = append(most, mode+" "+e.Ceiling.Of(mode).String())
+		most = append(most, e.Ceiling.Of(mode).String()+" ("+mode+")")
 	}
 	field("confidence", "at most "+strings.Join(most, ", "))
 	field("upstream", e.Upstream)

@@ -59,7 +59,7 @@ func reportPage(f *cli.Factory, r *document.DoctorReport) []string {
 	case output.Wide(f):
 		p.Field("unchecked", strings.Join(r.NotCheckable, "  "))
 	default:
-		p.Field("unchecked", causesOf(n)+" need evidence that was not read: give node names, use --via exec, --aws or --bundle, or run cnictl local doctor on a node")
+		p.Field("unchecked", causesOf(n)+" need evidence that was not read; node names, --via exec, --aws, --bundle and, on a node, cnictl local doctor each read more")
 	}
 	if len(r.Suppressed) > 0 {
 		p.Field("suppressed", strings.Join(r.Suppressed, "  "))

@@ -134,7 +134,7 @@ func (v *view) failures() table.Table {
 			again = "may succeed"
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: show.Since(&f.At, v.r.SampledAt)}, {Text: f.Cause, Class: paint.Bad}, {Text: (time.Duration(f.WaitedMS) * time.Millisecond).Round(100 * time.Millisecond).String()}, {Text: again}, {Text: f.Detail},
+			{Text: show.Since(&f.At, v.r.SampledAt)}, {Text: f.Cause, Class: paint.Bad}, {Text: (time.Duration(f.WaitedMS) * time.Millisecond).String()}, {Text: again}, {Text: f.Detail},
 		})
 	}
 	return t

@@ -72,7 +72,7 @@ var facts = []struct {
 		{"the same with other targets", "node plan NODE --warm-ip-target 6", "{.whatIf.actions[*]['text','reason']}", ofNode},
 		{"targets out of reach", "node plan NODE --warm-ip-target 6", "{.whatIf.unmet[*]['target','title']}", ofNode},
 		{"blocked cards", "node plan NODE --warm-ip-target 6", "{.whatIf.blocked[*]['cause','message']}", ofNode},
-		{"recent decisions", "events NODE", "{.items[?(@.from=='daemon')]['what','message']}", ofNode},
+		{"recent decisions", "events NODE --daemon", "{.items[?(@.from=='daemon')]['what','message']}", ofNode},
 		{"EC2 calls and errors, and when last", "node NODE", "{.summary.ec2Calls[*]['action','calls','errors','lastAt']}", ofTour},
 		{"recent errors", "node NODE", "{.summary.lastErrors[*]['at','operation','message','count']}", ofTour},
 		{"ADDs and DELs, failures by cause", "node NODE", "{.summary['adds','dels']}", ofTour},
@@ -122,7 +122,7 @@ var facts = []struct {
 	}},
 	{"Logs", []fact{
 		{"log lines: time, level, node, text", "logs NODE", "{.items[*]['at','level','node','message']}", ofNode},
-		{"daemon events", "events NODE", "{.items[?(@.from=='daemon')]['at','what','object','message']}", ofNode},
+		{"daemon events", "events NODE --daemon", "{.items[?(@.from=='daemon')]['at','what','object','message']}", ofNode},
 		{"Kubernetes events", "events", "{.items[?(@.from=='kubernetes')]['at','what','object','message']}", ofSim},
 	}},
 	{"Diagnostics", []fact{

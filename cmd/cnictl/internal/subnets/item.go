@@ -13,7 +13,7 @@ func Item(u store.SubnetUse, t subnets.Trend) document.SubnetItem {
 	out := document.SubnetItem{
 		ID: u.ID, Zone: u.Zone, CIDR: u.CIDR, Available: u.Available, AsOf: u.AsOf, Held: u.Held, Wasted: u.Wasted,
 		Others: subnets.Others(u), FreeBlocks: subnets.Free(u), Nodes: u.Nodes, ENIs: u.ENIs, Readings: len(t),
-		FragmentedBlocks: subnets.Spoiled(u),
+		FragmentedBlocks: subnets.Fragmented(u),
 	}
 	if usable := subnets.Usable(u.Range); usable > 0 {
 		out.Usable = &usable

@@ -111,23 +111,25 @@ another. */ -}}
 {{- end -}}
 {{- end -}}
 
-{{- /* Refuses values of nodeAgent with which the agent could not start. Without policies it does not
-ask for the daemon. */ -}}
+{{- /* Refuses values of nodeAgent with which the agent could not start, or pods could not. Without
+policies the agent does not dial the daemon, but the plugin dials the agent all the same. */ -}}
 {{- define "checkAgent" -}}
 {{- with .Values.nodeAgent -}}
 {{- $metrics := include "text" .metricsBindAddr }}{{ $probes := include "text" .healthProbeBindAddr -}}
 {{- if eq $metrics $probes -}}
-{{- fail (printf "nodeAgent.metricsBindAddr and nodeAgent.healthProbeBindAddr are both %s, and the agent does not start. Set two ports, such as \"8162\" and \"8163\"" $metrics) -}}
+{{- fail (printf "nodeAgent.metricsBindAddr and nodeAgent.healthProbeBindAddr are both %s, and the agent does not start. Use two ports, such as \"8162\" and \"8163\"" $metrics) -}}
 {{- end -}}
 {{- range list $metrics $probes -}}
 {{- if has . (list "61678" "61679") -}}
-{{- fail (printf "nodeAgent.metricsBindAddr or nodeAgent.healthProbeBindAddr is %s, a port of aws-node, which shares the host's network. Set another, such as \"8162\" and \"8163\"" .) -}}
+{{- fail (printf "nodeAgent.metricsBindAddr or nodeAgent.healthProbeBindAddr is %s, a port of aws-node, which shares the host's network. Use other ports, such as \"8162\" and \"8163\"" .) -}}
 {{- end -}}
 {{- end -}}
 {{- $tag := ternary (.image.tag | default "") (include "tagOf" .image.override) (empty .image.override) -}}
 {{- with regexFind "^v(0|[1-9][0-9]*)([.](0|[1-9][0-9]*)){2}" $tag -}}
-{{- if and (eq (include "text" $.Values.enableNetworkPolicy) "true") (semverCompare "<1.4.1" .) -}}
-{{- fail (printf "the network policy agent of nodeAgent.image is %s, and enableNetworkPolicy is true: agents before v1.4.1 ask for the daemon at 127.0.0.1:50051, where this one does not listen. Unset nodeAgent.image.tag and nodeAgent.image.override, or set v1.4.1 or later" .) -}}
+{{- if semverCompare "<1.2.6" . -}}
+{{- fail (printf "the network policy agent of nodeAgent.image is %s: agents before v1.2.6 do not listen on the socket that the plugin dials, so no pod would start. Unset nodeAgent.image.tag and nodeAgent.image.override, or set v1.4.1 or later" .) -}}
+{{- else if and (eq (include "text" $.Values.enableNetworkPolicy) "true") (semverCompare "<1.4.1" .) -}}
+{{- fail (printf "the network policy agent of nodeAgent.image is %s, and enableNetworkPolicy is true: agents before v1.4.1 dial the daemon at 127.0.0.1:50051, where this daemon does not listen. Unset nodeAgent.image.tag and nodeAgent.image.override, or set v1.4.1 or later" .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
