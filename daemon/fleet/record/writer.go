@@ -38,7 +38,7 @@ type Writer struct {
 	docs   map[string]documents // by node: everything written
 	from   time.Time
 	to     time.Time
-	viewed []*store.Node // nodes of the last written view
+	viewed *store.View // the last written view
 	failed error
 
 	buf bytes.Buffer  // for one document or line
@@ -56,7 +56,7 @@ type written struct {
 func NewWriter(out io.Writer, header Header) (*Writer, error) {
 	header.Format, header.Version = Format, Version
 	header.StartedAt = header.StartedAt.UTC()
-	w := &Writer{out: out, zip: gzip.NewWriter(out), last: map[string]*written{}, seed: maphash.MakeSeed(), nodes: map[string]bool{}, docs: map[string]documents{}}
+	w := &Writer{out: out, zip: gzip.NewWriter(out), last: map[string]*written{}, seed: maphash.MakeSeed(), nodes: map[string]bool{}, docs: map[string]documents{}, viewed: &store.View{}}
 	w.enc = json.NewEncoder(&w.buf)
 	if err := w.line(header); err != nil {
 		return nil, err
@@ -100,32 +100,18 @@ func (w *Writer) WriteRemoved(node string, at time.Time) error {
 
 // WriteView adds the changes since the last written view, and flushes.
 func (w *Writer) WriteView(v *store.View, at time.Time) error {
-	old := w.viewed // both are sorted by name
-	for _, n := range v.Nodes {
-		name := n.Metadata.Name
-		for len(old) > 0 && old[0].Metadata.Name < name {
-			if err := w.WriteRemoved(old[0].Metadata.Name, at); err != nil {
-				return err
-			}
-			old = old[1:]
+	changed, gone := v.Since(w.viewed)
+	for _, name := range gone {
+		if err := w.WriteRemoved(name, at); err != nil {
+			return err
 		}
-		if len(old) > 0 && old[0].Metadata.Name == name {
-			before := old[0]
-			old = old[1:]
-			if before == n {
-				continue
-			}
-		}
+	}
+	for _, n := range changed {
 		if err := w.WriteSample(n.NodeIPAM, at); err != nil {
 			return err
 		}
 	}
-	for _, n := range old {
-		if err := w.WriteRemoved(n.Metadata.Name, at); err != nil {
-			return err
-		}
-	}
-	w.viewed = v.Nodes
+	w.viewed = v
 	return w.Flush()
 }
 

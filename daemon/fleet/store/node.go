@@ -31,12 +31,16 @@ type Node struct {
 
 	Changed time.Time // when anything other than the sample time last changed
 
+	life      *life      // the same from its first sample on, until it leaves
 	counters  []counters // for the rates of the next sample
 	places    []place    // where its ENIs are, as far as known
 	addresses addresses  // that it holds, as far as known
 	uses      []use      // of subnets
 	cells     *nodeCells // texts of NodeColumns; nil if not made by this package
 }
+
+// life tells a node from a later one of the same name.
+type life struct{ _ byte } // not empty: pointers to empty values may be equal
 
 // Rates are per minute, over the last minute or since the previous sample if that is longer
 // ago, within one run of the daemon; nil for what is not counted.

@@ -28,7 +28,10 @@ func next(before *Node, n document.NodeIPAM, at time.Time) *Node {
 	// A stale sample with a summary comes from a recording: it repeats an earlier state.
 	out, answered := &Node{NodeIPAM: n}, n.Summary != nil && n.State != document.StateStale
 	if before != nil {
+		out.life = before.life
 		out.carry(before, at)
+	} else {
+		out.life = new(life)
 	}
 	if out.Known = out.Summary != nil; out.Known {
 		out.sum()

@@ -14,7 +14,7 @@ import (
 // lock guards everything, as a sample holds it only for microseconds.
 type Store struct {
 	mu      sync.Mutex
-	nodes   []*Node // by name, in query.Natural order
+	nodes   []*Node // in the order of byName
 	sums    sums
 	subnets subnets
 	newest  time.Time
@@ -124,8 +124,11 @@ func (s *Store) Node(name string) *Node {
 func (s *Store) find(name string) (int, bool) { return find(s.nodes, name) }
 
 func find(nodes []*Node, name string) (int, bool) {
-	return slices.BinarySearchFunc(nodes, name, func(n *Node, name string) int { return query.Natural(n.Metadata.Name, name) })
+	return slices.BinarySearchFunc(nodes, name, byName)
 }
+
+// byName is the order of nodes in a Store and a View.
+func byName(n *Node, name string) int { return query.Natural(n.Metadata.Name, name) }
 
 // touch records a change. The caller holds s.mu.
 func (s *Store) touch() {

@@ -6,7 +6,7 @@ import "time"
 type View struct {
 	Generation uint64    // increases with every change
 	At         time.Time // of the newest sample
-	Nodes      []*Node   // by name, in query.Natural order
+	Nodes      []*Node   // in the order of byName
 	Totals     Totals
 	Subnets    []SubnetUse // by ID
 }
@@ -53,4 +53,30 @@ func (v *View) Node(name string) *Node {
 		return v.Nodes[i]
 	}
 	return nil
+}
+
+// Since returns the nodes that are new or have changed since an earlier View, and the names of
+// those that left. A node that left and came back is in both. Both are in the order of Nodes.
+func (v *View) Since(before *View) (changed []*Node, gone []string) {
+	old := before.Nodes
+	for _, n := range v.Nodes {
+		for len(old) > 0 && byName(old[0], n.Metadata.Name) < 0 {
+			gone, old = append(gone, old[0].Metadata.Name), old[1:]
+		}
+		if len(old) > 0 && byName(old[0], n.Metadata.Name) == 0 {
+			was := old[0]
+			old = old[1:]
+			if was == n {
+				continue
+			}
+			if was.life != n.life {
+				gone = append(gone, n.Metadata.Name)
+			}
+		}
+		changed = append(changed, n)
+	}
+	for _, n := range old {
+		gone = append(gone, n.Metadata.Name)
+	}
+	return changed, gone
 }

@@ -29,7 +29,8 @@ const (
 type rounds struct {
 	fleet Fleet
 	every time.Duration
-	begun time.Time // of the last round's start
+	begun time.Time   // of the last round's start
+	seen  *store.View // then
 	out   chan watch.Detail
 	busy  chan struct{} // holds one element while a round runs
 
@@ -46,7 +47,7 @@ type place struct {
 }
 
 func newRounds(l Fleet, every time.Duration) *rounds {
-	return &rounds{fleet: l, every: max(every, documentsEvery), out: make(chan watch.Detail), busy: make(chan struct{}, 1), after: map[string]place{}}
+	return &rounds{fleet: l, every: max(every, documentsEvery), out: make(chan watch.Detail), busy: make(chan struct{}, 1), after: map[string]place{}, seen: &store.View{}}
 }
 
 // begin starts a round in the group if one is due. Results arrive on r.out.
@@ -59,7 +60,8 @@ func (r *rounds) begin(ctx context.Context, group *errgroup.Group, v *store.View
 	default:
 		return
 	}
-	r.begun = now
+	r.forget(v)
+	r.begun, r.seen = now, v
 	group.Go(func() error {
 		defer func() { <-r.busy }()
 		var readers errgroup.Group
@@ -72,6 +74,17 @@ func (r *rounds) begin(ctx context.Context, group *errgroup.Group, v *store.View
 		}
 		return readers.Wait()
 	})
+}
+
+// forget drops the places of nodes that left since the last round: if such a node comes back, its
+// data are read from the beginning, as the recording has dropped them.
+func (r *rounds) forget(v *store.View) {
+	_, gone := v.Since(r.seen)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range gone {
+		delete(r.after, name)
+	}
 }
 
 // worth returns the nodes whose documents are recorded: those that respond, the worst first.

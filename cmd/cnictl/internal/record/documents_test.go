@@ -14,6 +14,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/record"
+	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 )
 
@@ -90,5 +91,13 @@ func TestRounds(t *testing.T) {
 	}
 	if _, again := round(at.Add(documentsEvery)); len(again) != 1 || slices.Contains(pods, again[0]) {
 		t.Errorf("pods %v, and then %v", pods, again)
+	}
+	if r.forget(p.View()); len(r.after) != documentsNodes {
+		t.Errorf("%d nodes are remembered, want %d", len(r.after), documentsNodes)
+	}
+	back := store.New()
+	back.Put(p.View().Node(worst).NodeIPAM)
+	if r.forget(back.View()); len(r.after) != 0 {
+		t.Errorf("%d nodes that left, one of which came back, are remembered", len(r.after))
 	}
 }
