@@ -211,6 +211,26 @@ func TestCompute_UnknownVCPUs(t *testing.T) {
 	}
 }
 
+// TestCompute_GivenVCPUs: vCPUs that were given, as CPU options reduce them, take precedence
+// over those of the table and of EC2.
+func TestCompute_GivenVCPUs(t *testing.T) {
+	t.Parallel()
+	facts := limits.Instance{Type: "x9.new", MaxENIs: 15, IPv4PerENI: 50, Hypervisor: "nitro", VCPUs: 64}
+	for _, tt := range []struct {
+		in   Input
+		want int
+	}{
+		{Input{InstanceType: "m5.24xlarge"}, 250},
+		{Input{InstanceType: "m5.24xlarge", VCPUs: 24}, 110},
+		{Input{InstanceType: "x9.new", Instance: &facts}, 250},
+		{Input{InstanceType: "x9.new", Instance: &facts, VCPUs: 8}, 110},
+	} {
+		if r := Compute(tt.in); r.Recommended != tt.want {
+			t.Errorf("%s with %d vCPUs: %d pods, want %d\n%s", tt.in.InstanceType, tt.in.VCPUs, r.Recommended, tt.want, printed(r))
+		}
+	}
+}
+
 func TestCompute_UnknownType(t *testing.T) {
 	t.Parallel()
 	r := Compute(Input{InstanceType: "m5.lagre", MaxPods: 29})

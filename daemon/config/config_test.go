@@ -229,7 +229,10 @@ func TestValidate(t *testing.T) {
 		"MTU 575":                   {env: v4("AWS_VPC_ENI_MTU", "575"), facts: nitro, want: []string{"!AWS_VPC_ENI_MTU"}},
 		"pod MTU 9002":              {env: v4("POD_MTU", "9002"), facts: nitro, want: []string{"!POD_MTU"}},
 		"pod MTU 0":                 {env: v4("POD_MTU", "0"), facts: nitro, want: []string{"!POD_MTU"}},
-		"MAX_ENI above the type's":  {env: v4("MAX_ENI", "9"), facts: nitro, want: []string{"MAX_ENI"}},
+		"MAX_ENI above the type's":  {env: v4("MAX_ENI", "4"), facts: nitro, want: []string{"MAX_ENI"}},
+		"MAX_ENI is the type's":     {env: v4("MAX_ENI", "3"), facts: nitro},
+		"MAX_ENI below the type's":  {env: v4("MAX_ENI", "2"), facts: nitro},
+		"MAX_ENI, type unknown":     {env: v4("MAX_ENI", "9")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,11 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/testenv"
@@ -20,9 +24,15 @@ import (
 // crashVar names a step and a path: the test binary dies at that step.
 const crashVar = "CNI_TEST_CHECKPOINT_CRASH"
 
+// syncVar is the same for the step from which fsync fails.
+const syncVar = "CNI_TEST_CHECKPOINT_SYNC"
+
 func TestMain(m *testing.M) {
 	if step, path, ok := strings.Cut(os.Getenv(crashVar), "@"); ok {
 		crash(step, path)
+	}
+	if step, path, ok := strings.Cut(os.Getenv(syncVar), "@"); ok {
+		withoutSync(step, path)
 	}
 	testenv.Main(m)
 }
@@ -336,4 +346,73 @@ func crash(step, path string) {
 	}
 	fmt.Fprintln(os.Stderr, "write returned:", s.Write(encoded(700)))
 	os.Exit(3)
+}
+
+// A Write syncs the file before it renames it, and the directory after that: where the kernel
+// refuses to sync, it fails, with the file that a loss of power would leave.
+func TestStore_Syncs(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		what, refusedFrom string
+		want              int // entries found afterwards
+	}{
+		{"file", stepWritten, 2}, {"directory", stepRenamed, 700},
+	} {
+		path := filepath.Join(t.TempDir(), "ipam.json")
+		if err := Open(path).Write(encoded(2)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), syncVar+"="+row.refusedFrom+"@"+path)
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != syscall.EIO.Error() {
+			t.Errorf("%s: the write did not fail because of fsync: %v, %q", row.what, err, out)
+		}
+		if res := mustLoad(t, Open(path)); !slices.Equal(res.Entries, entries(row.want)) || res.Problem != nil {
+			t.Errorf("%s: %d entries, %v; want %d", row.what, len(res.Entries), res.Problem, row.want)
+		}
+	}
+}
+
+// withoutSync writes 700 entries while the kernel answers EIO to each fsync after a step, and
+// prints the cause of the failure.
+func withoutSync(step, path string) {
+	s := Open(path)
+	s.at = func(at string) {
+		if at == step {
+			refuseSync()
+		}
+	}
+	err := s.Write(encoded(700))
+	var cause syscall.Errno
+	if !errors.As(err, &cause) {
+		fmt.Fprintln(os.Stderr, "write returned:", err)
+		os.Exit(3)
+	}
+	fmt.Fprint(os.Stderr, cause)
+	os.Exit(0)
+}
+
+// refuseSync installs a seccomp filter in all threads of the process.
+func refuseSync() {
+	ret := func(action uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
+	}
+	unless := func(nr uint32) unix.SockFilter { // skips the next instruction
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: nr, Jf: 1}
+	}
+	fail := ret(unix.SECCOMP_RET_ERRNO | uint32(unix.EIO))
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // seccomp_data.nr
+		unless(unix.SYS_FSYNC), fail,
+		unless(unix.SYS_FDATASYNC), fail,
+		ret(unix.SECCOMP_RET_ALLOW),
+	}
+	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	runtime.LockOSThread() // the filter's flag gives the other threads both
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		panic(err)
+	}
+	if thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog))); errno != 0 || thread != 0 {
+		panic(fmt.Sprintf("seccomp: thread %d, %v", thread, errno))
+	}
 }

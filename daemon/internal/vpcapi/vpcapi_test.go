@@ -235,6 +235,29 @@ func TestCreateENI_LostAnswer(t *testing.T) {
 	}
 }
 
+// A creation that failed for good and is asked for again with its token makes no second ENI,
+// another token does.
+func TestCreateENI_TokenOfTheCaller(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, setup{})
+	if _, err := n.world.AddFault(fakeaws.Rule{Action: "CreateNetworkInterface", Fault: fakeaws.Fault{Effect: true, Reply: fakeaws.ReplyGarbage}}); err != nil {
+		t.Fatal(err)
+	}
+	s := vpcapi.CreateENI{SubnetID: n.subnet.ID, IPs: 1, Token: "node-1-7"}
+	if e, err := n.CreateENI(t.Context(), s); err == nil {
+		t.Fatalf("created %+v from an answer that was lost", e)
+	}
+	n.world.RemoveFaults()
+	e := n.create(s)
+	if all := n.world.ENIs(); len(all) != 2 || all[1].ID != string(e.ID) {
+		t.Fatalf("%d ENIs beside the primary, want the one whose answer was lost: the same token is the same request", len(all)-1)
+	}
+	s.Token = "node-1-8"
+	if other := n.create(s); other.ID == e.ID {
+		t.Errorf("a request with another token returned %s again", e.ID)
+	}
+}
+
 func TestTagENI(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{})
