@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,7 +62,7 @@ func Start(ctx context.Context, o Options, path string, args ...string) (*Termin
 	}
 	t := &Terminal{master: master, ended: make(chan struct{}), keep: o.Keep}
 	t.screen = NewScreen(o.Columns, o.Rows, func(answer string) { _, _ = master.WriteString(answer) })
-	t.cmd = exec.CommandContext(ctx, path, args...)
+	t.cmd = command(ctx, path, args...)
 	t.cmd.Env = o.Env
 	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = slave, slave, slave
 	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -72,6 +73,17 @@ func Start(ctx context.Context, o Options, path string, args ...string) (*Termin
 	}
 	go t.read()
 	return t, nil
+}
+
+// command returns a program that starts with the default action of the signals by which a
+// terminal ends it. It would inherit that this process ignores them, as below nohup or in the
+// background of a script, and a shell cannot trap what it inherited so.
+func command(ctx context.Context, path string, args ...string) *exec.Cmd {
+	ignored := signal.Ignored(unix.SIGINT) || signal.Ignored(unix.SIGHUP)
+	if file, err := exec.LookPath(path); ignored && err == nil {
+		path, args = "env", append([]string{"--default-signal=INT,HUP", file}, args...)
+	}
+	return exec.CommandContext(ctx, path, args...)
 }
 
 // open opens a pair of the given size.
@@ -286,7 +298,7 @@ func (t *Terminal) Kill() {
 // Close ends the program with ctrl-c, or kills it if that does not help, and closes the
 // terminal.
 func (t *Terminal) Close() error {
-	const limit = 10 * time.Second
+	const limit = 2 * time.Minute // a busy machine may starve it
 	_, _ = t.master.WriteString("\x03") // it may have ended
 	if _, err := t.Ended(limit); err != nil {
 		t.Kill()

@@ -3,6 +3,8 @@ package terminal
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -126,5 +128,14 @@ func TestTerminal_Close(t *testing.T) {
 	}
 	if _, err := Start(t.Context(), Options{Columns: 1, Rows: 1}, "/no/such/program"); err == nil {
 		t.Error("what is not there was started")
+	}
+}
+
+// The program can be interrupted also when the tests cannot, as in the background of a script.
+func TestTerminal_Ignored(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `trap '' INT HUP; exec "$0" "$@"`, os.Args[0], "-test.run=^TestTerminal_Close$")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
