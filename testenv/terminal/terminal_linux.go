@@ -298,7 +298,7 @@ func (t *Terminal) Kill() {
 // Close ends the program with ctrl-c, or kills it if that does not help, and closes the
 // terminal.
 func (t *Terminal) Close() error {
-	const limit = 2 * time.Minute // a busy machine may starve it
+	const limit = 2 * time.Minute       // a busy machine may starve it
 	_, _ = t.master.WriteString("\x03") // it may have ended
 	if _, err := t.Ended(limit); err != nil {
 		t.Kill()
