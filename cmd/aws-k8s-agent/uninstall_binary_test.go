@@ -102,9 +102,14 @@ func (h *host) state() string {
 // run runs the binary as it runs on the node.
 func (h *host) run(args ...string) (out, problem string, code int) {
 	h.t.Helper()
+	return h.exec(h.bin, args...)
+}
+
+func (h *host) exec(program string, args ...string) (out, problem string, code int) {
+	h.t.Helper()
 	var stdout, stderr bytes.Buffer
 	err := h.ns.Do(func() error {
-		cmd := exec.Command(h.bin, args...)
+		cmd := exec.Command(program, args...)
 		cmd.Env = append(os.Environ(), "HOST_CNI_CONFDIR_PATH="+h.conf, "HOST_CNI_BIN_PATH="+h.plugin)
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		return cmd.Run()
@@ -223,5 +228,28 @@ removed: file /run/cni/v6pd/egress-v4-ipam/aws-cni
 	}
 	if d := cmp.Diff(h.before, h.state()); d != "" {
 		t.Errorf("by force (-before the daemon +after uninstalling):\n%s", d)
+	}
+}
+
+// otherRoot runs a program with the machine's files and a directory /host, which is created in
+// a root directory of its own.
+const otherRoot = `root=$1; shift
+mount --make-rprivate /
+mount -t tmpfs none "$root"
+for d in /*; do
+	if [ -L "$d" ]; then cp -P "$d" "$root$d"; elif [ -d "$d" ] && [ "$d" != /host ]; then mkdir "$root$d"; mount --rbind "$d" "$root$d"; fi
+done
+mkdir -p "$root/host/var/log/aws-routed-eni"
+exec chroot "$root" "$@"`
+
+// A daemon that was started by hand leaves its log below /host: that makes the host no container.
+func TestUninstall_HostDirectory(t *testing.T) {
+	h := newHost(t)
+	out, problem, code := h.exec("unshare", "-m", "sh", "-euc", otherRoot, "otherRoot", t.TempDir(), h.bin, "--uninstall")
+	if code != 0 || problem != "" || !strings.HasPrefix(out, "removed: ") {
+		t.Errorf("%d %s%s", code, out, problem)
+	}
+	if left := h.left(h.ours()); left != nil {
+		t.Errorf("files are left: %q", left)
 	}
 }

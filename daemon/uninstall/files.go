@@ -20,7 +20,7 @@ type Paths struct {
 	Binaries   string // of CNI plugins
 	Run        string // of the daemon's sockets and state
 	Checkpoint string // of the address book; may be outside Run
-	Host       string // where a container sees the host's files; absent on the host itself
+	Host       string // where a container sees the host's files
 	State      string // of plugins, on the host: contains leases of egress addresses
 }
 
@@ -43,10 +43,22 @@ func (p Paths) leases() (list []string) {
 	return list
 }
 
-// unseen returns the directory that a container needs for the leases but lacks.
-func (p Paths) unseen() (path string, ok bool) {
+// unseen returns the directory that a container needs for the leases but lacks. In a container,
+// directories of the host are mounted below Host. That Host exists does not make a container: a
+// daemon that was started by hand leaves its log there. mounts is /proc/self/mountinfo.
+func (p Paths) unseen(mounts string) (path string, ok bool) {
 	path = filepath.Join(p.Host, p.State)
-	return path, len(present(p.Host)) > 0 && len(present(path)) == 0
+	return path, mountedBelow(p.Host, mounts) && len(present(path)) == 0
+}
+
+// mountedBelow reports whether something is mounted below a directory.
+func mountedBelow(dir, mounts string) bool {
+	for line := range strings.Lines(mounts) {
+		if f := strings.Fields(line); len(f) > 4 && strings.HasPrefix(f[4], dir+"/") { // see proc_pid_mountinfo(5)
+			return true
+		}
+	}
+	return false
 }
 
 // sockets returns the sockets of a running daemon.

@@ -50,20 +50,34 @@ func TestPaths(t *testing.T) {
 }
 
 // A container without access to the host's plugin state cannot know whether there are
-// leases; on the host itself an absent directory means none.
+// leases; on the host itself an absent directory means none, even if it has a directory /host.
 func TestPaths_Unseen(t *testing.T) {
 	t.Parallel()
+	mounted := func(points ...string) (mounts string) {
+		for _, point := range points {
+			mounts += "36 35 98:0 /mnt1 " + point + " rw,noatime master:1 - ext3 /dev/root rw\n"
+		}
+		return mounts
+	}
 	root := t.TempDir()
 	p := Paths{Host: root + "/host", State: "/state"}
 	for _, row := range []struct {
 		made   string
+		mounts string
 		unseen bool
-	}{{"", false}, {"/host/etc", true}, {"/host/state", false}} {
+	}{
+		{"", mounted("/", "/proc"), false},
+		{"/host/etc", mounted("/", root, root+"/host"), false},
+		{"/host/etc", "", false},
+		{"/host/etc", mounted("/", root+"/hosts/etc"), false},
+		{"/host/etc", mounted("/", root+"/host/etc"), true},
+		{"/host/state", mounted("/", root+"/host/etc"), false},
+	} {
 		if err := os.MkdirAll(root+row.made, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if path, unseen := p.unseen(); unseen != row.unseen || path != root+"/host/state" {
-			t.Errorf("with %q: %s %t", row.made, path, unseen)
+		if path, unseen := p.unseen(row.mounts); unseen != row.unseen || path != root+"/host/state" {
+			t.Errorf("with %q, mounted %q: %s %t", row.made, row.mounts, path, unseen)
 		}
 	}
 }

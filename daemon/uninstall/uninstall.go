@@ -49,7 +49,8 @@ func Run(ctx context.Context, o Options) int {
 		work = func(_ context.Context, left *hostnet.Leftovers) bool { return o.list(left) }
 	}
 	ok := work(ctx, left)
-	if path, unseen := o.Paths.unseen(); unseen {
+	mounts, _ := os.ReadFile("/proc/self/mountinfo") // none without /proc
+	if path, unseen := o.Paths.unseen(string(mounts)); unseen {
 		ok = false
 		fmt.Fprintf(o.Err, "%sleases of egress addresses, if any: this container has no %s; mount the host's %s there, as deploy/uninstall.yaml does\n",
 			textFailed, path, o.Paths.State)

@@ -240,7 +240,7 @@ func summarize(w io.Writer, results []layerResult, problems []string) error {
 		}
 	}
 	for _, p := range problems {
-		fmt.Fprintln(w, "required tests:", p)
+		fmt.Fprintln(w, "problem:", p)
 	}
 	for _, r := range results {
 		fmt.Fprintf(w, "%-8s %5d passed, %d failed, %d skipped  (%s, %s CPU)", r.name, r.passed, r.failed, r.skipped,

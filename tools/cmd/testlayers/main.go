@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -87,18 +89,20 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	before := nodeFiles("/")
 	results, err := runLayers(ctx, o, selected, pkgs)
 	if err != nil {
 		return err
 	}
 	printSlowest(os.Stdout, results, o.slowest)
 
-	var problems []string
+	problems := leftBehind(before, nodeFiles("/"))
 	if o.run == "" {
-		problems, err = checkRequired(o, pkgs, results)
+		missed, err := checkRequired(o, pkgs, results)
 		if err != nil {
 			return err
 		}
+		problems = append(problems, missed...)
 		required, err := readFuzzList(o.root)
 		if err != nil {
 			return err
@@ -109,6 +113,27 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	return matched(o.run, results)
+}
+
+// nodeFiles returns what the CNI has on a machine: files that a test must not touch there.
+func nodeFiles(root string) (there []string) {
+	for _, name := range []string{"host", "etc/cni/net.d/10-aws.conflist", "opt/cni/bin/aws-cni", "run/aws-node", "var/log/aws-routed-eni"} {
+		if _, err := os.Lstat(filepath.Join(root, name)); err == nil {
+			there = append(there, filepath.Join(root, name))
+		}
+	}
+	return there
+}
+
+// leftBehind reports what was not there before the tests. A program of the node behaves
+// differently where it finds such files, so the next run may fail.
+func leftBehind(before, after []string) (problems []string) {
+	for _, name := range after {
+		if !slices.Contains(before, name) {
+			problems = append(problems, "a test or something beside the tests has made "+name+" on this machine: remove it")
+		}
+	}
+	return problems
 }
 
 // matched reports a selection that matches nothing: a misspelt name must not look like tests

@@ -220,3 +220,22 @@ func TestParseRequired_Errors(t *testing.T) {
 		}
 	}
 }
+
+// A run that leaves files of the CNI on the machine fails; what was there before is the user's.
+func TestLeftBehind(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	made := func(name string) []string {
+		if err := os.MkdirAll(filepath.Join(root, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return nodeFiles(root)
+	}
+	none, users := nodeFiles(root), made("var/log/aws-routed-eni")
+	if got := leftBehind(users, made("etc/cni/net.d")); none != nil || len(users) != 1 || got != nil {
+		t.Errorf("%q, then %q, then %q", none, users, got)
+	}
+	if got := leftBehind(users, made("host/var/log")); len(got) != 1 || !strings.Contains(got[0], root+"/host ") {
+		t.Errorf("%q", got)
+	}
+}
