@@ -30,6 +30,7 @@ const (
 
 	// About the API server and the Node.
 	textAPIReached     = logline.TextAPIReached + " %s"
+	textAPISilent      = logline.TextAPISilent + ", will retry"
 	textAPIUnreachable = logline.TextAPIUnreachable + ", will retry"
 	textNonSchedulable = logline.TextNonSchedulable + " the pool changes for waiting pods only"
 

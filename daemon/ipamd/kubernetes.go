@@ -99,9 +99,18 @@ func (a *kubernetes) welcomed(version string) {
 	}
 }
 
-// failed logs once that the API server does not respond.
+// failed logs once that the API server has not answered yet.
 func (a *kubernetes) failed(err error) {
 	if !a.reached.Load() && !a.missed.Swap(true) {
+		a.log.Warn(textAPISilent, slog.Any(logline.KeyError, err))
+	}
+}
+
+// away logs upstream's line. The EKS node monitoring agent reports a node with a single such
+// line as not ready until its next boot, and EKS or Karpenter may replace it. So the line is
+// not written for what passes by itself, such as a kube-proxy that starts after the daemon.
+func (a *kubernetes) away(err error) {
+	if !a.reached.Load() {
 		a.log.Warn(textAPIUnreachable, slog.Any(logline.KeyError, err))
 	}
 }
@@ -139,6 +148,7 @@ func (a *kubernetes) watch(ctx context.Context) {
 			}
 			a.failed(err)
 		},
+		Away: a.away,
 	})
 }
 

@@ -1,17 +1,23 @@
 package ipamd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"cnictl/daemon/api/logline"
 	"cnictl/daemon/config"
 	"cnictl/daemon/internal/kube"
+	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/keeper"
 )
 
@@ -47,6 +53,62 @@ func TestNewKubernetes_Unusable(t *testing.T) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
+}
+
+// TestWatch_UpstreamsLineAfterAMinute: the EKS node monitoring agent takes a single line with one of
+// upstream's two texts as fatal, so they are not written while the API server has been away for
+// less than a minute. The first failure is logged at once, in other words.
+func TestWatch_UpstreamsLineAfterAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+		const refuses = `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"k","user":"u"}}],
+			"clusters":[{"name":"k","cluster":{"server":"http://127.0.0.1:1"}}],"users":[{"name":"u","user":{}}]}`
+		if err := os.WriteFile(kubeconfig, []byte(refuses), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		var log strings.Builder // written to by one goroutine at a time
+		handler := slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Duration("after", a.Value.Time().Sub(began).Truncate(time.Second))
+			}
+			return a
+		}})
+		api, err := newKubernetes(Deps{Config: config.Config{Kubeconfig: kubeconfig}}, slog.New(handler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		api.owner = newOwner(metrics.New(metrics.Options{}))
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { api.greet(ctx) })
+		group.Wait()
+		group.Go(func() { api.watch(ctx) })
+		pause(t.Context(), kube.AwayAfter)
+		synctest.Wait()
+		early := log.String()
+		pause(t.Context(), 9*time.Minute)
+		synctest.Wait()
+		cancel()
+		group.Wait()
+		if n := strings.Count(early, textAPISilent); n != 1 || !strings.Contains(early, "after=0s level=WARN msg=\""+textAPISilent) {
+			t.Errorf("the first failure is logged %d times:\n%s", n, early)
+		}
+		for _, text := range []string{logline.TextAPIUnreachable, logline.TextAPICheckFailed} {
+			if strings.Contains(early, text) || strings.Contains(textAPISilent, text) {
+				t.Errorf("within %v the log has %q:\n%s", kube.AwayAfter, text, early)
+			}
+		}
+		if n := strings.Count(log.String(), logline.TextAPIUnreachable); n != 1 {
+			t.Errorf("within ten minutes the log has upstream's line %d times:\n%s", n, log.String())
+		}
+		api.reached.Store(true)
+		before := log.Len()
+		if api.away(errors.New("refused")); log.Len() != before {
+			t.Errorf("a server that was reached before: %s", log.String()[before:])
+		}
+	})
 }
 
 // TestFollowENIConfig_NoNodeName: the error says what is missing, instead of a wait without

@@ -141,7 +141,10 @@ func (c *Case) needsAPI() Fact {
 }
 
 func apiUnreachable(c *Case) []candidate {
-	m := mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextAPIUnreachable, logline.TextAPICheckFailed}, cured: []string{logline.TextAPIReached}}
+	m := mention{
+		sources: []string{"log.ipamd"}, cured: []string{logline.TextAPIReached},
+		texts: []string{logline.TextAPIUnreachable, logline.TextAPICheckFailed, logline.TextAPISilent},
+	}
 	mandatory := either(c.needsAPI(), c.before(evidence.Version{1, 19, 4}))
 	waits := candidate{
 		summary:  "the daemon cannot reach the Kubernetes API" + c.proxyText(),

@@ -18,6 +18,9 @@ type Changes struct {
 	// not. The caches keep serving during an outage.
 	Reached func(version string)
 	Lost    func(error)
+	// Away reports, once per outage and after Lost, that a probe failed which was sent
+	// AwayAfter or more into the outage.
+	Away func(error)
 }
 
 // change is a set of kinds of changes.
@@ -25,6 +28,7 @@ type change uint
 
 const (
 	reachChanged change = 1 << iota
+	awayChanged
 	nodeChanged
 	podsChanged
 	cniNodeChanged
@@ -65,6 +69,11 @@ func (c *Client) deliver(on Changes) {
 	open := c.changes.take()
 	if open&reachChanged != 0 {
 		c.deliverReach(on)
+	}
+	if open&awayChanged != 0 && on.Away != nil {
+		if version, err := c.reach.state(); version == "" {
+			on.Away(err)
+		}
 	}
 	if open&nodeChanged != 0 && on.Node != nil {
 		if n, ok, _ := c.nodes.get(c.opts.NodeName); ok {

@@ -3,7 +3,12 @@ package kube
 import (
 	"context"
 	"sync"
+	"time"
 )
+
+// AwayAfter is how long the API server must have been away before that is reported as more
+// than a passing loss.
+const AwayAfter = time.Minute
 
 // reach records whether the API server can be reached. A failed request only raises a
 // suspicion; a probe decides, so that one slow list is not taken for an outage.
@@ -14,6 +19,7 @@ type reach struct {
 	known   bool
 	version string // "" = it cannot be reached
 	err     error
+	since   time.Time     // the outage was found; zero if there is none or it was reported as long
 	again   chan struct{} // closed when it is back
 }
 
@@ -36,20 +42,27 @@ func (r *reach) back() <-chan struct{} {
 	return r.again
 }
 
-// found records the outcome of a probe and reports whether it changed.
-func (r *reach) found(version string, err error) bool {
+// found records the outcome of a probe sent at a time and returns what changed.
+func (r *reach) found(sent time.Time, version string, err error) change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	was := r.version
 	if r.known && was == version {
-		return false
+		if r.since.IsZero() || sent.Sub(r.since) < AwayAfter {
+			return 0
+		}
+		r.since, r.err = time.Time{}, err
+		return awayChanged
 	}
-	r.known, r.version, r.err = true, version, err
+	r.known, r.version, r.err, r.since = true, version, err, time.Time{}
+	if version == "" {
+		r.since = time.Now()
+	}
 	if was == "" && version != "" {
 		close(r.again)
 		r.again = make(chan struct{})
 	}
-	return true
+	return reachChanged
 }
 
 // state returns the last outcome.
@@ -65,20 +78,21 @@ func (r *reach) state() (version string, err error) {
 func (c *Client) probe(ctx context.Context) {
 	const lost = 2
 	for failures := 0; ; {
+		sent := time.Now()
 		version, err := c.knock(ctx)
 		switch before, _ := c.reach.state(); {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
 			failures = 0
-			c.note(version, nil)
+			c.note(sent, version, nil)
 			if !c.awaitSuspicion(ctx) {
 				return
 			}
 		default:
 			failures++
 			if before == "" || failures >= lost {
-				c.note("", err)
+				c.note(sent, "", err)
 			}
 			if !sleep(ctx, c.pauses.After(failures)) {
 				return
@@ -100,10 +114,10 @@ func (c *Client) knock(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
-// note records the outcome of a probe and, if it changed, queues a report.
-func (c *Client) note(version string, err error) {
-	if c.reach.found(version, err) {
-		c.changes.note(reachChanged)
+// note records the outcome of a probe and queues a report of what changed.
+func (c *Client) note(sent time.Time, version string, err error) {
+	if what := c.reach.found(sent, version, err); what != 0 {
+		c.changes.note(what)
 	}
 }
 

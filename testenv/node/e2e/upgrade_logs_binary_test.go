@@ -139,6 +139,7 @@ func keysOf(t *testing.T) map[string]bool {
 // mostly because what they report cannot happen.
 var notWritten = map[string]string{
 	logline.TextAPICheckFailed:       "upstream ends without an API server that it needs; ours serves on and tries again",
+	logline.TextAPIUnreachable:       "after a minute: daemon/ipamd TestWatch_UpstreamsLineAfterAMinute finds it",
 	logline.TextNoTrunkSlot:          "needs a node with security groups for pods: TestModes_SecurityGroupsForPods finds it",
 	logline.TextVersionSkew:          "ours takes plugins of every version: requests carry a protocol's",
 	logline.TextWrongClientVersion:   "ours takes plugins of every version: requests carry a protocol's",
@@ -367,7 +368,7 @@ users: [{name: u, user: {token: from-the-file}}]
 	env := map[string]string{"KUBECONFIG": kubeconfig, "MY_NODE_NAME": "worker-7"}
 	l.kill(n, 15)
 	l.start(n, env)
-	l.says(n, logline.TextAPIUnreachable)
+	l.says(n, logline.TextAPISilent)
 	l.kill(n, 15)
 	env["CLUSTER_ENDPOINT"] = l.apiServer(n).url
 	l.start(n, env)
