@@ -79,7 +79,9 @@ func (n *nat) start(stdin, program string, args ...string) (*child, error) {
 	c.ctx, c.cancel = context.WithTimeout(n.ctx, childDeadline)
 	c.cmd = exec.CommandContext(c.ctx, program, args...)
 	c.cmd.Env, c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = n.env, strings.NewReader(stdin), &c.stdout, &c.stderr
-	c.cmd.WaitDelay = time.Second // its children may keep the output open
+	// Its children may keep the output open. The time also counts from the program's end, after which
+	// a busy node may take a while to read what it printed.
+	c.cmd.WaitDelay = childDeadline
 	if err := c.cmd.Start(); err != nil {
 		c.cancel()
 		return nil, err

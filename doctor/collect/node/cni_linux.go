@@ -37,6 +37,8 @@ func (c *collector) cni(ctx context.Context) (out evidence.CNI, _ error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return out, err
 	}
+	spare, cancel := c.spare(ctx)
+	defer cancel()
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil || !info.Mode().IsRegular() {
@@ -45,7 +47,7 @@ func (c *collector) cni(ctx context.Context) (out evidence.CNI, _ error) {
 		size := int(info.Size())
 		plugin := evidence.CNIPlugin{Name: e.Name(), ModifiedAt: info.ModTime().UTC(), Size: &size}
 		if slices.Contains(ownPlugins, e.Name()) {
-			plugin.Version = version(ctx, c.path(path.Join("/opt/cni/bin", e.Name())))
+			plugin.Version = c.version(spare, c.path(path.Join("/opt/cni/bin", e.Name())))
 			plugin.OfImage = c.ofImage(e.Name())
 		}
 		out.Bin = append(out.Bin, plugin)
@@ -85,8 +87,8 @@ func (c *collector) digest(name string) (sum [sha256.Size]byte, err error) {
 
 // version starts a plugin as by hand, without CNI_COMMAND: it prints what it is. A plugin that
 // does not run has no version.
-func version(ctx context.Context, file string) *string {
-	printed, err := run(ctx, file)
+func (c *collector) version(ctx context.Context, file string) *string {
+	printed, err := c.run(ctx, file)
 	if err != nil {
 		return nil
 	}

@@ -37,7 +37,7 @@ func (a *answers) ask(c *collector) {
 			continue
 		}
 		c.all.Go(func() {
-			ctx, cancel := context.WithTimeout(c.ctx, c.Timeout)
+			ctx, cancel := c.within(c.ctx, c.Timeout)
 			defer cancel()
 			raw, err := daemon.Raw(ctx, path)
 			answer := reading.Answer{Status: raw.Status, Body: raw.Body}

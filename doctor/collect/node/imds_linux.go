@@ -31,7 +31,7 @@ const tokenWait = 2 * time.Second
 
 // metadata reads the tree of the instance metadata service.
 type metadata struct {
-	http  *http.Client
+	c     *collector
 	url   string
 	token string
 }
@@ -39,7 +39,7 @@ type metadata struct {
 // imds reads what the metadata service says about the instance and its interfaces. The way it
 // refuses what every daemon needs at its start is evidence too.
 func (c *collector) imds(ctx context.Context) (out evidence.IMDS, _ error) {
-	m := metadata{http: c.http, url: strings.TrimSuffix(cmp.Or(c.Metadata, metadataURL), "/")}
+	m := metadata{c: c, url: strings.TrimSuffix(cmp.Or(c.Metadata, metadataURL), "/")}
 	var err error
 	if out.Token, out.Failure, err = m.authorize(ctx, min(tokenWait, c.Timeout*2/3)); err != nil || out.Token != "ok" {
 		return out, err
@@ -77,9 +77,9 @@ func (c *collector) imds(ctx context.Context) (out evidence.IMDS, _ error) {
 
 // authorize requests a token and returns the outcome and, for an unexpected status, what it was.
 func (m *metadata) authorize(ctx context.Context, within time.Duration) (outcome, failure string, _ error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := m.c.within(ctx, within)
 	defer cancel()
-	token, status, err := get(ctx, m.http, http.MethodPut, m.url+tokenPath, http.Header{"X-Aws-Ec2-Metadata-Token-Ttl-Seconds": {tokenTime}})
+	token, status, err := get(ctx, m.c.http, http.MethodPut, m.url+tokenPath, http.Header{"X-Aws-Ec2-Metadata-Token-Ttl-Seconds": {tokenTime}})
 	var network net.Error
 	switch {
 	case errors.Is(err, unix.ECONNREFUSED):
@@ -115,8 +115,12 @@ func (m *metadata) ask(ctx context.Context, path string) (text, failure string, 
 	return text, "", nil
 }
 
-func (m *metadata) get(ctx context.Context, path string) (body []byte, status int, _ error) {
-	return get(ctx, m.http, http.MethodGet, m.url+"/latest/meta-data/"+path, http.Header{"X-Aws-Ec2-Metadata-Token": {m.token}})
+func (m *metadata) get(ctx context.Context, path string) (body []byte, status int, err error) {
+	body, status, err = get(ctx, m.c.http, http.MethodGet, m.url+"/latest/meta-data/"+path, http.Header{"X-Aws-Ec2-Metadata-Token": {m.token}})
+	if err == nil {
+		m.c.progress.goesOn()
+	}
+	return body, status, err
 }
 
 // read reads a path below meta-data, empty if it does not exist.

@@ -20,7 +20,7 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 	if err != nil {
 		return evidence.IPTables{}, err
 	}
-	version, err := run(ctx, program, "--version")
+	version, err := c.run(ctx, program, "--version")
 	if err != nil {
 		return evidence.IPTables{}, err
 	}
@@ -29,8 +29,9 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 		mode = "nft"
 	}
 	var all sync.WaitGroup
-	var own error // of the backend that iptables works with
-	for _, p := range []struct {
+	var own error     // of the backend that iptables works with
+	var slow [4]error // a listing that does not end may hold anything
+	for i, p := range []struct {
 		program string
 		into    *string
 	}{
@@ -45,10 +46,13 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 				program, err = find(plain)
 			}
 			if err == nil {
-				*p.into, err = run(ctx, program)
+				*p.into, err = c.run(ctx, program)
 			}
 			if p.program == "iptables-"+mode+"-save" {
 				own = err
+			}
+			if ctx.Err() != nil {
+				slow[i] = err
 			}
 		})
 	}
@@ -58,16 +62,18 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 		if err != nil {
 			return
 		}
-		if tables, err := run(ctx, program, "list", "tables"); err == nil {
+		ctx, cancel := c.spare(ctx) // what iptables holds is known without it
+		defer cancel()
+		if tables, err := c.run(ctx, program, "list", "tables"); err == nil {
 			s.Tables = &tables
 		}
-		chains, _ = run(ctx, program, "list", "chains") // an empty list is no hint
+		chains, _ = c.run(ctx, program, "list", "chains") // an empty list is no hint
 	})
 	if env, err := c.environment(); err == nil {
 		s.IPv6 = env["aws-node"]["ENABLE_IPv6"] == "true"
 	}
 	all.Wait()
-	if err := errors.Join(own, ctx.Err()); err != nil {
+	if err := errors.Join(append(slow[:], own, ctx.Err())...); err != nil {
 		return evidence.IPTables{}, err
 	}
 	if c.contained {

@@ -45,7 +45,9 @@ func (c *collector) kubelet(ctx context.Context) (out evidence.Kubelet, _ error)
 		return out, err
 	}
 	if c.live() && path.IsAbs(program) {
-		if printed, err := run(ctx, program, "--version"); err == nil {
+		ctx, cancel := c.spare(ctx)
+		defer cancel()
+		if printed, err := c.run(ctx, program, "--version"); err == nil {
 			out.Version = strings.TrimPrefix(strings.TrimSpace(printed), "Kubernetes ")
 		}
 	}

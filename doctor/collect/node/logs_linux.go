@@ -87,7 +87,7 @@ func (c *collector) logOf(ctx context.Context, files []logFile) (evidence.Log, e
 		left -= files[n].size
 		n++
 	}
-	early, cancel := context.WithTimeout(ctx, c.Timeout/2) // leaves time for newer files
+	early, cancel := c.within(ctx, c.Timeout/2) // leaves time for newer files
 	defer cancel()
 	reader, torn := reading.NewLogReader(c.Now()), false
 	for i := n - 1; i >= 0; i-- {
@@ -125,7 +125,7 @@ func (c *collector) readLog(ctx context.Context, into *reading.LogReader, name s
 	if _, err := f.Seek(skip, io.SeekStart); err != nil {
 		return err
 	}
-	return into.Read(inTime{ctx, io.LimitReader(f, maxLog)})
+	return into.Read(inTime{c, ctx, io.LimitReader(f, maxLog)})
 }
 
 // maxPacked bounds how much of a file is decompressed: files are rotated at 100 MB.
@@ -138,11 +138,11 @@ func (c *collector) readPacked(ctx context.Context, into *reading.LogReader, nam
 		return err
 	}
 	defer f.Close()
-	unpacked, err := gzip.NewReader(inTime{ctx, f})
+	unpacked, err := gzip.NewReader(inTime{c, ctx, f})
 	if err != nil {
 		return err
 	}
-	text := bufio.NewReader(inTime{ctx, unpacked})
+	text := bufio.NewReader(inTime{c, ctx, unpacked})
 	if start, _ := text.Peek(2); string(start) == "\x1f\x8b" {
 		return errors.New("gzip-compressed more than once")
 	}
@@ -152,8 +152,9 @@ func (c *collector) readPacked(ctx context.Context, into *reading.LogReader, nam
 	return into.Read(io.LimitReader(text, maxLog))
 }
 
-// inTime stops reading when its time is over.
+// inTime stops reading when its time is over. What it reads is progress.
 type inTime struct {
+	c   *collector
 	ctx context.Context
 	io.Reader
 }
@@ -162,7 +163,11 @@ func (r inTime) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return r.Reader.Read(p)
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.c.progress.goesOn()
+	}
+	return n, err
 }
 
 // cleanLog removes from a log what must not leave the node.
@@ -197,20 +202,14 @@ func (c *collector) kubeletLog(ctx context.Context) (evidence.Log, error) {
 		return evidence.Log{}, err
 	}
 	cmd := command(ctx, program, "--unit=kubelet", "--since="+journalFor, "--lines="+journalled, "--output=short-iso-precise", "--utc", "--no-pager", "--quiet")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return evidence.Log{}, err
-	}
-	if err := cmd.Start(); err != nil {
-		return evidence.Log{}, err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = out.Close() }) // ends reading, whoever else holds the pipe
-	defer stop()
-	log, err := reading.ReadLog(out, c.Now())
-	err = errors.Join(err, cmd.Wait())
+	var log evidence.Log
+	err = c.start(ctx, cmd, io.Discard, func(printed io.Reader) (err error) {
+		log, err = reading.ReadLog(printed, c.Now())
+		return err
+	})
 	switch {
 	case ctx.Err() != nil:
-		return evidence.Log{}, ctx.Err()
+		return evidence.Log{}, err
 	case err != nil:
 		return evidence.Log{}, fmt.Errorf("journalctl: %w", err)
 	case len(log.Lines) == 0 && os.Geteuid() != 0:

@@ -77,7 +77,9 @@ func (c *collector) unitStates(ctx context.Context) map[string]string {
 	if !c.live() {
 		return nil
 	}
-	printed, err := run(ctx, "systemctl", append([]string{"show", "--property=Id,LoadState,ActiveState"}, reading.Units...)...)
+	ctx, cancel := c.spare(ctx)
+	defer cancel()
+	printed, err := c.run(ctx, "systemctl", append([]string{"show", "--property=Id,LoadState,ActiveState"}, reading.Units...)...)
 	if err != nil {
 		return nil
 	}

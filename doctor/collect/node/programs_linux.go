@@ -3,15 +3,17 @@ package node
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
-	"time"
 
 	"cnictl/daemon/scrub"
 )
@@ -34,20 +36,27 @@ func find(program string) (string, error) {
 	return file, nil
 }
 
-const (
-	maxPrinted = 32 << 20               // bytes of a program's output
-	lastWords  = 100 * time.Millisecond // grace for whatever holds the output of a killed program
-)
+const maxPrinted = 32 << 20 // bytes of a program's output
+
+// slowError means that a program did not end in time.
+type slowError struct {
+	program string
+	err     error // of the context
+}
+
+func (e *slowError) Error() string { return e.program + " did not end" }
+func (e *slowError) Unwrap() error { return e.err }
 
 // run runs a program and returns what it prints.
-func run(ctx context.Context, program string, args ...string) (string, error) {
+func (c *collector) run(ctx context.Context, program string, args ...string) (string, error) {
 	var out, complaint bounded
-	cmd := command(ctx, program, args...)
-	cmd.Stdout, cmd.Stderr = &out, &complaint
-	err := cmd.Run()
+	err := c.start(ctx, command(ctx, program, args...), &complaint, func(printed io.Reader) error {
+		_, err := io.Copy(&out, printed)
+		return err
+	})
 	switch {
 	case ctx.Err() != nil:
-		return "", ctx.Err()
+		return "", err
 	case err != nil && strings.Contains(complaint.String(), "ermission denied"):
 		return "", fs.ErrPermission
 	case err != nil:
@@ -58,6 +67,46 @@ func run(ctx context.Context, program string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
+// start starts a program, lets read have what it prints, and waits for its end. The time for
+// reading what it has printed is limited by ctx alone: on a busy node it takes a while after the
+// program's end.
+func (c *collector) start(ctx context.Context, cmd *exec.Cmd, complaint io.Writer, read func(printed io.Reader) error) error {
+	printed, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	complained, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer c.progress.watch(cmd.Process.Pid)()
+	stop := context.AfterFunc(ctx, func() { _, _ = printed.Close(), complained.Close() }) // ends reading, whoever else holds the pipes
+	defer stop()
+	var complaints error
+	var both sync.WaitGroup
+	finish := func(err error) error {
+		if err != nil {
+			_ = cmd.Cancel() // nobody reads the rest; it may have ended
+		}
+		return err
+	}
+	both.Go(func() {
+		_, err := io.Copy(complaint, inTime{c, ctx, complained})
+		complaints = finish(err)
+	})
+	err = finish(read(inTime{c, ctx, printed}))
+	both.Wait()
+	err = errors.Join(err, complaints, cmd.Wait())
+	if ctx.Err() != nil {
+		return &slowError{path.Base(cmd.Path), ctx.Err()}
+	}
+	c.progress.goesOn()
+	return err
+}
+
 // command returns a program that is killed, with its children, when its time is over.
 func command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
@@ -65,7 +114,6 @@ func command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "CNI_") }) // otherwise a plugin would think that a runtime calls it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                             // to end its children too
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = lastWords
 	return cmd
 }
 

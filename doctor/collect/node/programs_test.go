@@ -2,11 +2,13 @@ package node
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"cnictl/doctor/evidence"
@@ -38,7 +40,7 @@ func TestPrograms(t *testing.T) {
 		return newCollector(t.Context(), Options{Now: func() time.Time { return now }, Timeout: timeout})
 	}
 	patient := func() *collector { return within(30 * time.Second) }
-	hasty := func() *collector { return within(300 * time.Millisecond) }
+	hasty := func() *collector { return within(time.Second) }
 
 	put("journalctl", `echo "2026-11-23T09:59:00.000000+0000 host kubelet[7]: E1123 09:59:00.000000 7 pod.go:1] failed"`)
 	put("iptables", "echo 'iptables v1.8.9 (nf_tables)'")
@@ -70,9 +72,127 @@ func TestPrograms(t *testing.T) {
 	for name, script := range map[string]string{"hangs": "exec cat " + fifo, "leaves a child": "cat " + fifo + " &\nwait"} {
 		put("journalctl", script)
 		put("iptables-nft-save", script)
-		if kubelet, filters = read(hasty()); kubelet.Missing != evidence.MissingTimeout || filters.Missing != evidence.MissingTimeout {
+		kubelet, filters = read(hasty())
+		if kubelet.Missing != evidence.MissingTimeout+": journalctl did not end" || filters.Missing != evidence.MissingTimeout+": iptables-nft-save did not end" {
 			t.Errorf("a program that %s: %q, %q", name, kubelet.Missing, filters.Missing)
 		}
+	}
+}
+
+// TestPrograms_Spare: of a program that a source can do without and that hangs, only its part is
+// missing.
+func TestPrograms_Spare(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo") // hangs
+	must(t, syscall.Mkfifo(fifo, 0o644))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	put := func(path, script string) {
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+	}
+	put(filepath.Join(dir, "iptables"), "echo 'iptables v1.8.9 (nf_tables)'")
+	put(filepath.Join(dir, "iptables-nft-save"), `printf '*filter\n:FORWARD DROP [0:0]\nCOMMIT\n'`)
+	put(filepath.Join(dir, "ip6tables-nft-save"), "exit 1")
+	for _, program := range []string{"nft", "systemctl"} {
+		put(filepath.Join(dir, program), "exec cat "+fifo)
+	}
+	root := filepath.Join(dir, "root")
+	put(filepath.Join(root, "etc/cni/net.d/10-aws.conflist"), "")
+	put(filepath.Join(root, "opt/cni/bin/aws-cni"), "exec cat "+fifo)
+	put(filepath.Join(root, "opt/cni/bin/egress-cni"), "exec cat "+fifo)
+	put(filepath.Join(root, "opt/cni/bin/loopback"), "")
+
+	o := Options{Now: func() time.Time { return now }, Timeout: 2 * time.Second}
+	host := newCollector(t.Context(), o)
+	var filters evidence.Source[evidence.IPTables]
+	var software evidence.Source[evidence.Packages]
+	source(host, &filters, host.iptables)
+	source(host, &software, host.packages)
+	o.Root = root
+	below := newCollector(t.Context(), o)
+	var plugins evidence.Source[evidence.CNI]
+	source(below, &plugins, below.cni)
+	host.all.Wait()
+	below.all.Wait()
+	if c := filters.Content; !filters.OK() || c.Forward != "DROP" || c.NFTTables != nil {
+		t.Errorf("kern.ipt: %+v", filters)
+	}
+	if !software.OK() || software.Content.LinkPolicy == "" && software.Content.Systemd != nil || software.Content.Units != nil {
+		t.Errorf("host.pkg: %+v", software)
+	}
+	if bin := plugins.Content.Bin; !plugins.OK() || len(plugins.Content.Conf) != 1 || len(bin) != 3 || bin[0].Version != nil {
+		t.Errorf("host.cni: %+v", plugins)
+	}
+}
+
+// TestPrograms_LateOutput: on a busy node, what a program printed is read a while after its end.
+func TestPrograms_LateOutput(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t.Context(), Options{Timeout: 2 * time.Minute})
+	ctx, cancel := c.within(t.Context(), c.Timeout)
+	defer cancel()
+	printed, err := c.run(ctx, "sh", "-c", "(sleep 0.5; echo second) & echo first")
+	if err != nil || printed != "first\nsecond\n" {
+		t.Errorf("%q, %v", printed, err)
+	}
+}
+
+// TestWithin: a source ends when the reading has not gone on for its time, however slow it is, and
+// after ten times that in any case.
+func TestWithin(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ every, want time.Duration }{
+		"hangs": {time.Hour, 3 * time.Second}, "is slow": {2 * time.Second, 30 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCollector(t.Context(), Options{Timeout: 3 * time.Second})
+			began := time.Now()
+			ctx, cancel := c.within(t.Context(), c.Timeout)
+			defer cancel()
+			tick := time.NewTicker(row.every)
+			defer tick.Stop()
+			for ctx.Err() == nil {
+				select {
+				case <-ctx.Done():
+				case <-tick.C:
+					c.progress.goesOn()
+				}
+			}
+			if took := time.Since(began); took != row.want || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+				t.Errorf("a source that %s ended after %v: %v", name, took, context.Cause(ctx))
+			}
+		})
+	}
+}
+
+// TestProgress: a program that works is progress, one that hangs is not.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	if worked(os.Getpid()) == 0 {
+		t.Skip("the kernel does not count how long a process works")
+	}
+	for script, works := range map[string]bool{"while :; do :; done": true, "exec sleep 1000": false} {
+		cmd := command(t.Context(), "sh", "-c", script)
+		must(t, cmd.Start())
+		var p progress
+		end := p.watch(cmd.Process.Pid)
+		tick := time.NewTicker(50 * time.Millisecond)
+		// One that hangs works while it starts.
+		for last, idle := p.look(), 0; ; {
+			<-tick.C
+			now := p.look()
+			if works && now >= 3 || !works && idle == 3 {
+				break
+			}
+			if idle++; now != last {
+				idle = 0
+			}
+			last = now
+		}
+		tick.Stop()
+		end()
+		must(t, cmd.Cancel())
+		_ = cmd.Wait() // killed
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 )
 
 // Read reads all sources of the node at once. It returns when the last one has been read or given
-// up, at the latest after twice the time of one source: the targets of probes are read before
-// they are probed.
+// up, at the latest after twice the longest time of one source: the targets of probes are read
+// before they are probed.
 func Read(ctx context.Context, o Options) *evidence.Reading {
 	c := newCollector(ctx, o)
 	defer c.http.CloseIdleConnections()
@@ -78,6 +78,7 @@ type collector struct {
 	http      *http.Client // without the environment's proxies
 	contained bool         // this runs in the container aws-node: the host's directories are below /host
 	all       sync.WaitGroup
+	progress  progress
 
 	processes func() ([]process, error) // findProcesses, once
 }
@@ -92,11 +93,11 @@ func newCollector(ctx context.Context, o Options) *collector {
 	return c
 }
 
-// source reads one source concurrently. Its time limit ends the wait even if reading cannot be
+// source reads one source concurrently. Its limit ends the wait even if reading cannot be
 // interrupted, as in a file system that hangs.
 func source[T any](c *collector, into *evidence.Source[T], read func(context.Context) (T, error)) {
 	c.all.Go(func() {
-		ctx, cancel := context.WithTimeout(c.ctx, c.Timeout)
+		ctx, cancel := c.within(c.ctx, c.Timeout)
 		defer cancel()
 		done := make(chan evidence.Source[T], 1)
 		go func() {
@@ -107,12 +108,28 @@ func source[T any](c *collector, into *evidence.Source[T], read func(context.Con
 			}
 			done <- evidence.Read(content)
 		}()
-		select {
-		case *into = <-done:
-		case <-ctx.Done():
-			*into = evidence.Lacking[T](reason(ctx.Err()))
+		if !received(ctx, done, into) {
+			// What can be interrupted says what was slow.
+			last, cancel := c.within(c.ctx, c.Timeout)
+			defer cancel()
+			if !received(last, done, into) {
+				*into = evidence.Lacking[T](reason(ctx.Err()))
+			}
+		}
+		if into.OK() {
+			c.progress.goesOn()
 		}
 	})
+}
+
+// received waits for a source until ctx ends, and reports whether it came.
+func received[T any](ctx context.Context, from <-chan evidence.Source[T], into *evidence.Source[T]) bool {
+	select {
+	case *into = <-from:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // maxReason bounds the text of an unusual reason.
@@ -121,7 +138,10 @@ const maxReason = 300
 // reason returns why a source is missing, in the standard words if they fit.
 func reason(err error) string {
 	var network net.Error
+	var slow *slowError
 	switch {
+	case errors.As(err, &slow) && errors.Is(err, context.DeadlineExceeded):
+		return evidence.MissingTimeout + ": " + clean(slow.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return evidence.MissingTimeout
 	case errors.Is(err, fs.ErrNotExist):

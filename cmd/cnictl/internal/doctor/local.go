@@ -25,8 +25,9 @@ firewall and settings, the host's software, files and resources, and instance me
 There are two readings, 15 seconds apart unless --interval is given: transient problems do not
 appear in both. --once takes a single reading. Run it as root: other users cannot read everything.
 --save-evidence writes what was read to a file, for doctor --evidence. Sandbox IDs and credentials
-are removed; names, addresses and IDs of AWS resources are not. A source that takes longer than 3
-seconds, or than --node-timeout, is left out.
+are removed; names, addresses and IDs of AWS resources are not. What hangs is left out: a source is
+given up when nothing has been read and no program has worked for 3 seconds, or --node-timeout, and
+after ten times that in any case. On a busy node a reading takes longer.
 
 Nothing is changed. Instance metadata is read; of EC2 and the API server, only whether they
 accept a connection from the node is checked.`,
@@ -56,7 +57,7 @@ func interval(f *cli.Factory) time.Duration {
 	return f.Globals.Interval
 }
 
-// sourceTimeout returns the time limit of one source: --node-timeout if given, since a slow
+// sourceTimeout returns the limit of one source: --node-timeout if given, since a slow
 // network or control plane slows each source; else 0, the default.
 func sourceTimeout(f *cli.Factory) time.Duration {
 	if f.SourceOf("node-timeout") == cli.FromDefault {
