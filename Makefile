@@ -102,6 +102,11 @@ demo: deps build ## run three simulated nodes with real daemons and plugins, ful
 test: $(if $(filter pure,$(LAYERS)),,deps kube vm reference $(TOOLBIN)/helm) $(if $(findstring cluster,$(LAYERS)),kube-cluster) $(if $(or $(findstring binary,$(LAYERS)),$(findstring cluster,$(LAYERS))),images-here) build crash $(TOOLBIN)/testlayers ## run all test layers (LAYERS=…), two at a time (LANES=2); UPDATE=1 rewrites the list of required tests
 	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -lanes $(LANES) -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
 
+# A quarter of an hour, and no gate: make lint sees that all mutants still apply and compile.
+.PHONY: mutants
+mutants: deps $(TOOLBIN)/helm $(TOOLBIN)/mutants ## change the code in the ways of tools/mutants/mutants.txt and print which tests notice (RUN=<regexp of ID, package, function> ARGS="-resume -format markdown")
+	@$(TOOLBIN)/mutants -run "$(RUN)" $(ARGS)
+
 .PHONY: fuzz
 fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME=10s
 	@$(TOOLBIN)/testlayers -fuzz $(FUZZTIME) -run "$(RUN)"
@@ -233,11 +238,12 @@ chart: $(TOOLBIN)/helm ## package the Helm charts in dist/chart (VERSION=v1.2.3)
 		echo "dist/chart/$$(basename $$package)"; done
 
 .PHONY: lint
-lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm ## check formatting, vet, staticcheck, house rules, import layers, charts, alerts and dashboard
+lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm $(TOOLBIN)/mutants ## check formatting, vet, staticcheck, house rules, import layers, charts, alerts and dashboard, and that all mutants apply
 	$(TOOLBIN)/helm lint --strict --quiet $(CHARTS)
 	$(TOOLBIN)/golangci-lint run ./...
 	$(GO) -C tools vet ./...
 	$(GO) -C tools test ./...
+	$(TOOLBIN)/mutants -check
 	$(GO) -C tools/monitoring vet ./...
 	$(GO) -C tools/monitoring test -count=1 ./... # it reads files of this module, which the test cache does not see
 	$(GO) -C tools/release vet ./...
@@ -287,6 +293,9 @@ TOOLSRC := tools/go.mod tools/go.sum $(shell find tools -name '*.go' 2>/dev/null
 
 $(TOOLBIN)/testlayers: $(TOOLSRC)
 	@$(GO) -C tools build -o $@ ./cmd/testlayers
+
+$(TOOLBIN)/mutants: $(TOOLSRC)
+	@$(GO) -C tools build -o $@ ./mutants
 
 $(TOOLBIN)/protogen: $(TOOLSRC)
 	@$(GO) -C tools build -o $(TOOLBIN)/ ./cmd/protogen google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -11,18 +9,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-)
 
-// event is a line of `go test -json` (see `go doc test2json`).
-type event struct {
-	Action      string
-	Package     string
-	ImportPath  string // set instead of Package for build output
-	Test        string
-	Output      string
-	Elapsed     float64 // seconds
-	FailedBuild string
-}
+	"cnictl/tools/gotest"
+)
 
 type testID struct{ Package, Test string }
 
@@ -58,7 +47,7 @@ func newCollector(name string, failures io.Writer) *collector {
 	}
 }
 
-func (c *collector) add(e event) {
+func (c *collector) add(e gotest.Event) {
 	id := testID{e.Package, e.Test}
 	switch e.Action {
 	case "output":
@@ -110,7 +99,7 @@ func worse(a, b string) bool {
 	return slices.Index(rank, a) > slices.Index(rank, b)
 }
 
-func (c *collector) endPackage(e event) {
+func (c *collector) endPackage(e gotest.Event) {
 	id := testID{Package: e.Package}
 	defer delete(c.output, id)
 	if e.Action != "fail" {
@@ -147,18 +136,7 @@ func skipReason(lines []string) string {
 }
 
 func (c *collector) read(r io.Reader) error {
-	sc := bufio.NewScanner(r)
-	sc.Buffer(nil, 16<<20)
-	for sc.Scan() {
-		var e event
-		if err := json.Unmarshal(sc.Bytes(), &e); err != nil {
-			// The go command itself sometimes prints plain lines ("go: downloading ...").
-			fmt.Fprintln(c.failures, sc.Text())
-			continue
-		}
-		c.add(e)
-	}
-	return sc.Err()
+	return gotest.Read(r, c.add, func(line string) { fmt.Fprintln(c.failures, line) })
 }
 
 func runLayer(ctx context.Context, o options, l layer, pkgs []pkg) (layerResult, error) {
