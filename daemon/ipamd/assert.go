@@ -142,6 +142,9 @@ func (a *asserter) pass(ctx context.Context, l chore) (wait time.Duration) {
 		return 0
 	}
 	p := &repairs{asserter: a, now: time.Now()}
+	if l.full {
+		p.followBackend(ctx)
+	}
 	if err := p.assert(ctx, l.node || l.full && a.filtersDue(p.now)); err != nil && ctx.Err() == nil {
 		a.fail(err)
 	}

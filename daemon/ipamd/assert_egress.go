@@ -42,6 +42,7 @@ type egressKeeper struct {
 	nudge   chan struct{}
 
 	// Only used by its goroutine.
+	backend string // that living was learned from
 	living  egress.Living
 	backoff rules.RepairBackoff
 	empty   bool          // the last check found no lease
@@ -150,6 +151,11 @@ func (e *egressKeeper) assert(ctx context.Context, p *repairs, chains bool) (wai
 	if err != nil || len(holders) == 0 && e.empty && len(e.ended) == 0 {
 		return 0, err
 	}
+	// The plugin wrote the chains to the backend of its time. After a move they do their work
+	// there until their pods end, as after a restart.
+	if used := e.host.Backend(); e.backend != used {
+		e.backend, e.living = used, egress.Living{}
+	}
 	view, err := e.host.EgressView(e.v6)
 	if err != nil {
 		return 0, err
@@ -197,6 +203,9 @@ func (e *egressKeeper) repair(ctx context.Context, p *repairs, nat iptables.Tabl
 	}
 	var done []egress.Loss
 	err := e.rules.apart(func() (err error) {
+		if e.host.Backend() != e.backend {
+			return nil // what was read is of the other one
+		}
 		done, err = e.host.RepairEgress(ctx, e.v6, nat, due)
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/hostnet"
@@ -47,6 +48,13 @@ func (n *nodeRules) assert(ctx context.Context) ([]hostnet.Loss, error) {
 	return n.writes.end(), err
 }
 
+// follow moves the rules if the node's programs use the other backend of iptables by now.
+func (n *nodeRules) follow(ctx context.Context, now time.Time, full bool) (*hostnet.Move, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.host.FollowBackend(ctx, now, n.in, full)
+}
+
 // filterWrites records the scripts that a pass writes to packet filters.
 type filterWrites struct {
 	mu      sync.Mutex // guards the fields below
@@ -58,7 +66,7 @@ type filterWrites struct {
 func (w *filterWrites) observe(r hostnet.Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.noting && r.Input != "" && r.Err == nil {
+	if w.noting && r.Input != "" && r.Err == nil && !r.Cleans {
 		w.scripts = append(w.scripts, r.Input)
 	}
 }

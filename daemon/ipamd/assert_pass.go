@@ -2,9 +2,12 @@ package ipamd
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/ipam"
@@ -48,6 +51,22 @@ func (p *repairs) assert(ctx context.Context, node bool) error {
 		if !again || round+1 == assertRounds {
 			return nil
 		}
+	}
+}
+
+// followBackend looks whether the node's programs use the other backend of iptables by now.
+func (p *repairs) followBackend(ctx context.Context) {
+	move, err := p.rules.follow(ctx, p.now, p.filtersDue(p.now))
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		p.metrics.ConnmarkReconcile(err)
+		p.fail(err)
+	case move != nil:
+		p.metrics.ConnmarkReconcile(nil)
+		p.metrics.ConnmarkBackend(move.To)
+		p.log.Warn("packet filter rules moved to the other backend of iptables", slog.String(logline.KeyBackend, move.To), slog.String(logline.KeyReason, move.Reason))
+		p.feed.Append(introspect.Event{At: p.now, Kind: introspect.EventBackendChanged, Reason: move.To, Message: move.String()})
 	}
 }
 

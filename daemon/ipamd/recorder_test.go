@@ -67,7 +67,7 @@ func eventTypes(t *testing.T) map[string]bool {
 // this package, or by the feed's server.
 func TestEventKinds_AreProduced(t *testing.T) {
 	t.Parallel()
-	produced := map[introspect.EventKind]bool{introspect.EventStarted: true, introspect.EventGap: true, introspect.EventHostStateRepaired: true}
+	produced := map[introspect.EventKind]bool{introspect.EventStarted: true, introspect.EventGap: true, introspect.EventHostStateRepaired: true, introspect.EventBackendChanged: true}
 	for _, row := range recordedEvents() {
 		produced[reportOf(row.e, time.Time{}, warmpool.Policy{}).journal.Kind] = true
 	}

@@ -55,6 +55,7 @@ const (
 	EventTrunkLost           EventKind = "trunk-lost"
 	EventTrunkGivenUp        EventKind = "trunk-given-up"
 	EventHostStateRepaired   EventKind = "host-state-repaired"
+	EventBackendChanged      EventKind = "backend-changed"
 	EventStarted             EventKind = "started"
 	EventTerminating         EventKind = "terminating"
 
@@ -113,6 +114,7 @@ var eventKinds = []struct {
 	{EventTrunkLost, "the trunk network interface is gone"},
 	{EventTrunkGivenUp, "gave up waiting for a trunk; its slot is used for pods"},
 	{EventHostStateRepaired, "host network state that another program removed was restored"},
+	{EventBackendChanged, "packet filter rules moved to the backend of iptables that the node uses by now"},
 	{EventStarted, "the daemon started"},
 	{EventTerminating, "the daemon is shutting down"},
 	{EventGap, "events are missing here"},

@@ -3,6 +3,7 @@ package rules
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"cnictl/daemon/iptables"
 )
@@ -39,6 +40,31 @@ func HostBackend(nft, legacy Traces, plain Backend) (_ Backend, reason string) {
 	}
 	return plain, "nothing on the node indicates it, using the mode of iptables"
 }
+
+// BackendFollower decides when rules move to the backend that [HostBackend] finds later on. The
+// zero value has no history.
+type BackendFollower struct {
+	favoured Backend   // by numbers of rules, in the last look
+	moved    time.Time // the last move
+}
+
+// movedFor is how long after a move numbers of rules cause no other one.
+const movedFor = 10 * time.Minute
+
+// Follow reports whether to move from the backend in use to the one that was found. A hint
+// decides at once, as at the start. Numbers of rules change while programs rewrite theirs: they
+// decide only if two looks in a row favour the same backend.
+func (f *BackendFollower) Follow(now time.Time, used, found Backend, hinted bool) bool {
+	again := f.favoured == found
+	f.favoured = found
+	return used != found && (hinted || again && (f.moved.IsZero() || now.Sub(f.moved) >= movedFor))
+}
+
+// Undecided reports whether another look could decide.
+func (f *BackendFollower) Undecided(used Backend) bool { return f.favoured != "" && f.favoured != used }
+
+// Moved records a move.
+func (f *BackendFollower) Moved(now time.Time) { f.moved = now }
 
 // Add merges the traces of the other family.
 func (t Traces) Add(more Traces) Traces {

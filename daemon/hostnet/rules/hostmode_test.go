@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/iptables"
@@ -113,4 +114,46 @@ func FuzzNFTHint(f *testing.F) {
 			t.Fatalf("the hint behind %q is not seen", text)
 		}
 	})
+}
+
+// TestBackendFollower: a hint moves the rules at once; numbers of rules only when two looks agree,
+// and not soon after a move.
+func TestBackendFollower(t *testing.T) {
+	t.Parallel()
+	type look struct {
+		after  time.Duration
+		found  rules.Backend
+		hinted bool
+		moves  bool
+	}
+	const nft, legacy, soon = rules.NFTables, rules.IPTables, 30 * time.Second
+	for name, looks := range map[string][]look{
+		"nothing changes":        {{0, nft, true, false}, {soon, nft, false, false}},
+		"a hint":                 {{0, legacy, true, true}, {soon, legacy, true, false}},
+		"numbers":                {{0, legacy, false, false}, {soon, legacy, false, true}},
+		"numbers, for a moment":  {{0, legacy, false, false}, {soon, nft, false, false}, {2 * soon, legacy, false, false}},
+		"a hint after numbers":   {{0, legacy, false, false}, {soon, legacy, true, true}},
+		"back, by numbers":       {{0, legacy, true, true}, {soon, nft, false, false}, {2 * soon, nft, false, false}, {10 * time.Minute, nft, false, true}},
+		"back, by a hint":        {{0, legacy, true, true}, {soon, nft, true, true}},
+		"numbers that alternate": {{0, legacy, false, false}, {1, legacy, false, true}, {2, nft, false, false}, {3, legacy, false, false}, {4, nft, false, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var f rules.BackendFollower
+			used, began := nft, time.Now()
+			for i, l := range looks {
+				now := began.Add(l.after)
+				if got := f.Follow(now, used, l.found, l.hinted); got != l.moves {
+					t.Errorf("look %d: %v", i, got)
+				}
+				if l.moves {
+					used = l.found
+					f.Moved(now)
+				}
+				if want := l.found != used; f.Undecided(used) != want {
+					t.Errorf("look %d: undecided %v", i, !want)
+				}
+			}
+		})
+	}
 }

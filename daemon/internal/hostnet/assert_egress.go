@@ -65,13 +65,14 @@ func (h *Host) EgressView(v6 bool) (out egress.Host, _ error) {
 
 // egressPrograms returns the programs of the backend in use.
 func (h *Host) egressPrograms(v6 bool) (save, restore string, _ error) {
+	in := h.inUse()
 	if !v6 {
-		return h.programs.save, h.programs.restore, nil
+		return in.programs.save, in.programs.restore, nil
 	}
-	if p := h.six.programs; !p.there() {
+	if p := in.six.programs; !p.there() {
 		return "", "", p.errMissing()
 	}
-	return h.six.programs.save, h.six.programs.restore, nil
+	return in.six.programs.save, in.six.programs.restore, nil
 }
 
 // EgressNAT reads the nat table in the egress's family.
@@ -100,7 +101,7 @@ func (h *Host) restoreEgress(ctx context.Context, v6 bool, text string) error {
 	if err != nil {
 		return err
 	}
-	return h.run(ctx, transaction{restore, []string{"--noflush", "-w", egressWait}, text, func(err error) error {
+	return h.run(ctx, transaction{program: restore, args: []string{"--noflush", "-w", egressWait}, script: text, fail: func(err error) error {
 		return fmt.Errorf("restore rules of pods' egress: %w", err)
 	}})
 }

@@ -85,12 +85,28 @@ func ip6tables(iptables string) string {
 	return dir + strings.Replace(name, "iptables", "ip6tables", 1)
 }
 
-// findBackends derives the names of the ip6tables programs from the one in use, and names
-// those of the other backend as iptables releases do.
-func (h *Host) findBackends() {
-	legacy := h.backend == rules.IPTables
-	h.six = newBackend(ip6tables(h.iptables), legacy)
-	dir := filepath.Dir(h.iptables)
+// choice is a backend to use, and the programs that follow from it.
+type choice struct {
+	backend  rules.Backend
+	reason   string
+	programs pair // for IPv4
+	// nftGone is set once the other backend's native table is known to be gone; guarded
+	// by Host.node.
+	nftGone bool
+	six     *backend   // ip6tables of this backend
+	others  []*backend // the other backend, both families
+}
+
+// choose makes the choice of a backend. It derives the names of the ip6tables programs from
+// the one for IPv4, and names those of the other backend as iptables releases do.
+func (h *Host) choose(b rules.Backend, reason string) *choice {
+	name := h.opts.IPTables
+	if b != h.plain {
+		name += modeName(b) // of the same release
+	}
+	legacy := b == rules.IPTables
+	in := &choice{backend: b, reason: reason, programs: findPair(name), six: newBackend(ip6tables(name), legacy)}
+	dir := filepath.Dir(name)
 	if dir == "." {
 		dir = ""
 	}
@@ -99,8 +115,9 @@ func (h *Host) findBackends() {
 		other = nftMode
 	}
 	for _, name := range []string{"iptables", "ip6tables"} {
-		h.others = append(h.others, newBackend(filepath.Join(dir, name+other), !legacy))
+		in.others = append(in.others, newBackend(filepath.Join(dir, name+other), !legacy))
 	}
+	return in
 }
 
 // backendRead is a backend being read.
@@ -115,7 +132,8 @@ type backendRead struct {
 
 // startBackends starts reading the backends that may need a change.
 func (h *Host) startBackends(ctx context.Context, want6 iptables.Ruleset) (list []backendRead, _ error) {
-	for s, want := range h.backends(want6) {
+	in := h.inUse()
+	for s, want := range in.backends(want6) {
 		wanted := rules.Wants(want)
 		switch {
 		case wanted && !s.programs.there():
@@ -133,18 +151,18 @@ func (h *Host) startBackends(ctx context.Context, want6 iptables.Ruleset) (list 
 			h.warnOnce("cannot read rules that an earlier run may have left", "program", s.programs.save, "error", err)
 			continue
 		}
-		list = append(list, backendRead{s, want, p, s == h.six})
+		list = append(list, backendRead{s, want, p, s == in.six})
 	}
 	return list, nil
 }
 
 // backends yields each backend with its wanted rules.
-func (h *Host) backends(want6 iptables.Ruleset) func(yield func(*backend, iptables.Ruleset) bool) {
+func (in *choice) backends(want6 iptables.Ruleset) func(yield func(*backend, iptables.Ruleset) bool) {
 	return func(yield func(*backend, iptables.Ruleset) bool) {
-		if !yield(h.six, want6) {
+		if !yield(in.six, want6) {
 			return
 		}
-		for _, s := range h.others {
+		for _, s := range in.others {
 			if !yield(s, rules.NoRuleset()) {
 				return
 			}
@@ -219,13 +237,13 @@ func (h *Host) setBackend(ctx context.Context, r backendRead) error {
 		if err != nil || script == "" {
 			return err
 		}
-		wait := []string{"-w"}
-		if !rules.Wants(r.want) {
-			wait = append(wait, backendWait)
-		}
-		err = h.run(ctx, transaction{r.backend.programs.restore, append([]string{"--noflush"}, wait...), script, func(err error) error {
+		write := transaction{program: r.backend.programs.restore, args: []string{"--noflush", "-w"}, script: script, fail: func(err error) error {
 			return fmt.Errorf("%s: %w", restoreText(script, err), err)
-		}})
+		}}
+		if write.cleans = !rules.Wants(r.want); write.cleans {
+			write.args = append(write.args, backendWait)
+		}
+		err = h.run(ctx, write)
 		if err == nil {
 			r.backend.clean = !rules.Wants(r.want)
 			return nil

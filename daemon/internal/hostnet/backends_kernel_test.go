@@ -116,8 +116,8 @@ func TestSetupNode_ProgramsOfAPass(t *testing.T) {
 func TestSetupNode_WithoutIP6Tables(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
-	n.host.six = newBackend("no-such-ip6tables", false)
-	n.host.others = []*backend{newBackend("no-such-iptables", true)}
+	n.host.inUse().six = newBackend("no-such-ip6tables", false)
+	n.host.inUse().others = []*backend{newBackend("no-such-iptables", true)}
 	n.setup()
 	n.quiet()
 	err := n.ns.Do(func() error { return n.host.SetupNode(t.Context(), input(v6Egress)) })
@@ -134,7 +134,7 @@ func TestSetupNode_KernelWithoutTheOtherBackend(t *testing.T) {
 	if err := os.WriteFile(refusing, []byte("#!/bin/sh\necho 'Protocol not supported' >&2\nexit 3\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	n.host.others = []*backend{{programs: pair{name: "iptables-nft", save: refusing, restore: refusing}}}
+	n.host.inUse().others = []*backend{{programs: pair{name: "iptables-nft", save: refusing, restore: refusing}}}
 	n.setup()
 	if got := n.programsRun(); !slices.Contains(got, "refuses") {
 		t.Errorf("the first pass ran %q", got)
@@ -380,10 +380,9 @@ func TestFindBackends(t *testing.T) {
 		{"iptables", rules.IPTables, []string{"ip6tables", "iptables-nft", "ip6tables-nft"}},
 		{"/x/iptables-nft", rules.NFTables, []string{"/x/ip6tables-nft", "/x/iptables-legacy", "/x/ip6tables-legacy"}},
 	} {
-		h := &Host{iptables: row.iptables, opts: Options{Log: slog.New(slog.DiscardHandler)}, backend: row.backend}
-		h.findBackends()
+		h := &Host{opts: Options{IPTables: row.iptables}, plain: row.backend}
 		var got []string
-		for s := range h.backends(iptables.Ruleset{}) {
+		for s := range h.choose(row.backend, "").backends(iptables.Ruleset{}) {
 			got = append(got, s.programs.name)
 		}
 		if !cmp.Equal(got, row.want) {

@@ -15,7 +15,7 @@ func BenchmarkSetupNode(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				n.sh("ip rule del priority 1024; nft flush ruleset; " + tool + "-restore <<'EOF'\n*mangle\nCOMMIT\n*nat\nCOMMIT\nEOF\n")
-				n.host.nftGone = false
+				n.host.inUse().nftGone = false
 				b.StartTimer()
 				n.setup()
 			}

@@ -33,7 +33,7 @@ func (h *Host) CheckCapabilities() error {
 	if err != nil {
 		return err
 	}
-	return missing(capabilities(h.backend), effective)
+	return missing(capabilities(h.inUse().backend), effective)
 }
 
 // missing returns an error that names the needed capabilities missing from a bit set.

@@ -35,14 +35,14 @@ type filterRead struct{ save, nft *process }
 // startFilterRead starts both tools, or only iptables-save if there can be no native table.
 func (h *Host) startFilterRead(ctx context.Context) (r filterRead, _ error) {
 	var err error
-	if r.save, err = h.start(exec.CommandContext(ctx, h.programs.save), ""); err != nil {
+	if r.save, err = h.start(exec.CommandContext(ctx, h.inUse().programs.save), ""); err != nil {
 		return r, fmt.Errorf("%s: %w", textNoIPTables, err)
 	}
-	if h.programs.nft == "" || h.nftGone {
+	if h.nft == "" || h.inUse().nftGone {
 		return r, nil
 	}
-	r.nft, err = h.start(exec.CommandContext(ctx, h.programs.nft, "list", "table", "ip", netnames.NFTTable), "")
-	if err != nil && h.backend == rules.NFTables {
+	r.nft, err = h.start(exec.CommandContext(ctx, h.nft, "list", "table", "ip", netnames.NFTTable), "")
+	if err != nil && h.inUse().backend == rules.NFTables {
 		_, _ = r.save.wait() // the failed start of nft is the error to report
 		return r, fmt.Errorf("%w: %w", ErrConnmark, err)
 	}
@@ -81,7 +81,7 @@ func (h *Host) finishNFTRead(p *process, v *filterView) error {
 		if noSuchTable(err) {
 			return nil
 		}
-		if h.backend == rules.IPTables { // a kernel without nf_tables has no table either
+		if h.inUse().backend == rules.IPTables { // a kernel without nf_tables has no table either
 			h.opts.Log.Warn("native table cannot be listed, assuming that it does not exist", "error", err)
 			return nil
 		}
@@ -123,12 +123,12 @@ func (h *Host) transactions(v filterView, want rules.NodeState) (list []transact
 		nft = rules.DiffNFT(&rules.NFTTable{}, nil)
 	}
 	list = []transaction{h.nftTransaction(nft), h.restoreTransaction(rules.DiffRuleset(v.ruleset, want.Ruleset))}
-	if h.backend == rules.IPTables {
+	if h.inUse().backend == rules.IPTables {
 		slices.Reverse(list)
 	}
 	nat, _ := v.ruleset.Table("nat")
 	_, iptablesMarks := nat.Chain(netnames.ConnmarkChain)
-	ordered = h.backend == rules.IPTables || iptablesMarks
+	ordered = h.inUse().backend == rules.IPTables || iptablesMarks
 	return slices.DeleteFunc(list, func(t transaction) bool { return t.script == "" }), ordered
 }
 
@@ -146,7 +146,8 @@ func (h *Host) setFilters(ctx context.Context, read filterRead, want rules.NodeS
 		list, ordered := h.transactions(view, want)
 		err = h.write(ctx, list, ordered)
 		if err == nil {
-			h.nftGone = h.nftGone || h.backend == rules.IPTables
+			in := h.inUse()
+			in.nftGone = in.nftGone || in.backend == rules.IPTables
 			return nil
 		}
 		if pass == passes || ctx.Err() != nil {
@@ -165,10 +166,11 @@ type transaction struct {
 	args    []string
 	script  string
 	fail    func(error) error // adds what failed
+	cleans  bool              // it removes what an earlier run or setting left
 }
 
 func (h *Host) nftTransaction(script string) transaction {
-	return transaction{h.programs.nft, []string{"-f", "-"}, script, func(err error) error {
+	return transaction{program: h.nft, args: []string{"-f", "-"}, script: script, fail: func(err error) error {
 		return fmt.Errorf("%w: %w", ErrConnmark, err)
 	}}
 }
@@ -176,7 +178,7 @@ func (h *Host) nftTransaction(script string) transaction {
 // restoreTransaction waits for the iptables lock, which others hold for seconds at a time
 // on nodes with many Services; the context bounds the wait.
 func (h *Host) restoreTransaction(script string) transaction {
-	return transaction{h.programs.restore, []string{"--noflush", "-w"}, script, func(err error) error {
+	return transaction{program: h.inUse().programs.restore, args: []string{"--noflush", "-w"}, script: script, fail: func(err error) error {
 		return fmt.Errorf("%s: %w", restoreText(script, err), err)
 	}}
 }
@@ -203,6 +205,7 @@ func (h *Host) run(ctx context.Context, list ...transaction) error {
 			errs = append(errs, t.fail(err))
 			continue
 		}
+		p.run.Cleans = t.cleans
 		started[i] = p
 	}
 	for i, p := range started {

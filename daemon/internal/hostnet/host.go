@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cnictl/daemon/hostnet/rules"
@@ -33,18 +34,14 @@ type Options struct {
 // Host manages the node's network.
 type Host struct {
 	opts        Options
-	programs    programs
-	iptables    string // name of the variant in use; "-save" and "-restore" follow it
-	backend     rules.Backend
-	reason      string // for backend
+	nft         string        // path; "" if there is none
+	plain       rules.Backend // the mode of iptables itself
 	randomFully bool
+	choice      atomic.Pointer[choice] // replaced while node is held
 
-	node sync.Mutex // held during a pass over the node's own state
-	// nftGone is set once the other backend's native table is known to be gone; guarded
-	// by node.
-	nftGone bool
-	six     *backend   // ip6tables of the backend in use
-	others  []*backend // the other backend, both families
+	node     sync.Mutex            // held during a pass over the node's own state
+	follower rules.BackendFollower // guarded by node
+	looked   string                // the legacy tables in use at the last look at the backends; guarded by node
 	// warned holds the warnings already logged, so that passes do not repeat them;
 	// guarded by node.
 	warned map[string]bool
@@ -67,17 +64,20 @@ func New(opts Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.backend == rules.NFTables && h.programs.nft == "" {
+	in := h.inUse()
+	if in.backend == rules.NFTables && h.nft == "" {
 		return nil, fmt.Errorf("find %s, which the nftables backend needs: not in PATH", opts.NFT)
 	}
-	h.findBackends()
-	opts.Log.Info("connmark backend", "backend", string(h.backend), "reason", h.reason, "program", h.iptables, "version", version, "random_fully", h.randomFully)
+	opts.Log.Info("connmark backend", "backend", string(in.backend), "reason", in.reason, "program", in.programs.name, "version", version, "random_fully", h.randomFully)
 	return h, nil
 }
 
+// inUse returns the backend in use.
+func (h *Host) inUse() *choice { return h.choice.Load() }
+
 // Backend returns the backend of the rules that mark connections: "nftables" or
 // "iptables".
-func (h *Host) Backend() string { return string(h.backend) }
+func (h *Host) Backend() string { return string(h.inUse().backend) }
 
 // warnOnce logs a warning unless it was logged before. The caller holds h.node.
 func (h *Host) warnOnce(msg string, args ...any) {

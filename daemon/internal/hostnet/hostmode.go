@@ -12,15 +12,17 @@ import (
 )
 
 // backendProbe finds the backend that the node's own programs use, if iptables is installed
-// for both: rules in the other one would not interact with theirs. It runs once, at the start.
-// By then kubelet, which started this process, has made its chains. If kubelet changes its
-// mode later, the daemon follows at its next start.
+// for both: rules in the other one would not interact with theirs. At the start kubelet, which
+// started this process, has made its chains; kube-proxy may come later, or change its mode, so
+// [Host.FollowBackend] looks again.
 //
 // Most nodes have no table in the legacy backend, so there is nothing to read.
 type backendProbe struct {
 	h      *Host
 	chains *process // nft list chains: both families, including kube-proxy's table; may be nil
 	legacy *process // the legacy backend's IPv4 rules; nil if it has no table
+	failed error    // the last failure to read
+	hinted bool     // the choice does not depend on numbers of rules
 }
 
 // Suffixes of the iptables program's name in the two modes.
@@ -39,7 +41,7 @@ func modeName(b rules.Backend) string {
 // startBackendProbe returns nil if there is no choice, or no nft.
 func (h *Host) startBackendProbe() *backendProbe {
 	both := findPair(h.opts.IPTables+nftMode).there() && findPair(h.opts.IPTables+legacyMode).there()
-	if !both || h.programs.nft == "" {
+	if !both || h.nft == "" {
 		return nil
 	}
 	s := &backendProbe{h: h}
@@ -55,7 +57,7 @@ func (s *backendProbe) hasLegacy() bool {
 	return inUse(legacyTables(s.h.opts.IPTables)) || inUse(legacyTables(ip6tables(s.h.opts.IPTables)))
 }
 
-func (s *backendProbe) startChains() *process { return s.start(s.h.programs.nft, "list", "chains") }
+func (s *backendProbe) startChains() *process { return s.start(s.h.nft, "list", "chains") }
 
 // start returns nil if the program cannot be started.
 func (s *backendProbe) start(program string, args ...string) *process {
@@ -97,8 +99,9 @@ func (s *backendProbe) finish(plain rules.Backend) (b rules.Backend, reason stri
 	if !known {
 		return plain, "nft failed, using iptables' own mode"
 	}
-	if !nft.Missing && nft.Hint == "" && legacy.Hint == "" {
+	if s.hinted = nft.Missing || nft.Hint != "" || legacy.Hint != ""; !s.hinted {
 		nft, legacy = s.rest(nft, legacy, plain)
+		s.hinted = legacy.Hint != ""
 	}
 	return rules.HostBackend(nft, legacy, plain)
 }
@@ -128,7 +131,7 @@ func (s *backendProbe) nft() (t rules.Traces, known bool) {
 	}
 	var failed *ProgramError
 	if t.Missing = errors.As(err, &failed) && slices.ContainsFunc(textsNoNFT, func(text string) bool { return strings.Contains(failed.Message, text) }); !t.Missing {
-		s.unread(s.h.programs.nft, err)
+		s.unread(s.h.nft, err)
 	}
 	return t, t.Missing
 }
@@ -169,7 +172,8 @@ func (s *backendProbe) traces(p *process) rules.Traces {
 }
 
 func (s *backendProbe) unread(program string, err error) {
-	s.h.opts.Log.Warn("cannot read the node's rules; detecting the iptables mode without them", "program", program, "error", err)
+	s.failed = err
+	s.h.warnOnce("cannot read the node's rules; detecting the iptables mode without them", "program", program, "error", err)
 }
 
 // drop waits for programs whose output is not needed.

@@ -50,7 +50,7 @@ func (n *bed) found(o Options) (*bed, string) {
 	}
 	n.do(func() (err error) { now.host, err = New(o); return err })
 	now.tool = "iptables-nft"
-	if now.host.backend == rules.IPTables {
+	if now.host.inUse().backend == rules.IPTables {
 		now.tool = "iptables-legacy"
 	}
 	return now, log.String()

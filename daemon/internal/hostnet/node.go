@@ -17,6 +17,10 @@ import (
 func (h *Host) SetupNode(ctx context.Context, in rules.NodeInput) error {
 	h.node.Lock()
 	defer h.node.Unlock()
+	return h.setupNode(ctx, in)
+}
+
+func (h *Host) setupNode(ctx context.Context, in rules.NodeInput) error {
 	ctx, stop := context.WithCancel(ctx) // ends the programs if the rest fails first
 	defer stop()
 
@@ -73,7 +77,7 @@ func (h *Host) setupLinkAndRules(ctx context.Context, in rules.NodeInput) (want 
 
 // wanted returns the wanted state of a node whose primary link is known.
 func (h *Host) wanted(in rules.NodeInput, link netstate.Link) (rules.NodeState, error) {
-	in.PrimaryLink, in.Backend, in.RandomFully = link.Name, h.backend, h.randomFully
+	in.PrimaryLink, in.Backend, in.RandomFully = link.Name, h.inUse().backend, h.randomFully
 	if err := in.Validate(); err != nil {
 		return rules.NodeState{}, fmt.Errorf("host network setup: %w", err)
 	}

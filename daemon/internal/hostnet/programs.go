@@ -19,14 +19,9 @@ type Run struct {
 	Program string // base name
 	Args    []string
 	Input   string
+	Cleans  bool // it removes what an earlier run or setting left
 	Took    time.Duration
 	Err     error
-}
-
-// programs are the paths in use.
-type programs struct {
-	save, restore string
-	nft           string // "" if there is none
 }
 
 // findPrograms finds the programs of the mode that the node uses and sets the backend. It
@@ -36,7 +31,7 @@ func (h *Host) findPrograms() (version string, _ error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", textBackend, err)
 	}
-	h.programs.nft, err = lookPath(h.opts.NFT)
+	h.nft, err = lookPath(h.opts.NFT)
 	if err != nil && !errors.Is(err, exec.ErrNotFound) {
 		return "", err
 	}
@@ -50,20 +45,18 @@ func (h *Host) findPrograms() (version string, _ error) {
 		return "", fmt.Errorf("%s: %w", textBackend, err)
 	}
 	version = strings.TrimSpace(version)
-	h.backend, h.randomFully = readVersion(version)
-	h.iptables, h.reason = h.opts.IPTables, "the mode of iptables"
+	h.plain, h.randomFully = readVersion(version)
+	backend, reason := h.plain, "the mode of iptables"
 	if probe != nil {
-		plain := h.backend
-		if h.backend, h.reason = probe.finish(plain); h.backend != plain {
-			h.iptables += modeName(h.backend) // of the same release
+		backend, reason = probe.finish(h.plain)
+	}
+	in := h.choose(backend, reason)
+	for _, part := range []string{"-save", "-restore"} {
+		if _, err := lookPath(in.programs.name + part); err != nil {
+			return "", fmt.Errorf("%s: %w", textNoIPTables, err)
 		}
 	}
-	if h.programs.save, err = lookPath(h.iptables + "-save"); err != nil {
-		return "", fmt.Errorf("%s: %w", textNoIPTables, err)
-	}
-	if h.programs.restore, err = lookPath(h.iptables + "-restore"); err != nil {
-		return "", fmt.Errorf("%s: %w", textNoIPTables, err)
-	}
+	h.choice.Store(in)
 	return version, nil
 }
 

@@ -123,7 +123,7 @@ func (l *Leftovers) readNFT(ctx context.Context) (there bool, _ error) {
 	if err != nil {
 		return false, err
 	}
-	l.host.programs.nft = path
+	l.host.nft = path
 	list, err := l.host.start(exec.CommandContext(ctx, path, "list", "table", "ip", netnames.NFTTable), "")
 	if err != nil {
 		return false, err
@@ -186,7 +186,7 @@ func (l *Leftovers) Remove(ctx context.Context) (changes []Change) {
 	for _, f := range l.filters {
 		var err error
 		if f.Script != "" {
-			err = l.host.run(ctx, transaction{f.restore, []string{"--noflush", "-w"}, f.Script, func(err error) error { return err }})
+			err = l.host.run(ctx, transaction{program: f.restore, args: []string{"--noflush", "-w"}, script: f.Script, fail: func(err error) error { return err }})
 		}
 		for _, o := range f.Objects {
 			changes = append(changes, Change{f.name + " " + o, err})
@@ -197,7 +197,7 @@ func (l *Leftovers) Remove(ctx context.Context) (changes []Change) {
 	}
 	if l.nft {
 		script := rules.DiffNFT(&rules.NFTTable{}, nil)
-		err := l.host.run(ctx, transaction{l.host.programs.nft, []string{"-f", "-"}, script, func(err error) error { return err }})
+		err := l.host.run(ctx, transaction{program: l.host.nft, args: []string{"-f", "-"}, script: script, fail: func(err error) error { return err }})
 		changes = append(changes, Change{nftObject, err})
 	}
 	return append(changes, l.apply()...)

@@ -101,7 +101,7 @@ func (n *bed) occupy() {
 	n.setup(everything)
 	other := map[string]string{"iptables-nft": "iptables-legacy", "iptables-legacy": "iptables-nft"}[n.tool]
 	again := n.restarted(other)
-	again.host.others = nil // it knows no other backend, like upstream
+	again.host.inUse().others = nil // it knows no other backend, like upstream
 	again.setup(everything)
 	n.setupENI()
 	n.setupENI(ipv6ENI)
