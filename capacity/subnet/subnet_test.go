@@ -74,6 +74,22 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// TestFit_Others: at worst each single address of others spoils a /28 of its own, at best they
+// share those that cannot be prefixes anyway.
+func TestFit_Others(t *testing.T) {
+	t.Parallel()
+	all, err := subnet.Parse("10.0.0.0/24") // 14 blocks, 27 loose addresses
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := subnet.Node{Interfaces: 1, Prefixes: 1}
+	for used, want := range map[int][2]int{0: {7, 14}, 4: {5, 14}, 14: {0, 13}, 30: {0, 13}, 247: {0, 0}} {
+		if worst, best := all.Without(used).Fit(node); [2]int{worst, best} != want {
+			t.Errorf("%d addresses of others: %d to %d nodes, want %v", used, worst, best, want)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][2]int{

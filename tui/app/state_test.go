@@ -11,7 +11,7 @@ func TestStateIsKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cnictl", "tui.json")
 	k := &keeper{path: path}
-	want := saved{Version: stateVersion, Theme: "light", Wide: true}.sorted("prod", "overview", "-ip")
+	want := saved{Version: stateVersion, Theme: "light", Wide: true}.sorted("prod", "overview", "-ip").sorted("staging", "overview", "node").sorted("prod", "pods", "-age")
 	if err := k.save(2, want); err != nil {
 		t.Fatal(err)
 	}
@@ -19,8 +19,15 @@ func TestStateIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := load(path)
-	if got.Theme != "light" || !got.Wide || got.order("prod", "overview") != "-ip" || got.order("staging", "overview") != "" {
+	if got.Theme != "light" || !got.Wide {
 		t.Errorf("%+v", got)
+	}
+	for _, x := range []struct{ cluster, screen, want string }{
+		{"prod", "overview", "-ip"}, {"prod", "pods", "-age"}, {"staging", "overview", "node"}, {"staging", "pods", ""}, {"test", "overview", ""},
+	} {
+		if order := got.order(x.cluster, x.screen); order != x.want {
+			t.Errorf("the order of %s of %s is %q, want %q", x.screen, x.cluster, order, x.want)
+		}
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
