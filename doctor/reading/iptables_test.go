@@ -60,6 +60,21 @@ func TestIPTables(t *testing.T) {
 	}
 }
 
+// TestIPTables_BothBackends: where both have rules, those of the host's own iptables count.
+func TestIPTables_BothBackends(t *testing.T) {
+	t.Parallel()
+	rules := func(policy, source string) string {
+		return "*nat\n:AWS-SNAT-CHAIN-0 -\n-A AWS-SNAT-CHAIN-0 -j SNAT --to-source " + source + "\nCOMMIT\n*filter\n:FORWARD " + policy + "\nCOMMIT\n"
+	}
+	both := Saves{NFT: rules("DROP", "10.0.0.1"), Legacy: rules("ACCEPT", "10.0.0.2")}
+	for mode, want := range map[string][2]string{"nft": {"DROP", "10.0.0.1"}, "legacy": {"ACCEPT", "10.0.0.2"}} {
+		got, err := IPTables(mode, both)
+		if err != nil || got.SNATTo == nil || [2]string{got.Forward, got.SNATTo.String()} != want {
+			t.Errorf("%s: %v, %s to %v, want %v", mode, err, got.Forward, got.SNATTo, want)
+		}
+	}
+}
+
 func TestForwardAccepts(t *testing.T) {
 	t.Parallel()
 	for rule, want := range map[string]bool{

@@ -174,6 +174,35 @@ func TestTableWidthsDoNotJump(t *testing.T) {
 	}
 }
 
+// TestTableOrderWaits: rows change their places at most every two seconds, and not within two
+// seconds of the user's last move; their values change at once.
+func TestTableOrderWaits(t *testing.T) {
+	t.Parallel()
+	table, at := newTable(), func(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
+	table.SetRows([]row{{"a", 3}, {"b", 2}, {"c", 1}}, at(0))
+	for _, x := range []struct {
+		after float64
+		do    func(now time.Time)
+		want  string
+	}{
+		{1.9, func(now time.Time) { table.SetRows([]row{{"a", 3}, {"b", 2}, {"c", 9}}, now) }, "a3 b2 c9"},
+		{2, table.Settle, "c9 a3 b2"},
+		{5, func(now time.Time) { table.Do(keymap.Down, now) }, "c9 a3 b2"},
+		{6.9, func(now time.Time) { table.SetRows([]row{{"a", 3}, {"b", 12}, {"c", 9}}, now) }, "c9 a3 b12"},
+		{6.99, table.Settle, "c9 a3 b12"},
+		{7, table.Settle, "b12 c9 a3"},
+	} {
+		x.do(at(x.after))
+		var got []string
+		for _, r := range table.Rows() {
+			got = append(got, fmt.Sprint(r.name, r.count))
+		}
+		if have := strings.Join(got, " "); have != x.want {
+			t.Errorf("after %v s: %s, want %s", x.after, have, x.want)
+		}
+	}
+}
+
 func TestFaultsAndFilterTogether(t *testing.T) {
 	t.Parallel()
 	table := newTable()
