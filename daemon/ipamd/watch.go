@@ -13,6 +13,7 @@ import (
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/keeper"
+	"cnictl/daemon/listen"
 )
 
 // Periods of the readers that run beside the owner (spec/ipamd.md §1.3, §1.8).
@@ -131,7 +132,7 @@ func (d *daemon) serveMetrics(ctx context.Context) error {
 		}
 		mux := http.NewServeMux()
 		mux.Handle("/metrics", d.metrics.Handler())
-		server := &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}
+		server := listen.HTTP(mux)
 		var lc net.ListenConfig
 		listener, err := lc.Listen(ctx, "tcp", addr)
 		if err != nil {
@@ -139,6 +140,6 @@ func (d *daemon) serveMetrics(ctx context.Context) error {
 		}
 		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 		defer stop()
-		return server.Serve(listener)
+		return server.Serve(listen.Limited(listener))
 	})
 }

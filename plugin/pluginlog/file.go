@@ -24,7 +24,9 @@ const (
 // appendLog appends to the file in one write, so that the lines of parallel runs don't
 // mix. Normally it opens the file, stats it, writes and closes.
 func appendLog(name string, b []byte, now func() time.Time) error {
-	const flags = unix.O_WRONLY | unix.O_APPEND | unix.O_CREAT | unix.O_CLOEXEC
+	// The last part of the name may be no link: who can write to the directory could have
+	// root append to any file.
+	const flags = unix.O_WRONLY | unix.O_APPEND | unix.O_CREAT | unix.O_CLOEXEC | unix.O_NOFOLLOW
 	fd, err := unix.Open(name, flags, 0o600)
 	if errors.Is(err, unix.ENOENT) {
 		makeDirectory(path.Dir(name))

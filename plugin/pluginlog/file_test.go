@@ -73,3 +73,28 @@ func TestAppendLog_Unwritable(t *testing.T) {
 		t.Error("no error for a path below a file")
 	}
 }
+
+// TestAppendLog_Link checks that root appends to no file that whoever can write to the log
+// directory links to.
+func TestAppendLog_Link(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	target := filepath.Join(dir, "shadow")
+	if err := os.WriteFile(target, []byte("root"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"plugin.log": target, "new.log": filepath.Join(dir, "created")} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := appendLog(filepath.Join(dir, name), []byte("x"), time.Now); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if b, err := os.ReadFile(target); err != nil || string(b) != "root" {
+		t.Errorf("the file that the link leads to: %q, %v", b, err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "created")); err == nil {
+		t.Error("a file is created through a link")
+	}
+}

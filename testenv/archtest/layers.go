@@ -91,7 +91,7 @@ var placements = []placement{
 
 	{"daemon/rtnl", bottom, false},
 	{"daemon/kubeclient", bottom, false},
-	{"daemon/internal/unixsocket", bottom, false},
+	{"daemon/listen", bottom, false},
 	{"daemon/fleet/fleettest", testSupply, false},
 	{"daemon/internal/vpcapi", adapter, false},
 	{"daemon/internal/imds", adapter, false},

@@ -13,9 +13,9 @@ const (
 	// maxPolls bounds the concurrently waiting requests for events: each holds a
 	// connection and a goroutine.
 	maxPolls = 32
-	// maxLogReads bounds the concurrent requests that read the log: each may search a
+	// maxReads bounds the concurrent requests that read the log: each may search a
 	// few megabytes.
-	maxLogReads = 2
+	maxReads = 2
 	// pollSlack is how long a waiting request may take besides its wait.
 	pollSlack = 5 * time.Second
 )
@@ -113,6 +113,11 @@ func (h *handler) pod(w http.ResponseWriter, r *http.Request) (any, error) {
 	if len(doc.Interfaces) == 0 {
 		return nil, notFound("no address of this node is assigned to pod %s/%s; pods in the host's network and with branch ENIs have none", pod.Namespace, pod.Name)
 	}
+	done, err := h.read()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	for n := range doc.Interfaces {
 		i := &doc.Interfaces[n]
 		seen, err := h.opts.ObservePod(r.Context(), i.Address, i.HostLink)
@@ -125,17 +130,26 @@ func (h *handler) pod(w http.ResponseWriter, r *http.Request) (any, error) {
 	return doc, nil
 }
 
+// read takes a slot for a request that reads the log or the kernel, until done is called.
+func (h *handler) read() (done func(), err error) {
+	select {
+	case h.reads <- struct{}{}:
+		return func() { <-h.reads }, nil
+	default:
+		return nil, busy("1", "%d requests are already reading the log or the kernel's state: retry later", maxReads)
+	}
+}
+
 func (h *handler) logs(_ http.ResponseWriter, r *http.Request) (any, error) {
 	q, err := parseLogQuery(r)
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case h.reads <- struct{}{}:
-		defer func() { <-h.reads }()
-	default:
-		return nil, busy("1", "%d requests are already reading the log: retry later", maxLogReads)
+	done, err := h.read()
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	doc, err := h.opts.ReadLog(r.Context(), q)
 	switch {
 	case errors.Is(err, introspect.ErrNoLogFile):

@@ -213,10 +213,13 @@ func TestForeignHost(t *testing.T) {
 		if got := foreignHost(r, row.bound); got != row.foreign {
 			t.Errorf("%+v: %t", row, got)
 		}
-		w := httptest.NewRecorder()
-		newHandler(fullOptions(), row.bound, nil).ServeHTTP(w, r)
-		if (w.Code == http.StatusForbidden) != row.foreign {
-			t.Errorf("%+v: %d", row, w.Code)
+		for _, path := range append([]string{introspect.PathSummary, "/", introspect.PathSchemas}, introspect.UpstreamPaths...) {
+			r.URL.Path = path
+			w := httptest.NewRecorder()
+			newHandler(fullOptions(), row.bound, nil).ServeHTTP(w, r)
+			if (w.Code == http.StatusForbidden) != row.foreign {
+				t.Errorf("%s: %+v: %d", path, row, w.Code)
+			}
 		}
 	}
 }
@@ -401,13 +404,15 @@ func TestLogs_TooManyRead(t *testing.T) {
 	}
 	h := newHandler(opts, "", nil)
 	var all sync.WaitGroup
-	for range maxLogReads {
+	for range maxReads {
 		all.Go(func() { ask(t, h, "/v1/logs") })
 		<-began
 	}
-	w := ask(t, h, "/v1/logs")
-	if f := read[introspect.Fault](t, w); w.Code != http.StatusServiceUnavailable || f.Code != introspect.FaultBusy || w.Header().Get("Retry-After") != "1" {
-		t.Errorf("%d %+v", w.Code, f)
+	for _, path := range []string{"/v1/logs", "/v1/pod?namespace=shop&name=cart-7d9f-1"} {
+		w := ask(t, h, path)
+		if f := read[introspect.Fault](t, w); w.Code != http.StatusServiceUnavailable || f.Code != introspect.FaultBusy || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("%s: %d %+v", path, w.Code, f)
+		}
 	}
 	close(end)
 	all.Wait()

@@ -32,7 +32,7 @@ type handler struct {
 	host string              // of the bound address, "" for a socket
 
 	polls chan struct{}   // holds one item per waiting request for events
-	reads chan struct{}   // holds one item per request for the log
+	reads chan struct{}   // holds one item per request that reads the log or the kernel
 	stop  <-chan struct{} // closed when the server ends, to answer waiting requests
 }
 
@@ -41,7 +41,7 @@ type document func(http.ResponseWriter, *http.Request) (any, error)
 
 // newHandler returns a handler for the paths that the options enable.
 func newHandler(opts Options, host string, stop <-chan struct{}) *handler {
-	h := &handler{opts: opts, host: host, polls: make(chan struct{}, maxPolls), reads: make(chan struct{}, maxLogReads), stop: stop}
+	h := &handler{opts: opts, host: host, polls: make(chan struct{}, maxPolls), reads: make(chan struct{}, maxReads), stop: stop}
 	h.ours = map[string]document{
 		introspect.PathSummary: h.summary, introspect.PathConfig: h.config,
 		introspect.PathPlan: nil, introspect.PathFailures: nil, introspect.PathEvents: nil, introspect.PathPod: nil, introspect.PathLogs: nil,
@@ -76,11 +76,15 @@ func newHandler(opts Options, host string, stop <-chan struct{}) *handler {
 	return h
 }
 
-// ServeHTTP never redirects. As in upstream, its paths and unknown ones accept any method
-// and host.
+// ServeHTTP never redirects. As in upstream, its paths and unknown ones accept any method.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.opts.Log.Enabled(r.Context(), slog.LevelDebug) {
 		h.logRequest(r.Context(), r)
+	}
+	if foreignHost(r, h.host) {
+		h.refused(w, r, refuse(http.StatusForbidden, introspect.FaultForeignHost,
+			"Host %.60q is not this node's loopback: use localhost or the IP address", r.Host))
+		return
 	}
 	switch r.URL.Path {
 	case introspect.PathENIs:
@@ -138,9 +142,6 @@ func (h *handler) answer(doc document, w http.ResponseWriter, r *http.Request) (
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
 		return nil, refuse(http.StatusMethodNotAllowed, introspect.FaultMethod, "method %.20q: only GET and HEAD are supported", r.Method)
-	case foreignHost(r, h.host):
-		return nil, refuse(http.StatusForbidden, introspect.FaultForeignHost,
-			"Host %.60q is not this node's loopback: use localhost or the IP address", r.Host)
 	case doc == nil:
 		return nil, refuse(http.StatusNotFound, introspect.FaultNotServed, "this daemon does not serve %s", r.URL.Path)
 	}

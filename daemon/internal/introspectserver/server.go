@@ -17,18 +17,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/internal/unixsocket"
+	"cnictl/daemon/listen"
 )
 
 // DefaultAddr is upstream's address.
 const DefaultAddr = "127.0.0.1:61679"
 
 const (
-	ioTimeout      = 5 * time.Second // read, write, idle: upstream's
-	drainTimeout   = 2 * time.Second
-	maxHeaderBytes = 16 << 10
-	socketMode     = 0o660
-	lockTimeout    = 3 * time.Second // another daemon holds it for at most the 1 s of its dial
+	drainTimeout = 2 * time.Second
+	socketMode   = 0o660
+	lockTimeout  = 3 * time.Second // another daemon holds it for at most the 1 s of its dial
 )
 
 // Options configure a Server. Addr, Source and Log are required. Each of the others
@@ -78,16 +76,9 @@ func New(opts Options) (*Server, error) {
 		host, _, _ = net.SplitHostPort(addr) // checked by parseAddr
 	}
 	stop := make(chan struct{})
-	return &Server{
-		network: network, addr: addr, stop: stop,
-		http: &http.Server{
-			Handler:           newHandler(opts, host, stop),
-			ReadHeaderTimeout: ioTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, IdleTimeout: ioTimeout,
-			MaxHeaderBytes: maxHeaderBytes,
-			ErrorLog:       slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
-		},
-		ready: make(chan struct{}),
-	}, nil
+	server := listen.HTTP(newHandler(opts, host, stop))
+	server.ErrorLog = slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug)
+	return &Server{network: network, addr: addr, stop: stop, http: server, ready: make(chan struct{})}, nil
 }
 
 // parseAddr splits an INTROSPECTION_BIND_ADDRESS: unix:<path>, with nothing else stripped,
@@ -156,22 +147,19 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 			return nil, err
 		}
 		defer unlock()
-		if err := removeStale(ctx, s.addr); err != nil {
-			return nil, err
+		ln, err := listen.Unix(ctx, s.addr, socketMode)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.addr, err)
 		}
+		s.bound = "unix:" + s.addr
+		return listen.Limited(ln), nil
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, s.network, s.addr)
 	if err != nil {
 		return nil, err
 	}
 	s.bound = ln.Addr().String()
-	if s.network == "unix" {
-		s.bound = "unix:" + s.addr
-		if err := os.Chmod(s.addr, socketMode); err != nil {
-			return nil, errors.Join(err, ln.Close())
-		}
-	}
-	return ln, nil
+	return listen.Limited(ln), nil
 }
 
 // lockDirectory keeps other daemons from replacing a socket in the directory between the
@@ -203,17 +191,4 @@ func lockDirectory(ctx context.Context, dir string) (unlock func(), err error) {
 			return nil, fmt.Errorf("lock directory %s: another process holds it", dir)
 		}
 	}
-}
-
-// removeStale removes the socket file of a killed process, which would make listen
-// fail forever.
-func removeStale(ctx context.Context, path string) error {
-	stale, err := unixsocket.Stale(ctx, path)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if !stale {
-		return nil
-	}
-	return os.Remove(path)
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"cnictl/daemon/listen"
 )
 
 // Options describe the build and the source of the pool's state.
@@ -60,7 +62,9 @@ func (m *Metrics) SetPool(pool func() PoolGauges) { m.pool.Store(&pool) }
 // leaves out a family that cannot be collected and serves the others.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.InstrumentMetricHandler(m.registry,
-		promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+		promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+			ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: listen.MaxScrapes,
+		}))
 }
 
 // Gatherer returns the metric families for tests and the support bundle.

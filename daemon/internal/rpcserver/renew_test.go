@@ -90,7 +90,7 @@ func TestListen_RemovedAtOnce(t *testing.T) {
 		}
 	})
 	for range 500 {
-		s, err := listen(t.Context(), path, modeLeanSocket)
+		s, err := newSocket(t.Context(), path, modeLeanSocket)
 		if err != nil {
 			t.Error(err)
 			break

@@ -87,11 +87,11 @@ func New(opts Options) *Server {
 // Serve listens on both sockets until ctx ends, then drains and returns nil. It
 // returns an error when it cannot listen or a listener breaks.
 func (s *Server) Serve(ctx context.Context) error {
-	grpcSocket, err := listen(ctx, s.opts.GRPCSocket, modeGRPCSocket)
+	grpcSocket, err := newSocket(ctx, s.opts.GRPCSocket, modeGRPCSocket)
 	if err != nil {
 		return err
 	}
-	leanSocket, err := listen(ctx, s.opts.LeanSocket, modeLeanSocket)
+	leanSocket, err := newSocket(ctx, s.opts.LeanSocket, modeLeanSocket)
 	if err != nil {
 		return errors.Join(err, grpcSocket.Close())
 	}

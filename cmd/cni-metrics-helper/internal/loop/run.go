@@ -15,6 +15,7 @@ import (
 	"cnictl/cmd/cni-metrics-helper/internal/publish"
 	"cnictl/cmd/cni-metrics-helper/internal/scrape"
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/listen"
 )
 
 // Deps are the dependencies of Run. CloudWatch and Queue are nil if nothing is sent, Listener
@@ -54,7 +55,7 @@ func Run(ctx context.Context, d Deps) error {
 func serve(ctx context.Context, d Deps) error {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", d.Exposition.Handler())
-	server := &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	server := listen.HTTP(mux)
 	stop := context.AfterFunc(ctx, func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastReply)
 		defer cancel()
@@ -63,7 +64,7 @@ func serve(ctx context.Context, d Deps) error {
 		}
 	})
 	defer stop()
-	if err := server.Serve(d.Listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(listen.Limited(d.Listener)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve metrics on %s: %w", d.Listener.Addr(), err)
 	}
 	return nil

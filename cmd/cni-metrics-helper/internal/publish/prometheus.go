@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
+	"cnictl/daemon/listen"
 )
 
 // summed are the gauges that upstream fills with sums over the cluster.
@@ -63,7 +64,7 @@ func NewExposition(skipReasons []string) *Exposition {
 
 // Handler serves the metrics in the Prometheus text format.
 func (e *Exposition) Handler() http.Handler {
-	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: listen.MaxScrapes})
 }
 
 // Polled records the figures of a poll and how many pods it read.

@@ -1,0 +1,107 @@
+package listen
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// TestHTTP_Bounds sends endless headers on many connections, as any pod of a node can to the
+// metrics. Without a bound the server keeps a megabyte of each.
+func TestHTTP_Bounds(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := HTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }))
+	var all sync.WaitGroup
+	all.Go(func() { _ = server.Serve(Limited(l)) })
+	defer func() { _ = server.Close(); all.Wait() }()
+
+	const connections = 3 * MaxConnections
+	request := append([]byte("GET /metrics HTTP/1.1\r\nHost: x\r\nX-Long: "), bytes.Repeat([]byte{'x'}, 900<<10)...)
+	before := heap()
+	var attack sync.WaitGroup
+	open := make(chan net.Conn, connections)
+	for range connections {
+		attack.Go(func() {
+			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = conn.Write(request) // the server may close it
+			open <- conn
+		})
+	}
+	attack.Wait()
+	close(open)
+	if held := heap() - before; held > MaxConnections*(MaxHeaderBytes+64<<10) {
+		t.Errorf("%d unfinished requests: the server holds %d KiB", connections, held>>10)
+	}
+	for conn := range open {
+		_ = conn.Close()
+	}
+	resp, err := http.Get("http://" + l.Addr().String() + "/metrics") //nolint:noctx // ends with the server
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "fine" {
+		t.Errorf("afterwards: %q, %v", body, err)
+	}
+}
+
+// heap returns the bytes of live objects.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func TestLimited(t *testing.T) {
+	t.Parallel()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := Limited(l)
+	defer limited.Close()
+	var first net.Conn
+	for range MaxConnections + 1 {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	for range MaxConnections {
+		conn, err := limited.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		first = conn
+	}
+	accepted := make(chan net.Conn)
+	go func() {
+		conn, _ := limited.Accept()
+		accepted <- conn
+	}()
+	select {
+	case <-accepted:
+		t.Fatal("one connection too many is accepted")
+	default:
+	}
+	_ = first.Close()
+	if conn := <-accepted; conn == nil {
+		t.Error("a connection that was waiting is not accepted after another has ended")
+	} else {
+		_ = conn.Close()
+	}
+}
