@@ -30,11 +30,15 @@ func TestMain(m *testing.M) { leftover.Main(m) }
 // lonely is a daemon whose keeper has addresses and no executor.
 type lonely struct {
 	*daemon
-	images   chan keeper.Image
-	released []keeper.Task
+	images chan keeper.Image
+	begin  func(keeper.Task) // nil: no task runs
 }
 
-func (l *lonely) Begin(t keeper.Task)                 { l.released = append(l.released, t) }
+func (l *lonely) Begin(t keeper.Task) {
+	if l.begin != nil {
+		l.begin(t)
+	}
+}
 func (l *lonely) Write(i keeper.Image)                { l.images <- i }
 func (l *lonely) Record(at time.Time, e keeper.Event) { l.recorder.record(at, e) }
 

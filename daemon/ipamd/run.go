@@ -77,15 +77,34 @@ func run(ctx context.Context, d Deps, log *slog.Logger) error {
 // operations is the group of goroutines that call EC2 and the kernel concurrently with the
 // owner. They outlive Run's context by at most drainGrace.
 type operations struct {
-	group sync.WaitGroup
-	spawn func(func(context.Context))
+	ctx    context.Context // of all; ends when the daemon no longer waits for them
+	group  sync.WaitGroup
+	mu     sync.Mutex
+	closed bool // guarded by mu
 }
 
 func newOperations(ctx context.Context) (*operations, context.CancelFunc) {
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
-	ops := &operations{}
-	ops.spawn = func(op func(context.Context)) { ops.group.Go(func() { op(ctx) }) }
-	return ops, end
+	return &operations{ctx: ctx}, end
+}
+
+// spawn starts a goroutine that wait waits for, or none once wait was called.
+func (o *operations) spawn(op func(context.Context)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.group.Go(func() { op(o.ctx) })
+	}
+}
+
+// wait lets no more goroutines start and waits for those that did. Without the former, one that
+// ends and causes another, by a message to the owner, could start it while the last one ends:
+// a WaitGroup panics when it grows from zero under a Wait.
+func (o *operations) wait() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	o.group.Wait()
 }
 
 // reportProblems logs settings that are not used as written, and fails if any of them
@@ -162,7 +181,7 @@ func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.Canc
 	d.log.Info(textServing+" "+d.deps.Version+" on unix:"+d.grpcSocket(), slog.Duration(logline.KeyDuration, time.Since(d.deps.Started))) //nolint:sloglint // upstream's line
 	err = group.Wait()
 
-	if !endsBefore(graceEnd, ops.group.Wait) {
+	if !endsBefore(graceEnd, ops.wait) {
 		d.log.Warn("EC2 operations aborted: they took longer than the shutdown allows")
 	}
 	close(stopOwner)

@@ -25,7 +25,7 @@ func (k *Keeper) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reas
 	if !k.settings.IPv6 {
 		k.subnets.take(op.SubnetID, ips+16*prefixes)
 	}
-	k.out.Begin(*op)
+	k.begin(*op)
 }
 
 // AssignDone reports addresses or prefixes that EC2 added to an ENI.

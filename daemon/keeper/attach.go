@@ -33,7 +33,7 @@ func (k *Keeper) startAttach(a warmpool.AttachENI, now time.Time) {
 		taken += a.IPs + 16*a.Prefixes
 	}
 	k.subnets.take(subnet, taken)
-	k.out.Begin(*op)
+	k.begin(*op)
 }
 
 // subnetCIDR is the block of a subnet; zero if unknown. Where EC2 does not describe subnets,

@@ -72,7 +72,7 @@ func (k *Keeper) alignGroups(now time.Time) {
 	}
 	if len(differ) > 0 {
 		s.writing = true
-		k.out.Begin(GroupsTask{differ, k.groups})
+		k.begin(GroupsTask{differ, k.groups})
 	}
 }
 

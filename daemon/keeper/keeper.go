@@ -17,7 +17,7 @@ type Message interface {
 // Outside carries out what the Keeper decides. Its methods do not block, and report back
 // only through messages that are handled later.
 type Outside interface {
-	// Begin starts a task; see Carry.
+	// Begin starts a task, which calls [Run].
 	Begin(Task)
 	// Write starts writing an image; only one write is in progress at a time.
 	Write(Image)
@@ -190,6 +190,14 @@ func (k *Keeper) NextWake(now time.Time) time.Time {
 	return wake
 }
 
+// begin starts a task, unless the daemon ends: nothing would wait for its result. What it would
+// have done, the next start finds.
+func (k *Keeper) begin(t Task) {
+	if !k.terminating {
+		k.out.Begin(t)
+	}
+}
+
 // apply puts an event into the book. The book refuses only events that contradict it, which
 // is a bug: the refusal is recorded and the state stays as it was.
 func (k *Keeper) apply(now time.Time, ev ipam.Event) ipam.Change {
@@ -272,7 +280,7 @@ func (m VPCCIDRsRead) handle(k *Keeper, now time.Time) {
 	k.record(now, VPCCIDRsChanged{CIDRs: m.CIDRs})
 }
 
-// Terminate stops growth and answers the waiting ADDs.
+// Terminate begins no more tasks and answers the waiting ADDs.
 type Terminate struct{}
 
 func (m Terminate) handle(k *Keeper, now time.Time) {

@@ -170,7 +170,7 @@ func (k *Keeper) startReads(now time.Time) {
 			// from the book.
 			busy = append(busy, e.ID)
 		}
-		k.out.Begin(SweepTask{resync.LeakInput{
+		k.begin(SweepTask{resync.LeakInput{
 			ClusterName: k.settings.ClusterName, Busy: busy, InUse: k.addresses(), InstanceID: k.settings.InstanceID, Started: k.started,
 		}})
 	}
@@ -198,7 +198,7 @@ func (k *Keeper) observe(now time.Time) {
 	if r.withEC2 {
 		r.askedEC2, r.needEC2, r.earlyEC2 = now, false, time.Time{}
 	}
-	k.out.Begin(ObserveTask{Metadata: periodic || r.withEC2, EC2: r.withEC2})
+	k.begin(ObserveTask{Metadata: periodic || r.withEC2, EC2: r.withEC2})
 }
 
 // busyENIs lists the ENIs that operations are working on.
@@ -255,6 +255,9 @@ type Observed struct {
 func (v Observed) handle(k *Keeper, now time.Time) {
 	r := &k.recon
 	r.observing = false
+	if k.terminating {
+		return // a DEL would wait for the removal of rules, which no longer begins
+	}
 	if v.KernelErr != nil {
 		k.record(now, ReconcileFailed{Err: v.KernelErr})
 	}
@@ -338,17 +341,17 @@ func (k *Keeper) reconcile(v Observed, now time.Time) {
 		}
 		k.adopt(a, before)
 		if k.settings.Provisioning && !a.ENI.Trunk {
-			k.out.Begin(TagTask{described(v.ENIs, a.ENI.ID)})
+			k.begin(TagTask{described(v.ENIs, a.ENI.ID)})
 		}
 	}
 	if left := k.withoutDeleteOnTermination(v.ENIs); len(left) > 0 {
-		k.out.Begin(TagTask{left})
+		k.begin(TagTask{left})
 	}
 	gone := slices.DeleteFunc(slices.Clone(res.Gone), func(e ipam.ENI) bool {
 		return slices.ContainsFunc(res.SetUp, func(a resync.Attached) bool { return a.ENI.ID == e.ID })
 	})
 	if len(gone) > 0 {
-		k.out.Begin(TearDownTask{gone})
+		k.begin(TearDownTask{gone})
 	}
 }
 
@@ -510,7 +513,7 @@ func (k *Keeper) findEnded(v Observed, now time.Time) {
 	for _, a := range gone {
 		r.dropping[a.Sandbox] = true
 	}
-	k.out.Begin(DropTask{gone})
+	k.begin(DropTask{gone})
 }
 
 // Dropped reports ended allocations whose rules were removed: an address becomes free only

@@ -16,7 +16,7 @@ func (k *Keeper) startRelease(id ipam.ENIID, cidrs []netip.Prefix, why warmpool.
 		return
 	}
 	e, _ := k.eni(id)
-	k.out.Begin(*k.start(Operation{
+	k.begin(*k.start(Operation{
 		Pending: warmpool.Pending{Kind: warmpool.PendingRelease, ENI: id, Card: e.Card, Device: e.Device}, CIDRs: cidrs, Reason: why,
 	}, now))
 }
@@ -61,7 +61,7 @@ func (k *Keeper) startDetach(a warmpool.DetachENI, now time.Time) {
 		Pending: warmpool.Pending{Kind: warmpool.PendingDetach, ENI: a.ENI, Card: eni.Card, Device: eni.Device}, Reason: a.Reason,
 	}, now)
 	op.detach = resync.Attached{ENI: eni.ENI, CIDRs: prefixesOf(eni), AttachmentID: k.attachments[a.ENI]}
-	k.out.Begin(*op)
+	k.begin(*op)
 }
 
 // DetachDone reports that an ENI has left the instance; its deletion continues.

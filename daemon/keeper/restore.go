@@ -134,7 +134,7 @@ func (k *Keeper) beginLeftovers(s Start, now time.Time) {
 	}
 	for _, a := range s.Found.Ending {
 		k.recon.adopting[a.ENI.ID] = Slot{a.ENI.Card, a.ENI.Device}
-		k.out.Begin(EndingTask{ENI: a.ENI, Keep: !k.settings.Provisioning || k.podsIn(a.CIDRs)})
+		k.begin(EndingTask{ENI: a.ENI, Keep: !k.settings.Provisioning || k.podsIn(a.CIDRs)})
 	}
 	var orphans []ipam.ENIID
 	for _, e := range resync.WithoutPods(s.Orphans, k.addresses()) {
@@ -142,12 +142,12 @@ func (k *Keeper) beginLeftovers(s Start, now time.Time) {
 	}
 	if len(orphans) > 0 {
 		k.record(now, LeaksFound{ENIs: len(orphans)})
-		k.out.Begin(DeleteTask{orphans})
+		k.begin(DeleteTask{orphans})
 	}
 	if ours := slices.DeleteFunc(slices.Clone(s.Attached), func(e resync.ENI) bool {
 		return e.Trunk() || !slices.ContainsFunc(s.Found.SetUp, func(a resync.Attached) bool { return a.ENI.ID == e.ID })
 	}); k.settings.Provisioning && len(ours) > 0 {
-		k.out.Begin(TagTask{ours})
+		k.begin(TagTask{ours})
 	}
 }
 
@@ -157,7 +157,7 @@ func (k *Keeper) adopt(a resync.Attached, before []ipam.ENI) {
 	if a.AttachmentID != "" {
 		k.attachments[a.ENI.ID] = a.AttachmentID
 	}
-	k.out.Begin(AdoptTask{Attached: a, Before: before})
+	k.begin(AdoptTask{Attached: a, Before: before})
 }
 
 // EndingTask waits for the end of an attachment that an earlier daemon was detaching, and

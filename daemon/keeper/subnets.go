@@ -172,7 +172,7 @@ func (k *Keeper) refreshSubnets() {
 		return
 	}
 	k.subnets.refreshing = true
-	k.out.Begin(SubnetsTask{})
+	k.begin(SubnetsTask{})
 }
 
 // SubnetsRead reports the result of DescribeSubnets.

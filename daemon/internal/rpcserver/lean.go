@@ -20,6 +20,7 @@ type lean struct {
 	socket *socket
 	slots  slots
 
+	served   chan struct{} // closed when serve returns
 	mu       sync.Mutex
 	draining bool
 	conns    map[net.Conn]struct{} // guarded by mu
@@ -30,13 +31,14 @@ type lean struct {
 var past = time.Unix(1, 0)
 
 func newLean(s *Server, l *socket) *lean {
-	return &lean{Server: s, socket: l, slots: make(slots, s.opts.MaxRequests), conns: map[net.Conn]struct{}{}}
+	return &lean{Server: s, socket: l, slots: make(slots, s.opts.MaxRequests), served: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 }
 
 // serve accepts connections until stopAccepting. ctx bounds the requests. A connection is
 // accepted only once there is a slot for its request; the others wait in the kernel's queue,
 // which costs no memory here.
 func (l *lean) serve(ctx context.Context) error {
+	defer close(l.served)
 	for {
 		if !l.slots.acquire(ctx) {
 			return nil
@@ -125,7 +127,12 @@ func (l *lean) stopAccepting() {
 	}
 }
 
-func (l *lean) wait() { l.running.Wait() }
+// wait waits for the requests in progress, after stopAccepting. The last connection may have been
+// accepted just before it.
+func (l *lean) wait() {
+	<-l.served
+	l.running.Wait()
+}
 
 // handle serves one connection. An unreadable request gets no reply, as its sender would
 // not understand one.
