@@ -10,11 +10,10 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Bounds are the highest targets to try (spec/capacity.md §10); MINIMUM_IP_TARGET is at
-// most max-pods.
+// Bounds are the highest targets to try; MINIMUM_IP_TARGET is at most max-pods.
 type Bounds struct{ WarmIP, MinimumIP, WarmENI, WarmPrefix int }
 
-// DefaultBounds are the specification's bounds.
+// DefaultBounds are those of cnictl capacity recommend.
 func DefaultBounds(nodes []Node) Bounds {
 	b := Bounds{WarmIP: 64, WarmENI: 4, WarmPrefix: 8}
 	for _, n := range nodes {
@@ -174,7 +173,7 @@ func (s *Search) Next() (*Trial, bool) {
 			t.failed = max(s.failed, s.close.Result.Failed)
 		}
 	}
-	if key := s.candidates[i].targets(); key.warmIP > 0 && key.minimumIP > 0 && s.idle(t.nodes) {
+	if key := s.candidates[i].targets(); key.warmIP > 0 && key.minimumIP > 0 && idle(t.nodes, s.lows) {
 		key.minimumIP = 0
 		t.plain = s.plain[key]
 	}
@@ -204,15 +203,15 @@ func (p Point) compare(q Point) int {
 }
 
 // idle reports whether MINIMUM_IP_TARGET never exceeds the pods with an address plus the
-// spare addresses whenever addresses are released.
-func (s *Search) idle(nodes []Node) bool {
+// spare addresses: with the pods at the start, and at these lows.
+func idle(nodes []Node, lows []low) bool {
 	fits := func(n Settings, pods int) bool { return n.MinimumIP <= min(pods+n.WarmIP, n.most()) }
 	for _, n := range nodes {
 		if !fits(n.Settings, min(n.Pods, n.Settings.Room())) {
 			return false
 		}
 	}
-	for _, l := range s.lows {
+	for _, l := range lows {
 		if !fits(nodes[l.node].Settings, l.pods) {
 			return false
 		}

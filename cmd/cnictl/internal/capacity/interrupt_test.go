@@ -66,7 +66,7 @@ func TestInterrupted(t *testing.T) {
 	}
 
 	var best document.CapacityRecommendation
-	out, err = run(recommend, 40, "--type m5.large --pods 20 --count 2 --for 1h")
+	out, err = run(recommend, 40, "--type m5.large --pods 20 --count 2 --for 1h --goal fewest-addresses")
 	if e := json.Unmarshal([]byte(out), &best); e != nil || len(best.Items) == 0 || best.Chosen == nil || !best.Partial || best.Tried == 0 || best.Tried >= best.Candidates {
 		t.Errorf("recommend: %v\n%s", e, out)
 	}

@@ -24,16 +24,8 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
+	"cnictl/doctor/catalogue"
 )
-
-// Goals of a recommendation.
-const (
-	goalAddresses = "fewest-addresses"
-	goalCalls     = "fewest-calls"
-	goalBurst     = "burst"
-)
-
-var goals = []string{goalAddresses, goalCalls, goalBurst}
 
 type point = document.CapacityPoint
 
@@ -41,30 +33,41 @@ func recommend(f *cli.Factory) *cobra.Command {
 	var p planned
 	var l loadFlags
 	var pods, seconds int
-	goal := goalAddresses
+	named := string(whatif.Balanced)
+	goals := goalNames()
 	list := &output.List[point]{Columns: pointColumns(), Key: settingsText, Item: func(r point) any { return r }}
 	cmd := &cobra.Command{
 		Use:   "recommend [NODE…]",
 		Short: "Find the warm targets for a goal, and the trade-off around them",
-		Long: `Find the warm targets that minimise the addresses held by nodes, or the requests sent to EC2,
-without more failed ADDs than with today's targets; or that hold the fewest
-addresses and still serve a burst of pods on each node without a failed ADD. Every combination
-within these bounds is considered: WARM_IP_TARGET up to 64, MINIMUM_IP_TARGET up to max-pods,
-WARM_ENI_TARGET up to 4, WARM_PREFIX_TARGET up to 8. They are simulated as in capacity whatif.
+		Long: `Find the warm targets for a goal, with no more failed ADDs than with today's targets:
+
+  balanced          few addresses held and few requests to EC2: the knee of the curve, with at
+                    most 12 requests per node and hour, or as many as today's targets send, and
+                    no WARM_IP_TARGET without a MINIMUM_IP_TARGET while pods come and go
+  fewest-addresses  the fewest addresses held, at any number of requests
+  fewest-calls      the fewest requests
+  burst             the fewest addresses that serve a burst of pods on each node without a
+                    failed ADD
+
+If others hold at most 1 % more addresses and make no more ADDs wait, but send fewer requests,
+those are chosen. Every combination within these bounds is considered: WARM_IP_TARGET up to 64,
+MINIMUM_IP_TARGET up to max-pods, WARM_ENI_TARGET up to 4, WARM_PREFIX_TARGET up to 8. They are
+simulated as in capacity whatif.
 
 The curve shows the settings that no others beat in both addresses and requests. All nodes get
-the same targets. Ctrl-C shows the best found so far.`,
+the same targets, so name nodes that are typical. Ctrl-C shows the best found so far.`,
 		Example: "  {{.Command}} capacity recommend --type m5.large --pods 20\n" +
 			"  {{.Command}} capacity recommend ip-10-0-3-17 --goal fewest-calls\n" +
 			"  {{.Command}} capacity recommend --type m5.4xlarge --pods 30 --goal burst --burst-pods 40 --burst-seconds 20",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(goals, goal) {
-				return cli.Usage("--goal is %q: want %s", show.Safe(goal), strings.Join(goals, ", "))
+			if !slices.Contains(goals, named) {
+				return cli.Usage("--goal is %q: want %s", show.Safe(named), strings.Join(goals, ", "))
 			}
-			if burst := p.given("burst-pods") || p.given("burst-seconds"); burst != (goal == goalBurst) {
-				return cli.Usage("--goal %s goes with --burst-pods and --burst-seconds", goalBurst)
+			goal := whatif.Goal(named)
+			if burst := p.given("burst-pods") || p.given("burst-seconds"); burst != (goal == whatif.ServedBurst) {
+				return cli.Usage("--goal %s goes with --burst-pods and --burst-seconds", whatif.ServedBurst)
 			}
 			ctx := cmd.Context()
 			nodes, names, errs, err := p.nodes(ctx, f, args)
@@ -83,13 +86,13 @@ the same targets. Ctrl-C shows the best found so far.`,
 			if err != nil {
 				return err
 			}
-			if goal == goalBurst {
+			if goal == whatif.ServedBurst {
 				if pods < 1 || seconds < 1 || seconds > 86400 {
 					return cli.Usage("give --burst-pods, 1 or more, and --burst-seconds, 1 to 86400")
 				}
 				for _, flag := range []string{"rate", "life", "arrivals", "for"} {
 					if p.given(flag) {
-						return cli.Usage("--goal %s cannot be used with --%s: the burst is all that happens", goalBurst, flag)
+						return cli.Usage("--goal %s cannot be used with --%s: the burst is all that happens", whatif.ServedBurst, flag)
 					}
 				}
 				load.Steps = nil
@@ -105,6 +108,9 @@ the same targets. Ctrl-C shows the best found so far.`,
 			doc, err := search(ctx, f, nodes, load, goal)
 			if err != nil {
 				return err
+			}
+			if doc.Patch != "" {
+				doc.Risk, doc.Effects = catalogue.Restart.String(), append([]string{catalogue.Rolled}, p.beyond(names, len(errs))...)
 			}
 			doc.Errors, doc.Partial = append(doc.Errors, errs...), doc.Partial || len(errs) > 0
 			if f.Globals.Output == "table" && len(list.Only) == 0 {
@@ -131,12 +137,38 @@ the same targets. Ctrl-C shows the best found so far.`,
 	l.register(fs)
 	window := fs.Lookup("for")
 	window.Usage, window.DefValue = "simulate this `duration` with each candidate", "6h"
-	fs.StringVar(&goal, "goal", goal, "`goal`: "+strings.Join(goals, ", "))
+	fs.StringVar(&named, "goal", named, "`goal`: "+strings.Join(goals, ", "))
 	fs.IntVar(&pods, "burst-pods", 0, "with --goal burst: `N` pods that arrive on each node")
 	fs.IntVar(&seconds, "burst-seconds", 0, "with --goal burst: within `N` seconds")
 	_ = cmd.RegisterFlagCompletionFunc("goal", cobra.FixedCompletions(goals, cobra.ShellCompDirectiveNoFileComp)) // fails only for unknown flags
 	list.Register(f, cmd, false)
 	return cmd
+}
+
+func goalNames() (out []string) {
+	for _, g := range whatif.Goals() {
+		out = append(out, string(g))
+	}
+	return out
+}
+
+// beyond says which nodes a patch of the DaemonSet changes beyond those that were simulated.
+func (p *planned) beyond(names []string, unread int) []string {
+	only := ""
+	switch {
+	case p.instance != "":
+		only = "planned nodes of " + p.instance + " were"
+	case p.all && unread > 0:
+		only = fmt.Sprintf("%d of %d nodes were", len(names), len(names)+unread)
+	case !p.all && len(names) == 1:
+		only = show.Safe(names[0]) + " was"
+	case !p.all:
+		only = fmt.Sprintf("%d named nodes were", len(names))
+	}
+	if only == "" {
+		return nil
+	}
+	return []string{"It changes the whole DaemonSet, and so every node of the cluster: only " + only + " simulated."}
 }
 
 // try runs the trials of a search, one on each processor.
@@ -175,11 +207,11 @@ func try(s *whatif.Search, line *progress) error {
 }
 
 // search finds the trade-off and chooses a point by the goal.
-func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whatif.Load, goal string) (document.CapacityRecommendation, error) {
+func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whatif.Load, goal whatif.Goal) (document.CapacityRecommendation, error) {
 	first := nodes[0].Settings
 	doc := document.CapacityRecommendation{
-		APIVersion: introspect.APIVersion, Kind: document.KindCapacityRecommendation, Goal: goal, Nodes: len(nodes), Seconds: load.For.Seconds(),
-		Items: []point{}, Groups: []document.CapacityGroup{}, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
+		APIVersion: introspect.APIVersion, Kind: document.KindCapacityRecommendation, Goal: string(goal), Nodes: len(nodes), Seconds: load.For.Seconds(),
+		Items: []point{}, Groups: []document.CapacityGroup{}, Effects: []string{}, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
 	}
 	if slices.ContainsFunc(nodes, func(n whatif.Node) bool { return len(changed(targets(first), targets(n.Settings))) > 0 }) {
 		f.Warn("the nodes have different targets today: settings are compared with those of the first")
@@ -201,12 +233,16 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whati
 	}
 	doc.Today = pointOf(first, first, today.Result())
 	candidates := whatif.Candidates(nodes, whatif.DefaultBounds(nodes))
+	bound := whatif.BoundCalls(today.Result(), len(nodes))
+	if goal == whatif.Balanced {
+		candidates, doc.CallBound = whatif.Guarded(nodes, load, candidates), &bound.Most
+	}
 	doc.Candidates = len(candidates)
 	if doc.Partial {
 		return doc, nil
 	}
 	failed := doc.Today.Failed
-	if goal == goalBurst {
+	if goal == whatif.ServedBurst {
 		failed = 0
 	}
 	found := whatif.NewSearch(today, nodes, candidates, failed)
@@ -223,12 +259,8 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whati
 	for _, p := range front {
 		doc.Items = append(doc.Items, pointOf(first, p.Settings, p.Result))
 	}
-	if n := len(front); n > 0 {
-		i := 0
-		if goal == goalCalls {
-			i = n - 1
-		}
-		doc.Chosen = &doc.Items[i]
+	if i := whatif.Choose(front, goal, bound); i >= 0 {
+		choose(&doc, i)
 		var env []whatif.Setting
 		for _, n := range nodes { // nodes may have different settings
 			for _, s := range whatif.Changed(targets(n.Settings), targets(front[i].Settings)) {
@@ -377,10 +409,21 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 	if c, t := doc.Chosen, doc.Today; c != nil {
 		head("Chosen")
 		p.Line(settingsText(*c))
-		p.Line(chosenWhy(doc))
+		p.Line(doc.Why)
 		p.Line(fmt.Sprintf("%.1f addresses held (today %.1f), %.1f of them unused (today %.1f)", c.Held, t.Held, c.Wasted, t.Wasted))
 		p.Line(fmt.Sprintf("%.1f EC2 requests per hour (today %.1f)", c.PerHour, t.PerHour))
 		p.Line(adds(*c) + fmt.Sprintf(" (today %d and %d)", t.Waited, t.Failed))
+		gap()
+		head("Not chosen")
+		for _, x := range []struct {
+			next *point
+			why  string
+		}{{doc.Cheaper, doc.NotCheaper}, {doc.Faster, doc.NotFaster}} {
+			if n := x.next; n != nil {
+				p.Line(fmt.Sprintf("%s: %.1f addresses held, %.1f EC2 requests per hour, %s", settingsText(*n), n.Held, n.PerHour, adds(*n)))
+			}
+			p.Line(x.why)
+		}
 		gap()
 	}
 	if len(doc.Groups) > 1 {
@@ -393,6 +436,7 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 		gap()
 	}
 	if doc.Patch != "" {
+		p.Line("risk: " + doc.Risk + ". " + strings.Join(doc.Effects, " "))
 		head("kubectl -n " + f.Globals.DaemonSetNamespace + " patch daemonset aws-node --patch-file /dev/stdin <<EOF")
 		p.Lines = append(p.Lines, strings.Split(strings.TrimRight(doc.Patch, "\n"), "\n")...)
 		p.Lines = append(p.Lines, "EOF", "")
@@ -411,21 +455,43 @@ func adds(p point) string {
 	return show.Plural(p.Waited, "ADD waits", "ADDs wait") + fmt.Sprintf(" and %d fail", p.Failed)
 }
 
-// chosenWhy explains the choice.
-func chosenWhy(doc document.CapacityRecommendation) string {
+// choose notes the chosen item with its neighbours, and explains the choice.
+func choose(doc *document.CapacityRecommendation, i int) {
+	c, rest := &doc.Items[i], "no more failed ADDs than today's"
+	if doc.Goal == string(whatif.ServedBurst) {
+		rest = "no failed ADD in the burst"
+	}
+	best := ""
+	switch whatif.Goal(doc.Goal) {
+	case whatif.Balanced:
+		best = fmt.Sprintf("The knee of the curve, of the settings with %s, at most %.1f EC2 requests per hour and, as upstream advises, no WARM_IP_TARGET without a MINIMUM_IP_TARGET where pods come and go.", rest, *doc.CallBound)
+		if c.PerHour > *doc.CallBound {
+			best = fmt.Sprintf("No settings with %s send EC2 at most %.1f requests per hour; of those with MINIMUM_IP_TARGET beside WARM_IP_TARGET, these send the fewest.", rest, *doc.CallBound)
+		}
+	case whatif.FewestCalls:
+		best = "No others send EC2 fewer requests with " + rest + "; of those that send as few, these hold the fewest addresses."
+	default:
+		best = "No others hold fewer addresses with " + rest + "."
+		if i > 0 {
+			best = fmt.Sprintf("The fewest addresses with %s, give or take 1 %%: of those that hold at most %.1f and make no more ADDs wait, these send EC2 the fewest requests.", rest, doc.Items[0].Held*(1+whatif.Tie))
+		}
+	}
 	if doc.Partial {
-		return "The best of those tried for this goal."
+		best = "The best of those tried for this goal."
 	}
-	switch n := len(doc.Items); {
-	case doc.Goal == goalBurst:
-		return "No others hold fewer addresses and serve the burst without a failed ADD."
-	case doc.Goal == goalCalls:
-		return "No others send EC2 fewer requests with no more failed ADDs than today's; of those that send as few, these hold the fewest addresses."
-	case n > 1:
-		next := doc.Items[1]
-		return fmt.Sprintf("No others hold fewer addresses with no more failed ADDs than today's. %.1f more addresses would save %.1f EC2 requests per hour: see below.", next.Held-doc.Chosen.Held, doc.Chosen.PerHour-next.PerHour)
+	doc.Chosen, doc.Why = c, best
+	doc.NotCheaper, doc.NotFaster = "None of these holds fewer addresses.", "None of these sends EC2 fewer requests."
+	if i > 0 {
+		n := doc.Items[i-1]
+		doc.Cheaper, doc.NotCheaper = &n, fmt.Sprintf("Holding %.2f fewer addresses, it sends %.1f more requests per hour.", c.Held-n.Held, n.PerHour-c.PerHour)
+		if doc.CallBound != nil && n.PerHour > *doc.CallBound {
+			doc.NotCheaper += fmt.Sprintf(" That is above the bound of %.1f.", *doc.CallBound)
+		}
 	}
-	return "No others hold fewer addresses, or send EC2 fewer requests, with no more failed ADDs than today's."
+	if i+1 < len(doc.Items) {
+		n := doc.Items[i+1]
+		doc.Faster, doc.NotFaster = &n, fmt.Sprintf("Sending %.1f fewer requests per hour, it holds %.2f more addresses.", c.PerHour-n.PerHour, n.Held-c.Held)
+	}
 }
 
 const curveWidth, curveHeight = 60, 12
