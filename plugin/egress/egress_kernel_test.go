@@ -57,7 +57,7 @@ func TestEgress(t *testing.T) {
 		}
 		defer echo.Close()
 		// Immediately: nothing here waits for duplicate address detection.
-		saw, err := p.ns.AskEcho(t.Context(), "tcp", netip.Addr{}, echo.Addr, 20*time.Second)
+		saw, err := p.ns.AskEcho(t.Context(), "tcp", netip.Addr{}, echo.Addr, 2*time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestEgress(t *testing.T) {
 		if saw, err := b.outside.AskEcho(t.Context(), "tcp", netip.Addr{}, inPod.Addr, time.Second); err == nil {
 			t.Errorf("outside reaches the pod as %v", saw)
 		}
-		if saw, err := b.node.AskEcho(t.Context(), "tcp", netip.Addr{}, inPod.Addr, 20*time.Second); err != nil {
+		if saw, err := b.node.AskEcho(t.Context(), "tcp", netip.Addr{}, inPod.Addr, 2*time.Minute); err != nil {
 			t.Errorf("the node does not reach the pod: %v, %v", saw, err)
 		}
 		p.run("CHECK", b.withPrevResult(&result))

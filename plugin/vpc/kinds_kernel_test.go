@@ -88,9 +88,9 @@ func reached(t *testing.T, node, pod *netns.NS, address string) {
 	}
 	defer echo.Close()
 	if to.Is6() {
-		_, err = node.AskEchoAtOnce(t.Context(), netip.Addr{}, echo.Addr, 30*time.Second, 900*time.Millisecond)
+		_, err = node.AskEchoAtOnce(t.Context(), netip.Addr{}, echo.Addr, 2*time.Minute, 900*time.Millisecond)
 	} else {
-		_, err = node.AskEcho(t.Context(), "tcp", netip.Addr{}, echo.Addr, 30*time.Second)
+		_, err = node.AskEcho(t.Context(), "tcp", netip.Addr{}, echo.Addr, 2*time.Minute)
 	}
 	if err != nil {
 		t.Errorf("%s: %v", address, err)

@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"cnictl/testenv"
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/kubeapi"
 	"cnictl/testenv/tour"
@@ -58,7 +59,7 @@ func TestDeploy(t *testing.T) {
 			began := time.Now()
 			stage.do(l)
 			for _, f := range flows {
-				l.check(f.goesOn())
+				l.check(f.goesOn(l.context()))
 			}
 			for _, before := range pods {
 				now := l.running(before.Name)
@@ -451,19 +452,33 @@ func (f *flow) answered(at time.Time) {
 	f.answers++
 }
 
-// patience is how long a flow may go without an answer: TCP retransmits what is lost.
-const patience = 10 * time.Second
+// silence is how long a flow may go without an answer: TCP retransmits what is lost.
+const silence = 30 * time.Second
 
-// goesOn returns an error if the flow has ended or ever went without an answer for too long.
-func (f *flow) goesOn() error {
+// goesOn waits for one more answer. It returns an error if the flow has ended, or ever went without
+// an answer for too long.
+func (f *flow) goesOn(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	f.mu.Lock()
+	before := f.answers
+	f.mu.Unlock()
+	var err error
+	if !testenv.Poll(ctx, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		err = f.err
+		return err != nil || f.answers > before
+	}) {
+		err = errors.New("it is silent")
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	silent := max(f.longest, time.Since(f.last))
-	switch {
-	case f.err != nil:
-		return fmt.Errorf("the connection of %s: %w", f.what, f.err)
-	case silent > patience:
-		return fmt.Errorf("the connection of %s was silent for %v", f.what, silent)
+	if err == nil && f.longest > silence {
+		err = fmt.Errorf("it was silent for %v", f.longest)
+	}
+	if err != nil {
+		return fmt.Errorf("the connection of %s: %w", f.what, err)
 	}
 	return nil
 }

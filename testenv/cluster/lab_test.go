@@ -270,7 +270,7 @@ func (l *lab) explain() {
 	if !l.Failed() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), within)
 	defer cancel()
 	events, err := cluster.List[corev1.Event](ctx, l.c, namespace, metav1.ListOptions{FieldSelector: "type=Warning,involvedObject.kind=Pod"})
 	if err != nil {

@@ -129,14 +129,15 @@ func TestService_ClusterIPAndNodePort(t *testing.T) {
 // askFromOutside sends a line to an address of the VPC, from outside it, and returns the
 // name of the pod that answers.
 func (l *lab) askFromOutside(to netip.AddrPort) (string, error) {
-	ctx, cancel := context.WithTimeout(l.Context(), 3*time.Second)
+	const try = 15 * time.Second // callers who expect an answer try again
+	ctx, cancel := context.WithTimeout(l.Context(), try)
 	defer cancel()
 	conn, err := l.c.Fabric.Outside.Dial(ctx, "tcp", netip.Addr{}, to)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(3 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(try)); err != nil {
 		return "", err
 	}
 	if _, err := fmt.Fprintln(conn, "hello"); err != nil {

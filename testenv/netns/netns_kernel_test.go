@@ -191,10 +191,10 @@ func TestNew_LoopbackIsUp(t *testing.T) {
 	testenv.RequireRoot(t)
 	t.Parallel()
 	ns := netns.New(t)
-	if err := ns.Ping(netip.Addr{}, netip.MustParseAddr("127.0.0.1"), 20*time.Second); err != nil {
+	if err := ns.Ping(netip.Addr{}, netip.MustParseAddr("127.0.0.1"), 2*time.Minute); err != nil {
 		t.Error(err)
 	}
-	if err := ns.Ping(netip.Addr{}, netip.MustParseAddr("::1"), 20*time.Second); err != nil {
+	if err := ns.Ping(netip.Addr{}, netip.MustParseAddr("::1"), 2*time.Minute); err != nil {
 		t.Error(err)
 	}
 }
@@ -235,10 +235,10 @@ func TestPing(t *testing.T) {
 	a, b := joined(t)
 	addrA, addrB := netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("10.9.0.2")
 	for range 3 {
-		if err := a.Ping(netip.Addr{}, addrB, 5*time.Second); err != nil {
+		if err := a.Ping(netip.Addr{}, addrB, 2*time.Minute); err != nil {
 			t.Error(err)
 		}
-		if err := netns.Ping(b, addrB, addrA, 5*time.Second); err != nil {
+		if err := netns.Ping(b, addrB, addrA, 2*time.Minute); err != nil {
 			t.Error(err)
 		}
 	}
@@ -265,7 +265,7 @@ func TestEcho_ReportsTheSource(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, from := range []netip.Addr{{}, addrA} {
-			saw, err := a.AskEcho(t.Context(), network, from, echo.Addr, 5*time.Second)
+			saw, err := a.AskEcho(t.Context(), network, from, echo.Addr, 2*time.Minute)
 			if err != nil || saw.Addr() != addrA {
 				t.Errorf("%s echo saw %v, error %v; want %v", network, saw, err, addrA)
 			}
@@ -291,7 +291,7 @@ func TestAskEchoAtOnce(t *testing.T) {
 	}
 	defer echo.Close()
 	ask := func(most time.Duration) error {
-		_, err := a.AskEchoAtOnce(t.Context(), netip.Addr{}, echo.Addr, 30*time.Second, most)
+		_, err := a.AskEchoAtOnce(t.Context(), netip.Addr{}, echo.Addr, 2*time.Minute, most)
 		return err
 	}
 	if err := ask(time.Minute); err != nil {

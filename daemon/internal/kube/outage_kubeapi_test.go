@@ -73,7 +73,7 @@ func TestOutage(t *testing.T) {
 			if tc.cut {
 				// The test does not wait as long for a hung server as a daemon does. With a
 				// shorter limit, a server on a busy machine would be lost again.
-				const short = 2 * time.Second
+				const short = 4 * time.Second
 				c.limits = limits{version: short, get: short, write: short, list: 5 * short}
 			}
 			log := logTo(c)

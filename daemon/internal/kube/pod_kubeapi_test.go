@@ -99,7 +99,7 @@ func TestWaitPod_End(t *testing.T) {
 	s.CreateNamespace(t, name)
 	s.CreatePod(t, name, "web-0", name)
 	c := connect(t, s.Kubeconfig(t, "aws-node"), name)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a busy server answers within that
 	defer cancel()
 	there, nowhere := wait(ctx, c, name, "web-0"), wait(ctx, c, name, "none")
 	if got := <-there; !errors.Is(got.err, context.DeadlineExceeded) || got.pod.Name != "web-0" || !strings.Contains(got.err.Error(), "not in the expected state") {

@@ -180,10 +180,10 @@ func ping(t *testing.T, node, pod *netns.NS, address string) {
 		}
 		return netlink.AddrAdd(lo, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(192, 0, 2, 1), Mask: net.CIDRMask(32, 32)}})
 	})
-	if err := netns.Ping(node, netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr(address), 20*time.Second); err != nil {
+	if err := netns.Ping(node, netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr(address), 2*time.Minute); err != nil {
 		t.Errorf("node to pod: %v", err)
 	}
-	if err := netns.Ping(pod, netip.Addr{}, netip.MustParseAddr("192.0.2.1"), 20*time.Second); err != nil {
+	if err := netns.Ping(pod, netip.Addr{}, netip.MustParseAddr("192.0.2.1"), 2*time.Minute); err != nil {
 		t.Errorf("pod to node: %v", err)
 	}
 	do(t, node, func() error {

@@ -66,9 +66,9 @@ func connects(t *testing.T, what string, from, to *netns.NS, source, address net
 	}
 	defer echo.Close()
 	if address.Is6() {
-		_, err = from.AskEchoAtOnce(t.Context(), source, echo.Addr, 30*time.Second, 900*time.Millisecond)
+		_, err = from.AskEchoAtOnce(t.Context(), source, echo.Addr, 2*time.Minute, 900*time.Millisecond)
 	} else {
-		_, err = from.AskEcho(t.Context(), "tcp", source, echo.Addr, 30*time.Second)
+		_, err = from.AskEcho(t.Context(), "tcp", source, echo.Addr, 2*time.Minute)
 	}
 	if err != nil {
 		t.Errorf("%s: %v", what, err)

@@ -52,7 +52,7 @@ func get(t *testing.T, kubeconfig, path string) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	client.Timeout = 10 * time.Second
+	client.Timeout = 2 * time.Minute
 	resp, err := client.Get(config.Host + path)
 	if err != nil {
 		return err

@@ -195,7 +195,7 @@ func TestNetns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ns.Close()
-	if err := ns.Ping(netip.Addr{}, netip.MustParseAddr("127.0.0.1"), 5*time.Second); err != nil {
+	if err := ns.Ping(netip.Addr{}, netip.MustParseAddr("127.0.0.1"), 2*time.Minute); err != nil {
 		t.Errorf("lo of the pod: %v", err)
 	}
 	r, err := a.Run(sh("stat -Lc %i /run/netns/cni-1"))
@@ -223,7 +223,7 @@ func TestDial_ReachesSocketsOfTheNode(t *testing.T) {
 	}
 	defer tcp.Close()
 	go greet(tcp)
-	c, err := a.Dial("tcp", tcp.Addr().String(), 5*time.Second)
+	c, err := a.Dial("tcp", tcp.Addr().String(), 2*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

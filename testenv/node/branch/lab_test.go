@@ -33,11 +33,10 @@ import (
 	"cnictl/testenv/vpcrc"
 )
 
-// patience and reach bound waits for what must happen, denial for what must not. The guest's CPUs
+// patience bounds waits for what must happen, denial for what must not. The guest's CPUs
 // are emulated, and all nodes of a test share them.
 const (
 	patience = 5 * time.Minute
-	reach    = 30 * time.Second
 	denial   = 2 * time.Second
 )
 
@@ -327,7 +326,7 @@ func (m *member) endSandbox(pods ...*node.Pod) {
 // nothingLeft checks that no pod left anything behind.
 func (m *member) nothingLeft() {
 	m.l.t.Helper()
-	ctx, cancel := context.WithTimeout(m.l.t.Context(), reach)
+	ctx, cancel := context.WithTimeout(m.l.t.Context(), patience)
 	defer cancel()
 	left, err := m.Leftovers(ctx)
 	if err != nil {
@@ -372,7 +371,7 @@ func (l *lab) reaches(what string, pairs ...pair) {
 	var all sync.WaitGroup
 	errs := make([]error, len(pairs))
 	for i, p := range pairs {
-		all.Go(func() { errs[i] = p.from.Ping(p.to, reach) })
+		all.Go(func() { errs[i] = p.from.Ping(p.to, patience) })
 	}
 	all.Wait()
 	for i, err := range errs {

@@ -99,14 +99,14 @@ func TestBranch_Standard(t *testing.T) {
 	}
 	for _, demux := range []string{"1", "0"} {
 		m.sysctl("net/ipv4/tcp_early_demux", demux)
-		if err := l.probe(m, a, reach); err != nil {
+		if err := l.probe(m, a, patience); err != nil {
 			t.Errorf("TCP probe with tcp_early_demux=%s: %v", demux, err)
 		}
-		if err := l.probeHTTP(m, a, reach); err != nil {
+		if err := l.probeHTTP(m, a, patience); err != nil {
 			t.Errorf("HTTP probe with tcp_early_demux=%s: %v", demux, err)
 		}
 	}
-	saw, err := a.Netns.AskEcho(t.Context(), "tcp", netip.Addr{}, vpc.Outside, reach)
+	saw, err := a.Netns.AskEcho(t.Context(), "tcp", netip.Addr{}, vpc.Outside, patience)
 	if err != nil || saw.Addr() != m.Primary.PrimaryIP {
 		t.Errorf("the outside host saw %v, %v; want the node's %v", saw, err, m.Primary.PrimaryIP)
 	}
@@ -208,7 +208,7 @@ func (l *lab) probeHTTP(m *member, p *branchPod, timeout time.Duration) error {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	server := &http.Server{ReadHeaderTimeout: reach, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })}
+	server := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	defer func() {
@@ -243,10 +243,10 @@ func (l *lab) probeHTTP(m *member, p *branchPod, timeout time.Duration) error {
 func (l *lab) probes(m *member, p *branchPod) {
 	l.t.Helper()
 	m.sysctl("net/ipv4/tcp_early_demux", "0")
-	if err := l.probe(m, p, reach); err != nil {
+	if err := l.probe(m, p, patience); err != nil {
 		l.t.Errorf("TCP probe with tcp_early_demux=0: %v", err)
 	}
-	if err := l.probeHTTP(m, p, reach); err != nil {
+	if err := l.probeHTTP(m, p, patience); err != nil {
 		l.t.Errorf("HTTP probe with tcp_early_demux=0: %v", err)
 	}
 	m.sysctl("net/ipv4/tcp_early_demux", "1")

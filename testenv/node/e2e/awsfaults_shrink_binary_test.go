@@ -43,7 +43,7 @@ const shrinkTime = 3 * time.Minute
 func (row faultRow) shrink(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.bootFaulty("m5.large", map[string]string{"IP_COOLDOWN_PERIOD": "1", "WARM_IP_TARGET": "1", "CNI_ADD_WAIT": "60s"})
-	pods, failed := l.addAsKubelet(n, "p", 12, patience)
+	pods, failed := l.addAsKubelet(n, "p", 12, 12, patience)
 	l.explained(failed)
 	l.settled(n)
 	l.breakEC2(row.rules...)
@@ -53,7 +53,7 @@ func (row faultRow) shrink(t *testing.T) {
 	l.del(n, pods, 4)
 	l.untilWithin(shrinkTime, "the fault", func() bool { return row.met(l.world) })
 	l.world.RemoveFaults()
-	kept, failed := l.addAsKubelet(n, "q", 1, patience)
+	kept, failed := l.addAsKubelet(n, "q", 1, 1, patience)
 	l.explained(failed)
 	l.ownAddresses(n, kept)
 	l.endFaults()

@@ -25,8 +25,8 @@ import (
 )
 
 // soon bounds the wait for what a daemon does at its start or within a second. State that it
-// repaired only later would be lost on a node that crashes again.
-const soon = 20 * time.Second
+// repaired only later, with the resync after a minute, would be lost on a node that crashes again.
+const soon = 45 * time.Second
 
 // intact compares kernel, EC2 and file with the pods that must exist: each has its address,
 // link, route, rules and entry, nothing else exists, and the daemon shows what EC2 has.
@@ -68,7 +68,7 @@ func (l *lab) intactWithin(n *node.Node, pods []*node.Pod, patience time.Duratio
 		}
 	}
 	for _, p := range pods {
-		if err := n.Ping(p.IP, 30*time.Second); err != nil {
+		if err := n.Ping(p.IP, patience); err != nil {
 			wrong("ping %s: %v", p.Name, err)
 		}
 	}

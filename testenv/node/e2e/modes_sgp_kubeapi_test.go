@@ -79,7 +79,7 @@ func branchPods(t *testing.T) {
 	if again := m.add(pod); !cmp.Equal(want, again) {
 		t.Errorf("reply to the same once more: %+v", again)
 	}
-	c.recorded(m.Node, "trunk", "one-pod")
+	c.recorded(m.Node, "trunk", "one-pod", nil)
 	m.notInThePool(b.IPv4)
 
 	ordinary := m.add(m.bind("ordinary"))
@@ -319,7 +319,7 @@ func branchDaemonEnds(t *testing.T) {
 	c.until("the ADD is with the daemon", func() bool { return value(c.scrape(m.Node), "awscni_add_ip_req_count") != asked })
 	began := time.Now()
 	c.kill(m.Node, syscall.SIGTERM)
-	if took := time.Since(began); took > 30*time.Second {
+	if took := time.Since(began); took > 45*time.Second { // the ADD waits for 60 s
 		t.Errorf("the daemon took %v to end", took)
 	}
 	if r := <-replied; r.Success || r.Cause != "daemon-terminating" || !r.Transient {

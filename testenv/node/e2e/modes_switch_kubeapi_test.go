@@ -20,7 +20,17 @@ type switching struct {
 // to restarts the daemon in another mode, runs a pod and checks all earlier ones.
 func (s *switching) to(what string, env ...string) *node.Pod {
 	s.t.Helper()
-	s.m.restart(with(map[string]string{"IP_COOLDOWN_PERIOD": "0", "WARM_IP_TARGET": "1", "MINIMUM_IP_TARGET": "1", "CNI_ADD_WAIT": "10s"}, env...))
+	s.restart(env...)
+	return s.add(what)
+}
+
+func (s *switching) restart(env ...string) {
+	s.t.Helper()
+	s.m.restart(with(map[string]string{"IP_COOLDOWN_PERIOD": "0", "WARM_IP_TARGET": "1", "MINIMUM_IP_TARGET": "1", "CNI_ADD_WAIT": "60s"}, env...))
+}
+
+func (s *switching) add(what string) *node.Pod {
+	s.t.Helper()
 	p := s.m.run(what, 1)[0]
 	s.pods = append(s.pods, p)
 	s.lives(what)
@@ -64,12 +74,13 @@ func TestModes_Switch(t *testing.T) {
 	s.pods = s.m.run("first", 2)
 	c.until("a reserve of single addresses", func() bool { return len(primary().SecondaryIPs) == 7 })
 
-	// Prefixes: single addresses without pods are released.
-	p := s.to("prefixes", "ENABLE_PREFIX_DELEGATION=true")
+	// Prefixes: single addresses without pods are released. A pod that comes before that may get one.
+	s.restart("ENABLE_PREFIX_DELEGATION=true")
+	c.until("a prefix in place of the single addresses", func() bool { return len(primary().Prefixes) > 0 && len(primary().SecondaryIPs) == 2 })
+	p := s.add("prefixes")
 	if !slices.ContainsFunc(primary().Prefixes, containing(p)) {
 		t.Errorf("%v is in no prefix of %v", p.IP, primary().Prefixes)
 	}
-	c.until("single addresses given back", func() bool { return len(primary().SecondaryIPs) == 2 })
 	more := s.m.run("prefixed", 17)
 	c.until("a second prefix", func() bool { return len(primary().Prefixes) >= 2 })
 	s.lives("prefixes")

@@ -30,7 +30,6 @@ func TestPods_ReachEachOther(t *testing.T) {
 	if len(enis) != 2 {
 		t.Fatalf("11 pods of an m5.large are on ENIs %v, want two", enis)
 	}
-	const patience = 30 * time.Second
 	for _, path := range []struct {
 		name string
 		ping error
@@ -133,7 +132,7 @@ func TestADD_FullNode(t *testing.T) {
 	if !strings.Contains(failure.Details, "pool-full") {
 		t.Errorf("details %q name no cause pool-full", failure.Details)
 	}
-	if took := time.Since(started); took > 30*time.Second {
+	if took := time.Since(started); took > 45*time.Second { // one with hope waits for 60 s
 		t.Errorf("a hopeless ADD took %v", took)
 	}
 	l.del(n, pods, 1)

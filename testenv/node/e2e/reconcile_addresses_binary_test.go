@@ -230,7 +230,7 @@ func TestReconcile_Addresses(t *testing.T) {
 				if !held[p.IP] {
 					t.Errorf("%s has lost %s", p.Name, p.IP)
 				}
-				if err := s.n.Ping(p.IP, 30*time.Second); err != nil {
+				if err := s.n.Ping(p.IP, patience); err != nil {
 					t.Errorf("%s: %v", p.Name, err)
 				}
 			}

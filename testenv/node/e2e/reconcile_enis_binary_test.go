@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/testenv/fakeaws"
@@ -136,7 +135,7 @@ func TestReconcile_ENIsAttachedByHand(t *testing.T) {
 			if !slices.Contains(s.managed(), owner.ID) {
 				t.Errorf("%s has %s of %s", p.Name, p.IP, owner.ID)
 			}
-			if err := s.n.Ping(p.IP, 30*time.Second); err != nil {
+			if err := s.n.Ping(p.IP, patience); err != nil {
 				t.Errorf("%s: %v", p.Name, err)
 			}
 		}

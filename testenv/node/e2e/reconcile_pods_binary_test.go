@@ -131,7 +131,7 @@ func (s watched) living(pods []*node.Pod) {
 		if !held[p.IP] {
 			s.t.Errorf("%s has lost %s", p.Name, p.IP)
 		}
-		if err := s.n.Ping(p.IP, 30*time.Second); err != nil {
+		if err := s.n.Ping(p.IP, patience); err != nil {
 			s.t.Errorf("%s: %v", p.Name, err)
 		}
 	}

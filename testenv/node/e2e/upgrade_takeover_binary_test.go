@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"cnictl/testenv/node"
 )
@@ -73,9 +72,6 @@ func (r *recording) sameENIs(l *lab, n *node.Node) {
 		}
 	}
 }
-
-// answers bounds the wait for a ping's answer.
-const answers = 5 * time.Second
 
 // takenOver is a recorded node on which our daemon runs and is idle.
 type takenOver struct {
@@ -160,13 +156,13 @@ func TestUpgrade_TakesOver(t *testing.T) {
 			once(t, after)
 			o.holdsThePods()
 			for _, p := range o.pods {
-				if err := o.n.Ping(p.IP, answers); err != nil {
+				if err := o.n.Ping(p.IP, patience); err != nil {
 					t.Errorf("%s: %v", p.Name, err)
 				}
 				if p == o.pods[0] { // the pod's own lo is down, as the runtime left it
 					continue
 				}
-				if err := o.n.PingFrom(o.pods[0], p.IP, answers); err != nil {
+				if err := o.n.PingFrom(o.pods[0], p.IP, patience); err != nil {
 					t.Errorf("%s from %s: %v", p.Name, o.pods[0].Name, err)
 				}
 			}
@@ -244,7 +240,7 @@ func TestUpgrade_RepeatedADD(t *testing.T) {
 				if err != nil || !bytes.Equal(r.Stdout, want) {
 					t.Errorf("%s: %v\n%s\nwant\n%s", p.Name, err, r.Stdout, want)
 				}
-				if err := o.n.Ping(p.IP, answers); err != nil {
+				if err := o.n.Ping(p.IP, patience); err != nil {
 					t.Errorf("%s: %v", p.Name, err)
 				}
 			}
