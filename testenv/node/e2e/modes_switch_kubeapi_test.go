@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -105,8 +106,14 @@ func TestModes_Switch(t *testing.T) {
 
 	// Discovery: an ENI is created in the subnet with most addresses, and stays in use when
 	// discovery is off again.
-	crowd := s.m.run("crowd", 15)
-	c.until("an ENI in the larger subnet", func() bool { return len(c.enisIn(s.m, larger.ID)) == 1 })
+	var crowd []*node.Pod // how many need it depends on the addresses that the prefix still has
+	c.until("an ENI in the larger subnet", func() bool {
+		there := len(c.enisIn(s.m, larger.ID)) == 1
+		if !there {
+			crowd = append(crowd, s.m.run(fmt.Sprintf("crowd-%d", len(crowd)), 1)...)
+		}
+		return there
+	})
 	s.m.remove(crowd...)
 	s.to("undiscovered", "ENABLE_SUBNET_DISCOVERY=false", "MINIMUM_IP_TARGET=27")
 	if n := len(c.enisIn(s.m, larger.ID)); n != 1 {
