@@ -106,9 +106,10 @@ func (a *kubernetes) failed(err error) {
 	}
 }
 
-// away logs upstream's line. The EKS node monitoring agent reports a node with a single such
-// line as not ready until its next boot, and EKS or Karpenter may replace it. So the line is
-// not written for what passes by itself, such as a kube-proxy that starts after the daemon.
+// away logs upstream's line. A single such line is a fatal finding of the EKS node monitoring
+// agent that nothing clears (eks-node-monitoring-agent#215), and EKS or Karpenter may replace the
+// node. So it is not written for what passes by itself, such as a kube-proxy that starts after the
+// daemon.
 func (a *kubernetes) away(err error) {
 	if !a.reached.Load() {
 		a.log.Warn(textAPIUnreachable, slog.Any(logline.KeyError, err))

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"errors"
-	"net/netip"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -92,12 +91,7 @@ func TestAssert_Egress(t *testing.T) {
 func egressNode(t *testing.T, backend string) *taken {
 	t.Helper()
 	l := newLab(t, fakeaws.Options{})
-	v := l.world.AddVPC(netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("2001:db8:1::/56"))
-	s, err := l.world.AddSubnet(fakeaws.SubnetSpec{VPCID: v.ID, CIDR: netip.MustParsePrefix("10.2.0.0/20"), IPv6CIDR: netip.MustParsePrefix("2001:db8:1:2::/64")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l.takenFromInstance(backend, fakeaws.InstanceSpec{Type: "m5.large", SubnetID: s.ID, IPv6: true}, ipv6Env)
+	return l.takenFromInstance(backend, fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.dual().ID, IPv6: true}, ipv6Env)
 }
 
 // egressState returns egress-cni's state on the host, as lines.

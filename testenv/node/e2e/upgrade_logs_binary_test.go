@@ -351,21 +351,27 @@ func (l *lab) says(n *node.Node, text string) {
 	l.untilWithin(time.Minute, "the log has "+text, func() bool { return l.said(n, text) })
 }
 
-// sceneOfAPIServer runs without an API server first, and then with one whose Node is cordoned.
-func sceneOfAPIServer(t *testing.T) *node.Node {
-	l := newLab(t, fakeaws.Options{})
-	n := l.boot("m5.large", nil)
-	kubeconfig := filepath.Join(n.Dir, "kubeconfig")
-	if err := os.WriteFile(kubeconfig, []byte(`apiVersion: v1
+// refusingAPI writes a kubeconfig for an API server that refuses every connection.
+func (l *lab) refusingAPI(n *node.Node) (path string) {
+	l.t.Helper()
+	path = filepath.Join(n.Dir, "kubeconfig")
+	if err := os.WriteFile(path, []byte(`apiVersion: v1
 kind: Config
 current-context: c
 contexts: [{name: c, context: {cluster: k, user: u}}]
 clusters: [{name: k, cluster: {server: "http://127.0.0.1:1"}}]
 users: [{name: u, user: {token: from-the-file}}]
 `), 0o600); err != nil {
-		t.Fatal(err)
+		l.t.Fatal(err)
 	}
-	env := map[string]string{"KUBECONFIG": kubeconfig, "MY_NODE_NAME": "worker-7"}
+	return path
+}
+
+// sceneOfAPIServer runs without an API server first, and then with one whose Node is cordoned.
+func sceneOfAPIServer(t *testing.T) *node.Node {
+	l := newLab(t, fakeaws.Options{})
+	n := l.boot("m5.large", nil)
+	env := map[string]string{"KUBECONFIG": l.refusingAPI(n), "MY_NODE_NAME": "worker-7"}
 	l.kill(n, 15)
 	l.start(n, env)
 	l.says(n, logline.TextAPISilent)
