@@ -10,8 +10,8 @@ import (
 	"cnictl/deploy"
 )
 
-// cnictlRights are the rights of spec/terminal-ux.md §4.5, by file: in the cluster, and in the
-// daemon's namespace.
+// cnictlRights are the rights that users of cnictl are granted, by file: in the cluster, and
+// in the daemon's namespace.
 var cnictlRights = map[string]struct{ cluster, namespace []string }{
 	"cnictl": {
 		cluster: []string{

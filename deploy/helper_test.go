@@ -19,7 +19,8 @@ func helper(t *testing.T) *appsv1.Deployment {
 	return only[appsv1.Deployment](t, "Deployment", objects, err)
 }
 
-// TestHelper: one pod, which its Deployment selects, matching upstream's (spec/ipamd.md §8.2).
+// TestHelper: one pod, which its Deployment selects, matching upstream's cni-metrics-helper
+// v1.23.1.
 func TestHelper(t *testing.T) {
 	t.Parallel()
 	d := helper(t)

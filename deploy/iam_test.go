@@ -229,9 +229,9 @@ func TestIAM_Helper(t *testing.T) {
 	}
 }
 
-// TestIAM_AgentLogs: the policy allows what the network policy agent needs for its log
-// (spec/deploy.md §5.1), and writes only to the group of one cluster. The agent is AWS's, so
-// there are no calls in our code to compare with.
+// TestIAM_AgentLogs: the policy allows what the network policy agent needs to send its log to
+// CloudWatch (EKS User Guide), and writes only to the group of one cluster. The agent is
+// AWS's, so there are no calls in our code to compare with.
 func TestIAM_AgentLogs(t *testing.T) {
 	t.Parallel()
 	const group = "arn:aws:logs:*:*:log-group:/aws/eks/CLUSTER_NAME/cluster"

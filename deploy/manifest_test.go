@@ -257,7 +257,8 @@ func TestManifest_Grace(t *testing.T) {
 	}
 }
 
-// TestManifest_Probes: the probes match upstream's (spec/ipamd.md §9.7). A full node stays alive.
+// TestManifest_Probes: the probes match those of upstream's manifest v1.23.1. A full node
+// stays alive.
 func TestManifest_Probes(t *testing.T) {
 	t.Parallel()
 	c := container(t, podSpec(t).Containers, "aws-node")

@@ -12,7 +12,7 @@ import (
 	"cnictl/deploy"
 )
 
-// rights are the rights of spec/ipamd.md §9.6, one line per resource. Any change of a line
+// rights are the rights of each ClusterRole, one line per resource. Any change of a line
 // changes what users grant.
 var rights = map[string][]string{
 	"aws-node": {

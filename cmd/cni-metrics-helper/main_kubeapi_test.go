@@ -272,8 +272,8 @@ func polled(t *testing.T, nodes ...*node) {
 	})
 }
 
-// TestHelper runs the binary against a real API server, EC2 and CloudWatch: the worked
-// example of spec/ipamd.md §8.2, with failures everywhere.
+// TestHelper runs the binary against a real API server, EC2 and CloudWatch: a cluster whose
+// figures are known, with failures everywhere.
 func TestHelper(t *testing.T) {
 	testenv.RequireRoot(t)
 	s := kubeapi.Start(t)

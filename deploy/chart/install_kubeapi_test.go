@@ -449,7 +449,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: deployer}]
 	l.must("upgrade", append(as, "--set", "preflight=false")...)
 }
 
-// TestUninstall: what is removed with a release, and what stays (spec/deploy.md §4.7).
+// TestUninstall: what is removed with a release, and what stays.
 func TestUninstall(t *testing.T) {
 	l := newLab(t)
 	l.apply("kubectl", objects(t, "{apiVersion: crd.k8s.amazonaws.com/v1alpha1, kind: ENIConfig, metadata: {name: mine}, spec: {subnet: subnet-1}}"))

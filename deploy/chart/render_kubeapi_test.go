@@ -175,8 +175,8 @@ func TestRender_Lists(t *testing.T) {
 	}
 }
 
-// TestValues: each input that upstream's chart renders wrongly (spec/deploy.md §0, §1.5), or
-// that no longer has an effect (§1.4), either works or is refused with an explanation.
+// TestValues: each input that upstream's chart renders wrongly, or that no longer has an
+// effect, either works or is refused with an explanation.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -296,8 +296,9 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValues_Addon: the configurationValues of the managed add-on (spec/deploy.md §3.2) work
-// unchanged as a values file of the chart: every property has the same name, place and type.
+// TestValues_Addon: the configurationValues of the managed add-on (its schema: aws eks
+// describe-addon-configuration --addon-name vpc-cni) work unchanged as a values file of the
+// chart: every property has the same name, place and type.
 func TestValues_Addon(t *testing.T) {
 	t.Parallel()
 	const addon = "testdata/addon.json"

@@ -1,7 +1,6 @@
 package egress
 
-// Upstream's messages, word for word, which appear in events and guides (spec/plugin.md
-// §7).
+// Upstream's messages, word for word, which appear in events and guides.
 const (
 	aboutText         = "egress CNI plugin "
 	textParse         = "failed to parse config: "

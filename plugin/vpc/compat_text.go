@@ -12,8 +12,8 @@ import (
 	"cnictl/plugin/podnet/apply"
 )
 
-// Messages that events, dashboards and other tools' rules match on. They are upstream's,
-// word for word, inconsistencies included (spec/plugin.md §2.5, §3.1).
+// Messages that events, dashboards and other tools' rules match on. They are upstream's, word
+// for word, inconsistencies included.
 const (
 	textBadConfig     = "error loading config from args: "
 	textBadArgsAdd    = "failed to load k8s config from arg: "

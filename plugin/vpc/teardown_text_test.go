@@ -11,8 +11,7 @@ import (
 	"cnictl/plugin/vpc"
 )
 
-// TestTeardownText: a DEL that cannot tear down fails with upstream's text
-// (spec/plugin.md §3.1).
+// TestTeardownText: a DEL that cannot tear down fails with upstream's text.
 func TestTeardownText(t *testing.T) {
 	t.Parallel()
 	const (

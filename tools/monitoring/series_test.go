@@ -62,7 +62,7 @@ func families(t *testing.T) map[string]family {
 			out[s.labels.Get(labels.MetricName)] = f
 		}
 	}
-	// spec/network-policy.md §11.2; a healthy agent has no series of this metric.
+	// A healthy agent has no series of this metric.
 	out["awsnodeagent_aws_ebpfsdk_error_count"] = family{kind: "counter", labels: []string{"fn"}}
 	return out
 }

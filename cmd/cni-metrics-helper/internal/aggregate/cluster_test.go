@@ -51,7 +51,7 @@ func TestPoll(t *testing.T) {
 	t.Parallel()
 	abc := []string{"a", "b", "c"}
 	for name, steps := range map[string][]step{
-		// spec/ipamd.md §8.2: upstream publishes 10 for increases of 20, 50 and 30.
+		// Upstream publishes 10 for increases of 20, 50 and 30.
 		"three nodes, 20 and 50 and 30": {
 			{abc, readings{"a": counted(0), "b": counted(0), "c": counted(0)}, figures{}},
 			{abc, readings{"a": counted(20), "b": counted(50), "c": counted(30)}, figures{"addReqCount": 100}},

@@ -24,7 +24,8 @@ const (
 	NoAddresses = "awscni_no_available_ip_addresses"
 )
 
-// metrics is the table of spec/ipamd.md §8.2; the last row is our addition.
+// metrics are the figures that upstream's cni-metrics-helper publishes (amazon-vpc-cni-k8s:
+// cmd/cni-metrics-helper/README.md); the last row is our addition.
 var metrics = []Metric{
 	{"awscni_assigned_ip_addresses", "assignIPAddresses", Gauge},
 	{"awscni_total_ip_addresses", "totalIPAddresses", Gauge},

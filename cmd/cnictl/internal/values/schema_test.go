@@ -22,9 +22,9 @@ func parse(t *testing.T, text []byte) *Schema {
 	return s
 }
 
-// TestAddon: every known property of the add-on (spec/deploy.md §3.2) has the same name and
-// place in the chart, and is among the configurationValues that deploy/chart renders. Its
-// variables are settings.
+// TestAddon: every known property of the managed add-on has the same name and place in the
+// chart, and is among the configurationValues that deploy/chart renders. Its variables are
+// settings.
 func TestAddon(t *testing.T) {
 	t.Parallel()
 	addon, names := parse(t, chart.Addon()), parse(t, chart.Values()).Names()
