@@ -21,7 +21,7 @@ var branchGateway6 = netip.MustParseAddr("fe80:ec2::1")
 var eniID = regexp.MustCompile(`^eni-[0-9a-f]{8,17}$`)
 
 // BranchFault classifies what is wrong with a branch annotation; upstream has one log line
-// for each (spec/ipamd.md §6.1).
+// for each.
 type BranchFault int
 
 const (

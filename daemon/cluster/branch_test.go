@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// written is what the controller writes (spec/security-groups-for-pods.md §5).
+// written is what the controller writes (amazon-vpc-resource-controller-k8s).
 const written = `[{"eniId":"eni-0123456789abcdef0","ifAddress":"06:25:70:70:b1:69","privateIp":"192.168.53.199","ipv6Addr":"","vlanId":1,"subnetCidr":"192.168.32.0/19","subnetV6Cidr":"","associationID":"trunk-assoc-0123456789abcdef0"}]`
 
 // with returns the annotation with one member changed.

@@ -27,9 +27,9 @@ var (
 // cut to one byte above that, so that it stays invalid but can be shown to people.
 const maxENIConfigName = 253
 
-// ENIConfigName selects the ENIConfig of a node (spec/ipamd.md §9.3). A present but empty
-// value wins, as in upstream; ParseENIConfig then reports it. The zero Node gets the
-// default.
+// ENIConfigName selects the ENIConfig of a node (amazon-vpc-cni-k8s: README.md,
+// ENI_CONFIG_LABEL_DEF). A present but empty value wins, as in upstream; ParseENIConfig then
+// reports it. The zero Node gets the default.
 func ENIConfigName(n Node, annotationKey, labelKey string) string {
 	if name, ok := n.Labels[externalENIConfigLabel]; ok {
 		return name

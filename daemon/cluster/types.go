@@ -23,7 +23,7 @@ type Pod struct {
 	Finished    bool // phase Succeeded or Failed
 	IPs         int  // addresses in status.podIPs: it already has its network
 	// BranchENI: containers[0] has a limit whose name starts with
-	// "vpc.amazonaws.com/pod-eni" (spec/ipamd.md §6.1).
+	// "vpc.amazonaws.com/pod-eni", as upstream looks for it.
 	BranchENI bool
 	// MultiNIC: annotation k8s.amazonaws.com/nicConfig asks for an interface per card.
 	MultiNIC bool

@@ -52,8 +52,8 @@ func TestLoad_Defaults(t *testing.T) {
 	}
 }
 
-// TestLoad_Values pins, per variable, what each value does: row by row the rules of
-// spec/ipamd.md §12 and spec/plugin.md §9.
+// TestLoad_Values pins, per variable, what each value does, upstream's as upstream reads
+// them.
 func TestLoad_Values(t *testing.T) {
 	t.Parallel()
 	cidr := netip.MustParsePrefix
@@ -366,7 +366,7 @@ func TestPublic(t *testing.T) {
 }
 
 // TestValidate_AsTheOriginalRefuses has a row for each combination that upstream's ipamd
-// refuses (spec/ipamd.md §1.3, step 7), and for the one that it accepts.
+// refuses at its start, and for the one that it accepts.
 func TestValidate_AsTheOriginalRefuses(t *testing.T) {
 	t.Parallel()
 	nitro, metal := Facts{InstanceType: "m5.large", PrefixDelegation: true}, Facts{InstanceType: "m5.metal", PrefixDelegation: true}
@@ -409,8 +409,8 @@ func TestValidate_AsTheOriginalRefuses(t *testing.T) {
 	}
 }
 
-// TestValidateEntrypoint has a row for each check of upstream's entrypoint (spec/plugin.md
-// §8.2). Load covers stdout, prefixes and numbers.
+// TestValidateEntrypoint has a row for each check of upstream's entrypoint. Load covers
+// stdout, prefixes and numbers.
 func TestValidateEntrypoint(t *testing.T) {
 	t.Parallel()
 	const noTarget = "Setting WARM_PREFIX_TARGET = 0 is not supported while WARM_IP_TARGET/MINIMUM_IP_TARGET is not set. Please configure either one of the WARM_{PREFIX/IP}_TARGET or MINIMUM_IP_TARGET env variables"

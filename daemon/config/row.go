@@ -18,8 +18,8 @@ type Row struct {
 	Secret     bool // its value is never shown
 	Meaning    string
 
-	// emptyUnset: set but empty means not set. Otherwise an empty value is used, and for
-	// most kinds that is a bad value (spec/plugin.md §9, parsers A and B).
+	// emptyUnset: set but empty means not set. Otherwise an empty value is used, and for most
+	// kinds that is a bad value. Upstream has a parser of either kind.
 	emptyUnset bool
 	bind       binding
 }

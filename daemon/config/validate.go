@@ -25,10 +25,9 @@ func Validate(c Config, f Facts) []Problem {
 	return out
 }
 
-// ValidateEntrypoint checks what the entrypoint aws-vpc-cni refuses before it starts ipamd
-// (spec/ipamd.md §1.1, spec/plugin.md §8.2), in the same order, besides the values that
-// Load finds fatal. It is stricter than ipamd itself about the cooldown and about prefix
-// delegation without a target.
+// ValidateEntrypoint checks what the entrypoint aws-vpc-cni refuses before it starts ipamd,
+// as upstream's does, in the same order, besides the values that Load finds fatal. It is
+// stricter than ipamd itself about the cooldown and about prefix delegation without a target.
 func ValidateEntrypoint(c Config) []Problem {
 	out := checkPodSecurityMode(c)
 	if o := c.origins["IP_COOLDOWN_PERIOD"]; o.set && !o.taken {

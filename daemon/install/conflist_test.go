@@ -51,8 +51,8 @@ func TestConflist(t *testing.T) {
 	}
 }
 
-// TestConflist_AsSpecified compares with spec/plugin.md §1.2 and §1.3, key by key, for a
-// node of an IPv4 cluster with all plugins.
+// TestConflist_AsSpecified compares with upstream's conflist, key by key, for a node of an
+// IPv4 cluster with all plugins.
 func TestConflist_AsSpecified(t *testing.T) {
 	t.Parallel()
 	s := install.Defaults(false)

@@ -2,8 +2,8 @@ package install
 
 import _ "embed" // of the template
 
-// Template is the conflist template of the image, /app/10-aws.conflist
-// (spec/plugin.md §1.1–1.3). It is a file, so that images can be built from it.
+// Template is the conflist template of the image, /app/10-aws.conflist, with upstream's
+// placeholders. It is a file, so that images can be built from it.
 //
 //go:embed 10-aws.conflist
 var Template string

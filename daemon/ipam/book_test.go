@@ -398,7 +398,7 @@ func TestBook_LargePrefix(t *testing.T) {
 }
 
 // Pods that end in random places leave room that later pods fill, so whole prefixes become
-// free (spec/ipamd.md §13.1 no. 9).
+// free (docs/compatibility.md, 13.1-9).
 func TestBook_Packs(t *testing.T) {
 	t.Parallel()
 	b, now := New(Options{Cooldown: time.Second}), start

@@ -8,8 +8,8 @@
 //
 // # Which address a pod gets
 //
-// Best fit, so that prefixes and ENIs drain and can be released to EC2 (spec/ipamd.md
-// §13.1 no. 9: upstream scatters pods in map order):
+// Best fit, so that prefixes and ENIs drain and can be released to EC2 (upstream scatters
+// pods in map order: docs/compatibility.md, 13.1-9):
 //
 //  1. the usable ENI with the most assigned addresses; among equals one that can
 //     never be detached (primary, trunk, EFA), then the one with the better CIDR,

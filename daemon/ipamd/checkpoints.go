@@ -14,8 +14,7 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// checkpoints are the files of the allocations, one per network card
-// (spec/ipamd.md §2.1).
+// checkpoints are the files of the allocations, one per network card, as in upstream.
 type checkpoints struct {
 	path   string // of card 0
 	stores map[int]*store.Store

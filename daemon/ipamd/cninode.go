@@ -52,7 +52,8 @@ func (t *trunkAsking) held(now time.Time) bool {
 }
 
 // askForTrunk keeps the request to the VPC resource controller in the CNINode: the controller
-// attaches a trunk ENI to nodes that request one (spec/security-groups-for-pods.md §10).
+// attaches a trunk ENI to nodes that request one (amazon-vpc-resource-controller-k8s: the
+// feature SecurityGroupsForPods of the CNINode).
 func (a *kubernetes) askForTrunk(ctx context.Context) {
 	var t trunkAsking
 	for ctx.Err() == nil {

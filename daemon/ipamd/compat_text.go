@@ -5,9 +5,8 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// Texts that guides, support staff and tools search for (spec/ipamd.md §1.3, §6.1, §11), as
-// upstream prints them. Where no record exists of the wording after a text of logline, the
-// wording is ours.
+// Texts that guides, support staff and tools search for, as upstream prints them. Where no
+// record exists of the wording after a text of logline, the wording is ours.
 const (
 	textStarting       = logline.TextStarting
 	textInitFailure    = "Initialization failure"

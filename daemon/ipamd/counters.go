@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// This file maps what happens here to the names in upstream's metrics (spec/ipamd.md §8.1).
+// This file maps what happens here to the names in upstream's metrics.
 
 // actionName is upstream's name for a running operation of that kind.
 func actionName(k warmpool.PendingKind) string {

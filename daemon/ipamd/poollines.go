@@ -151,8 +151,7 @@ func (p *poolLines) logStays(s warmpool.Snapshot, policy warmpool.Policy, now ti
 	p.stays = seen
 }
 
-// stays returns why an ENI cannot be deleted, checked in upstream's order (spec/ipamd.md
-// §2.4); "" if it can.
+// stays returns why an ENI cannot be deleted, checked in upstream's order; "" if it can.
 func stays(enis []ipam.ENIState, i int, p warmpool.Policy, perENI int, now time.Time) string {
 	e := &enis[i]
 	assigned, cooling := 0, 0

@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/listen"
 )
 
-// Periods of the readers that run beside the owner (spec/ipamd.md §1.3, §1.8).
+// Periods of the readers that run beside the owner, the first two as upstream's.
 const (
 	vpcCIDRPeriod    = 30 * time.Second
 	groupsPeriod     = 30 * time.Second
@@ -101,8 +101,7 @@ func offlineMaxPods(instanceType string) (int, string) {
 	return podLimitFallback, "default"
 }
 
-// keepServing restarts a server that ended early: introspection and metrics are never fatal
-// (spec/ipamd.md §1.2).
+// keepServing restarts a server that ended early: introspection and metrics are never fatal.
 func (d *daemon) keepServing(ctx context.Context, name string, serve func(context.Context) error) error {
 	const first, most = time.Second, time.Minute
 	for pause := first; ; pause = min(2*pause, most) {

@@ -12,8 +12,8 @@ import (
 )
 
 // securityGroups keeps the ENIs' security groups equal to those of the primary ENI, as
-// upstream does (spec/ipamd.md §4.9); but it writes an ENI only if EC2 shows different groups
-// on it, and retries a failed write.
+// upstream does; but it writes an ENI only if EC2 shows different groups on it, and retries a
+// failed write.
 //
 // It never writes the primary ENI: its groups belong to the operator, and the metadata that
 // shows them may be older than what EC2 shows.

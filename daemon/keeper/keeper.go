@@ -134,8 +134,8 @@ func New(o Options) *Keeper {
 	}
 }
 
-// idleWake bounds the time between two steps when nothing happens: the pool's fallback
-// tick (spec/ipamd.md §4.1).
+// idleWake bounds the time between two steps when nothing happens: the pool's fallback tick,
+// as often as upstream looks at its pool.
 const idleWake = 5 * time.Second
 
 // Handle takes one message. Several may be handled before a Step, so that parallel requests

@@ -10,8 +10,8 @@ import (
 )
 
 // ledger holds the allocations as encoded checkpoint entries, so that writing a file copies
-// bytes once instead of encoding every pod. Each network card has its own file
-// (spec/ipamd.md §2.1).
+// bytes once instead of encoding every pod. Each network card has its own file, as in
+// upstream.
 type ledger struct {
 	files map[int]*ledgerFile
 	cards []int                // of the files, in the order of writing

@@ -10,8 +10,8 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// Limits of single procedures. An EC2 attach is normally visible on the node within
-// seconds; upstream waits up to 162 s for it (spec/ipamd.md §4.5).
+// Limits of single procedures. An EC2 attach is normally visible on the node within seconds;
+// upstream waits up to 162 s for it.
 const (
 	// AttachRetryLimit is below resync.LeakMinAge: the sweep of another node deletes
 	// unattached ENIs of that age.

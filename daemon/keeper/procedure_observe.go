@@ -69,7 +69,7 @@ const (
 	LeakKept    Note = "leaked ENI not deleted"
 )
 
-// sweepLeaked finds leaked ENIs and deletes them (spec/ipamd.md §5.5).
+// sweepLeaked finds leaked ENIs and deletes them.
 func sweepLeaked(ctx context.Context, c Calls, in resync.LeakInput) Swept {
 	found, err := c.DescribeLeaked(ctx)
 	if err != nil {

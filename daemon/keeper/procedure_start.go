@@ -116,8 +116,8 @@ func (k *Keeper) findTables(ctx context.Context, c StartHost, found []resync.Att
 }
 
 // setUpFound puts the routes of every secondary ENI into the kernel. An ENI whose routes
-// cannot be made is late: it stays out of the pool until they are (spec/ipamd.md §13.1 row
-// 13), and serving does not wait for it.
+// cannot be made is late: it stays out of the pool until they are (docs/compatibility.md,
+// 13.1-13), and serving does not wait for it.
 func setUpFound(ctx context.Context, c StartHost, found []resync.Attached) (usable, late []resync.Attached) {
 	var secondary []ipam.ENI
 	for _, a := range found {

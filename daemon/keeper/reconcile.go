@@ -12,8 +12,8 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// Read intervals. (spec/ipamd.md §5.1: upstream reads only the metadata, and nothing for
-// 60 s after a pool action.)
+// Read intervals. (Upstream reads only the metadata, and nothing for 60 s after a pool
+// action.)
 const (
 	readPeriod = time.Minute
 	// firstRead is early, to find what a DEL left behind while no daemon ran.

@@ -184,8 +184,8 @@ type SubnetsRead struct {
 func (m SubnetsRead) handle(k *Keeper, now time.Time) {
 	k.subnets.refreshing = false
 	if m.Err != nil {
-		// Fail open: the last known list, or the node's own subnet, stays in use
-		// (upstream stops here; spec/ipamd.md §13.1 row 13).
+		// Fail open: the last known list, or the node's own subnet, stays in use (upstream
+		// stops here; docs/compatibility.md, 13.1-13).
 		k.subnets.failed.Fail(now, now, CauseOf(m.Err), ThrottleFirst, ExhaustedMax, k.jitter)
 		k.record(now, SubnetsFailed{Err: m.Err})
 		return

@@ -10,8 +10,8 @@ import (
 // Times of waiting for a trunk ENI, which the VPC resource controller attaches on request.
 // The metadata shows it seconds before or after EC2 does.
 const (
-	// trunkPoll is how often the metadata is read while the trunk is awaited; upstream does so
-	// forever (spec/ipamd.md §5.1).
+	// trunkPoll is how often the metadata is read while the trunk is awaited; upstream does
+	// so forever.
 	trunkPoll = 5 * time.Second
 	// trunkFastPoll is how long that lasts after a reason to expect the trunk.
 	trunkFastPoll = 5 * time.Minute

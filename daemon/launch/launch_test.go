@@ -33,7 +33,7 @@ func with(pairs ...string) map[string]string {
 
 const warmPrefixText = "Setting WARM_PREFIX_TARGET = 0 is not supported while WARM_IP_TARGET/MINIMUM_IP_TARGET is not set. Please configure either one of the WARM_{PREFIX/IP}_TARGET or MINIMUM_IP_TARGET env variables"
 
-// TestCheck lists what the entrypoint refuses (spec/plugin.md §8.2), with the edge cases. An
+// TestCheck lists what the entrypoint refuses, as upstream's does, with the edge cases. An
 // empty text means that the value is accepted.
 func TestCheck(t *testing.T) {
 	t.Parallel()
@@ -370,7 +370,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// TestTexts pins the texts that guides search for (spec/plugin.md §8.2).
+// TestTexts pins the texts that guides search for.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	got := []string{textInstallPrograms, textStartDaemon, textLocalIPv4, textNoGlobalIPv6, textGenerate, textCopy, textWait, textTimedOut,

@@ -113,7 +113,7 @@ func TestRun_NoSuchLink(t *testing.T) {
 	}
 }
 
-// TestTexts pins the texts that guides search for (spec/plugin.md §8.1).
+// TestTexts pins the texts that guides search for.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	got := []string{textBinaries, textPrimary, textSystem, textIPv6, textDone, Self, textFoundMAC, textFoundLink, textUpdated}

@@ -67,8 +67,8 @@ func For(code cause.Code, about Ref, action, detail string) Event {
 	return Event{Reason: Reason(code), Action: word(action), Note: bounded(note, maxNote), Warning: true, About: about}
 }
 
-// MissingIAM builds the event of an EC2 action that the node's IAM role does not allow,
-// with upstream's wording (spec/ipamd.md §9.5).
+// MissingIAM builds the event of an EC2 action that the node's IAM role does not allow, with
+// upstream's wording.
 func MissingIAM(about Ref, action string) Event {
 	if action == "" {
 		action = "unknown"

@@ -45,8 +45,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestFor_MissingPermission keeps upstream's wording, which people search for (spec/ipamd.md
-// §9.5).
+// TestFor_MissingPermission keeps upstream's wording, which people search for.
 func TestFor_MissingPermission(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"CreateNetworkInterface", "ec2:CreateNetworkInterface"} {

@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Marks of an ENI that a CNI daemon created (spec/ipamd.md §4.5).
+// Marks of an ENI that a CNI daemon created, upstream's or ours.
 const (
 	TagCreatedAt      = "node.k8s.amazonaws.com/createdAt" // RFC 3339
 	TagClusterName    = "cluster.k8s.amazonaws.com/name"
@@ -61,10 +61,10 @@ type LeakVerdict struct {
 	Reason string
 }
 
-// Leaked decides about the unattached ENIs in a description, in its order (spec/ipamd.md §5.5).
-// An ENI is deleted only if a CNI daemon created it, either at least [LeakMinAge] ago by its
-// creation time tag or in an earlier life of this node's daemon. A missing or invalid creation
-// time is rewritten, and a later sweep decides.
+// Leaked decides about the unattached ENIs in a description, in its order. An ENI is deleted
+// only if a CNI daemon created it, either at least [LeakMinAge] ago by its creation time tag
+// or in an earlier life of this node's daemon. A missing or invalid creation time is
+// rewritten, and a later sweep decides.
 func Leaked(described []ENI, in LeakInput) []LeakVerdict {
 	out := make([]LeakVerdict, 0, len(described))
 	for i := range described {

@@ -2,7 +2,7 @@ package resync
 
 import "slices"
 
-// Tags that decide who manages an ENI (spec/ipamd.md §5.4).
+// Tags that decide who manages an ENI (amazon-vpc-cni-k8s: README.md).
 const (
 	TagNoManage   = "node.k8s.amazonaws.com/no_manage"
 	TagInstanceID = "node.k8s.amazonaws.com/instance_id"
@@ -62,7 +62,7 @@ func Owner(in OwnershipInput) Ownership {
 }
 
 // EFAOnlyCards lists the network cards beyond the first that cannot serve pods: they have an
-// efa-only ENI and no managed one (spec/ipamd.md §5.4).
+// efa-only ENI and no managed one.
 func EFAOnlyCards(attached []ENI, owner func(*ENI) Ownership) []int {
 	var cards []int
 	managed := map[int]bool{}

@@ -12,7 +12,7 @@ import (
 )
 
 // Reconcile compares the book with what EC2, the instance metadata and the kernel show
-// (spec/ipamd.md §5; differences from upstream: §13.1 rows 1 and 2).
+// (differences from upstream: docs/compatibility.md, 13.1-1 and 13.1-2).
 //
 // EC2 is the authority: the metadata alone never causes an addition or a removal. What EC2
 // does not show is quarantined first. It is removed when a later view of EC2

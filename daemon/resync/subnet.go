@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Tags that decide whether pods may use a subnet (spec/ipamd.md §4.6).
+// Tags that decide whether pods may use a subnet (amazon-vpc-cni-k8s: README.md,
+// ENABLE_SUBNET_DISCOVERY).
 const (
 	TagSubnetRole    = "kubernetes.io/role/cni"
 	TagSubnetCluster = "cni.networking.k8s.aws/cluster/" // + cluster name; the value is ignored
@@ -28,8 +29,7 @@ type SubnetPolicy struct {
 	NodeSubnet  string
 	ClusterName string
 	Discovery   bool // ENABLE_SUBNET_DISCOVERY
-	// Custom: an ENIConfig names the subnet of new ENIs (spec/ipamd.md §9.3). Its tags are
-	// ignored.
+	// Custom: an ENIConfig names the subnet of new ENIs. Its tags are ignored.
 	Custom       bool
 	CustomSubnet string // "" if no ENIConfig is known, so no ENI can be created
 }
@@ -72,8 +72,8 @@ func (p SubnetPolicy) Excluded(s Subnet) bool {
 	}
 }
 
-// Excludes is Excluded for an ENI: under custom networking the primary ENI serves no new pods,
-// whatever its subnet (upstream gives its addresses to pods, spec/ipamd.md §9.3).
+// Excludes is Excluded for an ENI: under custom networking the primary ENI serves no new
+// pods, whatever its subnet (upstream gives its addresses to pods).
 func (p SubnetPolicy) Excludes(primary bool, s Subnet) bool {
 	return p.Custom && primary || p.Excluded(s)
 }

@@ -80,7 +80,8 @@ type ReconcilePolicy struct {
 }
 
 const (
-	// ReleaseSettle is how long EC2 may still show a released CIDR (spec/ipamd.md §5.3).
+	// ReleaseSettle is how long EC2 may still show a released CIDR: its lists are eventually
+	// consistent (EC2 API Reference, "Eventual consistency"). Upstream waits as long.
 	ReleaseSettle = time.Minute
 	// ConfirmAfter is how much later EC2 must still not show a CIDR or ENI before it is
 	// removed: whatever was just assigned is briefly missing in its lists.
@@ -126,8 +127,8 @@ type ReconcileResult struct {
 	Ending  []Attached // at a start: managed ENIs that an earlier process was detaching
 	Gone    []ipam.ENI // removed from the book because EC2 no longer shows them: their rules must be removed
 	Others  []Other    // ordered by card, device, ID; without the ENIs to set up
-	// EFAOnlyCards are network cards beyond the first with an efa-only ENI and no managed one
-	// (spec/ipamd.md §5.4), in order.
+	// EFAOnlyCards are network cards beyond the first with an efa-only ENI and no managed
+	// one, in order.
 	EFAOnlyCards []int
 	// CutOff counts assignments whose address EC2 does not show on their ENI.
 	CutOff int

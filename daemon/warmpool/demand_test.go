@@ -97,15 +97,15 @@ func TestPlan_Ramp(t *testing.T) {
 	})
 }
 
-// EC2's durations in spec/performance.md §2: Create 300 ms, Attach 1 s and Modify 150 ms
-// make an ENI; Assign takes 400 ms.
+// EC2's durations, as in fakeaws.RealisticLatency: Create 300 ms, Attach 1 s and Modify 150
+// ms make an ENI; Assign takes 400 ms.
 const (
 	ec2Attach = 1450 * time.Millisecond
 	ec2Assign = 400 * time.Millisecond
 )
 
-// The scale-up of spec/performance.md §2: a fresh m5.4xlarge, 150 pods, 20 sandboxes at a
-// time. An ENI takes three calls, any other action one.
+// The scale-up of docs/performance.md: a fresh m5.4xlarge, 150 pods, 20 sandboxes at a time.
+// An ENI takes three calls, any other action one.
 func TestPlan_ScaleUp(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -202,7 +202,7 @@ func TestPlan_RampOvershoot(t *testing.T) {
 }
 
 // An idle card keeps its one prefix: upstream attaches and releases a second one every 30 s
-// (spec/ipamd.md §13.2 no. 21).
+// (docs/compatibility.md, 13.2-21).
 func TestPlan_CardsDoNotCycle(t *testing.T) {
 	t.Parallel()
 	for _, p := range []Policy{prefix(1, 0, 0, 110), prefix(0, 2, 4, 110), e(1), ip(3, 0)} {

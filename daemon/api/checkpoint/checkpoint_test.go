@@ -74,7 +74,7 @@ func TestDecode_Recorded(t *testing.T) {
 	}
 }
 
-// The forms of spec/ipamd.md §3.1, one per release that changed the file.
+// One form per release of upstream that changed the file.
 func TestDecode_HistoricForms(t *testing.T) {
 	t.Parallel()
 	const base = `"networkName":"aws-cni","containerID":"c1","ifName":"eth0"`

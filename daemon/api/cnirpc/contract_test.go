@@ -10,8 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// The tables of spec/ipamd.md §6 and spec/plugin.md §4: the wire format of upstream's
-// binaries.
+// The wire format of upstream's binaries (amazon-vpc-cni-k8s: rpc/rpc.proto).
 var contract = map[string]string{
 	"AddNetworkRequest": "K8S_POD_NAME=1 string; K8S_POD_NAMESPACE=2 string; K8S_POD_INFRA_CONTAINER_ID=3 string; Netns=4 string; " +
 		"IfName=5 string; NetworkName=6 string; ContainerID=7 string; ClientVersion=8 string; RequiresMultiNICAttachment=9 bool",

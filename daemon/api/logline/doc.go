@@ -1,4 +1,4 @@
-// Package logline encodes log lines as upstream's loggers do (spec/ipamd.md §11):
+// Package logline encodes log lines as upstream's loggers do:
 //
 //	{"level":"info","ts":"2026-08-21T09:14:03.123Z","caller":"ipamd/loop.go:81","msg":"…"}
 //

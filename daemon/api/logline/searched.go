@@ -1,8 +1,8 @@
 package logline
 
-// Prefixes of upstream's log lines that guides, issues and support people search for
-// (spec/ipamd.md §6.1, §11). Our line with the same meaning starts with the same text and
-// continues as upstream's does; our members repeat the values.
+// Prefixes of upstream's log lines that guides, issues and support people search for. Our
+// line with the same meaning starts with the same text and continues as upstream's does; our
+// members repeat the values.
 const (
 	TextStarting             = "Starting L-IPAMD"
 	TextAPIUnreachable       = "Unable to reach API Server"

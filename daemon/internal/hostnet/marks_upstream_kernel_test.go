@@ -38,7 +38,7 @@ func (r kernelRule) has(pattern string) bool {
 }
 
 // The rules of upstream's base chain in order: how it recognises each in the kernel, and how
-// it writes it (spec/plugin.md §6.5). An optional comparison in a restore rule is ignored.
+// it writes it. An optional comparison in a restore rule is ignored.
 var upstreamPrerouting = []struct {
 	recognise func(kernelRule) bool
 	text      string

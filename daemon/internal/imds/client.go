@@ -20,7 +20,7 @@ type Config struct {
 	Endpoint string        // "": AWS_EC2_METADATA_SERVICE_ENDPOINT, or the SDK's default
 	Timeout  time.Duration // of one path, SDK retries included; default 10 s
 	Attempts int           // of one path, within Timeout; 0: the SDK's default
-	IPv6     bool          // also read what only IPv6 mode needs (spec/ipamd.md §10.3)
+	IPv6     bool          // also read what only IPv6 mode needs
 	Observe  func(Call)    // may be nil; called after every read, concurrently
 }
 
@@ -33,7 +33,7 @@ type Call struct {
 }
 
 const (
-	defaultTimeout = 10 * time.Second // spec/ipamd.md §1.5
+	defaultTimeout = 10 * time.Second // as upstream
 	maxAnswer      = 64 << 10         // bytes; the largest real list, 50 addresses, is below 1 KiB
 	parallel       = 8                // reads at once: the service limits packets per second per interface
 

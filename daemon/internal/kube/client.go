@@ -18,8 +18,8 @@ import (
 	"cnictl/daemon/notice"
 )
 
-// limits are time limits of single calls. Those for the version and the Node are upstream's
-// (spec/ipamd.md §1.2, §1.4), which limits no others.
+// limits are time limits of single calls. Those for the version and the Node are upstream's,
+// which limits no others.
 type limits struct {
 	version, get, write time.Duration
 	list                time.Duration // for a page of a list, and for the answer to a watch

@@ -11,8 +11,8 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// Attempts at a write that conflicts with others, and the pause before the second one;
-// it grows fivefold (spec/ipamd.md §6.2).
+// Attempts at a write that conflicts with others, and the pause before the second one; it
+// grows fivefold, as client-go's retry.DefaultBackoff does.
 const (
 	writeAttempts   = 4
 	conflictPause   = 10 * time.Millisecond

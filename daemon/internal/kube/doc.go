@@ -15,5 +15,5 @@
 // event of each kind waits. As in upstream, requests are not rate-limited, because no loop
 // here repeats a request without a pause.
 //
-// The RBAC rules used are those of spec/ipamd.md §9.6.
+// The RBAC rules used are those of the ClusterRole aws-node, in deploy.
 package kube

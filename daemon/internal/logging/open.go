@@ -15,7 +15,7 @@ import (
 // DefaultPath is where the node's /var/log/aws-routed-eni is mounted in the container.
 const DefaultPath = "/host/var/log/aws-routed-eni/ipamd.log"
 
-// Rotation limits, as in upstream (spec/ipamd.md §11).
+// Rotation limits, as in upstream.
 const (
 	maxMegabytes = 100
 	maxBackups   = 5

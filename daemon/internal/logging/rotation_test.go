@@ -15,7 +15,7 @@ import (
 	"gopkg.in/natefinch/lumberjack.v2"
 )
 
-// TestRotation_Figures compares the figures with upstream's (spec/ipamd.md §11).
+// TestRotation_Figures compares the figures with upstream's.
 func TestRotation_Figures(t *testing.T) {
 	t.Parallel()
 	_, closer, err := Open(Options{Path: filepath.Join(t.TempDir(), "ipamd.log")})

@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// These tests cover upstream's wrong counts (spec/ipamd.md §8.1, §13.2): one test each,
+// These tests cover upstream's wrong counts (docs/compatibility.md, 13.2): one test each,
 // named after the defect.
 
 // pool is an address book observed through the metrics.

@@ -1,5 +1,5 @@
 // Package metrics holds the daemon's Prometheus metrics: all of upstream's, under the same
-// names, types and labels (spec/ipamd.md §8.1), and our own.
+// names, types and labels, and our own.
 //
 // Each event (a counter or a duration) has a method. The state of the pool is not kept
 // here: one callback returns it at scrape time as a [PoolGauges]. So an ADD costs only a

@@ -98,9 +98,8 @@ func families(t *testing.T, text io.Reader) map[string]family {
 	return all
 }
 
-// What upstream was recorded to expose exists with the same name, type, help and labels;
-// what it exposes only on failures follows spec/ipamd.md §8.1; the rest is ours and listed
-// here.
+// What upstream was recorded to expose exists with the same name, type, help and labels; what
+// it exposes only on failures is in testdata/original.tsv; the rest is ours and listed here.
 func TestFamilies_AsRecorded(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("testdata/recorded/two-enis.exhausted.txt")

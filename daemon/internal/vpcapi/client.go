@@ -53,7 +53,7 @@ type Call struct {
 }
 
 const (
-	defaultHTTPTimeout = 10 * time.Second // spec/ipamd.md §1.5
+	defaultHTTPTimeout = 10 * time.Second // as upstream
 	maxAnswer          = 16 << 20         // bytes; a full page of the largest interfaces is below 4 MiB
 )
 

@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/scrub"
 )
 
-// The EC2 error codes that the daemon reacts to (spec/ipamd.md §4.4, §4.8, §10.1).
+// The EC2 error codes that the daemon reacts to (EC2 API Reference, "Error codes").
 const (
 	codeENINotFound        = "InvalidNetworkInterfaceID.NotFound"
 	codeAttachmentNotFound = "InvalidAttachmentID.NotFound"

@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// Tags of the ENIs that the daemon creates (spec/ipamd.md §4.5, §5.4).
+// Tags of the ENIs that the daemon creates: upstream's, so that each recognises the other's.
 const (
 	TagCreatedAt   = resync.TagCreatedAt  // RFC 3339
 	TagInstanceID  = resync.TagInstanceID // the creator
