@@ -222,7 +222,7 @@ func (b *Book) placeInto(cidrs []*cidr) Change {
 // there is one.
 func (b *Book) place(c *cidr, r *record) {
 	if old := c.find(r.addr); old != nil {
-		r.unassignedAt = old.unassignedAt
+		r.unassignedAt, r.passes = old.unassignedAt, old.passes
 		c.forget(old)
 	}
 	c.insert(r)

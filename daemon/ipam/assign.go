@@ -46,7 +46,7 @@ func (b *Book) unassign(ev Unassign) (Change, error) {
 	}
 	ch := Change{Released: []Assignment{r.assignment()}}
 	b.disown(r)
-	r.unassignedAt = b.now
+	r.unassignedAt, r.passes = b.now, b.passes
 	b.release(r)
 	return ch, nil
 }
@@ -126,7 +126,7 @@ func (b *Book) release(r *record) {
 		}
 		return
 	}
-	if cooling(r.unassignedAt, b.now, b.cooldown) {
+	if b.rests(r) {
 		b.cooling.insert(r)
 	} else {
 		c.cooled.insert(r)

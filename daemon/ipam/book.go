@@ -14,11 +14,16 @@ type Options struct {
 	// Cooldown is how long an address is unavailable after its sandbox ended
 	// (IP_COOLDOWN_PERIOD). With zero it is available at once, as the last choice.
 	Cooldown time.Duration
+	// Passes is how often the kernel's connection tracking entries of an address are deleted
+	// ([FlowsDeleted]) after its sandbox ended, before the address is free. It has no effect
+	// without a cooldown.
+	Passes int
 }
 
 // Book is the address book of a node. It is not safe for concurrent use.
 type Book struct {
 	cooldown time.Duration
+	passes   int
 	now      time.Time // the latest time seen; it never goes backwards
 
 	enis     []*eni // ordered by card, device, ID
@@ -40,8 +45,13 @@ type Book struct {
 
 // New returns an empty book.
 func New(opts Options) *Book {
+	passes := opts.Passes
+	if opts.Cooldown <= 0 {
+		passes = 0
+	}
 	return &Book{
 		cooldown: max(opts.Cooldown, 0),
+		passes:   passes,
 		eniByID:  map[ENIID]*eni{},
 		cidrs:    map[netip.Prefix]*cidr{},
 		owners:   map[Sandbox]*record{},
@@ -66,6 +76,8 @@ func (b *Book) Apply(now time.Time, ev Event) (Change, error) {
 		return b.revert(ev)
 	case Reassign:
 		return b.reassign(ev)
+	case FlowsDeleted:
+		return b.flowsDeleted(ev)
 	case Restore:
 		return b.restore(ev)
 	case AttachENI:

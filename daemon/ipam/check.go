@@ -87,9 +87,9 @@ func (k *checker) cidr(b *Book, c *cidr) {
 			k.that(b.owners[r.sandbox] == r, "owner %v of %v leads elsewhere", r.sandbox, r.addr)
 		case r.list == &c.cooled:
 			cooled++
-			k.that(!cooling(r.unassignedAt, b.now, b.cooldown), "address %v is free while in cooldown", r.addr)
+			k.that(!b.rests(r), "address %v is free while in cooldown", r.addr)
 		case r.list == &b.cooling:
-			k.that(cooling(r.unassignedAt, b.now, b.cooldown), "address %v cools too long", r.addr)
+			k.that(b.rests(r), "address %v cools too long", r.addr)
 		default:
 			k.that(false, "free address %v is on no list", r.addr)
 		}

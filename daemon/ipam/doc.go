@@ -31,6 +31,14 @@
 // ever walks the addresses. A /80 has 2^48 addresses: records exist only for those assigned
 // now or before.
 //
+// # Connection tracking
+//
+// The kernel's connection tracking keeps an address's entries for longer than its cooldown
+// lasts, so a packet of an old connection to a Service would reach the address's next pod.
+// With [Options].Passes, an address is in cooldown until its entries have been deleted that
+// often: at once, and again shortly before the cooldown ends, for what clients that resent a
+// packet in between created anew. [Book.FlowsDue] lists the addresses whose pass is due.
+//
 // # Quarantine
 //
 // Whatever EC2 no longer shows is quarantined before it is removed. Its pods keep their

@@ -17,6 +17,7 @@ import (
 // each decision. It is compared with the book after each event.
 type model struct {
 	cooldown time.Duration
+	passes   int
 	now      time.Time
 	enis     map[ENIID]*modelENI
 	cidrs    map[netip.Prefix]*modelCIDR
@@ -41,11 +42,16 @@ type modelAddr struct {
 	pod        Pod
 	assigned   time.Time
 	unassigned time.Time
+	passes     int
 }
 
-func newModel(cooldown time.Duration) *model {
+func newModel(cooldown time.Duration, passes int) *model {
+	if cooldown <= 0 {
+		passes = 0
+	}
 	return &model{
 		cooldown: cooldown,
+		passes:   passes,
 		enis:     map[ENIID]*modelENI{},
 		cidrs:    map[netip.Prefix]*modelCIDR{},
 		addrs:    map[netip.Addr]*modelAddr{},
@@ -149,7 +155,7 @@ func (m *model) candidates(card int, k Kind, f Family) []candidate {
 }
 
 func (m *model) cooling(r *modelAddr) bool {
-	return m.cooldown > 0 && m.now.Sub(r.unassigned) <= m.cooldown
+	return m.cooldown > 0 && (r.passes > 0 || m.now.Sub(r.unassigned) <= m.cooldown)
 }
 
 // better implements the rule of the package comment for two addresses.
@@ -327,12 +333,22 @@ func (m *model) apply(now time.Time, ev Event) (assigned, released []netip.Addr,
 	case Unassign:
 		for _, s := range append([]Sandbox{ev.Sandbox}, ev.Aliases...) {
 			if a, r := m.owner(s); r != nil {
-				r.sandbox, r.pod, r.unassigned = Sandbox{}, Pod{}, m.now
+				r.sandbox, r.pod, r.unassigned, r.passes = Sandbox{}, Pod{}, m.now, m.passes
 				delete(m.unplaced, a)
 				return nil, []netip.Addr{a}, nil
 			}
 		}
 		return nil, nil, ErrUnknownSandbox
+	case FlowsDeleted:
+		for a, r := range m.addrs {
+			if !slices.Contains(ev.Addresses, a) || r.sandbox != (Sandbox{}) || r.passes == 0 || r.unassigned.After(ev.Began) {
+				continue
+			}
+			if r.passes == 1 && !ev.Again.IsZero() && ev.Again.Sub(r.unassigned) <= m.cooldown {
+				continue
+			}
+			r.passes--
+		}
 	case Revert:
 		a, r := m.owner(ev.Sandbox)
 		if r == nil {
@@ -373,7 +389,7 @@ func (m *model) place() (placed []netip.Addr) {
 			continue
 		}
 		if old := m.addrs[a]; old != nil {
-			r.unassigned = old.unassigned
+			r.unassigned, r.passes = old.unassigned, old.passes
 		}
 		m.addrs[a] = r
 		delete(m.unplaced, a)
@@ -457,7 +473,7 @@ func (m *model) snapshot() Snapshot {
 				}
 				as := AddressState{Address: a, Sandbox: r.sandbox, Pod: r.pod, AssignedAt: r.assigned}
 				if r.sandbox == (Sandbox{}) {
-					as.UnassignedAt = r.unassigned
+					as.UnassignedAt, as.Tracked = r.unassigned, r.passes > 0
 				}
 				cs.Records = append(cs.Records, as)
 			}
@@ -547,7 +563,7 @@ func modelEvent(c chooser, now time.Time) Event {
 		s.Interface = []int{card, card, card, 1}[c.pick(4)]
 	}
 	pod := Pod{Namespace: "ns", Name: s.ContainerID, Interfaces: 1}
-	switch n := c.pick(44); {
+	switch n := c.pick(50); {
 	case n < 14:
 		return Assign{Sandbox: s, Pod: pod, Card: card, Kind: Kind(c.pick(2)), Family: []Family{IPv4, IPv4, IPv4, IPv6}[c.pick(4)]}
 	case n < 22:
@@ -582,6 +598,16 @@ func modelEvent(c chooser, now time.Time) Event {
 		return QuarantineENI{ID: id}
 	case n < 43:
 		return UnquarantineENI{ID: id}
+	case n < 49:
+		ev := FlowsDeleted{Began: now.Add(-modelSteps[c.pick(5)])}
+		for range c.pick(40) {
+			ev.Addresses = append(ev.Addresses, modelAddress(c))
+		}
+		ev.Addresses = slices.Compact(sorted(ev.Addresses))
+		if c.pick(3) == 0 {
+			ev.Again = now.Add(time.Second)
+		}
+		return ev
 	}
 	return UnholdENI{ID: id}
 }
@@ -589,8 +615,8 @@ func modelEvent(c chooser, now time.Time) Event {
 var modelSteps = []time.Duration{0, 0, 1, time.Second, 3 * time.Second, 30 * time.Second, -5 * time.Second}
 
 // runModel applies the same events to a book and to the model until the end.
-func runModel(t testing.TB, c chooser, cooldown time.Duration, steps int, more func() bool) (refused map[string]int) {
-	b, m := New(Options{Cooldown: cooldown}), newModel(cooldown)
+func runModel(t testing.TB, c chooser, cooldown time.Duration, passes, steps int, more func() bool) (refused map[string]int) {
+	b, m := New(Options{Cooldown: cooldown, Passes: passes}), newModel(cooldown, passes)
 	now := time.Date(2026, 8, 21, 9, 0, 0, 0, time.UTC)
 	refused = map[string]int{}
 	for i := 0; i < steps && more(); i++ {
@@ -658,7 +684,7 @@ func TestBook_AgainstModel(t *testing.T) {
 	for seed := range uint64(6) {
 		cooldown := []time.Duration{30 * time.Second, 0, 2 * time.Second}[seed%3]
 		c := seeded{rand.New(rand.NewPCG(seed, 1))}
-		for reason, n := range runModel(t, c, cooldown, 1500, func() bool { return true }) {
+		for reason, n := range runModel(t, c, cooldown, int(seed%2)*2, 1500, func() bool { return true }) {
 			seen[reason] += n
 		}
 	}
@@ -681,6 +707,6 @@ func FuzzBook(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := &scripted{data}
 		cooldown := time.Duration(c.pick(40)) * time.Second
-		runModel(t, c, cooldown, 300, func() bool { return len(c.data) > 0 })
+		runModel(t, c, cooldown, c.pick(3), 300, func() bool { return len(c.data) > 0 })
 	})
 }

@@ -14,6 +14,7 @@ type record struct {
 	pod          Pod
 	assignedAt   time.Time
 	unassignedAt time.Time // the last time; kept while assigned, for Revert
+	passes       int       // over connection tracking that it still needs since then
 
 	list       *recordList // Book.cooling, cidr.cooled, or nil while assigned
 	prev, next *record
@@ -46,7 +47,7 @@ func (r *record) assignment() Assignment {
 func (r *record) state() AddressState {
 	s := AddressState{Address: r.addr, Sandbox: r.sandbox, Pod: r.pod, AssignedAt: r.assignedAt}
 	if !r.assigned() {
-		s.UnassignedAt = r.unassignedAt
+		s.UnassignedAt, s.Tracked = r.unassignedAt, r.passes > 0
 	}
 	return s
 }
@@ -107,11 +108,21 @@ func cooling(unassignedAt, now time.Time, cooldown time.Duration) bool {
 	return cooldown > 0 && !unassignedAt.IsZero() && now.Sub(unassignedAt) <= cooldown
 }
 
-// endCooldowns frees the addresses whose cooldown is over.
+// rests reports whether a record is in cooldown.
+func (b *Book) rests(r *record) bool {
+	return r.passes > 0 || cooling(r.unassignedAt, b.now, b.cooldown)
+}
+
+// endCooldowns frees the addresses whose cooldown is over. It passes those that wait for the
+// next pass over connection tracking: the few of about a second.
 func (b *Book) endCooldowns() {
-	for r := b.cooling.first; r != nil && !cooling(r.unassignedAt, b.now, b.cooldown); r = b.cooling.first {
-		r.unlink()
-		r.cidr.cooled.insert(r)
-		b.reorder(r.cidr)
+	for r := b.cooling.first; r != nil && !cooling(r.unassignedAt, b.now, b.cooldown); {
+		next := r.next
+		if !b.rests(r) {
+			r.unlink()
+			r.cidr.cooled.insert(r)
+			b.reorder(r.cidr)
+		}
+		r = next
 	}
 }

@@ -173,6 +173,16 @@ type (
 	// Reassign undoes an Unassign that was never answered: the sandbox gets the same address
 	// back with its old time.
 	Reassign struct{ Assignment Assignment }
+	// FlowsDeleted ends a pass over the kernel's connection tracking: the entries of these
+	// addresses, which [Book.FlowsDue] listed, are deleted. It counts for those whose sandbox
+	// ended before the pass began.
+	FlowsDeleted struct {
+		Addresses []netip.Addr
+		Began     time.Time
+		// Again is zero unless the pass failed: then it is when the next one can begin. A failed
+		// pass counts like any other if that is too late for the cooldown.
+		Again time.Time
+	}
 )
 
 func (AttachENI) isEvent()         {}
@@ -193,6 +203,7 @@ func (Restore) isEvent()           {}
 func (Unassign) isEvent()          {}
 func (Revert) isEvent()            {}
 func (Reassign) isEvent()          {}
+func (FlowsDeleted) isEvent()      {}
 
 // Kind selects the CIDRs an Assign may use.
 type Kind uint8
@@ -272,13 +283,28 @@ type AddressState struct {
 	Pod          Pod
 	AssignedAt   time.Time
 	UnassignedAt time.Time // zero if never unassigned, or if assigned now
+	// Tracked: the kernel's connection tracking may still have entries of the last sandbox, so
+	// the address is in cooldown until they are deleted.
+	Tracked bool
 }
 
 // Assigned reports whether a sandbox owns the address.
 func (a AddressState) Assigned() bool { return a.Sandbox != Sandbox{} }
 
-// Cooling reports whether the address is in cooldown at now: unassigned at most cooldown ago.
-// With a cooldown of zero it never is.
+// Cooling reports whether the address is in cooldown at now: unassigned at most cooldown ago,
+// or Tracked. With a cooldown of zero it never is.
 func (a AddressState) Cooling(now time.Time, cooldown time.Duration) bool {
-	return !a.Assigned() && cooling(a.UnassignedAt, now, cooldown)
+	return !a.Assigned() && (a.Tracked || cooling(a.UnassignedAt, now, cooldown))
+}
+
+// passSoon is when a pass that holds up an address is expected to be over.
+const passSoon = time.Second
+
+// CooldownEnd is when an address that is in cooldown at now, unassigned at the given time, is
+// expected to be free.
+func CooldownEnd(unassigned, now time.Time, cooldown time.Duration) time.Time {
+	if end := unassigned.Add(cooldown + 1); end.After(now) { // the cooldown includes its last instant
+		return end
+	}
+	return now.Add(passSoon)
 }

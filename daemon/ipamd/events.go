@@ -167,6 +167,10 @@ func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 		return out
 	case keeper.CheckpointRecovered:
 		return report{log: infoLine("checkpoint written again"), journal: introspect.Event{Kind: introspect.EventCheckpointRecovered}}
+	case keeper.FlowsDeleted:
+		return flowsDeleted(e)
+	case keeper.FlowsKept:
+		return flowsKept(e)
 	case keeper.Terminating:
 		return report{log: infoLine("AWS CNI is terminating, no more pool changes"), journal: introspect.Event{Kind: introspect.EventTerminating}}
 	case keeper.Noted:
@@ -275,6 +279,34 @@ func released(e keeper.AddressReleased, at time.Time, policy warmpool.Policy) re
 	}
 	out.log = infoLine(text, ipAttr(e.Address), eniAttr(e.ENI),
 		slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.String(logline.KeyReason, e.Reason))
+	return out
+}
+
+// flowsDeleted reports a pass over connection tracking. Most find nothing, and are only counted.
+func flowsDeleted(e keeper.FlowsDeleted) report {
+	out := report{count: func(r *recorder) { r.metrics.FlowsDeleted(e.Entries, nil) }}
+	if e.Entries == 0 {
+		return out
+	}
+	of := fmt.Sprintf("of %d released addresses", e.Addresses)
+	if e.Addresses == 0 {
+		of = "of addresses without a pod, at the start"
+	}
+	out.log = infoLine("connection tracking entries deleted", slog.Int(logline.KeyCount, e.Entries), slog.String(logline.KeyDetail, of), slog.Duration(logline.KeyDuration, e.Took))
+	out.journal = introspect.Event{
+		Kind: introspect.EventFlowsDeleted, Message: sentence(fmt.Sprintf("%d entries %s", e.Entries, of), nil), DurationMS: milliseconds(e.Took),
+	}
+	return out
+}
+
+// flowsKept reports a failed pass, in words only after one that worked: where the kernel lacks
+// ctnetlink, all fail.
+func flowsKept(e keeper.FlowsKept) report {
+	out := report{count: func(r *recorder) { r.metrics.FlowsDeleted(0, e.Err) }}
+	if !e.Again {
+		out.log = warnLine("connection tracking entries of released addresses not deleted: after its cooldown, an address may get traffic that is meant for its last pod", errAttr(e.Err))
+		out.journal = introspect.Event{Kind: introspect.EventFlowsKept, Message: sentence("", e.Err)}
+	}
 	return out
 }
 

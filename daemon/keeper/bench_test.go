@@ -24,9 +24,17 @@ type bench struct {
 	disk   []Image
 	begun  []Task
 	events []Event
+	flows  []FlowsTask // passes over connection tracking not done yet
+	manual bool        // the test ends these itself
 }
 
-func (b *bench) Begin(t Task)                { b.begun = append(b.begun, t) }
+func (b *bench) Begin(t Task) {
+	if f, ok := t.(FlowsTask); ok {
+		b.flows = append(b.flows, f)
+		return
+	}
+	b.begun = append(b.begun, t)
+}
 func (b *bench) Write(i Image)               { b.disk = append(b.disk, i) }
 func (b *bench) Record(_ time.Time, e Event) { b.events = append(b.events, e) }
 
@@ -74,13 +82,33 @@ func (b *bench) describe(free int) {
 func (b *bench) send(m Message) {
 	b.t.Helper()
 	b.Handle(b.clock, m)
+	b.step()
+}
+
+// step lets the Keeper react, and ends the passes over connection tracking that it begins.
+func (b *bench) step() {
+	b.Step(b.clock)
+	for !b.manual && len(b.flows) > 0 {
+		b.endFlows(nil)
+	}
+}
+
+// endFlows ends the pass in progress.
+func (b *bench) endFlows(err error) {
+	b.t.Helper()
+	if len(b.flows) != 1 {
+		b.t.Fatalf("%d passes in progress, want 1", len(b.flows))
+	}
+	done := FlowsDone{Addresses: b.flows[0].Addresses, Err: err}
+	b.flows = nil
+	b.Handle(b.clock, done)
 	b.Step(b.clock)
 }
 
 // pass moves the clock forward.
 func (b *bench) pass(d time.Duration) {
 	b.clock = b.clock.Add(d)
-	b.Step(b.clock)
+	b.step()
 }
 
 // give adds secondary IPs to the primary ENI.

@@ -56,6 +56,9 @@ type Host interface {
 	PodLinks(context.Context) (map[string]int, error)
 	// DropPod removes the rules and routes of a pod's address.
 	DropPod(context.Context, netip.Addr) error
+	// DeleteFlows deletes the connection tracking entries with one of these addresses, in
+	// either direction, and returns their number, also with an error.
+	DeleteFlows(ctx context.Context, of func(netip.Addr) bool) (int, error)
 }
 
 // Runtime is how procedures wait, run steps and report results.

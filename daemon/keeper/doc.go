@@ -13,7 +13,9 @@
 //
 // Invariants: an ADD is answered with an address only after the checkpoint that contains it
 // is durable, and likewise a DEL; an address that the kernel still routes to a pod is neither
-// given to another pod nor returned to EC2; each [Task] is reported by exactly the messages
-// that [Run] sends; whatever a procedure created is either reported or undone, and if an
-// answer was lost, EC2 is asked again, never guessed at.
+// given to another pod nor returned to EC2; with a cooldown, an address is given to another
+// pod only after two passes over connection tracking since its last pod ended, unless they
+// fail; each [Task] is reported by exactly the messages that [Run] sends; whatever a procedure
+// created is either reported or undone, and if an answer was lost, EC2 is asked again, never
+// guessed at.
 package keeper

@@ -155,7 +155,21 @@ type (
 		Err error
 	}
 	CheckpointRecovered struct{ happened }
-	Terminating         struct{ happened }
+	// FlowsDeleted is a pass over the kernel's connection tracking.
+	FlowsDeleted struct {
+		happened
+		Addresses int // whose entries were deleted; 0 at a start: of all without a pod
+		Entries   int
+		Took      time.Duration
+	}
+	// FlowsKept is such a pass that failed: its addresses are used again after their cooldown
+	// all the same.
+	FlowsKept struct {
+		happened
+		Err   error
+		Again bool // the pass before failed as well
+	}
+	Terminating struct{ happened }
 )
 
 // Events of the node and of its comparison with the outside.

@@ -121,6 +121,7 @@ type Keeper struct {
 	bound      map[podName]boundPod
 	boundKnown bool // bound is what the API server shows now
 	trunk      trunkWait
+	flows      flows
 }
 
 // New makes a Keeper with an empty book; Restore fills it.
@@ -128,7 +129,7 @@ func New(o Options) *Keeper {
 	return &Keeper{
 		out: o.Outside, jitter: o.Jitter, settings: o.Settings, policy: o.Settings.Policy, limits: o.Limits,
 		vpcCIDRs: o.VPCCIDRs, groups: o.SecurityGroups, tracking: o.ConnTrack, started: o.Now,
-		book: ipam.New(ipam.Options{Cooldown: o.Settings.Policy.Cooldown}), ledger: newLedger(), subnets: subnetCache{few: fewAddresses(o.Settings.IPv6)},
+		book: ipam.New(ipam.Options{Cooldown: o.Settings.Policy.Cooldown, Passes: flowPasses}), ledger: newLedger(), subnets: subnetCache{few: fewAddresses(o.Settings.IPv6)},
 		ops: make(map[OpID]*Operation), encoded: make(map[int][]byte), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string), missed: make(map[podName]missedPod), unsettled: make(map[netip.Addr]bool), leaving: make(map[ipam.Sandbox]netip.Addr),
 		recon: newReconciler(o.Now, o.Jitter, o.Settings.SweepLeaks),
 	}
@@ -152,6 +153,7 @@ func (k *Keeper) Step(now time.Time) {
 	k.awaitTrunk(now)
 	k.alignGroups(now)
 	k.startReads(now)
+	k.deleteFlows(now)
 }
 
 // NextWake returns when Step is due even if nothing happens. It may be in the past.
@@ -186,6 +188,7 @@ func (k *Keeper) NextWake(now time.Time) time.Time {
 	}
 	if !k.terminating {
 		earlier(k.recon.due())
+		earlier(k.flows.due())
 	}
 	return wake
 }

@@ -35,6 +35,8 @@ type model struct {
 	most    int          // the most secondary IPs that the subnet has; 0 means enough
 	asked   []int        // secondary IPs in each request
 	notes   []Note
+	flows   []netip.Addr // of the connection tracking entries
+	passes  []FlowsDone
 }
 
 type change struct {
@@ -284,6 +286,15 @@ func (m *model) DropPod(context.Context, netip.Addr) error {
 	return m.call("drop", func() error { return nil })
 }
 
+func (m *model) DeleteFlows(_ context.Context, of func(netip.Addr) bool) (int, error) {
+	before := len(m.flows)
+	err := m.call("flows", func() error {
+		m.flows = slices.DeleteFunc(m.flows, of)
+		return nil
+	})
+	return before - len(m.flows), err
+}
+
 func (m *model) Now() time.Time { return m.now }
 
 func (m *model) Sleep(_ context.Context, d time.Duration) error {
@@ -309,6 +320,8 @@ func (m *model) Post(msg Message) {
 	switch msg := msg.(type) {
 	case ENICreated:
 		m.calls = append(m.calls, "(created)")
+	case FlowsDone:
+		m.passes = append(m.passes, msg)
 	case AttachAccepted:
 		m.calls = append(m.calls, "(attached)")
 	case Noted:

@@ -95,6 +95,9 @@ func Begin(ctx context.Context, c interface {
 		}
 	}
 	dropENIRules(ctx, c, s)
+	if s.Restart {
+		k.deleteLeftFlows(ctx, c, func(a netip.Addr) bool { return known[a].HostLink != "" })
+	}
 	return restored, nil
 }
 

@@ -533,6 +533,7 @@ func (m Dropped) handle(k *Keeper, now time.Time) {
 		k.changed()
 		k.record(now, MissedDEL{Assignment: a})
 	}
+	k.flows.look = now
 	waiting := k.awaitDrop
 	k.awaitDrop = nil
 	for _, r := range waiting {

@@ -254,6 +254,7 @@ func (r *Del) handle(k *Keeper, now time.Time) {
 				k.settle(a)
 				k.restartCooldown(a, now.Sub(began), now)
 			}
+			k.flows.look = now
 			k.expectUnrouted(now)
 			crashpoint.Here(crashpoint.BeforeAnswer)
 			k.answerReleased(r, freed, now)

@@ -270,8 +270,7 @@ func (k *Keeper) nextCooled(now time.Time) time.Time {
 				if !a.Cooling(now, k.policy.Cooldown) {
 					continue
 				}
-				// An address is in cooldown while now − unassigned ≤ cooldown.
-				at := a.UnassignedAt.Add(k.policy.Cooldown + time.Nanosecond)
+				at := ipam.CooldownEnd(a.UnassignedAt, now, k.policy.Cooldown)
 				if next.IsZero() || at.Before(next) {
 					next = at
 				}

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Conn is one rtnetlink socket.
+// Conn is one rtnetlink socket, or in DeleteFlows one of netfilter's.
 type Conn struct {
 	fd   int
 	seq  uint32
@@ -33,8 +33,10 @@ const recvSize = 32 << 10
 const ackSize = 4 << 10
 
 // Open opens a socket in the network namespace of the calling thread.
-func Open() (*Conn, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+func Open() (*Conn, error) { return open(unix.NETLINK_ROUTE) }
+
+func open(protocol int) (*Conn, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
 		return nil, &SocketError{Op: "open", Err: err}
 	}

@@ -63,14 +63,23 @@ const kindMask = 0x3fff
 // eachAttr calls fn for each attribute, with the flags of its kind removed.
 func eachAttr(b []byte, fn func(kind uint16, value []byte)) error {
 	for len(b) >= unix.SizeofRtAttr {
-		size := int(native.Uint16(b))
-		if size < unix.SizeofRtAttr || size > len(b) {
-			return errShort
+		kind, value, rest, err := cutAttr(b)
+		if err != nil {
+			return err
 		}
-		fn(native.Uint16(b[2:])&kindMask, b[unix.SizeofRtAttr:size])
-		b = b[min(len(b), (size+align-1)&^(align-1)):]
+		fn(kind, value)
+		b = rest
 	}
 	return nil
+}
+
+// cutAttr returns the first attribute of b, which holds at least the header of one.
+func cutAttr(b []byte) (kind uint16, value, rest []byte, _ error) {
+	size := int(native.Uint16(b))
+	if size < unix.SizeofRtAttr || size > len(b) {
+		return 0, nil, nil, errShort
+	}
+	return native.Uint16(b[2:]) & kindMask, b[unix.SizeofRtAttr:size], b[min(len(b), (size+align-1)&^(align-1)):], nil
 }
 
 func text(b []byte) string {

@@ -1,5 +1,7 @@
 package rtnl
 
+import "net/netip"
+
 // ParseAnswer runs every decoder on one datagram, for fuzzing.
 func ParseAnswer(answer []byte) error {
 	var b Batch
@@ -19,6 +21,8 @@ func ParseAnswer(answer []byte) error {
 		_, _, _ = parseRule(msg.body)
 		_, _, _ = parseRoute(msg.body)
 		_, _ = parseAddress(msg.body)
+		var d flowDeleter
+		_ = d.take(msg.body, func(netip.Addr) bool { return true })
 	}
 	return nil
 }

@@ -250,14 +250,14 @@ func cool(c *ipam.CIDRState, now time.Time, cooldown time.Duration) (n int, end 
 	since := now.Add(-cooldown)
 	for i := range c.Records {
 		r := &c.Records[i]
-		if r.UnassignedAt.Before(since) || r.UnassignedAt.IsZero() || r.Assigned() {
+		if r.UnassignedAt.Before(since) && !r.Tracked || r.UnassignedAt.IsZero() || r.Assigned() {
 			continue
 		}
 		n++
 		end = earlier(end, r.UnassignedAt)
 	}
 	if n > 0 {
-		end = end.Add(cooldown + 1) // the cooldown includes its last instant
+		end = ipam.CooldownEnd(end, now, cooldown)
 	}
 	return n, end
 }

@@ -110,6 +110,26 @@ func (c *calls) DropPod(ctx context.Context, a netip.Addr) error {
 	return err
 }
 
+// DeleteFlows is a pass over connection tracking. The model has no entries: it counts the
+// passes of each address, and knows the living pods whose entries must stay.
+func (c *calls) DeleteFlows(ctx context.Context, of func(netip.Addr) bool) (int, error) {
+	n := c.p.node
+	return local(ctx, c, "delete connection tracking entries", func() int {
+		for _, s := range n.living() {
+			if s.linked && !s.cut && of(s.address) {
+				n.w.violate("none lost", "%s deletes the connections of %v, the address of living %s", n.name, s.address, s)
+			}
+		}
+		for a, rest := range n.rested {
+			if of(a) {
+				rest.passes++
+				n.rested[a] = rest
+			}
+		}
+		return 0
+	})
+}
+
 // drop removes an address's rules for the daemon. A living pod must not have the address.
 func (k *kernel) drop(n *node, a netip.Addr) {
 	if s := n.held[a]; s != nil && s.linked && !s.cut {

@@ -26,12 +26,13 @@ const (
 	ignoreQuarantine    Mistake = "ignore quarantine"     // an address that EC2 does not show is dropped with its pod
 	trustMetadata       Mistake = "trust metadata"        // what the metadata service does not show counts as gone
 	leakFailedAttach    Mistake = "leak failed attach"    // an ENI whose attach failed is not deleted
+	keepFlows           Mistake = "keep flows"            // the second pass over connection tracking is reported, not made
 )
 
 // Mistakes returns all mistakes.
 func Mistakes() []Mistake {
 	return []Mistake{
-		answerBeforeDurable, forgetOnRestart, releaseWithoutHold, leakDetached, keepMissedDELs, ignoreQuarantine, trustMetadata, leakFailedAttach,
+		answerBeforeDurable, forgetOnRestart, releaseWithoutHold, leakDetached, keepMissedDELs, ignoreQuarantine, trustMetadata, leakFailedAttach, keepFlows,
 	}
 }
 
@@ -113,6 +114,14 @@ func (c *mistaken) DeleteENI(ctx context.Context, id ipam.ENIID) error {
 		return nil
 	}
 	return c.calls.DeleteENI(ctx, id)
+}
+
+// DeleteFlows leaves out the addresses that had a pass.
+func (c *mistaken) DeleteFlows(ctx context.Context, of func(netip.Addr) bool) (int, error) {
+	if n := c.p.node; n.w.Scenario.Mistake == keepFlows {
+		return c.calls.DeleteFlows(ctx, func(a netip.Addr) bool { return n.rested[a].passes == 0 && of(a) })
+	}
+	return c.calls.DeleteFlows(ctx, of)
 }
 
 // Post distorts what the task reports.

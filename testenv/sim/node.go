@@ -47,8 +47,9 @@ type node struct {
 
 // release is the end of an allocation, and the process that answered the DEL.
 type release struct {
-	at time.Duration
-	by *process
+	at     time.Duration
+	by     *process
+	passes int // over connection tracking since then
 }
 
 func newNode(w *World, i int, spec NodeSpec) *node {

@@ -164,6 +164,9 @@ func (n *node) answered(p *process, s *sandbox, r *cniwire.AddReply) {
 	if rest, known := n.rested[addr]; known && rest.by == p && w.clock-rest.at < n.spec.Policy.Cooldown && !n.mayBeSurprised() {
 		w.violate("cooldown", "%s: %v is given to %s %v after its last pod", n.name, addr, s, w.clock-rest.at)
 	}
+	if rest, known := n.rested[addr]; known && rest.by == p && rest.passes < 2 && w.Scenario.HostFaults == 0 && !n.mayBeSurprised() {
+		w.violate("no stale connections", "%s: %v is given to %s after %d passes over connection tracking", n.name, addr, s, rest.passes)
+	}
 	s.alive, n.held[addr] = true, s
 }
 
@@ -252,5 +255,5 @@ func (n *node) freed(p *process, s *sandbox, r *cniwire.DelReply, arrived time.T
 	if r.Allocations[0].RouteTable == 0 {
 		return // it was on no ENI in the book, so it has no cooldown
 	}
-	n.rested[addr] = release{max(arrived.Sub(epoch), n.w.clock-time.Second), p}
+	n.rested[addr] = release{at: max(arrived.Sub(epoch), n.w.clock-time.Second), by: p}
 }

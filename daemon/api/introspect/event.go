@@ -56,6 +56,8 @@ const (
 	EventTrunkGivenUp        EventKind = "trunk-given-up"
 	EventHostStateRepaired   EventKind = "host-state-repaired"
 	EventBackendChanged      EventKind = "backend-changed"
+	EventFlowsDeleted        EventKind = "flows-deleted"
+	EventFlowsKept           EventKind = "flows-kept"
 	EventStarted             EventKind = "started"
 	EventTerminating         EventKind = "terminating"
 
@@ -115,6 +117,8 @@ var eventKinds = []struct {
 	{EventTrunkGivenUp, "gave up waiting for a trunk; its slot is used for pods"},
 	{EventHostStateRepaired, "host network state that another program removed was restored"},
 	{EventBackendChanged, "packet filter rules moved to the backend of iptables that the node uses by now"},
+	{EventFlowsDeleted, "connections to addresses whose pod ended were removed from the node's connection tracking"},
+	{EventFlowsKept, "connections to addresses whose pod ended could not be removed from connection tracking"},
 	{EventStarted, "the daemon started"},
 	{EventTerminating, "the daemon is shutting down"},
 	{EventGap, "events are missing here"},

@@ -15,6 +15,8 @@ type lifecycle struct {
 	backend    *prometheus.GaugeVec
 	connmark   *prometheus.CounterVec
 	repaired   *prometheus.CounterVec
+	passes     *prometheus.CounterVec
+	flows      *prometheus.CounterVec
 }
 
 // startBuckets, in seconds, are Prometheus's defaults, as in upstream, and more: with a
@@ -36,10 +38,15 @@ func newLifecycle(r registrar, opts Options) lifecycle {
 		backend:    r.gauges("awscni_connmark_backend", "The connmark backend in use; the active backend's series is set to 1", "backend"),
 		connmark:   r.counters("awscni_connmark_reconcile_total", "The number of connmark Setup/Cleanup reconciliations by result", "result"),
 		repaired:   r.counters("awscni_host_state_repairs_total", "The number of host network objects restored after another program removed them, by kind", "object"),
+		passes:     r.counters("awscni_conntrack_passes_total", "The number of passes that delete the connection tracking entries of released addresses, by result", "result"),
+		flows:      r.counters("awscni_conntrack_deleted_total", "The number of connection tracking entries of released addresses that were deleted"),
 	}
-	// Both series exist from the start, so that a rate is defined before the first result.
+	// These series exist from the start, so that a rate is defined before the first result.
 	l.connmark.WithLabelValues("success")
 	l.connmark.WithLabelValues("error")
+	l.passes.WithLabelValues("success")
+	l.passes.WithLabelValues("error")
+	l.flows.WithLabelValues()
 	// The first reconcile runs a second or so after the start; the series exists before it.
 	l.inProgress.WithLabelValues(FnReconcilePool)
 	return l
@@ -85,11 +92,20 @@ func (l *lifecycle) ConnmarkBackend(name string) {
 
 // ConnmarkReconcile counts one programming of the host's SNAT and connmark rules.
 func (l *lifecycle) ConnmarkReconcile(err error) {
-	result := "success"
+	l.connmark.WithLabelValues(resultOf(err)).Inc()
+}
+
+func resultOf(err error) string {
 	if err != nil {
-		result = "error"
+		return "error"
 	}
-	l.connmark.WithLabelValues(result).Inc()
+	return "success"
+}
+
+// FlowsDeleted counts a pass over connection tracking and the entries that it deleted.
+func (l *lifecycle) FlowsDeleted(entries int, err error) {
+	l.passes.WithLabelValues(resultOf(err)).Inc()
+	l.flows.WithLabelValues().Add(float64(entries))
 }
 
 // HostStateRepaired counts restored objects of one kind; the kinds are a closed set.

@@ -36,6 +36,7 @@ func exercise(m *Metrics) {
 	})
 	m.AddRequest()
 	m.HostStateRepaired("pod-rule", 2)
+	m.FlowsDeleted(12, nil)
 	m.AddWaited(250 * time.Millisecond)
 	m.AddFailed(cause.SubnetExhausted)
 	m.NoAddress()
@@ -135,6 +136,8 @@ func TestFamilies_AsRecorded(t *testing.T) {
 		{"awscni_policy_agent_calls_total", "COUNTER", "The number of calls of the network policy agent, by call and result", "call,result"},
 		{"awscni_policy_agent_waiting_deletions", "GAUGE", "The number of deleted pods not yet reported to the network policy agent", ""},
 		{"awscni_host_state_repairs_total", "COUNTER", "The number of host network objects restored after another program removed them, by kind", "object"},
+		{"awscni_conntrack_passes_total", "COUNTER", "The number of passes that delete the connection tracking entries of released addresses, by result", "result"},
+		{"awscni_conntrack_deleted_total", "COUNTER", "The number of connection tracking entries of released addresses that were deleted", ""},
 		{"awscni_ec2_backoff_seconds", "GAUGE", "The remaining back-off after EC2 refused a request, by target and cause", "cause,target"},
 	} {
 		if _, recorded := want[f.Name]; recorded {

@@ -63,7 +63,8 @@ func decisionsOf(all []introspect.Event) []decision {
 // pods and releases do not.
 func ofPool(k introspect.EventKind) bool {
 	switch k {
-	case introspect.EventAddressAssigned, introspect.EventAddressReleased, introspect.EventSubnetsRead, introspect.EventPodsExpected, introspect.EventMissedDEL:
+	case introspect.EventAddressAssigned, introspect.EventAddressReleased, introspect.EventSubnetsRead, introspect.EventPodsExpected, introspect.EventMissedDEL,
+		introspect.EventFlowsDeleted, introspect.EventFlowsKept:
 		return false
 	}
 	return true
