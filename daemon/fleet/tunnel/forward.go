@@ -23,8 +23,9 @@ const (
 const maxComplaint = 8 << 10
 
 // complaintWithin is how much later than the data stream the error stream may end, or the data
-// stream after a complaint.
-const complaintWithin = 500 * time.Millisecond
+// stream after a complaint. Usually they end together; a busy node or control plane delays one, and
+// without the complaint a refused connection looks like a lost one.
+const complaintWithin = 2 * time.Second
 
 // forward is one forwarded connection: a data stream, and an error stream on which the node's
 // runtime reports problems.
