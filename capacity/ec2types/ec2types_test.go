@@ -15,6 +15,7 @@ import (
 
 	"cnictl/capacity/ec2types"
 	"cnictl/capacity/limits"
+	"cnictl/daemon/awssdk"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -34,7 +35,8 @@ func client(t *testing.T, o fakeaws.Options) *ec2.Client {
 			t.Errorf("violation: %s", v)
 		}
 	})
-	return ec2.New(ec2.Options{Region: "us-west-2", BaseEndpoint: &s.EC2URL, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})
+	return ec2.New(ec2.Options{APIOptions: awssdk.APIOptions(), Region: "us-west-2", BaseEndpoint: &s.EC2URL,
+		Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})
 }
 
 // TestAll reads every type, in pages, and compares them with the built-in table.

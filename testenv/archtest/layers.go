@@ -89,6 +89,7 @@ var placements = []placement{
 	{"doctor/causes", deduction(3), false},
 	{"doctor/file", bottom, false}, // YAML
 
+	{"daemon/awssdk", bottom, false},
 	{"daemon/rtnl", bottom, false},
 	{"daemon/kubeclient", bottom, false},
 	{"daemon/listen", bottom, false},
@@ -173,7 +174,7 @@ var exceptions = []exception{
 // packages in wireAlso.
 var wireOnly = []string{"plugin/...", "tui/...", "doctor/...", "cmd/cnictl/..."}
 
-var wireAlso = []string{"daemon/fleet", "daemon/api/introspect/client", "daemon/rtnl"}
+var wireAlso = []string{"daemon/fleet", "daemon/api/introspect/client", "daemon/rtnl", "daemon/awssdk"}
 
 // topLevel are the only names allowed in the root, besides dot files.
 var topLevel = []string{

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/capacity/limits"
+	"cnictl/daemon/awssdk"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -46,7 +47,7 @@ func newBench(t *testing.T, o fakeaws.Options) *bench {
 			t.Error(err)
 		}
 	})
-	b.ec2 = ec2.New(ec2.Options{Region: w.Region(), BaseEndpoint: aws.String(b.server.EC2URL), RetryMaxAttempts: 1,
+	b.ec2 = ec2.New(ec2.Options{APIOptions: awssdk.APIOptions(), Region: w.Region(), BaseEndpoint: aws.String(b.server.EC2URL), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})
 	return b
 }
@@ -298,7 +299,8 @@ func TestEC2_Permissions(t *testing.T) {
 	if code := refused(b, b.ec2.DescribeSubnets, &ec2.DescribeSubnetsInput{DryRun: aws.Bool(true)}); code != "DryRunOperation" {
 		t.Errorf("dry run: %s", code)
 	}
-	elsewhere := ec2.New(ec2.Options{Region: "eu-central-1", BaseEndpoint: aws.String(b.server.EC2URL), Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})
+	elsewhere := ec2.New(ec2.Options{APIOptions: awssdk.APIOptions(), Region: "eu-central-1", BaseEndpoint: aws.String(b.server.EC2URL),
+		Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})
 	if code := refused(b, elsewhere.DescribeSubnets, &ec2.DescribeSubnetsInput{}); code != "AuthFailure" {
 		t.Errorf("signed for another region: %s", code)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"cnictl/daemon/awssdk"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -118,13 +119,15 @@ func TestIAM_CallerByAccessKey(t *testing.T) {
 	defer theirs.Close()
 	client := func(s *fakeaws.Server) *ec2.Client {
 		role := ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = imds.New(imds.Options{Endpoint: s.IMDSURL}) })
-		return ec2.New(ec2.Options{Region: b.Region(), BaseEndpoint: &b.server.EC2URL, RetryMaxAttempts: 1, Credentials: role})
+		return ec2.New(ec2.Options{APIOptions: awssdk.APIOptions(), Region: b.Region(), BaseEndpoint: &b.server.EC2URL, RetryMaxAttempts: 1,
+			Credentials: role})
 	}
 	if code := refused(b, client(theirs).DescribeSubnets, &ec2.DescribeSubnetsInput{}); code != "UnauthorizedOperation" {
 		t.Errorf("the other instance's call at this one's server: %s", code)
 	}
 	must(b, client(b.server).DescribeSubnets, &ec2.DescribeSubnetsInput{})
-	must(b, ec2.New(ec2.Options{Region: b.Region(), BaseEndpoint: &b.server.EC2URL, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "s", "")}).DescribeTags, &ec2.DescribeTagsInput{})
+	must(b, ec2.New(ec2.Options{APIOptions: awssdk.APIOptions(), Region: b.Region(), BaseEndpoint: &b.server.EC2URL,
+		Credentials: credentials.NewStaticCredentialsProvider("AKIA", "s", "")}).DescribeTags, &ec2.DescribeTagsInput{})
 	want := []string{"ec2:DescribeSubnets", "ec2:DescribeTags"} // an unknown key counts as the served instance's
 	if got := b.ActionsUsed(b.instance.ID); !slices.Equal(got, want) {
 		t.Errorf("this instance used %q, want %q", got, want)

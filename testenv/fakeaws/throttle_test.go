@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
+	"cnictl/daemon/awssdk"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -81,7 +82,8 @@ func TestThrottle_Scope(t *testing.T) {
 	few := &fakeaws.Throttle{Describe: fakeaws.Bucket{Size: 3, PerSecond: 1}, Unfiltered: fakeaws.Bucket{Size: 2, PerSecond: 1}, Mutating: fakeaws.Bucket{Size: 1, PerSecond: 1},
 		Actions: map[string]fakeaws.Bucket{"DescribeSecurityGroups": {Size: 5, PerSecond: 1}}}
 	b := newBench(t, fakeaws.Options{Throttle: few, Now: clock})
-	other := ec2.New(ec2.Options{Region: b.Region(), BaseEndpoint: aws.String(b.server.EC2URL), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("AKIA2", "secret", "")})
+	other := ec2.New(ec2.Options{APIOptions: awssdk.APIOptions(), Region: b.Region(), BaseEndpoint: aws.String(b.server.EC2URL), RetryMaxAttempts: 1,
+		Credentials: credentials.NewStaticCredentialsProvider("AKIA2", "secret", "")})
 	both := 0
 	by := []*ec2.Client{b.ec2, other}
 	n := b.burst(func() error {

@@ -10,12 +10,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/smithy-go/logging"
 
 	"cnictl/daemon/api/crashpoint"
+	"cnictl/daemon/awssdk"
 	"cnictl/daemon/budget"
 	"cnictl/daemon/ipam"
 )
@@ -90,15 +89,13 @@ func New(ctx context.Context, conf Config) (*Client, error) {
 	}
 	load := []func(*config.LoadOptions) error{
 		config.WithRegion(conf.Region),
-		config.WithLogger(logging.Nop{}), // the SDK would write to stderr; the errors say what matters
-		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(conf.HTTPTimeout)),
 	}
 	if conf.Credentials != nil {
 		load = append(load, config.WithCredentialsProvider(conf.Credentials))
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, load...)
+	cfg, err := awssdk.Load(ctx, conf.HTTPTimeout, load...)
 	if err != nil {
-		return nil, fmt.Errorf("load AWS settings: %w", err)
+		return nil, err
 	}
 	conf.AdditionalTags = maps.Clone(conf.AdditionalTags)
 	pace := newPacer(conf.Budget, conf.Jitter)

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
+	"cnictl/daemon/awssdk"
 	"cnictl/daemon/ipam"
 )
 
@@ -30,7 +31,8 @@ func (f fixed) Do(r *http.Request) (*http.Response, error) {
 // clientOf returns a client whose EC2 gives one answer, and which tries only once.
 func clientOf(status int, body string, max int64) *Client {
 	return &Client{conf: Config{InstanceID: "i-0a"}, subnets: map[string]cidrs{"subnet-0a": {v4: netip.MustParsePrefix("10.0.0.0/24"), v6: netip.MustParsePrefix("2001:db8:0:1::/64")}}, enis: map[ipam.ENIID]ownENI{},
-		ec2: ec2.New(ec2.Options{Region: "us-west-2", Retryer: aws.NopRetryer{}, HTTPClient: boundedHTTP{fixed{status, body}, max}, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})}
+		ec2: ec2.New(ec2.Options{APIOptions: awssdk.APIOptions(), Region: "us-west-2", Retryer: aws.NopRetryer{}, HTTPClient: boundedHTTP{fixed{status, body}, max},
+			Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})}
 }
 
 // Endless answers are cut off.

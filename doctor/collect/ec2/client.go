@@ -12,15 +12,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/smithy-go"
-	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 
 	"cnictl/capacity/ec2types"
 	"cnictl/capacity/limits"
+	"cnictl/daemon/awssdk"
 	"cnictl/daemon/scrub"
 	"cnictl/doctor/evidence"
 )
@@ -55,16 +54,13 @@ func New(ctx context.Context, opts Options) (*Reader, error) {
 	if opts.Timeout <= 0 {
 		opts.Timeout = defaultTimeout
 	}
-	load := []func(*config.LoadOptions) error{
-		config.WithLogger(logging.Nop{}), // the SDK would write to stderr; what matters is in the errors
-		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(opts.Timeout)),
-	}
+	var load []func(*config.LoadOptions) error
 	if opts.Credentials != nil {
 		load = append(load, config.WithCredentialsProvider(opts.Credentials))
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, load...)
+	cfg, err := awssdk.Load(ctx, opts.Timeout, load...)
 	if err != nil {
-		return nil, fmt.Errorf("load AWS settings: %w", err)
+		return nil, err
 	}
 	return &Reader{opts: opts, cfg: cfg}, nil
 }

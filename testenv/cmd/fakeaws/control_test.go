@@ -12,12 +12,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/smithy-go"
+
+	"cnictl/daemon/awssdk"
 )
 
 // asCommand makes the test binary act as the command.
@@ -135,7 +137,7 @@ func TestCommand(t *testing.T) {
 	for name, value := range p.env {
 		t.Setenv(name, value)
 	}
-	conf, err := config.LoadDefaultConfig(t.Context())
+	conf, err := awssdk.Load(t.Context(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

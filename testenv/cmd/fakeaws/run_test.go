@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"cnictl/daemon/awssdk"
 )
 
 // service is a running command.
@@ -52,7 +54,7 @@ func start(t *testing.T, stdin string, args ...string) *service {
 }
 
 func (s *service) ec2() *ec2.Client {
-	return ec2.New(ec2.Options{Region: s.env["AWS_REGION"], BaseEndpoint: aws.String(s.env["AWS_ENDPOINT_URL_EC2"]),
+	return ec2.New(ec2.Options{APIOptions: awssdk.APIOptions(), Region: s.env["AWS_REGION"], BaseEndpoint: aws.String(s.env["AWS_ENDPOINT_URL_EC2"]),
 		Credentials: credentials.NewStaticCredentialsProvider(s.env["AWS_ACCESS_KEY_ID"], s.env["AWS_SECRET_ACCESS_KEY"], "")})
 }
 

@@ -8,21 +8,17 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/smithy-go/logging"
+
+	"cnictl/daemon/awssdk"
 )
 
 const maxAnswer = 4 << 20 // bytes of any AWS response; tags and errors are below 64 KiB
 
 // LoadAWS loads the configuration of all AWS clients. timeout is for one attempt.
 func LoadAWS(ctx context.Context, timeout time.Duration) (aws.Config, error) {
-	cfg, err := config.LoadDefaultConfig(ctx,
-		config.WithLogger(logging.Nop{}), // the SDK would write to stderr; errors carry what matters
-		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(timeout)),
-	)
+	cfg, err := awssdk.Load(ctx, timeout)
 	if err != nil {
-		return aws.Config{}, fmt.Errorf("load AWS settings: %w", err)
+		return aws.Config{}, err
 	}
 	cfg.HTTPClient = boundedHTTP{cfg.HTTPClient} // only now: AWS_CA_BUNDLE needs the SDK's own client
 	return cfg, nil
