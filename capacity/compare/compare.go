@@ -6,8 +6,8 @@ import (
 	"cnictl/capacity/whatif"
 )
 
-// hostPods is the number of pods of each node in the host's network: aws-node and
-// kube-proxy (spec/capacity.md §2.1).
+// hostPods is the number of pods of each node in the host's network: aws-node and kube-proxy
+// (amazon-vpc-cni-k8s: misc/eni-max-pods.txt).
 const hostPods = 2
 
 // Demand is the pods to place. Each has an address of the pool.

@@ -54,9 +54,8 @@ type Calls struct {
 	Refused  int // of all these, because the subnet had too few addresses
 }
 
-// Requests is the number of EC2 requests: a new interface takes four (create, attach,
-// modify, describe), a detached one three (describe, detach, delete) (spec/capacity.md
-// §10).
+// Requests is the number of EC2 requests: a new interface takes four (create, attach, modify,
+// describe), a detached one three (describe, detach, delete).
 func (c Calls) Requests() int { return 4*c.NewENIs + c.Assigns + c.Releases + 3*c.Detaches }
 
 // plus adds d, multiplied by times.

@@ -33,7 +33,7 @@ type EC2 interface {
 }
 
 // The least time that EC2 takes for an operation: an assignment usually takes less than a
-// second, an interface up to ten (spec/capacity.md §4.4). Up to twice as long is usual.
+// second, an interface up to ten. Up to twice as long is usual.
 var takes = map[warmpool.PendingKind]time.Duration{
 	warmpool.PendingAttach:  4 * time.Second,
 	warmpool.PendingAssign:  900 * time.Millisecond,

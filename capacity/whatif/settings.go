@@ -52,8 +52,8 @@ func (s Settings) Capacity() int {
 	return n
 }
 
-// hostPods is the number of pods in max-pods that need no address of the pool: aws-node
-// and kube-proxy (spec/capacity.md §2.1).
+// hostPods is the number of pods in max-pods that need no address of the pool: aws-node and
+// kube-proxy (amazon-vpc-cni-k8s: misc/eni-max-pods.txt).
 const hostPods = 2
 
 // Room is the number of pods with an address that kubelet accepts.

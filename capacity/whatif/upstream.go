@@ -8,16 +8,16 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// Periods of upstream's daemon (spec/ipamd.md §4.1, §4.2, §2.4).
+// Periods of upstream's daemon, v1.23.1.
 const (
 	upstreamPass   = 5 * time.Second
 	upstreamShrink = 30 * time.Second
 	upstreamENIAge = time.Minute
 )
 
-// PlanUpstream is one pass of upstream's daemon (spec/ipamd.md §4.2 to §4.8): addresses in
-// cooldown count as available, the pool grows by one step per pass, and while a request is
-// in flight the daemon does nothing else.
+// PlanUpstream is one pass of upstream's daemon: addresses in cooldown count as available,
+// the pool grows by one step per pass, and while a request is in flight the daemon does
+// nothing else.
 func PlanUpstream(s warmpool.Snapshot, p warmpool.Policy, now time.Time) []warmpool.Action {
 	if len(s.Pending) > 0 || s.Unschedulable && !p.ManageUnschedulable {
 		return nil
@@ -87,8 +87,8 @@ func readUpstream(s *warmpool.Snapshot, p *warmpool.Policy, now time.Time) *upst
 
 func (u *upstream) targets() bool { return u.p.WarmIP > 0 || u.p.MinIP > 0 }
 
-// short is the number of CIDRs missing for WARM_IP_TARGET and MINIMUM_IP_TARGET, and over
-// the number of surplus ones (§4.3).
+// short is the number of CIDRs missing for WARM_IP_TARGET and MINIMUM_IP_TARGET, and over the
+// number of surplus ones.
 func (u *upstream) short() int {
 	return u.units(max(u.p.WarmIP-u.free, u.p.MinIP-u.total, 0))
 }
@@ -120,7 +120,7 @@ func (u *upstream) low() bool {
 	return u.free < u.p.WarmENI*u.slots || u.p.WarmENI == 0 && u.free == 0
 }
 
-// want is the number of CIDRs that a step of growth requests (§4.4).
+// want is the number of CIDRs that a step of growth requests.
 func (u *upstream) want() int {
 	switch {
 	case u.targets():
@@ -203,7 +203,7 @@ func (u *upstream) cooldownEnds() (first time.Time) {
 	return first
 }
 
-// shrink releases CIDRs without pods, even if their addresses are in cooldown (§4.7).
+// shrink releases CIDRs without pods, even if their addresses are in cooldown.
 func (u *upstream) shrink() (out []warmpool.Action) {
 	over := u.over()
 	if over <= 0 {
@@ -234,7 +234,7 @@ func (u *upstream) shrink() (out []warmpool.Action) {
 	return out
 }
 
-// freeOne detaches one interface without pods if there may be one too many (§4.8, §2.4).
+// freeOne detaches one interface without pods if there may be one too many.
 func (u *upstream) freeOne() []warmpool.Action {
 	spare := u.p.WarmENI
 	if u.p.PrefixDelegation {

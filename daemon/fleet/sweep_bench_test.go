@@ -42,8 +42,8 @@ func processorTime(tb testing.TB) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// BenchmarkSweep reads whole fleets. The last one is that of terminal-ux.md §7, which must
-// take at most 30 s. The CPU time includes the simulator's.
+// BenchmarkSweep reads whole fleets. The last one must take at most 30 s. The CPU time
+// includes the simulator's.
 func BenchmarkSweep(b *testing.B) {
 	for _, size := range []struct {
 		nodes   int

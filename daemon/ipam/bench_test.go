@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The benchmarks' book is the largest on a real node: 15 ENIs with 50 secondary IPs each,
-// 750 addresses (figures of style.md and the speed section).
+// The benchmarks' book is the largest on a real node: 15 ENIs with 50 secondary IPs each, 750
+// addresses.
 const (
 	benchENIs  = 15
 	benchSlots = 50

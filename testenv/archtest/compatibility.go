@@ -12,9 +12,8 @@ import (
 // compatibility is the page that compares this project with upstream.
 const compatibility = "docs/compatibility.md"
 
-// defects are the numbered lists of upstream's known defects, by the prefix of the
-// ids that docs/compatibility.md gives them: spec/ipamd.md §13.1 and §13.2, and
-// spec/plugin.md §11.
+// defects are the lengths of the lists of upstream's known defects, by the prefix of the ids
+// that docs/compatibility.md gives them.
 var defects = map[string]int{"13.1": 22, "13.2": 31, "plugin": 23}
 
 // compatHead are the columns of every table of the page.

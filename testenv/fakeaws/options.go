@@ -46,7 +46,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// RealisticLatency returns the EC2 latencies assumed in spec/performance.md §2.
+// RealisticLatency returns latencies that are usual for EC2, as all comparisons assume them.
 func RealisticLatency() map[string]time.Duration {
 	l := make(map[string]time.Duration)
 	for name := range actions {

@@ -220,7 +220,8 @@ func TestCRD_CNINode(t *testing.T) {
 	wantColumns(t, s, cninodes, "Name", "Features")
 }
 
-// TestCRD_ENIConfig: decisions match upstream's definition (spec/deploy.md §2.5).
+// TestCRD_ENIConfig: decisions match upstream's definition (amazon-vpc-cni-k8s:
+// config/master/aws-k8s-cni.yaml).
 func TestCRD_ENIConfig(t *testing.T) {
 	s := kubeapi.Shared(t)
 	name := s.Name(t)

@@ -36,8 +36,8 @@ type daemon struct {
 	err    error
 }
 
-// DaemonEnv is the environment of the shipped manifest (spec/ipamd.md §12), with the node's
-// directories and the fabric's EC2 API where a setting for them exists.
+// DaemonEnv is the environment of the shipped manifest, with the node's directories and the
+// fabric's EC2 API where a setting for them exists.
 func (n *Node) DaemonEnv() map[string]string {
 	logs := n.opts.paths().Logs
 	return map[string]string{

@@ -184,9 +184,9 @@ func (n *Node) linkByMAC(mac string) (netlink.Link, error) {
 	return nil, fmt.Errorf("no link has MAC %s", mac)
 }
 
-// sysctls returns the settings that the AMI, kube-proxy and the init container make before the
-// daemon starts (spec/plugin.md §8.1; ip_forward is not set by the CNI), and those that a new
-// namespace would copy from the machine.
+// sysctls returns the settings that the AMI, kube-proxy and the init container make before
+// the daemon starts (ip_forward is not set by the CNI), and those that a new namespace would
+// copy from the machine.
 func (n *Node) sysctls() []sysctl {
 	list := []sysctl{
 		{"net/ipv4/ip_forward", "1"},

@@ -73,8 +73,7 @@ func lookPath(program string) (string, error) {
 	return "", fmt.Errorf("find program %s: %w", program, os.ErrNotExist)
 }
 
-// podRules are the priorities of the rules that the plugin installs per pod
-// (spec/plugin.md §5.9).
+// podRules are the priorities of the rules that the plugin installs per pod.
 var podRules = map[int]bool{10: true, 512: true, 1536: true}
 
 // Leftovers lists what pods left behind: their rules, routes, links, namespaces, and
@@ -178,8 +177,7 @@ func (n *Node) leftLinks() ([]string, error) {
 	return left, nil
 }
 
-// isPodLink recognises the host end of a pod's veth, or a branch ENI's device, by its name
-// (spec/plugin.md §5.1).
+// isPodLink recognises the host end of a pod's veth, or a branch ENI's device, by its name.
 func isPodLink(name string) bool {
 	return (strings.HasPrefix(name, "eni") || strings.HasPrefix(name, "vlan")) && len(name) > len("vlan")
 }

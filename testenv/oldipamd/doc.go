@@ -2,6 +2,6 @@
 // Unix socket, assigns what a test scripted for each pod, and records which sandbox holds
 // which addresses, so that a test can detect leaks.
 //
-// Its answers have upstream's texts and defects: an unknown sandbox is an error
-// (spec/plugin.md §4.3), and every refused ADD is Success=false without a reason.
+// Its answers have upstream's texts and defects: an unknown sandbox is an error, and every
+// refused ADD is Success=false without a reason.
 package oldipamd

@@ -48,7 +48,7 @@ func ScaleUp(nodes int) Fleet {
 	}
 }
 
-// OneNode returns the scale-up of spec/performance.md §2: 150 pods on a fresh m5.4xlarge.
+// OneNode returns the scale-up of docs/performance.md: 150 pods on a fresh m5.4xlarge.
 func OneNode(pace Pace) Fleet {
 	return Fleet{
 		Seed: 1, Type: "m5.4xlarge", Nodes: 1, Subnets: 1, PodsFrom: 150, PodsTo: 150,

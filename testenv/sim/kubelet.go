@@ -10,11 +10,10 @@ import (
 // our daemon and for the model of upstream.
 const (
 	// kubeletWidth is the number of sandboxes created in parallel, as in the measurements of
-	// spec/performance.md §2 ("20 at a time").
+	// upstream (docs/performance.md).
 	kubeletWidth = 20
-	// sandboxTime is the time of RunPodSandbox with a CNI chain, as in testbed.md for
-	// containerd 1.6. A failed ADD takes it too: the sandbox is created first and removed
-	// afterwards.
+	// sandboxTime is the time of RunPodSandbox with a CNI chain, as measured with containerd
+	// 1.6. A failed ADD takes it too: the sandbox is created first and removed afterwards.
 	sandboxTime = 96 * time.Millisecond
 	// sandboxRetry is the pause before a failed sandbox is retried. It is derived from the
 	// measurements: the time that 20 workers waited (20 × 18 s at latency 0), divided by the

@@ -18,7 +18,7 @@ type Pace struct {
 	Link time.Duration
 }
 
-// Instant is EC2 with latency 0, as in most rows of spec/performance.md §2.
+// Instant is EC2 with latency 0, as in most measurements of upstream (docs/performance.md).
 func Instant() Pace { return Pace{} }
 
 // Realistic has the latencies of the other rows in that table.

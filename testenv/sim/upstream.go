@@ -8,10 +8,10 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// upstream models the daemon of amazon-vpc-cni-k8s v1.23.1 as spec/ipamd.md describes its
-// loop (§1.3, §4, §5.1): the same waits, retries and calls in the same order, against the
-// same EC2. It serves only for comparison. It covers IPv4, one network card, WARM_ENI_TARGET
-// or WARM_PREFIX_TARGET, subnet discovery on, no CLUSTER_NAME and a role with every permission.
+// upstream models the daemon of amazon-vpc-cni-k8s v1.23.1: the same waits, retries and calls
+// in the same order, against the same EC2. It serves only for comparison. It covers IPv4, one
+// network card, WARM_ENI_TARGET or WARM_PREFIX_TARGET, subnet discovery on, no CLUSTER_NAME
+// and a role with every permission.
 //
 // It omits what cannot happen while nodes only grow: DEL, cooldown, shrinking by IP targets.
 // IMDS answers immediately: its latency is negligible compared with EC2's.
@@ -38,22 +38,22 @@ type held struct {
 	since time.Duration
 }
 
-// Intervals of upstream, with their place in spec/ipamd.md.
+// Intervals of upstream.
 const (
-	upstreamPause     = 2500 * time.Millisecond // §4.1, twice a loop
-	upstreamShort     = 2 * time.Minute         // §4.4 step 2: pause after it
-	upstreamReconcile = time.Minute             // §5.1
-	upstreamENIAge    = time.Minute             // §2.4: before an ENI may be freed
-	upstreamSetUp     = 10 * time.Second        // §1.3 step 16, between 6 attempts
+	upstreamPause     = 2500 * time.Millisecond // twice a loop
+	upstreamShort     = 2 * time.Minute         // pause after the subnet ran out of addresses
+	upstreamReconcile = time.Minute
+	upstreamENIAge    = time.Minute      // before an ENI may be freed
+	upstreamSetUp     = 10 * time.Second // between 6 attempts
 	// upstreamStart is the duration of a start with EC2's latency 0, as measured
-	// (spec/performance.md §2): informer polls, iptables, IMDS.
+	// (docs/performance.md): informer polls, iptables, IMDS.
 	upstreamStart = 300 * time.Millisecond
 	// upstreamWake is how late a sleeping goroutine wakes. A loop never takes less than its
 	// sleeps, so a timer of 120 s has expired in the 24th loop of 5 s.
 	upstreamWake = time.Millisecond
 )
 
-// Numbers of upstream's attempts (§4.5 step 7, §4.8, §5.2).
+// Numbers of upstream's attempts: at an attach and a removal, and at tags.
 const (
 	upstreamTries    = 12
 	upstreamTagTries = 5
@@ -142,7 +142,7 @@ func (u *upstream) per() int {
 
 func (u *upstream) available() int { return u.total - u.used }
 
-// low implements §4.3 without IP targets.
+// low reports whether the pool is too low, without IP targets.
 func (u *upstream) low() bool {
 	p := u.n.spec.Policy
 	if u.total >= u.n.spec.MaxPods {
@@ -215,7 +215,7 @@ func (u *upstream) find(id ipam.ENIID) *held {
 	return nil
 }
 
-// insufficient reports whether an error's code starts the timer of 120 s (§4.4).
+// insufficient reports whether an error's code starts the timer of 120 s.
 func insufficient(err error) bool {
 	return keeper.IsSubnetExhausted(err) || keeper.IsFragmented(err)
 }

@@ -72,7 +72,8 @@ func (u *upstream) attach(id ipam.ENIID, device int) (string, error) {
 	return upstreamAsk(u, attachAction, true, func() (string, error) { return u.n.w.ec2.attachFor(u.n, id, device) })
 }
 
-// endWithInstance is the ModifyNetworkInterfaceAttribute of §4.5 step 6.
+// endWithInstance is the ModifyNetworkInterfaceAttribute that deletes an ENI with its
+// instance.
 func (u *upstream) endWithInstance(x *eni) error {
 	return u.change(modifyAction, func() error {
 		x.DeleteOnTermination = true
@@ -88,7 +89,7 @@ func (u *upstream) assignCIDRs(h *held, count int) ([]netip.Prefix, error) {
 	return upstreamAsk(u, assignAction, true, func() ([]netip.Prefix, error) { return u.n.w.ec2.assignFor(u.n, h.x.ID, ips, prefixes) })
 }
 
-// remove is DeleteNetworkInterface with its back-off (§4.8 step 4).
+// remove is DeleteNetworkInterface with its back-off.
 func (u *upstream) remove(x *eni) error {
 	return u.retry(upstreamTries, simpleBackoff{deleteFirst, upstreamMost, upstreamJitter}, func() error {
 		err := u.change(deleteAction, func() error { return u.n.w.ec2.deleteFor(u.n, x.ID) })
@@ -99,7 +100,7 @@ func (u *upstream) remove(x *eni) error {
 	})
 }
 
-// candidates returns the subnets to try, the one with the most free addresses first (§4.6).
+// candidates returns the subnets to try, the one with the most free addresses first.
 func candidates(n *node, subnets []resync.Subnet) []string {
 	slices.SortStableFunc(subnets, func(a, b resync.Subnet) int { return cmp.Compare(b.AvailableIPs, a.AvailableIPs) })
 	var out []string

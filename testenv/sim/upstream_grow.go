@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// This file is one pool step of upstream (§4.2 to §4.8).
+// This file is one pool step of upstream.
 
 // Parameters of simpleBackoff.
 const (
 	upstreamMost   = time.Minute
 	upstreamJitter = 0.15
-	waitFirst      = 100 * time.Millisecond // §4.5 step 7
-	detachFirst    = 200 * time.Millisecond // §4.8 step 2
-	deleteFirst    = 500 * time.Millisecond // §4.8 step 4
-	afterDetach    = 2 * time.Second        // §4.8 step 3
+	waitFirst      = 100 * time.Millisecond
+	detachFirst    = 200 * time.Millisecond
+	deleteFirst    = 500 * time.Millisecond
+	afterDetach    = 2 * time.Second
 )
 
 // poolStep grows the pool if it is low, and frees one ENI if there is one too many.
@@ -53,7 +53,7 @@ func (u *upstream) want() int {
 }
 
 // fill adds CIDRs to the first ENI with room. After an error it requests one CIDR; if that
-// also fails, but not because of the subnet, the step has failed (§4.4 steps 3 to 5).
+// also fails, but not because of the subnet, the step has failed.
 func (u *upstream) fill() (added bool, err error) {
 	for _, h := range u.enis {
 		count := min(u.slots()-len(h.cidrs), u.want())
@@ -87,7 +87,7 @@ func (u *upstream) reread(h *held) (added bool, err error) {
 	return true, nil
 }
 
-// newENI implements §4.5. Errors are only logged.
+// newENI creates, attaches and sets up an ENI. Errors are only logged.
 func (u *upstream) newENI() {
 	x := u.createSomewhere()
 	if x == nil {
@@ -114,8 +114,7 @@ func (u *upstream) newENI() {
 	}
 }
 
-// createSomewhere creates an ENI in the first candidate subnet where that succeeds (§4.5
-// steps 2 and 3).
+// createSomewhere creates an ENI in the first candidate subnet where that succeeds.
 func (u *upstream) createSomewhere() *eni {
 	where := []string{u.n.primary.SubnetID}
 	if subnets, err := u.describeSubnets(); err == nil {
@@ -150,7 +149,8 @@ func (u *upstream) waitShown(x *eni) bool {
 	return err == nil
 }
 
-// setUp implements §1.7. If DescribeSubnets fails, the ENI remains in the datastore, empty.
+// setUp adds a new ENI to the datastore. If DescribeSubnets fails, the ENI remains in the
+// datastore, empty.
 func (u *upstream) setUp(x *eni) bool {
 	h := u.hold(x)
 	if _, err := u.describeSubnets(); err != nil {
@@ -160,7 +160,7 @@ func (u *upstream) setUp(x *eni) bool {
 	return true
 }
 
-// freeOne frees an ENI without pods if there are enough addresses without it (§4.8).
+// freeOne frees an ENI without pods if there are enough addresses without it.
 func (u *upstream) freeOne() {
 	spare := u.n.spec.Policy.WarmENI
 	if u.prefixes() {

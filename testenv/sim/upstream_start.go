@@ -9,9 +9,9 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// This file has upstream's start and reconcile (§1.3, §5.1).
+// This file has upstream's start and reconcile.
 
-// start returns the errors that are fatal according to §1.3.
+// start returns the errors that end the daemon.
 func (u *upstream) start() error {
 	w := u.n.w
 	u.starts++
@@ -37,7 +37,7 @@ func (u *upstream) start() error {
 	return nil
 }
 
-// describeAll implements §5.2.
+// describeAll describes the instance's ENIs.
 func (u *upstream) describeAll() (out []resync.ENI, err error) {
 	instance := u.n.instance
 	for try := 1; ; try++ {
@@ -51,7 +51,7 @@ func (u *upstream) describeAll() (out []resync.ENI, err error) {
 	return out, err
 }
 
-// tagENI writes missing tags (§4.5).
+// tagENI writes missing tags.
 func (u *upstream) tagENI(e resync.ENI) error {
 	if e.Tags[resync.TagInstanceID] == u.n.instance {
 		return nil

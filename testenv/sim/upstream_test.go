@@ -10,7 +10,7 @@ import (
 func near(got, want, part float64) bool { return math.Abs(got-want) <= part*want }
 
 // TestUpstream_MeasuredFigures compares the model with measurements of upstream on one node
-// (spec/performance.md §2).
+// (docs/performance.md).
 func TestUpstream_MeasuredFigures(t *testing.T) {
 	t.Parallel()
 	realistic := OneNode(Realistic())
@@ -57,8 +57,8 @@ func TestUpstream_MeasuredFigures(t *testing.T) {
 	}
 }
 
-// TestUpstream_FreesOneENITooMany follows the pool down to one spare ENI (spec/ipamd.md
-// §4.8). A fleet's pods never end, so the test makes the pool too large itself.
+// TestUpstream_FreesOneENITooMany follows the pool down to one spare ENI. A fleet's pods
+// never end, so the test makes the pool too large itself.
 func TestUpstream_FreesOneENITooMany(t *testing.T) {
 	t.Parallel()
 	f := OneNode(Instant())

@@ -1,6 +1,6 @@
 // Package vpcrc simulates the VPC resource controller (release line v1.8.2) against a real
-// kube-apiserver and a fakeaws.World: the control-plane half of security groups for
-// pods, as described in spec/security-groups-for-pods.md.
+// kube-apiserver and a fakeaws.World: the control-plane half of security groups for pods (EKS
+// User Guide, "Security groups for Pods").
 //
 // [Start] watches Nodes, CNINodes, Pods and the ConfigMap amazon-vpc-cni. For each Node it
 // creates the CNINode. For the feature SecurityGroupsForPods it attaches a trunk ENI at the

@@ -7,7 +7,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// faults measures the two faults of spec/performance.md §2.
+// faults measures two faults: an exhausted subnet and throttled attachments.
 func (s *session) faults(ctx context.Context) error {
 	exhausted := scenario{
 		name: "40 pods, subnet exhausted once", pods: fewPods, options: realistic(),

@@ -18,8 +18,8 @@ type row struct {
 	unit    string
 	samples []float64
 
-	upstream  figure.Number // spec/performance.md §2
-	aim, must figure.Number // §3: upstream's times a ratio, or absolute if there is no upstream figure
+	upstream  figure.Number // as measured, docs/performance.md
+	aim, must figure.Number // upstream's times a ratio, or absolute if there is no upstream figure
 	bound     bound         // the minimum that EC2 allows
 }
 

@@ -31,7 +31,7 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// TestBounds checks the bounds of spec/performance.md §2 that can be computed.
+// TestBounds checks the bounds that EC2's latencies set and that can be computed.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	m5, ok := limits.Lookup(instanceType)

@@ -1,8 +1,8 @@
-// Command benchscale compares the daemon with upstream's figures in spec/performance.md:
-// from start to serving, 150 pods on a fresh node, growth when EC2
-// fails, memory and CPU at rest, under load and in a big cluster, and a start with 700
-// pods. The nodes are simulated; EC2, the metadata service and kube-apiserver are real
-// servers on the wire, and the kernel is the machine's.
+// Command benchscale compares the daemon with upstream's figures in docs/performance.md: from
+// start to serving, 150 pods on a fresh node, growth when EC2 fails, memory and CPU at rest,
+// under load and in a big cluster, and a start with 700 pods. The nodes are simulated; EC2,
+// the metadata service and kube-apiserver are real servers on the wire, and the kernel is the
+// machine's.
 //
 // It prints each figure next to upstream's, the aim, the baseline file's, and the minimum that
 // EC2's latencies allow, with its computation. Its exit status is 1 if a figure misses

@@ -6,7 +6,7 @@ import (
 	"cnictl/testenv/cmd/internal/figure"
 )
 
-// Upstream's figures (spec/performance.md §2), and our targets as ratios to them (§3).
+// Upstream's figures (docs/performance.md), and our targets as ratios to them.
 
 // target is such a ratio, for one kind of figure.
 type target struct{ must, aim float64 }
@@ -27,8 +27,7 @@ func (r *row) against(upstream figure.Number, t target) *row {
 	return r
 }
 
-// possible sets upstream's figure and the one that §2 considers possible. §3 has no target
-// for it.
+// possible sets upstream's figure and the one considered possible, which is not required.
 func (r *row) possible(upstream, possible figure.Number) *row {
 	r.upstream, r.aim = upstream, possible
 	return r

@@ -13,7 +13,7 @@ import (
 	"cnictl/testenv/terminal"
 )
 
-// Bounds of a long watch (spec/terminal-ux.md §6.9 and §7).
+// Bounds of a long watch.
 const (
 	soakMemory = 250 // MB
 	soakKey    = 50  // ms, p99 of key to frame

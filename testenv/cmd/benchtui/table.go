@@ -14,7 +14,7 @@ type row struct {
 	name   string
 	unit   string
 	value  figure.Number
-	target figure.Number // from terminal-ux.md §7, or a limit of the commands
+	target figure.Number // ours, or a limit of the commands
 	viewer figure.Number // eks-node-viewer's
 	strict bool          // the bench fails if the target is missed
 }

@@ -235,8 +235,8 @@ func assignedOn(e introspect.NodeENI) (out []introspect.NodeAddress) {
 }
 
 // equalKernel compares the ENIs and assigned addresses shown with the node's rules and
-// routes: each assigned address has its route and its rules (spec/plugin.md §5.9),
-// each secondary ENI has the rule for its primary address, and the kernel has no others.
+// routes: each assigned address has its route and its rules, each secondary ENI has the rule
+// for its primary address, and the kernel has no others.
 func (c cnictl) equalKernel(shown []introspect.NodeENI) {
 	c.t.Helper()
 	state, err := c.n.KernelState()

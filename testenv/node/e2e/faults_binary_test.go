@@ -12,7 +12,7 @@ import (
 )
 
 // TestScaleUp_Faults starts 40 pods, 20 at a time, while EC2 misbehaves once. It logs the
-// duration beside upstream's (spec/performance.md §2).
+// duration beside upstream's (docs/performance.md).
 func TestScaleUp_Faults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skip: -short")
@@ -188,7 +188,7 @@ func TestStart_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestStart_LogsTime logs how long the daemon takes until it serves (spec/performance.md §2).
+// TestStart_LogsTime logs how long the daemon takes until it serves.
 func TestStart_LogsTime(t *testing.T) {
 	for _, row := range []struct {
 		name     string

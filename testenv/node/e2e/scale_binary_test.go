@@ -13,8 +13,8 @@ import (
 
 func rm(path string) agent.Cmd { return agent.Cmd{Argv: []string{"/bin/rm", path}} }
 
-// TestScaleUp starts 150 pods, 20 at a time, on a fresh m5.4xlarge: no ADD fails. It
-// logs the duration and EC2 calls beside upstream's (spec/performance.md §2).
+// TestScaleUp starts 150 pods, 20 at a time, on a fresh m5.4xlarge: no ADD fails. It logs the
+// duration and EC2 calls beside upstream's (docs/performance.md).
 func TestScaleUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skip: -short")

@@ -234,9 +234,9 @@ func ordered(file string) string {
 	return file[:start+1] + strings.Join(list, ",") + file[end:]
 }
 
-// asUpstream reads a checkpoint by upstream's rules (spec/ipamd.md §3.2), without our codec.
-// It returns the addresses that upstream would restore, by container id, or the error with
-// which upstream would not start.
+// asUpstream reads a checkpoint by upstream's rules, without our codec. It returns the
+// addresses that upstream would restore, by container id, or the error with which upstream
+// would not start.
 func (o *wentBack) asUpstream(data []byte) (map[string]netip.Addr, error) {
 	var file struct {
 		Version     string `json:"version"`

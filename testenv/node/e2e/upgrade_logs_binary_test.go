@@ -24,8 +24,8 @@ import (
 	"cnictl/testenv/node"
 )
 
-// logForm matches the beginning of upstream's lines (spec/ipamd.md §11): collectors parse these
-// four members. Ours follow them.
+// logForm matches the beginning of upstream's lines: collectors parse these four members.
+// Ours follow them.
 var logForm = regexp.MustCompile(`^\{"level":"(debug|info|warn|error|fatal)","ts":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d{4})",` +
 	`"caller":"[\w.-]+/[\w.-]+\.go:\d+","msg":"`)
 
