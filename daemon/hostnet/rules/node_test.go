@@ -2,11 +2,14 @@ package rules_test
 
 import (
 	"net/netip"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/iptables"
 )
@@ -107,6 +110,52 @@ func TestNode(t *testing.T) {
 			}
 			golden(t, "node/"+row.name+".txt", rules.Node(in).String())
 		})
+	}
+}
+
+// TestNode_ExemptNetworks: no connection to a network of the VPC or to an excluded one is marked
+// or translated, in either backend: each of them leaves both chains before anything else happens.
+func TestNode_ExemptNetworks(t *testing.T) {
+	t.Parallel()
+	leaves := regexp.MustCompile(`(?:-d|daddr) (\S+) (?:.* )?(?:-j RETURN|return)$`)
+	exempt := func(chain []string) []string {
+		var out []string
+		for _, rule := range chain[:len(chain)-1] {
+			m := leaves.FindStringSubmatch(rule)
+			if m == nil {
+				t.Errorf("%q leaves no chain", rule)
+				continue
+			}
+			out = append(out, strings.TrimSuffix(m[1], "/32"))
+		}
+		slices.Sort(out)
+		return out
+	}
+	all := []string{"10.0.0.0/16", "100.64.0.0/16", "172.16.0.0/12", "192.168.7.9"}
+	for name, backend := range map[string]func(*rules.NodeInput){"nftables": func(*rules.NodeInput) {}, "iptables": iptablesBackend} {
+		state := rules.Node(recordedNode(moreCIDRs, backend))
+		nat, _ := state.Ruleset.Table("nat")
+		chains := map[string][]string{}
+		for _, chain := range []string{netnames.SNATChain, netnames.ConnmarkChain} {
+			if c, ok := nat.Chain(chain); ok {
+				chains[chain] = c.Rules
+			}
+		}
+		if state.NFT != nil {
+			for _, c := range state.NFT.Chains {
+				if c.Name == netnames.NFTMarkChain {
+					chains[c.Name] = c.Rules
+				}
+			}
+		}
+		if len(chains) != 2 {
+			t.Fatalf("%s: chains %v", name, chains)
+		}
+		for chain, have := range chains {
+			if got := slices.Compact(exempt(have)); !slices.Equal(got, all) { // the SNAT chain has a range of both lists twice, as upstream's
+				t.Errorf("%s: %s exempts %q, want %q", name, chain, got, all)
+			}
+		}
 	}
 }
 
