@@ -33,3 +33,38 @@ func TestGroup(t *testing.T) {
 		t.Errorf("fixes %+v, %q", f.Fix, f.Summary)
 	}
 }
+
+// TestSuppress: a finding that is at least probable explains those that follow from it, unless it
+// is of mere interest and they are not. A suspicion explains nothing.
+func TestSuppress(t *testing.T) {
+	t.Parallel()
+	cause, effect := &catalogue.Entry{Code: "ip/subnet-exhausted"}, (*catalogue.Entry)(nil)
+	if entry, ok := catalogue.Lookup(cause.Code); ok && len(entry.Explains) > 0 {
+		cause = entry
+		effect, _ = catalogue.Lookup(entry.Explains[0])
+	}
+	if effect == nil || effect.Always {
+		t.Fatalf("%s explains nothing that it can hide", cause.Code)
+	}
+	of := func(e *catalogue.Entry, severity catalogue.Severity, sure catalogue.Confidence) found {
+		return found{entry: e, severity: severity, confidence: sure, Finding: document.Finding{Code: e.Code}}
+	}
+	for _, x := range []struct {
+		name   string
+		cause  found
+		effect catalogue.Severity
+		hidden bool
+	}{
+		{"confirmed", of(cause, catalogue.Critical, catalogue.Confirmed), catalogue.Warning, true},
+		{"probable", of(cause, catalogue.Warning, catalogue.Probable), catalogue.Critical, true},
+		{"suspected", of(cause, catalogue.Info, catalogue.Suspected), catalogue.Warning, false},
+		{"suspected, and so is what it would explain", of(cause, catalogue.Info, catalogue.Suspected), catalogue.Info, false},
+		{"of mere interest", of(cause, catalogue.Info, catalogue.Confirmed), catalogue.Warning, false},
+		{"both of mere interest", of(cause, catalogue.Info, catalogue.Confirmed), catalogue.Info, true},
+	} {
+		left, explained := suppress([]found{x.cause, of(effect, x.effect, catalogue.Confirmed)})
+		if hidden := len(explained) == 1 && explained[0].Code == effect.Code && slices.Equal(left[0].Explains, []string{effect.Code}); hidden != x.hidden || len(left)+len(explained) != 2 {
+			t.Errorf("%s: left %+v, explained %+v", x.name, left, explained)
+		}
+	}
+}
