@@ -111,8 +111,8 @@ func TestExportNeverOverwrites(t *testing.T) {
 
 func TestCSVRunsNothing(t *testing.T) {
 	t.Parallel()
-	got := string(csvTable([]string{"A", "B"}, [][]string{{"=1+1", "-"}, {"a,b", `"q"`}}))
-	if want := "A,B\n'=1+1,-\n\"a,b\",\"\"\"q\"\"\"\n"; got != want {
+	got := string(csvTable([]string{"A", "B"}, [][]string{{"=1+1", "-"}, {"+1", "-1"}, {"@SUM(A1)", "1=1"}, {"a,b", `"q"`}}))
+	if want := "A,B\n'=1+1,-\n'+1,'-1\n'@SUM(A1),1=1\n\"a,b\",\"\"\"q\"\"\"\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
