@@ -72,6 +72,10 @@ func (c *computation) interfaces() {
 		u = c.in.MaxENI
 		c.term("MAX_ENI", u, "limit for the pool, including the primary interface")
 	}
+	if c.in.StatedENIs >= 1 && c.in.StatedENIs < u {
+		u = c.in.StatedENIs
+		c.term("stated-enis", u, "EC2 refused to attach more")
+	}
 	u -= c.minus("unmanaged", c.in.UnmanagedENIs, "interfaces managed by others")
 	u -= c.minus("excluded", c.in.ExcludedENIs, "interfaces in subnets tagged kubernetes.io/role/cni=0")
 	u -= c.trunkTerm()
@@ -136,6 +140,10 @@ func (c *computation) addresses() {
 		return
 	}
 	c.term("L", c.i.IPv4PerENI, "IPv4 addresses per interface, including its primary one")
+	if c.in.StatedSlots >= 1 && c.in.StatedSlots < c.r.SlotsPerENI {
+		c.r.SlotsPerENI = c.in.StatedSlots
+		c.term("stated-slots", c.in.StatedSlots, "EC2 refused more per interface")
+	}
 	c.term("S", c.r.SlotsPerENI, "slots per interface")
 	c.perSlot()
 	slots := c.r.Interfaces * c.r.SlotsPerENI

@@ -28,6 +28,8 @@ type Input struct {
 	CustomNetworking bool // AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG
 	PodENI           bool // ENABLE_POD_ENI
 	MultiNIC         bool // ENABLE_MULTI_NIC
+	StatedENIs       int  // what EC2 attaches to the default card, having refused more; not set if below 1
+	StatedSlots      int  // secondary IPs or prefixes that EC2 puts on an ENI, having refused more; not set if below 1
 	IPv6             bool
 	CNI              Version // zero: a current one
 

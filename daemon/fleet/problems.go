@@ -21,6 +21,7 @@ const (
 	CodeMaxPodsUnder   = "max-pods-under"
 	CodeMaxPodsAtRisk  = "max-pods-at-risk"
 	CodeConfig         = "config"
+	CodeStatedLimit    = "stated-limit"
 	CodeUnplaced       = "unplaced-assignment"
 	CodeTerminating    = "terminating"
 	CodeCordoned       = "cordoned"
@@ -53,7 +54,7 @@ func Problems(n document.NodeIPAM) []document.Problem {
 	ps.pool(*n.Summary)
 	ps.clocks(*n.Summary, now)
 	ps.errors(*n.Summary, now)
-	ps.settings(*n.Summary)
+	ps.settings(*n.Summary, now)
 	slices.SortStableFunc(ps.list, func(a, b document.Problem) int {
 		return cmp.Or(Rank(a.Severity)-Rank(b.Severity), ByCause(a.Code, b.Code))
 	})
@@ -202,7 +203,13 @@ func isOver(e introspect.LastError, s introspect.Summary, now time.Time) bool {
 	return false
 }
 
-func (ps *problems) settings(s introspect.Summary) {
+func (ps *problems) settings(s introspect.Summary, now time.Time) {
+	for _, c := range s.Cards {
+		ps.stated(c.StatedENILimit, now, "network interfaces", onCard(s, c))
+	}
+	if len(s.Cards) > 0 { // the same on every card
+		ps.stated(s.Cards[0].StatedSlots, now, "addresses or prefixes per network interface", "")
+	}
 	if m := s.MaxPods; m != nil && m.Value != nil && m.TotalCapacity != nil {
 		switch m.Verdict {
 		case introspect.MaxPodsOver:
@@ -216,6 +223,17 @@ func (ps *problems) settings(s introspect.Summary) {
 	}
 	if s.ConfigProblems != nil && *s.ConfigProblems > 0 {
 		ps.add(document.SeverityWarning, CodeConfig, "%s: see node config", show.Plural(*s.ConfigProblems, "setting has a problem", "settings have problems"))
+	}
+}
+
+// stated reports a limit that EC2 stated below that of the instance type.
+func (ps *problems) stated(l *introspect.StatedLimit, now time.Time, what, where string) {
+	if l == nil {
+		return
+	}
+	p := ps.add(document.SeverityWarning, CodeStatedLimit, "EC2 refuses more than %d %s%s, the instance type has %d", l.Limit, what, where, l.OfType)
+	if p.Since = l.Since; l.RetryAt != nil && l.RetryAt.After(now) {
+		p.Until = l.RetryAt
 	}
 }
 

@@ -109,6 +109,15 @@ func TestProblems(t *testing.T) {
 			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(29), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsOK, AtRisk: 9}}},
 			"ok", []string{"info max-pods-at-risk max-pods 29 counts branch ENIs: 9 pods without one may get no address"},
 		},
+		"EC2 takes less than the type": {
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: []introspect.CardSummary{
+				{Total: 18, Free: 18, StatedENILimit: &introspect.StatedLimit{Limit: 2, OfType: 3}, StatedSlots: &introspect.StatedLimit{Limit: 9, OfType: 14}},
+				{Card: 1, Total: 9, Free: 9, StatedSlots: &introspect.StatedLimit{Limit: 9, OfType: 14}},
+			}}}, "stated-limit", []string{
+				"warning stated-limit EC2 refuses more than 2 network interfaces on card 0, the instance type has 3",
+				"warning stated-limit EC2 refuses more than 9 addresses or prefixes per network interface, the instance type has 14",
+			},
+		},
 		"settings, unplaced, cordoned": {
 			document.NodeIPAM{Summary: &introspect.Summary{ConfigProblems: ptr(2), Unplaced: ptr(1), Cordoned: ptr(true), Terminating: ptr(false)}}, "unplaced-assignment",
 			[]string{"warning unplaced-assignment 1 pod address is on no known ENI", "warning config 2 settings have problems: see node config", "info cordoned cordoned"},

@@ -11,6 +11,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/config"
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
@@ -139,6 +140,8 @@ func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 		return report{journal: backoffEntry(introspect.EventBackoffStarted, e.Backoff, at)}
 	case keeper.BackoffEnded:
 		return report{journal: backoffEntry(introspect.EventBackoffEnded, e.Backoff, at)}
+	case keeper.LimitChanged:
+		return limitChanged(e)
 	case keeper.SubnetShort:
 		return subnetShort(e.Subnet, e.ENI, keeper.CauseOf(e.Err), e.Err.Error(), errAttr(e.Err))
 	case keeper.SubnetFull:
@@ -435,6 +438,40 @@ func actionFailed(e keeper.ActionFailed) report {
 		out.notice = nodeNotice(code, e.Err.Error())
 	}
 	return out
+}
+
+// limitChanged reports a limit that EC2 stated, or states no longer.
+func limitChanged(e keeper.LimitChanged) report {
+	what, code, action, card := "network interfaces", cause.ENIAttachLimit, "AttachNetworkInterface", new(e.Card)
+	if e.Card == keeper.PerENI {
+		what, code, action, card = "secondary IPs or prefixes on a network interface", cause.PoolFull, "AssignPrivateIpAddresses", nil
+	}
+	if !e.Is.There() {
+		text := fmt.Sprintf("EC2 accepts more than %d %s again, the instance type takes %d", e.Was.Most, what, e.Was.OfType)
+		return report{
+			log:     infoLine("limit of EC2 no longer below the instance type's", slog.String(logline.KeyDetail, text)),
+			journal: introspect.Event{Kind: introspect.EventLimitLifted, Card: card, Cause: string(code), Message: text},
+		}
+	}
+	text := fmt.Sprintf("EC2 refused more than %d %s, although the instance type takes %d: the pool goes by %d, and tries one more after %v",
+		e.Is.Most, what, e.Is.OfType, e.Is.Most, warmpool.StatedLimitRetry)
+	out := report{
+		log:     warnLine("limit of EC2 below the instance type's", causeAttr(code), slog.String(logline.KeyDetail, text)),
+		journal: introspect.Event{Kind: introspect.EventLimitStated, Card: card, Cause: string(code), Message: sentence(text, e.Err)},
+		notice:  notice.InstanceLimit(thisNode, action, sentence(text, e.Err)),
+	}
+	if e.Err != nil {
+		out.log.attrs = append(out.log.attrs, errAttr(e.Err))
+	}
+	return out
+}
+
+// settingProblem reports a setting that cannot take effect on this node. It is already logged.
+func settingProblem(p config.Problem) report {
+	return report{
+		journal: introspect.Event{Kind: introspect.EventSettingProblem, Reason: p.Variable, Message: sentence(p.String(), nil)},
+		notice:  notice.Setting(thisNode, p.Variable, p.String()),
+	}
 }
 
 // subnetShort reports a subnet that has no addresses, or no /28s, left.

@@ -17,6 +17,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/config"
 	"cnictl/daemon/internal/logging"
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/keeper"
@@ -68,6 +69,7 @@ func eventTypes(t *testing.T) map[string]bool {
 func TestEventKinds_AreProduced(t *testing.T) {
 	t.Parallel()
 	produced := map[introspect.EventKind]bool{introspect.EventStarted: true, introspect.EventGap: true, introspect.EventHostStateRepaired: true, introspect.EventBackendChanged: true}
+	produced[settingProblem(config.Problem{Variable: "ENABLE_V6_EGRESS"}).journal.Kind] = true
 	for _, row := range recordedEvents() {
 		produced[reportOf(row.e, time.Time{}, warmpool.Policy{}).journal.Kind] = true
 	}

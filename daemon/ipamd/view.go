@@ -17,6 +17,7 @@ import (
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
+	"cnictl/daemon/warmpool"
 )
 
 // View asks the owner, which answers between two messages, so the result is consistent and
@@ -219,7 +220,15 @@ func (n *node) cardView(st keeper.State, card, most int) introspect.CardSummary 
 	addresses := max(0, most-other-n.notForPods(st, card)) * slots * perSlot
 	return introspect.CardSummary{
 		Card: card, Mode: mode, OtherENIs: &other, ENILimit: &most, SlotsPerENI: &slots, AddressLimit: &addresses,
+		StatedENILimit: statedView(st.Stated.Card(card)), StatedSlots: statedView(st.Stated.Slots),
 	}
+}
+
+func statedView(s warmpool.Stated) *introspect.StatedLimit {
+	if !s.There() {
+		return nil
+	}
+	return &introspect.StatedLimit{Limit: s.Most, OfType: s.OfType, Since: new(s.Since.UTC()), RetryAt: new(s.Retry.UTC())}
 }
 
 // notForPods counts the slots of a card whose ENI gives no addresses to pods: the primary
@@ -265,6 +274,7 @@ func (n *node) maxPodsInput(st keeper.State) maxpods.Input {
 	in := maxpods.Input{
 		InstanceType: n.identity.InstanceType, Instance: &n.instance, MaxPods: st.Policy.MaxPods,
 		MaxENI: st.Policy.MaxENI, PrefixDelegation: n.prefixes,
+		StatedENIs: st.Stated.Card(0).Most, StatedSlots: st.Stated.Slots.Most,
 		PodENI: n.config.PodENI, MultiNIC: n.config.MultiNIC,
 	}
 	if len(st.OtherENIs) > 0 {

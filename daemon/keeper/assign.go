@@ -34,14 +34,21 @@ type AssignDone struct {
 	CIDRs []netip.Prefix
 	// All: CIDRs is everything the ENI holds, read after EC2 reported that it is full or
 	// did not report what it assigned.
-	All  bool
-	Full bool // EC2 reports that the ENI cannot take more
-	Err  error
+	All    bool
+	Before []netip.Prefix // everything the ENI held when EC2 refused a larger request; nil if it was not read
+	Full   bool           // EC2 reports that the ENI cannot take more
+	// Refused is how many CIDRs EC2 refused as too many for the ENI, together with those it
+	// holds; 0 if none were refused, or more than its type takes.
+	Refused int
+	Err     error
 }
 
 func (m AssignDone) handle(k *Keeper, now time.Time) {
 	op := k.finish(m.ID, now, m.Err)
 	eni := op.ENI
+	if m.Before != nil {
+		k.addCIDRs(eni, k.recon.settled(m.Before), now)
+	}
 	switch {
 	case m.All:
 		k.addCIDRs(eni, k.recon.settled(m.CIDRs), now)
@@ -49,7 +56,13 @@ func (m AssignDone) handle(k *Keeper, now time.Time) {
 		k.recon.given(m.CIDRs)
 		k.addCIDRs(eni, m.CIDRs, now)
 	}
+	stated := k.slotsRefused(m.Refused, now)
+	if m.Refused == 0 {
+		k.slotsSeen(op, now)
+	}
 	switch {
+	case m.Full && stated:
+		// The limit now keeps the pool from asking again.
 	case m.Full:
 		// Whether or not the book knew all of them, an immediate retry cannot succeed.
 		k.startBackoff("eni", string(eni), of(k.backoff.eni, eni), op, now, cause.PoolFull)
@@ -57,7 +70,9 @@ func (m AssignDone) handle(k *Keeper, now time.Time) {
 		k.endBackoff("eni", string(eni), k.backoff.eni[eni], op, now)
 		delete(k.backoff.eni, eni)
 		k.subnetSucceeded(op, now)
-		k.gaveFewer(op, m.CIDRs)
+		if m.Refused == 0 {
+			k.gaveFewer(op, m.CIDRs)
+		}
 	default:
 		k.startBackoff("eni", string(eni), of(k.backoff.eni, eni), op, now, CauseOf(m.Err))
 		if IsFragmented(m.Err) || IsSubnetExhausted(m.Err) {

@@ -82,38 +82,46 @@ type AttachDone struct {
 	Attachment string
 	CIDRs      []netip.Prefix
 	Attached   bool // also on failure: the ENI occupies its slot until it is gone
+	Refused    int  // how many CIDRs EC2 refused as too many for an ENI, 0 for none; it got fewer
 	Err        error
 }
 
 func (m AttachDone) handle(k *Keeper, now time.Time) {
 	op := k.finish(m.ID, now, m.Err)
+	k.slotsRefused(m.Refused, now)
 	if m.Err != nil {
 		if m.Attached { // being detached, or set up after all
 			k.attachments[m.ENI.ID] = m.Attachment
 			k.recon.adopting[m.ENI.ID] = Slot{m.ENI.Card, m.ENI.Device}
+			k.attachSeen(op, now)
 		}
 		k.growthFailed(op, m.Err, now)
 		return
 	}
 	k.endBackoff("attach", "", &k.backoff.attach, op, now)
 	k.subnetSucceeded(op, now)
-	k.gaveFewer(op, m.CIDRs)
+	if m.Refused == 0 {
+		k.gaveFewer(op, m.CIDRs)
+	}
 	m.ENI.AttachedAt = now
 	k.recon.given(m.CIDRs)
 	k.attachments[m.ENI.ID] = m.Attachment
 	crashpoint.Here(crashpoint.BeforeBookAttachENI)
 	k.take(resync.Attached{ENI: m.ENI, CIDRs: m.CIDRs}, now)
 	crashpoint.Here(crashpoint.AfterBookAttachENI)
+	k.attachSeen(op, now)
 	k.record(now, ENIAttached{ENI: m.ENI, CIDRs: m.CIDRs})
 }
 
-// growthFailed sets the clock that matches the failure of an attach.
+// growthFailed sets the clock or lowers the limit that matches the failure of an attach.
 func (k *Keeper) growthFailed(op *Operation, err error, now time.Time) {
 	if IsSubnetExhausted(err) || IsFragmented(err) {
 		k.subnetShort(op, err, now)
 		return
 	}
-	k.startBackoff("attach", "", &k.backoff.attach, op, now, CauseOf(err))
+	if !k.attachRefused(op, err, now) {
+		k.startBackoff("attach", "", &k.backoff.attach, op, now, CauseOf(err))
+	}
 }
 
 // subnetShort sets the clock of a subnet that had no addresses, or no /28s, left.
@@ -143,7 +151,8 @@ func (m Adopted) handle(k *Keeper, now time.Time) {
 // Gone reports that an ENI whose slot is still reserved is no longer attached.
 type Gone struct{ ENI ipam.ENI }
 
-func (m Gone) handle(k *Keeper, _ time.Time) {
+func (m Gone) handle(k *Keeper, now time.Time) {
 	delete(k.recon.adopting, m.ENI.ID)
 	delete(k.attachments, m.ENI.ID)
+	k.detached[m.ENI.Card] = now
 }

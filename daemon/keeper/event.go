@@ -7,6 +7,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
 )
 
 // Event is a change of state, or something that users should read. The set is closed.
@@ -62,6 +63,9 @@ type (
 		ipam.Assignment
 	}
 )
+
+// PerENI is the card of a LimitChanged that is about each ENI's addresses.
+const PerENI = -1
 
 // Events of the pool.
 type (
@@ -124,6 +128,13 @@ type (
 	BackoffEnded struct {
 		happened
 		Backoff
+	}
+	// LimitChanged is a limit that EC2 stated, or no longer states, or states differently.
+	LimitChanged struct {
+		happened
+		Card    int // PerENI: secondary IPs or prefixes of an ENI
+		Was, Is warmpool.Stated
+		Err     error // EC2's refusal, if one led to this
 	}
 	// SubnetShort is EC2's refusal to assign addresses because the subnet has too few.
 	SubnetShort struct {

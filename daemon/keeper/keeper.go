@@ -71,7 +71,8 @@ type Keeper struct {
 	jitter   Jitter
 	settings Settings
 	policy   warmpool.Policy
-	limits   warmpool.Limits
+	limits   warmpool.Limits // of the instance type; see lowered
+	stated   warmpool.StatedLimits
 	vpcCIDRs []netip.Prefix
 	groups   []string
 	tracking resync.ConnTrack
@@ -104,6 +105,7 @@ type Keeper struct {
 	backoff     backoffs
 	subnets     subnetCache
 	attachments map[ipam.ENIID]string // attachment ids, where known
+	detached    map[int]time.Time     // the last detach, per card
 	wakeAt      time.Time             // from the last plan's Wait
 	planned     string                // digest of the last plan: a change is recorded
 	growth      growthError
@@ -130,7 +132,7 @@ func New(o Options) *Keeper {
 		out: o.Outside, jitter: o.Jitter, settings: o.Settings, policy: o.Settings.Policy, limits: o.Limits,
 		vpcCIDRs: o.VPCCIDRs, groups: o.SecurityGroups, tracking: o.ConnTrack, started: o.Now,
 		book: ipam.New(ipam.Options{Cooldown: o.Settings.Policy.Cooldown, Passes: flowPasses}), ledger: newLedger(), subnets: subnetCache{few: fewAddresses(o.Settings.IPv6)},
-		ops: make(map[OpID]*Operation), encoded: make(map[int][]byte), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string), missed: make(map[podName]missedPod), unsettled: make(map[netip.Addr]bool), leaving: make(map[ipam.Sandbox]netip.Addr),
+		ops: make(map[OpID]*Operation), encoded: make(map[int][]byte), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string), detached: make(map[int]time.Time), missed: make(map[podName]missedPod), unsettled: make(map[netip.Addr]bool), leaving: make(map[ipam.Sandbox]netip.Addr),
 		recon: newReconciler(o.Now, o.Jitter, o.Settings.SweepLeaks),
 	}
 }

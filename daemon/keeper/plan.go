@@ -33,6 +33,7 @@ type Operation struct {
 
 	// Used only by the task.
 	ipv6   bool
+	slots  int             // secondary IPs or prefixes that an ENI of the type takes
 	create CreateENI       // of an attach
 	subnet netip.Prefix    // of an attach: the block of its subnet
 	detach resync.Attached // of a detach
@@ -91,7 +92,8 @@ func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 	others, devices := k.recon.slots(len(k.limits.ENIsByCard))
 	s := warmpool.Snapshot{
 		Book:           k.book.Snapshot(),
-		Limits:         k.limits,
+		Limits:         k.lowered(),
+		Stated:         k.stated,
 		Subnets:        k.subnets.forPlanner(k.settings.Subnets, k.backoff, now),
 		NoUsableSubnet: k.noSubnet(),
 		OtherENIs:      others,
@@ -180,6 +182,7 @@ func (k *Keeper) effective() warmpool.Policy {
 // plan gets a plan from the planner and starts it.
 func (k *Keeper) plan(now time.Time) {
 	k.wakeAt = time.Time{}
+	k.reviewLimits(now)
 	if !k.settings.Provisioning {
 		return
 	}
@@ -250,6 +253,7 @@ func (k *Keeper) inFlight() []*Operation {
 func (k *Keeper) start(op Operation, now time.Time) *Operation {
 	k.lastOp++
 	op.ID, op.Started, op.ipv6 = k.lastOp, now, k.settings.IPv6
+	op.slots = k.limits.Slots()
 	k.ops[op.ID] = &op
 	if k.recon.observing {
 		k.recon.touched = append(k.recon.touched, &op)

@@ -13,10 +13,11 @@ import (
 )
 
 // assignAddresses requests secondary IPs or prefixes, whichever is not 0. EC2 assigns all or
-// nothing, so if the subnet has too few it requests half as many, repeatedly, down to one.
+// nothing, so if the subnet has too few, or the ENI takes fewer than its type should, it
+// requests half as many, repeatedly, down to one.
 func assignAddresses(ctx context.Context, c Calls, op Operation) AssignDone {
 	res := assignOnce(ctx, c, op)
-	for op.IPs+op.Prefixes > 1 && isShort(res.Err) {
+	for op.IPs+op.Prefixes > 1 && (isShort(res.Err) || res.Full && res.Refused > 0) {
 		op.IPs, op.Prefixes = op.IPs/2, op.Prefixes/2
 		var less AssignDone
 		err := unthrottled(ctx, c, func() error {
@@ -24,11 +25,23 @@ func assignAddresses(ctx context.Context, c Calls, op Operation) AssignDone {
 			return less.Err
 		})
 		if IsThrottled(err) {
-			return res // EC2's answer about the subnet is more informative
+			return res // EC2's first answer is more informative
 		}
-		res = less
+		res = less.after(res)
 	}
 	return res
+}
+
+// after adds to the result of a smaller request what the one before it, which EC2 refused, has
+// found out about the ENI.
+func (m AssignDone) after(before AssignDone) AssignDone {
+	if m.Refused == 0 {
+		m.Refused = before.Refused
+	}
+	if m.Before = before.Before; before.All {
+		m.Before = before.CIDRs
+	}
+	return m
 }
 
 // fewerRetryLimit is how long a smaller request is retried while EC2 throttles it. Without
@@ -77,6 +90,9 @@ func assignOnce(ctx context.Context, c Calls, op Operation) AssignDone {
 			res.CIDRs, res.All = found[0].CIDRsOf(op.ipv6), true
 			if full {
 				res.Full, res.Err = true, nil
+				if n := len(found[0].CIDRs()) + op.IPs + op.Prefixes; !op.ipv6 && n <= op.slots {
+					res.Refused = n
+				}
 				return res
 			}
 		}

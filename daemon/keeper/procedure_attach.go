@@ -26,16 +26,23 @@ const (
 // puts its routes into the kernel. It reports a failure immediately; the caller then cleans up
 // an ENI that was created, with [detachENI] if it is Attached, and with [deleteENI].
 func attachENI(ctx context.Context, c Calls, op Operation) AttachDone {
-	made, err := createFewer(ctx, c, op.create)
+	made, refused, err := createFewer(ctx, c, op.create)
 	if err != nil {
-		return AttachDone{ID: op.ID, Err: fmt.Errorf("%w in %s: %w", ErrCreate, op.SubnetID, err)}
+		return AttachDone{ID: op.ID, Refused: refused, Err: fmt.Errorf("%w in %s: %w", ErrCreate, op.SubnetID, err)}
 	}
 	c.Post(ENICreated{op.ID, made.ID})
-	res := AttachDone{ID: op.ID, CIDRs: made.CIDRsOf(op.ipv6), ENI: ipam.ENI{
+	res := AttachDone{ID: op.ID, Refused: refused, CIDRs: made.CIDRsOf(op.ipv6), ENI: ipam.ENI{
 		ID: made.ID, MAC: made.MAC, Card: op.Card, Device: op.Device, SubnetID: op.SubnetID, Subnet: op.subnet,
 		PrimaryIP: made.PrimaryOf(op.ipv6), RouteTable: netnames.RouteTable(op.Card, op.Device),
 	}}
-	if res.Attachment, err = attachCreated(ctx, c, made.ID, op.Card, op.Device); err != nil {
+	res.Attachment, err = attachCreated(ctx, c, made.ID, op.Card, op.Device)
+	for IsAddressLimit(err) && len(res.CIDRs) > 0 {
+		if res.Refused = len(res.CIDRs); !halve(ctx, c, &res) {
+			break
+		}
+		res.Attachment, err = attachCreated(ctx, c, made.ID, op.Card, op.Device)
+	}
+	if err != nil {
 		res.Err = fmt.Errorf("attach ENI %s at device %d: %w", made.ID, op.Device, err)
 		return res
 	}
@@ -45,12 +52,30 @@ func attachENI(ctx context.Context, c Calls, op Operation) AttachDone {
 	return res
 }
 
-// createFewer creates the ENI with as many of its addresses as the subnet has: like
-// assignAddresses, it requests half as many each time, down to one.
-func createFewer(ctx context.Context, c Calls, p CreateENI) (resync.ENI, error) {
-	made, err := createENI(ctx, c, p)
+// halve takes half of its addresses off a new ENI: the instance type takes ENIs with fewer than
+// it should. It keeps at least one.
+func halve(ctx context.Context, c Calls, res *AttachDone) bool {
+	keep := len(res.CIDRs) / 2
+	if keep == 0 {
+		return false
+	}
+	if err := unthrottled(ctx, c, func() error { return c.Unassign(ctx, res.ENI.ID, res.CIDRs[keep:]) }); err != nil {
+		return false
+	}
+	res.CIDRs = res.CIDRs[:keep]
+	return true
+}
+
+// createFewer creates the ENI with as many of its addresses as the subnet has, or an ENI may
+// have: like assignAddresses, it requests half as many each time, down to one. refused is how
+// many were more than an ENI may have, 0 if that was not the reason.
+func createFewer(ctx context.Context, c Calls, p CreateENI) (made resync.ENI, refused int, err error) {
+	made, err = createENI(ctx, c, p)
 	token := p.Token
-	for p.IPs+p.Prefixes > 1 && isShort(err) {
+	for p.IPs+p.Prefixes > 1 && (isShort(err) || IsAddressLimit(err)) {
+		if IsAddressLimit(err) {
+			refused = p.IPs + p.Prefixes
+		}
 		p.IPs, p.Prefixes = p.IPs/2, p.Prefixes/2
 		p.Token = fmt.Sprintf("%s-%d", token, p.IPs+p.Prefixes) // it is a different request
 		var less resync.ENI
@@ -59,11 +84,11 @@ func createFewer(ctx context.Context, c Calls, p CreateENI) (resync.ENI, error) 
 			return err
 		})
 		if IsThrottled(lessErr) {
-			break // EC2's answer about the subnet is more informative
+			break // EC2's first answer is more informative
 		}
 		made, err = less, lessErr
 	}
-	return made, err
+	return made, refused, err
 }
 
 // createENI creates the ENI. If the answer is lost it repeats the request under the same

@@ -33,6 +33,8 @@ type model struct {
 	setUp   error
 	older   []resync.ENI // shown by the next list, although out of date
 	most    int          // the most secondary IPs that the subnet has; 0 means enough
+	slots   int          // the most secondary IPs that an ENI takes, −1 for none; 0 means enough
+	early   bool         // an ENI is checked for them when it is created, not only when it is attached
 	asked   []int        // secondary IPs in each request
 	notes   []Note
 	flows   []netip.Addr // of the connection tracking entries
@@ -85,6 +87,14 @@ func (m *model) count(name string) (n int) {
 	return n
 }
 
+// fits returns EC2's answer to more secondary IPs on an ENI.
+func (m *model) fits(e *resync.ENI, more int) error {
+	if m.slots == 0 || len(e.CIDRs())+more <= max(0, m.slots) {
+		return nil
+	}
+	return &Failure{Cause: cause.PoolFull, AddressLimit: true, Err: errors.New("PrivateIpAddressLimitExceeded")}
+}
+
 // ask returns the subnet's answer to a request for secondary IPs.
 func (m *model) ask(ips int) error {
 	m.asked = append(m.asked, ips)
@@ -98,6 +108,9 @@ func (m *model) CreateENI(_ context.Context, s CreateENI) (out resync.ENI, err e
 	err = m.call("create", func() error {
 		if err := m.ask(s.IPs); err != nil {
 			return err
+		}
+		if m.early && m.fits(&resync.ENI{}, s.IPs) != nil {
+			return m.fits(&resync.ENI{}, s.IPs)
 		}
 		id, again := m.token[s.Token]
 		if !again {
@@ -122,6 +135,9 @@ func (m *model) AttachENI(_ context.Context, id ipam.ENIID, card, device int) (a
 		e := m.enis[id]
 		if e == nil {
 			return notFound()
+		}
+		if err := m.fits(e, 0); err != nil {
+			return err
 		}
 		attachment = "eni-attach-" + string(id)
 		e.AttachmentID, e.AttachmentStatus, e.Status, e.Card, e.Device = attachment, "attaching", "in-use", card, device
@@ -161,6 +177,9 @@ func (m *model) DeleteENI(_ context.Context, id ipam.ENIID) error {
 func (m *model) AssignIPs(_ context.Context, id ipam.ENIID, n int) (out []netip.Addr, err error) {
 	err = m.call("assign", func() error {
 		if err := m.ask(n); err != nil {
+			return err
+		}
+		if err := m.fits(m.enis[id], n); err != nil {
 			return err
 		}
 		for i := range n {

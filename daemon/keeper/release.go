@@ -79,6 +79,7 @@ func (m DetachDone) handle(k *Keeper, now time.Time) {
 	}
 	k.endBackoff("release", "", &k.backoff.release, op, now)
 	k.forget(op.ENI)
+	k.detached[op.Card] = now
 	if e, ok := k.eni(op.ENI); ok {
 		k.subnets.give(e.SubnetID, 1+addressesIn(prefixesOf(e))) // including the primary address
 	}

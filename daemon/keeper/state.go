@@ -16,10 +16,11 @@ type State struct {
 	Now           time.Time
 	Book          ipam.Snapshot
 	Policy        warmpool.Policy
-	Limits        warmpool.Limits
-	OtherENIs     []int     // per card
-	Waiting       int       // ADDs waiting for the pool
-	WaitingSince  time.Time // arrival of the oldest one; zero if none waits
+	Limits        warmpool.Limits       // lowered to those stated
+	Stated        warmpool.StatedLimits // why they are lower than the instance type's
+	OtherENIs     []int                 // per card
+	Waiting       int                   // ADDs waiting for the pool
+	WaitingSince  time.Time             // arrival of the oldest one; zero if none waits
 	Operations    []Operation
 	Backoffs      []Backoff
 	Subnets       []resync.Subnet // that new ENIs may use, the one with the most free addresses first
@@ -44,7 +45,7 @@ type Backoff struct {
 // State returns a snapshot of everything.
 func (k *Keeper) State(now time.Time) State {
 	s := State{
-		Now: now, Book: k.book.Snapshot(), Policy: k.effective(), Limits: k.limits,
+		Now: now, Book: k.book.Snapshot(), Policy: k.effective(), Limits: k.lowered(), Stated: k.stated,
 		Waiting: len(k.waiting), Backoffs: k.backoffs(now), SubnetsRead: k.subnets.read,
 		Terminating: k.terminating, Unschedulable: k.unschedulable, NodeKnown: k.nodeKnown, MaxPodsSource: k.maxPodsSource,
 		Reconciled: k.recon.compared, NextReconcile: k.recon.nextRead, NextSweep: k.recon.nextSweep,

@@ -47,7 +47,7 @@ func (k *Keeper) TrunkWanted() (wanted, slot bool) {
 	if _, there := k.Trunk(); there {
 		return true, true
 	}
-	most := k.limits.ENIsByCard[0]
+	most := k.lowered().ENIsByCard[0]
 	if k.policy.MaxENI > 0 {
 		most = min(most, k.policy.MaxENI)
 	}

@@ -19,6 +19,13 @@ const (
 // ReasonHostNetworkChanged is ours: a program on the node removed what the CNI had set up.
 const ReasonHostNetworkChanged = "HostNetworkChanged"
 
+// ReasonInstanceLimit is ours: EC2 accepts fewer network interfaces or addresses than the instance
+// type is known to take.
+const ReasonInstanceLimit = "InstanceLimitLower"
+
+// ReasonSetting is ours: a setting cannot take effect on the node.
+const ReasonSetting = "SettingNotInEffect"
+
 // defaultAction is the action of an event that specifies none.
 const defaultAction = "AssignAddress"
 
@@ -97,6 +104,17 @@ func HostNetworkChanged(about Ref, objects []string, detail string) Event {
 		Reason: ReasonHostNetworkChanged, Action: "AssertHostNetwork", Warning: true, About: about,
 		Note: bounded(fmt.Sprintf("another program on the node removed host network state of the CNI; it was restored (%s): %s", strings.Join(objects, ", "), detail), maxNote),
 	}
+}
+
+// InstanceLimit reports a limit that EC2 stated below that of the instance type. action is the
+// EC2 action that was refused.
+func InstanceLimit(about Ref, action, detail string) Event {
+	return Event{Reason: ReasonInstanceLimit, Action: word("ec2:" + action), Note: bounded(detail, maxNote), Warning: true, About: about}
+}
+
+// Setting reports a setting that cannot take effect on the node; detail says why, and what to do.
+func Setting(about Ref, variable, detail string) Event {
+	return Event{Reason: ReasonSetting, Action: word(variable), Note: bounded(detail, maxNote), Warning: true, About: about}
 }
 
 // Reason converts the code to CamelCase: "pool-dry" becomes PoolDry.

@@ -67,6 +67,9 @@ func (pl *planner) explain(po *pool, obstacles []obstacle) (cause.Code, string) 
 		return cause.AddressesCooling, fmt.Sprintf("%s; %d of its %d addresses are cooling, the first is free in %s",
 			held, po.cooling, po.total, po.coolEnd.Sub(pl.now).Round(time.Millisecond))
 	}
+	if slices.ContainsFunc(obstacles, func(o obstacle) bool { return o.kind == statedENIs }) {
+		return cause.ENIAttachLimit, held
+	}
 	return cause.PoolFull, held
 }
 
@@ -124,8 +127,22 @@ func (pl *planner) limits(po *pool, obstacles []obstacle) string {
 	if pl.p.MaxENI > 0 && pl.p.MaxENI < most {
 		text += fmt.Sprintf(" (MAX_ENI is %d)", pl.p.MaxENI)
 	}
+	if s := pl.s.Stated.Card(po.card); s.There() {
+		text += fmt.Sprintf(" (EC2 refused to attach more, although the instance type takes %d%s)", s.OfType, pl.again(s))
+	}
+	if s := pl.s.Stated.Slots; s.There() {
+		text += fmt.Sprintf(" (EC2 refused more than %d on one, although the instance type takes %d%s)", s.Most, s.OfType, pl.again(s))
+	}
 	if pl.reserved(po) {
 		text += " (one slot is reserved for a trunk)"
 	}
 	return text
+}
+
+// again says when a stated limit is tried again, if that is not now.
+func (pl *planner) again(s Stated) string {
+	if s.due(pl.now) {
+		return ""
+	}
+	return ", next attempt in " + s.Retry.Sub(pl.now).Round(time.Second).String()
 }

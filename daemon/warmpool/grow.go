@@ -61,6 +61,7 @@ func (pl *planner) grow(po *pool) growth {
 		return g
 	}
 	pl.fill(po, &g)
+	pl.tryOneMore(po, &g)
 	pl.deferTo(po, &g)
 	pl.attach(po, &g)
 	if g.left > 0 {
@@ -117,13 +118,44 @@ func (pl *planner) fill(po *pool, g *growth) {
 			g.blocked(why)
 			continue
 		}
-		g.took(n)
-		g.planned++
-		e.busy, e.filled = true, true
-		if po.prefixes {
-			pl.growth = append(pl.growth, AssignPrefixes{ENI: e.ID, Count: n, Reason: g.why})
-		} else {
-			pl.growth = append(pl.growth, AssignAddresses{ENI: e.ID, Count: n, Reason: g.why})
+		pl.request(po, g, e, n)
+	}
+}
+
+// request plans a request for n CIDRs on an attached ENI.
+func (pl *planner) request(po *pool, g *growth, e *eni, n int) {
+	g.took(n)
+	g.planned++
+	e.busy, e.filled = true, true
+	if po.prefixes {
+		pl.growth = append(pl.growth, AssignPrefixes{ENI: e.ID, Count: n, Reason: g.why})
+	} else {
+		pl.growth = append(pl.growth, AssignAddresses{ENI: e.ID, Count: n, Reason: g.why})
+	}
+}
+
+// tryOneMore asks for one CIDR more than EC2 said that an ENI takes, once that was long ago, and
+// on one ENI at a time.
+func (pl *planner) tryOneMore(po *pool, g *growth) {
+	stated := pl.s.Stated.Slots
+	if !stated.There() || !g.more() {
+		return
+	}
+	if !stated.due(pl.now) {
+		g.blocked(obstacle{kind: statedSlots, until: stated.Retry})
+		return
+	}
+	full := func(e *eni) bool { return e.grows() && e.cidrs+e.incoming == pl.perENI }
+	for _, e := range po.order(byFullest) {
+		if e.cidrs+e.incoming > pl.perENI {
+			return // it is being tried
+		}
+		if !full(e) || e.busy {
+			continue
+		}
+		if n, _ := pl.available(e, 1, po.draw()); n > 0 {
+			pl.request(po, g, e, n)
+			return
 		}
 	}
 }
@@ -181,6 +213,9 @@ func (pl *planner) attach(po *pool, g *growth) {
 		device, ok := po.freeDevice()
 		if !ok || pl.slots(po) <= 0 || pl.perENI == 0 {
 			g.blocked(obstacle{kind: atMaxENIs})
+			if s := pl.s.Stated.Card(po.card); pl.bounds(po, s) {
+				g.blocked(obstacle{kind: statedENIs, until: s.Retry})
+			}
 			return
 		}
 		if pl.s.NoUsableSubnet {
@@ -203,17 +238,29 @@ func (pl *planner) attach(po *pool, g *growth) {
 	}
 }
 
-// slots is how many ENIs the card can still take for pods.
+// slots is how many ENIs the card can still take for pods. If EC2 stated its limit long ago, one
+// more may be tried.
 func (pl *planner) slots(po *pool) int {
-	n := at(pl.s.Limits.ENIsByCard, po.card)
+	n := pl.vacant(po, at(pl.s.Limits.ENIsByCard, po.card))
+	if s := pl.s.Stated.Card(po.card); s.due(pl.now) {
+		n = max(n, min(s.Most+1-po.attached, pl.vacant(po, s.OfType)))
+	}
+	return n
+}
+
+// vacant is how many ENIs a card that takes most of them can still take for pods.
+func (pl *planner) vacant(po *pool, most int) int {
 	if pl.p.MaxENI > 0 {
-		n = min(n, pl.p.MaxENI)
+		most = min(most, pl.p.MaxENI)
 	}
 	if pl.reserved(po) {
-		n--
+		most--
 	}
-	return n - po.attached
+	return most - po.attached
 }
+
+// bounds reports whether a stated limit alone keeps the card from another ENI.
+func (pl *planner) bounds(po *pool, s Stated) bool { return s.There() && pl.vacant(po, s.OfType) > 0 }
 
 // reserved reports whether a slot of the card is kept for a trunk.
 func (pl *planner) reserved(po *pool) bool {

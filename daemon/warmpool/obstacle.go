@@ -13,6 +13,8 @@ const (
 	exhausted               // a subnet
 	fragmented              // a subnet
 	noSubnet
+	statedENIs  // EC2 refused another ENI; the type takes more
+	statedSlots // EC2 refused another secondary IP or prefix on an ENI; the type takes more
 )
 
 // obstacle is one thing that prevents growth.
@@ -31,6 +33,10 @@ func (o obstacle) reason() Reason {
 		return ENIBackedOff
 	case fragmented:
 		return SubnetFragmented
+	case statedENIs:
+		return ENILimitStated
+	case statedSlots:
+		return AddressLimitStated
 	}
 	return SubnetExhausted
 }

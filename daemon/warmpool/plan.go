@@ -46,7 +46,7 @@ type planner struct {
 func newPlanner(s *Snapshot, p *Policy, now time.Time) *planner {
 	pl := &planner{
 		s: s, p: p, now: now,
-		perENI:  max(0, s.Limits.IPv4PerENI-1),
+		perENI:  s.Limits.Slots(),
 		frozen:  frozen(s, p),
 		subnets: newSubnets(s, p, now),
 	}

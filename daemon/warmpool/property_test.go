@@ -31,6 +31,7 @@ type judge struct {
 	adds    map[int]int    // addresses planned per card
 	drawn   map[string]int // addresses planned per subnet
 	out     map[int]int    // free addresses released per card
+	tried   map[int]bool   // cards on which more is requested than EC2 said that an ENI takes
 }
 
 func (j *judge) fail(format string, args ...any) {
@@ -40,7 +41,7 @@ func (j *judge) fail(format string, args ...any) {
 
 func (j *judge) judge() {
 	j.t.Helper()
-	j.touched, j.devices = map[ipam.ENIID]bool{}, map[[2]int]bool{}
+	j.touched, j.devices, j.tried = map[ipam.ENIID]bool{}, map[[2]int]bool{}, map[int]bool{}
 	j.enis, j.adds, j.drawn, j.out = map[int]int{}, map[int]int{}, map[string]int{}, map[int]int{}
 	if j.s.Terminating && len(j.plan) > 0 {
 		j.fail("plans while terminating")
@@ -245,7 +246,7 @@ func (j *judge) draw(subnet string, addresses int) {
 func (j *judge) assign(id ipam.ENIID, n int, prefixes bool) {
 	j.t.Helper()
 	e := j.touch(id)
-	if n < 1 || j.held(e)+n > j.slots() {
+	if n < 1 || j.held(e)+n > j.slots() && !j.tries(e, n) {
 		j.fail("%d more on %s with %d CIDRs", n, id, len(e.CIDRs))
 	}
 	if !j.serves(e) || e.Trunk || prefixes != j.p.PrefixDelegation || j.s.ENIBackoff[id].After(j.now) {
@@ -253,6 +254,16 @@ func (j *judge) assign(id ipam.ENIID, n int, prefixes bool) {
 	}
 	j.adds[e.Card] += n * j.unit()
 	j.draw(e.SubnetID, n*j.fromSubnet())
+}
+
+// tries reports whether a request may be the one that tries a stated limit again.
+func (j *judge) tries(e ipam.ENIState, n int) bool {
+	st := j.s.Stated.Slots
+	if !st.There() || j.now.Before(st.Retry) || n != 1 || j.held(e) != st.Most || j.tried[e.Card] {
+		return false
+	}
+	j.tried[e.Card] = true
+	return true
 }
 
 func (j *judge) mayRelease(why Reason) {
@@ -392,6 +403,13 @@ func (j *judge) totals() {
 	for card, most := range j.s.Limits.ENIsByCard {
 		if j.p.MaxENI > 0 {
 			most = min(most, j.p.MaxENI)
+		}
+		stated := j.s.Stated.Card(card)
+		tries := stated.There() && !j.now.Before(stated.Retry) && j.enis[card] <= stated.Most+1
+		if tries {
+			if most = stated.OfType; j.p.MaxENI > 0 {
+				most = min(most, j.p.MaxENI)
+			}
 		}
 		trunk := slices.ContainsFunc(j.s.Book.ENIs, func(e ipam.ENIState) bool { return e.Card == 0 && e.Trunk })
 		if card == 0 && j.p.ReserveTrunkSlot && !trunk {

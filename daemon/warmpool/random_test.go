@@ -182,7 +182,24 @@ func randomSnapshot(d dice, n *node) Snapshot {
 	if d.one(8) {
 		s.Book.Unplaced = []ipam.Assignment{{Address: netip.MustParseAddr("10.200.0.9")}}
 	}
+	if d.one(3) {
+		randomStated(d, n, &s)
+	}
 	return s
+}
+
+// randomStated lets EC2 state limits below the type's, of which some may be tried again.
+func randomStated(d dice, n *node, s *Snapshot) {
+	ofType := s.Limits
+	for card, most := range ofType.ENIsByCard {
+		if d.one(2) {
+			s.Stated, _ = s.Stated.ENIRefused(ofType, card, d(most), n.now.Add(-time.Duration(d(120))*time.Minute))
+		}
+	}
+	if !n.policy.IPv6 && d.one(2) {
+		s.Stated, _ = s.Stated.SlotsRefused(ofType, d(ofType.Slots()), n.now.Add(-time.Duration(d(120))*time.Minute))
+	}
+	s.Limits = s.Stated.Lower(ofType)
 }
 
 func randomPending(d dice, n *node, s *Snapshot, e *ipam.ENIState) {

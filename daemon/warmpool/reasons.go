@@ -36,6 +36,9 @@ const (
 	ScaleDownSpacing Reason = "scale-down-spacing"
 	ENITooYoung      Reason = "eni-too-young"
 	AddressesCooling Reason = "addresses-cooling"
+
+	ENILimitStated     Reason = "eni-limit-stated"
+	AddressLimitStated Reason = "address-limit-stated"
 )
 
 // reasons lists every reason with its title, in the order of the constants.
@@ -65,6 +68,8 @@ var reasons = []struct {
 	{ScaleDownSpacing, "the pool shrank a moment ago"},
 	{ENITooYoung, "the network interface is too young to be detached"},
 	{AddressesCooling, "addresses are cooling down after their last pod"},
+	{ENILimitStated, "EC2 refused another network interface, although the instance type takes more; one more is tried once an hour"},
+	{AddressLimitStated, "EC2 refused more addresses on a network interface, although the instance type takes more; one more is tried once an hour"},
 }
 
 // Title is the one-line meaning of a reason, "" for an unknown one.

@@ -34,7 +34,7 @@ type Policy struct {
 	SubnetRefresh     time.Duration // delay before planning again if Subnet.AvailableIPs was too low; 0 means 60 s
 }
 
-// Limits are the limits of the instance type.
+// Limits are the limits of the instance type, or lower ones that EC2 stated.
 type Limits struct {
 	IPv4PerENI int   // addresses per ENI, including the primary one
 	ENIsByCard []int // attachable ENIs per network card, indexed by card
@@ -43,8 +43,9 @@ type Limits struct {
 // Snapshot is the state of the node at one moment.
 type Snapshot struct {
 	Book    ipam.Snapshot
-	Limits  Limits
-	Subnets []Subnet // subnets that a new ENI may use, in any order; empty = not known yet
+	Limits  Limits       // lowered to those stated
+	Stated  StatedLimits // why they are lower than the instance type's
+	Subnets []Subnet     // subnets that a new ENI may use, in any order; empty = not known yet
 
 	// NoUsableSubnet: the subnets are known and all are excluded or untagged, so no ENI can be
 	// created.

@@ -22,9 +22,10 @@ const (
 	LimitNoSubnet   Limit = "no-usable-subnet"
 	LimitENIs       Limit = "eni-limit"
 	LimitAddresses  Limit = "address-limit"
-	LimitMode       Limit = "mode"       // the target belongs to the other of secondary-IP and prefix mode
-	LimitOverridden Limit = "overridden" // another target takes precedence
-	LimitIPv6       Limit = "ipv6"       // an IPv6 cluster ignores all targets
+	LimitStated     Limit = "stated-limit" // EC2 refused what the instance type is known to take
+	LimitMode       Limit = "mode"         // the target belongs to the other of secondary-IP and prefix mode
+	LimitOverridden Limit = "overridden"   // another target takes precedence
+	LimitIPv6       Limit = "ipv6"         // an IPv6 cluster ignores all targets
 )
 
 // Title is the one-line meaning of a limit, "" for an unknown one.
@@ -40,6 +41,8 @@ func (l Limit) Title() string {
 		return "fewer network interfaces serve pods than the instance type supports: MAX_ENI, a slot reserved for a trunk, or excluded interfaces"
 	case LimitAddresses:
 		return "the instance type's network interfaces hold no more addresses"
+	case LimitStated:
+		return "EC2 refused more network interfaces or addresses, although the instance type takes them"
 	case LimitMode:
 		return "the target applies to the other mode (secondary IP or prefix) and is ignored"
 	case LimitOverridden:
@@ -112,7 +115,7 @@ func (pl *planner) most(po *pool) (int, Limit) {
 	if cordoned(pl.s, pl.p) {
 		return po.total + po.pending, LimitCordoned
 	}
-	most, serving, slots := po.total, 0, pl.slots(po)
+	most, serving, slots := po.total, 0, pl.vacant(po, at(pl.s.Limits.ENIsByCard, po.card))
 	for i := range po.enis {
 		e := &po.enis[i]
 		switch {
@@ -135,6 +138,8 @@ func (pl *planner) most(po *pool) (int, Limit) {
 		coming, limit = arriving, LimitNoSubnet
 	} else if serving+coming < at(pl.s.Limits.ENIsByCard, po.card) {
 		limit = LimitENIs
+	} else if pl.bounds(po, pl.s.Stated.Card(po.card)) || pl.s.Stated.Slots.There() {
+		limit = LimitStated
 	}
 	most += coming * pl.perENI * po.unit()
 	if pl.p.MaxPods > 0 {

@@ -52,6 +52,19 @@ type trunks struct {
 // veil hides an ENI from what a node can see.
 type veil struct{ metadata, describe bool }
 
+// SetLimits changes the limits of an instance type, also for its running instances. What exceeds
+// lower ones stays.
+func (w *World) SetLimits(l limits.Instance) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.types[l.Type] = l
+	for _, i := range w.instances {
+		if i.limits.Type == l.Type {
+			i.limits = l
+		}
+	}
+}
+
 // InstanceLimits returns the limits of an instance's type.
 func (w *World) InstanceLimits(instanceID string) (limits.Instance, bool) {
 	w.mu.Lock()

@@ -77,6 +77,13 @@ func (c *check) known(name string, n *int, most int) {
 	}
 }
 
+func (c *check) stated(name string, s *StatedLimit) {
+	if s != nil {
+		c.count(name+".limit", s.Limit, maxSmall)
+		c.count(name+".ofType", s.OfType, maxSmall)
+	}
+}
+
 func (c *check) text(name, s string) {
 	if len(s) > maxName {
 		c.refuse("%s has %d bytes", name, len(s))
@@ -109,6 +116,8 @@ func (c *check) cards(cards []CardSummary, family string) {
 		c.known(at("otherEnis"), card.OtherENIs, maxENIs)
 		c.known(at("eniLimit"), card.ENILimit, maxENIs)
 		c.known(at("slotsPerEni"), card.SlotsPerENI, maxSmall)
+		c.stated(at("statedEniLimit"), card.StatedENILimit)
+		c.stated(at("statedSlotsPerEni"), card.StatedSlots)
 		c.known(at("addressLimit"), card.AddressLimit, addresses)
 		c.count(at("total"), card.Total, addresses)
 		c.parts(at, card)

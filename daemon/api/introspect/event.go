@@ -31,6 +31,8 @@ const (
 	EventCIDRsRemoved        EventKind = "cidrs-removed"
 	EventBackoffStarted      EventKind = "backoff-started"
 	EventBackoffEnded        EventKind = "backoff-ended"
+	EventLimitStated         EventKind = "limit-stated"
+	EventLimitLifted         EventKind = "limit-lifted"
 	EventSubnetShort         EventKind = "subnet-short"
 	EventSubnetsRead         EventKind = "subnets-read"
 	EventSubnetsFailed       EventKind = "subnets-failed"
@@ -58,6 +60,7 @@ const (
 	EventBackendChanged      EventKind = "backend-changed"
 	EventFlowsDeleted        EventKind = "flows-deleted"
 	EventFlowsKept           EventKind = "flows-kept"
+	EventSettingProblem      EventKind = "setting-problem"
 	EventStarted             EventKind = "started"
 	EventTerminating         EventKind = "terminating"
 
@@ -92,6 +95,8 @@ var eventKinds = []struct {
 	{EventCIDRsRemoved, "addresses or prefixes left the pool"},
 	{EventBackoffStarted, "a back-off started"},
 	{EventBackoffEnded, "a back-off ended"},
+	{EventLimitStated, "EC2 refused more than the instance type is known to take: the pool is planned with less"},
+	{EventLimitLifted, "EC2 accepts again what the instance type is known to take"},
 	{EventSubnetShort, "a subnet has too few free addresses"},
 	{EventSubnetsRead, "the free addresses of the subnets were read"},
 	{EventSubnetsFailed, "the subnets could not be read"},
@@ -119,6 +124,7 @@ var eventKinds = []struct {
 	{EventBackendChanged, "packet filter rules moved to the backend of iptables that the node uses by now"},
 	{EventFlowsDeleted, "connections to addresses whose pod ended were removed from the node's connection tracking"},
 	{EventFlowsKept, "connections to addresses whose pod ended could not be removed from connection tracking"},
+	{EventSettingProblem, "a setting cannot take effect on this node"},
 	{EventStarted, "the daemon started"},
 	{EventTerminating, "the daemon is shutting down"},
 	{EventGap, "events are missing here"},

@@ -59,7 +59,7 @@ type UnmetTarget struct {
 	Target   string `json:"target" null:"never"` // WARM_ENI_TARGET, WARM_IP_TARGET, MINIMUM_IP_TARGET, WARM_PREFIX_TARGET
 	Wanted   int    `json:"wanted"`              // value of the target, in the target's unit
 	Possible int    `json:"possible"`            // highest reachable value, in the same unit; 0 for an ignored target
-	Reason   string `json:"reason" null:"never"` // what prevents it, a stable word: cordoned, max-pods, no-usable-subnet, eni-limit, address-limit, mode, overridden
+	Reason   string `json:"reason" null:"never"` // what prevents it, a stable word: cordoned, max-pods, no-usable-subnet, eni-limit, address-limit, stated-limit, mode, overridden
 	Title    string `json:"title"`               // the one-line meaning of the reason
 }
 

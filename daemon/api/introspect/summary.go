@@ -90,6 +90,18 @@ type CardSummary struct {
 	Free         int    `json:"free"`         // addresses available to a pod now
 	Prefixes     *int   `json:"prefixes"`     // /28 or /80 prefixes of the pool
 	FreePrefixes *int   `json:"freePrefixes"` // prefixes without an assigned address
+
+	StatedENILimit *StatedLimit `json:"statedEniLimit,omitempty"`    // why eniLimit is lower than the instance type's; omitted if it is not
+	StatedSlots    *StatedLimit `json:"statedSlotsPerEni,omitempty"` // why slotsPerEni is lower than the instance type's; omitted if it is not
+}
+
+// StatedLimit is a limit below the instance type's, which EC2 stated by refusing a request. The
+// daemon goes by it, and tries one more once an hour and after a restart.
+type StatedLimit struct {
+	Limit   int        `json:"limit"`   // what EC2 accepts
+	OfType  int        `json:"ofType"`  // what the instance type is known to take
+	Since   *time.Time `json:"since"`   // first refusal
+	RetryAt *time.Time `json:"retryAt"` // one more is tried from then on, when the pool wants it
 }
 
 // Flags of an ENI.

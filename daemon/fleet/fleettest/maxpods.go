@@ -19,6 +19,7 @@ func MaxPodsInputs() []maxpods.Input {
 		{InstanceType: "t3.small", PodENI: true},
 		{InstanceType: "m5.large", IPv6: true},
 		{InstanceType: "m5.large", MaxENI: 1, UnmanagedENIs: 1},
+		{InstanceType: "m5.large", StatedENIs: 2, StatedSlots: 5},
 		{InstanceType: "p5.48xlarge", MultiNIC: true},
 		{InstanceType: "no.such"},
 	}

@@ -23,6 +23,8 @@ func Term(name string) string {
 		return "ENIs the network card supports"
 	case "MAX_ENI":
 		return "ENIs the pool may use"
+	case "stated-enis":
+		return "ENIs that EC2 attaches, having refused more"
 	case "unmanaged":
 		return "minus ENIs managed by others"
 	case "excluded":
@@ -35,6 +37,8 @@ func Term(name string) string {
 		return "ENIs for pods"
 	case "L":
 		return "IPv4 addresses per ENI"
+	case "stated-slots":
+		return "slots per ENI that EC2 fills, having refused more"
 	case "S":
 		return "slots per ENI, without its own address"
 	case "per slot":
