@@ -12,6 +12,9 @@ const (
 	textWarmPrefixZero     = "Setting WARM_PREFIX_TARGET = 0 is not supported while WARM_IP_TARGET/MINIMUM_IP_TARGET is not set. Please configure either one of the WARM_{PREFIX/IP}_TARGET or MINIMUM_IP_TARGET env variables"
 )
 
+// TextNoGlobalIPv6 is also the entrypoint's, which adds why there is none.
+const TextNoGlobalIPv6 = "To support IPv6 egress, node primary ENI must have a global IPv6 address"
+
 func textPluginLogStdout(variable string) string { return variable + " cannot be set to stdout" }
 
 func textCooldown(value string) string {

@@ -126,12 +126,13 @@ func (c Config) APIServerMandatory() bool {
 // setting or by IMDS-only mode.
 func (c Config) ProvisioningDisabled() bool { return c.ProvisioningOff || c.IMDSOnly }
 
-// Facts holds what Validate needs to know about the instance type. The zero value means
+// Facts holds what Validate needs to know about the instance and its type. The zero value means
 // that nothing is known yet: the checks that depend on it are skipped.
 type Facts struct {
 	InstanceType     string
 	PrefixDelegation bool // Nitro or bare metal
 	MaxENIs          int  // on the default network card; 0 = unknown
+	NoIPv6           bool // the primary ENI has no IPv6 address
 }
 
 // For returns the config as it works on an instance type: prefix delegation is off if the

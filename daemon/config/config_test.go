@@ -255,6 +255,36 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestValidate_V6Egress: the problem says what is missing, and what to do.
+func TestValidate_V6Egress(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		env    map[string]string
+		noIPv6 bool
+		want   string
+	}{
+		{"without an address", map[string]string{"ENABLE_IPv4": "true", "ENABLE_V6_EGRESS": "true"}, true,
+			`To support IPv6 egress, node primary ENI must have a global IPv6 address: ENABLE_V6_EGRESS="true" cannot be used, it must be false on a node whose primary ENI has no global IPv6 address; ` +
+				`pods run without IPv6 egress; give the subnet an IPv6 CIDR block and the primary ENI an IPv6 address, then restart aws-node`},
+		{"with an address", map[string]string{"ENABLE_IPv4": "true", "ENABLE_V6_EGRESS": "true"}, false, ""},
+		{"off", map[string]string{"ENABLE_IPv4": "true"}, true, ""},
+		{"not read in an IPv6 cluster", map[string]string{"ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1", "ENABLE_V6_EGRESS": "true"}, true, ""},
+	} {
+		c, _ := Load(func(name string) (string, bool) { v, ok := row.env[name]; return v, ok })
+		got := ""
+		for _, p := range Validate(c, Facts{NoIPv6: row.noIPv6}) {
+			got += p.String()
+			if p.Fatal {
+				t.Errorf("%s: fatal", row.name)
+			}
+		}
+		if got != row.want {
+			t.Errorf("%s:\n%s\nwant\n%s", row.name, got, row.want)
+		}
+	}
+}
+
 func TestFor(t *testing.T) {
 	t.Parallel()
 	c, _ := Load(env("ENABLE_IPv4", "true", "ENABLE_PREFIX_DELEGATION", "true"))

@@ -22,6 +22,12 @@ func Validate(c Config, f Facts) []Problem {
 			Fault:  "exceeds what a network card of " + f.InstanceType + " supports",
 			Effect: fmt.Sprintf("the limit of the instance type, %d, applies", f.MaxENIs)})
 	}
+	if c.V6Egress && !c.IPv6 && f.NoIPv6 {
+		out = append(out, Problem{Variable: "ENABLE_V6_EGRESS", Value: c.declared("ENABLE_V6_EGRESS"),
+			Accepted: "false on a node whose primary ENI has no global IPv6 address",
+			Effect:   "pods run without IPv6 egress; give the subnet an IPv6 CIDR block and the primary ENI an IPv6 address, then restart aws-node",
+			Text:     TextNoGlobalIPv6})
+	}
 	return out
 }
 

@@ -23,8 +23,9 @@ import (
 type node struct {
 	config         config.Config
 	settings       []config.Setting
-	problems       int    // settings not used as written
-	version        string // of this build
+	problems       int              // settings not used as written
+	unsuited       []config.Problem // those that cannot take effect on this instance
+	version        string           // of this build
 	identity       imds.Identity
 	instance       limits.Instance
 	limits         warmpool.Limits
@@ -48,7 +49,8 @@ func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, 
 	if err != nil {
 		return nil, err
 	}
-	about := config.Facts{InstanceType: identity.InstanceType, PrefixDelegation: instance.PrefixDelegation(), MaxENIs: instance.MaxENIs}
+	about := config.Facts{InstanceType: identity.InstanceType, PrefixDelegation: instance.PrefixDelegation(), MaxENIs: instance.MaxENIs,
+		NoIPv6: f.noIPv6}
 	problems := config.Validate(c, about)
 	known := config.Validate(c, config.Facts{}) // already reported
 	news := slices.DeleteFunc(slices.Clone(problems), func(p config.Problem) bool { return slices.Contains(known, p) })
@@ -59,7 +61,7 @@ func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, 
 	settings := c.Describe(slices.Concat(d.Problems, problems))
 	n := &node{
 		config: c, version: d.Version, identity: identity, instance: instance, limits: plannerLimits(instance, c.MultiNIC),
-		settings: settings, problems: config.WithProblems(settings),
+		settings: settings, problems: config.WithProblems(settings), unsuited: news,
 		prefixes:     c.PrefixDelegation,
 		provisioning: !c.ProvisioningDisabled(), checkpointPath: c.CheckpointPath, started: d.Started,
 		subnetPolicy: resync.SubnetPolicy{

@@ -2,6 +2,7 @@ package ipamd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -98,6 +99,9 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 	if api != nil {
 		s.recorder.kube = api
 	}
+	for _, p := range node.unsuited {
+		s.recorder.publish(time.Now(), settingProblem(p))
+	}
 	out := &outside{executor: s.exec, images: make(chan keeper.Image, 1), recorder: s.recorder}
 	o.stepped = s.recorder.lines.stepped
 	s.exec.post, s.exec.podsWait = o.deliver, o.podsWait
@@ -180,6 +184,7 @@ type facts struct {
 	vpcCIDRs   []netip.Prefix
 	host       *hostnet.Host
 	rules      *nodeRules
+	noIPv6     bool // ENABLE_V6_EGRESS needs an IPv6 address of the primary ENI, and there is none
 }
 
 // readFacts reads instance metadata and sets up the host's rules as soon as their input is
@@ -207,6 +212,13 @@ func readFacts(ctx context.Context, metadata *imds.Client, c config.Config, log 
 		}
 		return nil
 	})
+	if c.V6Egress && !c.IPv6 {
+		group.Go(func() error {
+			_, err := metadata.PrimaryIPv6(ctx)
+			f.noIPv6 = errors.Is(err, imds.ErrNotThere) // after any other error the entrypoint knows more
+			return nil
+		})
+	}
 	group.Go(func() (err error) {
 		if f.identity, err = metadata.Identity(ctx); err != nil {
 			return fmt.Errorf("read instance metadata (it must be enabled for the instance and answer on this node): %w", err)

@@ -1,11 +1,13 @@
 package launch
 
+import "cnictl/daemon/config"
+
 // Texts that guides, issues and support tools search for. They are kept verbatim.
 const (
 	textInstallPrograms = "Failed to install CNI binaries"
 	textStartDaemon     = "Failed to execute command: ./aws-k8s-agent"
 	textLocalIPv4       = "failed to retrieve local-ipv4 address in imds metadata"
-	textNoGlobalIPv6    = "To support IPv6 egress, node primary ENI must have a global IPv6 address, error: "
+	textNoGlobalIPv6    = config.TextNoGlobalIPv6 + ", error: "
 	textGenerate        = "Failed to generate 10-awsconflist"
 	textCopy            = "Failed to copy /10-aws.conflist"
 	textWait            = "Failed to wait for IPAM daemon to complete"
