@@ -195,7 +195,7 @@ func parseRule(body []byte) (ListedRule, bool, error) {
 	return r, body[7] == unix.FR_ACT_TO_TBL, err
 }
 
-// furtherCondition reports whether an attribute restricts a rule in a way that [Rule] has
+// furtherCondition reports whether an attribute restricts a rule in a way that [netstate.Rule] has
 // no member for. The kernel also lists some that mean "not restricted".
 func furtherCondition(kind uint16, value []byte) bool {
 	switch kind {

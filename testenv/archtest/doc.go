@@ -8,7 +8,8 @@
 //   - where code may read the environment, write to streams and create contexts;
 //   - what a binary may link, and how large the plugin may be;
 //   - which modules are forbidden;
-//   - that relative links in the documentation are not dead;
+//   - that relative links in the documentation are not dead, that what comments refer to
+//     exists, and that neither cites notes outside the repository;
 //   - that no released binary contains a crash point (daemon/api/crashpoint).
 //
 // A package that is missing from the table fails: give it a layer first.

@@ -15,7 +15,7 @@ type layer struct {
 
 var (
 	leaf       = layer{"0a leaf", 0, true}
-	pure       = layer{"0b pure", 10, true} // + order, see pureOrder
+	pure       = layer{"0b pure", 10, true} // + order, see pureAt
 	contract   = layer{"1 contract", 30, false}
 	bottom     = layer{"2 bottom adapter", 40, false}
 	adapter    = layer{"2 adapter", 41, false}

@@ -8,7 +8,9 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Doc is a Markdown file.
@@ -25,8 +27,27 @@ func documented(name string) bool {
 // made are directories that the build creates: links to them are dead in a fresh clone.
 var made = []string{".git", ".cache", "bin", "dist"}
 
-// loadDocs reads the documentation and the names of all files and directories below dir.
-func loadDocs(dir string) (docs []Doc, names map[string]bool, err error) {
+// noted are the kinds of texts whose comments [checkCitations] reads. Go code has its own way.
+var noted = []string{".md", ".yaml", ".yml", ".tsv", ".txt", ".sh", ".proto", ".txtar", ".toml", ""}
+
+// comments returns the lines of a text that are comments, the others empty. Markdown is all
+// comment.
+func comments(name, text string) string {
+	if path.Ext(name) == ".md" {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if start := strings.TrimLeft(line, " \t"); !strings.HasPrefix(start, "#") && !strings.HasPrefix(start, "//") {
+			lines[i] = ""
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// loadDocs reads the documentation, the comments of other texts, and the names of all files
+// and directories below dir.
+func loadDocs(dir string) (docs, notes []Doc, names map[string]bool, err error) {
 	names = map[string]bool{}
 	err = filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -43,17 +64,21 @@ func loadDocs(dir string) (docs []Doc, names map[string]bool, err error) {
 			return fs.SkipDir
 		}
 		names[name] = true
-		if !documented(name) {
+		if !e.Type().IsRegular() || !slices.Contains(noted, path.Ext(name)) {
 			return nil
 		}
 		text, err := os.ReadFile(file)
-		docs = append(docs, Doc{name, string(text)})
+		if documented(name) {
+			docs = append(docs, Doc{name, string(text)})
+		} else if utf8.Valid(text) {
+			notes = append(notes, Doc{name, comments(name, string(text))})
+		}
 		return err
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("read docs: %w", err)
+		return nil, nil, nil, fmt.Errorf("read docs: %w", err)
 	}
-	return docs, names, nil
+	return docs, notes, names, nil
 }
 
 var (

@@ -20,6 +20,8 @@ var rules = map[string]func(Tree) []Violation{
 	"modules":      checkModules,
 	"docs":         checkDocs,
 	"links":        checkLinks,
+	"doc links":    checkDocLinks,
+	"citations":    checkCitations,
 	"crash points": checkCrashPoints,
 }
 

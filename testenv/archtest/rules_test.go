@@ -29,7 +29,7 @@ func fixture(t *testing.T, path, file, src string) Package {
 // tree has one file: a source file, or a Markdown text among a few others.
 func tree(t *testing.T, path, file, src string) Tree {
 	t.Helper()
-	if !strings.HasSuffix(file, ".md") {
+	if strings.HasSuffix(file, ".go") {
 		return Tree{Packages: []Package{fixture(t, path, file, src)}}
 	}
 	dir := t.TempDir()
@@ -42,11 +42,11 @@ func tree(t *testing.T, path, file, src string) Tree {
 			t.Fatal(err)
 		}
 	}
-	docs, names, err := loadDocs(dir)
+	docs, notes, names, err := loadDocs(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Tree{Docs: docs, Names: names}
+	return Tree{Docs: docs, Notes: notes, Names: names}
 }
 
 // fixtures are small trees: some break a rule, the others are near misses that must pass.
@@ -134,18 +134,50 @@ var fixtures = map[string]struct {
 	"package with a comment":    {"docs", "daemon/ipam", "doc.go", "// Package ipam is.\npackage ipam", ""},
 	"tests alone":               {"docs", "deploy", "a_test.go", "package deploy", ""},
 
-	"dead link":             {"links", "docs", "a.md", "See [x](\nand [x](gone.md).", "docs/a.md:2: links to gone.md, which does not exist"},
-	"dead image":            {"links", "docs", "a.md", `![x](<gone.png> "title")`, "links to gone.png, which does not exist"},
-	"dead reference":        {"links", "docs", "a.md", "[x][y]\n\n[y]: ../docs/gone.md", "docs/a.md:3: links to ../docs/gone.md"},
-	"dead with an anchor":   {"links", "docs/decisions", "001-a.md", "[x](testing.md#layers)", "links to testing.md#layers, which does not exist"},
-	"link from the disk":    {"links", "docs", "a.md", "[x](/docs/testing.md)", "which is not relative"},
-	"link out of the tree":  {"links", "docs", "a.md", "[x](../../testing.md)", "which does not exist"},
-	"dead after a fence":    {"links", "docs", "a.md", "```go\n[x](a)\n```\n[x](gone)", "docs/a.md:4"},
-	"link beside":           {"links", "docs", "a.md", "[x](testing.md), [y](./testing.md#layers), [z](#here)", ""},
-	"link up":               {"links", "docs/decisions", "001-a.md", "[x](../testing.md) [y](../../README.md) [z](../..) [d](..)", ""},
-	"link to another site":  {"links", "docs", "a.md", "[x](https://example.com/gone.md) [y](mailto:a@example.com)\n[z]: http://example.com", ""},
-	"link in code":          {"links", "docs", "a.md", "`[x](gone)` and ``\n~~~\n[x](gone)\n```\n[x](gone)\n~~~", ""},
-	"link in another place": {"links", "daemon", "notes.md", "[x](gone)", ""},
+	"dead link":                {"links", "docs", "a.md", "See [x](\nand [x](gone.md).", "docs/a.md:2: links to gone.md, which does not exist"},
+	"dead image":               {"links", "docs", "a.md", `![x](<gone.png> "title")`, "links to gone.png, which does not exist"},
+	"dead reference":           {"links", "docs", "a.md", "[x][y]\n\n[y]: ../docs/gone.md", "docs/a.md:3: links to ../docs/gone.md"},
+	"dead with an anchor":      {"links", "docs/decisions", "001-a.md", "[x](testing.md#layers)", "links to testing.md#layers, which does not exist"},
+	"link from the disk":       {"links", "docs", "a.md", "[x](/docs/testing.md)", "which is not relative"},
+	"link out of the tree":     {"links", "docs", "a.md", "[x](../../testing.md)", "which does not exist"},
+	"dead after a fence":       {"links", "docs", "a.md", "```go\n[x](a)\n```\n[x](gone)", "docs/a.md:4"},
+	"link beside":              {"links", "docs", "a.md", "[x](testing.md), [y](./testing.md#layers), [z](#here)", ""},
+	"link up":                  {"links", "docs/decisions", "001-a.md", "[x](../testing.md) [y](../../README.md) [z](../..) [d](..)", ""},
+	"link to another site":     {"links", "docs", "a.md", "[x](https://example.com/gone.md) [y](mailto:a@example.com)\n[z]: http://example.com", ""},
+	"link in code":             {"links", "docs", "a.md", "`[x](gone)` and ``\n~~~\n[x](gone)\n```\n[x](gone)\n~~~", ""},
+	"link in another place":    {"links", "daemon", "notes.md", "[x](gone)", ""},
+	"stale doc link":           {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// f is as [Gone].\nfunc f() {}", "ipam/a.go:3: a comment refers to [Gone], which does not exist"},
+	"stale link to a pointer":  {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// F is ([*Gone]).\nfunc F() {}", "refers to [Gone]"},
+	"stale link to a member":   {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// T has [T.Gone].\ntype T struct{ Here int }", "refers to [T.Gone]"},
+	"stale link to a package":  {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// F is [ipam.Gone].\nfunc F() {}", "refers to [ipam.Gone]"},
+	"link to no package":       {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// F is [gone.F].\nfunc F() {}", "refers to [gone.F]"},
+	"stale link, unexported":   {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// f undoes [goneBy].\nfunc f() {}", "refers to [goneBy]"},
+	"stale link in a function": {"doc links", "daemon/ipam", "a_test.go", "package ipam\n\nfunc f() {\n\t_ = 1 // as [Gone] does\n}", "a_test.go:4: a comment refers to [Gone]"},
+	"stale link, two lines":    {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// F is [F]. It is not like\n// [F.Gone].\nfunc F() {}", "refers to [F.Gone]"},
+	"see nothing":              {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// f is slow: see\n// goneBy.\nfunc f() {}", "refers to goneBy"},
+	"see no exported name":     {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// f is slow. See Gone.\nfunc f() {}", "refers to Gone"},
+	"see no word":              {"doc links", "daemon/ipam", "a.go", "package ipam\n\nvar x = 1 // plus one, see gone\n", "refers to gone"},
+	"see no member":            {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// T is (see T.Gone).\ntype T struct{ Here int }", "refers to T.Gone"},
+	"see no package":           {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// f is the other one; see daemon/gone.\nfunc f() {}", "refers to daemon/gone"},
+	"doc links":                {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// F is [F], ([*T]), [T.Here], [T.M] and [I.M]; [aB] and [ipam.T.Here].\nfunc F() {}\n\nfunc aB() {}\n\n// T is.\ntype T struct{ Here int }\n\nfunc (*T) M() {}\n\ntype I interface{ M() }", ""},
+	"links to other modules":   {"doc links", "daemon/ipam", "a.go", "package ipam\n\nimport (\n\t\"github.com/aws/smithy-go\"\n\tother \"k8s.io/api/core/v1\"\n)\n\n// F is [smithy.APIError], [other.Pod] or [net.Conn].\nfunc F() {}", ""},
+	"embedded members":         {"doc links", "daemon/ipam", "a.go", "package ipam\n\nimport \"sync\"\n\n// T is [T.Lock], [T.Mutex] and [U.Lock].\ntype T struct{ sync.Mutex }\n\ntype U = T", ""},
+	"brackets without a link":  {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// F reads x[Gone], [device], [0], [a b], WIDTH[xHeight] and:\n//\n//\t[Gone]\nfunc F() {}", ""},
+	"seen":                     {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// f is slow: see (step), see T.Here, (see T) or see daemon/ipam. See ipam; see x.\nfunc f(x int) { step() }\n\nfunc step() {}\n\ntype T struct{ Here int }", ""},
+	"see without a name":       {"doc links", "daemon/ipam", "a.go", "package ipam\n\n// see returns what users would see: gone things, as others see them. See the kernel's, see\n// proc(5), see RFC 9110; see how, and see CNI_ADD_WAIT.\nfunc see() {}", ""},
+	"generated comment":        {"doc links", "daemon/api/cnirpc", "a.pb.go", "// Code generated by x. DO NOT EDIT.\n\n// Package cnirpc is [Gone].\npackage cnirpc", ""},
+
+	"notes in a comment":    {"citations", "daemon/ipam", "a.go", "package ipam\n\n// f is so (spec/ipamd.md\n// §4).\nfunc f() {}", "ipam/a.go:3: cites a text that the repository does not have"},
+	"notes in a function":   {"citations", "daemon/ipam", "a_test.go", "package ipam\n\nfunc f() {\n\t_ = 1 // as in spec/\n}", "a_test.go:4"},
+	"a section of notes":    {"citations", "daemon/ipam", "a.go", "package ipam // capacity.md §2.1", "cites a text"},
+	"notes in a page":       {"citations", "docs", "a.md", "# a\n\nIt is so (spec: ipamd §4.1).", "docs/a.md:3"},
+	"notes in another page": {"citations", "deploy", "a.md", "[x](../spec.md) and spec/deploy.md", "deploy/a.md:1"},
+	"notes in a manifest":   {"citations", "deploy", "a.yaml", "a: 1\n  # from spec/deploy.md §2\n", "deploy/a.yaml:2"},
+	"notes in a list":       {"citations", "daemon/config/testdata", "a.tsv", "# as spec/plugin.md\na\tb", "testdata/a.tsv:1"},
+	"public sources":        {"citations", "daemon/ipam", "a.go", "package ipam\n\n// f is so: RFC 9110 §13.1.2, the CNI specification, amazon-vpc-cni-k8s: docs/spec/troubleshooting.md,\n// https://example.com/spec/x.md, docs/capacity.md, /spec/containers/0 and podspec/.\nfunc f() {}", ""},
+	"a path in a value":     {"citations", "daemon/ipam", "a.go", `package ipam; var at = "spec/ipamd.md"`, ""},
+	"a path in a manifest":  {"citations", "deploy", "a.yaml", "a: spec/deploy.md\n# kubectl patch: spec/template/spec", ""},
+
 	"switch of a crash":     {"crash points", "daemon/ipam", "a.go", `package ipam; var at = "CNI_CRASH_AT"`, "ipam/a.go:1: has \"CNI_CRASH_AT\""},
 	"switch in a test":      {"crash points", "testenv/node", "a.go", `package node; var at = "CNI_CRASH_AT"`, ""},
 	"unnamed crash point":   {"crash points", "daemon/ipamd", "a.go", `package ipamd; import "cnictl/daemon/api/crashpoint"; func f() { crashpoint.Here("x") }`, "no constant"},

@@ -28,6 +28,7 @@ type Package struct {
 	TestImports []string
 	Files       []File   // test files included
 	Ignored     []string // names of files that a default build leaves out
+	Other       []File   // the same, parsed
 }
 
 // File is one parsed source file.
@@ -44,6 +45,7 @@ type Tree struct {
 	Root     []string // names in the root directory
 	Requires []string // modules that go.mod requires directly
 	Docs     []Doc
+	Notes    []Doc           // comments of other texts: manifests, scripts, lists
 	Names    map[string]bool // files and directories below the root, except what the build creates
 }
 
@@ -75,7 +77,7 @@ func Load(ctx context.Context, dir string) (Tree, error) {
 	if t.Requires, err = requires(ctx, dir); err != nil {
 		return t, err
 	}
-	if t.Docs, t.Names, err = loadDocs(dir); err != nil {
+	if t.Docs, t.Notes, t.Names, err = loadDocs(dir); err != nil {
 		return t, err
 	}
 	listed, err := list(ctx, dir, "./...")
@@ -84,13 +86,22 @@ func Load(ctx context.Context, dir string) (Tree, error) {
 	}
 	for _, l := range listed {
 		p := Package{Path: rel(l.ImportPath), Name: l.Name, Imports: l.Imports, TestImports: append(l.TestImports, l.XTestImports...), Ignored: l.IgnoredGoFiles}
-		for _, name := range slices.Concat(l.GoFiles, l.TestGoFiles, l.XTestGoFiles) {
-			f, err := parseFile(filepath.Join(l.Dir, name), nil)
-			if err != nil {
-				return t, err
+		parse := func(names []string) (files []File, err error) {
+			for _, name := range names {
+				f, err := parseFile(filepath.Join(l.Dir, name), nil)
+				if err != nil {
+					return nil, err
+				}
+				f.Name = p.Path + "/" + name
+				files = append(files, f)
 			}
-			f.Name = p.Path + "/" + name
-			p.Files = append(p.Files, f)
+			return files, nil
+		}
+		if p.Files, err = parse(slices.Concat(l.GoFiles, l.TestGoFiles, l.XTestGoFiles)); err != nil {
+			return t, err
+		}
+		if p.Other, err = parse(l.IgnoredGoFiles); err != nil {
+			return t, err
 		}
 		t.Packages = append(t.Packages, p)
 	}

@@ -2,7 +2,7 @@
 // iptables rules that translate and mark pod traffic, the native nftables table that marks
 // it, and the policy rules and routes of the node and of each ENI.
 //
-// [Node] and [ENI] compute the wanted state. [ParseSave] and [ParseNFT] read the current
+// [Node] and [ENI] compute the wanted state. [iptables.ParseSave] and [ParseNFT] read the current
 // one from the output of `iptables-save` and `nft list table`. The Diff functions turn both
 // into the smallest text for `iptables-restore --noflush` and `nft -f -`; an empty text
 // means that nothing needs to change.
