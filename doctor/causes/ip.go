@@ -309,7 +309,7 @@ func (c *Case) lost() (out []lost) {
 	for _, l := range c.voice("log.ipamd").lines {
 		_, rest, ok := strings.Cut(l.text, "uses unknown IP Address ")
 		text, _, _ := strings.Cut(rest, " ")
-		address, err := netip.ParseAddr(strings.TrimRight(text, ",.;:"))
+		address, err := introspect.ParseAddr(strings.TrimRight(text, ",.;:"))
 		if !ok || err != nil || assigned[address] || slices.ContainsFunc(out, func(l lost) bool { return l.address == address }) {
 			continue
 		}

@@ -132,7 +132,7 @@ func (l *Line) FromText(text string) error {
 
 // FromText reads an address that was never assigned to a pod.
 func (a *Address) FromText(text string) (err error) {
-	if a.Address, err = netip.ParseAddr(text); err != nil {
+	if a.Address, err = introspect.ParseAddr(text); err != nil {
 		return fmt.Errorf("want an IP address, not %q", text)
 	}
 	return nil

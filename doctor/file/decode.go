@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"math"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
@@ -62,7 +63,8 @@ func (d decoder) apply(node *yaml.Node, dst reflect.Value, path string) error {
 			if node.Kind != yaml.ScalarNode {
 				return refuse(node, path, "want "+wanted(dst.Type()))
 			}
-			if err := t.UnmarshalText([]byte(node.Value)); err != nil {
+			err := t.UnmarshalText([]byte(node.Value))
+			if addr, ok := dst.Interface().(netip.Addr); err != nil || ok && addr.Zone() != "" {
 				return refuse(node, path, fmt.Sprintf("want %s, not %q", wanted(dst.Type()), node.Value))
 			}
 			return nil

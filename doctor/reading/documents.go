@@ -161,7 +161,7 @@ func (a Answer) into(out any) error {
 	if body := bytes.TrimSpace(a.Body); len(body) == 0 || body[0] != '{' {
 		return fmt.Errorf("the document is not a JSON object: %.40q", body)
 	}
-	if err := json.Unmarshal(a.Body, out); err != nil {
+	if err := introspect.Unmarshal(a.Body, out); err != nil {
 		return fmt.Errorf("read document: %w", err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
 	"cnictl/doctor/evidence"
 )
@@ -69,8 +70,8 @@ func prefixOf(text string) (netip.Prefix, bool) {
 	if p, err := netip.ParsePrefix(text); err == nil {
 		return p, true
 	}
-	a, err := netip.ParseAddr(text)
-	return netip.PrefixFrom(a, a.BitLen()), err == nil && a.Zone() == ""
+	a, err := introspect.ParseAddr(text)
+	return netip.PrefixFrom(a, a.BitLen()), err == nil
 }
 
 // markOf returns a mark with its mask.
@@ -129,7 +130,7 @@ func hop(r *evidence.Route, words []string) bool {
 			if value == "inet6" && i+2 < len(words) {
 				value = words[i+2]
 			}
-			r.Via, _ = netip.ParseAddr(value)
+			r.Via, _ = introspect.ParseAddr(value)
 		case "dev":
 			r.Dev = value
 		case "table":

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/iptables"
 	"cnictl/doctor/evidence"
 )
@@ -103,7 +104,7 @@ func snatTo(set iptables.Ruleset) *netip.Addr {
 		for _, rule := range c.Rules {
 			_, target, ok := strings.Cut(rule, "-j SNAT --to-source ")
 			target, _, _ = strings.Cut(target, " ")
-			if a, err := netip.ParseAddr(target); ok && err == nil {
+			if a, err := introspect.ParseAddr(target); ok && err == nil {
 				to, last = &a, n
 			}
 		}

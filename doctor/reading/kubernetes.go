@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/kubeobject"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/scrub"
@@ -167,7 +168,7 @@ func Pod(raw []byte) (evidence.KubePod, error) {
 		out.Node = &p.Spec.NodeName
 	}
 	for _, ip := range p.Status.PodIPs {
-		if a, err := netip.ParseAddr(ip.IP); err == nil {
+		if a, err := introspect.ParseAddr(ip.IP); err == nil {
 			out.IPs = append(out.IPs, a)
 		}
 	}

@@ -120,7 +120,7 @@ func (p *plain) take(msg tea.Msg) {
 	}
 }
 
-func (p *plain) say(text string) { fmt.Fprintln(p.out, text) }
+func (p *plain) say(text string) { fmt.Fprintln(p.out, show.Printable(text)) }
 
 // report prints the totals if they changed, at most once per plainEvery.
 func (p *plain) report() error {
@@ -168,7 +168,7 @@ func (p *plain) screen() error {
 		lines = lines[:len(lines)-1]
 	}
 	for _, line := range lines {
-		b.WriteString(strings.TrimRight(ansi.Strip(line), " ") + "\n")
+		b.WriteString(strings.TrimRight(show.Printable(ansi.Strip(line)), " ") + "\n")
 	}
 	if l := p.m.list(); l != nil {
 		shown, all := l.Found()

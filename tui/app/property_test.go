@@ -40,6 +40,9 @@ func spoil(r *rand.Rand, v reflect.Value, depth int) {
 		return
 	case *netip.Addr:
 		*at = netip.AddrFrom4([4]byte{10, 0, byte(r.IntN(4)), byte(r.IntN(256))})
+		if r.IntN(8) == 0 { // decoding refuses it; the screens must not rely on that
+			*at = netip.MustParseAddr("fe80::1").WithZone(hostile[r.IntN(len(hostile))])
+		}
 		return
 	case *netip.Prefix:
 		*at = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, byte(r.IntN(4)), byte(r.IntN(256))}), r.IntN(33)).Masked()

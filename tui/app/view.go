@@ -66,7 +66,7 @@ func (m *Model) banner() string {
 // View draws the screen. Nothing else makes a tea.View.
 func (m *Model) View() tea.View {
 	if !m.drawn.fresh {
-		m.drawn = frame{strings.Join(m.lines(), "\n"), true}
+		m.drawn = frame{strings.Join(m.clean(m.lines()), "\n"), true}
 	}
 	v := tea.NewView(m.drawn.content)
 	v.AltScreen = true
@@ -76,6 +76,14 @@ func (m *Model) View() tea.View {
 		v.MouseMode = tea.MouseModeCellMotion
 	}
 	return v
+}
+
+// clean escapes what a page did not: nothing from a node may control the terminal.
+func (m *Model) clean(lines []string) []string {
+	for i, l := range lines {
+		lines[i] = m.theme.Clean(l)
+	}
+	return lines
 }
 
 func (m *Model) small() bool { return m.width < leastWidth || m.height < leastHeight }

@@ -3,6 +3,7 @@ package components
 import (
 	"strings"
 
+	"cnictl/daemon/fleet/show"
 	"cnictl/tui/theme"
 )
 
@@ -21,11 +22,12 @@ func NewLine(style Style, width int) *Line {
 	return l
 }
 
-// Add writes text in the style of a role.
+// Add writes text in the style of a role, and escapes what could control the terminal.
 func (l *Line) Add(r theme.Role, text string) *Line {
 	if l.used >= l.width || text == "" {
 		return l
 	}
+	text = show.Printable(text)
 	if l.style.ASCII {
 		text = Plain7(text)
 	}

@@ -2,6 +2,14 @@
 // sequences, made once, so painting a cell only concatenates.
 package theme
 
+import (
+	"maps"
+	"strings"
+	"sync"
+
+	"cnictl/daemon/fleet/show"
+)
+
 // Role is what a piece of text means.
 type Role uint8
 
@@ -39,8 +47,62 @@ type Theme struct {
 	on   [roles]string // escape sequences before the text; "" = plain
 	off  [roles]string
 
+	once sync.Once
+	own  map[string]bool // see sequences
+
 	tinted *Theme // nil if none
 	faded  *Theme // nil if none
+}
+
+// Clean escapes what could control a terminal in a painted text, except the theme's own
+// sequences. Text from elsewhere is escaped before it is painted, so that its width is known;
+// Clean is for what reaches the terminal, where nothing may be left. A nil theme has no
+// sequences.
+func (t *Theme) Clean(painted string) string {
+	at := strings.IndexByte(painted, '\x1b')
+	if at < 0 {
+		return show.Printable(painted)
+	}
+	own := t.sequences()
+	var b strings.Builder
+	for ; at >= 0; at = strings.IndexByte(painted, '\x1b') {
+		b.WriteString(show.Printable(painted[:at]))
+		painted = painted[at:]
+		end := strings.IndexByte(painted, 'm') + 1
+		if !own[painted[:end]] {
+			end = 1
+			b.WriteString(show.Printable(painted[:end]))
+		} else {
+			b.WriteString(painted[:end])
+		}
+		painted = painted[end:]
+	}
+	b.WriteString(show.Printable(painted))
+	return b.String()
+}
+
+// sequences returns every escape sequence that the theme and those made from it write.
+func (t *Theme) sequences() map[string]bool {
+	if t == nil {
+		return nil
+	}
+	t.once.Do(func() {
+		t.own = map[string]bool{}
+		for _, of := range []*Theme{t, t.tinted, t.faded} {
+			if of == nil {
+				continue
+			}
+			for r := Text; r < roles; r++ {
+				for _, sequence := range strings.SplitAfter(of.on[r]+of.off[r], "m") {
+					t.own[sequence] = sequence != ""
+				}
+			}
+			if of == t.faded {
+				maps.Copy(t.own, of.sequences())
+			}
+		}
+	})
+	return t.own
 }
 
 // Faded returns the theme for outdated values, in which all values look stale.

@@ -147,3 +147,23 @@ func luminance(r, g, b uint32) float64 {
 	}
 	return 0.2126*part(r) + 0.7152*part(g) + 0.0722*part(b)
 }
+
+// TestClean: of the escape sequences only the theme's own are left, also those under the cursor
+// and of outdated values. Nothing else that could control a terminal is left as it is.
+func TestClean(t *testing.T) {
+	t.Parallel()
+	for _, name := range Names() {
+		th := New(name, Terminal{Colour: true, Many: true, True: true})
+		painted := th.Paint(Bad, "down") + " " + th.Tinted().Paint(Good, "ok") + th.Faded().Paint(Text, "old") + th.Faded().Tinted().Paint(Key, "k")
+		if got := th.Clean(painted); got != painted {
+			t.Errorf("%s: %q became %q", name, painted, got)
+		}
+		want := `a\x1b[5;31mb\x1b]0;x\ac\u009bd\u202e\n` + th.Paint(Warn, `\t`) + `\x1b`
+		if got := th.Clean("a\x1b[5;31mb\x1b]0;x\ac\u009bd\u202e\n" + th.Paint(Warn, "\t") + "\x1b"); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if got := (*Theme)(nil).Clean("\x1b[mé"); got != `\x1b[mé` {
+		t.Errorf("%q", got)
+	}
+}

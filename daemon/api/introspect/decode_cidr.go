@@ -9,11 +9,8 @@ import (
 )
 
 func parseAddr(s string) (netip.Addr, error) {
-	addr, err := netip.ParseAddr(s)
-	if err != nil {
-		return addr, fmt.Errorf("parse address: %.60q is not an address", s)
-	}
-	return addr.Unmap(), nil
+	addr, err := ParseAddr(s)
+	return addr.Unmap(), err
 }
 
 // prefix returns the CIDR in its canonical form, from the Cidr member, or from the map key

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"cnictl/daemon/api/introspect"
 )
 
 // errEnd marks the end of the readable data: of the file, or where it is truncated.
@@ -98,7 +100,7 @@ func (r *reader) entry() (entry, int, error) {
 
 func parseEntry(line []byte) (entry, error) {
 	var e entry
-	if err := json.Unmarshal(line, &e); err != nil {
+	if err := introspect.Unmarshal(line, &e); err != nil {
 		return entry{}, fmt.Errorf("an entry is not readable: %w", err)
 	}
 	if e.At.IsZero() {

@@ -10,8 +10,7 @@ import (
 // node reports is that long.
 const maxLen = 1024
 
-// Safe escapes control, escape, bidi and other invisible characters, and invalid UTF-8. A terminal
-// then shows the text and does nothing else.
+// Safe is Printable for one string from a node, which it cuts.
 func Safe(s string) string {
 	if len(s) > maxLen {
 		cut := maxLen
@@ -20,6 +19,12 @@ func Safe(s string) string {
 		}
 		s = s[:cut] + "…"
 	}
+	return Printable(s)
+}
+
+// Printable escapes control, escape, bidi and other invisible characters, and invalid UTF-8. A
+// terminal then shows the text and does nothing else.
+func Printable(s string) string {
 	if isSafe(s) {
 		return s
 	}
@@ -42,6 +47,11 @@ func Safe(s string) string {
 }
 
 func isSafe(s string) bool {
+	ascii := 0
+	for ascii < len(s) && s[ascii] >= ' ' && s[ascii] < 0x7f {
+		ascii++
+	}
+	s = s[ascii:]
 	for i, r := range s {
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {

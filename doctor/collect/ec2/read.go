@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/resync"
 	"cnictl/doctor/evidence"
 )
@@ -176,7 +177,7 @@ func describedInterface(e types.NetworkInterface) evidence.Interface {
 	}
 	held := 0 // of the IPv4 range of its subnet
 	for _, a := range e.PrivateIpAddresses {
-		addr, err := netip.ParseAddr(aws.ToString(a.PrivateIpAddress))
+		addr, err := introspect.ParseAddr(aws.ToString(a.PrivateIpAddress))
 		if err != nil {
 			continue
 		}

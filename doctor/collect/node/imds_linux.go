@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/doctor/evidence"
 )
 
@@ -166,7 +167,7 @@ func (m *metadata) eni(ctx context.Context, mac string) (out evidence.IMDSInterf
 	}
 	out.IPs = []netip.Addr{}
 	for _, word := range strings.Fields(text) {
-		a, err := netip.ParseAddr(word)
+		a, err := introspect.ParseAddr(word)
 		if err != nil {
 			return out, fmt.Errorf("metadata %slocal-ipv4s: want IP addresses, not %.40q", base, word)
 		}

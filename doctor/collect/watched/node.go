@@ -2,7 +2,6 @@ package watched
 
 import (
 	"cmp"
-	"net/netip"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -144,7 +143,7 @@ func pods(all []watch.Pod, node string) []evidence.KubePod {
 	for _, p := range all {
 		pod := evidence.KubePod{Pod: named(p), Phase: p.Phase, Node: &node, HostNetwork: p.HostNetwork, Reason: p.Reason}
 		for _, ip := range p.IPs {
-			if a, err := netip.ParseAddr(ip); err == nil {
+			if a, err := introspect.ParseAddr(ip); err == nil {
 				pod.IPs = append(pod.IPs, a)
 			}
 		}

@@ -92,13 +92,13 @@ func (f *Factory) ASCII() bool {
 // found.
 func (f *Factory) Note(text string) {
 	// If standard error cannot be written, nothing is left to do.
-	_, _ = fmt.Fprintln(f.Streams.Err, text)
+	_, _ = fmt.Fprintln(f.Streams.Err, show.Printable(text))
 }
 
 // Warn prints a warning to standard error.
 func (f *Factory) Warn(format string, args ...any) {
 	// If standard error cannot be written, nothing is left to do.
-	_, _ = fmt.Fprintf(f.Streams.Err, "warning: "+format+"\n", args...)
+	_, _ = fmt.Fprintln(f.Streams.Err, "warning: "+show.Printable(fmt.Sprintf(format, args...)))
 }
 
 // UserAgent identifies the tool in requests.

@@ -52,22 +52,11 @@ func statusExit(status int) int {
 	return cli.ExitUnreachable
 }
 
-// safeText makes multi-line text safe to print; long lines are not cut.
+// safeText makes multi-line text safe to print.
 func safeText(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		body, ended := strings.CutSuffix(line, "\n")
-		for len(body) > 0 {
-			n := min(len(body), 512)
-			for n < len(body) && body[n]&0xc0 == 0x80 {
-				n++
-			}
-			b.WriteString(show.Safe(body[:n]))
-			body = body[n:]
-		}
-		if ended {
-			b.WriteByte('\n')
-		}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = show.Printable(line)
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }

@@ -26,7 +26,16 @@ func PrintTable(f *cli.Factory, t table.Table) error {
 }
 
 // PrintLines writes lines in one go.
-func PrintLines(f *cli.Factory, lines []string) error { return write(f, joinLines(lines)) }
+func PrintLines(f *cli.Factory, lines []string) error { return write(f, joinLines(clean(f, lines))) }
+
+// clean escapes what a caller did not: nothing from a node may control the terminal.
+func clean(f *cli.Factory, lines []string) []string {
+	out, palette := make([]string, len(lines)), f.Palette()
+	for i, l := range lines {
+		out[i] = palette.Clean(l)
+	}
+	return out
+}
 
 // write writes to standard output.
 func write(f *cli.Factory, b []byte) error {

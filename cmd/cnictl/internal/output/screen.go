@@ -30,7 +30,7 @@ func (s *Screen) Draw(lines []string) error {
 	case s.lines > 0:
 		fmt.Fprintf(&b, "\x1b[%dA\r", s.lines)
 	}
-	for _, l := range lines {
+	for _, l := range clean(s.f, lines) {
 		b.WriteString(l)
 		b.WriteString("\x1b[K\n")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/fleet/document"
 )
@@ -44,8 +45,8 @@ func parseBranch(annotation string) (b *document.BranchInterface, problem string
 	e := elements[0]
 	b = &document.BranchInterface{ENIID: e.ENI, VLAN: e.VLAN, MAC: e.MAC, Association: e.Association}
 	// Invalid addresses stay unknown; if it matters, problem says so.
-	b.IPv4, _ = netip.ParseAddr(e.IPv4)
-	b.IPv6, _ = netip.ParseAddr(e.IPv6)
+	b.IPv4, _ = introspect.ParseAddr(e.IPv4)
+	b.IPv6, _ = introspect.ParseAddr(e.IPv6)
 	b.IPv4Subnet, _ = netip.ParsePrefix(e.IPv4Subnet)
 	b.IPv6Subnet, _ = netip.ParsePrefix(e.IPv6Subnet)
 	return b, problem

@@ -5,12 +5,14 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +28,7 @@ import (
 // front is a proxy of a simulator's API server that counts list requests.
 type front struct {
 	kubeconfig string
+	change     func(body []byte) []byte // changes the answers, except those of a watch; nil if none
 
 	mu    sync.Mutex
 	lists map[string]int // by resource; guarded by mu
@@ -46,7 +49,7 @@ func before(t *testing.T, sim *fleetsim.Sim, denied ...string) *front {
 	// HTTP/2 is off, because a stream to a node takes over its connection.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.1"}}}
 	f := &front{lists: map[string]int{}}
-	proxy := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+	proxy := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, ModifyResponse: f.modify, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
 		r.Out.Header.Set("Authorization", "Bearer "+cfg.BearerToken)
 	}}
@@ -68,6 +71,20 @@ func before(t *testing.T, sim *fleetsim.Sim, denied ...string) *front {
 		t.Fatal(err)
 	}
 	return f
+}
+
+func (f *front) modify(r *http.Response) error {
+	if f.change == nil || r.Request.Method != http.MethodGet || r.Request.URL.Query().Get("watch") != "" || r.StatusCode != http.StatusOK {
+		return nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	changed := f.change(body)
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(changed)), int64(len(changed))
+	r.Header.Set("Content-Length", strconv.Itoa(len(changed)))
+	return nil
 }
 
 func (f *front) count(r *http.Request) {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -32,7 +31,7 @@ func (c *Client) Summary(ctx context.Context) (introspect.Summary, time.Time, er
 
 func decodeSummary(body []byte) (introspect.Summary, error) {
 	var s introspect.Summary
-	if err := json.Unmarshal(body, &s); err != nil {
+	if err := introspect.Unmarshal(body, &s); err != nil {
 		return introspect.Summary{}, err
 	}
 	if s.Kind != introspect.KindSummary {
@@ -148,7 +147,7 @@ func (c *Client) document(ctx context.Context, path string, into any) (time.Time
 	if err != nil {
 		return time.Time{}, err
 	}
-	if err := json.Unmarshal(a.Body, into); err != nil {
+	if err := introspect.Unmarshal(a.Body, into); err != nil {
 		return time.Time{}, c.malformed(path, err)
 	}
 	return a.At, nil
