@@ -97,6 +97,22 @@ func TestTerminal_Screens(t *testing.T) {
 	}
 }
 
+// TestTerminal_Recording: --replay without a command opens the recording on the screens, as tui
+// with --replay does; so does replay.
+func TestTerminal_Recording(t *testing.T) {
+	t.Parallel()
+	const file = "../../docs/tour.cnirec"
+	for _, args := range [][]string{{"--replay", file}, {"--replay", file, "--at", "+1m"}, {"tui", "subnets", "--replay", file}, {"replay", file}} {
+		x := onTerminal(t, 120, nil, args...)
+		x.await("the screen", holds(alternateScreen, 1))
+		x.await("the recording", holds("prod-eu (recording)", 1))
+		x.press(ctrlC)
+		if code := x.end(); code != 0 || !strings.Contains(x.text(), formerScreen) {
+			t.Errorf("%q: exit %d, %q", args, code, x.text())
+		}
+	}
+}
+
 // TestTerminal_Watch: --watch draws in place or prints rows, without clearing the screen,
 // until Ctrl-C, which exits with 0.
 func TestTerminal_Watch(t *testing.T) {

@@ -34,7 +34,7 @@ func TestUnmarshal_Zones(t *testing.T) {
 		`{"List":[{},{"Address":"fe80::1%x"}]}`:                         true,
 		`{"Keys":{"fe80::1%x":""}}`:                                     true,
 		`{"Of":{"a":["10.0.0.1","fe80::1%x"]}}`:                         true,
-		`{"Text":1}`: true,
+		`{"Text":1}`:                                                    true,
 	} {
 		err := Unmarshal([]byte(body), new(doc))
 		if (err != nil) != bad {

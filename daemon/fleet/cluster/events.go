@@ -43,7 +43,7 @@ const (
 // concerns reports whether an event is about the CNI: reported by it or by the controller of
 // branch ENIs, about aws-node's pods, or about a pod whose sandbox could not be created.
 func (c *Cluster) concerns(e Event, q EventQuery) bool {
-	if q.Node != "" && e.Node != q.Node || e.At.Before(q.Since) {
+	if q.Node != "" && e.Node != q.Node || q.Namespace != "" && e.Namespace != q.Namespace || e.At.Before(q.Since) {
 		return false
 	}
 	switch {

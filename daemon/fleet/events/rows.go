@@ -16,8 +16,9 @@ import (
 // Row is an event with a unique key, and the time that its age is relative to.
 type Row struct {
 	document.EventItem
-	Key string
-	Now time.Time
+	Key       string
+	Now       time.Time
+	Namespace string // of the Kubernetes event, or of the pod that a daemon's event is about; "" = none
 }
 
 // OfDaemon returns the row of an event of a node's daemon.
@@ -26,7 +27,11 @@ func OfDaemon(node string, epoch string, e introspect.Event, now time.Time) Row 
 		At: e.At, From: document.FromDaemon, Node: node, What: string(e.Kind), Object: object(node, e), Message: Text(e), Cause: e.Cause,
 		Count: 1, Warning: Warning(e.Kind), Component: "ipamd",
 	}
-	return Row{item, node + "\x00" + epoch + "\x00" + strconv.FormatUint(e.Seq, 10), now}
+	row := Row{EventItem: item, Key: node + "\x00" + epoch + "\x00" + strconv.FormatUint(e.Seq, 10), Now: now}
+	if e.Pod != nil {
+		row.Namespace = e.Pod.Namespace
+	}
+	return row
 }
 
 // object returns the object of a daemon event.
@@ -43,7 +48,7 @@ func OfKubernetes(e watch.KubeEvent, now time.Time) Row {
 		At: e.At, From: document.FromKubernetes, Node: e.Node, What: e.Reason, Object: e.Object, Message: e.Message,
 		Count: max(1, e.Count), Warning: e.Type == "Warning", Component: e.Source,
 	}
-	return Row{item, "kubernetes\x00" + cmp.Or(e.UID, e.Namespace+"/"+e.Name), now}
+	return Row{EventItem: item, Key: "kubernetes\x00" + cmp.Or(e.UID, e.Namespace+"/"+e.Name), Now: now, Namespace: e.Namespace}
 }
 
 // Columns returns the columns of events, for cnictl events and the filters of the log screen.

@@ -11,14 +11,14 @@ import (
 
 // use is how a command handles --replay.
 type use struct {
-	command string // below the tool; "" for the tool itself, which opens the screens
+	command string // below the tool
 	lacks   string // why it cannot read a recording; "" if it can
 	instead string // the command line that can, with FILE for the recording
 }
 
 // uses are the commands that read nodes, and whether they can read a recording instead.
 // Replay enforces this table; help and docs/cli.md list it. Commands that are not in it read
-// no nodes.
+// no nodes, or show a recording on the screens.
 var uses = []use{
 	{command: "status"}, {command: "nodes"},
 	{command: "node"}, {command: "node show"}, {command: "node enis"}, {command: "node ips"}, {command: "node pods"}, {command: "node plan"}, {command: "node checkpoint"},
@@ -31,8 +31,6 @@ var uses = []use{
 	{"record", "it records live nodes; FILE already is a recording", "replay FILE"},
 	{"bundle", "what the doctor reads is not all recorded", "replay FILE"},
 	{"replay", "it takes the recording as its argument", "replay FILE"},
-	{"tui", "the replay command opens a recording in the screens", "replay FILE"},
-	{"", "the replay command opens a recording in the screens", "replay FILE"},
 }
 
 // useOf returns the use of a command or of its nearest parent; ok is false for a command that

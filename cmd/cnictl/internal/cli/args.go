@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,9 +72,33 @@ func nearCommands(cmd *cobra.Command, typed string) []string {
 	return query.Near(typed, names)
 }
 
+// flagText says what is wrong with a flag, in words about the value instead of the parser's.
+func flagText(err error) string {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err.Error()
+	}
+	want := map[string]string{
+		"bool": "true or false", "duration": "a duration such as 30s, 5m or 1h30m", "float64": "a number",
+		"int": "a whole number", "int32": "a whole number", "int64": "a whole number",
+		"uint": "a whole number of 0 or more", "uint16": "a whole number of 0 or more", "uint32": "a whole number of 0 or more", "uint64": "a whole number of 0 or more",
+	}[invalid.GetFlag().Value.Type()]
+	var number *strconv.NumError
+	parsed := errors.As(err, &number) || strings.HasPrefix(invalid.Unwrap().Error(), "time: ")
+	if want == "" || !parsed && !strings.Contains(err.Error(), "strconv.") {
+		return err.Error()
+	}
+	want = "want " + want
+	if errors.Is(err, strconv.ErrRange) || strings.HasSuffix(err.Error(), strconv.ErrRange.Error()) {
+		want = "the number is out of range"
+	}
+	before, _, _ := strings.Cut(err.Error(), " flag: ")
+	return before + " flag: " + want
+}
+
 // FlagError turns a flag error into one for the user.
 func FlagError(cmd *cobra.Command, err error) error {
-	e := &Error{Code: ExitUsage, What: err.Error(), Do: cmd.CommandPath() + " --help"}
+	e := &Error{Code: ExitUsage, What: flagText(err), Do: cmd.CommandPath() + " --help"}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && !cmd.HasParent() {
 		// Without a command the screens open, so the flags were probably meant for them.

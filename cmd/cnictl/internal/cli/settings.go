@@ -196,7 +196,7 @@ func (f *Factory) Settle(cmd *cobra.Command) error {
 		}
 		for _, value := range values {
 			if err := flags.Set(name, value); err != nil {
-				return &Error{Code: ExitUsage, What: fmt.Sprintf("%s: %s: invalid value %s", f.ConfigFile(), name, value), Why: err.Error()}
+				return &Error{Code: ExitUsage, What: fmt.Sprintf("%s: %s: invalid value %s", f.ConfigFile(), name, value), Why: flagText(err)}
 			}
 		}
 		f.sources[name] = FromFile
@@ -235,7 +235,7 @@ func fromEnv(flags *pflag.FlagSet, env Lookup, sources map[string]string) error 
 			if Secret(flag.Name) {
 				value = "…"
 			}
-			first = &Error{Code: ExitUsage, What: "invalid value in " + name + "=" + value, Why: err.Error()}
+			first = &Error{Code: ExitUsage, What: "invalid value in " + name + "=" + value, Why: flagText(err)}
 		}
 		sources[flag.Name] = FromEnvironment
 	})

@@ -38,8 +38,11 @@ func New(f *cli.Factory) *cobra.Command {
 		Short: "List events about pod addresses: from Kubernetes, and from the daemons",
 		Long: `List events about pod addresses, oldest first: Kubernetes events (failed sandboxes,
 aws-node, trunks) and, with --daemon, the last 500 pool changes that each daemon remembers.
-Without an API server (--targets), only daemon events are shown.`,
-		Example: "  " + f.Name + " events --warnings\n  " + f.Name + " events ip-10-0-3-17 --daemon -w\n  " + f.Name + " events --daemon --filter 'what=add-failed'",
+Without an API server (--targets), only daemon events are shown.
+
+With --namespace only events of that namespace are shown, as with kubectl, and of the daemons'
+events those about its pods.`,
+		Example: "  " + f.Name + " events --warnings\n  " + f.Name + " events -n shop --daemon\n  " + f.Name + " events ip-10-0-3-17 --daemon -w\n  " + f.Name + " events --daemon --filter 'what=add-failed'",
 	}, func(ctx context.Context, args []string) error {
 		opts.Names = args
 		if opts.Since < 0 {
@@ -85,7 +88,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	if len(opts.list.Choose(rows)) == 0 && ctx.Err() == nil && !output.Structured(f) {
-		f.Note(opts.none(r, len(errs)))
+		f.Note(opts.none(r, len(errs), f.Globals.Kube.Namespace))
 	}
 	err = opts.list.Print(f, rows, func(rows []row) any {
 		items := make([]document.EventItem, len(rows))
@@ -106,10 +109,13 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 // none says that no events were found, and on which nodes.
-func (o *Options) none(r *reader, unread int) string {
+func (o *Options) none(r *reader, unread int, namespace string) string {
 	text := "no events found in the cluster"
 	if r.kube == nil || !r.of.all {
 		text = "no events found on " + show.Plural(r.of.size()-unread, "node", "nodes")
+	}
+	if namespace != "" {
+		text += " in namespace " + show.Safe(namespace)
 	}
 	if o.Since > 0 {
 		text += " in the last " + show.Age(o.Since)
@@ -146,7 +152,7 @@ func (r *reader) read(ctx context.Context) ([]row, []document.NodeError, error) 
 	rows, errs := []row{}, []document.NodeError{}
 	now := r.f.Now()
 	if r.kube != nil {
-		q := cluster.EventQuery{}
+		q := cluster.EventQuery{Namespace: r.f.Globals.Kube.Namespace}
 		if r.opts.Since > 0 {
 			q.Since = now.Add(-r.opts.Since)
 		}
@@ -192,8 +198,9 @@ func (r *reader) read(ctx context.Context) ([]row, []document.NodeError, error) 
 			}
 		}
 	}
+	namespace := r.f.Globals.Kube.Namespace
 	rows = slices.DeleteFunc(rows, func(e row) bool {
-		return r.opts.Warnings && !e.Warning || r.opts.Since > 0 && e.At.Before(now.Add(-r.opts.Since))
+		return namespace != "" && e.Namespace != namespace || r.opts.Warnings && !e.Warning || r.opts.Since > 0 && e.At.Before(now.Add(-r.opts.Since))
 	})
 	events.Merge(rows)
 	return rows, errs, nil

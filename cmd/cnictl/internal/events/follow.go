@@ -59,7 +59,7 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory, c *cluster.Cluster
 
 // watchKubernetes feeds Kubernetes events until ctx ends.
 func watchKubernetes(ctx context.Context, f *cli.Factory, opts *Options, c *cluster.Cluster, come *feed) error {
-	q := cluster.EventQuery{}
+	q := cluster.EventQuery{Namespace: f.Globals.Kube.Namespace}
 	switch now := f.Now(); {
 	case opts.list.WatchOnly:
 		q.Since = now

@@ -24,12 +24,14 @@ import (
 type Options struct {
 	File     string
 	Duration time.Duration // 0: until the user ends it
+	For      time.Duration // the same, by its other name
 	Force    bool          // replace an existing file
 }
 
 // New builds the command.
-func New(f *cli.Factory) *cobra.Command {
-	opts := &Options{}
+func New(f *cli.Factory) *cobra.Command { return command(f, &Options{}) }
+
+func command(f *cli.Factory, opts *Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record FILE",
 		Short: "Record the cluster to a file, for replay",
@@ -40,19 +42,36 @@ It contains what the screens show: samples of all nodes and, for the 32 nodes wi
 problems, also the plan, failed ADDs, events, log (info and above), pods and kernel state.
 Credentials are removed, and only you can read the file (0600). With --force an existing
 recording is replaced as soon as the new one has its first sample.`,
-		Example: "  " + f.Name + " record night.cnirec --duration 8h --interval 10s\n  " + f.Name + " replay night.cnirec",
+		Example: "  " + f.Name + " record night.cnirec --for 8h --interval 10s\n  " + f.Name + " replay night.cnirec",
 		Args:    cli.Args(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.File = args[0]
-			if opts.Duration < 0 {
-				return cli.Usage("--duration=%s: must not be negative", opts.Duration)
+			if err := opts.choose(f); err != nil {
+				return err
 			}
 			return Run(cmd.Context(), f, opts)
 		},
 	}
 	cmd.Flags().DurationVar(&opts.Duration, "duration", 0, "how long to record, e.g. 8h; 0: until Ctrl-C")
+	cmd.Flags().DurationVar(&opts.For, "for", 0, "the same as --duration")
 	cmd.Flags().BoolVar(&opts.Force, "force", false, "replace an existing file")
 	return cmd
+}
+
+// choose settles the duration from its two flags.
+func (o *Options) choose(f *cli.Factory) error {
+	name, given := "duration", map[string]bool{cli.FromFlag: true, cli.FromEnvironment: true}
+	switch by, also := f.SourceOf("duration"), f.SourceOf("for"); {
+	case !given[also]:
+	case !given[by], also == cli.FromFlag && by != cli.FromFlag:
+		name, o.Duration = "for", o.For
+	case also == by && o.For != o.Duration:
+		return cli.Usage("--duration=%s and --for=%s: they mean the same; give one", o.Duration, o.For)
+	}
+	if o.Duration < 0 {
+		return cli.Usage("--%s=%s: must not be negative", name, o.Duration)
+	}
+	return nil
 }
 
 // Run records until the duration is over or ctx ends.

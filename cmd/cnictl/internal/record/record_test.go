@@ -123,6 +123,53 @@ func TestRun_NothingRecorded(t *testing.T) {
 	}
 }
 
+// TestNew_For: --for is --duration by another name. What is on the command line comes before a
+// variable; two values contradict each other.
+func TestNew_For(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"":                            "0s",
+		"--for=30s":                   "30s",
+		"--duration=30s":              "30s",
+		"--duration=30s --for=30s":    "30s",
+		"--duration=30s --for=1m":     "--duration=30s and --for=1m0s: they mean the same; give one",
+		"--for=-1s":                   "--for=-1s: must not be negative",
+		"--duration=-1s":              "--duration=-1s: must not be negative",
+		"DURATION=5m --for=30s":       "30s",
+		"FOR=5m --duration=30s":       "30s",
+		"FOR=5m":                      "5m0s",
+		"FOR=5m DURATION=5m":          "5m0s",
+		"FOR=5m DURATION=6m --for=1s": "1s",
+	} {
+		env, flags := map[string]string{}, []string{}
+		for _, word := range strings.Fields(args) {
+			if name, value, _ := strings.Cut(word, "="); strings.HasPrefix(word, "--") {
+				flags = append(flags, word)
+			} else {
+				env["CNICTL_"+name] = value
+			}
+		}
+		f := &cli.Factory{Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }, Name: "cnictl"}
+		opts := &Options{}
+		cmd := command(f, opts)
+		f.Prepare(cmd)
+		err := cmd.ParseFlags(flags)
+		if err == nil {
+			err = f.Settle(cmd)
+		}
+		if err == nil {
+			err = opts.choose(f)
+		}
+		got := opts.Duration.String()
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", args, got, want)
+		}
+	}
+}
+
 // TestCreate_Replaces: the new file replaces the old one with the first sample, even behind a
 // link. Anything but a regular file is not replaced.
 func TestCreate_Replaces(t *testing.T) {

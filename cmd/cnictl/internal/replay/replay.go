@@ -75,18 +75,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		}
 		return nodes.Run(ctx, f, &nodes.Options{List: list})
 	}
-	if err := tui.Check(f, &opts.Screens); err != nil {
-		return err
-	}
-	player, err := access.Player(f, opts.File)
-	if err != nil {
-		return err
-	}
-	player.Speed(opts.Speed)
-	if f.Globals.At == "" {
-		player.Seek(player.OpensAt())
-	}
-	return tui.Show(ctx, f, &opts.Screens, player)
+	return tui.Play(ctx, f, &opts.Screens, opts.File, opts.Speed)
 }
 
 // info summarises the file.

@@ -10,6 +10,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/fleettest"
 	"cnictl/testenv/fleetsim"
 )
 
@@ -19,7 +20,7 @@ func TestEvents_OfTheNodesAskedFor(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 2, Seed: 5, Churn: -1})
 	a, b := fleetsim.NodeName(0), fleetsim.NodeName(1)
-	other := sandboxEvent("shop", "cart-2", b, time.Now())
+	other := sandboxEvent("pay", "cart-2", b, time.Now())
 	other["metadata"].(map[string]any)["uid"] = "21111111-2222-3333-4444-555555555555"
 	w := &factWorld{kubeconfig: altered(t, sim, func(string, map[string]any) {}, map[string][]any{
 		"Event": {sandboxEvent("shop", "cart-1", a, time.Now()), other},
@@ -35,6 +36,11 @@ func TestEvents_OfTheNodesAskedFor(t *testing.T) {
 		"events --nodes " + b:                   {b, 0},
 		"events --daemon --nodes " + b:          {b, 0},
 		"events -l kubernetes.io/hostname=" + a: {a, 0},
+		"events -n shop":                        {a, 0},
+		"events --namespace pay":                {b, 0},
+		"events -n shop --daemon":               {a, 0},
+		"events -n pay " + a:                    {"", 0},
+		"events -n none":                        {"", 0},
 		"events -l foo=bar":                     {"", cli.ExitNotFound},
 		"events --nodes nope":                   {"", cli.ExitNotFound},
 		"events nope":                           {"", cli.ExitNotFound},
@@ -50,12 +56,12 @@ func TestEvents_OfTheNodesAskedFor(t *testing.T) {
 			}
 		})
 	}
-	for args, want := range map[string]string{"events": "no events found in the cluster with --filter\n", "events --nodes " + b: "no events found on 1 node with --filter\n"} {
+	for args, want := range map[string]string{"events": "no events found in the cluster with --filter\n", "events --nodes " + b: "no events found on 1 node with --filter\n", "events -n x": "no events found in the cluster in namespace x with --filter\n"} {
 		if _, stderr, code := w.ran(t, append(strings.Fields(args), "--filter", "what=nope"), ofSim); code != 0 || stderr != want {
 			t.Errorf("%s: exit %d, %q", args, code, stderr)
 		}
 	}
-	for _, args := range []string{"events -w --nodes " + a, "events -w --daemon --nodes " + a, "events -w -l kubernetes.io/hostname=" + a} {
+	for _, args := range []string{"events -w --nodes " + a, "events -w --daemon --nodes " + a, "events -w -l kubernetes.io/hostname=" + a, "events -w -n shop"} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -71,6 +77,29 @@ func TestEvents_OfTheNodesAskedFor(t *testing.T) {
 				t.Errorf("exit %d:\n%s", code, got)
 			}
 		})
+	}
+}
+
+// TestEvents_OfANamespace: of the daemons' events, a namespace selects those about its pods.
+func TestEvents_OfANamespace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dir := t.TempDir()
+	w.targets["rich"] = rich(t, dir, fleettest.Secondary())
+	recording := twoNodeRecording(t, dir, w.targets)
+	for _, from := range []string{"@rich", "--replay " + recording} {
+		all, _, _ := w.runNoun(t, call{args: "events --daemon --columns object --no-headers " + from})
+		want := ""
+		for line := range strings.Lines(all) {
+			if strings.HasPrefix(line, "shop/") {
+				want += line
+			}
+		}
+		got, _, code := w.runNoun(t, call{args: "events --daemon --columns object --no-headers -n shop " + from})
+		none, _, _ := w.runNoun(t, call{args: "events --daemon --columns object --no-headers -n nope " + from})
+		if code != 0 || want == "" || got != want || none != "" {
+			t.Errorf("%s: exit %d\n%s\nwant\n%s\nof no namespace:\n%s", from, code, got, want, none)
+		}
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
@@ -38,6 +41,37 @@ func TestFlags(t *testing.T) {
 	} {
 		if got := parsed(strings.Fields(args)); got != want {
 			t.Errorf("%s: %s, want %s", args, got, want)
+		}
+	}
+}
+
+// TestFlags_WrongValues: for every flag of every command, what is wrong with a value is said in
+// words about the value, not in the parser's.
+func TestFlags_WrongValues(t *testing.T) {
+	t.Parallel()
+	root, refused := tree("cnictl"), map[string]bool{}
+	everyCommand(root, func(cmd *cobra.Command) {
+		cmd.InitDefaultHelpFlag()
+		_ = cmd.ParseFlags(nil) // joins the global flags to its own
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			for _, value := range []string{"two", "1x", "-", "1.5.2", "99999999999999999999", "1e999", "5 m"} {
+				err := cmd.ParseFlags([]string{"--" + flag.Name + "=" + value})
+				if err == nil {
+					continue
+				}
+				refused[flag.Value.Type()] = true
+				text := cli.FlagError(cmd, err).Error()
+				for _, internal := range []string{"strconv.", "time: ", "invalid syntax", "unknown unit"} {
+					if strings.Contains(text, internal) || !strings.Contains(text, flag.Name) {
+						t.Errorf("%s: %s", cmd.CommandPath(), text)
+					}
+				}
+			}
+		})
+	})
+	for _, kind := range []string{"bool", "duration", "float64", "int"} {
+		if !refused[kind] {
+			t.Errorf("no flag of type %s was tried", kind)
 		}
 	}
 }

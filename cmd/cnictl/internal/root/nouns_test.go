@@ -139,7 +139,7 @@ func documentsOf(node string, at time.Time) watch.Detail {
 		Events:     &introspect.NodeEvents{Epoch: "e", Items: []introspect.Event{{Seq: uint64(at.Unix()), At: at, Kind: introspect.EventADDFailed, Pod: &pod, Cause: "pool-dry", Message: "no free address of 18"}}},
 		Failures:   &introspect.NodeFailures{Items: []introspect.Failure{{At: at, Pod: pod, Cause: "pool-dry", Detail: "no free address of 18", WaitedMS: 10000, Transient: true}}},
 		Logs:       &introspect.NodeLogs{Lines: []string{`{"level":"warn","ts":"` + at.Format("2006-01-02T15:04:05.000Z") + `","msg":"ADD failed","namespace":"shop","pod":"late-1"}`}},
-		KubeEvents: []watch.KubeEvent{{UID: node, At: at, Count: 2, Type: "Warning", Reason: "FailedCreatePodSandBox", Kind: "Pod", Object: "shop/late-1", Node: node, Source: "kubelet", Message: "no address"}},
+		KubeEvents: []watch.KubeEvent{{Namespace: "shop", UID: node, At: at, Count: 2, Type: "Warning", Reason: "FailedCreatePodSandBox", Kind: "Pod", Object: "shop/late-1", Node: node, Source: "kubelet", Message: "no address"}},
 	}
 }
 

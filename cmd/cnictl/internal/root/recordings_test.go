@@ -44,6 +44,16 @@ func TestReplay_EveryCommand(t *testing.T) {
 			return
 		}
 		stdout, stderr, code := w.runNoun(t, call{args: strings.ReplaceAll(args, "FILE", t.TempDir()+"/none") + " --replay " + recording + " --at +30s"})
+		if name == "" || name == "tui" { // TestTerminal_Recording has them on a terminal
+			_, try, _ := strings.Cut(stderr, "  try: cnictl ")
+			if code != 2 || stdout != "" || !strings.HasPrefix(stderr, "cnictl: tui needs a terminal") {
+				t.Errorf("%q off a terminal: exit %d\n%s%s", name, code, stdout, stderr)
+			}
+			if out, errOut, code := w.runNoun(t, call{args: strings.TrimSpace(try) + " --at +30s"}); code != 0 || out == "" {
+				t.Errorf("%q: %s does not help: exit %d\n%s", name, try, code, errOut)
+			}
+			return
+		}
 		switch {
 		case code == 0 && stdout != "" && stderr == "":
 			if verb, of := strings.CutPrefix(name, "node "); !listedReplayed(t, w, strings.TrimSuffix(name, " pod")) && !(of && listedReplayed(t, w, verb)) {

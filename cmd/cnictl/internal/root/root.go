@@ -67,7 +67,7 @@ It reads the nodes of kubectl's current cluster. --targets names other nodes, an
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cli.SubcommandArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if screens, _, err := cmd.Find([]string{"tui"}); err == nil && screens != cmd && f.Streams.Interactive {
+			if screens, _, err := cmd.Find([]string{"tui"}); err == nil && screens != cmd && (f.Streams.Interactive || f.Globals.Replay != "") {
 				return f.RunAs(cmd.Context(), screens)
 			}
 			return cmd.Help()

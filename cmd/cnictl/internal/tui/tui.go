@@ -37,7 +37,7 @@ func New(f *cli.Factory) *cobra.Command {
 		Short: "Watch the cluster in a full-screen terminal UI",
 		Long: `Watch the cluster in a full-screen terminal UI: every node's pool live, with its ENIs,
 addresses and pods, subnets, trunks, and problems. ? shows the keys, q quits. ` + f.Name + `
-without a command does the same on a terminal.
+without a command does the same on a terminal. With --replay FILE they show a recording.
 
 With --plain (or ACCESSIBLE=1) the screens are printed as plain text when you ask for them.`,
 		Example: "  " + f.Name + " tui\n  " + f.Name + " tui subnets --theme light\n  " + f.Name + " replay night.cnirec",
@@ -67,6 +67,9 @@ func Flags(cmd *cobra.Command, opts *Options) {
 
 // Run watches the live fleet until the user leaves.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if file := f.Globals.Replay; file != "" {
+		return Play(ctx, f, opts, file, 1)
+	}
 	if err := Check(f, opts); err != nil {
 		return err
 	}
@@ -78,6 +81,22 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	return Show(ctx, f, opts, l)
+}
+
+// Play plays a recording on the screens, from --at, else from where it opens.
+func Play(ctx context.Context, f *cli.Factory, opts *Options, file string, speed float64) error {
+	if err := Check(f, opts); err != nil {
+		return err
+	}
+	player, err := access.Player(f, file)
+	if err != nil {
+		return err
+	}
+	player.Speed(speed)
+	if f.Globals.At == "" {
+		player.Seek(player.OpensAt())
+	}
+	return Show(ctx, f, opts, player)
 }
 
 // Check rejects what cannot be shown, before anything is read.
@@ -98,6 +117,9 @@ func Check(f *cli.Factory, opts *Options) error {
 }
 
 func needsTerminal(f *cli.Factory) error {
+	if file := f.Globals.Replay; file != "" {
+		return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error(), Why: "a recording is shown on the screens unless a command is given", Do: f.Name + " status --replay " + file}
+	}
 	return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error() + `; use "` + f.Name + ` status -o json" instead`, Do: f.Name + " tui --plain prints the screens as text"}
 }
 
