@@ -113,7 +113,7 @@ func (b *bed) checkResult(r *types100.Result, p *pod) {
 	})
 }
 
-// wantedRules is the text given by the specification and by upstream.
+// wantedRules is the text that upstream writes.
 func (b *bed) wantedRules(id string, podIP netip.Addr) string {
 	chain, multicast, bits := "CNI-E4-", "224.0.0.0/4", "32"
 	if b.v6 {

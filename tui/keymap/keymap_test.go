@@ -39,7 +39,7 @@ func TestEveryKeyHasOneAction(t *testing.T) {
 	}
 }
 
-// TestKeysAreTheOnesPeopleKnow checks the keys of the specification, as people know them.
+// TestKeysAreTheOnesPeopleKnow checks the keys that people know from k9s, less and vim.
 func TestKeysAreTheOnesPeopleKnow(t *testing.T) {
 	t.Parallel()
 	m, err := New(nil)

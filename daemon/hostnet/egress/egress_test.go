@@ -15,7 +15,7 @@ import (
 
 const sandbox = "054c9853b64776d97f4782d2e281e98d8daa22b4ae7ac7339f623e505318424f"
 
-// TestChain checks the specification's test vector.
+// TestChain: a chain's name is upstream's, for a sandbox whose chain is known.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

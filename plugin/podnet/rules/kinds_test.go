@@ -87,7 +87,7 @@ host rule add 1536: from ` + row.second + ` lookup 10102
 	}
 }
 
-// branchC is pod C of the worked example in the specification.
+// branchC is a pod with a branch ENI.
 func branchC(t *testing.T, address, gateway string, strict bool) rules.Pod {
 	t.Helper()
 	prefix := netnames.DefaultVethPrefix

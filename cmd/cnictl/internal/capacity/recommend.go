@@ -269,6 +269,14 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whati
 				}
 			}
 		}
+		// A patch with one of these two is easily applied where the other is missing.
+		if c := front[i].Settings; c.WarmIP > 0 && len(env) > 0 {
+			for _, s := range whatif.Changed(whatif.Settings{}, whatif.Settings{WarmIP: c.WarmIP, MinimumIP: c.MinimumIP}) {
+				if !slices.Contains(env, s) {
+					env = append(env, s)
+				}
+			}
+		}
 		doc.Patch = whatif.DaemonSetPatch(env)
 		doc.Groups, err = groups.outcomes(nodes, load, today, front[i].Settings, line)
 	}
