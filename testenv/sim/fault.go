@@ -16,6 +16,7 @@ const (
 	FaultRepeated         Fault = "repeated"     // the answer was lost and the client's retry was carried out too
 	FaultMasked           Fault = "masked"       // like repeated, but the retry was throttled
 	FaultStuck            Fault = "stuck"        // an attachment that makes no progress
+	FaultLess             Fault = "less"         // EC2 takes less than the type should
 	FaultPartial          Fault = "partial"      // one of two calls of a release fails
 )
 

@@ -69,7 +69,7 @@ func (w *World) meddleOnce(n *node) {
 		w.tracef("%s: somebody takes %v off %s", n.name, some, x.ID)
 		w.cut(x, some)
 		w.ec2.unassign(x, some)
-	case act < 40 && x.slots() < n.spec.Limits.IPv4PerENI:
+	case act < 40 && x.slots() < n.takes().IPv4PerENI:
 		if cidrs, err := w.ec2.assign(x, 1, 0); err == nil {
 			w.tracef("%s: somebody puts %v on %s", n.name, cidrs, x.ID)
 			n.surprised()
@@ -130,7 +130,7 @@ func (w *World) attachForeignENI(n *node) {
 			count++
 		}
 	}
-	if count >= n.spec.Limits.ENIsByCard[0] {
+	if count >= n.takes().ENIsByCard[0] {
 		return
 	}
 	tags := map[string]string{}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/ipam"
@@ -27,12 +28,15 @@ const (
 	trustMetadata       Mistake = "trust metadata"        // what the metadata service does not show counts as gone
 	leakFailedAttach    Mistake = "leak failed attach"    // an ENI whose attach failed is not deleted
 	keepFlows           Mistake = "keep flows"            // the second pass over connection tracking is reported, not made
+	doubtENIs           Mistake = "doubt ENI limit"       // EC2's limit of ENIs is not believed
+	doubtAddresses      Mistake = "doubt address limit"   // EC2's limit of addresses per ENI is not believed
 )
 
 // Mistakes returns all mistakes.
 func Mistakes() []Mistake {
 	return []Mistake{
 		answerBeforeDurable, forgetOnRestart, releaseWithoutHold, leakDetached, keepMissedDELs, ignoreQuarantine, trustMetadata, leakFailedAttach, keepFlows,
+		doubtENIs, doubtAddresses,
 	}
 }
 
@@ -58,6 +62,18 @@ func (m Mistake) forget(entries []checkpoint.Entry, pods []resync.PodRoute) ([]c
 
 // distort falsifies what the daemon observed.
 func (m Mistake) distort(msg keeper.Message, instance string) keeper.Message {
+	switch done := msg.(type) {
+	case keeper.AttachDone:
+		if m == doubtENIs && keeper.CauseOf(done.Err) == cause.ENIAttachLimit {
+			done.Err = refused("a limit")
+		}
+		return done
+	case keeper.AssignDone:
+		if m == doubtAddresses {
+			done.Refused = 0
+		}
+		return done
+	}
 	v, ok := msg.(keeper.Observed)
 	switch {
 	case !ok:

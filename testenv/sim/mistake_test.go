@@ -4,7 +4,7 @@ import "testing"
 
 // foundBy is the seed from which to look for a mistake, to save time; `make sim` starts at 1.
 var foundBy = map[Mistake]uint64{
-	ignoreQuarantine: 18, leakFailedAttach: 123, trustMetadata: 15,
+	ignoreQuarantine: 18, leakFailedAttach: 123, trustMetadata: 15, doubtENIs: 23, doubtAddresses: 24,
 }
 
 // TestMistakes_AreFound: the simulation finds each deliberate bug, and the same seed passes

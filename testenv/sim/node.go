@@ -8,6 +8,7 @@ import (
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
 )
 
 // node is one instance: the part that outlives its processes.
@@ -32,6 +33,7 @@ type node struct {
 	surprise time.Duration // the last change that the daemon cannot know about
 	crashed  time.Duration // when a daemon last died
 	calls    rate
+	refused  int // calls for more than EC2 takes
 
 	pods    []*pod
 	lastPod int
@@ -83,6 +85,14 @@ func (n *node) settings() keeper.Settings {
 		Subnets:     resync.SubnetPolicy{NodeSubnet: n.primary.SubnetID, ClusterName: clusterName, Discovery: true},
 		TokenPrefix: fmt.Sprintf("%s-%d", n.instance, n.starts),
 	}
+}
+
+// takes is what EC2 takes of the node.
+func (n *node) takes() warmpool.Limits {
+	if n.spec.Takes.IPv4PerENI > 0 {
+		return n.spec.Takes
+	}
+	return n.spec.Limits
 }
 
 // serves notifies waiters that a daemon serves.

@@ -31,11 +31,21 @@ func (e *ec2) attachFor(n *node, id ipam.ENIID, device int) (string, error) {
 		e.unwise(n, "%s has %d ENIs already", n.name, count)
 		return "", errAttachMax
 	}
+	if count >= n.takes().ENIsByCard[0] {
+		n.refused++
+		e.w.fault(FaultLess)
+		return "", errAttachMax
+	}
 	if own := len(n.book()); n.spec.Policy.MaxENI > 0 && own > n.spec.Policy.MaxENI {
 		e.w.violate("limits", "%s attaches an ENI beyond MAX_ENI %d", n.name, n.spec.Policy.MaxENI)
 	}
 	if x.slots() > n.spec.Limits.IPv4PerENI {
 		e.w.violate("limits", "%s made %s with %d addresses, the type takes %d", n.name, id, x.slots(), n.spec.Limits.IPv4PerENI)
+		return "", errAddressMax
+	}
+	if x.slots() > n.takes().IPv4PerENI {
+		n.refused++
+		e.w.fault(FaultLess)
 		return "", errAddressMax
 	}
 	attachment := e.attach(x, n, device)
@@ -101,6 +111,11 @@ func (e *ec2) assignFor(n *node, id ipam.ENIID, ips, prefixes int) ([]netip.Pref
 	e.handsOff(n, x, "puts addresses on")
 	if x.slots()+ips+prefixes > n.spec.Limits.IPv4PerENI {
 		e.unwise(n, "%s asks for %d more addresses on %s, which has %d", n.name, ips+prefixes, id, x.slots())
+		return nil, errAddressMax
+	}
+	if x.slots()+ips+prefixes > n.takes().IPv4PerENI {
+		n.refused++
+		e.w.fault(FaultLess)
 		return nil, errAddressMax
 	}
 	return e.assign(x, ips, prefixes)

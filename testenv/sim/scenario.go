@@ -50,7 +50,8 @@ type Scenario struct {
 // NodeSpec is one node.
 type NodeSpec struct {
 	Type           string
-	Limits         warmpool.Limits
+	Limits         warmpool.Limits // what the daemon knows about the type
+	Takes          warmpool.Limits // what EC2 takes, if that is less; zero if it is the same
 	Policy         warmpool.Policy // without MaxPods
 	MaxPods        int
 	AddWait        time.Duration
@@ -109,7 +110,27 @@ func ScenarioOf(seed uint64) Scenario {
 		s.Nodes = append(s.Nodes, nodeOf(d))
 	}
 	s.Subnets = subnetsOf(d, len(s.Nodes))
+	lower := stream(seed, 6) // its own, so that it changes nothing else about the scenario
+	for i := range s.Nodes {
+		s.Nodes[i].Takes = takesOf(lower, s.Nodes[i].Limits)
+	}
 	return s
+}
+
+// takesOf draws what EC2 takes of a node.
+func takesOf(d *random, ofType warmpool.Limits) warmpool.Limits {
+	enis, slots := d.chance(0.15), d.chance(0.15)
+	if !enis && !slots {
+		return warmpool.Limits{}
+	}
+	takes := warmpool.Limits{IPv4PerENI: ofType.IPv4PerENI, ENIsByCard: []int{ofType.ENIsByCard[0]}}
+	if enis {
+		takes.ENIsByCard[0] = d.between(1, ofType.ENIsByCard[0])
+	}
+	if slots {
+		takes.IPv4PerENI = d.between(2, ofType.IPv4PerENI)
+	}
+	return takes
 }
 
 var instanceTypes = []string{"t3.nano", "t3.small", "t3.medium", "m5.large", "m5.large", "m5.xlarge", "c5.2xlarge", "m5.4xlarge"}
