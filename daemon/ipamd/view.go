@@ -17,6 +17,7 @@ import (
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
+	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
 
@@ -325,8 +326,14 @@ func subnetViews(st keeper.State) []introspect.Subnet {
 	out := []introspect.Subnet{}
 	asOf := st.SubnetsRead.UTC()
 	for _, s := range st.Subnets {
-		available := s.AvailableIPs
-		out = append(out, introspect.Subnet{ID: s.ID, CIDR: s.CIDR.String(), Available: &available, AsOf: &asOf})
+		view := introspect.Subnet{ID: s.ID, Available: &s.AvailableIPs, AsOf: &asOf}
+		if s.AvailableIPs == resync.Unknown {
+			view.Available, view.AsOf = nil, nil
+		}
+		if s.CIDR.IsValid() {
+			view.CIDR = s.CIDR.String()
+		}
+		out = append(out, view)
 	}
 	return out
 }

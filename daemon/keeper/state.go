@@ -59,6 +59,11 @@ func (k *Keeper) State(now time.Time) State {
 	}
 	if k.subnets.known() {
 		s.Subnets = k.settings.Subnets.Candidates(k.subnets.all)
+		for i := range s.Subnets {
+			if sn := &s.Subnets[i]; sn.AvailableIPs == resync.Unknown {
+				sn.CIDR = k.subnetCIDR(sn.ID)
+			}
+		}
 	}
 	return s
 }

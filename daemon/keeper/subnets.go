@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"cnictl/daemon/api/cause"
@@ -53,8 +54,9 @@ func (c *subnetCache) expire() { c.expired = true }
 
 func (c *subnetCache) fill(subnets []resync.Subnet, p resync.SubnetPolicy, now time.Time, jitter Jitter) {
 	c.all, c.read, c.expired = subnets, now, false
-	candidates := p.Candidates(c.all)
-	if len(candidates) == 0 || candidates[0].AvailableIPs < c.few {
+	if candidates := p.Candidates(c.all); !slices.ContainsFunc(candidates, func(s resync.Subnet) bool {
+		return s.AvailableIPs == resync.Unknown || s.AvailableIPs >= c.few
+	}) {
 		c.low.Fail(now, now, cause.SubnetExhausted, ExhaustedFirst, ExhaustedMax, jitter)
 		return
 	}
@@ -148,7 +150,7 @@ func (c *subnetCache) forPlanner(p resync.SubnetPolicy, b backoffs, now time.Tim
 	out := make([]warmpool.Subnet, len(candidates))
 	for i, s := range candidates {
 		if s.AvailableIPs < c.few && c.doubtful(now) {
-			s.AvailableIPs = -1
+			s.AvailableIPs = resync.Unknown
 		}
 		out[i] = warmpool.Subnet{
 			ID: s.ID, AvailableIPs: s.AvailableIPs,

@@ -1,10 +1,12 @@
 package keeper
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
 
@@ -44,5 +46,53 @@ func TestSubnets_NotListed(t *testing.T) {
 	b.pass(100 * time.Millisecond)
 	if n := count[SubnetsTask](b) - tasks; n != 0 {
 		t.Errorf("asked again %d times at once", n)
+	}
+}
+
+// TestSubnets_OwnNotListed: a list without the node's own subnet, as in a shared VPC, is no reason
+// not to grow there.
+func TestSubnets_OwnNotListed(t *testing.T) {
+	t.Parallel()
+	tagged := func(free int) resync.Subnet {
+		return resync.Subnet{ID: "subnet-tagged", CIDR: netip.MustParsePrefix("10.0.16.0/20"), AvailableIPs: free, Tags: map[string]string{resync.TagSubnetRole: "1"}}
+	}
+	for _, row := range []struct {
+		name   string
+		listed []resync.Subnet
+		want   string
+	}{
+		{"an empty list", nil, testSubnet},
+		{"others without a tag", []resync.Subnet{{ID: "subnet-other", AvailableIPs: 900}}, testSubnet},
+		{"others excluded", []resync.Subnet{{ID: "subnet-other", AvailableIPs: 900, Tags: map[string]string{resync.TagSubnetRole: "0"}}}, testSubnet},
+		{"another for pods", []resync.Subnet{tagged(900)}, "subnet-tagged"},
+		{"another for pods, full", []resync.Subnet{tagged(0)}, testSubnet},
+		{"its own, excluded", []resync.Subnet{{ID: testSubnet, AvailableIPs: 900, Tags: map[string]string{resync.TagSubnetRole: "0"}}}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.give(9)
+			b.send(SubnetsRead{Subnets: row.listed})
+			b.pass(time.Second)
+			b.begun = nil
+			b.send(b.add("a", 10*time.Second).Add) // the next ENI is wanted
+			attach, _ := lastOp(b, warmpool.PendingAttach)
+			if attach.SubnetID != row.want {
+				t.Errorf("an ENI in %q, want %q", attach.SubnetID, row.want)
+			}
+			if row.want != testSubnet {
+				return
+			}
+			if attach.subnet != netip.MustParsePrefix("10.0.0.0/20") {
+				t.Errorf("its block is %v, want that of the primary ENI's subnet", attach.subnet)
+			}
+			if code, text, blocked := b.Blocked(b.clock, false); blocked {
+				t.Errorf("blocked: %s, %s", code, text)
+			}
+			st := b.State(b.clock)
+			if own := st.Subnets[len(st.Subnets)-1]; own.ID != testSubnet || own.AvailableIPs != resync.Unknown || own.CIDR != attach.subnet || len(st.Backoffs) > 0 {
+				t.Errorf("subnets %+v, back-offs %+v", st.Subnets, st.Backoffs)
+			}
+		})
 	}
 }

@@ -20,9 +20,12 @@ type Subnet struct {
 	AZ           string
 	CIDR         netip.Prefix // IPv4
 	IPv6CIDR     netip.Prefix // zero if none
-	AvailableIPs int
+	AvailableIPs int          // Unknown if EC2 does not say
 	Tags         map[string]string
 }
+
+// Unknown is the number of free addresses of a subnet that EC2 does not describe.
+const Unknown = -1
 
 // SubnetPolicy decides which subnets may be used.
 type SubnetPolicy struct {
@@ -94,7 +97,11 @@ func (p SubnetPolicy) clusterAllowed(s Subnet) bool {
 	return !restricted
 }
 
-// Candidates returns the usable subnets, the one with the most free addresses first.
+// Candidates returns the usable subnets, the one with the most free addresses first. If EC2 lists
+// subnets, but not the node's own, that one comes last: an account sees a subnet that another one
+// shares with it, or that belongs to the service which runs its nodes, only if it may describe
+// it; nothing says that ENIs cannot be created there. (A subnet of an ENIConfig that is not listed
+// is in another zone.)
 func (p SubnetPolicy) Candidates(all []Subnet) []Subnet {
 	var usable []Subnet
 	for _, s := range all {
@@ -105,5 +112,8 @@ func (p SubnetPolicy) Candidates(all []Subnet) []Subnet {
 	slices.SortFunc(usable, func(a, b Subnet) int {
 		return cmp.Or(cmp.Compare(b.AvailableIPs, a.AvailableIPs), cmp.Compare(a.ID, b.ID))
 	})
+	if !p.Custom && p.NodeSubnet != "" && !slices.ContainsFunc(all, func(s Subnet) bool { return s.ID == p.NodeSubnet }) {
+		usable = append(usable, Subnet{ID: p.NodeSubnet, AvailableIPs: Unknown})
+	}
 	return usable
 }
