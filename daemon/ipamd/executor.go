@@ -81,14 +81,6 @@ func (x *executor) Jitter(n time.Duration) time.Duration { return jitter(n) }
 // jitter spreads nodes over time. It need not be unpredictable.
 func jitter(n time.Duration) time.Duration { return rand.N(n) }
 
-// Both runs two steps in parallel and returns the first error.
-func (x *executor) Both(f, g func() error) error {
-	var group errgroup.Group
-	group.Go(f)
-	group.Go(g)
-	return group.Wait()
-}
-
 // Lasting returns a context that outlives ctx by at most limit.
 func (x *executor) Lasting(ctx context.Context, limit time.Duration) (context.Context, func()) {
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)

@@ -89,6 +89,9 @@ type AttachDone struct {
 func (m AttachDone) handle(k *Keeper, now time.Time) {
 	op := k.finish(m.ID, now, m.Err)
 	k.slotsRefused(m.Refused, now)
+	if m.Attached {
+		k.unending.note(m.ENI.ID, m.Attachment)
+	}
 	if m.Err != nil {
 		if m.Attached { // being detached, or set up after all
 			k.attachments[m.ENI.ID] = m.Attachment
@@ -155,4 +158,5 @@ func (m Gone) handle(k *Keeper, now time.Time) {
 	delete(k.recon.adopting, m.ENI.ID)
 	delete(k.attachments, m.ENI.ID)
 	k.detached[m.ENI.Card] = now
+	delete(k.unending.enis, m.ENI.ID)
 }

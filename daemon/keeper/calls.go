@@ -68,8 +68,6 @@ type Runtime interface {
 	Sleep(context.Context, time.Duration) error
 	// Jitter returns a number in [0, n).
 	Jitter(n time.Duration) time.Duration
-	// Both runs two steps in parallel and returns the first error.
-	Both(f, g func() error) error
 	// Lasting returns a context that continues after the procedure should have ended, for at most
 	// limit, to clean up what was begun in EC2.
 	Lasting(ctx context.Context, limit time.Duration) (lasting context.Context, done func())

@@ -8,10 +8,9 @@ import (
 
 // What a procedure failed to do; check with errors.Is.
 var (
-	ErrCreate              = errors.New("create ENI")
-	ErrDeleteOnTermination = errors.New("set delete-on-termination")
-	ErrFindAttachment      = errors.New("find attachment")
-	ErrDetach              = errors.New("detach ENI")
+	ErrCreate         = errors.New("create ENI")
+	ErrFindAttachment = errors.New("find attachment")
+	ErrDetach         = errors.New("detach ENI")
 )
 
 func failure(err error) Failure {

@@ -31,8 +31,8 @@ type written struct {
 	at     time.Time
 }
 
-// groupsSettle is how long EC2 may still show an ENI's previous groups.
-const groupsSettle = time.Minute
+// writeSettle is how long EC2 may still show what an ENI was before a change.
+const writeSettle = time.Minute
 
 // GroupsRead are the primary ENI's security groups as metadata shows them.
 type GroupsRead struct{ Groups []string }
@@ -51,11 +51,11 @@ func (s *securityGroups) record(all []resync.ENI, begun time.Time) {
 	s.shown = make(map[ipam.ENIID][]string, len(all))
 	for _, e := range all {
 		s.shown[e.ID] = e.SecurityGroups
-		if w, ours := s.written[e.ID]; ours && begun.Sub(w.at) < groupsSettle {
+		if w, ours := s.written[e.ID]; ours && begun.Sub(w.at) < writeSettle {
 			s.shown[e.ID] = w.groups
 		}
 	}
-	maps.DeleteFunc(s.written, func(_ ipam.ENIID, w written) bool { return begun.Sub(w.at) >= groupsSettle })
+	maps.DeleteFunc(s.written, func(_ ipam.ENIID, w written) bool { return begun.Sub(w.at) >= writeSettle })
 }
 
 // alignGroups rewrites the groups of ENIs that differ from those of the primary ENI.
@@ -128,13 +128,13 @@ func (m GroupsDone) handle(k *Keeper, now time.Time) {
 		s.failed.Succeed(now)
 		return
 	}
-	s.failed.Fail(now, now, CauseOf(m.Err), ThrottleFirst, groupsMost, k.jitter)
+	s.failed.Fail(now, now, CauseOf(m.Err), ThrottleFirst, refusedMost, k.jitter)
 	k.record(now, GroupsFailed{ENI: m.Failed, Err: m.Err})
 }
 
-// groupsMost bounds the pause after groups could not be written: a missing permission is not
-// retried forever in short steps.
-const groupsMost = 10 * time.Minute
+// refusedMost bounds the pause after a change that nothing waits for failed: a missing permission
+// is not retried forever in short steps.
+const refusedMost = 10 * time.Minute
 
 // sameGroups compares groups as sets.
 func sameGroups(a, b []string) bool {

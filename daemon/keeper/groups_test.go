@@ -72,7 +72,7 @@ func TestGroups(t *testing.T) {
 	if n := count[GroupsTask](b); n != 1 {
 		t.Errorf("%d writes, want 1", n)
 	}
-	b.pass(2 * groupsSettle)
+	b.pass(2 * writeSettle)
 	b.shownGroups("sg-1") // someone changed them by hand
 	if n := count[GroupsTask](b); n != 2 {
 		t.Errorf("%d writes after a change by hand, want 2", n)
@@ -91,7 +91,7 @@ func TestGroups_FailedWriteIsRepeated(t *testing.T) {
 		failedAt, before := b.clock, count[GroupsTask](b)
 		b.send(GroupsDone{Groups: []string{"sg-3"}, Failed: "eni-second", Err: failed(cause.EC2Unauthorized)})
 		for count[GroupsTask](b) == before {
-			if b.clock.Sub(failedAt) > 2*groupsMost {
+			if b.clock.Sub(failedAt) > 2*refusedMost {
 				t.Fatal("not tried again")
 			}
 			b.pass(100 * time.Millisecond)
@@ -103,7 +103,7 @@ func TestGroups_FailedWriteIsRepeated(t *testing.T) {
 	}
 	b.send(GroupsDone{ENIs: []ipam.ENIID{"eni-second"}, Groups: []string{"sg-3"}})
 	n := count[GroupsTask](b)
-	b.pass(groupsMost)
+	b.pass(refusedMost)
 	if count[GroupsTask](b) != n {
 		t.Error("written again after it worked")
 	}

@@ -120,6 +120,7 @@ type Keeper struct {
 	recon      reconciler
 	custom     customNetworking
 	sg         securityGroups
+	unending   unending
 	bound      map[podName]boundPod
 	boundKnown bool // bound is what the API server shows now
 	trunk      trunkWait
@@ -154,6 +155,7 @@ func (k *Keeper) Step(now time.Time) {
 	k.plan(now)
 	k.awaitTrunk(now)
 	k.alignGroups(now)
+	k.endWithInstance(now)
 	k.startReads(now)
 	k.deleteFlows(now)
 }

@@ -149,7 +149,7 @@ func TestGroups_LateDescription(t *testing.T) {
 	for _, row := range []struct {
 		after time.Duration
 		tasks int
-	}{{-time.Second, 1}, {groupsSettle - 1, 1}, {groupsSettle, 2}} {
+	}{{-time.Second, 1}, {writeSettle - 1, 1}, {writeSettle, 2}} {
 		b.sg.record(old, b.clock.Add(row.after))
 		b.Step(b.clock)
 		if n := count[GroupsTask](b); n != row.tasks {

@@ -22,8 +22,7 @@ const (
 	detachPollFirst = 500 * time.Millisecond
 )
 
-// attachENI creates an ENI with its addresses, attaches it, makes it end with its instance and
-// puts its routes into the kernel. It reports a failure immediately; the caller then cleans up
+// attachENI creates an ENI with its addresses, attaches it and puts its routes into the kernel. It reports a failure immediately; the caller then cleans up
 // an ENI that was created, with [detachENI] if it is Attached, and with [deleteENI].
 func attachENI(ctx context.Context, c Calls, op Operation) AttachDone {
 	made, refused, err := createFewer(ctx, c, op.create)
@@ -48,7 +47,7 @@ func attachENI(ctx context.Context, c Calls, op Operation) AttachDone {
 	}
 	c.Post(AttachAccepted{op.ID, made.ID})
 	res.Attached = true
-	res.Err = settleENI(ctx, c, res.ENI, res.Attachment)
+	res.Err = setUpENI(ctx, c, res.ENI)
 	return res
 }
 
@@ -135,23 +134,6 @@ func attachCreated(ctx context.Context, c Calls, id ipam.ENIID, card, device int
 			return "", err
 		}
 	}
-}
-
-// settleENI makes an attached ENI end with its instance and puts its routes into the kernel,
-// in parallel. An ENI enters the pool only after both.
-func settleENI(ctx context.Context, c Calls, eni ipam.ENI, attachment string) error {
-	return c.Both(
-		func() error { return endWithInstance(ctx, c, eni.ID, attachment) },
-		func() error { return setUpENI(ctx, c, eni) },
-	)
-}
-
-// endWithInstance makes EC2 delete an attached ENI with its instance.
-func endWithInstance(ctx context.Context, c Calls, id ipam.ENIID, attachment string) error {
-	if err := persist(ctx, c, func() error { return c.SetDeleteOnTermination(ctx, id, attachment) }); err != nil {
-		return fmt.Errorf("%w of ENI %s: %w", ErrDeleteOnTermination, id, err)
-	}
-	return nil
 }
 
 func setUpENI(ctx context.Context, c Calls, eni ipam.ENI) error {

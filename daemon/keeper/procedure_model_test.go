@@ -39,6 +39,7 @@ type model struct {
 	notes   []Note
 	flows   []netip.Addr // of the connection tracking entries
 	passes  []FlowsDone
+	posted  func(Message) // nil if the test does not want them
 }
 
 type change struct {
@@ -329,13 +330,14 @@ func (m *model) Sleep(_ context.Context, d time.Duration) error {
 
 func (m *model) Jitter(n time.Duration) time.Duration { return n / 2 }
 
-func (m *model) Both(f, g func() error) error { return errors.Join(f(), g()) }
-
 func (m *model) Lasting(ctx context.Context, _ time.Duration) (context.Context, func()) {
 	return ctx, func() {}
 }
 
 func (m *model) Post(msg Message) {
+	if m.posted != nil {
+		m.posted(msg)
+	}
 	switch msg := msg.(type) {
 	case ENICreated:
 		m.calls = append(m.calls, "(created)")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"cnictl/daemon/api/cause"
@@ -97,18 +96,11 @@ func sweepLeaked(ctx context.Context, c Calls, in resync.LeakInput) Swept {
 	return res
 }
 
-// tagENIs adds missing tags to the daemon's ENIs, and makes those that a daemon created end
-// with their instance: the daemon that created them may have died before it could. A failure
-// only warns.
+// tagENIs adds missing tags to the daemon's ENIs. A failure only warns.
 func tagENIs(ctx context.Context, c Calls, enis []resync.ENI) {
 	for _, e := range enis {
 		if err := spread(ctx, c, func() error { return c.TagENI(ctx, e.ID, e.Tags) }); err != nil {
 			note(c, "ENI not tagged", e.ID, err)
-		}
-		if e.AttachmentID != "" && !e.DeleteOnTermination && strings.HasPrefix(e.Description, resync.DescriptionPrefix) {
-			if err := endWithInstance(ctx, c, e.ID, e.AttachmentID); err != nil {
-				note(c, "ENI may outlive its instance", e.ID, err)
-			}
 		}
 	}
 }

@@ -32,11 +32,8 @@ func TestAttach(t *testing.T) {
 	if res.Err != nil || len(res.CIDRs) != 3 || res.ENI.ID != "eni-1" || res.Attachment != "eni-attach-eni-1" {
 		t.Errorf("%+v", res)
 	}
-	if want := "create (created) attach (attached) modify set up"; strings.Join(m.calls, " ") != want {
+	if want := "create (created) attach (attached) set up"; strings.Join(m.calls, " ") != want {
 		t.Errorf("calls: %v, want %s", m.calls, want)
-	}
-	if !m.enis["eni-1"].DeleteOnTermination {
-		t.Error("the ENI would outlive its instance")
 	}
 }
 
@@ -67,8 +64,6 @@ func TestAttach_WhatGoesWrong(t *testing.T) {
 			m.fail["attach"], m.lost["attach"] = []error{failed(cause.EC2Error)}, true
 		}, works: true, enis: 1},
 		{name: "attach refused", before: func(m *model) { m.fail["attach"] = []error{failed(cause.ENIAttachLimit)} }, enis: 1, cause: cause.ENIAttachLimit},
-		{name: "modify not answered", before: func(m *model) { m.fail["modify"] = []error{unanswered()} }, works: true, enis: 1},
-		{name: "modify refused", before: func(m *model) { m.fail["modify"] = []error{failed(cause.EC2Unauthorized)} }, kept: true, enis: 1, cause: cause.EC2Unauthorized},
 		{name: "no link", before: func(m *model) { m.setUp = failed(cause.ENILinkMissing) }, kept: true, enis: 1, cause: cause.ENILinkMissing},
 	} {
 		t.Run(row.name, func(t *testing.T) {

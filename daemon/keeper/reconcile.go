@@ -341,35 +341,18 @@ func (k *Keeper) reconcile(v Observed, now time.Time) {
 		}
 		k.adopt(a, before)
 		if k.settings.Provisioning && !a.ENI.Trunk {
-			k.begin(TagTask{described(v.ENIs, a.ENI.ID)})
+			found := described(v.ENIs, a.ENI.ID)
+			k.begin(TagTask{found})
+			k.noteUnending(found, r.begun)
 		}
 	}
-	if left := k.withoutDeleteOnTermination(v.ENIs); len(left) > 0 {
-		k.begin(TagTask{left})
-	}
+	k.noteUnending(tagged(v.ENIs, k.settings.InstanceID), r.begun)
 	gone := slices.DeleteFunc(slices.Clone(res.Gone), func(e ipam.ENI) bool {
 		return slices.ContainsFunc(res.SetUp, func(a resync.Attached) bool { return a.ENI.ID == e.ID })
 	})
 	if len(gone) > 0 {
 		k.begin(TearDownTask{gone})
 	}
-}
-
-// withoutDeleteOnTermination lists ENIs of this node's daemon that would outlive their instance because
-// setting delete-on-termination failed when they were attached.
-func (k *Keeper) withoutDeleteOnTermination(all []resync.ENI) []resync.ENI {
-	if !k.settings.Provisioning {
-		return nil
-	}
-	busy := k.busyENIs()
-	var out []resync.ENI
-	for _, e := range all {
-		if e.AttachmentStatus == resync.AttachmentAttached && !e.DeleteOnTermination && e.ID != k.settings.PrimaryENI &&
-			e.Tags[resync.TagInstanceID] == k.settings.InstanceID && !e.Trunk() && !slices.Contains(busy, e.ID) {
-			out = append(out, e)
-		}
-	}
-	return out
 }
 
 func described(all []resync.ENI, id ipam.ENIID) []resync.ENI {

@@ -99,4 +99,5 @@ func prefixesOf(e ipam.ENIState) (out []netip.Prefix) {
 func (k *Keeper) forget(id ipam.ENIID) {
 	delete(k.backoff.eni, id)
 	delete(k.attachments, id)
+	delete(k.unending.enis, id)
 }

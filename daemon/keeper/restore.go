@@ -148,6 +148,7 @@ func (k *Keeper) beginLeftovers(s Start, now time.Time) {
 		return e.Trunk() || !slices.ContainsFunc(s.Found.SetUp, func(a resync.Attached) bool { return a.ENI.ID == e.ID })
 	}); k.settings.Provisioning && len(ours) > 0 {
 		k.begin(TagTask{ours})
+		k.noteUnending(ours, now)
 	}
 }
 

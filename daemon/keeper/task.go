@@ -55,7 +55,7 @@ func runAttach(ctx context.Context, c Calls, op Operation) {
 		failed := resync.Attached{ENI: res.ENI, CIDRs: res.CIDRs, AttachmentID: res.Attachment}
 		if err := detachENI(ctx, c, resync.Attached{ENI: res.ENI, AttachmentID: res.Attachment}); err != nil {
 			note(c, FailedAttachAttached, res.ENI.ID, err)
-			AdoptTask{Attached: failed, Ours: true, EndWithInstance: true}.run(ctx, c)
+			AdoptTask{Attached: failed, Ours: true}.run(ctx, c)
 			return
 		}
 		c.Post(Gone{res.ENI})
@@ -67,28 +67,15 @@ func runAttach(ctx context.Context, c Calls, op Operation) {
 
 // AdoptTask sets up an attached ENI that could not be set up before.
 type AdoptTask struct {
-	Attached        resync.Attached
-	Before          []ipam.ENI // the same ENI before it moved: torn down first
-	Ours            bool       // created by this node's daemon: deleted if found detached
-	EndWithInstance bool       // it is not yet marked to be deleted with the instance
+	Attached resync.Attached
+	Before   []ipam.ENI // the same ENI before it moved: torn down first
+	Ours     bool       // created by this node's daemon: deleted if found detached
 }
 
 func (t AdoptTask) run(ctx context.Context, c Calls) {
 	TearDownTask{t.Before}.run(ctx, c)
 	id := t.Attached.ENI.ID
-	var adopted, ended bool
-	err := c.Both(
-		func() error {
-			if !t.EndWithInstance {
-				return nil
-			}
-			return endWithInstance(ctx, c, id, t.Attached.AttachmentID)
-		},
-		func() error { adopted, ended = adoptENI(ctx, c, t.Attached.ENI); return nil },
-	)
-	if err != nil {
-		note(c, "ENI may outlive its instance", id, err)
-	}
+	adopted, ended := adoptENI(ctx, c, t.Attached.ENI)
 	switch {
 	case adopted:
 		c.Post(Adopted{t.Attached})
@@ -165,7 +152,7 @@ func (t SweepTask) run(ctx context.Context, c Calls) {
 	c.Post(sweepLeaked(ctx, c, t.In))
 }
 
-// TagTask adds missing tags to ENIs and makes them end with their instance.
+// TagTask adds missing tags to ENIs.
 type TagTask struct{ ENIs []resync.ENI }
 
 func (t TagTask) run(ctx context.Context, c Calls) {

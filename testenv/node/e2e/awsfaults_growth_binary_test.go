@@ -55,6 +55,7 @@ func TestAWSFault_Growth(t *testing.T) {
 		{name: "Attach answers nothing", rules: []fakeaws.Rule{meet(attach, 1, fakeaws.Fault{Reply: fakeaws.ReplyEmpty})}},
 		{name: "Attach never completes", most: holdTime, held: true, rules: []fakeaws.Rule{meet(attach, 0, fakeaws.Fault{Hold: fakeaws.HoldAttaching})}},
 		{name: "Attach completes, the link never appears", most: holdTime, held: true, rules: []fakeaws.Rule{meet(attach, 0, fakeaws.Fault{Hold: fakeaws.HoldLink})}},
+		{name: "delete-on-termination is throttled all the time", rules: []fakeaws.Rule{meet(modify, 0, fakeaws.Throttled)}},
 		{name: "delete-on-termination fails with 500", rules: []fakeaws.Rule{meet(modify, forGood, fakeaws.Internal)}},
 
 		{name: "Assign gives fewer", rules: []fakeaws.Rule{meet(assign, forGood, fakeaws.Fault{AtMost: 1})}},

@@ -104,9 +104,9 @@ func TestEC2_IsNotAskedInALoop(t *testing.T) {
 	}
 }
 
-// TestAttach_NeitherSettledNorDetached: an attached ENI that can be neither completed nor
-// detached keeps its slot, and its addresses are used.
-func TestAttach_NeitherSettledNorDetached(t *testing.T) {
+// TestAttach_OutlivesItsInstance: an ENI whose delete-on-termination EC2 refuses is used all the
+// same.
+func TestAttach_OutlivesItsInstance(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	l.allowOnly("DescribeNetworkInterfaces", "DescribeSubnets", "CreateNetworkInterface", "AttachNetworkInterface", "AssignPrivateIpAddresses", "CreateTags", "DeleteNetworkInterface")
 	n := l.boot("t3.small", nil)

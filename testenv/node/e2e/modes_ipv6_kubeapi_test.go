@@ -182,8 +182,9 @@ func testIPv6Excluded(t *testing.T) {
 	if rule := "from " + enis[1].IPv6s[0].String() + " lookup 2"; !strings.Contains(state.Rules6, rule) {
 		t.Errorf("no rule %q in\n%s", rule, state.Rules6)
 	}
-	want := []string{"CreateNetworkInterface", "AttachNetworkInterface", "ModifyNetworkInterfaceAttribute", "AssignIpv6Addresses"}
-	if did := withoutTags(c.changed()); !slices.Equal(did, want) {
+	c.until("delete-on-termination is set", m.endsWithInstance)
+	want := []string{"AssignIpv6Addresses", "AttachNetworkInterface", "CreateNetworkInterface", "ModifyNetworkInterfaceAttribute"}
+	if did := slices.Sorted(slices.Values(withoutTags(c.changed()))); !slices.Equal(did, want) {
 		t.Errorf("EC2 was changed by %v, want %v", did, want)
 	}
 }

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"cnictl/capacity/limits"
@@ -17,12 +18,12 @@ func TestIAM_IPv6(t *testing.T) {
 		"ec2:CreateNetworkInterface":          {scene: excludedScene, dry: true},
 		"ec2:CreateTags":                      {scene: excludedScene, dry: true},
 		"ec2:AttachNetworkInterface":          {scene: excludedScene, dry: true},
-		"ec2:ModifyNetworkInterfaceAttribute": {scene: excludedScene, dry: true},
+		"ec2:ModifyNetworkInterfaceAttribute": {scene: excludedScene, fixed: (*member).endsWithInstance},
 		"ec2:DescribeNetworkInterfaces":       {scene: ipv6Scene, fatal: true},
 		"ec2:DescribeInstanceTypes":           {scene: ipv6Scene, fatal: true, instance: untabled.Type},
 		"ec2:DescribeSubnets":                 {scene: ipv6Scene, later: true},
 		"ec2:UnassignIpv6Addresses":           {scene: excludedScene, before: (*member).holds6, fixed: (*member).freed6},
-		"ec2:DetachNetworkInterface":          {scene: excludedScene, before: (*member).cannotSettle, once: true},
+		"ec2:DetachNetworkInterface":          {scene: excludedScene, before: (*member).cannotSetUp, provoke: (*member).asked, once: true},
 		"ec2:DeleteNetworkInterface":          {scene: excludedScene, before: (*member).cannotAttach, provoke: (*member).asked},
 	})
 }
@@ -68,14 +69,15 @@ func (m *member) holds6() {
 // freed6 reports whether the primary ENI's /80 was released.
 func (m *member) freed6() bool { return len(m.enis()[0].IPv6Prefixes) == 0 }
 
-// cannotSettle makes EC2 refuse to set delete-on-termination, for a reason other than a
-// permission, so that ENIs must be detached again.
-func (m *member) cannotSettle() {
+// cannotSetUp keeps the links of new ENIs away, so that they must be detached again.
+func (m *member) cannotSetUp() {
 	m.c.t.Helper()
-	m.c.breakEC2(fakeaws.Rule{
-		Action: "ModifyNetworkInterfaceAttribute",
-		Fault:  fakeaws.Fault{Code: "InvalidParameterValue", Message: "not now"},
-	})
+	m.c.breakEC2(fakeaws.Rule{Action: "AttachNetworkInterface", Fault: fakeaws.Fault{Hold: fakeaws.HoldLink}})
+}
+
+// endsWithInstance reports whether the instance's termination deletes all of its ENIs.
+func (m *member) endsWithInstance() bool {
+	return !slices.ContainsFunc(m.enis(), func(e fakeaws.ENI) bool { return !e.Attachment.DeleteOnTermination })
 }
 
 // cannotAttach makes EC2 refuse to attach ENIs, for a reason other than a permission, so that

@@ -57,7 +57,7 @@ func TestIAM_EachActionIsNeeded(t *testing.T) {
 		"ec2:CreateNetworkInterface":          {dry: true},
 		"ec2:CreateTags":                      {dry: true},
 		"ec2:AttachNetworkInterface":          {dry: true},
-		"ec2:ModifyNetworkInterfaceAttribute": {dry: true},
+		"ec2:ModifyNetworkInterfaceAttribute": {fixed: (*member).endsWithInstance},
 		"ec2:DescribeNetworkInterfaces":       {fatal: true},
 		"ec2:DescribeInstanceTypes":           {fatal: true, instance: untabled.Type},
 		"ec2:DescribeSubnets":                 {fixed: (*member).grown, later: true},

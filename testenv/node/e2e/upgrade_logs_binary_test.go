@@ -259,6 +259,9 @@ func sceneOfFailures(t *testing.T) *node.Node {
 		if nth <= 2 && action == "AssignPrivateIpAddresses" {
 			return &full
 		}
+		if action == "AttachNetworkInterface" && nth == 1 {
+			return &fakeaws.Fault{Hold: fakeaws.HoldLink} // so the ENI is detached again
+		}
 		switch action {
 		case "ModifyNetworkInterfaceAttribute", "DetachNetworkInterface", "DeleteNetworkInterface":
 			return &fakeaws.Fault{Code: "OperationNotPermitted", Message: "not now", Status: 400}
@@ -268,7 +271,7 @@ func sceneOfFailures(t *testing.T) *node.Node {
 	n := l.node(i.ID)
 	l.start(n, map[string]string{"CNI_ADD_WAIT": "1s"})
 	pods, _ := add(n, "p", 4, 2)
-	l.says(n, logline.TextDetachFailed)
+	l.untilWithin(patience, "the ENI without a link cannot be detached", func() bool { return l.said(n, logline.TextDetachFailed) })
 	l.kill(n, 15)
 	l.orphan(n)
 	l.start(n, map[string]string{"MAX_ENI": "1", "CNI_ADD_WAIT": "1s"})
