@@ -52,7 +52,7 @@ func (k *Keeper) deleteFlows(now time.Time) {
 	due, f.look = k.book.FlowsDue(now, f.lead(), func(a netip.Addr) bool { return k.unsettled[a] })
 	if len(due) > 0 {
 		f.began = now
-		k.out.Begin(FlowsTask{due})
+		k.begin(FlowsTask{due})
 	}
 }
 
