@@ -89,7 +89,11 @@ func eniLimit(c *Case) []candidate {
 		if !p.sized || !c.knows("MAX_ENI") {
 			return nil, Unread
 		}
-		return fmt.Sprintf("%d of %d", p.maxENI, p.limitENI), stateOf(p.maxENI < p.limitENI)
+		most := p.limitENI
+		if c.Settings.MaxENI > 0 {
+			most = min(most, c.Settings.MaxENI)
+		}
+		return fmt.Sprintf("%d of %d", most, p.limitENI), stateOf(most < p.limitENI)
 	})
 	fits := c.onPool("max-pods", "more than the node can address", func(*pool) (any, State) {
 		over, known := c.overcommit()

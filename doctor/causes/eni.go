@@ -168,7 +168,16 @@ func foreignSlots(c *Case) []candidate {
 		})
 	}
 	found := c.lasting(taken)
-	refused := either(c.ec2Fails("AttachmentLimitExceeded"), c.failures(grown, cause.ENIAttachLimit))
+	stated := fact(c, c.R.Summary, "intro.summary", "interfaces that EC2 attaches", "as many as the type takes", func(introspect.Summary) (any, State) {
+		if s := c.statedENIs(0); s != nil {
+			return fmt.Sprintf("%d of %d", s.Limit, s.OfType), Yes
+		}
+		return "no limit below the type's", No
+	})
+	if c.R.Summary.Missing == evidence.MissingAbsent {
+		stated.State, stated.Value = No, "not known: the daemon is upstream's"
+	}
+	refused := either(c.ec2Fails("AttachmentLimitExceeded"), c.failures(grown, cause.ENIAttachLimit), onlyIfTrue(stated))
 	full := either(c.onPool("slots for interfaces", "at least 1 free", func(p *pool) (any, State) {
 		if !p.sized {
 			return nil, Unread
@@ -178,6 +187,13 @@ func foreignSlots(c *Case) []candidate {
 	decisive, who := found, some(kinds(c.unknownENIs(0)))
 	if p := c.pool(); found.State == Unread && refused.State == Yes && p != nil && p.sized && p.enis < p.limitENI {
 		decisive, who = refused, "EC2 refuses to attach more than "+fmt.Sprint(p.enis)+" for the daemon"
+	}
+	switch s := c.statedENIs(0); {
+	case found.State == Yes:
+	case s != nil:
+		decisive, who = stated, fmt.Sprintf("EC2 attaches no more than %d, the type takes %d, and none of others was seen", s.Limit, s.OfType)
+	case found.State == No && stated.State == Unread:
+		decisive = stated // EC2 may count interfaces that cannot be seen
 	}
 	cd := candidate{
 		summary:  fmt.Sprintf("interfaces that the daemon does not manage take its slots: %s; %s", who, poolText(c.pool())),

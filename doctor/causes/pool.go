@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnictl/capacity/limits"
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/promtext"
 	"cnictl/daemon/resync"
 	"cnictl/doctor/catalogue"
@@ -139,6 +140,27 @@ func sizeOf(cidr netip.Prefix) int {
 	return 1 << min(16, cidr.Addr().BitLen()-cidr.Bits())
 }
 
+// statedENIs is the limit of a card's interfaces that EC2 stated below that of the type, as our
+// daemon reports it; nil if there is none.
+func (c *Case) statedENIs(card int) *introspect.StatedLimit {
+	for _, s := range c.R.Summary.Content.Cards {
+		if s.Card == card {
+			return s.StatedENILimit
+		}
+	}
+	return nil
+}
+
+// statedSlots is the same for the addresses or prefixes of an interface.
+func (c *Case) statedSlots(card int) *introspect.StatedLimit {
+	for _, s := range c.R.Summary.Content.Cards {
+		if s.Card == card {
+			return s.StatedSlots
+		}
+	}
+	return nil
+}
+
 // size adds the limits by type and settings.
 func (c *Case) size(p *pool) {
 	t, ok := c.limits()
@@ -158,6 +180,12 @@ func (c *Case) size(p *pool) {
 	}
 	if p.maxENI = p.limitENI; c.Settings.MaxENI > 0 {
 		p.maxENI = min(p.maxENI, c.Settings.MaxENI)
+	}
+	if s := c.statedENIs(p.card); s != nil {
+		p.maxENI = min(p.maxENI, s.Limit)
+	}
+	if s := c.statedSlots(p.card); s != nil {
+		p.slots = min(p.slots, s.Limit)
 	}
 	p.unmanaged = len(c.unknownENIs(p.card))
 	if c.Settings.PodENI && p.card == 0 && p.trunks == 0 && (t.Trunk == nil || *t.Trunk) {
