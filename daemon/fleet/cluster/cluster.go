@@ -189,6 +189,34 @@ func (c *Cluster) allPods(ctx context.Context, find watch.PodQuery, most int) (*
 	return out, err
 }
 
+// WatchPods passes the pods of all nodes to replace, at first and after a gap, and then each change
+// to set and unset, until ctx ends, or the API server refuses, or has more than
+// watch.MaxClusterPods. It costs one list, which the API server answers from its cache, and one
+// watch. Calls are never concurrent. While a failed watch is retried, trouble is called with the
+// reason, and with nil once it works again.
+func (c *Cluster) WatchPods(ctx context.Context, replace func([]Pod), set, unset func(Pod), trouble func(error)) error {
+	return c.watchPods(ctx, watch.MaxClusterPods, replace, set, unset, trouble)
+}
+
+func (c *Cluster) watchPods(ctx context.Context, most int, replace func([]Pod), set, unset func(Pod), trouble func(error)) error {
+	f := &follower[podDoc]{
+		c: c, kind: KindPods, most: most, cached: true, trouble: trouble,
+		replace: func(all []podDoc) {
+			pods := make([]Pod, len(all))
+			for i := range all {
+				pods[i] = all[i].pod()
+			}
+			replace(pods)
+		},
+		set:   func(p podDoc) { set(p.pod()) },
+		unset: func(p podDoc) { unset(p.pod()) },
+	}
+	if err := f.run(ctx); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
 // Pod reads one pod and returns it with its node.
 func (c *Cluster) Pod(ctx context.Context, namespace, name string) (_ Pod, node string, _ error) {
 	var doc podDoc

@@ -26,6 +26,8 @@ type follower[T any] struct {
 	kind      Kind
 	namespace string
 	selection Selection
+	most      int       // objects; one more ends it, with a [kubeclient.TooManyError]. 0 = as in other lists
+	cached    bool      // the API server's cache will do for the first list (resourceVersion=0)
 	replace   func([]T) // all existing objects, at the start and after a gap
 	set       func(T)
 	unset     func(T)
@@ -40,9 +42,13 @@ func (f *follower[T]) run(ctx context.Context) error {
 	all := func(apply func(T)) func(T) error {
 		return func(item T) error { apply(item); return nil }
 	}
+	bounds := limits
+	if f.most > 0 {
+		bounds.Objects = f.most
+	}
 	follow := kubeclient.Follower[T]{
 		Open: f.c.api.openList, Request: kubeclient.Request{Kind: f.kind, Namespace: f.namespace, Selection: f.selection},
-		Limits: limits, Backoff: backoff,
+		Limits: bounds, Backoff: backoff, Cached: f.cached,
 		Begin: f.begin, Set: all(f.set), Unset: all(f.unset), Watching: f.watching,
 		Failed: func(e kubeclient.Failure) error { return f.failed(ctx, e) },
 	}
@@ -75,6 +81,10 @@ func (f *follower[T]) well() {
 // failed reports a persistent failure, and gives up if retrying cannot help.
 func (f *follower[T]) failed(ctx context.Context, failure kubeclient.Failure) error {
 	err := &FollowError{Kind: f.kind.Plural, Err: unreadable(ctx, request(failure.Verb, f.kind, f.namespace, ""), failure.Err)}
+	var many *kubeclient.TooManyError
+	if f.most > 0 && errors.As(failure.Err, &many) {
+		return err
+	}
 	if hopeless(err) && (!failure.Granted || failure.InARow >= giveUpAfter) {
 		return err
 	}

@@ -2,6 +2,7 @@ package root_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -22,7 +23,7 @@ func TestPlanted_Cluster(t *testing.T) {
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 4, Seed: 1})
 	front := before(t, sim)
 	var changed atomic.Int64
-	front.change = func(body []byte) []byte {
+	front.change = func(_ *http.Request, body []byte) []byte {
 		if !json.Valid(body) {
 			return body
 		}

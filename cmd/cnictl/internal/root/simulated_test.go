@@ -28,10 +28,11 @@ import (
 // front is a proxy of a simulator's API server that counts list requests.
 type front struct {
 	kubeconfig string
-	change     func(body []byte) []byte // changes the answers, except those of a watch; nil if none
+	change     func(r *http.Request, body []byte) []byte // changes the answers, except those of a watch; nil if none
 
 	mu    sync.Mutex
 	lists map[string]int // by resource; guarded by mu
+	pods  []url.Values   // queries about the pods of all namespaces; guarded by mu
 }
 
 // before puts a front before sim, for a user with all rights except the denied ones.
@@ -51,6 +52,7 @@ func before(t *testing.T, sim *fleetsim.Sim, denied ...string) *front {
 	f := &front{lists: map[string]int{}}
 	proxy := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, ModifyResponse: f.modify, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
+		r.Out.Header.Del("Accept-Encoding") // so that the transport unpacks answers for change
 		r.Out.Header.Set("Authorization", "Bearer "+cfg.BearerToken)
 	}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +83,7 @@ func (f *front) modify(r *http.Response) error {
 	if err != nil {
 		return err
 	}
-	changed := f.change(body)
+	changed := f.change(r.Request, body)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(changed)), int64(len(changed))
 	r.Header.Set("Content-Length", strconv.Itoa(len(changed)))
 	return nil
@@ -89,11 +91,14 @@ func (f *front) modify(r *http.Response) error {
 
 func (f *front) count(r *http.Request) {
 	resource := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r.Method == http.MethodGet && r.URL.Path == "/api/v1/pods" {
+		f.pods = append(f.pods, r.URL.Query())
+	}
 	if r.Method != http.MethodGet || r.URL.Query().Get("watch") != "" {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.lists[resource]++
 }
 

@@ -43,6 +43,8 @@ pending, or not supported by the instance type, how many of the possible branch 
 use, and the pods that request vpc.amazonaws.com/pod-eni and don't have one yet.
 
 Pods are read for up to 200 nodes; in a larger cluster give node names, --filter or --nodes.
+With --watch the pods of all nodes are listed once and then watched; in clusters with more
+than 20,000 they are read as without it, at most every 30 s.
 The controller does not report cooling branch ENIs: COOLING counts those in use that belong
 to no pod.`,
 		Example: "  " + f.Name + " trunks\n  " + f.Name + " trunks --filter 'state!=attached'\n  " +
@@ -70,7 +72,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
 	r := readingOf(list)
 	if !interrupted {
-		r.pods(ctx, f, kube)
+		r.fill(r.ask(ctx, f, kube))
 	}
 	err = opts.list.Print(f, r.items, func(chosen []row) any {
 		return document.TrunkList{
@@ -95,6 +97,18 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 	if err != nil {
 		return err
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	pods := newFollowed(f, kube)
+	group.Go(func() error { pods.run(ctx); return nil })
+	group.Go(func() error {
+		defer cancel()
+		return opts.print(ctx, f, pods)
+	})
+	return group.Wait()
+}
+
+func (opts *Options) print(ctx context.Context, f *cli.Factory, pods *followed) error {
 	shown := map[string]bool{}
 	return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, Whole: true, Order: opts.list.Ordered(), Show: func(now follow.Moment) error {
 		follow.Left(f, slices.DeleteFunc(now.Gone, func(name string) bool { return !shown[name] })) // others were never shown
@@ -102,7 +116,7 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 		for _, item := range r.items {
 			shown[item.Node] = true
 		}
-		r.pods(ctx, f, kube)
+		pods.fill(ctx, &r)
 		opts.list.Forget(now.Back)
 		return opts.list.Follow(f, r.items)
 	}})
@@ -129,18 +143,28 @@ func readingOf(list document.NodeIPAMList) reading {
 	return r
 }
 
-// pods adds what Kubernetes knows about each node's pods, and about pods without a node.
-func (r *reading) pods(ctx context.Context, f *cli.Factory, kube *cluster.Cluster) {
+// none is the key of pods that are on no node.
+const none = ""
+
+// asked are the pods that were read, by node.
+type asked struct {
+	pods    map[string][]watch.Pod
+	errs    map[string]error
+	skipped bool // too many nodes to ask
+}
+
+// ask lists the pods of each node, and those without a node.
+func (r *reading) ask(ctx context.Context, f *cli.Factory, kube *cluster.Cluster) asked {
+	a := asked{pods: map[string][]watch.Pod{}, errs: map[string]error{}}
 	switch {
 	case kube == nil || len(r.items) == 0:
-		return
+		return a
 	case len(r.items) > mostAsked:
-		r.skipped = true
-		return
+		a.skipped = true
+		return a
 	}
 	ctx, cancel := f.Deadline(ctx)
 	defer cancel()
-	const none = "" // the key for pods that are on no node
 	names := []string{none}
 	for _, item := range r.items {
 		names = append(names, item.Node)
@@ -156,20 +180,32 @@ func (r *reading) pods(ctx context.Context, f *cli.Factory, kube *cluster.Cluste
 	}
 	_ = asking.Wait() // each records its own error
 	for i, name := range names {
-		switch {
-		case errs[i] != nil:
-			e := sweep.ErrorOf(name, errs[i])
-			if name == none {
-				e.Node = "kubernetes"
-			}
-			r.errs = append(r.errs, e)
-		case name == none:
-			waiting, _ := trunks.Split(pods[i])
-			for _, p := range waiting {
-				r.unplaced = append(r.unplaced, trunks.Waiting(p))
-			}
-		default:
-			r.items[i-1] = trunks.WithPods(r.items[i-1], pods[i], r.ipv6[name])
+		if errs[i] != nil {
+			a.errs[name] = errs[i]
+		} else {
+			a.pods[name] = pods[i]
+		}
+	}
+	return a
+}
+
+// fill adds what Kubernetes knows about each node's pods, and about pods without a node.
+func (r *reading) fill(a asked) {
+	r.skipped = a.skipped
+	if err := a.errs[none]; err != nil {
+		e := sweep.ErrorOf(none, err)
+		e.Node = "kubernetes"
+		r.errs = append(r.errs, e)
+	}
+	waiting, _ := trunks.Split(a.pods[none])
+	for _, p := range waiting {
+		r.unplaced = append(r.unplaced, trunks.Waiting(p))
+	}
+	for i, item := range r.items {
+		if err := a.errs[item.Node]; err != nil {
+			r.errs = append(r.errs, sweep.ErrorOf(item.Node, err))
+		} else if pods, ok := a.pods[item.Node]; ok {
+			r.items[i] = trunks.WithPods(item, pods, r.ipv6[item.Node])
 		}
 	}
 }

@@ -1,0 +1,125 @@
+package trunks
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cnictl/cmd/cnictl/internal/access"
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/watch"
+)
+
+// askedEvery is how often pods are listed node by node where they cannot be watched.
+const askedEvery = 30 * time.Second
+
+// followed are the pods of the cluster while the trunks are followed: from one list and one watch.
+// Where that is refused, or the cluster has too many pods, they are listed node by node, seldom.
+type followed struct {
+	f    *cli.Factory
+	kube *cluster.Cluster // nil if none
+
+	known chan struct{} // closed when the pods are known, or cannot be watched
+	once  sync.Once
+
+	mu    sync.Mutex                      // guards pods and ended
+	pods  map[introspect.PodRef]watch.Pod // those that have or want a branch ENI
+	ended bool                            // they are not watched
+
+	last asked // of the last listing node by node
+	at   time.Time
+}
+
+func newFollowed(f *cli.Factory, kube *cluster.Cluster) *followed {
+	return &followed{f: f, kube: kube, known: make(chan struct{}), pods: map[introspect.PodRef]watch.Pod{}}
+}
+
+// run watches the pods until ctx ends or that is impossible.
+func (p *followed) run(ctx context.Context) {
+	defer p.begin()
+	if p.kube == nil {
+		return
+	}
+	err := p.kube.WatchPods(ctx, func(all []watch.Pod) {
+		p.mu.Lock()
+		clear(p.pods)
+		for _, pod := range all {
+			p.put(pod)
+		}
+		p.mu.Unlock()
+		p.begin()
+	}, func(pod watch.Pod) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.put(pod)
+	}, func(pod watch.Pod) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.pods, pod.PodRef)
+	}, func(trouble error) {
+		if trouble != nil && ctx.Err() == nil {
+			p.f.Warn("%v", access.ClusterError(p.f, "watch pods", trouble))
+		}
+	})
+	p.mu.Lock()
+	p.ended = err != nil
+	p.mu.Unlock()
+}
+
+// put keeps a pod if it concerns trunks. The caller holds p.mu.
+func (p *followed) put(pod watch.Pod) {
+	delete(p.pods, pod.PodRef)
+	if pod.Wants || pod.PodENI != "" {
+		p.pods[pod.PodRef] = pod
+	}
+}
+
+func (p *followed) begin() { p.once.Do(func() { close(p.known) }) }
+
+// fill adds the pods to a reading. It waits until they are known.
+func (p *followed) fill(ctx context.Context, r *reading) {
+	if p.kube == nil || len(r.items) == 0 {
+		return
+	}
+	select {
+	case <-p.known:
+	case <-ctx.Done():
+		return
+	}
+	if watched, ok := p.watched(r); ok {
+		r.fill(watched)
+		return
+	}
+	if now := p.f.Now(); p.at.IsZero() || now.Sub(p.at) >= askedEvery {
+		p.last, p.at = r.ask(ctx, p.f, p.kube), now
+	}
+	r.fill(p.last)
+}
+
+// watched returns the pods of a reading's nodes, each in the order of names; ok is false if they
+// are not watched.
+func (p *followed) watched(r *reading) (a asked, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return asked{}, false
+	}
+	a.pods = map[string][]watch.Pod{none: nil}
+	for _, item := range r.items {
+		a.pods[item.Node] = nil
+	}
+	for _, pod := range p.pods {
+		a.pods[pod.Node] = append(a.pods[pod.Node], pod)
+	}
+	for _, pods := range a.pods {
+		slices.SortFunc(pods, func(a, b watch.Pod) int {
+			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		})
+	}
+	return a, true
+}
