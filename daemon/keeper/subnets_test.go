@@ -96,3 +96,46 @@ func TestSubnets_OwnNotListed(t *testing.T) {
 		})
 	}
 }
+
+// TestSubnets_ENIConfigNotListed: nor is it a reason not to grow in the subnet of an ENIConfig. A
+// list with the node's own subnet shows all of the zone: what it lacks is in another one.
+func TestSubnets_ENIConfigNotListed(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		listed []resync.Subnet
+		want   string
+	}{
+		{"an empty list", nil, customSubnet},
+		{"others, one tagged", []resync.Subnet{{ID: "subnet-tagged", AvailableIPs: 900, Tags: map[string]string{resync.TagSubnetRole: "1"}}}, customSubnet},
+		{"listed without the node's own", []resync.Subnet{{ID: customSubnet, AvailableIPs: 900}}, customSubnet},
+		{"the node's own", []resync.Subnet{{ID: testSubnet, AvailableIPs: 900}}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := customBench(t)
+			b.send(SubnetsRead{Subnets: row.listed})
+			b.send(eniConfig(customSubnet))
+			b.send(SubnetsRead{Subnets: row.listed})
+			a := b.add("a", time.Minute)
+			b.send(a.Add)
+			attach, _ := lastOp(b, warmpool.PendingAttach)
+			if attach.SubnetID != row.want {
+				t.Errorf("an ENI in %q, want %q", attach.SubnetID, row.want)
+			}
+			if row.want == "" {
+				if r := a.got(t); r.Cause != string(cause.ENIConfigMissing) {
+					t.Errorf("ADD: %+v", r)
+				}
+				return
+			}
+			if attach.subnet.IsValid() {
+				t.Errorf("its block is %v, which is another subnet's", attach.subnet)
+			}
+			if st := b.State(b.clock); len(st.Subnets) != 1 {
+				t.Errorf("subnets %+v, want one", st.Subnets)
+			}
+			a.unanswered(t, "while an ENI is made")
+		})
+	}
+}

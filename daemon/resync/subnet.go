@@ -97,11 +97,11 @@ func (p SubnetPolicy) clusterAllowed(s Subnet) bool {
 	return !restricted
 }
 
-// Candidates returns the usable subnets, the one with the most free addresses first. If EC2 lists
-// subnets, but not the node's own, that one comes last: an account sees a subnet that another one
+// Candidates returns the usable subnets, the one with the most free addresses first. If EC2's list
+// lacks the node's own subnet, the fallback comes last: an account sees a subnet that another one
 // shares with it, or that belongs to the service which runs its nodes, only if it may describe
-// it; nothing says that ENIs cannot be created there. (A subnet of an ENIConfig that is not listed
-// is in another zone.)
+// it; nothing says that ENIs cannot be created there. But what a list with the node's own subnet
+// lacks is in another zone, as the subnet of an ENIConfig may be.
 func (p SubnetPolicy) Candidates(all []Subnet) []Subnet {
 	var usable []Subnet
 	for _, s := range all {
@@ -112,8 +112,9 @@ func (p SubnetPolicy) Candidates(all []Subnet) []Subnet {
 	slices.SortFunc(usable, func(a, b Subnet) int {
 		return cmp.Or(cmp.Compare(b.AvailableIPs, a.AvailableIPs), cmp.Compare(a.ID, b.ID))
 	})
-	if !p.Custom && p.NodeSubnet != "" && !slices.ContainsFunc(all, func(s Subnet) bool { return s.ID == p.NodeSubnet }) {
-		usable = append(usable, Subnet{ID: p.NodeSubnet, AvailableIPs: Unknown})
+	listed := func(id string) bool { return slices.ContainsFunc(all, func(s Subnet) bool { return s.ID == id }) }
+	if f := p.Fallback(); f != "" && !listed(p.NodeSubnet) && !listed(f) {
+		usable = append(usable, Subnet{ID: f, AvailableIPs: Unknown})
 	}
 	return usable
 }
