@@ -88,7 +88,7 @@ func (c *collector) digest(name string) (sum [sha256.Size]byte, err error) {
 // version starts a plugin as by hand, without CNI_COMMAND: it prints what it is. A plugin that
 // does not run has no version.
 func (c *collector) version(ctx context.Context, file string) *string {
-	printed, err := c.run(ctx, file)
+	printed, err := run(ctx, file)
 	if err != nil {
 		return nil
 	}

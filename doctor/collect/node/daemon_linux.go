@@ -37,7 +37,7 @@ func (a *answers) ask(c *collector) {
 			continue
 		}
 		c.all.Go(func() {
-			ctx, cancel := c.within(c.ctx, c.Timeout)
+			ctx, cancel := within(c.ctx, c.Timeout)
 			defer cancel()
 			raw, err := daemon.Raw(ctx, path)
 			answer := reading.Answer{Status: raw.Status, Body: raw.Body}
@@ -82,7 +82,8 @@ func get(ctx context.Context, via *http.Client, method, url string, header http.
 		return nil, 0, err
 	}
 	defer resp.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	progressOf(ctx).goesOn()
+	body, err = io.ReadAll(io.LimitReader(inTime{ctx, resp.Body}, maxAnswer+1))
 	if err == nil && len(body) > maxAnswer {
 		err = errors.New("more than 8 MiB")
 	}

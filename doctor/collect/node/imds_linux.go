@@ -77,8 +77,8 @@ func (c *collector) imds(ctx context.Context) (out evidence.IMDS, _ error) {
 }
 
 // authorize requests a token and returns the outcome and, for an unexpected status, what it was.
-func (m *metadata) authorize(ctx context.Context, within time.Duration) (outcome, failure string, _ error) {
-	ctx, cancel := m.c.within(ctx, within)
+func (m *metadata) authorize(ctx context.Context, wait time.Duration) (outcome, failure string, _ error) {
+	ctx, cancel := within(ctx, wait)
 	defer cancel()
 	token, status, err := get(ctx, m.c.http, http.MethodPut, m.url+tokenPath, http.Header{"X-Aws-Ec2-Metadata-Token-Ttl-Seconds": {tokenTime}})
 	var network net.Error
@@ -117,11 +117,7 @@ func (m *metadata) ask(ctx context.Context, path string) (text, failure string, 
 }
 
 func (m *metadata) get(ctx context.Context, path string) (body []byte, status int, err error) {
-	body, status, err = get(ctx, m.c.http, http.MethodGet, m.url+"/latest/meta-data/"+path, http.Header{"X-Aws-Ec2-Metadata-Token": {m.token}})
-	if err == nil {
-		m.c.progress.goesOn()
-	}
-	return body, status, err
+	return get(ctx, m.c.http, http.MethodGet, m.url+"/latest/meta-data/"+path, http.Header{"X-Aws-Ec2-Metadata-Token": {m.token}})
 }
 
 // read reads a path below meta-data, empty if it does not exist.

@@ -20,7 +20,7 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 	if err != nil {
 		return evidence.IPTables{}, err
 	}
-	version, err := c.run(ctx, program, "--version")
+	version, err := run(ctx, program, "--version")
 	if err != nil {
 		return evidence.IPTables{}, err
 	}
@@ -46,7 +46,7 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 				program, err = find(plain)
 			}
 			if err == nil {
-				*p.into, err = c.run(ctx, program)
+				*p.into, err = run(ctx, program)
 			}
 			if p.program == "iptables-"+mode+"-save" {
 				own = err
@@ -64,10 +64,10 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 		}
 		ctx, cancel := c.spare(ctx) // what iptables holds is known without it
 		defer cancel()
-		if tables, err := c.run(ctx, program, "list", "tables"); err == nil {
+		if tables, err := run(ctx, program, "list", "tables"); err == nil {
 			s.Tables = &tables
 		}
-		chains, _ = c.run(ctx, program, "list", "chains") // an empty list is no hint
+		chains, _ = run(ctx, program, "list", "chains") // an empty list is no hint
 	})
 	if env, err := c.environment(); err == nil {
 		s.IPv6 = env["aws-node"]["ENABLE_IPv6"] == "true"

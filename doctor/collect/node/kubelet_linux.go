@@ -47,7 +47,7 @@ func (c *collector) kubelet(ctx context.Context) (out evidence.Kubelet, _ error)
 	if c.live() && path.IsAbs(program) {
 		ctx, cancel := c.spare(ctx)
 		defer cancel()
-		if printed, err := c.run(ctx, program, "--version"); err == nil {
+		if printed, err := run(ctx, program, "--version"); err == nil {
 			out.Version = strings.TrimPrefix(strings.TrimSpace(printed), "Kubernetes ")
 		}
 	}

@@ -87,7 +87,7 @@ func (c *collector) logOf(ctx context.Context, files []logFile) (evidence.Log, e
 		left -= files[n].size
 		n++
 	}
-	early, cancel := c.within(ctx, c.Timeout/2) // leaves time for newer files
+	early, cancel := within(ctx, c.Timeout/2) // leaves time for newer files
 	defer cancel()
 	reader, torn := reading.NewLogReader(c.Now()), false
 	for i := n - 1; i >= 0; i-- {
@@ -125,7 +125,7 @@ func (c *collector) readLog(ctx context.Context, into *reading.LogReader, name s
 	if _, err := f.Seek(skip, io.SeekStart); err != nil {
 		return err
 	}
-	return into.Read(inTime{c, ctx, io.LimitReader(f, maxLog)})
+	return into.Read(inTime{ctx, io.LimitReader(f, maxLog)})
 }
 
 // maxPacked bounds how much of a file is decompressed: files are rotated at 100 MB.
@@ -138,11 +138,11 @@ func (c *collector) readPacked(ctx context.Context, into *reading.LogReader, nam
 		return err
 	}
 	defer f.Close()
-	unpacked, err := gzip.NewReader(inTime{c, ctx, f})
+	unpacked, err := gzip.NewReader(inTime{ctx, f})
 	if err != nil {
 		return err
 	}
-	text := bufio.NewReader(inTime{c, ctx, unpacked})
+	text := bufio.NewReader(inTime{ctx, unpacked})
 	if start, _ := text.Peek(2); string(start) == "\x1f\x8b" {
 		return errors.New("gzip-compressed more than once")
 	}
@@ -154,7 +154,6 @@ func (c *collector) readPacked(ctx context.Context, into *reading.LogReader, nam
 
 // inTime stops reading when its time is over. What it reads is progress.
 type inTime struct {
-	c   *collector
 	ctx context.Context
 	io.Reader
 }
@@ -165,7 +164,7 @@ func (r inTime) Read(p []byte) (int, error) {
 	}
 	n, err := r.Reader.Read(p)
 	if n > 0 {
-		r.c.progress.goesOn()
+		progressOf(r.ctx).goesOn()
 	}
 	return n, err
 }
@@ -203,7 +202,7 @@ func (c *collector) kubeletLog(ctx context.Context) (evidence.Log, error) {
 	}
 	cmd := command(ctx, program, "--unit=kubelet", "--since="+journalFor, "--lines="+journalled, "--output=short-iso-precise", "--utc", "--no-pager", "--quiet")
 	var log evidence.Log
-	err = c.start(ctx, cmd, io.Discard, func(printed io.Reader) (err error) {
+	err = start(ctx, cmd, io.Discard, func(printed io.Reader) (err error) {
 		log, err = reading.ReadLog(printed, c.Now())
 		return err
 	})

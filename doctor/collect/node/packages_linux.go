@@ -79,7 +79,7 @@ func (c *collector) unitStates(ctx context.Context) map[string]string {
 	}
 	ctx, cancel := c.spare(ctx)
 	defer cancel()
-	printed, err := c.run(ctx, "systemctl", append([]string{"show", "--property=Id,LoadState,ActiveState"}, reading.Units...)...)
+	printed, err := run(ctx, "systemctl", append([]string{"show", "--property=Id,LoadState,ActiveState"}, reading.Units...)...)
 	if err != nil {
 		return nil
 	}

@@ -16,8 +16,9 @@ const longest = 10
 // ticks is how many times within a limit a source is looked at.
 const ticks = 8
 
-// progress counts the signs that a reading goes on: something was read, or a program that was
-// started works, or waits for a processor.
+// progress counts the signs that the reading of a source goes on: something was read, or a
+// program that was started works, or waits for a processor. Each source has its own, in its
+// context: one that works must not give time to one that hangs.
 type progress struct {
 	mu       sync.Mutex
 	signs    int
@@ -28,6 +29,24 @@ type progress struct {
 type look struct {
 	at     time.Time
 	worked time.Duration
+}
+
+type progressKey struct{}
+
+// withProgress returns the context of a source, with a progress unless it has one.
+func withProgress(ctx context.Context) context.Context {
+	if ctx.Value(progressKey{}) != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, progressKey{}, &progress{})
+}
+
+// progressOf returns the progress of the source that ctx is of, or one that nobody looks at.
+func progressOf(ctx context.Context) *progress {
+	if p, ok := ctx.Value(progressKey{}).(*progress); ok {
+		return p
+	}
+	return &progress{}
 }
 
 // goesOn notes that something was read.
@@ -86,18 +105,20 @@ func worked(pid int) (sum time.Duration) {
 	return sum
 }
 
-// within returns a context that ends as if its deadline were exceeded, when the reading has not
-// gone on for a time, and in any case after longest times that. It counts ticks, which this
-// process does not get while it gets no processor: a node that is busy makes a source slow, only
-// one that hangs makes it missing.
-func (c *collector) within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+// within returns a context that ends as if its deadline were exceeded, when the reading of its
+// source has not gone on for a time, and in any case after longest times that. It counts ticks,
+// which this process does not get while it gets no processor: a node that is busy makes a source
+// slow, only one that hangs makes it missing.
+func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx = withProgress(ctx)
+	p := progressOf(ctx)
 	l := &limited{Context: ctx, done: make(chan struct{})}
 	stopped, stop := context.WithCancel(ctx)
 	go func() {
 		every := max(limit/ticks, time.Millisecond)
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
-		last := c.progress.look()
+		last := p.look()
 		for idle, all := 0, 0; idle < ticks && all < ticks*longest; all++ {
 			select {
 			case <-stopped.Done():
@@ -105,7 +126,7 @@ func (c *collector) within(ctx context.Context, limit time.Duration) (context.Co
 				return
 			case <-ticker.C:
 			}
-			if now := c.progress.look(); now == last {
+			if now := p.look(); now == last {
 				idle++
 			} else {
 				idle, last = 0, now
@@ -119,7 +140,7 @@ func (c *collector) within(ctx context.Context, limit time.Duration) (context.Co
 // spare is within for the programs that a source can do without: they end while there is time left
 // for the rest of it.
 func (c *collector) spare(ctx context.Context) (context.Context, context.CancelFunc) {
-	return c.within(ctx, c.Timeout/2)
+	return within(ctx, c.Timeout/2)
 }
 
 // limited is the context of within.

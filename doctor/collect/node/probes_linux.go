@@ -31,7 +31,7 @@ func (c *collector) probes(ctx context.Context, env map[string]string, zone stri
 	}
 	slices.Sort(targets)
 	targets = slices.DeleteFunc(slices.Compact(targets), func(t string) bool { return t == "" })
-	ctx, cancel := c.within(ctx, c.Timeout*2/3) // a silent target is noticed before the source's time is over
+	ctx, cancel := within(ctx, c.Timeout*2/3) // a silent target is noticed before the source's time is over
 	defer cancel()
 	out := make([]evidence.Probe, len(targets))
 	var all sync.WaitGroup

@@ -100,7 +100,7 @@ func (c *collector) containerd(ctx context.Context) map[string]map[string]string
 			list = append(list, `labels."io.kubernetes.container.name"==`+container)
 		}
 	}
-	ids, err := c.run(ctx, ctr, list...)
+	ids, err := run(ctx, ctr, list...)
 	if err != nil {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (c *collector) containerd(ctx context.Context) map[string]map[string]string
 		if i == maxContainers {
 			break
 		}
-		if info, err := c.run(ctx, ctr, "--namespace=k8s.io", "containers", "info", id); err == nil { // else it has gone
+		if info, err := run(ctx, ctr, "--namespace=k8s.io", "containers", "info", id); err == nil { // else it has gone
 			all.WriteString(info)
 		}
 	}

@@ -48,9 +48,9 @@ func (e *slowError) Error() string { return e.program + " did not end" }
 func (e *slowError) Unwrap() error { return e.err }
 
 // run runs a program and returns what it prints.
-func (c *collector) run(ctx context.Context, program string, args ...string) (string, error) {
+func run(ctx context.Context, program string, args ...string) (string, error) {
 	var out, complaint bounded
-	err := c.start(ctx, command(ctx, program, args...), &complaint, func(printed io.Reader) error {
+	err := start(ctx, command(ctx, program, args...), &complaint, func(printed io.Reader) error {
 		_, err := io.Copy(&out, printed)
 		return err
 	})
@@ -70,7 +70,7 @@ func (c *collector) run(ctx context.Context, program string, args ...string) (st
 // start starts a program, lets read have what it prints, and waits for its end. The time for
 // reading what it has printed is limited by ctx alone: on a busy node it takes a while after the
 // program's end.
-func (c *collector) start(ctx context.Context, cmd *exec.Cmd, complaint io.Writer, read func(printed io.Reader) error) error {
+func start(ctx context.Context, cmd *exec.Cmd, complaint io.Writer, read func(printed io.Reader) error) error {
 	printed, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (c *collector) start(ctx context.Context, cmd *exec.Cmd, complaint io.Write
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	defer c.progress.watch(cmd.Process.Pid)()
+	defer progressOf(ctx).watch(cmd.Process.Pid)()
 	stop := context.AfterFunc(ctx, func() { _, _ = printed.Close(), complained.Close() }) // ends reading, whoever else holds the pipes
 	defer stop()
 	var complaints error
@@ -94,16 +94,16 @@ func (c *collector) start(ctx context.Context, cmd *exec.Cmd, complaint io.Write
 		return err
 	}
 	both.Go(func() {
-		_, err := io.Copy(complaint, inTime{c, ctx, complained})
+		_, err := io.Copy(complaint, inTime{ctx, complained})
 		complaints = finish(err)
 	})
-	err = finish(read(inTime{c, ctx, printed}))
+	err = finish(read(inTime{ctx, printed}))
 	both.Wait()
 	err = errors.Join(err, complaints, cmd.Wait())
 	if ctx.Err() != nil {
 		return &slowError{path.Base(cmd.Path), ctx.Err()}
 	}
-	c.progress.goesOn()
+	progressOf(ctx).goesOn()
 	return err
 }
 

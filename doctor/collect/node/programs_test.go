@@ -36,11 +36,11 @@ func TestPrograms(t *testing.T) {
 		}
 		return kubelet, filters
 	}
-	within := func(timeout time.Duration) *collector {
+	of := func(timeout time.Duration) *collector {
 		return newCollector(t.Context(), Options{Now: func() time.Time { return now }, Timeout: timeout})
 	}
-	patient := func() *collector { return within(30 * time.Second) }
-	hasty := func() *collector { return within(time.Second) }
+	patient := func() *collector { return of(30 * time.Second) }
+	hasty := func() *collector { return of(time.Second) }
 
 	put("journalctl", `echo "2026-11-23T09:59:00.000000+0000 host kubelet[7]: E1123 09:59:00.000000 7 pod.go:1] failed"`)
 	put("iptables", "echo 'iptables v1.8.9 (nf_tables)'")
@@ -129,9 +129,9 @@ func TestPrograms_Spare(t *testing.T) {
 func TestPrograms_LateOutput(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t.Context(), Options{Timeout: 2 * time.Minute})
-	ctx, cancel := c.within(t.Context(), c.Timeout)
+	ctx, cancel := within(t.Context(), c.Timeout)
 	defer cancel()
-	printed, err := c.run(ctx, "sh", "-c", "(sleep 0.5; echo second) & echo first")
+	printed, err := run(ctx, "sh", "-c", "(sleep 0.5; echo second) & echo first")
 	if err != nil || printed != "first\nsecond\n" {
 		t.Errorf("%q, %v", printed, err)
 	}
@@ -147,7 +147,7 @@ func TestWithin(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCollector(t.Context(), Options{Timeout: 3 * time.Second})
 			began := time.Now()
-			ctx, cancel := c.within(t.Context(), c.Timeout)
+			ctx, cancel := within(t.Context(), c.Timeout)
 			defer cancel()
 			tick := time.NewTicker(row.every)
 			defer tick.Stop()
@@ -155,7 +155,7 @@ func TestWithin(t *testing.T) {
 				select {
 				case <-ctx.Done():
 				case <-tick.C:
-					c.progress.goesOn()
+					progressOf(ctx).goesOn()
 				}
 			}
 			if took := time.Since(began); took != row.want || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
@@ -163,6 +163,41 @@ func TestWithin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSource_OwnTime: a source that works gives no time to one that is silent.
+func TestSource_OwnTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector(t.Context(), Options{Timeout: 3 * time.Second})
+		took := func(read func(context.Context)) func(context.Context) (time.Duration, error) {
+			return func(ctx context.Context) (time.Duration, error) {
+				began := time.Now()
+				read(ctx)
+				return time.Since(began), nil
+			}
+		}
+		silent := func(ctx context.Context) { <-ctx.Done() }
+		var working, hanging, probing evidence.Source[time.Duration]
+		source(c, &working, took(func(ctx context.Context) {
+			tick := time.NewTicker(time.Second)
+			defer tick.Stop()
+			for ctx.Err() == nil {
+				<-tick.C
+				progressOf(ctx).goesOn()
+			}
+		}))
+		source(c, &hanging, took(silent))
+		source(c, &probing, took(func(ctx context.Context) {
+			ctx, cancel := within(ctx, c.Timeout*2/3)
+			defer cancel()
+			silent(ctx)
+		}))
+		c.all.Wait()
+		if working.Content != 30*time.Second || hanging.Content != 3*time.Second || probing.Content != 2*time.Second {
+			t.Errorf("one that works ended after %+v, one that hangs after %+v, a part that hangs after %+v", working, hanging, probing)
+		}
+	})
 }
 
 // TestProgress: a program that works is progress, one that hangs is not.

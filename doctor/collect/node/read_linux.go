@@ -78,7 +78,6 @@ type collector struct {
 	http      *http.Client // without the environment's proxies
 	contained bool         // this runs in the container aws-node: the host's directories are below /host
 	all       sync.WaitGroup
-	progress  progress
 
 	processes func() ([]process, error) // findProcesses, once
 }
@@ -97,7 +96,8 @@ func newCollector(ctx context.Context, o Options) *collector {
 // interrupted, as in a file system that hangs.
 func source[T any](c *collector, into *evidence.Source[T], read func(context.Context) (T, error)) {
 	c.all.Go(func() {
-		ctx, cancel := c.within(c.ctx, c.Timeout)
+		own := withProgress(c.ctx)
+		ctx, cancel := within(own, c.Timeout)
 		defer cancel()
 		done := make(chan evidence.Source[T], 1)
 		go func() {
@@ -110,14 +110,11 @@ func source[T any](c *collector, into *evidence.Source[T], read func(context.Con
 		}()
 		if !received(ctx, done, into) {
 			// What can be interrupted says what was slow.
-			last, cancel := c.within(c.ctx, c.Timeout)
+			last, cancel := within(own, c.Timeout)
 			defer cancel()
 			if !received(last, done, into) {
 				*into = evidence.Lacking[T](reason(ctx.Err()))
 			}
-		}
-		if into.OK() {
-			c.progress.goesOn()
 		}
 	})
 }

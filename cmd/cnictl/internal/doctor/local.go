@@ -26,8 +26,8 @@ There are two readings, 15 seconds apart unless --interval is given: transient p
 appear in both. --once takes a single reading. Run it as root: other users cannot read everything.
 --save-evidence writes what was read to a file, for doctor --evidence. Sandbox IDs and credentials
 are removed; names, addresses and IDs of AWS resources are not. What hangs is left out: a source is
-given up when nothing has been read and no program has worked for 3 seconds, or --node-timeout, and
-after ten times that in any case. On a busy node a reading takes longer.
+given up when nothing of it has been read and none of its programs has worked for 3 seconds, or
+--node-timeout, and after ten times that in any case. On a busy node a reading takes longer.
 
 Nothing is changed. Instance metadata is read; of EC2 and the API server, only whether they
 accept a connection from the node is checked.`,
