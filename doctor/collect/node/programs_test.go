@@ -183,8 +183,11 @@ func TestSource_OwnTime(t *testing.T) {
 			tick := time.NewTicker(time.Second)
 			defer tick.Stop()
 			for ctx.Err() == nil {
-				<-tick.C
-				progressOf(ctx).goesOn()
+				select {
+				case <-ctx.Done():
+				case <-tick.C:
+					progressOf(ctx).goesOn()
+				}
 			}
 		}))
 		source(c, &hanging, took(silent))
