@@ -77,6 +77,15 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// TestBuild_NoModule: on a machine that has built nothing yet, the failure says what to run.
+func TestBuild_NoModule(t *testing.T) {
+	t.Setenv("GOMODCACHE", t.TempDir())
+	t.Setenv("GOPROXY", "off")
+	if err := buildHostLocal(filepath.Join(t.TempDir(), "host-local")); err == nil || !strings.Contains(err.Error(), "run make reference") {
+		t.Errorf("%v", err)
+	}
+}
+
 // maxStartFaults bounds the minor page faults of a start, which dominate its cost.
 const maxStartFaults = 400
 
