@@ -196,7 +196,7 @@ func readFacts(ctx context.Context, metadata *imds.Client, c config.Config, log 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(found)
-		host, err := hostnet.New(hostnet.Options{Log: log, Observe: writes.observe})
+		host, err := hostnet.New(ctx, hostnet.Options{Log: log, Observe: writes.observe})
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func (n *bed) restarted(tool string) *bed {
 		again.runs = append(again.runs, r)
 	}
 	var err error
-	if again.host, err = New(opts); err != nil {
+	if again.host, err = New(n.t.Context(), opts); err != nil {
 		n.t.Fatal(err)
 	}
 	return again

@@ -54,7 +54,7 @@ ip link set eth0far up
 ip link set eth0 up
 ip route add default via 10.0.0.1 dev eth0`)
 	var err error
-	n.host, err = New(Options{
+	n.host, err = New(t.Context(), Options{
 		Log:          slog.New(slog.NewTextHandler(t.Output(), nil)),
 		IPTables:     tool,
 		PrimaryWait:  20 * time.Second,

@@ -67,7 +67,7 @@ func BenchmarkNew(b *testing.B) {
 			o := n.host.opts
 			o.IPTables, o.Log = row.iptables, slog.New(slog.DiscardHandler)
 			for b.Loop() {
-				n.do(func() error { _, err := New(o); return err })
+				n.do(func() error { _, err := New(n.t.Context(), o); return err })
 			}
 		})
 	}

@@ -16,8 +16,8 @@ func (m Move) String() string {
 	return fmt.Sprintf("the CNI's packet filter rules moved from %s to %s, which the node's programs use: %s", m.From, m.To, m.Reason)
 }
 
-// moveLimit bounds a move: another program can hold the lock of iptables for any time, and
-// until then the rules in the backend of before do their work.
+// moveLimit bounds a look at the backends, and a move: another program can hold the lock of
+// iptables for any time, and until then the rules in the backend of before do their work.
 const moveLimit = 10 * time.Second
 
 // FollowBackend looks again which backend the node's programs use. If that is not the one in
@@ -26,8 +26,8 @@ const moveLimit = 10 * time.Second
 // It decides as at the start, except that without evidence the backend stays.
 //
 // It runs no program on a node without legacy tables. On others, full asks for a look even if
-// no table came or went since the last one. If a move fails, the backend of before stays in
-// use.
+// no table came or went since the last one that could read all rules. If a move fails, the
+// backend of before stays in use.
 func (h *Host) FollowBackend(ctx context.Context, now time.Time, in rules.NodeInput, full bool) (*Move, error) {
 	h.node.Lock()
 	defer h.node.Unlock()
@@ -36,13 +36,12 @@ func (h *Host) FollowBackend(ctx context.Context, now time.Time, in rules.NodeIn
 	if full = full || h.follower.Undecided(used.backend) || tables != h.looked; !full {
 		return nil, nil
 	}
-	h.looked = tables
-	probe := h.startBackendProbe()
-	if probe == nil {
+	found, reason, hinted, read := h.look(ctx, used.backend)
+	if !read {
 		return nil, nil
 	}
-	found, reason := probe.finish(used.backend)
-	if probe.failed != nil || !h.follower.Follow(now, used.backend, found, probe.hinted) {
+	h.looked = tables
+	if !h.follower.Follow(now, used.backend, found, hinted) {
 		return nil, nil
 	}
 	next := h.choose(found, reason)
@@ -54,6 +53,19 @@ func (h *Host) FollowBackend(ctx context.Context, now time.Time, in rules.NodeIn
 	}
 	h.follower.Moved(now)
 	return move, nil
+}
+
+// look finds the backend that the node's programs use. read is false if there is no choice, or
+// if a program failed or did not end in time.
+func (h *Host) look(ctx context.Context, used rules.Backend) (found rules.Backend, reason string, hinted, read bool) {
+	ctx, cancel := context.WithTimeout(ctx, moveLimit)
+	defer cancel()
+	probe := h.startBackendProbe(ctx)
+	if probe == nil {
+		return used, "", false, false
+	}
+	found, reason = probe.finish(ctx, used)
+	return found, reason, probe.hinted, probe.failed == nil
 }
 
 // move brings the node to the wanted state with another backend. The caller holds h.node.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -167,45 +168,32 @@ func TestFollowBackend_Fails(t *testing.T) {
 	t.Parallel()
 	broken := []byte("#!/bin/sh\necho 'out of order' >&2\nexit 4\n")
 	for _, row := range []struct {
-		name  string
-		trip  func(t *testing.T, program func(string) string)
-		error string // "" if nothing is attempted
+		name, program string
+		script        []byte // nil: the program is missing
+		error         string // "" if nothing is attempted
 	}{
-		{"no program that writes", func(t *testing.T, program func(string) string) {
-			if err := os.Rename(program("iptables-legacy-restore"), program("away")); err != nil {
-				t.Fatal(err)
-			}
-		}, ""},
-		{"no program of IPv6", func(t *testing.T, program func(string) string) {
-			if err := os.Rename(program("ip6tables-legacy-restore"), program("away")); err != nil {
-				t.Fatal(err)
-			}
-		}, "ip6tables-legacy"},
-		{"a program that fails", func(t *testing.T, program func(string) string) {
-			if err := errors.Join(os.Remove(program("iptables-legacy-restore")), os.WriteFile(program("iptables-legacy-restore"), broken, 0o700)); err != nil {
-				t.Fatal(err)
-			}
-		}, "out of order"},
-		{"a program of IPv6 that fails", func(t *testing.T, program func(string) string) {
-			if err := errors.Join(os.Remove(program("ip6tables-legacy-restore")), os.WriteFile(program("ip6tables-legacy-restore"), broken, 0o700)); err != nil {
-				t.Fatal(err)
-			}
-		}, "out of order"},
-		{"rules that cannot be read", func(t *testing.T, program func(string) string) {
-			if err := errors.Join(os.Remove(program("iptables-legacy-save")), os.WriteFile(program("iptables-legacy-save"), broken, 0o700)); err != nil {
-				t.Fatal(err)
-			}
-		}, ""},
+		{"no program that writes", "iptables-legacy-restore", nil, ""},
+		{"no program of IPv6", "ip6tables-legacy-restore", nil, "ip6tables-legacy"},
+		{"a program that fails", "iptables-legacy-restore", broken, "out of order"},
+		{"a program of IPv6 that fails", "ip6tables-legacy-restore", broken, "out of order"},
+		{"rules that cannot be read", "iptables-legacy-save", broken, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			plain := withPlain(t, "-nft")
 			n, _ := newBed(t, "iptables-nft").found(Options{IPTables: plain})
 			n.setup(v6Egress)
-			row.trip(t, func(name string) string { return strings.TrimSuffix(plain, "iptables") + name })
+			program := strings.TrimSuffix(plain, "iptables") + row.program
+			err := os.Rename(program, program+".away")
+			if row.script != nil {
+				err = errors.Join(err, os.WriteFile(program, row.script, 0o700))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 			n.sh(legacyChain)
-			for range 2 {
-				move, err := n.follow(time.Now(), true)
+			for _, full := range []bool{true, false, true} {
+				move, err := n.follow(time.Now(), full)
 				if move != nil || (err != nil) != (row.error != "") || err != nil && !strings.Contains(err.Error(), row.error) {
 					t.Errorf("%v, %v", move, err)
 				}
@@ -213,7 +201,46 @@ func TestFollowBackend_Fails(t *testing.T) {
 				n.inBackend("iptables-nft")
 				n.same(v6Egress)
 			}
+			if err := os.Rename(program+".away", program); err != nil {
+				t.Fatal(err)
+			}
+			if move, err := n.follow(time.Now(), false); move == nil || err != nil {
+				t.Errorf("once it works: %v, %v", move, err)
+			}
 		})
+	}
+}
+
+// TestFollowBackend_Hangs: neither a start nor a look waits for ever for a program that does not end
+// and whose child holds its output open. The next look moves.
+func TestFollowBackend_Hangs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fifo, nft := filepath.Join(dir, "fifo"), filepath.Join(dir, "nft")
+	if err := errors.Join(unix.Mkfifo(fifo, 0o600), os.WriteFile(nft, []byte("#!/bin/sh\n/bin/cat "+fifo+"\nexit 1\n"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // ends what still waits
+		if end, err := os.OpenFile(fifo, os.O_RDWR, 0); err == nil {
+			_ = end.Close()
+		}
+	})
+	first := newBed(t, "iptables-nft")
+	first.sh(legacyChain)
+	n, log := first.found(Options{IPTables: withPlain(t, "-nft"), NFT: nft})
+	if n.host.Backend() != string(rules.NFTables) || !strings.Contains(log, "did not end in time") {
+		t.Fatalf("a start works with %s:\n%s", n.host.Backend(), log)
+	}
+	if move, err := n.follow(time.Now(), true); move != nil || err != nil || len(n.programsRun()) == 0 {
+		t.Errorf("%v, %v, ran %q", move, err, n.programsRun())
+	}
+	works, err := lookPath("nft")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.host.nft = works
+	if move, err := n.follow(time.Now(), false); move == nil || err != nil {
+		t.Errorf("once it works: %v, %v", move, err)
 	}
 }
 

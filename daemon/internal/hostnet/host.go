@@ -1,6 +1,7 @@
 package hostnet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -50,7 +51,8 @@ type Host struct {
 }
 
 // New finds the programs and the backend for rules, in the calling thread's namespace.
-func New(opts Options) (*Host, error) {
+// Programs that it runs are stopped when ctx ends.
+func New(ctx context.Context, opts Options) (*Host, error) {
 	if opts.Log == nil {
 		return nil, errors.New("hostnet: no logger")
 	}
@@ -60,7 +62,7 @@ func New(opts Options) (*Host, error) {
 	opts.PrimaryWait = orDefault(opts.PrimaryWait, 12*time.Second)
 	opts.RouteBackoff = orDefault(opts.RouteBackoff, 500*time.Millisecond)
 	h := &Host{opts: opts, warned: map[string]bool{}}
-	version, err := h.findPrograms()
+	version, err := h.findPrograms(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package hostnet
 
 import (
+	"context"
 	"errors"
 	"os/exec"
 	"slices"
@@ -38,16 +39,17 @@ func modeName(b rules.Backend) string {
 	return nftMode
 }
 
-// startBackendProbe returns nil if there is no choice, or no nft.
-func (h *Host) startBackendProbe() *backendProbe {
+// startBackendProbe returns nil if there is no choice, or no nft. Programs that run when ctx ends
+// are stopped.
+func (h *Host) startBackendProbe(ctx context.Context) *backendProbe {
 	both := findPair(h.opts.IPTables+nftMode).there() && findPair(h.opts.IPTables+legacyMode).there()
 	if !both || h.nft == "" {
 		return nil
 	}
 	s := &backendProbe{h: h}
 	if s.hasLegacy() {
-		s.chains = s.startChains()
-		s.legacy = s.startSave(h.opts.IPTables, true)
+		s.chains = s.startChains(ctx)
+		s.legacy = s.startSave(ctx, h.opts.IPTables, true)
 	}
 	return s
 }
@@ -57,11 +59,13 @@ func (s *backendProbe) hasLegacy() bool {
 	return inUse(legacyTables(s.h.opts.IPTables)) || inUse(legacyTables(ip6tables(s.h.opts.IPTables)))
 }
 
-func (s *backendProbe) startChains() *process { return s.start(s.h.nft, "list", "chains") }
+func (s *backendProbe) startChains(ctx context.Context) *process {
+	return s.start(ctx, s.h.nft, "list", "chains")
+}
 
 // start returns nil if the program cannot be started.
-func (s *backendProbe) start(program string, args ...string) *process {
-	p, err := s.h.start(exec.Command(program, args...), "")
+func (s *backendProbe) start(ctx context.Context, program string, args ...string) *process {
+	p, err := s.h.start(exec.CommandContext(ctx, program, args...), "")
 	if err != nil {
 		s.unread(program, err)
 		return nil
@@ -71,7 +75,7 @@ func (s *backendProbe) start(program string, args ...string) *process {
 
 // startSave starts reading one family of one backend. It returns nil if there is nothing
 // to read.
-func (s *backendProbe) startSave(iptables string, legacy bool) *process {
+func (s *backendProbe) startSave(ctx context.Context, iptables string, legacy bool) *process {
 	if legacy && !inUse(legacyTables(iptables)) {
 		return nil
 	}
@@ -83,16 +87,16 @@ func (s *backendProbe) startSave(iptables string, legacy bool) *process {
 	if !p.there() {
 		return nil
 	}
-	return s.start(p.save)
+	return s.start(ctx, p.save)
 }
 
 // finish waits for the programs and chooses the backend.
-func (s *backendProbe) finish(plain rules.Backend) (b rules.Backend, reason string) {
+func (s *backendProbe) finish(ctx context.Context, plain rules.Backend) (b rules.Backend, reason string) {
 	if s.chains == nil && s.legacy == nil {
 		if plain == rules.NFTables {
 			return s.withoutLegacy()
 		}
-		s.chains = s.startChains()
+		s.chains = s.startChains(ctx)
 	}
 	nft, known := s.nft()
 	legacy := s.traces(s.legacy)
@@ -100,7 +104,7 @@ func (s *backendProbe) finish(plain rules.Backend) (b rules.Backend, reason stri
 		return plain, "nft failed, using iptables' own mode"
 	}
 	if s.hinted = nft.Missing || nft.Hint != "" || legacy.Hint != ""; !s.hinted {
-		nft, legacy = s.rest(nft, legacy, plain)
+		nft, legacy = s.rest(ctx, nft, legacy, plain)
 		s.hinted = legacy.Hint != ""
 	}
 	return rules.HostBackend(nft, legacy, plain)
@@ -141,13 +145,13 @@ var textsNoNFT = []string{"Protocol not supported", "Operation not supported", "
 
 // rest reads the remaining rules if there was no hint so far. Most nodes without a hint
 // have no legacy table either, so there is no choice.
-func (s *backendProbe) rest(nft, legacy rules.Traces, plain rules.Backend) (_, _ rules.Traces) {
+func (s *backendProbe) rest(ctx context.Context, nft, legacy rules.Traces, plain rules.Backend) (_, _ rules.Traces) {
 	v6 := ip6tables(s.h.opts.IPTables)
-	last := s.startSave(v6, true)
+	last := s.startSave(ctx, v6, true)
 	if last == nil && legacy.Rules == 0 && plain == rules.NFTables {
 		return nft, legacy
 	}
-	list := []*process{s.startSave(s.h.opts.IPTables, false), s.startSave(v6, false)}
+	list := []*process{s.startSave(ctx, s.h.opts.IPTables, false), s.startSave(ctx, v6, false)}
 	legacy = legacy.Add(s.traces(last))
 	for _, p := range list {
 		nft = nft.Add(s.traces(p))

@@ -48,7 +48,7 @@ func (n *bed) found(o Options) (*bed, string) {
 		defer now.mu.Unlock()
 		now.runs = append(now.runs, r)
 	}
-	n.do(func() (err error) { now.host, err = New(o); return err })
+	n.do(func() (err error) { now.host, err = New(n.t.Context(), o); return err })
 	now.tool = "iptables-nft"
 	if now.host.inUse().backend == rules.IPTables {
 		now.tool = "iptables-legacy"

@@ -283,7 +283,7 @@ func TestSetupNode_BackendChanges(t *testing.T) {
 	n.setup()
 	legacy := &bed{t: t, ns: n.ns, tool: "iptables-legacy"}
 	var err error
-	legacy.host, err = New(Options{Log: n.host.opts.Log, IPTables: "iptables-legacy"})
+	legacy.host, err = New(t.Context(), Options{Log: n.host.opts.Log, IPTables: "iptables-legacy"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -402,17 +402,17 @@ COMMIT
 func TestNew_Errors(t *testing.T) {
 	t.Parallel()
 	log := newBed(t, "iptables-nft").host.opts.Log
-	if _, err := New(Options{Log: log, IPTables: "no-such-iptables"}); err == nil || !strings.HasPrefix(err.Error(), "failed to detect iptables mode vpc-cni is using: ") {
+	if _, err := New(t.Context(), Options{Log: log, IPTables: "no-such-iptables"}); err == nil || !strings.HasPrefix(err.Error(), "failed to detect iptables mode vpc-cni is using: ") {
 		t.Errorf("%v", err)
 	}
-	if _, err := New(Options{Log: log, IPTables: "iptables-nft", NFT: "no-such-nft"}); err == nil || !strings.Contains(err.Error(), "no-such-nft") {
+	if _, err := New(t.Context(), Options{Log: log, IPTables: "iptables-nft", NFT: "no-such-nft"}); err == nil || !strings.Contains(err.Error(), "no-such-nft") {
 		t.Errorf("%v", err)
 	}
-	h, err := New(Options{Log: log, IPTables: "iptables-legacy", NFT: "no-such-nft"})
+	h, err := New(t.Context(), Options{Log: log, IPTables: "iptables-legacy", NFT: "no-such-nft"})
 	if err != nil || h.Backend() != "iptables" {
 		t.Errorf("%v, %v", h, err)
 	}
-	if _, err := New(Options{}); err == nil {
+	if _, err := New(t.Context(), Options{}); err == nil {
 		t.Error("no logger, no error")
 	}
 }

@@ -2,6 +2,7 @@ package hostnet
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -26,7 +27,7 @@ type Run struct {
 
 // findPrograms finds the programs of the mode that the node uses and sets the backend. It
 // returns the output of `iptables --version`.
-func (h *Host) findPrograms() (version string, _ error) {
+func (h *Host) findPrograms(ctx context.Context) (version string, _ error) {
 	iptables, err := lookPath(h.opts.IPTables)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", textBackend, err)
@@ -35,8 +36,10 @@ func (h *Host) findPrograms() (version string, _ error) {
 	if err != nil && !errors.Is(err, exec.ErrNotFound) {
 		return "", err
 	}
-	probe := h.startBackendProbe()
-	p, err := h.start(exec.Command(iptables, "--version"), "")
+	ctx, cancel := context.WithTimeout(ctx, moveLimit)
+	defer cancel()
+	probe := h.startBackendProbe(ctx)
+	p, err := h.start(exec.CommandContext(ctx, iptables, "--version"), "")
 	if err == nil {
 		version, err = p.wait()
 	}
@@ -48,7 +51,7 @@ func (h *Host) findPrograms() (version string, _ error) {
 	h.plain, h.randomFully = readVersion(version)
 	backend, reason := h.plain, "the mode of iptables"
 	if probe != nil {
-		backend, reason = probe.finish(h.plain)
+		backend, reason = probe.finish(ctx, h.plain)
 	}
 	in := h.choose(backend, reason)
 	for _, part := range []string{"-save", "-restore"} {
@@ -110,7 +113,12 @@ type process struct {
 	run      Run
 	began    time.Time
 	out, err bytes.Buffer
+	stopped  bool // its context ended first
 }
+
+// outputWait is how long a program that has ended is waited for while a child of its own holds
+// its output open.
+const outputWait = 3 * time.Second
 
 // start starts a program on the calling thread, hence in its network namespace, and does
 // not wait for it.
@@ -119,6 +127,13 @@ func (h *Host) start(cmd *exec.Cmd, input string) (*process, error) {
 	p.run = Run{Program: filepath.Base(cmd.Path), Args: cmd.Args[1:], Input: input}
 	cmd.Env = append(os.Environ(), "LC_ALL=C") // its messages are parsed
 	cmd.Stdout, cmd.Stderr = &p.out, &p.err
+	cmd.WaitDelay = outputWait
+	if kill := cmd.Cancel; kill != nil {
+		cmd.Cancel = func() error {
+			p.stopped = true
+			return kill()
+		}
+	}
 	if input != "" {
 		cmd.Stdin = strings.NewReader(input)
 	}
@@ -131,6 +146,9 @@ func (h *Host) start(cmd *exec.Cmd, input string) (*process, error) {
 // wait waits for the program to end and returns its output.
 func (p *process) wait() (string, error) {
 	err := p.cmd.Wait()
+	if p.stopped && err != nil {
+		err = fmt.Errorf("did not end in time, and was stopped: %w", err)
+	}
 	if err != nil {
 		err = &ProgramError{Program: p.run.Program, Message: strings.TrimSpace(p.err.String()), Err: err}
 	}

@@ -38,7 +38,7 @@ func TestRepair_VLAN(t *testing.T) {
 	}
 	hash := netnames.Hash("default", "branch", 0)
 	sh("ip link add eth0 address " + trunkMAC + " type veth peer name far; ip link set eth0 up; ip link set far up; ip link add vlan" + hash + " type veth peer name podfar; ip link set vlan" + hash + " up")
-	host, err := hostnet.New(hostnet.Options{Log: slog.New(slog.DiscardHandler)})
+	host, err := hostnet.New(t.Context(), hostnet.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
