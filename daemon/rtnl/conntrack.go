@@ -1,6 +1,7 @@
 package rtnl
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -40,7 +41,8 @@ var flowWait = unix.Timeval{Sec: 5}
 // DeleteFlows deletes the connection tracking entries, in the network namespace of the calling
 // thread, that have an address for which of returns true as source or destination, in either
 // direction: of an entry with DNAT, only the reply has the pod's address. It returns the number
-// of deleted entries, also with an error.
+// of deleted entries, also with an error. Where the kernel refuses to delete some, the others go
+// all the same, and the error is the first refusal.
 //
 // It reads the whole table once. The kernel can filter a dump or a deletion only by one
 // address in one of the four places, and the latter only since Linux 6.11.
@@ -69,7 +71,7 @@ func DeleteFlows(ctx context.Context, of func(netip.Addr) bool) (deleted int, _ 
 		}
 		return d.take(body, of)
 	})
-	return d.deleted, errors.Join(err, d.flush())
+	return d.deleted, errors.Join(err, d.flush(), d.refused)
 }
 
 func openFlows() (*Conn, error) {
@@ -135,6 +137,7 @@ type flowDeleter struct {
 	conn    *Conn
 	batch   Batch
 	deleted int
+	refused error // the first *Error
 }
 
 // take deletes the entry of a dump's message if it has one of the addresses. Nearly all have
@@ -216,13 +219,16 @@ func tupleHas(tuple []byte, of func(netip.Addr) bool) (bool, error) {
 	return false, nil
 }
 
-// flush deletes the entries taken so far.
+// flush deletes the entries taken so far. It fails only if the socket does.
 func (d *flowDeleter) flush() error {
 	if d.batch.Len() == 0 {
 		return nil
 	}
 	err := d.conn.Do(&d.batch)
-	if refused := (*Error)(nil); err == nil || errors.As(err, &refused) {
+	if refused := (*Error)(nil); errors.As(err, &refused) {
+		d.refused, err = cmp.Or(d.refused, err), nil
+	}
+	if err == nil {
 		for i := range d.batch.Len() {
 			if d.batch.Errno(i) == 0 {
 				d.deleted++

@@ -133,6 +133,57 @@ func TestDeleteFlows(t *testing.T) {
 	}
 }
 
+// TestFlowDeleter_Refused: an entry that the kernel refuses to delete, such as an offloaded one of some
+// kernels (EBUSY), is reported, and those before and after it go. Here it refuses one whose tuple
+// has no protocol.
+func TestFlowDeleter_Refused(t *testing.T) {
+	t.Parallel()
+	testenv.RequireKernel(t, "iptables")
+	all := func(netip.Addr) bool { return true }
+	pod, peer := netip.MustParseAddr("10.0.0.10"), netip.MustParseAddrPort("10.0.0.1:80")
+	var list []entry
+	for i := range 3*flowBatch + 5 {
+		list = append(list, entry{src: netip.AddrPortFrom(pod, uint16(2000+i)), dst: peer})
+	}
+	err := netns.New(t).Do(func() error {
+		if err := addFlows(list); err != nil {
+			return err
+		}
+		c, err := openFlows()
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		d := flowDeleter{conn: c}
+		for i, e := range list {
+			if i%flowBatch == 3 {
+				whole := tuple(pod, peer.Addr())
+				if err := d.take(flow(unix.AF_INET, whole[:len(whole)-12], whole, false), all); err != nil {
+					return fmt.Errorf("a refused entry ends the pass: %w", err)
+				}
+			}
+			var b Batch // without an ID, which would have to be the entry's
+			b.nfgen(unix.AF_INET)
+			b.attr(ctaTupleOrig|unix.NLA_F_NESTED, tcpTuple(e.src, e.dst))
+			b.attr(ctaTupleReply|unix.NLA_F_NESTED, tcpTuple(e.reply(), e.src))
+			if err := d.take(b.buf, all); err != nil {
+				return fmt.Errorf("entry %d: %w", i, err)
+			}
+		}
+		if err := d.flush(); err != nil {
+			return err
+		}
+		left, err := flowsLeft()
+		if refused := (*Error)(nil); left != 0 || d.deleted != len(list) || !errors.As(d.refused, &refused) || refused.Index != 3 {
+			t.Errorf("%d entries left, %d of %d deleted, refused %v", left, d.deleted, len(list), d.refused)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // BenchmarkDeleteFlows measures a pass over tables of several sizes that deletes nothing. The processor
 // time includes the kernel's.
 func BenchmarkDeleteFlows(b *testing.B) {
