@@ -286,5 +286,5 @@ func (m *Model) copy(names []string) tea.Cmd {
 	if len(names) > 1 {
 		says = "copied " + countOf(len(names), "name", "names")
 	}
-	return tea.Batch(tea.SetClipboard(text), m.say(theme.Good, says))
+	return tea.Batch(pages.Copy(names...), m.say(theme.Good, says))
 }

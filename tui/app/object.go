@@ -89,7 +89,7 @@ func (p *objectPage) Update(_ pages.Context, msg tea.Msg) tea.Cmd {
 		case keymap.Wrap:
 			p.view.Wrap = !p.view.Wrap
 		case keymap.CopyText:
-			return tea.SetClipboard(p.text())
+			return pages.Copy(strings.Split(p.text(), "\n")...)
 		default:
 			p.view.Do(msg.Action)
 		}

@@ -3,11 +3,13 @@
 package pages
 
 import (
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/evidence"
@@ -164,3 +166,13 @@ type (
 
 // Go opens a screen.
 func Go(o Open) tea.Cmd { return func() tea.Msg { return o } }
+
+// Copy puts lines on the terminal's clipboard. Names and commands come from nodes, and a line
+// break or an escape sequence in one would run it in the shell where it is pasted.
+func Copy(lines ...string) tea.Cmd {
+	printable := make([]string, len(lines))
+	for i, line := range lines {
+		printable[i] = show.Printable(line)
+	}
+	return tea.SetClipboard(strings.Join(printable, "\n"))
+}

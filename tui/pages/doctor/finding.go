@@ -65,7 +65,7 @@ func (p *findingPage) do(c pages.Context, action string) tea.Cmd {
 		if len(all) == 0 {
 			return say(theme.Faint, "no command to copy")
 		}
-		return tea.Batch(tea.SetClipboard(all[p.command]), say(theme.Good, "copied "+all[p.command]))
+		return tea.Batch(pages.Copy(all[p.command]), say(theme.Good, "copied "+all[p.command]))
 	case keymap.ToNode, keymap.In:
 		if len(p.finding.Nodes) > 0 {
 			return pages.Go(pages.Open{Screen: "node", Node: p.finding.Nodes[0]})

@@ -80,7 +80,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		m.fill(c)
 	case keymap.CopyCommand:
 		if text := m.command(); text != "" {
-			return tea.Batch(tea.SetClipboard(text), say(theme.Good, "copied "+text))
+			return tea.Batch(pages.Copy(text), say(theme.Good, "copied "+text))
 		}
 		return say(theme.Faint, "no setting is changed: no command to copy")
 	case keymap.Doctor, keymap.Logs:
