@@ -102,7 +102,7 @@ demo: deps build ## run three simulated nodes with real daemons and plugins, ful
 test: $(if $(filter pure,$(LAYERS)),,deps kube vm reference $(TOOLBIN)/helm) $(if $(findstring cluster,$(LAYERS)),kube-cluster) $(if $(or $(findstring binary,$(LAYERS)),$(findstring cluster,$(LAYERS))),images-here) build crash $(TOOLBIN)/testlayers ## run all test layers (LAYERS=…), two at a time (LANES=2); UPDATE=1 rewrites the list of required tests
 	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -lanes $(LANES) -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
 
-# A quarter of an hour, and no gate: make lint sees that all mutants still apply and compile.
+# Takes long (docs/testing.md), and is no gate: make lint sees that all mutants still apply and compile.
 .PHONY: mutants
 mutants: deps $(TOOLBIN)/helm $(TOOLBIN)/mutants ## change the code in the ways of tools/mutants/mutants.txt and print which tests notice (RUN=<regexp of ID, package, function> ARGS="-resume -format markdown")
 	@$(TOOLBIN)/mutants -run "$(RUN)" $(ARGS)

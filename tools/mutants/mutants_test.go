@@ -300,3 +300,26 @@ func TestEnough(t *testing.T) {
 		t.Errorf("%q", problems)
 	}
 }
+
+// TestStore_Untracked: results hold for the contents of files that git does not track, too.
+func TestStore_Untracked(t *testing.T) {
+	root := writeModule(t)
+	file := filepath.Join(root, "sum", "new file.go")
+	var names []string
+	for _, text := range []string{"package sum\n", "package sum // changed\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := openStore(t.Context(), root, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, s.file.Name())
+		if err := s.file.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if names[0] == names[1] {
+		t.Errorf("the same results, %s, for two contents of an untracked file", names[0])
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // store keeps the results for one state of the code, so that a run that was interrupted can go
@@ -22,7 +24,7 @@ type store struct {
 // openStore begins anew unless resume is set and the tree is what it was.
 func openStore(ctx context.Context, root string, resume bool) (*store, error) {
 	state := sha256.New()
-	for _, args := range [][]string{{"ls-files", "-s"}, {"diff"}, {"ls-files", "-o", "--exclude-standard"}} {
+	for _, args := range [][]string{{"ls-files", "-s"}, {"diff"}, {"ls-files", "-z", "-o", "--exclude-standard"}} {
 		git := exec.CommandContext(ctx, "git", append(args, "--", ".", ":!tools")...) // a mutant's own text counts
 		git.Dir = root
 		out, err := git.Output()
@@ -30,6 +32,15 @@ func openStore(ctx context.Context, root string, resume bool) (*store, error) {
 			return nil, fmt.Errorf("git %s: %w", args[0], err)
 		}
 		_, _ = state.Write(out)
+		if !slices.Contains(args, "-z") {
+			continue
+		}
+		for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+			// What cannot be read, such as a repository in this one, is no code that is built.
+			if data, err := os.ReadFile(filepath.Join(root, name)); err == nil {
+				_, _ = fmt.Fprintf(state, "%q %x\n", name, sha256.Sum256(data))
+			}
+		}
 	}
 	path := filepath.Join(root, ".cache", "mutants", fmt.Sprintf("%x.json", state.Sum(nil)[:8]))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
