@@ -5,6 +5,10 @@ import "time"
 // Recount sets every state and count of the pool for the time now (the node's clock), with
 // a cooldown after an address's last pod. The addresses of excluded ENIs count on the ENI
 // but not on its card: no pod can get them.
+//
+// The summary of our daemon may count more as cooling. To it an address also cools until the
+// connections of its last pod were looked for a second time, which is late while it is busy, and
+// upstream's document, from which a Pool is decoded, has no member for that.
 func (p *Pool) Recount(now time.Time, cooldown time.Duration) {
 	cards := make(map[int]*CardSummary, len(p.Cards))
 	secondary := make(map[int]bool)

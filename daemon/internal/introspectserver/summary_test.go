@@ -63,6 +63,29 @@ func TestSummary_CountsFromBook(t *testing.T) {
 	}
 }
 
+// TestSummary_LatePass: an address whose connections are still to be looked for counts as cooling
+// after its cooldown, which upstream's document cannot say.
+func TestSummary_LatePass(t *testing.T) {
+	t.Parallel()
+	v := testView()
+	v.Book.ENIs[0].CIDRs[2].Records[0].Tracked = true
+	if s := Summary(v); s.Cards[0].Cooling == nil || *s.Cards[0].Cooling != 2 || s.ENIs[0].Cooling != 2 {
+		t.Errorf("summary: %+v, %+v", s.Cards[0], s.ENIs[0])
+	}
+	body, err := json.Marshal(ENIs(v.Book))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := introspect.Decode(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.Recount(v.Now, v.Cooldown)
+	if got := pool.ENIs[0].CIDRs[2]; got.Cooling != 0 || got.Addresses[0].State != introspect.AddressFree {
+		t.Errorf("list: %+v", got)
+	}
+}
+
 // TestSummary_NullIsNotKnown pins the document of a daemon that knows nothing yet.
 func TestSummary_NullIsNotKnown(t *testing.T) {
 	t.Parallel()
