@@ -29,6 +29,7 @@ import (
 type front struct {
 	kubeconfig string
 	change     func(r *http.Request, body []byte) []byte // changes the answers, except those of a watch; nil if none
+	fails      func(r *http.Request) bool                // requests answered with 500; nil if none
 
 	mu    sync.Mutex
 	lists map[string]int // by resource; guarded by mu
@@ -57,6 +58,10 @@ func before(t *testing.T, sim *fleetsim.Sim, denied ...string) *front {
 	}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.count(r)
+		if f.fails != nil && f.fails(r) {
+			http.Error(w, "overloaded", http.StatusInternalServerError)
+			return
+		}
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {

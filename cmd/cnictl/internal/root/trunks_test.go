@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,6 +91,9 @@ func TestTrunks_Watch(t *testing.T) {
 					all = append(all, q)
 				}
 			}
+			if n := strings.Count(errOut.String(), "could not watch pods"); (n == 1) != tooMany || n > 1 {
+				t.Errorf("%d warnings that the pods are not watched:\n%s", n, errOut)
+			}
 			if len(all) != 1 || all[0].Get("resourceVersion") != "0" {
 				t.Errorf("lists of all pods: %v", all)
 			}
@@ -101,6 +105,64 @@ func TestTrunks_Watch(t *testing.T) {
 				t.Errorf("%d lists of the pods of %d nodes, want at most %d; %d watches", len(ofNodes), len(rows), most, len(watches))
 			}
 		})
+	}
+}
+
+// TestTrunks_WatchWithoutPods: while the API server cannot list pods, trunks are shown without
+// them, and with them once it can.
+func TestTrunks_WatchWithoutPods(t *testing.T) {
+	t.Parallel()
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 40, Seed: 3})
+	for name, timeout := range map[string]string{"fails": "", "hangs": " --timeout=10s"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			followWithoutPods(t, before(t, sim), timeout)
+		})
+	}
+}
+
+// followWithoutPods lets the list of pods fail, or hang if there is a time limit, until rows
+// without pods are shown.
+func followWithoutPods(t *testing.T, front *front, timeout string) {
+	t.Helper()
+	var without, with atomic.Bool
+	shown := make(chan struct{})
+	front.fails = func(r *http.Request) bool {
+		if r.URL.Path != "/api/v1/pods" || without.Load() {
+			return false
+		}
+		if timeout != "" {
+			select {
+			case <-shown:
+			case <-r.Context().Done():
+			}
+		}
+		return true
+	}
+	ctx, cancel := bounded(t)
+	defer cancel()
+	out, errOut := &lineWriter{line: func(line string) {
+		var row struct {
+			Node    string
+			Waiting *int
+		}
+		switch err := json.Unmarshal([]byte(line), &row); {
+		case err != nil || row.Node == "":
+		case row.Waiting == nil:
+			if !without.Swap(true) {
+				close(shown)
+			}
+		default:
+			with.Store(true)
+			cancel()
+		}
+	}}, &lineWriter{}
+	code := root.Main(ctx, factory(t, out, errOut), append(strings.Fields("trunks -w -o json"+timeout), "--kubeconfig="+front.kubeconfig))
+	if code != 0 || !without.Load() || !with.Load() {
+		t.Errorf("exit %d; rows without pods: %v, with: %v\n%s%s", code, without.Load(), with.Load(), errOut, out)
+	}
+	if n := strings.Count(errOut.String(), "could not watch pods"); n != 1 {
+		t.Errorf("%d warnings:\n%s", n, errOut)
 	}
 }
 

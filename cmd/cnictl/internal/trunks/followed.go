@@ -24,19 +24,21 @@ type followed struct {
 	f    *cli.Factory
 	kube *cluster.Cluster // nil if none
 
-	known chan struct{} // closed when the pods are known, or cannot be watched
+	tried chan struct{} // closed when the pods were listed, or that failed
 	once  sync.Once
 
-	mu    sync.Mutex                      // guards pods and ended
+	mu    sync.Mutex                      // guards pods, known and ended
 	pods  map[introspect.PodRef]watch.Pod // those that have or want a branch ENI
+	known bool                            // they were listed
 	ended bool                            // they are not watched
 
-	last asked // of the last listing node by node
-	at   time.Time
+	waited bool  // fill waited for the first attempt
+	last   asked // of the last listing node by node
+	at     time.Time
 }
 
 func newFollowed(f *cli.Factory, kube *cluster.Cluster) *followed {
-	return &followed{f: f, kube: kube, known: make(chan struct{}), pods: map[introspect.PodRef]watch.Pod{}}
+	return &followed{f: f, kube: kube, tried: make(chan struct{}), pods: map[introspect.PodRef]watch.Pod{}}
 }
 
 // run watches the pods until ctx ends or that is impossible.
@@ -45,12 +47,14 @@ func (p *followed) run(ctx context.Context) {
 	if p.kube == nil {
 		return
 	}
+	told := "" // each attempt fails alike
 	err := p.kube.WatchPods(ctx, func(all []watch.Pod) {
 		p.mu.Lock()
 		clear(p.pods)
 		for _, pod := range all {
 			p.put(pod)
 		}
+		p.known = true
 		p.mu.Unlock()
 		p.begin()
 	}, func(pod watch.Pod) {
@@ -62,13 +66,22 @@ func (p *followed) run(ctx context.Context) {
 		defer p.mu.Unlock()
 		delete(p.pods, pod.PodRef)
 	}, func(trouble error) {
-		if trouble != nil && ctx.Err() == nil {
-			p.f.Warn("%v", access.ClusterError(p.f, "watch pods", trouble))
+		text := ""
+		if trouble != nil {
+			text = access.ClusterError(p.f, "watch pods", trouble).Error()
+			p.begin()
 		}
+		if text != "" && text != told && ctx.Err() == nil {
+			p.f.Warn("%s", text)
+		}
+		told = text
 	})
 	p.mu.Lock()
 	p.ended = err != nil
 	p.mu.Unlock()
+	if err != nil && ctx.Err() == nil {
+		p.f.Warn("%v; pods are read node by node instead, at most every %v", access.ClusterError(p.f, "watch pods", err), askedEvery)
+	}
 }
 
 // put keeps a pod if it concerns trunks. The caller holds p.mu.
@@ -79,20 +92,32 @@ func (p *followed) put(pod watch.Pod) {
 	}
 }
 
-func (p *followed) begin() { p.once.Do(func() { close(p.known) }) }
+func (p *followed) begin() { p.once.Do(func() { close(p.tried) }) }
 
-// fill adds the pods to a reading. It waits until they are known.
+// fill adds the pods to a reading if they are known. It waits for the first attempt to list
+// them, but not longer than a command may take: the nodes are shown anyway.
 func (p *followed) fill(ctx context.Context, r *reading) {
 	if p.kube == nil || len(r.items) == 0 {
 		return
 	}
-	select {
-	case <-p.known:
-	case <-ctx.Done():
-		return
+	if !p.waited {
+		deadline, cancel := p.f.Deadline(ctx)
+		select {
+		case <-p.tried:
+		case <-deadline.Done():
+		}
+		cancel()
+		p.waited = true
 	}
-	if watched, ok := p.watched(r); ok {
-		r.fill(watched)
+	p.mu.Lock()
+	known, ended := p.known, p.ended
+	p.mu.Unlock()
+	switch {
+	case ended:
+	case known:
+		r.fill(p.watched(r))
+		return
+	default:
 		return
 	}
 	if now := p.f.Now(); p.at.IsZero() || now.Sub(p.at) >= askedEvery {
@@ -101,15 +126,11 @@ func (p *followed) fill(ctx context.Context, r *reading) {
 	r.fill(p.last)
 }
 
-// watched returns the pods of a reading's nodes, each in the order of names; ok is false if they
-// are not watched.
-func (p *followed) watched(r *reading) (a asked, ok bool) {
+// watched returns the pods of a reading's nodes, each in the order of names.
+func (p *followed) watched(r *reading) asked {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ended {
-		return asked{}, false
-	}
-	a.pods = map[string][]watch.Pod{none: nil}
+	a := asked{pods: map[string][]watch.Pod{none: nil}}
 	for _, item := range r.items {
 		a.pods[item.Node] = nil
 	}
@@ -121,5 +142,5 @@ func (p *followed) watched(r *reading) (a asked, ok bool) {
 			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 		})
 	}
-	return a, true
+	return a
 }
