@@ -314,6 +314,7 @@ func (w *world) rest() {
 // hostile adds a node with terminal control sequences in every string.
 func (w *world) hostile() {
 	const bad = "\x1b]0;x\a\x1b[2J\u202e\u2066evil\r\n\t\x00\xc3\x28 世界 e\u0301"
+	zoned := netip.MustParseAddr("fe80::1").WithZone(bad) // decoding refuses it; the screens must not rely on that
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{Mode: bad}}}
 	e := eni("eni-"+bad, 0, "10.0.8.1", 2, 1, 1)
 	e.SubnetID = bad
@@ -349,8 +350,8 @@ func (w *world) hostile() {
 		Pods:     []watch.Pod{{PodRef: pod, Phase: bad, Reason: bad, Wants: true, PodENI: bad}, {PodRef: introspect.PodRef{Name: bad}, Wants: true, Phase: bad, Reason: bad}},
 		Logs:     &introspect.NodeLogs{Path: bad, Lines: []string{bad, `{"level":"info","msg":"\u001b[2J\u202e","pod":"\u0007","eni_id":"\r","` + "\x1b" + `":1}`, `{"level":"warn","msg":"a\u001bb","k\u001b":"v\u202e"}`}},
 	}
-	d.Pod = &introspect.NodePod{Pod: pod, Interfaces: []introspect.PodInterface{{ENIID: bad, HostLink: bad, Problem: bad, Differences: []string{bad}, Observed: &introspect.PodKernel{
-		Link: &introspect.PodLink{Name: bad, Kind: bad, MAC: bad}, Neighbours: []introspect.PodNeighbour{{Link: bad, MAC: bad, State: bad}}, Routes: []introspect.PodRoute{{Link: bad}},
+	d.Pod = &introspect.NodePod{Pod: pod, Interfaces: []introspect.PodInterface{{Address: zoned, ENIID: bad, HostLink: bad, Problem: bad, Differences: []string{bad}, Observed: &introspect.PodKernel{
+		Link: &introspect.PodLink{Name: bad, Kind: bad, MAC: bad}, Neighbours: []introspect.PodNeighbour{{Address: zoned, Link: bad, MAC: bad, State: bad}}, Routes: []introspect.PodRoute{{Gateway: zoned, Link: bad}}, Tables: []introspect.PodRoute{{Gateway: zoned, Link: bad}},
 	}}}}
 	d.KubeEvents = []watch.KubeEvent{{UID: bad, Type: bad, Reason: bad, Message: bad, Kind: bad, Object: bad, Node: bad, Source: bad, Namespace: bad, Name: bad}, {UID: "1", Kind: "Pod", Object: bad, Reason: bad, Message: bad}}
 	d.ContainerLog = &watch.ContainerLog{Lines: []watch.ContainerLine{{Text: bad}}}
