@@ -242,6 +242,13 @@ func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 		out.log = warnLine("security groups of an ENI not written, will be retried", eniAttr(e.ENI), causeAttr(out.err.code), errAttr(e.Err))
 		out.journal = onENI(out.journal, e.ENI, 0, 0)
 		return out
+	case keeper.ENIMayOutlive:
+		out := failureOf(introspect.EventENIMayOutlive, "delete-on-termination", keeper.CauseOf(e.Err), e.Err)
+		out.log = warnLine("ENI may outlive its instance, will retry", eniAttr(e.ENI), causeAttr(out.err.code), errAttr(e.Err))
+		if out.journal = onENI(out.journal, e.ENI, 0, 0); e.Again {
+			out.journal = introspect.Event{}
+		}
+		return out
 	case keeper.PodsExpected:
 		return report{
 			log:     debugLine("pods without an address are bound to the node", slog.Int(logline.KeyCount, e.Pods)),

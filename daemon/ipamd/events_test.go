@@ -251,6 +251,8 @@ func recordedEvents() []recordedEvent {
 		{"groups changed", keeper.GroupsChanged{Groups: 2}},
 		{"groups written", keeper.GroupsWritten{ENIs: 2}},
 		{"groups failed", keeper.GroupsFailed{ENI: "eni-1", Err: refused}},
+		{"delete-on-termination refused", keeper.ENIMayOutlive{ENI: "eni-1", Err: refused}},
+		{"delete-on-termination refused again", keeper.ENIMayOutlive{ENI: "eni-1", Err: refused, Again: true}},
 		{"pods expected", keeper.PodsExpected{Pods: 2}},
 		{"trunk found", keeper.TrunkFound{ENI: eni}},
 		{"trunk lost", keeper.TrunkLost{ENI: "eni-1"}},

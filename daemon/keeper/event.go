@@ -253,6 +253,13 @@ type (
 		ENI ipam.ENIID
 		Err error
 	}
+	// ENIMayOutlive is a refused delete-on-termination.
+	ENIMayOutlive struct {
+		happened
+		ENI   ipam.ENIID
+		Err   error
+		Again bool // for the same cause as before
+	}
 	// PodsExpected counts pods that are bound to the node and have asked for no address yet.
 	PodsExpected struct {
 		happened

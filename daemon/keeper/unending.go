@@ -20,6 +20,7 @@ type unending struct {
 	wrote   map[ipam.ENIID]time.Time // when it was set; a description may be older
 	writing bool
 	failed  BackoffTimer
+	told    cause.Code // why it last failed, if it still does
 }
 
 func (u *unending) note(id ipam.ENIID, attachment string) {
@@ -50,6 +51,9 @@ func tagged(all []resync.ENI, instance string) []resync.ENI {
 // are forgotten, unless they are being set up.
 func (k *Keeper) endWithInstance(now time.Time) {
 	u := &k.unending
+	if len(u.enis) == 0 {
+		u.told = ""
+	}
 	if len(u.enis) == 0 || u.writing || u.failed.Running(now) || !k.settings.Provisioning {
 		return
 	}
@@ -88,8 +92,8 @@ func (t EndWithInstanceTask) run(ctx context.Context, c Calls) {
 			done.ENIs = append(done.ENIs, id)
 			continue
 		}
-		if done.Err = err; !IsNotFound(err) {
-			note(c, MayOutlive, id, err)
+		if done.Err == nil || IsNotFound(done.Err) {
+			done.Failed, done.Err = id, err
 		}
 		if IsThrottled(err) || CauseOf(err) == cause.EC2Unauthorized {
 			break // the rest would fail, too
@@ -98,13 +102,11 @@ func (t EndWithInstanceTask) run(ctx context.Context, c Calls) {
 	c.Post(done)
 }
 
-// MayOutlive is the note about an ENI whose delete-on-termination could not be set.
-const MayOutlive Note = "ENI may outlive its instance, will retry"
-
 // EndWithInstanceDone reports the ENIs whose delete-on-termination was set.
 type EndWithInstanceDone struct {
-	ENIs []ipam.ENIID
-	Err  error // of another one
+	ENIs   []ipam.ENIID
+	Failed ipam.ENIID // the first one that failed
+	Err    error
 }
 
 func (m EndWithInstanceDone) handle(k *Keeper, now time.Time) {
@@ -118,8 +120,13 @@ func (m EndWithInstanceDone) handle(k *Keeper, now time.Time) {
 		u.wrote[id] = now
 	}
 	if m.Err == nil {
+		u.told = ""
 		u.failed.Succeed(now)
 		return
+	}
+	if code := CauseOf(m.Err); !IsNotFound(m.Err) { // an ENI that EC2 does not know yet, or any more
+		k.record(now, ENIMayOutlive{ENI: m.Failed, Err: m.Err, Again: u.told == code})
+		u.told = code
 	}
 	u.failed.Fail(now, now, CauseOf(m.Err), ThrottleFirst, refusedMost, k.jitter)
 }

@@ -1,9 +1,9 @@
 package keeper
 
 import (
+	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -88,14 +88,79 @@ func TestUnending_PodsDoNotWait(t *testing.T) {
 			if tried != len(failures)+1 {
 				t.Errorf("tried %d times, want %d", tried, len(failures)+1)
 			}
-			if noted := slices.ContainsFunc(m.notes, func(n Note) bool { return strings.HasPrefix(string(n), string(MayOutlive)) }); noted != (name != "set at once" && name != "not known yet") {
-				t.Errorf("notes %q", m.notes)
+			var got, want []ENIMayOutlive // an answer that the attachment is not known yet is not told
+			for i, err := range failures {
+				if !IsNotFound(err) {
+					want = append(want, ENIMayOutlive{ENI: e.ID, Err: err, Again: i > 0})
+				}
+			}
+			for _, e := range b.events {
+				if e, ok := e.(ENIMayOutlive); ok {
+					got = append(got, e)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("told %v, want %v", got, want)
 			}
 			b.pass(time.Hour)
 			if n := count[EndWithInstanceTask](b); n != tried {
 				t.Errorf("tried %d times more", n-tried)
 			}
 		})
+	}
+}
+
+// TestUnending_ToldOncePerCause: a cause that did not change is not news, until EC2 sets what is missing.
+func TestUnending_ToldOncePerCause(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	b.send(b.add("first", 0).Add)
+	b.write(nil)
+	b.grow()
+	for i, step := range []struct {
+		err   error // nil: EC2 sets it
+		told  bool
+		again bool
+	}{
+		{failed(cause.EC2Throttled), true, false},
+		{failed(cause.EC2Throttled), true, true},
+		{failed(cause.EC2Unauthorized), true, false},
+		{notFound(), false, false},
+		{failed(cause.EC2Unauthorized), true, true},
+		{nil, false, false},
+		{failed(cause.EC2Unauthorized), true, false},
+	} {
+		b.events = nil
+		done := EndWithInstanceDone{Failed: "eni-second", Err: step.err}
+		if step.err == nil {
+			done.ENIs, done.Failed = []ipam.ENIID{"eni-second"}, ""
+		}
+		b.send(done)
+		told, again := false, false
+		for _, e := range b.events {
+			if e, ok := e.(ENIMayOutlive); ok {
+				told, again = true, e.Again
+			}
+		}
+		if told != step.told || again != step.again {
+			t.Errorf("step %d, %v: told %v, again %v; want %v, %v", i, step.err, told, again, step.told, step.again)
+		}
+	}
+}
+
+// TestUnending_TellsTheFailure: of several failures of a pass, an answer that an ENI is not known
+// yet hides no other.
+func TestUnending_TellsTheFailure(t *testing.T) {
+	t.Parallel()
+	m := newModel(t)
+	refused := failed(cause.EC2Error)
+	m.fail["modify"] = []error{notFound(), refused, notFound()}
+	var done EndWithInstanceDone
+	m.posted = func(msg Message) { done, _ = msg.(EndWithInstanceDone) }
+	Run(t.Context(), m, EndWithInstanceTask{Attachments: map[ipam.ENIID]string{"eni-1": "a-1", "eni-2": "a-2", "eni-3": "a-3"}})
+	if done.Failed != "eni-2" || !errors.Is(done.Err, refused) {
+		t.Errorf("told %+v", done)
 	}
 }
 
@@ -173,8 +238,9 @@ func TestUnending_Leaves(t *testing.T) {
 	if n := count[EndWithInstanceTask](b); n != 0 || len(b.unending.enis) != 1 {
 		t.Errorf("%d tasks for an ENI that is being detached, %d noted", n, len(b.unending.enis))
 	}
+	b.unending.told = cause.EC2Error
 	b.send(Gone{eni})
-	if len(b.unending.enis) != 0 {
-		t.Errorf("not forgotten: %v", b.unending.enis)
+	if len(b.unending.enis) != 0 || b.unending.told != "" {
+		t.Errorf("not forgotten: %v, %q", b.unending.enis, b.unending.told)
 	}
 }

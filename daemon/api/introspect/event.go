@@ -27,6 +27,7 @@ const (
 	EventENIAttached         EventKind = "eni-attached"
 	EventENIDetached         EventKind = "eni-detached"
 	EventENIVanished         EventKind = "eni-vanished"
+	EventENIMayOutlive       EventKind = "eni-may-outlive-instance"
 	EventCIDRsAdded          EventKind = "cidrs-added"
 	EventCIDRsRemoved        EventKind = "cidrs-removed"
 	EventBackoffStarted      EventKind = "backoff-started"
@@ -91,6 +92,7 @@ var eventKinds = []struct {
 	{EventENIAttached, "a network interface joined the pool"},
 	{EventENIDetached, "a network interface left the pool"},
 	{EventENIVanished, "a network interface was removed by something else"},
+	{EventENIMayOutlive, "a network interface may outlive its instance: its delete-on-termination could not be set, which is retried"},
 	{EventCIDRsAdded, "addresses or prefixes joined the pool"},
 	{EventCIDRsRemoved, "addresses or prefixes left the pool"},
 	{EventBackoffStarted, "a back-off started"},

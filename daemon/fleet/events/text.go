@@ -18,7 +18,7 @@ func Severity(k introspect.EventKind) document.Severity {
 	case introspect.EventADDFailed, introspect.EventDELFailed, introspect.EventActionFailed, introspect.EventReconcileFailed,
 		introspect.EventSubnetsFailed, introspect.EventSweepFailed, introspect.EventCheckpointFailed, introspect.EventENIConfigFailed, introspect.EventGroupsFailed:
 		return document.SeverityError
-	case introspect.EventPoolMissed, introspect.EventENIVanished, introspect.EventBackoffStarted, introspect.EventSubnetShort,
+	case introspect.EventPoolMissed, introspect.EventENIVanished, introspect.EventENIMayOutlive, introspect.EventBackoffStarted, introspect.EventSubnetShort,
 		introspect.EventQuarantined, introspect.EventMissedDEL, introspect.EventTrunkLost, introspect.EventTrunkGivenUp, introspect.EventFlowsKept, introspect.EventGap:
 		return document.SeverityWarning
 	}
