@@ -1,6 +1,9 @@
 package catalogue
 
-import "cnictl/daemon/api/cause"
+import (
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/logline"
+)
 
 var bootCauses = []Entry{
 	{
@@ -21,6 +24,7 @@ var bootCauses = []Entry{
 		Signatures: []Signature{
 			{Text: "Unable to reach API Server", Where: inLog, Note: "only while it repeats"},
 			{Text: "Failed to check API server connectivity: error communicating with apiserver:", Where: inLog},
+			{Text: logline.TextAPISilent, Where: inLog, Note: "our daemon, which says so once and keeps trying"},
 		},
 	},
 	{
