@@ -18,6 +18,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/config"
+	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/internal/logging"
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/keeper"
@@ -76,6 +77,26 @@ func TestEventKinds_AreProduced(t *testing.T) {
 	for _, kind := range introspect.EventKinds() {
 		if !produced[kind] {
 			t.Errorf("nothing produces %s", kind)
+		}
+	}
+}
+
+// TestEventKinds_Warnings: what the daemon logs as a warning or an error, readers of its events see
+// as one.
+func TestEventKinds_Warnings(t *testing.T) {
+	t.Parallel()
+	warned := map[introspect.EventKind]bool{ // logged where they are detected
+		settingProblem(config.Problem{}).journal.Kind: true, introspect.EventBackendChanged: true, introspect.EventHostStateRepaired: true,
+	}
+	for _, row := range recordedEvents() {
+		if p := reportOf(row.e, time.Time{}, warmpool.Policy{}); p.log.text != "" && p.log.level >= slog.LevelWarn && p.journal.Kind != "" {
+			warned[p.journal.Kind] = true
+		}
+	}
+	delete(warned, introspect.EventUnquarantined) // a difference, but good news
+	for kind := range warned {
+		if !events.Warning(kind) {
+			t.Errorf("%s is logged as a warning, but is none", kind)
 		}
 	}
 }

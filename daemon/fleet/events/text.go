@@ -19,7 +19,8 @@ func Severity(k introspect.EventKind) document.Severity {
 		introspect.EventSubnetsFailed, introspect.EventSweepFailed, introspect.EventCheckpointFailed, introspect.EventENIConfigFailed, introspect.EventGroupsFailed:
 		return document.SeverityError
 	case introspect.EventPoolMissed, introspect.EventENIVanished, introspect.EventENIMayOutlive, introspect.EventBackoffStarted, introspect.EventSubnetShort,
-		introspect.EventQuarantined, introspect.EventMissedDEL, introspect.EventTrunkLost, introspect.EventTrunkGivenUp, introspect.EventFlowsKept, introspect.EventGap:
+		introspect.EventQuarantined, introspect.EventMissedDEL, introspect.EventTrunkLost, introspect.EventTrunkGivenUp, introspect.EventFlowsKept, introspect.EventGap,
+		introspect.EventLimitStated, introspect.EventSettingProblem, introspect.EventBackendChanged, introspect.EventHostStateRepaired:
 		return document.SeverityWarning
 	}
 	return ""
