@@ -12,7 +12,7 @@ import (
 
 // Messages and attributes of include/uapi/linux/netfilter/nfnetlink_conntrack.h.
 const (
-	ctNew      = unix.NFNL_SUBSYS_CTNETLINK<<8 | 0
+	ctNew      = unix.NFNL_SUBSYS_CTNETLINK << 8
 	ctGet      = unix.NFNL_SUBSYS_CTNETLINK<<8 | 1
 	ctDelete   = unix.NFNL_SUBSYS_CTNETLINK<<8 | 2
 	ctGetStats = unix.NFNL_SUBSYS_CTNETLINK<<8 | 5

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -82,7 +83,9 @@ func (n *Node) monitoredENIs() ([]byte, error) {
 		return nil, nil //nolint:nilerr // the agent skips what it would compare
 	}
 	defer conn.Close()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, Dial: func(string, string) (net.Conn, error) { return conn, nil }}}
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil },
+	}}
 	resp, err := client.Get("http://" + introspectionAddress + introspect.PathENIs) //nolint:noctx // inside the node
 	if err != nil {
 		return nil, err
