@@ -43,10 +43,14 @@ func (b *Book) flowsDeleted(ev FlowsDeleted) (Change, error) {
 		if r == nil || r.list != &b.cooling || r.passes == 0 || r.unassignedAt.After(ev.Began) {
 			continue
 		}
-		if r.passes == 1 && !ev.Again.IsZero() && cooling(r.unassignedAt, ev.Again, b.cooldown) {
+		switch {
+		case ev.Again.IsZero():
+			r.passes--
+		case cooling(r.unassignedAt, ev.Again, b.cooldown):
 			continue
+		default:
+			r.passes = 0
 		}
-		r.passes--
 		c.touch()
 	}
 	b.endCooldowns()

@@ -344,10 +344,11 @@ func (m *model) apply(now time.Time, ev Event) (assigned, released []netip.Addr,
 			if !slices.Contains(ev.Addresses, a) || r.sandbox != (Sandbox{}) || r.passes == 0 || r.unassigned.After(ev.Began) {
 				continue
 			}
-			if r.passes == 1 && !ev.Again.IsZero() && ev.Again.Sub(r.unassigned) <= m.cooldown {
-				continue
+			if ev.Again.IsZero() {
+				r.passes--
+			} else if m.cooldown == 0 || ev.Again.Sub(r.unassigned) > m.cooldown {
+				r.passes = 0
 			}
-			r.passes--
 		}
 	case Revert:
 		a, r := m.owner(ev.Sandbox)

@@ -180,7 +180,7 @@ type (
 		Addresses []netip.Addr
 		Began     time.Time
 		// Again is zero unless the pass failed: then it is when the next one can begin. A failed
-		// pass counts like any other if that is too late for the cooldown.
+		// pass does not count, but if that is too late for the cooldown, it is the last one.
 		Again time.Time
 	}
 )
