@@ -312,7 +312,7 @@ func flowsDeleted(e keeper.FlowsDeleted) report {
 // flowsKept reports a failed pass, in words only after one that worked: where the kernel lacks
 // ctnetlink, all fail.
 func flowsKept(e keeper.FlowsKept) report {
-	out := report{count: func(r *recorder) { r.metrics.FlowsDeleted(0, e.Err) }}
+	out := report{count: func(r *recorder) { r.metrics.FlowsDeleted(e.Entries, e.Err) }}
 	if !e.Again {
 		out.log = warnLine("connection tracking entries of released addresses not deleted: after its cooldown, an address may get traffic that is meant for its last pod", errAttr(e.Err))
 		out.journal = introspect.Event{Kind: introspect.EventFlowsKept, Message: sentence("", e.Err)}

@@ -231,7 +231,7 @@ func recordedEvents() []recordedEvent {
 		{"connections deleted", keeper.FlowsDeleted{Addresses: 3, Entries: 12, Took: 14 * time.Millisecond}},
 		{"connections deleted at the start", keeper.FlowsDeleted{Entries: 2, Took: 14 * time.Millisecond}},
 		{"no connections to delete", keeper.FlowsDeleted{Addresses: 3, Took: 14 * time.Millisecond}},
-		{"connections kept", keeper.FlowsKept{Err: errors.New("delete connection tracking entries: operation not permitted")}},
+		{"connections kept", keeper.FlowsKept{Entries: 7, Err: errors.New("delete connection tracking entries: operation not permitted")}},
 		{"connections kept again", keeper.FlowsKept{Err: errors.New("delete connection tracking entries: operation not permitted"), Again: true}},
 		{"planned", keeper.Planned{Plan: "warmpool.AttachENI"}},
 		{"book, growth", book(ipam.AddCIDRs{CIDRs: single}, false)}, {"book, growth in prefixes", book(ipam.AttachENI{CIDRs: prefix}, false)},

@@ -69,7 +69,7 @@ type Runtime interface {
 	// Jitter returns a number in [0, n).
 	Jitter(n time.Duration) time.Duration
 	// Lasting returns a context that continues after the procedure should have ended, for at most
-	// limit, to clean up what was begun in EC2.
+	// limit, to clean up what was begun in EC2, or what an earlier daemon left.
 	Lasting(ctx context.Context, limit time.Duration) (lasting context.Context, done func())
 	// Post hands the Keeper the result of a step. It does not block for long.
 	Post(Message)

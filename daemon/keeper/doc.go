@@ -15,7 +15,8 @@
 // is durable, and likewise a DEL; an address that the kernel still routes to a pod is neither
 // given to another pod nor returned to EC2; with a cooldown, an address is given to another
 // pod only after two passes over connection tracking since its last pod ended, unless they
-// fail; each [Task] is reported by exactly the messages that [Run] sends; whatever a procedure
+// fail (after a restart, which forgets cooldowns, one bounded pass before serving stands in for
+// both); each [Task] is reported by exactly the messages that [Run] sends; whatever a procedure
 // created is either reported or undone, and if an answer was lost, EC2 is asked again, never
 // guessed at.
 package keeper

@@ -177,8 +177,9 @@ type (
 	// all the same.
 	FlowsKept struct {
 		happened
-		Err   error
-		Again bool // the pass before failed as well
+		Entries int // deleted all the same
+		Err     error
+		Again   bool // the pass before failed as well
 	}
 	Terminating struct{ happened }
 )

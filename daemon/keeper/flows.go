@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -15,9 +16,12 @@ const flowPasses = 2
 const (
 	// flowsEvery is the shortest pause between two passes.
 	flowsEvery = time.Second
-	// flowsShare limits passes to a twentieth of a processor: one reads the node's whole table,
-	// which takes most of a second where it has 200,000 entries.
+	// flowsShare limits passes to about a twentieth of a processor: one reads the node's whole
+	// table, which takes most of a second where it has 200,000 entries. The pause between them is at
+	// most a quarter of the cooldown, so they take more with larger tables or a shorter cooldown.
 	flowsShare = 20
+	// leftFlowsLimit bounds the pass of a start, for which serving waits.
+	leftFlowsLimit = 2 * time.Second
 )
 
 // flows is the state of the passes over the kernel's connection tracking.
@@ -95,15 +99,21 @@ func (k *Keeper) recordFlows(now time.Time, addresses, deleted int, took time.Du
 	case err == nil:
 		k.record(now, FlowsDeleted{Addresses: addresses, Entries: deleted, Took: took})
 	case !k.terminating:
-		k.record(now, FlowsKept{Err: err, Again: k.flows.failing})
+		k.record(now, FlowsKept{Entries: deleted, Err: err, Again: k.flows.failing})
 	}
 	k.flows.failing = err != nil
 }
 
 // deleteLeftFlows deletes the entries of all addresses without a pod when the daemon starts:
-// what an earlier one knew about cooldowns is lost.
+// what an earlier one knew about cooldowns is lost. It stops after leftFlowsLimit, and what it has
+// not read by then stays.
 func (k *Keeper) deleteLeftFlows(ctx context.Context, c Calls, routed func(netip.Addr) bool) {
 	began := c.Now()
+	ctx, done := c.Lasting(ctx, leftFlowsLimit)
+	defer done()
 	n, err := c.DeleteFlows(ctx, func(a netip.Addr) bool { return k.book.Spare(a) && !routed(a) })
+	if err != nil && c.Now().Sub(began) >= leftFlowsLimit {
+		err = fmt.Errorf("stopped after %v at the start, so that pods need not wait longer: %w", leftFlowsLimit, err)
+	}
 	k.recordFlows(c.Now(), 0, n, c.Now().Sub(began), err)
 }

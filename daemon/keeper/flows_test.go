@@ -237,3 +237,31 @@ func TestFlowsTask(t *testing.T) {
 		t.Errorf("%+v, left %v", done, m.flows)
 	}
 }
+
+// TestFlows_StartIsBounded: serving does not wait for a start's pass over a huge table. What it deleted
+// until then counts.
+func TestFlows_StartIsBounded(t *testing.T) {
+	t.Parallel()
+	for perFlow, all := range map[time.Duration]bool{time.Millisecond: true, leftFlowsLimit / 100: false} {
+		b := newBench(t)
+		b.give(9)
+		m := newModel(t)
+		spare, pods := netip.MustParseAddr("10.0.1.3"), netip.MustParseAddr("10.9.9.9")
+		m.flows, m.perFlow = slices.Concat(slices.Repeat([]netip.Addr{spare}, 1000), []netip.Addr{pods}), perFlow
+		began := m.now
+		b.deleteLeftFlows(t.Context(), m, func(netip.Addr) bool { return false })
+		deleted := 1001 - len(m.flows)
+		switch e := b.events[len(b.events)-1].(type) {
+		case FlowsDeleted:
+			if !all || e.Entries != 1000 || !slices.Equal(m.flows, []netip.Addr{pods}) {
+				t.Errorf("%v each: %+v, left %d", perFlow, e, len(m.flows))
+			}
+		case FlowsKept:
+			if all || e.Entries != deleted || deleted < 90 || deleted > 102 || !errors.Is(e.Err, context.Canceled) {
+				t.Errorf("%v each: %+v, %d deleted in %v", perFlow, e, deleted, m.now.Sub(began))
+			}
+		default:
+			t.Errorf("%v each: %+v", perFlow, e)
+		}
+	}
+}

@@ -38,6 +38,9 @@ type model struct {
 	asked   []int        // secondary IPs in each request
 	notes   []Note
 	flows   []netip.Addr // of the connection tracking entries
+	perFlow time.Duration
+	until   time.Time // of the last Lasting, which expire ends; DeleteFlows looks at it
+	expire  func()
 	passes  []FlowsDone
 	posted  func(Message) // nil if the test does not want them
 }
@@ -306,11 +309,17 @@ func (m *model) DropPod(context.Context, netip.Addr) error {
 	return m.call("drop", func() error { return nil })
 }
 
-func (m *model) DeleteFlows(_ context.Context, of func(netip.Addr) bool) (int, error) {
+// DeleteFlows takes perFlow for each entry.
+func (m *model) DeleteFlows(ctx context.Context, of func(netip.Addr) bool) (int, error) {
 	before := len(m.flows)
 	err := m.call("flows", func() error {
-		m.flows = slices.DeleteFunc(m.flows, of)
-		return nil
+		m.flows = slices.DeleteFunc(m.flows, func(a netip.Addr) bool {
+			if m.now = m.now.Add(m.perFlow); m.expire != nil && m.now.After(m.until) {
+				m.expire()
+			}
+			return ctx.Err() == nil && of(a)
+		})
+		return ctx.Err()
 	})
 	return before - len(m.flows), err
 }
@@ -330,8 +339,10 @@ func (m *model) Sleep(_ context.Context, d time.Duration) error {
 
 func (m *model) Jitter(n time.Duration) time.Duration { return n / 2 }
 
-func (m *model) Lasting(ctx context.Context, _ time.Duration) (context.Context, func()) {
-	return ctx, func() {}
+func (m *model) Lasting(ctx context.Context, limit time.Duration) (context.Context, func()) {
+	ctx, m.expire = context.WithCancel(ctx)
+	m.until = m.now.Add(limit)
+	return ctx, m.expire
 }
 
 func (m *model) Post(msg Message) {
