@@ -37,6 +37,10 @@ func TestFlows(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	env := map[string]string{"IP_COOLDOWN_PERIOD": "2", "MAX_ENI": "1"}
 	n := l.boot("m5.large", env)
+	// By default a ping's entry lives for 30 s, which a slow start exceeds.
+	if r, err := n.Exec(agent.Cmd{Argv: []string{"/bin/sh", "-euc", "echo 3600 > /proc/sys/net/netfilter/nf_conntrack_icmp_timeout"}}); err != nil || r.Code != 0 {
+		t.Fatalf("let entries live: %v, %s", err, r.Stderr)
+	}
 	pods := l.mustAdd(n, "web", 2, 1)
 	gone, stays := pods[0], pods[1]
 	if err := n.PingFrom(gone, vpc.Outside.Addr(), patience); err != nil {
