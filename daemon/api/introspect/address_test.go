@@ -44,7 +44,9 @@ func TestUnmarshal_Zones(t *testing.T) {
 			t.Errorf("%s: the error is %q", body, err)
 		}
 	}
-	for text, ok := range map[string]bool{"10.0.0.1": true, "fe80::1": true, "::ffff:10.0.0.1": true, "fe80::1%eth0": false, "x": false, "": false} {
+	for text, ok := range map[string]bool{
+		"10.0.0.1": true, "fe80::1": true, "::ffff:10.0.0.1": true, "fe80::1%eth0": false, "x": false, "": false,
+	} {
 		if addr, err := ParseAddr(text); (err == nil) != ok || addr.IsValid() != ok {
 			t.Errorf("%q: %v, %v", text, addr, err)
 		}

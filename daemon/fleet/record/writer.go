@@ -56,7 +56,10 @@ type written struct {
 func NewWriter(out io.Writer, header Header) (*Writer, error) {
 	header.Format, header.Version = Format, Version
 	header.StartedAt = header.StartedAt.UTC()
-	w := &Writer{out: out, zip: gzip.NewWriter(out), last: map[string]*written{}, seed: maphash.MakeSeed(), nodes: map[string]bool{}, docs: map[string]documents{}, viewed: &store.View{}}
+	w := &Writer{
+		out: out, zip: gzip.NewWriter(out), last: map[string]*written{}, seed: maphash.MakeSeed(), nodes: map[string]bool{},
+		docs: map[string]documents{}, viewed: &store.View{},
+	}
 	w.enc = json.NewEncoder(&w.buf)
 	if err := w.line(header); err != nil {
 		return nil, err

@@ -81,7 +81,8 @@ func flagText(err error) string {
 	want := map[string]string{
 		"bool": "true or false", "duration": "a duration such as 30s, 5m or 1h30m", "float64": "a number",
 		"int": "a whole number", "int32": "a whole number", "int64": "a whole number",
-		"uint": "a whole number of 0 or more", "uint16": "a whole number of 0 or more", "uint32": "a whole number of 0 or more", "uint64": "a whole number of 0 or more",
+		"uint": "a whole number of 0 or more", "uint16": "a whole number of 0 or more",
+		"uint32": "a whole number of 0 or more", "uint64": "a whole number of 0 or more",
 	}[invalid.GetFlag().Value.Type()]
 	var number *strconv.NumError
 	parsed := errors.As(err, &number) || strings.HasPrefix(invalid.Unwrap().Error(), "time: ")

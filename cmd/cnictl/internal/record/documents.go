@@ -47,7 +47,10 @@ type place struct {
 }
 
 func newRounds(l Fleet, every time.Duration) *rounds {
-	return &rounds{fleet: l, every: max(every, documentsEvery), out: make(chan watch.Detail), busy: make(chan struct{}, 1), after: map[string]place{}, seen: &store.View{}}
+	return &rounds{
+		fleet: l, every: max(every, documentsEvery), out: make(chan watch.Detail), busy: make(chan struct{}, 1),
+		after: map[string]place{}, seen: &store.View{},
+	}
 }
 
 // begin starts a round in the group if one is due. Results arrive on r.out.

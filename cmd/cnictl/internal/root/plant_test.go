@@ -41,14 +41,16 @@ func filledRecording(t testing.TB, w world) []any {
 	fleettest.Fill(&sample)
 	sample.Error = failure
 	lost := sample
-	lost.Metadata.Name, lost.State, lost.Error = "lost", document.StateUnreachable, &document.NodeError{Node: "lost", Reason: introspect.ReasonTimeout, Message: "no answer"}
+	lost.Metadata.Name, lost.State = "lost", document.StateUnreachable
+	lost.Error = &document.NodeError{Node: "lost", Reason: introspect.ReasonTimeout, Message: "no answer"}
 	lost.Summary, lost.ENIs = nil, nil
 	d := documentsOf("large", fleettest.Now())
 	d.Logs.Lines = append(d.Logs.Lines, "plain text")
 	d.Pods = []watch.Pod{
 		{PodRef: d.Failures.Items[0].Pod, Phase: "Pending", Reason: "ContainerCreating"},
 		{PodRef: introspect.PodRef{Namespace: "shop", Name: "branch"}, Phase: "Running", Wants: true, IPs: []string{"10.0.0.8"},
-			PodENI: `[{"eniId":"eni-1","ifAddress":"02:00:00:00:00:01","privateIp":"10.0.0.8","vlanId":1,"subnetCidr":"10.0.0.0/24","subnetV6Cidr":"","associationID":"trunk-1"}]`},
+			PodENI: `[{"eniId":"eni-1","ifAddress":"02:00:00:00:00:01","privateIp":"10.0.0.8","vlanId":1,
+				"subnetCidr":"10.0.0.0/24","subnetV6Cidr":"","associationID":"trunk-1"}]`},
 	}
 	d.Pod = &introspect.NodePod{Pod: introspect.PodRef{Namespace: "shop", Name: "cart-7d9f-1"}}
 	for _, doc := range []any{d.Plan, d.Events, d.Failures, d.Logs, d.Pod, &d.KubeEvents, &d.Pods} {
@@ -108,9 +110,12 @@ func planted(t testing.TB, file string, lines []any, text string, chosen func(st
 
 // recordedRuns are command lines that print what a recording has.
 var recordedRuns = []string{
-	"status", "nodes -o wide", "node show large", "node enis large -o wide", "node ips large -o wide", "node pods large -o wide", "node plan large", "node checkpoint large",
-	"pod shop/cart-7d9f-1", "pod shop/late-1", "pod shop/branch", "enis -o wide", "ips -o csv", "subnets -o wide", "trunks -o wide", "events -o wide", "logs", "top -o wide",
-	"version", "doctor --exit-zero --once", "doctor --exit-zero --once -o markdown", "pod shop/cart-7d9f-1 -o json", "pod shop/cart-7d9f-1 -o yaml", "nodes -o json", "nodes -o yaml",
+	"status", "nodes -o wide", "node show large", "node enis large -o wide", "node ips large -o wide",
+	"node pods large -o wide", "node plan large", "node checkpoint large",
+	"pod shop/cart-7d9f-1", "pod shop/late-1", "pod shop/branch", "enis -o wide", "ips -o csv", "subnets -o wide",
+	"trunks -o wide", "events -o wide", "logs", "top -o wide",
+	"version", "doctor --exit-zero --once", "doctor --exit-zero --once -o markdown", "pod shop/cart-7d9f-1 -o json",
+	"pod shop/cart-7d9f-1 -o yaml", "nodes -o json", "nodes -o yaml",
 }
 
 // TestPlanted_Recording: whichever texts of a recording are hostile, no command prints them
@@ -153,7 +158,8 @@ func (w world) printsNothingRaw(t *testing.T, args string) {
 // addressesOf separates the texts that are addresses, or that a reader needs to recognise a
 // document, from all others.
 func addressesOf(lines []any) (addresses, others []string) {
-	needed := regexp.MustCompile(`(^|\.)(kind|apiVersion|format|at|ts)$|(At|asOf|Since|until)$|cidrs?(\[\])?$|(rules|routes|tables)\[\]\.(from|to)$`)
+	needed := regexp.MustCompile(`(^|\.)(kind|apiVersion|format|at|ts)$|(At|asOf|Since|until)$|cidrs?(\[\])?$|` +
+		`(rules|routes|tables)\[\]\.(from|to)$`)
 	found := map[string]bool{}
 	for _, line := range lines {
 		for _, path := range fleettest.Texts(line) {
@@ -185,8 +191,10 @@ func someOf(paths []string, seed uint64) func(string) bool {
 
 // nodeRuns are command lines that print what a node answers.
 var nodeRuns = []string{
-	"status", "nodes -o wide", "node show NODE", "node enis NODE -o wide", "node ips NODE -o wide", "node pods NODE -o wide", "node plan NODE", "node plan NODE --warm-ip-target 3",
-	"node config NODE", "pod shop/cart-7d9f-1", "pod shop/cart-7d9f-1 -o json", "pod shop/cart-7d9f-1 -o yaml", "enis -o wide", "ips -o wide", "ips -o csv", "subnets -o wide", "trunks -o wide",
+	"status", "nodes -o wide", "node show NODE", "node enis NODE -o wide", "node ips NODE -o wide",
+	"node pods NODE -o wide", "node plan NODE", "node plan NODE --warm-ip-target 3",
+	"node config NODE", "pod shop/cart-7d9f-1", "pod shop/cart-7d9f-1 -o json", "pod shop/cart-7d9f-1 -o yaml",
+	"enis -o wide", "ips -o wide", "ips -o csv", "subnets -o wide", "trunks -o wide",
 	"events -o wide --daemon", "logs", "top -o wide", "version --nodes NODE", "doctor NODE --exit-zero --once",
 }
 
@@ -236,13 +244,15 @@ func TestPlanted_Node(t *testing.T) {
 // filledAnswers returns a node's documents by path, with a value in every member.
 func filledAnswers(t *testing.T, address string) map[string]any {
 	t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", strings.TrimPrefix(address, "unix:"))
-	}}}
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial}}
 	out := map[string]any{}
 	for path, doc := range map[string]any{
-		introspect.PathSummary: new(introspect.Summary), introspect.PathConfig: new(introspect.NodeConfig), introspect.PathPlan: new(introspect.NodePlan),
-		introspect.PathFailures: new(introspect.NodeFailures), introspect.PathEvents: new(introspect.NodeEvents), introspect.PathLogs: new(introspect.NodeLogs),
+		introspect.PathSummary: new(introspect.Summary), introspect.PathConfig: new(introspect.NodeConfig),
+		introspect.PathPlan: new(introspect.NodePlan), introspect.PathFailures: new(introspect.NodeFailures),
+		introspect.PathEvents: new(introspect.NodeEvents), introspect.PathLogs: new(introspect.NodeLogs),
 		introspect.PathPod + "?namespace=shop&name=cart-7d9f-1": new(introspect.NodePod), introspect.PathENIs: new(any),
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://node"+path, http.NoBody)

@@ -118,7 +118,10 @@ func Check(f *cli.Factory, opts *Options) error {
 
 func needsTerminal(f *cli.Factory) error {
 	if file := f.Globals.Replay; file != "" {
-		return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error(), Why: "a recording is shown on the screens unless a command is given", Do: f.Name + " status --replay " + file}
+		return &cli.Error{
+			Code: cli.ExitUsage, What: app.ErrNoTerminal.Error(), Why: "a recording is shown on the screens unless a command is given",
+			Do: f.Name + " status --replay " + file,
+		}
 	}
 	return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error() + `; use "` + f.Name + ` status -o json" instead`, Do: f.Name + " tui --plain prints the screens as text"}
 }
