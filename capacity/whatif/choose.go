@@ -1,6 +1,9 @@
 package whatif
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Goal is what targets are chosen for.
 type Goal string
@@ -20,16 +23,45 @@ func Goals() []Goal { return []Goal{Balanced, FewestAddresses, FewestCalls, Serv
 // [Balanced]: one every 5 minutes. EC2 throttles all nodes of an account and region together.
 const callsPerNode = 12
 
-// CallBound bounds the requests per hour of all nodes under the goal [Balanced].
-type CallBound struct {
-	Share float64 // 12 for each node
-	Most  float64 // the same, or what today's settings send if that is more
+// CallBound bounds the requests per hour of each node under the goal [Balanced]. An empty one
+// allows any number. A bound of their sum would let a single node spend the share of all.
+type CallBound []float64
+
+// BoundCalls returns the bound after a run with today's settings: what each node sends with
+// them, but at least 12.
+func BoundCalls(today *Run) (out CallBound) {
+	result := today.Result()
+	for _, n := range today.requests() {
+		out = append(out, max(callsPerNode, result.PerHour(n)))
+	}
+	return out
 }
 
-// BoundCalls returns the bound for a number of nodes.
-func BoundCalls(today Result, nodes int) CallBound {
-	share := float64(callsPerNode * nodes)
-	return CallBound{share, max(share, today.PerHour(today.Calls.Requests()))}
+// Sum is the bound of all nodes together.
+func (b CallBound) Sum() (sum float64) {
+	for _, n := range b {
+		sum += n
+	}
+	return sum
+}
+
+// share are the requests per hour of all nodes that send callsPerNode.
+func (b CallBound) share() float64 { return float64(callsPerNode * len(b)) }
+
+// above returns the node that exceeds its bound the most, and its requests per hour.
+func (b CallBound) above(requests []int, in time.Duration) (node int, perHour float64, above bool) {
+	for i, most := range b {
+		if rate := (Result{For: in}).PerHour(requests[i]); rate > most && (!above || rate-most > perHour-b[node]) {
+			node, perHour, above = i, rate, true
+		}
+	}
+	return node, perHour, above
+}
+
+// Above returns the node that exceeds its bound the most, and its requests per hour; false if
+// none does.
+func (p Point) Above(bound CallBound) (node int, perHour float64, above bool) {
+	return bound.above(p.requests, p.Result.For)
 }
 
 func (p Point) perHour() float64 { return p.Result.PerHour(p.Result.Calls.Requests()) }
@@ -62,31 +94,35 @@ func Choose(front []Point, goal Goal, bound CallBound) int {
 	return best
 }
 
-// leastSpread is the least length of the axis of addresses in [Knee], relative to the
-// addresses held: otherwise two nearly equal points would be as far apart as the best and
-// the worst.
-const leastSpread = 0.1
+// leastSpread and leastPerNode are the least length of the axis of addresses in [Knee],
+// relative to the addresses held and in addresses per node: otherwise two nearly equal points
+// would be as far apart as the best and the worst. Relative to few addresses a single one is
+// much, but it is not worth more than 6 requests per hour on the smallest pool either.
+const (
+	leastSpread  = 0.1
+	leastPerNode = 2
+)
 
-// Knee returns the index of the knee of a front that is not empty. Points with more
-// requests per hour than the bound's most do not count; if all have more, it is the one with
-// the fewest.
+// Knee returns the index of the knee of a front that is not empty. Points with which a node
+// exceeds the bound do not count; if it is so with all, it is the one with the fewest requests.
 //
-// A chord runs from the fewest addresses with the bound's share of requests to the most
+// A chord runs from the fewest addresses with 12 requests per node and hour to the most
 // addresses with no request. With addresses and requests scaled so that it goes from (0, 1)
 // to (1, 0), the knee is the point farthest below it: the one with the least sum of both. Of
 // equally far ones it is that with fewer requests. No point of the front is better in both,
 // so none beats the knee.
 func Knee(front []Point, bound CallBound) int {
 	last := len(front) - 1
-	from := slices.IndexFunc(front, func(p Point) bool { return p.perHour() <= bound.Most })
+	from := slices.IndexFunc(front, func(p Point) bool { _, _, above := p.Above(bound); return !above })
 	if from < 0 {
 		return last
 	}
 	least, most := front[from].Result.Held.Avg, front[last].Result.Held.Avg
+	spread := max(most-least, least*leastSpread, leastPerNode*float64(len(bound)))
 	sum := func(p Point) float64 {
-		sum := p.perHour() / bound.Share
+		sum := p.perHour() / bound.share()
 		if more := p.Result.Held.Avg - least; more > 0 {
-			sum += more / max(most-least, least*leastSpread)
+			sum += more / spread
 		}
 		return sum
 	}
@@ -99,24 +135,28 @@ func Knee(front []Point, bound CallBound) int {
 	return knee
 }
 
-// Guarded returns the candidates that [Balanced] considers. WARM_IP_TARGET alone makes the
+// Guarded returns the candidates that [Balanced] considers, after a run with today's settings
+// on the nodes, and whether it left out any because of churn. WARM_IP_TARGET alone makes the
 // pool follow every pod with a request; the VPC CNI's documentation (eni-and-ip-target.md)
 // limits it to small clusters and those with very low pod churn, and advises a
-// MINIMUM_IP_TARGET slightly higher than the expected number of pods. So if pods come or
-// go, WARM_IP_TARGET needs a MINIMUM_IP_TARGET above what the node with the fewest pods holds
-// without it. Otherwise all minima up to that are alike, and the highest stays.
-func Guarded(nodes []Node, load Load, candidates []Settings) (out []Settings) {
-	churn := len(load.Steps) > 0
+// MINIMUM_IP_TARGET slightly higher than the expected number of pods. So with WARM_IP_TARGET,
+// each node with pods that come or go needs a MINIMUM_IP_TARGET above what it holds without
+// it, both with its pods at the start and with those that it has on average. If there is no
+// such node, all minima up to that are alike, and the highest stays.
+func Guarded(today *Run, nodes []Node, candidates []Settings) (out []Settings, unguarded bool) {
+	churning := today.churning()
 	alike := map[int]int{} // by WARM_IP_TARGET: the index in out of the highest minimum that changes nothing
 	for i, c := range candidates {
-		switch {
+		switch with := With(nodes, c); {
 		case c.WarmIP == 0:
+		case len(churning) > 0:
+			if follows(with, churning) {
+				unguarded = true
+				continue
+			}
 		case c.MinimumIP == 0:
 			continue
-		case !idle(With(nodes, c), nil):
-		case churn:
-			continue
-		case i > 0: // today's stays as it is
+		case idle(with, nil) && i > 0: // today's stays as it is
 			if at, ok := alike[c.WarmIP]; ok {
 				out[at] = c
 				continue
@@ -125,5 +165,17 @@ func Guarded(nodes []Node, load Load, candidates []Settings) (out []Settings) {
 		}
 		out = append(out, c)
 	}
-	return out
+	return out, unguarded
+}
+
+// follows reports whether the pool of any of some nodes, given with their expected pods,
+// follows its pods.
+func follows(nodes []Node, expected map[int]int) bool {
+	for i, pods := range expected {
+		n := nodes[i]
+		if n.Settings.idle(min(max(n.Pods, pods), n.Settings.Room())) {
+			return true
+		}
+	}
+	return false
 }

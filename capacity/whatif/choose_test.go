@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,14 +12,27 @@ import (
 // front makes points of addresses held, requests in one hour and ADDs that waited.
 func front(of ...[3]float64) (out []Point) {
 	for i, x := range of {
-		out = append(out, Point{Index: i, Result: Result{For: time.Hour, Held: Spread{Avg: x[0]}, Calls: Calls{Assigns: int(x[1])}, Waited: int(x[2])}})
+		out = append(out, Point{Index: i, Result: Result{For: time.Hour, Held: Spread{Avg: x[0]}, Calls: Calls{Assigns: int(x[1])}, Waited: int(x[2])}, requests: []int{int(x[1])}})
 	}
 	return out
 }
 
 func TestChoose(t *testing.T) {
 	t.Parallel()
-	one := CallBound{Share: 12, Most: 12}
+	one := CallBound{12}
+	hundred := slices.Repeat(one, 100)
+	// fleet spreads the requests of points over 100 nodes, up to a number for each.
+	fleet := func(most int, front []Point) []Point {
+		for i := range front {
+			left := front[i].requests[0]
+			front[i].requests = nil
+			for range hundred {
+				front[i].requests = append(front[i].requests, min(left, most))
+				left -= min(left, most)
+			}
+		}
+		return front
+	}
 	for name, c := range map[string]struct {
 		front []Point
 		bound CallBound
@@ -34,12 +48,15 @@ func TestChoose(t *testing.T) {
 		"two points, one address apart":       {front([3]float64{26, 6}, [3]float64{27, 0}), one, Balanced, 1},
 		"two points, a prefix apart":          {front([3]float64{33, 3}, [3]float64{49, 0}), one, Balanced, 0},
 		"few calls are cheap":                 {front([3]float64{100, 1}, [3]float64{110, 0}), one, Balanced, 0},
-		"today's calls do not make more fair": {front([3]float64{25, 43}, [3]float64{26, 8}, [3]float64{27, 1}, [3]float64{28, 0}), CallBound{12, 113}, Balanced, 2},
-		"a busy node stays below today's":     {front([3]float64{30, 300}, [3]float64{35, 90}, [3]float64{50, 20}), CallBound{12, 100}, Balanced, 2},
-		"a fleet has its nodes' share":        {front([3]float64{2500, 4300}, [3]float64{2600, 800}, [3]float64{2700, 100}, [3]float64{2800, 0}), CallBound{1200, 1200}, Balanced, 2},
+		"today's calls do not make more fair": {front([3]float64{25, 43}, [3]float64{26, 8}, [3]float64{27, 1}, [3]float64{28, 0}), CallBound{113}, Balanced, 2},
+		"a busy node stays below today's":     {front([3]float64{30, 300}, [3]float64{35, 90}, [3]float64{50, 20}), CallBound{100}, Balanced, 2},
+		"one address for 11 requests":         {front([3]float64{3, 11}, [3]float64{4, 0}), one, Balanced, 1},
+		"one address for 5 requests":          {front([3]float64{3, 5}, [3]float64{4, 0}), one, Balanced, 0},
+		"a node spends the share of all":      {fleet(119, front([3]float64{295, 119}, [3]float64{364, 0})), hundred, Balanced, 1},
+		"a fleet has its nodes' share":        {fleet(12, front([3]float64{2500, 1200}, [3]float64{2600, 800}, [3]float64{2700, 100}, [3]float64{2800, 0})), hundred, Balanced, 2},
 		"nothing held":                        {front([3]float64{0, 0}), one, Balanced, 0},
 		"equally far below the chord":         {front([3]float64{100, 6}, [3]float64{150, 0}, [3]float64{200, -1}), one, Balanced, 1},
-		"1 % more addresses, fewer calls":     {front([3]float64{2700, 90}, [3]float64{2727, 80}, [3]float64{2728, 70}, [3]float64{2970, 0}), CallBound{1200, 1200}, Balanced, 1},
+		"1 % more addresses, fewer calls":     {fleet(1, front([3]float64{2700, 90}, [3]float64{2727, 80}, [3]float64{2728, 70}, [3]float64{2970, 0})), hundred, Balanced, 1},
 		"fewest addresses":                    {front([3]float64{25, 43}, [3]float64{26, 8}), one, FewestAddresses, 0},
 		"fewest addresses, nearly equal":      {front([3]float64{28.956, 29}, [3]float64{28.97, 20}, [3]float64{29, 0}, [3]float64{30, -1}), one, FewestAddresses, 2},
 		"burst, nearly equal":                 {front([3]float64{28.956, 29}, [3]float64{29, 0}), one, ServedBurst, 1},
@@ -51,17 +68,30 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
-	if got := BoundCalls(Result{For: 30 * time.Minute, Calls: Calls{Assigns: 20}}, 3); got != (CallBound{36, 40}) {
-		t.Errorf("%+v", got)
-	}
-	if got := BoundCalls(Result{}, 3); got != (CallBound{36, 36}) {
-		t.Errorf("%+v", got)
+}
+
+// TestBoundCalls: the bound is each node's own, 12 or what it sends today.
+func TestBoundCalls(t *testing.T) {
+	t.Parallel()
+	load := Load{For: 2 * time.Hour, Free: -1, Steps: churning(0, 2*time.Hour)}
+	today := played(t, []Node{{m5large(1, 0), 10}, {m5large(1, 0), 5}}, load, Ours)
+	busy := today.Result().PerHour(today.Result().Calls.Requests())
+	if got := BoundCalls(today); busy < 50 || !reflect.DeepEqual(got, CallBound{busy, 12}) || got.Sum() != busy+12 {
+		t.Errorf("%v, want %v and 12", got, busy)
 	}
 }
 
+// churning makes a pod come to a node and leave it again, in turns of 30 s.
+func churning(node int, over time.Duration) (out []Step) {
+	for at, pods := time.Duration(0), 1; at < over; at, pods = at+30*time.Second, -pods {
+		out = append(out, Step{At: at, Node: node, Pods: pods})
+	}
+	return out
+}
+
 // TestChoose_Properties: on any front the choice is one of its points, within the bound if any
-// is, and the same again; no point holds as few addresses, makes no more ADDs wait and sends
-// fewer requests.
+// is, and the same again. No point with at most 1 % more addresses, and at most 1 % more ADDs that
+// wait, sends fewer requests.
 func TestChoose_Properties(t *testing.T) {
 	t.Parallel()
 	rnd := Stream(1, 11)
@@ -72,20 +102,27 @@ func TestChoose_Properties(t *testing.T) {
 			if len(points) > 0 {
 				r.For = points[0].Result.For
 			}
-			points = insert(points, Point{Index: i, Result: r})
+			busy := rnd.Below(r.Calls.Requests() + 1)
+			points = insert(points, Point{Index: i, Result: r, requests: []int{busy, r.Calls.Requests() - busy}})
 		}
-		bound := BoundCalls(Result{For: time.Hour, Calls: Calls{Assigns: rnd.Below(100)}}, 1+rnd.Below(5))
+		bound := CallBound{float64(callsPerNode + rnd.Below(100)), callsPerNode}
+		within := func(p Point) bool { _, _, above := p.Above(bound); return !above }
+		// As in Search.Front: those above the bound come first.
+		if i := slices.IndexFunc(points, within); i >= 0 {
+			points = slices.Concat(points[:i], slices.DeleteFunc(slices.Clone(points[i:]), func(p Point) bool { return !within(p) }))
+		}
 		for _, goal := range Goals() {
 			i := Choose(points, goal, bound)
 			if i < 0 || i >= len(points) || Choose(points, goal, bound) != i {
 				t.Fatalf("case %d, %s: point %d of %d", n, goal, i, len(points))
 			}
 			for _, p := range points {
-				if goal == Balanced && points[i].perHour() > bound.Most && p.perHour() < points[i].perHour() {
-					t.Errorf("case %d: %.1f requests per hour with a bound of %.1f, another has %.1f", n, points[i].perHour(), bound.Most, p.perHour())
+				if goal == Balanced && !within(points[i]) && (within(p) || p.perHour() < points[i].perHour()) {
+					t.Errorf("case %d: %+v is above the bound of %v, another is not or has fewer requests: %+v", n, points[i], bound, p)
 				}
-				if held, calls := points[i].cost(); p.Result.Held.Avg <= held && p.Result.Waited <= points[i].Result.Waited && p.Result.Calls.Requests() < calls {
-					t.Errorf("case %d, %s: %+v is better than %+v", n, goal, p, points[i])
+				chosen, other := points[i].Result, p.Result
+				if other.Held.Avg <= chosen.Held.Avg*1.01 && float64(other.Waited) <= float64(chosen.Waited)*1.01 && other.Calls.Requests() < chosen.Calls.Requests() {
+					t.Errorf("case %d, %s: %+v is chosen, not %+v", n, goal, points[i], p)
 				}
 			}
 		}
@@ -102,22 +139,31 @@ func TestGuarded(t *testing.T) {
 	custom.CustomNetworking = true
 	still := Load{For: time.Hour, Free: -1}
 	replaced := Load{For: time.Hour, Seed: 1, Free: -1, Steps: Replacements(1, time.Hour, 1)}
+	busy := Load{For: time.Hour, Free: -1, Steps: churning(0, time.Hour)}
+	growing := Load{For: time.Hour, Free: -1, Steps: append(Burst(0, 15, 5*time.Second), Step{At: 59 * time.Minute, Pods: -1})}
 	for name, c := range map[string]struct {
 		nodes []Node
 		load  Load
 		want  [][2]int // the first and the last minimum of each WARM_IP_TARGET from 1
 	}{
-		"replaced":          {[]Node{{m5large(), 10}}, replaced, [][2]int{{12, 20}, {13, 20}, {14, 20}}},
-		"replaced, custom":  {[]Node{{custom, 10}}, replaced, [][2]int{{12, 20}, {13, 20}, {14, 20}}},
-		"replaced, prefix":  {[]Node{{prefixes, 10}}, replaced, [][2]int{{12, 20}, {13, 20}, {14, 20}}},
-		"replaced, full":    {[]Node{{full, 10}}, replaced, [][2]int{{12, 20}, {13, 20}, {13, 20}}},
-		"the smallest node": {[]Node{{m5large(), 20}, {m5large(), 0}}, replaced, [][2]int{{2, 20}, {3, 20}, {4, 20}}},
-		"still":             {[]Node{{m5large(), 10}}, still, [][2]int{{11, 20}, {12, 20}, {13, 20}}},
-		"a burst":           {[]Node{{m5large(), 10}}, Load{For: time.Hour, Free: -1, Steps: Burst(0, 5, time.Minute)}, [][2]int{{12, 20}, {13, 20}, {14, 20}}},
-		"today by address":  {[]Node{{m5large(2, 0), 10}}, replaced, [][2]int{{12, 20}, {13, 20}, {14, 20}}},
+		"replaced":         {[]Node{{m5large(), 10}}, replaced, [][2]int{{12, 20}, {13, 20}, {14, 20}}},
+		"replaced, custom": {[]Node{{custom, 10}}, replaced, [][2]int{{12, 20}, {13, 20}, {14, 20}}},
+		"replaced, prefix": {[]Node{{prefixes, 10}}, replaced, [][2]int{{12, 20}, {13, 20}, {14, 20}}},
+		"replaced, full":   {[]Node{{full, 10}}, replaced, [][2]int{{12, 20}, {13, 20}, {13, 20}}},
+		"uneven nodes":     {[]Node{{m5large(), 17}, {m5large(), 0}}, replaced, [][2]int{{19, 20}, {20, 20}, {0, 0}}},
+		"one busy node":    {[]Node{{m5large(), 15}, {m5large(), 0}}, busy, [][2]int{{18, 20}, {19, 20}, {20, 20}}},
+		"one small node":   {[]Node{{m5large(), 0}, {m5large(), 16}}, busy, [][2]int{{3, 20}, {4, 20}, {5, 20}}},
+		"expected pods":    {[]Node{{m5large(), 0}}, growing, [][2]int{{17, 20}, {18, 20}, {19, 20}}},
+		"still":            {[]Node{{m5large(), 10}}, still, [][2]int{{11, 20}, {12, 20}, {13, 20}}},
+		"a burst":          {[]Node{{m5large(), 10}}, Load{For: time.Hour, Free: -1, Steps: Burst(0, 5, time.Minute)}, [][2]int{{17, 20}, {18, 20}, {19, 20}}},
+		"today by address": {[]Node{{m5large(2, 0), 10}}, replaced, [][2]int{{12, 20}, {13, 20}, {14, 20}}},
 	} {
 		got := make([][2]int, 3)
-		for _, s := range Guarded(c.nodes, c.load, Candidates(c.nodes, Bounds{WarmIP: 3, MinimumIP: 20, WarmENI: 2, WarmPrefix: 2})) {
+		candidates, unguarded := Guarded(played(t, c.nodes, c.load, Ours), c.nodes, Candidates(c.nodes, Bounds{WarmIP: 3, MinimumIP: 20, WarmENI: 2, WarmPrefix: 2}))
+		if unguarded != (len(c.load.Steps) > 0) {
+			t.Errorf("%s: left out because of churn: %v", name, unguarded)
+		}
+		for _, s := range candidates {
 			if s.WarmIP == 0 {
 				continue
 			}
@@ -132,7 +178,7 @@ func TestGuarded(t *testing.T) {
 		}
 	}
 	nodes := []Node{{m5large(1, 6), 10}}
-	if c := Guarded(nodes, still, Candidates(nodes, DefaultBounds(nodes))); c[0].targets() != nodes[0].Settings.targets() {
+	if c, _ := Guarded(played(t, nodes, still, Ours), nodes, Candidates(nodes, DefaultBounds(nodes))); c[0].targets() != nodes[0].Settings.targets() {
 		t.Errorf("without pods that come and go today's targets are left out: %+v", c[0])
 	}
 }
@@ -146,12 +192,10 @@ func TestBalanced_Properties(t *testing.T) {
 		if seed%4 == 0 {
 			load.Steps = nil
 		}
-		today := NewRun(nodes, load, Ours)
-		for today.Next() {
-		}
-		all := Guarded(nodes, load, Candidates(nodes, Bounds{WarmIP: 2, MinimumIP: 14, WarmENI: 1, WarmPrefix: 1}))
-		bound := BoundCalls(today.Result(), len(nodes))
-		s := found(t, nodes, load, all, today.Result().Failed)
+		today := played(t, nodes, load, Ours)
+		all, _ := Guarded(today, nodes, Candidates(nodes, Bounds{WarmIP: 2, MinimumIP: 14, WarmENI: 1, WarmPrefix: 1}))
+		bound := BoundCalls(today)
+		s := found(t, nodes, load, all, today.Result().Failed, bound)
 		i := Choose(s.Front(), Balanced, bound)
 		if i < 0 {
 			continue
@@ -161,17 +205,38 @@ func TestBalanced_Properties(t *testing.T) {
 			t.Errorf("seed %d: WARM_IP_TARGET=%d alone", seed, w)
 		}
 		for _, x := range all {
-			r := play(t, With(nodes, x), load, Ours)
-			if r.Failed > today.Result().Failed {
+			other := played(t, With(nodes, x), load, Ours).point(0, x)
+			if other.Result.Failed > today.Result().Failed {
 				continue
 			}
-			other := Point{Settings: x, Result: r}
+			_, _, above := chosen.Above(bound)
+			_, _, otherAbove := other.Above(bound)
 			h, c := other.cost()
-			if held, calls := chosen.cost(); h <= held && c <= calls && (h < held-rounding || c < calls) {
+			if held, calls := chosen.cost(); above == otherAbove && h <= held && c <= calls && (h < held-rounding || c < calls) {
 				t.Errorf("seed %d: %+v is beaten by %+v", seed, chosen, other)
 			}
-			if chosen.perHour() > bound.Most && other.perHour() < chosen.perHour() {
-				t.Errorf("seed %d: %.1f requests per hour, bound %.1f, another has %.1f", seed, chosen.perHour(), bound.Most, other.perHour())
+			if above && !otherAbove {
+				t.Errorf("seed %d: %v per node with a bound of %v, another is within: %+v", seed, chosen.requests, bound, other)
+			}
+		}
+	}
+}
+
+// TestBalanced_Uneven: one node with churn among quiet ones neither gets a pool that follows its
+// pods nor more requests than it sends today, however many other nodes there are.
+func TestBalanced_Uneven(t *testing.T) {
+	t.Parallel()
+	for _, quiet := range []int{1, 15} {
+		for _, pods := range []int{0, 16} { // of the busy node; the others have 8
+			nodes := append(slices.Repeat([]Node{{m5large(), 8}}, quiet), Node{m5large(), pods})
+			load := Load{For: time.Hour, Free: -1, Steps: churning(quiet, time.Hour)}
+			today := played(t, nodes, load, Ours)
+			bound := BoundCalls(today)
+			candidates, _ := Guarded(today, nodes, Candidates(nodes, Bounds{WarmIP: 3, MinimumIP: 22, WarmENI: 2}))
+			front := found(t, nodes, load, candidates, today.Result().Failed, bound).Front()
+			chosen := front[Choose(front, Balanced, bound)]
+			if w, m := chosen.Settings.WarmIP, chosen.Settings.MinimumIP; w > 0 && m <= pods+w || chosen.requests[quiet] > 12 {
+				t.Errorf("%d quiet nodes, %d pods on the busy one: %+v", quiet, pods, chosen)
 			}
 		}
 	}
@@ -188,11 +253,10 @@ func TestBalanced_Types(t *testing.T) {
 				s.MaxPods = min(110, s.Capacity()+hostPods)
 				nodes := []Node{{s, min(20, s.Room()/2)}}
 				load := Load{For: time.Hour, Seed: 1, Free: -1, Steps: Replacements(1, time.Hour, 1)}
-				today := NewRun(nodes, load, Ours)
-				for today.Next() {
-				}
-				points := found(t, nodes, load, Guarded(nodes, load, Candidates(nodes, Bounds{WarmIP: 2, MinimumIP: 26, WarmENI: 1, WarmPrefix: 1})), today.Result().Failed).Front()
-				k := Choose(points, Balanced, BoundCalls(today.Result(), 1))
+				today := played(t, nodes, load, Ours)
+				candidates, _ := Guarded(today, nodes, Candidates(nodes, Bounds{WarmIP: 2, MinimumIP: 26, WarmENI: 1, WarmPrefix: 1}))
+				points := found(t, nodes, load, candidates, today.Result().Failed, BoundCalls(today)).Front()
+				k := Choose(points, Balanced, BoundCalls(today))
 				if k < 0 {
 					t.Errorf("%s, custom %v, prefix %v: nothing", typ, custom, prefix)
 					continue

@@ -89,7 +89,15 @@ type node struct {
 	assigned int
 	pods     []pod
 	fewest   int // minimum number of pods during the run
+	calls    int // requests to EC2 during the run
+	churn    churn
 	supply   *supply
+}
+
+// churn records how many pods a node has while they come and go.
+type churn struct {
+	since time.Time // the last time that a pod came or went; zero if none has
+	sum   float64   // pods × seconds until then
 }
 
 // pod is a pod that has an address or waits for one.

@@ -3,6 +3,7 @@ package whatif
 import (
 	"net/netip"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -131,20 +132,32 @@ func TestSearch_Properties(t *testing.T) {
 		if seed%2 == 0 {
 			failed = int(seed) - 4
 		}
-		var want []Point
+		var bound CallBound
+		if seed%3 > 0 {
+			for i := range nodes {
+				bound = append(bound, float64(20*int(seed%3)*i))
+			}
+		}
+		var want, above []Point
 		var closest *Point
 		for i, x := range grid {
-			p := Point{i, x, play(t, With(nodes, x), load, Ours)}
+			p := played(t, With(nodes, x), load, Ours).point(i, x)
 			if p.Result.Failed <= failed {
-				want = insert(want, p)
+				if _, _, is := p.Above(bound); is {
+					above = insert(above, p)
+				} else {
+					want = insert(want, p)
+				}
 			} else if closest == nil || p.compare(*closest) < 0 {
 				closest = &p
 			}
 		}
+		above = slices.DeleteFunc(above, func(p Point) bool { return len(want) > 0 && p.Result.Held.Avg >= want[0].Result.Held.Avg })
+		want = append(above, want...)
 		if len(want) > 0 {
 			closest = nil
 		}
-		if s := found(t, nodes, load, grid, failed); !reflect.DeepEqual(s.Front(), want) || !reflect.DeepEqual(s.Closest(), closest) {
+		if s := found(t, nodes, load, grid, failed, bound); !reflect.DeepEqual(s.Front(), want) || !reflect.DeepEqual(s.Closest(), closest) {
 			t.Errorf("seed %d: %d points, want %d; closest %+v, want %+v", seed, len(s.Front()), len(want), s.Closest(), closest)
 		}
 	}

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"container/heap"
+	"math"
 	"slices"
 	"time"
 )
@@ -188,6 +189,7 @@ func (r *Run) touch(i int, what func(*node)) {
 	held, wasted, calls := n.supply.held, n.wasted(), r.net.calls
 	n.Now = r.now
 	what(n)
+	n.calls += r.net.calls.Requests() - calls.Requests()
 	for _, p := range n.serve() {
 		r.answered(i, p)
 	}
@@ -265,6 +267,7 @@ func (r *Run) play(s Step) {
 			continue
 		}
 		r.touch(i, func(n *node) {
+			r.churned(n)
 			n.add()
 			if p := n.pods[len(n.pods)-1]; !p.waits {
 				r.answered(i, p)
@@ -280,6 +283,7 @@ func (r *Run) play(s Step) {
 			continue
 		}
 		r.touch(i, func(n *node) {
+			r.churned(n)
 			if p := n.drop(); p.waits {
 				r.answered(i, p)
 			}
@@ -289,6 +293,33 @@ func (r *Run) play(s Step) {
 			n.fewest = len(n.pods)
 		}
 	}
+}
+
+// churned notes that a pod is about to come to or leave a node.
+func (r *Run) churned(n *node) {
+	c := &n.churn
+	if c.since.IsZero() {
+		c.since = r.begun
+	}
+	c.sum += float64(len(n.pods)) * r.now.Sub(c.since).Seconds()
+	c.since = r.now
+}
+
+// churning returns the nodes to which pods came or from which they went, and by node how many
+// pods to expect: those that it has on average.
+func (r *Run) churning() map[int]int {
+	out := map[int]int{}
+	for i, n := range r.nodes {
+		if n.churn.since.IsZero() {
+			continue
+		}
+		c := n.churn
+		out[i] = len(n.pods)
+		if d := r.Elapsed().Seconds(); d > 0 {
+			out[i] = int(math.Round((c.sum + float64(len(n.pods))*r.now.Sub(c.since).Seconds()) / d))
+		}
+	}
+	return out
 }
 
 // emptiest is the node with the fewest pods among those that have room.
@@ -326,6 +357,14 @@ func (r *Run) Elapsed() time.Duration { return r.now.Sub(r.begun) }
 // Result returns what the run has measured so far. Waiting pods count as if they stopped
 // waiting now.
 func (r *Run) Result() Result { return r.result(&r.tally, func(int) bool { return true }) }
+
+// requests returns the requests to EC2 of each node.
+func (r *Run) requests() (out []int) {
+	for _, n := range r.nodes {
+		out = append(out, n.calls)
+	}
+	return out
+}
 
 // Groups returns the results of the groups of nodes.
 func (r *Run) Groups() (out []Result) {

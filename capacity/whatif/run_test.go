@@ -35,13 +35,18 @@ func m5large(warm ...int) Settings {
 
 func play(tb testing.TB, nodes []Node, load Load, m Model) Result {
 	tb.Helper()
+	return played(tb, nodes, load, m).Result()
+}
+
+func played(tb testing.TB, nodes []Node, load Load, m Model) *Run {
+	tb.Helper()
 	r := NewRun(nodes, load, m)
 	for r.Next() {
 	}
 	if err := r.Err(); err != nil {
 		tb.Fatal(err)
 	}
-	return r.Result()
+	return r
 }
 
 func BenchmarkRun(b *testing.B) {

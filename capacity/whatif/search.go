@@ -72,7 +72,10 @@ type Point struct {
 	Index    int // of the candidate
 	Settings Settings
 	Result   Result
+	requests []int // of each node
 }
+
+func (r *Run) point(i int, s Settings) Point { return Point{i, s, r.Result(), r.requests()} }
 
 func (p Point) cost() (held float64, calls int) { return p.Result.Held.Avg, p.Result.Calls.Requests() }
 
@@ -82,7 +85,8 @@ const rounding = 1e-9
 // Search finds the candidates that no other candidate beats in both addresses held and
 // requests to EC2, among those with at most a given number of failed ADDs. The outcome is
 // the same as playing the load to its end, under our model, on nodes with each candidate's
-// targets. Three things save most of that work:
+// targets. With a [CallBound], the candidates with which a node exceeds it are kept apart: they
+// beat no others. Three things save most of that work:
 //
 //   - The least that a candidate holds is known beforehand ([Settings.least]). It is not tried
 //     once another one holds less than that without any request.
@@ -97,14 +101,16 @@ type Search struct {
 	load       Load
 	lows       []low
 	failed     int
+	bound      CallBound
 	candidates []Settings
 
 	queue  []int               // candidates, in the order of floors
 	floors []float64           // the least that each of the queue holds, on average; ascending
 	next   int                 // of the queue
 	begun  int                 // trials that are not yet added
-	front  []Point             // never modified in place
-	close  *Point              // while there is no front, the point with the fewest failed ADDs
+	front  []Point             // within the bound; never modified in place
+	above  []Point             // the same of those above it
+	close  *Point              // while both are empty, the point with the fewest failed ADDs
 	plain  map[targets][]start // how nodes settle without MINIMUM_IP_TARGET
 }
 
@@ -114,8 +120,8 @@ func (s Settings) targets() targets { return targets{s.WarmENI, s.WarmIP, s.Mini
 
 // NewSearch prepares a search. played has played the load to its end on the nodes: which
 // pods arrive at and leave which node is the same with all targets.
-func NewSearch(played *Run, nodes []Node, candidates []Settings, failed int) *Search {
-	s := &Search{nodes: nodes, load: played.load, lows: played.lows, failed: failed, candidates: candidates, plain: map[targets][]start{}}
+func NewSearch(played *Run, nodes []Node, candidates []Settings, failed int, bound CallBound) *Search {
+	s := &Search{nodes: nodes, load: played.load, lows: played.lows, failed: failed, bound: bound, candidates: candidates, plain: map[targets][]start{}}
 	floors := make([]float64, len(candidates))
 	for i, c := range candidates {
 		s.queue = append(s.queue, i)
@@ -129,13 +135,26 @@ func NewSearch(played *Run, nodes []Node, candidates []Settings, failed int) *Se
 }
 
 // Front returns the candidates that no tried candidate beats, those with the fewest
-// addresses first.
-func (s *Search) Front() []Point { return s.front }
+// addresses first. Those above the bound come only before the others: with fewer addresses.
+func (s *Search) Front() []Point {
+	if len(s.front) == 0 {
+		return s.above
+	}
+	least := s.front[0].Result.Held.Avg
+	n := slices.IndexFunc(s.above, func(p Point) bool { return p.Result.Held.Avg >= least })
+	if n < 0 {
+		n = len(s.above)
+	}
+	return slices.Concat(s.above[:n], s.front)
+}
+
+// none reports whether no tried candidate has few enough failed ADDs.
+func (s *Search) none() bool { return len(s.front)+len(s.above) == 0 }
 
 // Closest returns the candidate with the fewest failed ADDs, and of these the one with the
 // fewest addresses, if all have too many; nil if there is a front or none has been tried.
 func (s *Search) Closest() *Point {
-	if len(s.front) > 0 {
+	if !s.none() {
 		return nil
 	}
 	return s.close
@@ -166,8 +185,8 @@ func (s *Search) Next() (*Trial, bool) {
 	i := s.queue[s.next]
 	s.next++
 	s.begun++
-	t := &Trial{search: s, index: i, nodes: With(s.nodes, s.candidates[i]), front: s.front, failed: s.failed}
-	if len(s.front) == 0 {
+	t := &Trial{search: s, index: i, nodes: With(s.nodes, s.candidates[i]), front: s.front, above: s.above, failed: s.failed}
+	if s.none() {
 		t.failed = math.MaxInt
 		if s.close != nil {
 			t.failed = max(s.failed, s.close.Result.Failed)
@@ -189,7 +208,11 @@ func (s *Search) Add(t *Trial) {
 	switch p := t.point; {
 	case !t.ended:
 	case p.Result.Failed <= s.failed:
-		s.front = insert(s.front, p)
+		if _, _, above := p.Above(s.bound); above {
+			s.above = insert(s.above, p)
+		} else {
+			s.front = insert(s.front, p)
+		}
 	case s.close == nil || p.compare(*s.close) < 0:
 		s.close = &p
 	}
@@ -205,19 +228,21 @@ func (p Point) compare(q Point) int {
 // idle reports whether MINIMUM_IP_TARGET never exceeds the pods with an address plus the
 // spare addresses: with the pods at the start, and at these lows.
 func idle(nodes []Node, lows []low) bool {
-	fits := func(n Settings, pods int) bool { return n.MinimumIP <= min(pods+n.WarmIP, n.most()) }
 	for _, n := range nodes {
-		if !fits(n.Settings, min(n.Pods, n.Settings.Room())) {
+		if !n.Settings.idle(min(n.Pods, n.Settings.Room())) {
 			return false
 		}
 	}
 	for _, l := range lows {
-		if !fits(nodes[l.node].Settings, l.pods) {
+		if !nodes[l.node].Settings.idle(l.pods) {
 			return false
 		}
 	}
 	return true
 }
+
+// idle reports whether a node with some pods holds what MINIMUM_IP_TARGET asks for without it.
+func (s Settings) idle(pods int) bool { return s.MinimumIP <= min(pods+s.WarmIP, s.most()) }
 
 // least is the least that nodes hold from a moment to the end, in addresses × seconds.
 func (s *Search) least(nodes []Node, from time.Duration) (sum float64) {
@@ -286,6 +311,7 @@ type Trial struct {
 	index  int
 	nodes  []Node
 	front  []Point
+	above  []Point
 	failed int     // with more failed ADDs the trial is useless
 	plain  []start // if the nodes settle like this, the outcome is known
 
@@ -314,7 +340,7 @@ func (t *Trial) Play(going func() bool) (played bool, err error) {
 			return false, r.Err()
 		}
 		if !r.Next() {
-			t.point, t.ended = Point{t.index, s.candidates[t.index], r.Result()}, true
+			t.point, t.ended = r.point(t.index, s.candidates[t.index]), true
 			break
 		}
 	}
@@ -328,10 +354,18 @@ func (t *Trial) hopeless(r *Run) bool {
 	}
 	calls, held := r.net.calls.Requests(), r.held.sum+float64(r.held.value)*r.now.Sub(r.held.since).Seconds()
 	held = (held + t.search.least(t.nodes, r.Elapsed())) / r.load.For.Seconds()
-	return slices.ContainsFunc(t.front, func(p Point) bool {
+	beats := func(p Point) bool {
 		h, c := p.cost()
 		return h*(1+rounding) < held && c <= calls
-	})
+	}
+	if slices.ContainsFunc(t.front, beats) {
+		return true
+	}
+	if !slices.ContainsFunc(t.above, beats) {
+		return false
+	}
+	_, _, above := t.search.bound.above(r.requests(), r.load.For)
+	return above
 }
 
 // start is how a node settles, as far as that affects what follows.

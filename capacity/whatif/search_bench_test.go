@@ -20,7 +20,7 @@ func BenchmarkSearch(b *testing.B) {
 			load := Load{Steps: Replacements(1, 6*time.Hour, 1), For: 6 * time.Hour, Seed: 1, Free: -1}
 			candidates := Candidates(nodes, DefaultBounds(nodes))
 			for b.Loop() {
-				found(b, nodes, load, candidates, 0)
+				found(b, nodes, load, candidates, 0, nil)
 			}
 		})
 	}

@@ -7,12 +7,9 @@ import (
 )
 
 // found runs a search to its end, one trial after another.
-func found(tb testing.TB, nodes []Node, load Load, candidates []Settings, failed int) *Search {
+func found(tb testing.TB, nodes []Node, load Load, candidates []Settings, failed int, bound CallBound) *Search {
 	tb.Helper()
-	today := NewRun(nodes, load, Ours)
-	for today.Next() {
-	}
-	s := NewSearch(today, nodes, candidates, failed)
+	s := NewSearch(played(tb, nodes, load, Ours), nodes, candidates, failed, bound)
 	for trial, ok := s.Next(); ok; trial, ok = s.Next() {
 		if played, err := trial.Play(func() bool { return true }); !played || err != nil {
 			tb.Fatal(err)
@@ -45,11 +42,11 @@ func TestSearch_EqualsExhaustive(t *testing.T) {
 		for _, failed := range []int{0, 3} {
 			var want []Point
 			for i, x := range grid {
-				if r := play(t, With(nodes, x), load, Ours); r.Failed <= failed {
-					want = insert(want, Point{i, x, r})
+				if p := played(t, With(nodes, x), load, Ours).point(i, x); p.Result.Failed <= failed {
+					want = insert(want, p)
 				}
 			}
-			if got := found(t, nodes, load, grid, failed).Front(); len(got) == 0 || !reflect.DeepEqual(got, want) {
+			if got := found(t, nodes, load, grid, failed, nil).Front(); len(got) == 0 || !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: %d points, want %d", name, len(got), len(want))
 			}
 		}

@@ -40,10 +40,10 @@ func bareNames(names []string) (bare []string) {
 	return bare
 }
 
-// meant returns the names of the nodes that match a name. The first kind of match that finds
+// Meant returns the names of the nodes that match a name. The first kind of match that finds
 // any node counts: full name, name without the domain, instance ID or internal address,
 // prefix. If it returns more than one, the name is ambiguous.
-func meant(name string, targets []fleet.Target) []string {
+func Meant(name string, targets []fleet.Target) []string {
 	if name == "" {
 		return nil
 	}
@@ -77,7 +77,7 @@ func meant(name string, targets []fleet.Target) []string {
 func fullNames(f *cli.Factory, asked []string, targets []fleet.Target) ([]string, error) {
 	full := make([]string, len(asked))
 	for i, name := range asked {
-		found := meant(bareName(name), targets)
+		found := Meant(bareName(name), targets)
 		switch len(found) {
 		case 0:
 			return nil, NotFound(f, name, namesOf(targets))

@@ -39,7 +39,7 @@ func TestMeant(t *testing.T) {
 		"":                    "",
 		"nope":                "",
 	} {
-		if got := strings.Join(meant(name, known), " "); got != want {
+		if got := strings.Join(Meant(name, known), " "); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}

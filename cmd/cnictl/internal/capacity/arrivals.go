@@ -16,7 +16,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"cnictl/capacity/whatif"
+	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/show"
 )
@@ -104,12 +106,13 @@ func (l *loadFlags) load(ctx context.Context, f *cli.Factory, names []string, gi
 	return out, nil
 }
 
-// readArrivals parses the lines; times are relative to the first. Errors name the line and
-// field.
+// readArrivals parses the lines; times are relative to the first. Nodes may have short names.
+// Errors name the line and field.
 func readArrivals(in io.Reader, names []string) (steps []whatif.Step, err error) {
-	index := map[string]int{}
+	index, targets := map[string]int{}, []fleet.Target{}
 	for i, n := range names {
 		index[n] = i
+		targets = append(targets, fleet.Target{Name: n})
 	}
 	var first, last time.Time
 	lines := bufio.NewScanner(in)
@@ -153,9 +156,17 @@ func readArrivals(in io.Reader, names []string) (steps []whatif.Step, err error)
 		}
 		s := whatif.Step{Node: whatif.AnyNode, Pods: *l.Pods}
 		if l.Node != nil {
-			i, ok := index[*l.Node]
-			if !ok {
-				return nil, fmt.Errorf("line %d, field node: no node %s is simulated", n, show.Safe(*l.Node))
+			i, known := index[*l.Node]
+			if !known {
+				switch full := access.Meant(*l.Node, targets); len(full) {
+				case 0:
+					return nil, fmt.Errorf("line %d, field node: no node %s is simulated", n, show.Safe(*l.Node))
+				case 1:
+					i = index[full[0]]
+					index[*l.Node] = i
+				default:
+					return nil, fmt.Errorf("line %d, field node: %s matches %d nodes, such as %s", n, show.Safe(*l.Node), len(full), show.Safe(full[0]))
+				}
 			}
 			s.Node = i
 		}

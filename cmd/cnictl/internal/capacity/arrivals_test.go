@@ -40,6 +40,16 @@ func TestReadArrivals(t *testing.T) {
 			t.Errorf("%.80s: %v, want %s", line, err, want)
 		}
 	}
+	for name, want := range map[string]string{
+		"ip-10-0-0-69": "", "ip-10-0-0-69.ec2.internal": "", "ip-10-0-0-2": "line 3, field node: ip-10-0-0-2 matches 2 nodes, such as ip-10-0-0-21.ec2.internal",
+		"ip-10-0-1-1": "line 3, field node: no node ip-10-0-1-1 is simulated",
+	} {
+		line := strings.Replace(good, `"node": "b"`, `"node": "`+name+`"`, 1)
+		got, err := readArrivals(strings.NewReader(good+"\n"+line+"\n"+line), []string{"b", "ip-10-0-0-21.ec2.internal", "ip-10-0-0-22.ec2.internal", "ip-10-0-0-69.ec2.internal"})
+		if want == "" && (err != nil || got[1].Node != 3 || got[2].Node != 3) || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %+v, %v, want %q", name, got, err, want)
+		}
+	}
 	if _, err := readArrivals(strings.NewReader("\n"), nil); err == nil {
 		t.Error("an empty file is taken")
 	}

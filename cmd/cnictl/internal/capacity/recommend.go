@@ -42,15 +42,18 @@ func recommend(f *cli.Factory) *cobra.Command {
 		Long: `Find the warm targets for a goal, with no more failed ADDs than with today's targets:
 
   balanced          few addresses held and few requests to EC2: the knee of the curve, with at
-                    most 12 requests per node and hour, or as many as today's targets send, and
-                    no WARM_IP_TARGET without a MINIMUM_IP_TARGET while pods come and go
+                    most 12 requests per hour of each node, or as many as it sends today, and no
+                    WARM_IP_TARGET without a MINIMUM_IP_TARGET above the pods of each node where
+                    pods come and go
   fewest-addresses  the fewest addresses held, at any number of requests
   fewest-calls      the fewest requests
   burst             the fewest addresses that serve a burst of pods on each node without a
                     failed ADD
 
-If others hold at most 1 % more addresses and make no more ADDs wait, but send fewer requests,
-those are chosen. Every combination within these bounds is considered: WARM_IP_TARGET up to 64,
+If others hold at most 1 % more addresses and make at most 1 % more ADDs wait, but send fewer
+requests, those are chosen.
+
+Every combination within these bounds is considered: WARM_IP_TARGET up to 64,
 MINIMUM_IP_TARGET up to max-pods, WARM_ENI_TARGET up to 4, WARM_PREFIX_TARGET up to 8. They are
 simulated as in capacity whatif.
 
@@ -105,7 +108,7 @@ the same targets, so name nodes that are typical. Ctrl-C shows the best found so
 				whatif.SortSteps(load.Steps)
 				load.For = time.Duration(seconds)*time.Second + 10*time.Minute
 			}
-			doc, err := search(ctx, f, nodes, load, goal)
+			doc, err := search(ctx, f, nodes, names, load, goal)
 			if err != nil {
 				return err
 			}
@@ -157,7 +160,7 @@ func (p *planned) beyond(names []string, unread int) []string {
 	only := ""
 	switch {
 	case p.instance != "":
-		only = "planned nodes of " + p.instance + " were"
+		only = "planned " + p.instance + " nodes were"
 	case p.all && unread > 0:
 		only = fmt.Sprintf("%d of %d nodes were", len(names), len(names)+unread)
 	case !p.all && len(names) == 1:
@@ -168,7 +171,7 @@ func (p *planned) beyond(names []string, unread int) []string {
 	if only == "" {
 		return nil
 	}
-	return []string{"It changes the whole DaemonSet, and so every node of the cluster: only " + only + " simulated."}
+	return []string{"It changes the whole DaemonSet, and so every node of the cluster, but only " + only + " simulated."}
 }
 
 // try runs the trials of a search, one on each processor.
@@ -207,7 +210,7 @@ func try(s *whatif.Search, line *progress) error {
 }
 
 // search finds the trade-off and chooses a point by the goal.
-func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whatif.Load, goal whatif.Goal) (document.CapacityRecommendation, error) {
+func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, names []string, load whatif.Load, goal whatif.Goal) (document.CapacityRecommendation, error) {
 	first := nodes[0].Settings
 	doc := document.CapacityRecommendation{
 		APIVersion: introspect.APIVersion, Kind: document.KindCapacityRecommendation, Goal: string(goal), Nodes: len(nodes), Seconds: load.For.Seconds(),
@@ -233,9 +236,11 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whati
 	}
 	doc.Today = pointOf(first, first, today.Result())
 	candidates := whatif.Candidates(nodes, whatif.DefaultBounds(nodes))
-	bound := whatif.BoundCalls(today.Result(), len(nodes))
+	why := reasons{goal: goal, names: names}
 	if goal == whatif.Balanced {
-		candidates, doc.CallBound = whatif.Guarded(nodes, load, candidates), &bound.Most
+		why.bound = whatif.BoundCalls(today)
+		candidates, why.unguarded = whatif.Guarded(today, nodes, candidates)
+		doc.CallBound = new(why.bound.Sum())
 	}
 	doc.Candidates = len(candidates)
 	if doc.Partial {
@@ -245,7 +250,7 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whati
 	if goal == whatif.ServedBurst {
 		failed = 0
 	}
-	found := whatif.NewSearch(today, nodes, candidates, failed)
+	found := whatif.NewSearch(today, nodes, candidates, failed, why.bound)
 	err := try(found, line)
 	if err != nil {
 		return doc, err
@@ -259,8 +264,8 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whati
 	for _, p := range front {
 		doc.Items = append(doc.Items, pointOf(first, p.Settings, p.Result))
 	}
-	if i := whatif.Choose(front, goal, bound); i >= 0 {
-		choose(&doc, i)
+	if i := whatif.Choose(front, goal, why.bound); i >= 0 {
+		why.choose(&doc, front, i)
 		var env []whatif.Setting
 		for _, n := range nodes { // nodes may have different settings
 			for _, s := range whatif.Changed(targets(n.Settings), targets(front[i].Settings)) {
@@ -426,7 +431,7 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 		for _, x := range []struct {
 			next *point
 			why  string
-		}{{doc.Cheaper, doc.NotCheaper}, {doc.Faster, doc.NotFaster}} {
+		}{{doc.Cheaper, doc.NotCheaper}, {doc.FewerCalls, doc.NotFewerCalls}} {
 			if n := x.next; n != nil {
 				p.Line(fmt.Sprintf("%s: %.1f addresses held, %.1f EC2 requests per hour, %s", settingsText(*n), n.Held, n.PerHour, adds(*n)))
 			}
@@ -444,7 +449,7 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 		gap()
 	}
 	if doc.Patch != "" {
-		p.Line("risk: " + doc.Risk + ". " + strings.Join(doc.Effects, " "))
+		p.Line("risk: " + strings.Join(doc.Effects, " "))
 		head("kubectl -n " + f.Globals.DaemonSetNamespace + " patch daemonset aws-node --patch-file /dev/stdin <<EOF")
 		p.Lines = append(p.Lines, strings.Split(strings.TrimRight(doc.Patch, "\n"), "\n")...)
 		p.Lines = append(p.Lines, "EOF", "")
@@ -463,43 +468,73 @@ func adds(p point) string {
 	return show.Plural(p.Waited, "ADD waits", "ADDs wait") + fmt.Sprintf(" and %d fail", p.Failed)
 }
 
-// choose notes the chosen item with its neighbours, and explains the choice.
-func choose(doc *document.CapacityRecommendation, i int) {
+// reasons is what a choice depends on.
+type reasons struct {
+	goal      whatif.Goal
+	names     []string         // of the nodes
+	bound     whatif.CallBound // balanced only
+	unguarded bool             // candidates were left out because their pools would follow every pod
+}
+
+// choose notes the chosen point of the front with its neighbours, and explains the choice.
+func (w reasons) choose(doc *document.CapacityRecommendation, front []whatif.Point, i int) {
 	c, rest := &doc.Items[i], "no more failed ADDs than today's"
-	if doc.Goal == string(whatif.ServedBurst) {
+	if w.goal == whatif.ServedBurst {
 		rest = "no failed ADD in the burst"
 	}
+	guard := ""
+	if w.unguarded {
+		guard = " As upstream advises, WARM_IP_TARGET is considered only with a MINIMUM_IP_TARGET above the pods of each node where pods come and go."
+	}
 	best := ""
-	switch whatif.Goal(doc.Goal) {
+	switch w.goal {
 	case whatif.Balanced:
-		best = fmt.Sprintf("The knee of the curve, of the settings with %s, at most %.1f EC2 requests per hour and, as upstream advises, no WARM_IP_TARGET without a MINIMUM_IP_TARGET where pods come and go.", rest, *doc.CallBound)
-		if c.PerHour > *doc.CallBound {
-			best = fmt.Sprintf("No settings with %s send EC2 at most %.1f requests per hour; of those with MINIMUM_IP_TARGET beside WARM_IP_TARGET, these send the fewest.", rest, *doc.CallBound)
+		best = fmt.Sprintf("The knee of the curve, of the settings with %s and %s.", rest, w.most()) + guard
+		if w.exceeds(front[i]) != "" {
+			best = fmt.Sprintf("No settings have %s and %s; these send the fewest requests.", rest, w.most()) + guard
 		}
 	case whatif.FewestCalls:
 		best = "No others send EC2 fewer requests with " + rest + "; of those that send as few, these hold the fewest addresses."
 	default:
 		best = "No others hold fewer addresses with " + rest + "."
 		if i > 0 {
-			best = fmt.Sprintf("The fewest addresses with %s, give or take 1 %%: of those that hold at most %.1f and make no more ADDs wait, these send EC2 the fewest requests.", rest, doc.Items[0].Held*(1+whatif.Tie))
+			best = fmt.Sprintf("The fewest addresses with %s, give or take 1 %%: of those that hold at most %.1f and make at most 1 %% more ADDs wait, these send EC2 the fewest requests.", rest, doc.Items[0].Held*(1+whatif.Tie))
 		}
 	}
 	if doc.Partial {
 		best = "The best of those tried for this goal."
 	}
 	doc.Chosen, doc.Why = c, best
-	doc.NotCheaper, doc.NotFaster = "None of these holds fewer addresses.", "None of these sends EC2 fewer requests."
+	doc.NotCheaper, doc.NotFewerCalls = "No settings on the curve hold fewer addresses.", "No settings on the curve send EC2 fewer requests."
 	if i > 0 {
 		n := doc.Items[i-1]
-		doc.Cheaper, doc.NotCheaper = &n, fmt.Sprintf("Holding %.2f fewer addresses, it sends %.1f more requests per hour.", c.Held-n.Held, n.PerHour-c.PerHour)
-		if doc.CallBound != nil && n.PerHour > *doc.CallBound {
-			doc.NotCheaper += fmt.Sprintf(" That is above the bound of %.1f.", *doc.CallBound)
+		more := fmt.Sprintf("%.1f more", n.PerHour-c.PerHour)
+		if n.PerHour < c.PerHour { // above the bound of a node
+			more = fmt.Sprintf("%.1f fewer", c.PerHour-n.PerHour)
 		}
+		doc.Cheaper, doc.NotCheaper = &n, fmt.Sprintf("Holding %.2f fewer addresses, it sends %s requests per hour.", c.Held-n.Held, more)+w.exceeds(front[i-1])
 	}
 	if i+1 < len(doc.Items) {
 		n := doc.Items[i+1]
-		doc.Faster, doc.NotFaster = &n, fmt.Sprintf("Sending %.1f fewer requests per hour, it holds %.2f more addresses.", c.PerHour-n.PerHour, n.Held-c.Held)
+		doc.FewerCalls, doc.NotFewerCalls = &n, fmt.Sprintf("Sending %.1f fewer requests per hour, it holds %.2f more addresses.", c.PerHour-n.PerHour, n.Held-c.Held)
 	}
+}
+
+// most is the bound in words.
+func (w reasons) most() string {
+	if len(w.bound) == 1 || slices.Max(w.bound) == slices.Min(w.bound) {
+		return fmt.Sprintf("at most %.1f EC2 requests per hour of each node", w.bound[0])
+	}
+	return fmt.Sprintf("at most %.1f EC2 requests per hour of each node, or as many as it sends today", slices.Min(w.bound))
+}
+
+// exceeds says which node exceeds its bound; empty if none does.
+func (w reasons) exceeds(p whatif.Point) string {
+	i, rate, above := p.Above(w.bound)
+	if !above {
+		return ""
+	}
+	return fmt.Sprintf(" %s would send %.1f, above its bound of %.1f.", show.Safe(w.names[i]), rate, w.bound[i])
 }
 
 const curveWidth, curveHeight = 60, 12
