@@ -44,7 +44,7 @@ func APIOptions() []func(*middleware.Stack) error {
 // length. Of a closed body, smithy-go's WriteTo returns io.EOF, which io.WriterTo does not allow,
 // and Read returns io.EOF wherever it is (transport/http/internal/io/safe.go). net/http takes the
 // former for a failed read and the latter for a body that is too short, and closes the connection
-// while the answer is being read. So each attempt gets a copy of the body that nobody closes.
+// while the answer is being read. So each attempt gets its own copy of the body, which smithy-go cannot close.
 func keepAnswers(stack *middleware.Stack) error {
 	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("KeepAnswers", withOwnBody), middleware.After)
 }

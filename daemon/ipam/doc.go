@@ -37,7 +37,7 @@
 // lasts, so a packet of an old connection to a Service would reach the address's next pod.
 // With [Options].Passes, an address is in cooldown until its entries have been deleted that
 // often: at once, and again shortly before the cooldown ends, for what clients that resent a
-// packet in between created anew. [Book.FlowsDue] lists the addresses whose pass is due.
+// packet in between created again. [Book.FlowsDue] lists the addresses whose pass is due.
 //
 // # Quarantine
 //

@@ -191,7 +191,7 @@ func TestFlows_UnsettledDEL(t *testing.T) {
 	}
 }
 
-// TestFlows_SlowCommit: the cooldown of an address whose DEL took long to write begins anew, and so do
+// TestFlows_SlowCommit: the cooldown of an address whose DEL took long to write starts over, and so do
 // its passes.
 func TestFlows_SlowCommit(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ type Node struct {
 	cells     *nodeCells // texts of NodeColumns; nil if not made by this package
 }
 
-// life tells a node from a later one of the same name.
+// life distinguishes a node from a later one of the same name.
 type life struct{ _ byte } // not empty: pointers to empty values may be equal
 
 // Rates are per minute, over the last minute or since the previous sample if that is longer

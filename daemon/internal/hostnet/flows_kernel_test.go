@@ -25,7 +25,7 @@ import (
 
 // TestDeleteFlows_Reuse: a client on the node keeps sending SYNs to Services whose pods end.
 // kube-proxy removes the pods' rules late, after the first pass, so that a SYN creates the
-// entry anew. When the addresses have new pods, none of these gets a SYN; without the passes, all
+// entry again. When the addresses have new pods, none of these gets a SYN; without the passes, all
 // do. Connection tracking, NAT and the packets are real, and so is what the keeper decides, on
 // a clock of its own.
 func TestDeleteFlows_Reuse(t *testing.T) {

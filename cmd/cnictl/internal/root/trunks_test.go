@@ -21,7 +21,7 @@ import (
 // cache, and for one watch. With too many pods it is asked node by node, at most every 30 s.
 func TestTrunks_Watch(t *testing.T) {
 	t.Parallel()
-	const interval = 2345 * time.Millisecond // told from all others
+	const interval = 2345 * time.Millisecond // unlike any other interval
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 40, Seed: 3, Churn: time.Second})
 	for name, tooMany := range map[string]bool{"watched": false, "too many": true} {
 		t.Run(name, func(t *testing.T) {
