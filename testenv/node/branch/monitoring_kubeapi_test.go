@@ -1,7 +1,9 @@
 package branch_test
 
 import (
+	"net"
 	"slices"
+	"strings"
 	"testing"
 
 	"cnictl/testenv/monitoring"
@@ -26,6 +28,11 @@ func TestBranch_Monitoring(t *testing.T) {
 				}
 				return v
 			}
+			l.until("the ENIs' devices to be up", func() bool {
+				return !slices.ContainsFunc(look().Links, func(l monitoring.Link) bool {
+					return strings.HasPrefix(l.Name, "ens") && l.Flags&net.FlagUp == 0
+				})
+			})
 			before := look()
 			sound := func(when string, pods ...*node.Pod) {
 				now := look(pods...)

@@ -125,8 +125,8 @@ func TestStatedLimits(t *testing.T) {
 				t.Error("a pod got an address beyond the limit")
 			}
 		}
-		if now := l.calls(); now.writes() != before.writes() {
-			t.Errorf("EC2 was asked to change something: %v, before %v", now.by, before.by)
+		if now := l.calls(); now.growth() != before.growth() {
+			t.Errorf("EC2 was asked for more: %v, before %v", now.by, before.by)
 		}
 		if left := l.unattached(); len(left) > 0 {
 			t.Errorf("ENIs without an owner: %v", left)
