@@ -9,10 +9,14 @@ import (
 	"cnictl/capacity/limits"
 )
 
-// front makes points of addresses held, requests in one hour and ADDs that waited.
-func front(of ...[3]float64) (out []Point) {
+// at is where a point of a front is: addresses held, requests in one hour, ADDs that waited.
+type at [3]float64
+
+// front makes points.
+func front(of ...at) (out []Point) {
 	for i, x := range of {
-		out = append(out, Point{Index: i, Result: Result{For: time.Hour, Held: Spread{Avg: x[0]}, Calls: Calls{Assigns: int(x[1])}, Waited: int(x[2])}, requests: []int{int(x[1])}})
+		r := Result{For: time.Hour, Held: Spread{Avg: x[0]}, Calls: Calls{Assigns: int(x[1])}, Waited: int(x[2])}
+		out = append(out, Point{Index: i, Result: r, requests: []int{int(x[1])}})
 	}
 	return out
 }
@@ -40,29 +44,29 @@ func TestChoose(t *testing.T) {
 		want  int
 	}{
 		"nothing":                             {nil, one, Balanced, -1},
-		"one point":                           {front([3]float64{30, 0}), one, Balanced, 0},
-		"one point above the bound":           {front([3]float64{30, 90}), one, Balanced, 0},
-		"all above the bound: fewest calls":   {front([3]float64{30, 90}, [3]float64{40, 20}, [3]float64{50, 13}), one, Balanced, 2},
-		"the bound is inclusive":              {front([3]float64{30, 90}, [3]float64{40, 12}), one, Balanced, 1},
-		"one address for 7 requests":          {front([3]float64{25, 43}, [3]float64{26, 8}, [3]float64{27, 1}, [3]float64{28, 0}), one, Balanced, 2},
-		"two points, one address apart":       {front([3]float64{26, 6}, [3]float64{27, 0}), one, Balanced, 1},
-		"two points, a prefix apart":          {front([3]float64{33, 3}, [3]float64{49, 0}), one, Balanced, 0},
-		"few calls are cheap":                 {front([3]float64{100, 1}, [3]float64{110, 0}), one, Balanced, 0},
-		"today's calls do not make more fair": {front([3]float64{25, 43}, [3]float64{26, 8}, [3]float64{27, 1}, [3]float64{28, 0}), CallBound{113}, Balanced, 2},
-		"a busy node stays below today's":     {front([3]float64{30, 300}, [3]float64{35, 90}, [3]float64{50, 20}), CallBound{100}, Balanced, 2},
-		"one address for 11 requests":         {front([3]float64{3, 11}, [3]float64{4, 0}), one, Balanced, 1},
-		"one address for 5 requests":          {front([3]float64{3, 5}, [3]float64{4, 0}), one, Balanced, 0},
-		"a node spends the share of all":      {fleet(119, front([3]float64{295, 119}, [3]float64{364, 0})), hundred, Balanced, 1},
-		"a fleet has its nodes' share":        {fleet(12, front([3]float64{2500, 1200}, [3]float64{2600, 800}, [3]float64{2700, 100}, [3]float64{2800, 0})), hundred, Balanced, 2},
-		"nothing held":                        {front([3]float64{0, 0}), one, Balanced, 0},
-		"equally far below the chord":         {front([3]float64{100, 6}, [3]float64{150, 0}, [3]float64{200, -1}), one, Balanced, 1},
-		"1 % more addresses, fewer calls":     {fleet(1, front([3]float64{2700, 90}, [3]float64{2727, 80}, [3]float64{2728, 70}, [3]float64{2970, 0})), hundred, Balanced, 1},
-		"fewest addresses":                    {front([3]float64{25, 43}, [3]float64{26, 8}), one, FewestAddresses, 0},
-		"fewest addresses, nearly equal":      {front([3]float64{28.956, 29}, [3]float64{28.97, 20}, [3]float64{29, 0}, [3]float64{30, -1}), one, FewestAddresses, 2},
-		"burst, nearly equal":                 {front([3]float64{28.956, 29}, [3]float64{29, 0}), one, ServedBurst, 1},
-		"burst, but more ADDs would wait":     {front([3]float64{28.956, 29, 4}, [3]float64{29, 0, 5}), one, ServedBurst, 0},
-		"burst, 1 % more ADDs wait":           {front([3]float64{28.956, 29, 400}, [3]float64{29, 0, 404}), one, ServedBurst, 1},
-		"fewest calls":                        {front([3]float64{25, 43}, [3]float64{26, 8}), one, FewestCalls, 1},
+		"one point":                           {front(at{30, 0}), one, Balanced, 0},
+		"one point above the bound":           {front(at{30, 90}), one, Balanced, 0},
+		"all above the bound: fewest calls":   {front(at{30, 90}, at{40, 20}, at{50, 13}), one, Balanced, 2},
+		"the bound is inclusive":              {front(at{30, 90}, at{40, 12}), one, Balanced, 1},
+		"one address for 7 requests":          {front(at{25, 43}, at{26, 8}, at{27, 1}, at{28, 0}), one, Balanced, 2},
+		"two points, one address apart":       {front(at{26, 6}, at{27, 0}), one, Balanced, 1},
+		"two points, a prefix apart":          {front(at{33, 3}, at{49, 0}), one, Balanced, 0},
+		"few calls are cheap":                 {front(at{100, 1}, at{110, 0}), one, Balanced, 0},
+		"today's calls do not make more fair": {front(at{25, 43}, at{26, 8}, at{27, 1}, at{28, 0}), CallBound{113}, Balanced, 2},
+		"a busy node stays below today's":     {front(at{30, 300}, at{35, 90}, at{50, 20}), CallBound{100}, Balanced, 2},
+		"one address for 11 requests":         {front(at{3, 11}, at{4, 0}), one, Balanced, 1},
+		"one address for 5 requests":          {front(at{3, 5}, at{4, 0}), one, Balanced, 0},
+		"a node spends the share of all":      {fleet(119, front(at{295, 119}, at{364, 0})), hundred, Balanced, 1},
+		"a fleet has its nodes' share":        {fleet(12, front(at{2500, 1200}, at{2600, 800}, at{2700, 100}, at{2800, 0})), hundred, Balanced, 2},
+		"nothing held":                        {front(at{0, 0}), one, Balanced, 0},
+		"equally far below the chord":         {front(at{100, 6}, at{150, 0}, at{200, -1}), one, Balanced, 1},
+		"1 % more addresses, fewer calls":     {fleet(1, front(at{2700, 90}, at{2727, 80}, at{2728, 70}, at{2970, 0})), hundred, Balanced, 1},
+		"fewest addresses":                    {front(at{25, 43}, at{26, 8}), one, FewestAddresses, 0},
+		"fewest addresses, nearly equal":      {front(at{28.956, 29}, at{28.97, 20}, at{29, 0}, at{30, -1}), one, FewestAddresses, 2},
+		"burst, nearly equal":                 {front(at{28.956, 29}, at{29, 0}), one, ServedBurst, 1},
+		"burst, but more ADDs would wait":     {front(at{28.956, 29, 4}, at{29, 0, 5}), one, ServedBurst, 0},
+		"burst, 1 % more ADDs wait":           {front(at{28.956, 29, 400}, at{29, 0, 404}), one, ServedBurst, 1},
+		"fewest calls":                        {front(at{25, 43}, at{26, 8}), one, FewestCalls, 1},
 	} {
 		if got := Choose(c.front, c.goal, c.bound); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
@@ -98,7 +102,10 @@ func TestChoose_Properties(t *testing.T) {
 	for n := range 2000 {
 		var points []Point
 		for i := range 1 + rnd.Below(30) {
-			r := Result{For: time.Duration(1+rnd.Below(600)) * time.Minute, Held: Spread{Avg: float64(rnd.Below(2000)) / float64(1+rnd.Below(50))}, Calls: Calls{Assigns: rnd.Below(400)}, Waited: rnd.Below(5)}
+			r := Result{
+				For: time.Duration(1+rnd.Below(600)) * time.Minute, Held: Spread{Avg: float64(rnd.Below(2000)) / float64(1+rnd.Below(50))},
+				Calls: Calls{Assigns: rnd.Below(400)}, Waited: rnd.Below(5),
+			}
 			if len(points) > 0 {
 				r.For = points[0].Result.For
 			}
@@ -121,7 +128,8 @@ func TestChoose_Properties(t *testing.T) {
 					t.Errorf("case %d: %+v is above the bound of %v, another is not or has fewer requests: %+v", n, points[i], bound, p)
 				}
 				chosen, other := points[i].Result, p.Result
-				if other.Held.Avg <= chosen.Held.Avg*1.01 && float64(other.Waited) <= float64(chosen.Waited)*1.01 && other.Calls.Requests() < chosen.Calls.Requests() {
+				equal := other.Held.Avg <= chosen.Held.Avg*1.01 && float64(other.Waited) <= float64(chosen.Waited)*1.01
+				if equal && other.Calls.Requests() < chosen.Calls.Requests() {
 					t.Errorf("case %d, %s: %+v is chosen, not %+v", n, goal, points[i], p)
 				}
 			}
@@ -140,6 +148,7 @@ func TestGuarded(t *testing.T) {
 	still := Load{For: time.Hour, Free: -1}
 	replaced := Load{For: time.Hour, Seed: 1, Free: -1, Steps: Replacements(1, time.Hour, 1)}
 	busy := Load{For: time.Hour, Free: -1, Steps: churning(0, time.Hour)}
+	burst := Load{For: time.Hour, Free: -1, Steps: Burst(0, 5, time.Minute)}
 	growing := Load{For: time.Hour, Free: -1, Steps: append(Burst(0, 15, 5*time.Second), Step{At: 59 * time.Minute, Pods: -1})}
 	for name, c := range map[string]struct {
 		nodes []Node
@@ -155,11 +164,12 @@ func TestGuarded(t *testing.T) {
 		"one small node":   {[]Node{{m5large(), 0}, {m5large(), 16}}, busy, [][2]int{{3, 20}, {4, 20}, {5, 20}}},
 		"expected pods":    {[]Node{{m5large(), 0}}, growing, [][2]int{{17, 20}, {18, 20}, {19, 20}}},
 		"still":            {[]Node{{m5large(), 10}}, still, [][2]int{{11, 20}, {12, 20}, {13, 20}}},
-		"a burst":          {[]Node{{m5large(), 10}}, Load{For: time.Hour, Free: -1, Steps: Burst(0, 5, time.Minute)}, [][2]int{{17, 20}, {18, 20}, {19, 20}}},
+		"a burst":          {[]Node{{m5large(), 10}}, burst, [][2]int{{17, 20}, {18, 20}, {19, 20}}},
 		"today by address": {[]Node{{m5large(2, 0), 10}}, replaced, [][2]int{{12, 20}, {13, 20}, {14, 20}}},
 	} {
 		got := make([][2]int, 3)
-		candidates, unguarded := Guarded(played(t, c.nodes, c.load, Ours), c.nodes, Candidates(c.nodes, Bounds{WarmIP: 3, MinimumIP: 20, WarmENI: 2, WarmPrefix: 2}))
+		tried := Candidates(c.nodes, Bounds{WarmIP: 3, MinimumIP: 20, WarmENI: 2, WarmPrefix: 2})
+		candidates, unguarded := Guarded(played(t, c.nodes, c.load, Ours), c.nodes, tried)
 		if unguarded != (len(c.load.Steps) > 0) {
 			t.Errorf("%s: left out because of churn: %v", name, unguarded)
 		}
@@ -178,7 +188,8 @@ func TestGuarded(t *testing.T) {
 		}
 	}
 	nodes := []Node{{m5large(1, 6), 10}}
-	if c, _ := Guarded(played(t, nodes, still, Ours), nodes, Candidates(nodes, DefaultBounds(nodes))); c[0].targets() != nodes[0].Settings.targets() {
+	c, _ := Guarded(played(t, nodes, still, Ours), nodes, Candidates(nodes, DefaultBounds(nodes)))
+	if c[0].targets() != nodes[0].Settings.targets() {
 		t.Errorf("without pods that come and go today's targets are left out: %+v", c[0])
 	}
 }

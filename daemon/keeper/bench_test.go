@@ -189,6 +189,15 @@ func (d *ended) unanswered(t *testing.T, what string) {
 	}
 }
 
+// placed gives pods addresses, on disk.
+func (b *bench) placed(names ...string) {
+	b.t.Helper()
+	for _, name := range names {
+		b.send(b.add(name, 0).Add)
+		b.write(nil)
+	}
+}
+
 // write ends the write in flight.
 func (b *bench) write(err error) Image {
 	b.t.Helper()

@@ -209,8 +209,7 @@ func TestLateOperation_IsNotCountedOn(t *testing.T) {
 	b := newBench(t)
 	b.limits.IPv4PerENI, b.limits.ENIsByCard, b.policy.WarmENI = 2, []int{8}, 0
 	b.give(1)
-	b.send(b.add("a", 0).Add)
-	b.write(nil)
+	b.placed("a")
 	b.send(b.add("b", time.Minute).Add)
 	before := len(operations(b, warmpool.PendingAttach))
 	b.pass(lateAfter)
@@ -315,8 +314,7 @@ func TestFail_SlotOfAnENIOnItsWay(t *testing.T) {
 	b := newBench(t)
 	b.limits.IPv4PerENI, b.limits.ENIsByCard = 2, []int{2}
 	b.give(1)
-	b.send(b.add("a", 0).Add)
-	b.write(nil)
+	b.placed("a")
 	r := b.add("b", 10*time.Second)
 	b.send(r.Add)
 	eni := ipam.ENI{ID: "eni-stuck", Device: 1, SubnetID: testSubnet}

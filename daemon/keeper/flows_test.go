@@ -11,13 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// manualBench is a bench with addresses whose passes over connection tracking the test ends.
+func manualBench(t *testing.T, addresses int) *bench {
+	t.Helper()
+	b := newBench(t)
+	b.manual = true
+	b.give(addresses)
+	return b
+}
+
 // ending gives the pods addresses, on disk, and ends them.
 func (b *bench) ending(names ...string) {
 	b.t.Helper()
-	for _, name := range names {
-		b.send(b.add(name, 0).Add)
-		b.write(nil)
-	}
+	b.placed(names...)
 	for _, name := range names {
 		b.send(del(name).Del)
 		b.write(nil)
@@ -47,9 +53,7 @@ func (b *bench) untilFree() time.Duration {
 // TestFlows_TwoPassesBeforeReuse: neither the cooldown nor one pass makes an address free.
 func TestFlows_TwoPassesBeforeReuse(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.manual = true
-	b.give(1)
+	b := manualBench(t, 1)
 	b.ending("last")
 	if len(b.flows) != 1 {
 		t.Fatalf("%d passes at the end of a pod, want 1", len(b.flows))
@@ -75,9 +79,7 @@ func TestFlows_Pace(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{
 		0: time.Second, 10 * time.Millisecond: time.Second, 100 * time.Millisecond: 2 * time.Second, 3 * time.Second: 7500 * time.Millisecond,
 	} {
-		b := newBench(t)
-		b.manual = true
-		b.give(9)
+		b := manualBench(t, 9)
 		b.ending("a")
 		if len(b.flows) != 1 {
 			t.Fatalf("%d passes, want 1", len(b.flows))
@@ -104,9 +106,7 @@ func TestFlows_Pace(t *testing.T) {
 // cooldown as before, and this is said once.
 func TestFlows_Failing(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.manual = true
-	b.give(1)
+	b := manualBench(t, 1)
 	for range 3 {
 		b.ending("last")
 		ended := b.clock
@@ -156,9 +156,7 @@ func TestFlows_Failing(t *testing.T) {
 // TestFlows_FailedPassIsRepeated: one failure does not let connections through.
 func TestFlows_FailedPassIsRepeated(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.manual = true
-	b.give(1)
+	b := manualBench(t, 1)
 	b.ending("last")
 	b.endFlows(nil)
 	b.pass(28 * time.Second)
@@ -173,11 +171,8 @@ func TestFlows_FailedPassIsRepeated(t *testing.T) {
 // stay.
 func TestFlows_UnsettledDEL(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.manual = true
-	b.give(2)
-	b.send(b.add("a", 0).Add)
-	b.write(nil)
+	b := manualBench(t, 2)
+	b.placed("a")
 	d := del("a")
 	b.send(d.Del)
 	b.pass(time.Second)
@@ -197,8 +192,7 @@ func TestFlows_SlowCommit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.give(1)
-	b.send(b.add("a", 0).Add)
-	b.write(nil)
+	b.placed("a")
 	b.send(del("a").Del)
 	b.pass(2 * time.Second)
 	b.write(nil)
@@ -211,9 +205,7 @@ func TestFlows_SlowCommit(t *testing.T) {
 // is no failure.
 func TestFlows_Terminating(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.manual = true
-	b.give(2)
+	b := manualBench(t, 2)
 	b.ending("a")
 	b.send(Terminate{})
 	b.endFlows(context.Canceled)
@@ -233,7 +225,8 @@ func TestFlowsTask(t *testing.T) {
 	if len(m.passes) != 1 {
 		t.Fatalf("reported %+v", m.passes)
 	}
-	if done := m.passes[0]; done.Err != nil || done.Deleted != 2 || !slices.Equal(done.Addresses, due) || !slices.Equal(m.flows, []netip.Addr{netip.MustParseAddr("10.0.0.2")}) {
+	rest := []netip.Addr{netip.MustParseAddr("10.0.0.2")}
+	if done := m.passes[0]; done.Err != nil || done.Deleted != 2 || !slices.Equal(done.Addresses, due) || !slices.Equal(m.flows, rest) {
 		t.Errorf("%+v, left %v", done, m.flows)
 	}
 }

@@ -181,7 +181,7 @@ func TestKeeper_ADDThatFindsNothing(t *testing.T) {
 		}, wait: wait, cause: cause.NoUsableSubnet},
 		{name: "shutting down", before: func(b *bench) { b.send(Terminate{}) }, wait: wait, cause: cause.DaemonTerminating},
 		{name: "EC2 does not answer", wait: wait, after: wait, cause: cause.PoolDry, says: "EC2 has not finished the assign on eni-primary that began 10s ago"},
-		{name: "link does not appear", before: func(b *bench) { b.limits.IPv4PerENI = 2; b.give(1); b.send(b.add("p", 0).Add); b.write(nil) }, wait: wait,
+		{name: "link does not appear", before: func(b *bench) { b.limits.IPv4PerENI = 2; b.give(1); b.placed("p") }, wait: wait,
 			during: func(b *bench) {
 				for _, op := range b.ops {
 					b.send(AttachAccepted{op.ID, "eni-new"})
@@ -233,8 +233,7 @@ func TestKeeper_SubnetThatWasFull(t *testing.T) {
 	b.describe(0)
 	b.limits.IPv4PerENI = 2
 	b.give(1)
-	b.send(b.add("a", 0).Add)
-	b.write(nil)
+	b.placed("a")
 	r := b.add("b", time.Hour)
 	b.send(r.Add)
 	reads := 0

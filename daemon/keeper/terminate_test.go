@@ -26,8 +26,7 @@ func TestTerminate_BeginsNothing(t *testing.T) {
 		},
 		"an attach fails": func(b *bench) Message {
 			b.give(9)
-			b.send(b.add("a", 0).Add)
-			b.write(nil)
+			b.placed("a")
 			return AttachDone{ID: b.only().ID, Err: failed(cause.SubnetExhausted)}
 		},
 		"ENIs that are not in the book": func(b *bench) Message {
@@ -41,8 +40,7 @@ func TestTerminate_BeginsNothing(t *testing.T) {
 		},
 		"a pod is gone": func(b *bench) Message {
 			b.give(9)
-			b.send(b.add("a", 0).Add)
-			b.write(nil)
+			b.placed("a")
 			b.clock = b.clock.Add(resync.LinkDelay + time.Minute)
 			f, _ := attachedView(secondary(9))
 			look := Observed{AskedMetadata: true, Interfaces: f, Links: []string{"lo"}}

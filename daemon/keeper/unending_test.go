@@ -49,8 +49,7 @@ func TestUnending_PodsDoNotWait(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			b.give(1)
-			b.send(b.add("first", 0).Add)
-			b.write(nil)
+			b.placed("first")
 			a := b.add("second", 10*time.Second)
 			b.send(a.Add)
 			b.grow()
@@ -115,8 +114,7 @@ func TestUnending_ToldOncePerCause(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.give(9)
-	b.send(b.add("first", 0).Add)
-	b.write(nil)
+	b.placed("first")
 	b.grow()
 	for i, step := range []struct {
 		err   error // nil: EC2 sets it
@@ -204,8 +202,7 @@ func TestUnending_OldList(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.give(9)
-	b.send(b.add("first", 0).Add)
-	b.write(nil)
+	b.placed("first")
 	b.grow()
 	b.send(EndWithInstanceDone{ENIs: []ipam.ENIID{"eni-second"}})
 	look := func() {
@@ -230,8 +227,7 @@ func TestUnending_Leaves(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.give(9)
-	b.send(b.add("first", 0).Add)
-	b.write(nil)
+	b.placed("first")
 	op := b.only()
 	eni := ipam.ENI{ID: "eni-second", Device: 1, SubnetID: testSubnet, RouteTable: 2}
 	b.send(AttachDone{ID: op.ID, ENI: eni, Attachment: "eni-attach-2", Attached: true, Err: failed(cause.ENILinkMissing)})

@@ -31,8 +31,7 @@ func TestKeeper_FailureBeforeTheADD(t *testing.T) {
 			b.pass(row.between) // another attempt starts
 			if row.given > 0 {
 				b.send(AssignDone{ID: b.only().ID, CIDRs: secondary(row.given)})
-				b.send(b.add("first", 0).Add)
-				b.write(nil)
+				b.placed("first")
 			}
 			r := b.add("a", time.Second)
 			b.send(r.Add)
@@ -74,8 +73,7 @@ func TestKeeper_ReportsAFullSubnet(t *testing.T) {
 	if n := recorded[SubnetFull](b); n != 0 {
 		t.Errorf("%d reports while an address is free", n)
 	}
-	b.send(b.add("a", 0).Add)
-	b.write(nil)
+	b.placed("a")
 	for want := 1; want <= 2; want++ {
 		b.describe(0)
 		if n := recorded[SubnetFull](b); n != want || len(b.ops) > 0 {
