@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"cnictl/cmd/cnictl/internal/access"
@@ -24,7 +25,6 @@ import (
 type Options struct {
 	File     string
 	Duration time.Duration // 0: until the user ends it
-	For      time.Duration // the same, by its other name
 	Force    bool          // replace an existing file
 }
 
@@ -46,32 +46,22 @@ recording is replaced as soon as the new one has its first sample.`,
 		Args:    cli.Args(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.File = args[0]
-			if err := opts.choose(f); err != nil {
-				return err
+			if opts.Duration < 0 {
+				return cli.Usage("--duration=%s: must not be negative", opts.Duration)
 			}
 			return Run(cmd.Context(), f, opts)
 		},
 	}
-	cmd.Flags().DurationVar(&opts.Duration, "duration", 0, "how long to record, e.g. 8h; 0: until Ctrl-C")
-	cmd.Flags().DurationVar(&opts.For, "for", 0, "the same as --duration")
+	cmd.Flags().DurationVar(&opts.Duration, "duration", 0, "how long to record, also --for, e.g. 8h; 0: until Ctrl-C")
 	cmd.Flags().BoolVar(&opts.Force, "force", false, "replace an existing file")
+	// Not a flag of its own: CNICTL_FOR is how long capacity simulates, and must not end a recording.
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "for" {
+			name = "duration"
+		}
+		return pflag.NormalizedName(name)
+	})
 	return cmd
-}
-
-// choose settles the duration from its two flags.
-func (o *Options) choose(f *cli.Factory) error {
-	name, given := "duration", map[string]bool{cli.FromFlag: true, cli.FromEnvironment: true}
-	switch by, also := f.SourceOf("duration"), f.SourceOf("for"); {
-	case !given[also]:
-	case !given[by], also == cli.FromFlag && by != cli.FromFlag:
-		name, o.Duration = "for", o.For
-	case also == by && o.For != o.Duration:
-		return cli.Usage("--duration=%s and --for=%s: they mean the same; give one", o.Duration, o.For)
-	}
-	if o.Duration < 0 {
-		return cli.Usage("--%s=%s: must not be negative", name, o.Duration)
-	}
-	return nil
 }
 
 // Run records until the duration is over or ctx ends.
