@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -19,6 +20,10 @@ import (
 
 // version is set by the linker.
 var version = ""
+
+// memoryLimit is about ten times what the daemon's heap holds on a full node (docs/performance.md).
+// The runtime collects garbage before it exceeds this. GOMEMLIMIT overrides it.
+const memoryLimit = 128 << 20
 
 const usage = `aws-k8s-agent assigns VPC addresses to the pods of this node.
 
@@ -74,6 +79,9 @@ func run(args []string) int {
 		return code
 	}
 
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	c, problems := config.Load(os.LookupEnv)
 	err := ipamd.Run(ctx, ipamd.Deps{Config: c, Problems: problems, Version: version, Started: started})
 	if err != nil {

@@ -26,7 +26,8 @@ Usage: bench [--rounds N] [--quick] [--phases LIST] [--bin DIR]
 
   --rounds N   sequential pods per contender (default 200)
   --quick      a tenth of everything: checks that it runs, measures nothing useful
-  --phases L   comma-separated list of start, sequential, ten, thirty, crowd, connections
+  --phases L   comma-separated list of start, sequential, ten, thirty, crowd, connections,
+               flood
                (default: all)
   --bin DIR    where aws-cni, aws-k8s-agent and floor are (default: beside bench)
 `
