@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -55,6 +56,7 @@ func Policies() map[string]Policy {
 
 const (
 	interfaces = "arn:aws:ec2:*:*:network-interface/*"
+	groups     = "arn:aws:ec2:*:*:security-group/*"
 	createTags = "ec2:CreateTags"
 	create     = "ec2:CreateNetworkInterface"
 
@@ -70,19 +72,34 @@ func node(features []Feature) Policy {
 	)
 }
 
+// scoped confines node's policy to interfaces of one cluster. The cluster's tag is worth no more
+// than the right to set it: on interfaces that are being created, and on those of the VPC that have
+// none, as the primary ones of new nodes.
 func scoped(features []Feature) Policy {
-	const cluster = "CLUSTER_NAME"
+	const (
+		cluster = "CLUSTER_NAME"
+		tag     = "cluster.k8s.amazonaws.com/name"
+	)
 	actions := Needed(features...)
 	describe := func(name string) bool { return strings.HasPrefix(name, "ec2:Describe") }
 	attach := []string{"ec2:AttachNetworkInterface", "ec2:DetachNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute"}
+	inVPC := func(s Statement) Statement {
+		return s.when("ArnEquals", "ec2:Vpc", "arn:aws:ec2:REGION:ACCOUNT:vpc/VPC_ID")
+	}
 	return document(
 		allow("DescribeNetwork", slices.DeleteFunc(slices.Clone(actions), func(name string) bool { return !describe(name) }), "*"),
-		allow("TagInterfaces", []string{createTags}, interfaces),
-		allow("CreateInterfacesOfCluster", []string{create}, interfaces).when("StringEquals", "aws:RequestTag/cluster.k8s.amazonaws.com/name", cluster),
-		allow("CreateInterfacesInVPC", []string{create}, "arn:aws:ec2:*:*:subnet/*", "arn:aws:ec2:*:*:security-group/*").when("ArnEquals", "ec2:Vpc", "arn:aws:ec2:REGION:ACCOUNT:vpc/VPC"),
-		allow("ChangeInterfacesOfCluster", slices.DeleteFunc(without(actions, createTags, create), describe), interfaces).when("StringEquals", "aws:ResourceTag/cluster.k8s.amazonaws.com/name", cluster),
+		allow("TagNewInterfaces", []string{createTags}, interfaces).
+			when("StringEquals", "ec2:CreateAction", "CreateNetworkInterface").
+			when("StringEquals", "aws:RequestTag/"+tag, cluster),
+		inVPC(allow("TagInterfaces", []string{createTags}, interfaces)).
+			when("StringEqualsIfExists", "aws:ResourceTag/"+tag, cluster).
+			when("StringEqualsIfExists", "aws:RequestTag/"+tag, cluster),
+		allow("CreateInterfacesOfCluster", []string{create}, interfaces).when("StringEquals", "aws:RequestTag/"+tag, cluster),
+		inVPC(allow("CreateInterfacesInNetwork", []string{create}, "arn:aws:ec2:*:*:subnet/*", groups)),
+		inVPC(allow("ChangeInterfacesOfCluster", slices.DeleteFunc(without(actions, createTags, create), describe), interfaces)).
+			when("StringEquals", "aws:ResourceTag/"+tag, cluster),
 		allow("ChangeInterfacesOfNodes", attach, "arn:aws:ec2:*:*:instance/*").when("StringEquals", "aws:ResourceTag/kubernetes.io/cluster/"+cluster, "owned"),
-		allow("SetSecurityGroups", []string{"ec2:ModifyNetworkInterfaceAttribute"}, "arn:aws:ec2:*:*:security-group/*"),
+		inVPC(allow("SetSecurityGroups", []string{"ec2:ModifyNetworkInterfaceAttribute"}, groups)),
 	)
 }
 
@@ -98,8 +115,14 @@ func allow(sid string, actions []string, resources ...string) Statement {
 	return Statement{Sid: sid, Effect: "Allow", Action: actions, Resource: resources}
 }
 
+// when adds a condition to those that must hold.
 func (s Statement) when(operator, key, value string) Statement {
-	s.Condition = map[string]map[string]string{operator: {key: value}}
+	all := map[string]map[string]string{operator: {}}
+	for o, keys := range s.Condition {
+		all[o] = maps.Clone(keys)
+	}
+	all[operator][key] = value
+	s.Condition = all
 	return s
 }
 

@@ -180,6 +180,8 @@ type xmlProfile struct {
 type xmlDecision struct {
 	Action   string `xml:"EvalActionName"`
 	Decision string `xml:"EvalDecision"`
+	// Lacks are the condition keys that the simulated request does not set.
+	Lacks []string `xml:"MissingContextValues>member"`
 }
 
 type xmlDecisions struct {
@@ -204,8 +206,8 @@ func (w *World) iam(action string, form url.Values) (any, error) {
 	words := map[verdict]string{allowed: "allowed", denied: "explicitDeny", notAllowed: "implicitDeny"}
 	for _, key := range slices.Sorted(maps.Keys(form)) {
 		if strings.HasPrefix(key, "ActionNames.member.") {
-			n := need{form.Get(key), form.Get("ResourceArns.member.1")}
-			out.Results = append(out.Results, xmlDecision{n.action, words[r.policy.judge(n)]})
+			n := need{action: form.Get(key), resource: form.Get("ResourceArns.member.1")}
+			out.Results = append(out.Results, xmlDecision{n.action, words[r.policy.judge(n)], r.policy.lacks(n)})
 		}
 	}
 	return out, nil
@@ -222,7 +224,7 @@ func (s *ec2Server) account(service, name string, r *http.Request, run func(*Wor
 			return fail(codeInvalidAction, "%s %s is not served", r.Method, r.URL)
 		}
 		w.count(call.Action)
-		if err := locked(&w.wire, func() error { return w.permit(call.Caller, need{call.Action, "*"}) }); err != nil {
+		if err := locked(&w.wire, func() error { return w.permit(call.Caller, need{action: call.Action, resource: "*"}) }); err != nil {
 			refused := map[string]string{"eks": "AccessDeniedException", "iam": "AccessDenied"}[service]
 			return &Error{Code: refused, Message: asError(err).Message, Status: http.StatusForbidden}
 		}

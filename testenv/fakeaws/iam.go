@@ -43,6 +43,12 @@ func (w *World) SetPolicy(instanceID, document string) error {
 	return nil
 }
 
+// Filled returns a policy of deploy/iam for a cluster in a VPC of this world: it replaces the words
+// in capitals, as docs/install.md says.
+func (w *World) Filled(document []byte, cluster, vpcID string) string {
+	return strings.NewReplacer("CLUSTER_NAME", cluster, "REGION", w.opts.Region, "ACCOUNT", w.opts.AccountID, "VPC_ID", vpcID).Replace(string(document))
+}
+
 // ActionsUsed lists the actions for which an instance's calls needed permission, granted or
 // not, as IAM spells them (ec2:CreateTags). Creating an ENI with tags needs two.
 func (w *World) ActionsUsed(instanceID string) []string {
@@ -81,8 +87,11 @@ func (s *ec2Server) caller(r *http.Request) string {
 	return ""
 }
 
-// need is one permission that a call requires.
-type need struct{ action, resource string }
+// need is one permission that a call requires, with the condition keys of the request.
+type need struct {
+	action, resource string
+	keys             map[string]string // by name in lower case
+}
 
 // authorise records the permissions that a call requires and refuses the call if one is missing.
 func (w *World) authorise(caller, action string, f *form) error {
@@ -94,7 +103,7 @@ func (w *World) authorise(caller, action string, f *form) error {
 			}
 		}
 		if w.wire.allow != nil && !slices.Contains(w.wire.allow, action) {
-			n := need{"ec2:" + action, "*"}
+			n := need{action: "ec2:" + action, resource: "*"}
 			w.wire.iam.note(caller, n, true)
 			return w.unauthorised(caller, n, notAllowed)
 		}
@@ -153,12 +162,16 @@ func (w *World) unauthorised(caller string, n need, v verdict) error {
 // IAM checks for it (Service Authorization Reference, "Amazon EC2"). Read-only actions
 // have no resources.
 func (w *World) needs(action string, f *form) []need {
-	var resources []string
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []need
 	add := func(kind string, ids ...string) {
 		for _, id := range ids {
-			resources = append(resources, w.arn(kind, id))
+			out = append(out, need{"ec2:" + action, w.arn(kind, id), w.keysOf(kind, id)})
 		}
 	}
+	// tagged adds the tags of the request to its last resource.
+	tagged := func(tags map[string]string) { setTags(out[len(out)-1].keys, keyRequestTag, tags) }
 	values := f.shared.values
 	switch eni := values["NetworkInterfaceId"]; action {
 	case "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses", "AssignIpv6Addresses", "UnassignIpv6Addresses", "DeleteNetworkInterface":
@@ -167,9 +180,17 @@ func (w *World) needs(action string, f *form) []need {
 		add("network-interface", eni)
 		add("security-group", f.list("SecurityGroupId")...)
 	case "CreateNetworkInterface":
+		tags := readTagSpecifications(f)
 		add("subnet", values["SubnetId"])
 		add("security-group", f.list("SecurityGroupId")...)
 		add("network-interface", "*")
+		tagged(tags)
+		if len(f.indexes("TagSpecification")) > 0 {
+			action = "CreateTags"
+			add("network-interface", "*")
+			tagged(tags)
+			out[len(out)-1].keys[keyCreateAction] = "CreateNetworkInterface"
+		}
 	case "AttachNetworkInterface":
 		add("instance", values["InstanceId"])
 		add("network-interface", eni)
@@ -180,16 +201,10 @@ func (w *World) needs(action string, f *form) []need {
 	case "CreateTags":
 		for _, id := range f.list("ResourceId") {
 			add(kindOf(id), id)
+			tagged(f.tags())
 		}
 	default:
-		resources = []string{"*"}
-	}
-	var out []need
-	for _, r := range resources {
-		out = append(out, need{"ec2:" + action, r})
-	}
-	if action == "CreateNetworkInterface" && len(f.indexes("TagSpecification")) > 0 {
-		out = append(out, need{"ec2:CreateTags", w.arn("network-interface", "*")})
+		out = []need{{"ec2:" + action, "*", map[string]string{keyRegion: w.opts.Region}}}
 	}
 	return out
 }
@@ -198,10 +213,9 @@ func (w *World) arn(kind, id string) string {
 	return fmt.Sprintf("arn:aws:ec2:%s:%s:%s/%s", w.opts.Region, w.opts.AccountID, kind, id)
 }
 
-// attached returns the ENI and the instance of an attachment, "*" if it does not exist.
+// attached returns the ENI and the instance of an attachment, "*" if it does not exist. The
+// caller holds mu.
 func (w *World) attached(attachmentID string) (eniID, instanceID string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if e := w.byAttachment(attachmentID); e != nil {
 		return e.ID, e.Attachment.InstanceID
 	}

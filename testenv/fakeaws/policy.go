@@ -8,14 +8,14 @@ import (
 )
 
 // policy is an IAM policy of an identity: it allows what its statements allow and none denies.
-// Conditions on EC2 actions are not implemented and therefore refused: ignoring one would
-// grant too much.
 type policy struct{ statements []statement }
 
 type statement struct {
 	deny      bool
 	actions   []string // patterns like ec2:Describe*
 	resources []string // patterns of ARNs
+
+	conditions []condition
 }
 
 const maxPolicy = 10240 // bytes: IAM's quota of a role's inline policies
@@ -38,8 +38,8 @@ func (l *oneOrMany) UnmarshalJSON(b []byte) error {
 }
 
 // parsePolicy reads a policy document. Anything unsupported is an error that names it:
-// NotAction, NotResource, Principal, a Condition on an EC2 action, and an EC2 action that
-// this world does not have.
+// NotAction, NotResource, Principal, unknown operators and keys of a Condition on an EC2 action,
+// and an EC2 action that this world does not have.
 func parsePolicy(b []byte) (policy, error) {
 	if len(b) > maxPolicy {
 		return policy{}, fmt.Errorf("parse policy: %d bytes, %d are accepted", len(b), maxPolicy)
@@ -67,7 +67,10 @@ func parsePolicy(b []byte) (policy, error) {
 		s := statement{deny: d.Effect == "Deny", actions: d.Action, resources: d.Resource}
 		err := s.check(d.Effect)
 		if err == nil && d.Condition != nil && slices.ContainsFunc(s.actions, ofEC2) {
-			err = fmt.Errorf("conditions on EC2's actions are not understood: %.200s", d.Condition)
+			var read map[string]map[string]oneOrMany
+			if err = strictJSON(d.Condition, &read); err == nil {
+				s.conditions, err = readConditions(read)
+			}
 		}
 		if err != nil {
 			return policy{}, fmt.Errorf("parse policy: statement %d (%q): %w", i+1, d.Sid, err)
@@ -157,7 +160,7 @@ func (p policy) judge(n need) verdict {
 	v := notAllowed
 	for _, s := range p.statements {
 		switch {
-		case !s.covers(n):
+		case !s.covers(n) || !s.met(n):
 		case s.deny:
 			return denied
 		default:
@@ -170,6 +173,24 @@ func (p policy) judge(n need) verdict {
 func (s statement) covers(n need) bool {
 	return slices.ContainsFunc(s.actions, func(a string) bool { return match(strings.ToLower(a), strings.ToLower(n.action)) }) &&
 		slices.ContainsFunc(s.resources, func(r string) bool { return match(r, n.resource) })
+}
+
+// met reports whether the statement's conditions hold.
+func (s statement) met(n need) bool {
+	return !slices.ContainsFunc(s.conditions, func(c condition) bool { return !c.holds(n.keys) })
+}
+
+// lacks lists the condition keys on which the decision depends and that the request lacks.
+func (p policy) lacks(n need) (keys []string) {
+	for _, s := range p.statements {
+		for _, c := range s.conditions {
+			if _, given := n.keys[c.key]; !given && s.covers(n) {
+				keys = append(keys, c.key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // match compares a text with a pattern in which * matches any text and ? any character.

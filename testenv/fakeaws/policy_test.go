@@ -10,12 +10,23 @@ import (
 func TestParsePolicy_Refuses(t *testing.T) {
 	t.Parallel()
 	statement := func(s string) string { return `{"Version":"2012-10-17","Statement":[` + s + `]}` }
+	condition := func(c string) string {
+		return statement(`{"Effect":"Allow","Action":"ec2:*","Resource":"*","Condition":{` + c + `}}`)
+	}
 	for _, row := range []struct{ name, document, says string }{
 		{"empty", ``, "it is empty"},
 		{"no version", `{"Statement":[{"Effect":"Allow","Action":"ec2:*","Resource":"*"}]}`, `version ""`},
 		{"no statement", statement(``), "there is no statement"},
-		{"condition", statement(`{"Effect":"Allow","Action":"ec2:*","Resource":"*","Condition":{"StringEquals":{"a":"b"}}}`), "conditions on EC2's actions"},
-		{"condition on all", statement(`{"Effect":"Allow","Action":["s3:*","*"],"Resource":"*","Condition":{}}`), "conditions on EC2's actions"},
+		{"condition", statement(`{"Effect":"Allow","Action":"ec2:*","Resource":"*","Condition":{"StringEquals":{"a":"b"}}}`), "StringEquals of a: the key is not understood"},
+		{"condition on all", statement(`{"Effect":"Allow","Action":["s3:*","*"],"Resource":"*","Condition":{"StringEquals":{"s3:prefix":"b"}}}`), "the key is not understood"},
+		{"condition of many values", condition(`"ForAllValues:StringEquals":{"aws:TagKeys":"b"}`), `operator "ForAllValues:StringEquals"`},
+		{"condition on an address", condition(`"IpAddress":{"aws:SourceIp":"10.0.0.0/8"}`), `operator "IpAddress"`},
+		{"condition on a tag without a name", condition(`"StringEquals":{"aws:ResourceTag/":"b"}`), "the key is not understood"},
+		{"condition without a value", condition(`"StringEquals":{"ec2:Vpc":[]}`), "there is no value"},
+		{"condition with a number", condition(`"StringEquals":{"ec2:Vpc":1}`), "a list of texts"},
+		{"condition with a variable", condition(`"StringEquals":{"aws:ResourceTag/a":"${aws:PrincipalTag/a}"}`), "policy variables"},
+		{"absence of a value", condition(`"Null":{"ec2:Vpc":"no"}`), "true or false"},
+		{"absence if it exists", condition(`"NullIfExists":{"ec2:Vpc":"true"}`), `operator "NullIfExists"`},
 		{"wildcard service", statement(`{"Effect":"Allow","Action":"ec?:*","Resource":"*"}`), "service:Name"},
 		{"not action", statement(`{"Effect":"Allow","NotAction":"ec2:CreateTags","Resource":"*"}`), "NotAction"},
 		{"not resource", statement(`{"Effect":"Allow","Action":"ec2:*","NotResource":"*"}`), "NotResource"},
@@ -67,8 +78,60 @@ func TestPolicy_Judge(t *testing.T) {
 		{"ec2:DeleteNetworkInterface", arn + "network-interface/eni-1", notAllowed},
 		{"cloudwatch:PutMetricData", "*", notAllowed},
 	} {
-		if got := p.judge(need{row.action, row.resource}); got != row.want {
+		if got := p.judge(need{action: row.action, resource: row.resource}); got != row.want {
 			t.Errorf("%s on %s: %d, want %d", row.action, row.resource, got, row.want)
+		}
+	}
+}
+
+// TestCondition_Holds: as IAM's user guide describes operators, absent keys and several values.
+func TestCondition_Holds(t *testing.T) {
+	t.Parallel()
+	const (
+		vpc  = "arn:aws:ec2:us-west-2:111122223333:vpc/vpc-1"
+		none = ""
+	)
+	for _, row := range []struct {
+		condition string // operator, key, values
+		value     string // of the key in the request, "" if it lacks it
+		want      bool
+	}{
+		{`"StringEquals":{"aws:ResourceTag/a":"b"}`, "b", true},
+		{`"StringEquals":{"aws:ResourceTag/a":"b"}`, "B", false},
+		{`"StringEquals":{"aws:ResourceTag/a":"*"}`, "b", false},
+		{`"StringEquals":{"aws:ResourceTag/a":"b"}`, none, false},
+		{`"StringEquals":{"AWS:resourcetag/A":["c","b"]}`, "b", true},
+		{`"StringEqualsIfExists":{"aws:ResourceTag/a":"b"}`, none, true},
+		{`"StringEqualsIfExists":{"aws:ResourceTag/a":"b"}`, "c", false},
+		{`"StringNotEquals":{"aws:ResourceTag/a":["b","c"]}`, "c", false},
+		{`"StringNotEquals":{"aws:ResourceTag/a":"b"}`, none, true},
+		{`"StringLike":{"aws:ResourceTag/a":"prod-*"}`, "prod-1", true},
+		{`"StringNotLike":{"aws:ResourceTag/a":"prod-*"}`, "prod-1", false},
+		{`"ArnEquals":{"aws:ResourceTag/a":"` + vpc + `"}`, vpc, true},
+		{`"ArnEquals":{"aws:ResourceTag/a":"` + vpc + `"}`, vpc + "2", false},
+		{`"ArnLike":{"aws:ResourceTag/a":"arn:aws:ec2:*:*:vpc/*"}`, vpc, true},
+		{`"ArnLike":{"aws:ResourceTag/a":"arn:aws:*:vpc/*"}`, vpc, false}, // a part for a part
+		{`"ArnLike":{"aws:ResourceTag/a":"*"}`, "no ARN", false},
+		{`"ArnNotEquals":{"aws:ResourceTag/a":"` + vpc + `"}`, vpc, false},
+		{`"ArnNotLikeIfExists":{"aws:ResourceTag/a":"` + vpc + `"}`, none, true},
+		{`"Null":{"aws:ResourceTag/a":"true"}`, none, true},
+		{`"Null":{"aws:ResourceTag/a":"true"}`, "b", false},
+		{`"Null":{"aws:ResourceTag/a":"false"}`, "b", true},
+		{`"StringEquals":{"aws:ResourceTag/a":"b","ec2:Region":"us-west-2"},"Null":{"ec2:CreateAction":"true"}`, "b", true},
+		{`"StringEquals":{"aws:ResourceTag/a":"b","ec2:Region":"us-east-1"}`, "b", false},
+		{`"StringEquals":{"aws:ResourceTag/a":"b"},"Null":{"ec2:CreateAction":"false"}`, "b", false},
+	} {
+		p, err := parsePolicy([]byte(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:*","Resource":"*","Condition":{` + row.condition + `}}]}`))
+		if err != nil {
+			t.Errorf("%s: %v", row.condition, err)
+			continue
+		}
+		n := need{action: "ec2:CreateTags", resource: "*", keys: map[string]string{"ec2:region": "us-west-2"}}
+		if row.value != none {
+			n.keys["aws:resourcetag/a"] = row.value
+		}
+		if got := p.judge(n) == allowed; got != row.want {
+			t.Errorf("%s of %q: %v", row.condition, row.value, got)
 		}
 	}
 }
@@ -103,6 +166,7 @@ func FuzzParsePolicy(f *testing.F) {
 	f.Add(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:CreateTags","Resource":"*"}]}`)
 	f.Add(`{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":["*"],"Resource":["arn:aws:ec2:*"]},{"Effect":"Allow","Action":"ec2:*","Resource":"*"}]}`)
 	f.Add(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:*","Resource":"*","Condition":{}}]}`)
+	f.Add(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:*","Resource":"*","Condition":{"StringLikeIfExists":{"aws:ResourceTag/a":["b*"]},"Null":{"ec2:Vpc":"true"}}}]}`)
 	f.Add(`[]`)
 	f.Fuzz(func(t *testing.T, document string) {
 		p, err := parsePolicy([]byte(document))
@@ -114,13 +178,13 @@ func FuzzParsePolicy(f *testing.F) {
 			return
 		}
 		for action := range actions {
-			v := p.judge(need{"ec2:" + action, "*"})
+			v := p.judge(need{action: "ec2:" + action, resource: "*"})
 			named := slices.ContainsFunc(listed, func(a string) bool { return match(strings.ToLower(a), strings.ToLower("ec2:"+action)) })
 			if v == allowed && !named {
 				t.Errorf("allows %s, lists %q", action, listed)
 			}
 		}
-		if p.judge(need{"s3:GetObject", "*"}) == allowed && !slices.ContainsFunc(listed, func(a string) bool { return match(strings.ToLower(a), "s3:getobject") }) {
+		if p.judge(need{action: "s3:GetObject", resource: "*"}) == allowed && !slices.ContainsFunc(listed, func(a string) bool { return match(strings.ToLower(a), "s3:getobject") }) {
 			t.Errorf("allows another service's action, lists %q", listed)
 		}
 	})

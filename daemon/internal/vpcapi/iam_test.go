@@ -13,10 +13,12 @@ import (
 )
 
 // The policies in deploy/ allow each call of the client in its mode, and nothing that it
-// cannot need.
+// cannot need. Those scoped to a cluster do so for an interface whose tags the client sets itself.
 func TestIAM_PoliciesAreWhatIsUsed(t *testing.T) {
 	t.Parallel()
-	for name, life := range map[string]func(context.Context, *node) error{"aws-node-ipv4": life4, "aws-node-ipv6": life6} {
+	for name, life := range map[string]func(context.Context, *node) error{
+		"aws-node-ipv4": life4, "aws-node-ipv4-scoped": life4, "aws-node-ipv6": life6, "aws-node-ipv6-scoped": life6,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			document, err := deploy.IAM(name)
@@ -24,7 +26,7 @@ func TestIAM_PoliciesAreWhatIsUsed(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := dualStack(t)
-			if err := n.world.SetPolicy(n.instance.ID, string(document)); err != nil {
+			if err := n.world.SetPolicy(n.instance.ID, n.world.Filled(document, "c1", n.instance.VPCID)); err != nil {
 				t.Fatal(err)
 			}
 			if err := life(t.Context(), n); err != nil {

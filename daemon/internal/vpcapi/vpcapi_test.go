@@ -58,7 +58,7 @@ func newNode(t *testing.T, s setup) *node {
 	if s.kind == "" {
 		s.kind = "m5.large"
 	}
-	i, err := w.AddInstance(fakeaws.InstanceSpec{Type: s.kind, SubnetID: subnet.ID})
+	i, err := w.AddInstance(fakeaws.InstanceSpec{Type: s.kind, SubnetID: subnet.ID, Tags: map[string]string{"kubernetes.io/cluster/c1": "owned"}})
 	if err != nil {
 		t.Fatal(err)
 	}

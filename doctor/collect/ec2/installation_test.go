@@ -108,6 +108,29 @@ func TestInstallation(t *testing.T) {
 	same([]string{"ec2:DescribeInstanceTypes", "ec2:DescribeInstances", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"}, allowed(r))
 }
 
+// TestInstallation_Scoped: IAM simulates no tags, so what a scoped policy allows under a condition is
+// neither allowed nor denied.
+func TestInstallation_Scoped(t *testing.T) {
+	t.Parallel()
+	b, cluster, irsa := installed(t)
+	document, err := deploy.IAM("aws-node-ipv4-scoped")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.SetRole(fakeaws.Role{Name: "cni", Trust: `{"Statement":[]}`, Policy: b.Filled(document, cluster.Name, b.instance.VPCID)}); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Associations = nil
+	b.SetCluster(cluster)
+	want := map[string]string{ // IPv6 is not in the policy, nor what only upstream's daemon calls
+		"ec2:AssignIpv6Addresses": "denied", "ec2:UnassignIpv6Addresses": "denied", "ec2:DescribeInstances": "denied",
+		"ec2:DescribeInstanceTypes": "allowed", "ec2:DescribeNetworkInterfaces": "allowed", "ec2:DescribeSubnets": "allowed",
+	}
+	if d := cmp.Diff(want, b.ask(t, irsa).IAM.Content.Actions); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 // TestInstallation_Refused: if any one right is missing, its source and those that depend on it are
 // forbidden; the others are read.
 func TestInstallation_Refused(t *testing.T) {

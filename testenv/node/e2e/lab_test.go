@@ -119,14 +119,19 @@ func (l *lab) node(instanceID string) *node.Node {
 	return n
 }
 
-// grant gives an instance's role, or all other roles, a policy of deploy/iam.
+// scopedCluster is the cluster of the scoped policies.
+const scopedCluster = "prod"
+
+// grant gives an instance's role, or all other roles, a policy of deploy/iam. Scoped ones need an
+// instance.
 func (l *lab) grant(instanceID, policy string) {
 	l.t.Helper()
 	document, err := deploy.IAM(policy)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if err := l.world.SetPolicy(instanceID, string(document)); err != nil {
+	i, _ := l.world.Instance(instanceID)
+	if err := l.world.SetPolicy(instanceID, l.world.Filled(document, scopedCluster, i.VPCID)); err != nil {
 		l.t.Fatal(err)
 	}
 }
