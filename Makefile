@@ -173,6 +173,8 @@ PLATFORMS := linux_amd64 linux_arm64 darwin_amd64 darwin_arm64
 # published below it. Without it they name none, and there is no manifest for krew.
 SOURCE    ?=
 REVISION  := $(shell git rev-parse HEAD 2>/dev/null)
+# The same, or nothing where a file differs from the commit's.
+COMMITTED  = $(shell [ -n "$$(git status --porcelain 2>/dev/null)" ] || git rev-parse HEAD 2>/dev/null)
 # The time of everything that is released: the commit's.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 STAGE     := .cache/images
@@ -180,15 +182,24 @@ ARCHIVES  := dist
 comma     := ,
 space     := $(subst ,, )
 
+# What is packed by itself was not checked, unless VULN=required says so.
+.PHONY: checked
+checked:
+	@$(if $(VULN),$(MAKE) vuln,echo "NOT CHECKED for known vulnerabilities: make release does, and refuses what it cannot check")
+
 .PHONY: images
-images: $(TOOLBIN)/mkimage $(addprefix stage-,$(ARCH)) testimages ## build the container images in dist/ as OCI archives (ARCH="amd64 arm64" ARGS="-tag v1" SOURCE=https://…)
+images: checked ## build the container images in dist/ as OCI archives (ARCH="amd64 arm64" ARGS="-tag v1" SOURCE=https://…)
+	@$(MAKE) pack-images
+
+.PHONY: pack-images
+pack-images: $(TOOLBIN)/mkimage $(addprefix stage-,$(ARCH)) testimages
 	@{ echo "# Pods per instance type: ENIs * (IPv4 addresses of each - 1) + 2"; \
 		$(BIN)/cnictl capacity type --all -o csv --columns type,eni-max-pods | awk -F, '$$2 ~ /^[0-9]+$$/ {print $$1, $$2}'; } >$(STAGE)/eni-max-pods.txt
 	@$(TOOLBIN)/mkimage -arch $(subst $(space),$(comma),$(strip $(ARCH))) -version "$(VERSION)" -revision "$(REVISION)" -source "$(SOURCE)" -o $(ARCHIVES) $(ARGS) deploy/images/images.yaml
 
 .PHONY: images-here
 images-here: build reference # those of tests, beside the programs: those in dist/ may be a release's
-	@$(MAKE) images ARCH=$$($(GO) env GOHOSTARCH) ARCHIVES=$(BIN) ARGS=
+	@$(MAKE) pack-images ARCH=$$($(GO) env GOHOSTARCH) ARCHIVES=$(BIN) ARGS=
 
 # What deploy/images/images.yaml packs, for one architecture. This machine's programs are
 # those of make build.
@@ -208,12 +219,27 @@ stage-%: build reference
 CHARTED   := $(shell grep -xE 'v?(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}(-[0-9A-Za-z.-]+)?' <<<"$(VERSION)")
 
 .PHONY: dist
-dist: $(TOOLBIN)/mkdist $(addprefix cnictl-,$(PLATFORMS)) $(if $(CHARTED),chart) ## pack cnictl and the charts in dist/: archives, .deb, .rpm, krew plugin, chart packages, checksums, SBOMs (VERSION=v1.2.3 SOURCE=https://…)
+dist: checked ## pack cnictl and the charts in dist/: archives, .deb, .rpm, krew plugin, chart packages, checksums, SBOMs (VERSION=v1.2.3 SOURCE=https://…)
+	@$(MAKE) pack-dist
+
+# Of everything, with what says where it comes from. It is built only from a commit, and only if it
+# could be checked. BUILDER is the URI of who builds, such as that of a workflow.
+BUILDER   ?= $(SOURCE)
+
+.PHONY: release
+release: ## make images and dist in an empty dist/; refuses known vulnerabilities, an outdated Go, and what could not be checked (VERSION=v1.2.3 SOURCE=https://… BUILDER=https://…)
+	@$(if $(CHARTED),,echo "release: $(VERSION) is no version such as v1.2.3; set VERSION"; exit 1)
+	@$(MAKE) vuln VULN=required CHECK='-release dist -source "$(SOURCE)"'
+	@$(MAKE) pack-images ARCHIVES=dist ARGS="-tag $(VERSION)"
+	@$(MAKE) pack-dist PACKED=-images
+
+.PHONY: pack-dist
+pack-dist: $(TOOLBIN)/mkdist $(addprefix cnictl-,$(PLATFORMS)) $(if $(CHARTED),chart)
 	@rm -rf .cache/dist/man .cache/dist/completions && mkdir -p .cache/dist/man .cache/dist/completions
 	@$(GO) run -tags $(TAGS) ./cmd/cnictl/internal/man .cache/dist/man
 	@for shell in bash zsh fish powershell; do .cache/dist/$$($(GO) env GOHOSTOS)_$$($(GO) env GOHOSTARCH)/cnictl completion $$shell >.cache/dist/completions/$$shell; done
 	@$(if $(CHARTED),,echo "dist: no chart packages: $(VERSION) is no version such as v1.2.3, which Helm wants")
-	@$(TOOLBIN)/mkdist -version "$(VERSION)" -source "$(SOURCE)" $(if $(CHARTED),-charts dist/chart) -in .cache/dist -o dist
+	@$(TOOLBIN)/mkdist -version "$(VERSION)" -source "$(SOURCE)" -revision "$(COMMITTED)" -builder "$(BUILDER)" $(if $(CHARTED),-charts dist/chart) -in .cache/dist -o dist $(PACKED)
 
 .PHONY: cnictl-%
 cnictl-%:
@@ -257,12 +283,12 @@ generate: $(TOOLBIN)/protogen $(TOOLBIN)/helm $(TOOLBIN)/thirdparty ## regenerat
 	@$(TOOLBIN)/thirdparty $(addprefix $(BIN)/,$(notdir $(IMAGED))) $$(find $(BIN)/reference -type f | sort) >$(TOOLBIN)/third-party.md
 	@mv $(TOOLBIN)/third-party.md docs/third-party.md
 
-# It needs https://vuln.go.dev, which a build machine may not reach.
+# It needs https://vuln.go.dev and a module proxy, which a build machine may not reach.
+VULN      ?=
+
 .PHONY: vuln
-vuln: build reference $(TOOLBIN)/govulncheck ## look for known vulnerabilities in what is linked into the programs, or say that the database is out of reach
-	@if ! said=$$($(TOOLBIN)/govulncheck -mode binary $(BIN)/portmap 2>&1) && grep -q "fetching vulnerabilities" <<<"$$said"; then \
-		echo "vuln: NOT CHECKED, the database of vulnerabilities is out of reach: $${said##*: }"; exit 0; fi; \
-	$(TOOLBIN)/govulncheck -tags $(TAGS) ./cmd/...; $(TOOLBIN)/govulncheck -C tools/reference tool
+vuln: build reference $(TOOLBIN)/govulncheck $(TOOLBIN)/checkbuild ## look for known vulnerabilities in what is linked into the programs and for a newer patch of Go, or print NOT CHECKED (VULN=required: fail)
+	@$(TOOLBIN)/checkbuild -go $(GO) -govulncheck $(TOOLBIN)/govulncheck -probe $(BIN)/portmap -tags $(TAGS) $(if $(VULN),-$(VULN)) $(CHECK)
 
 .PHONY: verify
 verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test lists are stale, a licence is not allowed, or cnictl does not build for every platform; look for known vulnerabilities
@@ -307,7 +333,7 @@ $(TOOLBIN)/helm: tools/helm/go.mod tools/helm/go.sum
 $(TOOLBIN)/govulncheck: tools/release/go.mod tools/release/go.sum
 	@$(GO) -C tools/release build -o $@ golang.org/x/vuln/cmd/govulncheck
 
-$(TOOLBIN)/mkimage $(TOOLBIN)/mkdist $(TOOLBIN)/thirdparty: $(TOOLSRC) $(wildcard tools/release/go.*)
+$(TOOLBIN)/mkimage $(TOOLBIN)/mkdist $(TOOLBIN)/checkbuild $(TOOLBIN)/thirdparty: $(TOOLSRC) $(wildcard tools/release/go.*)
 	@$(GO) -C tools/release build -o $@ ./cmd/$(@F)
 
 $(TOOLBIN)/golangci-lint: tools/golangci/go.mod tools/golangci/go.sum

@@ -2,6 +2,8 @@ module cnictl
 
 go 1.26
 
+toolchain go1.26.8
+
 require (
 	cel.dev/cel-go v0.33.2
 	charm.land/bubbletea/v2 v2.0.9

@@ -94,6 +94,7 @@ var unproved = map[string][]string{
 	"in an image that is mounted by hand":                            {"/mnt/app/aws-k8s-agent"},
 	"need systemd, an RPM distribution, modules or a driver":         {"dnf", "ethtool", "lsmod", "modprobe", "networkctl", "rpm", "systemctl"},
 	"need a runtime that has pulled images and runs pods":            {"crictl", "ctr"},
+	"needs a key, a registry and Sigstore's log":                     {"cosign"},
 	"look at a node, or change it": {
 		"/opt/cni/bin/aws-cni", "cp", "df", "findmnt", "ip", "iptables", "iptables-legacy-save", "iptables-nft-save", "iptables-save",
 		"ls", "mkdir", "mount", "mv", "nft", "printf", "python3", "rm", "sha256sum", "ss", "sysctl", "uname",

@@ -2,6 +2,8 @@ module cnictl/tools/reference
 
 go 1.26
 
+toolchain go1.26.8
+
 tool (
 	github.com/containernetworking/plugins/plugins/ipam/dhcp
 	github.com/containernetworking/plugins/plugins/ipam/host-local

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,6 +25,8 @@ import (
 type Release struct {
 	Version   string
 	Source    string    // URL of the project, below which releases are published; "" if none
+	Revision  string    // commit that everything was built from; "" if there are changes to it
+	Builder   string    // URI of who built
 	Time      time.Time // of the revision
 	License   string    // text of the project's own licence
 	Inventory func() *software.Inventory
@@ -34,6 +37,7 @@ type Release struct {
 	Kubectl     string // the program that kubectl runs for completions
 	Krew        string // krew's manifest, to fill in; requires Source
 	Charts      string // directory of Helm chart packages; "" if none
+	Images      bool   // the output directory has image archives, which are part of the release
 }
 
 // Platforms are the platforms of the archives; packages exist for Linux only.
@@ -74,16 +78,9 @@ func (r Release) Build(out string) ([]string, error) {
 			made["chart/"+chart.Name] = chart.Data
 		}
 	}
-	var names []string
-	for name := range made {
-		names = append(names, name)
+	if err := r.list(out, made); err != nil {
+		return nil, err
 	}
-	slices.Sort(names)
-	var list strings.Builder
-	for _, name := range names {
-		fmt.Fprintf(&list, "%s  %s\n", digest(made[name]), name)
-	}
-	made["SHA256SUMS"] = []byte(list.String())
 	for name, data := range made {
 		file := filepath.Join(out, filepath.FromSlash(name))
 		err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, data, 0o644))
@@ -91,8 +88,49 @@ func (r Release) Build(out string) ([]string, error) {
 			return nil, err
 		}
 	}
-	return append(names, "SHA256SUMS"), nil
+	return sorted(made), nil
 }
+
+// list adds the files that say what the others are.
+func (r Release) list(out string, made map[string][]byte) error {
+	all := maps.Clone(made)
+	if r.Images && !r.Proven() {
+		return errors.New("a release needs the commit that it was built from, and a URL of the project: commit all files, set SOURCE")
+	}
+	if r.Images {
+		archives, err := filepath.Glob(filepath.Join(out, "*.tar"))
+		if err != nil {
+			return err
+		}
+		if len(archives) == 0 {
+			return fmt.Errorf("%s has no image archive; run: make images", out)
+		}
+		for _, file := range archives {
+			if all[filepath.Base(file)], err = os.ReadFile(file); err != nil {
+				return err
+			}
+		}
+	}
+	if r.Proven() {
+		compiler, err := goOf(filepath.Join(r.Programs, Platforms[0], "cnictl"))
+		if err != nil {
+			return err
+		}
+		if made[ProvenanceFile], err = r.provenance(all, compiler); err != nil {
+			return err
+		}
+		all[ProvenanceFile] = made[ProvenanceFile]
+	}
+	var sums strings.Builder
+	for _, name := range sorted(all) {
+		fmt.Fprintf(&sums, "%s  %s\n", digest(all[name]), name)
+	}
+	made["SHA256SUMS"] = []byte(sums.String())
+	return nil
+}
+
+// Proven reports whether there is a statement of where the release comes from.
+func (r Release) Proven() bool { return r.Source != "" && r.Revision != "" }
 
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)

@@ -46,7 +46,7 @@ func place(t *testing.T) Release {
 		t.Fatal(err)
 	}
 	return Release{
-		Version: "v1.2.3", Source: "https://example.com/cnictl", Time: time.Unix(1e9, 0), License: "ours\n",
+		Version: "v1.2.3", Source: "https://example.com/cnictl", Revision: "ba60755800000000000000000000000000000000", Builder: "https://example.com/ci", Time: time.Unix(1e9, 0), License: "ours\n",
 		Inventory: inventory,
 		Programs:  dir + "/programs", Man: dir + "/man", Completions: dir + "/completions",
 		Kubectl: "../../../deploy/krew/kubectl_complete-cni", Krew: "../../../deploy/krew/aws-cni.yaml", Charts: dir + "/chart",
@@ -70,8 +70,9 @@ func TestBuild(t *testing.T) {
 		"cnictl_v1.2.3_darwin_amd64.cdx.json", "cnictl_v1.2.3_darwin_amd64.tar.gz", "cnictl_v1.2.3_darwin_arm64.cdx.json", "cnictl_v1.2.3_darwin_arm64.tar.gz",
 		"cnictl_v1.2.3_linux_amd64.cdx.json", "cnictl_v1.2.3_linux_amd64.tar.gz", "cnictl_v1.2.3_linux_arm64.cdx.json", "cnictl_v1.2.3_linux_arm64.tar.gz",
 		"krew/aws-cni.yaml", "krew/aws-cni_darwin_amd64.tar.gz", "krew/aws-cni_darwin_arm64.tar.gz", "krew/aws-cni_linux_amd64.tar.gz", "krew/aws-cni_linux_arm64.tar.gz",
-		"SHA256SUMS",
+		ProvenanceFile, "SHA256SUMS",
 	}
+	slices.Sort(want)
 	if !slices.Equal(names, want) {
 		t.Errorf("made %q", names)
 	}
@@ -84,8 +85,8 @@ func TestBuild(t *testing.T) {
 		}
 		made[name] = a
 	}
-	for _, name := range want[:len(want)-1] {
-		if !strings.Contains(string(made["SHA256SUMS"]), digest(made[name])+"  "+name+"\n") {
+	for _, name := range want {
+		if name != "SHA256SUMS" && !strings.Contains(string(made["SHA256SUMS"]), digest(made[name])+"  "+name+"\n") {
 			t.Errorf("SHA256SUMS lacks %s:\n%s", name, made["SHA256SUMS"])
 		}
 	}
@@ -226,7 +227,7 @@ func TestBuild_NoSource(t *testing.T) {
 	r.Source = ""
 	out := t.TempDir()
 	names, err := r.Build(out)
-	if err != nil || slices.Contains(names, "krew/aws-cni.yaml") || !slices.Contains(names, "krew/aws-cni_linux_arm64.tar.gz") {
+	if err != nil || slices.Contains(names, "krew/aws-cni.yaml") || slices.Contains(names, ProvenanceFile) || !slices.Contains(names, "krew/aws-cni_linux_arm64.tar.gz") {
 		t.Fatalf("made %q, %v", names, err)
 	}
 	for _, name := range []string{"cnictl_1.2.3_amd64.deb", "cnictl-1.2.3-1.x86_64.rpm"} {
@@ -263,6 +264,8 @@ func TestBuild_Refused(t *testing.T) {
 		"no completion": {func(r *Release) { os.Remove(filepath.Join(r.Completions, "fish")) }, "fish: no such file"},
 		"no program":    {func(r *Release) { os.RemoveAll(filepath.Join(r.Programs, "darwin_arm64")) }, "darwin_arm64: "},
 		"no manifest":   {func(r *Release) { r.Krew += "-none" }, "aws-cni.yaml-none"},
+		"uncommitted":   {func(r *Release) { r.Images, r.Revision = true, "" }, "commit all files"},
+		"no images":     {func(r *Release) { r.Images = true }, "no image archive"},
 	} {
 		r := place(t)
 		row.spoil(&r)

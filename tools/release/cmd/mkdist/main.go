@@ -1,9 +1,10 @@
 // Mkdist packages cnictl, built for every platform, for distribution:
 //
-//	mkdist -version v1.2.3 [-source https://host/project] [-charts dist/chart] [-in .cache/dist] [-o dist]
+//	mkdist -version v1.2.3 [-source https://host/project] [-revision COMMIT] [-builder URI] [-charts dist/chart] [-images] [-in .cache/dist] [-o dist]
 //
 // The -in directory has OS_ARCH/cnictl, man/ and completions/. SOURCE_DATE_EPOCH is the time
-// of everything. The working directory is the root of the checkout.
+// of everything. The working directory is the root of the checkout. With -images the checksums and
+// the provenance are also those of the image archives in the -o directory.
 package main
 
 import (
@@ -34,7 +35,10 @@ func run(args []string, out, errOut io.Writer) error {
 	to := fs.String("o", "dist", "directory to write to")
 	var r dist.Release
 	fs.StringVar(&r.Version, "version", "unknown", "version of the programs")
-	fs.StringVar(&r.Source, "source", "", "URL of the project, below which releases are published; without it there is no manifest for krew")
+	fs.StringVar(&r.Source, "source", "", "URL of the project, below which releases are published; without it there is no manifest for krew and no provenance")
+	fs.StringVar(&r.Revision, "revision", "", "commit of the sources; without it there is no provenance")
+	fs.StringVar(&r.Builder, "builder", "", "URI of who builds")
+	fs.BoolVar(&r.Images, "images", false, "include the image archives of the output directory")
 	fs.StringVar(&r.Charts, "charts", "", "directory of packages of Helm charts")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -56,8 +60,11 @@ func run(args []string, out, errOut io.Writer) error {
 	for _, name := range names {
 		fmt.Fprintln(out, filepath.Join(*to, name))
 	}
+	if err == nil && r.Source != "" && !r.Proven() {
+		fmt.Fprintf(errOut, "mkdist: files differ from the commit: %s is left out\n", dist.ProvenanceFile)
+	}
 	if err == nil && r.Source == "" {
-		fmt.Fprintln(errOut, "mkdist: no URL of the project: krew/aws-cni.yaml is left out, and packages name no home page; set SOURCE")
+		fmt.Fprintln(errOut, "mkdist: no URL of the project: krew/aws-cni.yaml and provenance.intoto.json are left out, and packages name no home page; set SOURCE")
 	}
 	return err
 }
