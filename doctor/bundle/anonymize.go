@@ -3,19 +3,19 @@ package bundle
 import (
 	"cmp"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"hash"
-	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
-	"cnictl/doctor/catalogue"
+	"cnictl/daemon/config"
 	"cnictl/doctor/evidence"
 )
 
@@ -24,118 +24,130 @@ import (
 // first of it. The same evidence is always replaced the same way; without the evidence, nobody
 // can reverse it.
 func anonymized(ev *evidence.Evidence) *evidence.Evidence {
-	a := &anonymizer{names: map[string]string{}, kinds: map[string]string{}, shortest: map[netip.Prefix]int{}, links: map[string]string{}, common: commonWords()}
 	digest := sha256.New()
-	a.collect(reflect.ValueOf(ev), "", digest)
+	a := newAnonymizer(nil)
+	a.collect(ev, digest)
 	a.key = digest.Sum(nil)
 	a.number()
-	return rewriter{text: a.text, setting: func(name, value string) (string, string) { return a.text(name), a.text(value) }, addr: a.address}.rewrite(ev)
+	return rewrite(a.rewriter(), ev)
 }
 
-// anonymizer holds the replacement of each name.
-type anonymizer struct {
+// Anonymizer replaces names, addresses and ids in documents that arrive one after the other, as
+// those of a recording do. A name has the same replacement in all of them.
+type Anonymizer struct {
 	key      []byte
 	kinds    map[string]string // of names: pod, namespace, …
-	names    map[string]string // their replacements
-	links    map[string]string // hashes in names of veths
-	pods     []evidence.Pod
+	fresh    []string          // names without a replacement yet
+	names    map[string]string // replacements
+	count    map[string]int    // of replacements, by kind
+	parts    map[string]bool   // of names, between dots
+	longest  int               // bytes of the longest name
+	weak     bool              // some name also stands for something else; see ambiguous
+	shown    map[string]bool   // zones, types and versions, where they stand as such
+	pairs    map[[2]string]bool
+	links    map[string]string    // hashes in names of veths
 	shortest map[netip.Prefix]int // length of the shortest range in each network
-	common   map[string]bool      // common words that identify nothing
+	ends     map[netip.Prefix]int // how many bits of an address may change, once one was replaced
 }
 
-// commonWords returns the words of the catalogue, and names that every cluster has.
-func commonWords() map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields("default aws-vpc-cni amazon-vpc-cni kube-system kube-public kube-node-lease aws-node aws-vpc-cni-init aws-eks-nodeagent kube-proxy coredns " +
-		"eks-vpc-resource-controller-role eks-vpc-resource-controller-rolebinding app name true false owned shared host amazon-elb amazon-aws none local") {
-		out[w] = true
-	}
-	add := func(texts ...string) {
-		for _, text := range texts {
-			for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' }) {
-				out[w] = true
-			}
-		}
-	}
-	for e := range catalogue.All() {
-		add(e.Title, e.Code)
-		for _, s := range e.Signatures {
-			add(s.Text)
-		}
-	}
-	for _, s := range catalogue.Symptoms() {
-		add(s.Title)
-		for _, s := range s.Signatures {
-			add(s.Text)
-		}
-	}
-	return out
+// NewAnonymizer returns an anonymizer with a random key: two recordings have nothing in common.
+func NewAnonymizer() *Anonymizer {
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // never fails
+	return newAnonymizer(key)
 }
 
-// revealsNothing matches versions, numbers and addresses, zones and instance types: they do not
-// say who runs them, or are replaced elsewhere.
-var revealsNothing = lazy(`^(v?[0-9]+([.:/][0-9]+)*([-+].*)?|[a-z]{2}(-[a-z]+)+-[0-9][a-z]?|[a-z][a-z0-9-]*\.([0-9]*x?large|medium|small|micro|nano|metal.*)|.{1000,})$`)
-
-// name records a name to be replaced.
-func (a *anonymizer) name(kind, name string) {
-	if _, known := a.kinds[name]; !known && len(name) > 1 && !a.common[strings.ToLower(name)] && !revealsNothing().MatchString(name) {
-		a.kinds[name] = kind
+func newAnonymizer(key []byte) *Anonymizer {
+	return &Anonymizer{
+		key: key, kinds: map[string]string{}, names: map[string]string{}, parts: map[string]bool{}, count: map[string]int{}, shown: map[string]bool{},
+		pairs: map[[2]string]bool{}, links: map[string]string{}, shortest: map[netip.Prefix]int{}, ends: map[netip.Prefix]int{},
 	}
 }
 
-func (a *anonymizer) pod(p evidence.Pod) {
-	if namespace, name, ok := strings.Cut(string(p), "/"); ok {
-		a.name("namespace", namespace)
-		a.name("pod", name)
-		a.pods = append(a.pods, p)
-	}
+// Learn notes the names in a document. Names in free text are only recognised if they were
+// learned before.
+func (a *Anonymizer) Learn(document any) {
+	a.collect(document, sha256.New())
+	a.number()
 }
 
-// kindOfMember is the kind of a member's texts, by its name, in evidence and in the daemon's
-// documents.
-var kindOfMember = map[string]string{
+// Replace returns a copy of a document without the names that were learned.
+func (a *Anonymizer) Replace(document any) any {
+	r := a.rewriter()
+	text := r.text
+	r.text = func(at place, t string) string { return accountID().ReplaceAllString(text(at, t), hiddenAccount) }
+	return r.value(place{}, reflect.ValueOf(document)).Interface()
+}
+
+// kinds of texts, by TYPE.MEMBER or MEMBER, in evidence, in the daemon's documents and in
+// recordings. A text of a kind that is no form or words is a name, whatever it looks like. Those
+// that are fixed come from a list that the software has.
+var kindOfPlace = map[string]string{
 	"ID": "id", "Instance": "id", "InstanceID": "id", "ENI": "id", "ENIID": "id", "Subnet": "id", "SubnetID": "id", "VPC": "id", "Groups": "id", "GroupIDs": "id",
-	"SecurityGroups": "id", "Target": "id", "Peer": "id", "Node": "node", "ServiceAccount": "service-account", "Namespace": "namespace", "PodNamespace": "namespace", "PodName": "pod",
-	"Service": "service", "PullSecrets": "secret", "Quotas": "quota", "Cluster": "cluster",
+	"SecurityGroups": "id", "Peer": "id", "VPCRoute.Target": "id",
+
+	"Node": "node", "Node.Name": "node", "KubeNode.Name": "node", "ObjectMeta.Name": "node", "NodeCNINode.Name": "node", "entry.Gone": "node",
+	"Pod": "pod", "Pods": "pod", "PodName": "pod", "PodRef.Name": "pod", "DaemonPod.Name": "pod", "Namespace": "namespace", "PodNamespace": "namespace",
+	"KubeEvent.Name": "object", "KubeEvent.Object": "object", "Cluster": "cluster",
+	"ServiceAccount": "service-account", "ServiceAccount.Name": "service-account", "Service": "service", "PullSecrets": "secret", "Quotas": "quota",
+	"ENIConfig.Name": "eniconfig", "Reading.ENIConfig": "eniconfig", "SecurityGroupPolicy.Name": "policy", "PolicyEndpoint.Name": "policy", "Admission.Name": "webhook",
+	"Monitor.Name": "monitor", "IAM.Role": "role", "Container.Name": "container", "DaemonContainer.Name": "container", "DaemonSet.Containers": "container",
+	"DaemonSet.InitContainers": "container", "ContainerLog.Container": "container", "Probe.Target": "host",
+	"Taint.Key": "key", "Toleration.Key": "key", "Taint.Value": "value",
+
+	"Zone": "zone", "InstanceType": "type", "KubeletVersion": "version", "Kubelet.Version": "version", "Summary.Version": "version",
+
+	"Image": "words", "Images": "words", "OSImage": "words", "Kernel": "words", "Owner": "words", "File": "words", "Types": "words", "CNIPlugin.Name": "words", "CNIPlugin.Version": "words",
+	"Packages.Packages": "words", "Units": "words", "Limits": "words", "Mounts": "words", "Volumes": "words", "Ports": "words", "EnvFrom": "words", "DuplicateEnv": "words", "Affinity": "words",
+	"Env": "words", "InitEnv": "words", "Manager.Name": "words", "Disk.Path": "words", "Process": "words", "Throttled": "words", "Description": "words", "Requester": "words", "Audiences": "words",
+	"Webhook.Name": "words", "KubeEvent.Source": "words", "AddOn.Version": "words", "Condition.Type": "words",
+
+	"APIVersion": "fixed", "Kind": "fixed", "State": "fixed", "Status": "fixed", "Source": "fixed", "Via": "fixed", "Mode": "fixed", "Phase": "fixed", "Level": "fixed", "Effect": "fixed",
+	"Operation": "fixed", "Strategy": "fixed", "Cause": "fixed", "Type": "fixed", "Flags": "fixed", "Token": "fixed", "HTTPEndpoint": "fixed", "HTTPTokens": "fixed", "Hypervisor": "fixed",
+	"Result": "fixed", "FailurePolicy": "fixed", "Protocol": "fixed", "IPFamily": "fixed", "Support": "fixed", "Action": "fixed", "Architecture": "fixed", "OS": "fixed", "Scope": "fixed",
+	"Denied": "fixed", "Reviewed": "fixed", "Roles": "fixed", "Bindings": "fixed", "LinkPolicy": "fixed", "SELinux": "fixed", "Modules": "fixed", "Sysctls": "fixed", "Actions": "fixed",
+	"Causes": "fixed", "Table": "fixed", "Forward": "fixed", "Chains": "fixed", "NFTTables": "fixed", "UnmetTarget.Target": "fixed",
+	"Reason": "reason", "Missing": "reason", "Samples": "series",
 }
 
-// kindOfName returns the kind of the field Name of a type.
-func kindOfName(v any) string {
-	switch v.(type) {
-	case evidence.Node, evidence.KubeNode:
-		return "node"
-	case evidence.ENIConfig:
-		return "eniconfig"
-	case evidence.SecurityGroupPolicy, evidence.PolicyEndpoint:
-		return "policy"
-	case evidence.Container:
-		return "container"
-	case evidence.Admission:
-		return "webhook"
-	case evidence.Monitor:
-		return "monitor"
+// kindAt returns the kind of a text, or "" for free text.
+func kindAt(at place) string {
+	if kind, ok := kindOfPlace[at.is()]; ok {
+		return kind
 	}
-	return ""
+	return kindOfPlace[at.member]
 }
 
-// settingNames are settings, labels and tags whose value is a name.
+// labelPlaces have names and values that people chose; those of environments are variables.
+var (
+	labelPlaces = []string{"Labels", "Annotations", "Tags", "NodeSelector", "PodSelector", "ServiceAccountSelector", "Selector", "PodLabels"}
+	envPlaces   = []string{"Env", "Applied", "ContainerEnv", "ConfigMap"}
+)
+
+// settingNames are settings, labels and tags whose value is a name, a zone or a type.
 var settingNames = map[string]string{
 	"MY_NODE_NAME": "node", "CLUSTER_NAME": "cluster", "VPC_ID": "id", "kubernetes.io/hostname": "node", "k8s.amazonaws.com/eniConfig": "eniconfig", "vpc.amazonaws.com/eniConfig": "eniconfig",
 	"alpha.eksctl.io/cluster-name": "cluster", "alpha.eksctl.io/nodegroup-name": "nodegroup", "eks.amazonaws.com/nodegroup": "nodegroup", "eks:cluster-name": "cluster", "aws:eks:cluster-name": "cluster",
 	"eks:nodegroup-name": "nodegroup", "cluster.k8s.amazonaws.com/name": "cluster", "karpenter.sh/nodepool": "nodegroup", "karpenter.sh/nodeclaim": "node", "node.k8s.amazonaws.com/instance_id": "id",
-	"app.kubernetes.io/name": "value", "app.kubernetes.io/instance": "value", "app.kubernetes.io/part-of": "value", "Name": "tag", "aws:autoscaling:groupName": "nodegroup", "MY_POD_NAME": "pod",
+	"app.kubernetes.io/name": "value", "app.kubernetes.io/instance": "value", "app.kubernetes.io/part-of": "value", "app.kubernetes.io/component": "value", "app.kubernetes.io/created-by": "value", "meta.helm.sh/release-name": "value",
+	"Name": "tag", "aws:autoscaling:groupName": "nodegroup", "MY_POD_NAME": "pod",
+	"AWS_CLUSTER_ID": "cluster", "statefulset.kubernetes.io/pod-name": "pod", "kubernetes.io/metadata.name": "namespace", "meta.helm.sh/release-namespace": "namespace",
+	"topology.kubernetes.io/zone": "zone", "failure-domain.beta.kubernetes.io/zone": "zone", "topology.ebs.csi.aws.com/zone": "zone", "topology.kubernetes.io/region": "zone",
+	"failure-domain.beta.kubernetes.io/region": "zone", "AWS_REGION": "zone", "AWS_DEFAULT_REGION": "zone", "node.kubernetes.io/instance-type": "type", "beta.kubernetes.io/instance-type": "type",
 }
 
-// labelMembers have names and values that people chose.
-var labelMembers = []string{"Labels", "Annotations", "Tags", "NodeSelector", "PodSelector", "ServiceAccountSelector", "Selector", "PodLabels"}
+// keysWithName are beginnings of labels and tags that end in a name.
+var keysWithName = []struct{ prefix, kind string }{
+	{"kubernetes.io/cluster/", "cluster"}, {"k8s.io/cluster-autoscaler/", "cluster"}, {"node-role.kubernetes.io/", "key"},
+}
 
 // knownDomain reports whether Kubernetes or AWS define a label, annotation or tag.
 func knownDomain(name string) bool {
 	domain, _, ok := strings.Cut(name, "/")
-	if name == "eks:eni:owner" {
+	if name == "eks:eni:owner" || settingNames[name] != "" {
 		return true
 	}
-	for _, known := range []string{"kubernetes.io", "k8s.io", "amazonaws.com", "k8s.aws", "eksctl.io", "karpenter.sh"} {
+	for _, known := range []string{"kubernetes.io", "k8s.io", "amazonaws.com", "k8s.aws", "eksctl.io", "karpenter.sh", "csi.aws.com", "helm.sh", "argoproj.io"} {
 		if ok && (domain == known || strings.HasSuffix(domain, "."+known)) {
 			return true
 		}
@@ -143,377 +155,393 @@ func knownDomain(name string) bool {
 	return false
 }
 
-// collect walks over everything, records names, and adds all of it to the digest.
-func (a *anonymizer) collect(v reflect.Value, member string, digest hash.Hash) {
-	switch x := v.Interface().(type) {
-	case netip.Addr:
-		fmt.Fprintln(digest, x)
-		return
-	case netip.Prefix:
-		fmt.Fprintln(digest, x)
-		a.ranges(x)
-		return
-	case map[string]string:
-		for _, name := range slices.Sorted(maps.Keys(x)) {
-			fmt.Fprintln(digest, name, x[name])
-			a.scan(name)
-			a.scan(x[name])
-			switch kind := settingNames[name]; {
-			case kind != "":
-				a.name(kind, x[name])
-			case slices.Contains(labelMembers, member) && !knownDomain(name):
-				a.name("key", name)
-				a.name("value", x[name])
-			}
-		}
-		return
-	case evidence.Pod:
-		a.pod(x)
-	case introspect.PodRef:
-		a.pod(evidence.Pod(x.Namespace + "/" + x.Name))
-	case evidence.KubeEvent:
-		switch x.Kind {
-		case "Pod":
-			a.pod(evidence.Pod(x.Name))
-		case "Node":
-			a.name("node", x.Name)
-		}
-	}
-	switch v.Kind() {
-	case reflect.String:
-		fmt.Fprintln(digest, v.String())
-		a.scan(v.String())
-	case reflect.Pointer:
-		if !v.IsNil() {
-			a.collect(v.Elem(), member, digest)
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			a.collect(v.Index(i), member, digest)
-		}
-	case reflect.Map:
-		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) }) {
-			a.collect(key, member, digest)
-			a.collect(v.MapIndex(key), member, digest)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			if !f.IsExported() || f.Type.PkgPath() == "time" {
-				continue
-			}
-			kind := kindOfMember[f.Name]
-			if f.Name == "Name" {
-				kind = kindOfName(v.Interface())
-			}
-			if _, probe := v.Interface().(evidence.Probe); probe && f.Name == "Target" && strings.Contains(v.Field(i).String(), ".amazonaws.com") {
-				kind = "" // an AWS endpoint; other names in it are found in the text
-			}
-			if kind != "" {
-				a.texts(kind, v.Field(i))
-			}
-			a.collect(v.Field(i), f.Name, digest)
-		}
-	}
+// knownVariables are beginnings of names of variables that are no one's own.
+var knownVariables = []string{"AWS_", "KUBERNETES_", "HTTP", "http", "NO_PROXY", "no_proxy", "MY_", "HOSTNAME", "PATH", "HOME", "GO"}
+
+func knownVariable(name string) bool {
+	return settingNames[name] != "" || slices.ContainsFunc(config.Table(), func(r config.Row) bool { return r.Name == name }) ||
+		slices.ContainsFunc(knownVariables, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// texts records the texts of a member.
-func (a *anonymizer) texts(kind string, v reflect.Value) {
-	switch x := v.Interface().(type) {
-	case string:
-		if namespace, name, ok := strings.Cut(x, "/"); ok && kind == "policy" {
-			a.name("namespace", namespace)
-			x = name
-		}
-		if kind != "id" || strings.Contains(x, "-") {
-			a.name(kind, x)
-		}
-	case *string:
-		if x != nil {
-			a.name(kind, *x)
-		}
-	case []string:
-		for _, text := range x {
-			a.texts(kind, reflect.ValueOf(text))
-		}
-	}
-}
-
-// Names within texts of logs and events.
-var (
-	namedPod       = lazy(`(?i)\bpod_?name["':=\\\s(]+([a-z0-9][a-z0-9.-]+)`)
-	namedNamespace = lazy(`(?i)\b(?:pod_?)?namespace["':=\\\s(]+([a-z0-9][a-z0-9-]+)`)
-	wholePod       = lazy(`(?i)\bpods?["':=\\\s(]+([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)`)
-	memberPod      = lazy(`\bpod(?:=|":")([a-z0-9][a-z0-9.-]*)(?: |",")"?namespace(?:=|":")([a-z0-9][a-z0-9-]*)`) // as our daemon logs
-	kubeletPod     = lazy(`\b([a-z0-9][a-z0-9.-]*)_([a-z0-9][a-z0-9-]*)\([0-9a-f]{8}-`)
-	namedRole      = lazy(`:(?:role|assumed-role|user|instance-profile)/([\w+=,.@-]+)`)
-	rangeText      = lazy(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/\d{1,2}\b|[0-9a-fA-F:]*::[0-9a-fA-F:]*/\d{1,3}\b`)
-	hostOfURL      = lazy(`://(?:[^/@\s]*@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)`)
-)
-
-// scan records the names in a text.
-func (a *anonymizer) scan(text string) {
-	for _, m := range rangeText().FindAllString(text, -1) {
-		if p, err := netip.ParsePrefix(m); err == nil {
+// collect notes names, and adds everything to the digest.
+func (a *Anonymizer) collect(document any, digest hash.Hash) {
+	rewrite(rewriter{
+		object: a.object,
+		text: func(at place, text string) string {
+			fmt.Fprintln(digest, text)
+			a.learn(kindAt(at), text)
+			return text
+		},
+		setting: func(at place, name, value string) (string, string) {
+			fmt.Fprintln(digest, name, value)
+			a.setting(at, name, value)
+			return name, value
+		},
+		addr: func(addr netip.Addr) netip.Addr {
+			fmt.Fprintln(digest, addr)
+			return addr
+		},
+		prefix: func(p netip.Prefix) netip.Prefix {
+			fmt.Fprintln(digest, p)
 			a.ranges(p)
+			return p
+		},
+	}, document)
+}
+
+// object notes names whose kind depends on another member.
+func (a *Anonymizer) object(v any) {
+	get := func(member string) string {
+		if f := reflect.ValueOf(v).FieldByName(member); f.IsValid() && f.Kind() == reflect.String {
+			return f.String()
+		}
+		return ""
+	}
+	switch reflect.TypeOf(v).Name() {
+	case "PodRef", "DaemonPod":
+		a.pair("pod", get("Namespace"), get("Name"))
+	case "NodeAddress":
+		a.pair("pod", get("PodNamespace"), get("PodName"))
+	case "KubeEvent":
+		kind := map[string]string{"Pod": "pod", "Node": "node", "CNINode": "node"}[get("Kind")]
+		object := get("Object") // of a recording; there, Name is that of the event
+		a.learn(cmp.Or(kind, "object"), cmp.Or(object, get("Name")))
+	}
+}
+
+// pair notes the names of an object in a namespace.
+func (a *Anonymizer) pair(kind, namespace, name string) {
+	if namespace == "" || name == "" {
+		return
+	}
+	a.name("namespace", namespace)
+	a.name(kind, name)
+	a.pairs[[2]string{namespace, name}] = kind == "pod" || a.pairs[[2]string{namespace, name}]
+}
+
+// learn notes what a text of a kind holds.
+func (a *Anonymizer) learn(kind, text string) {
+	switch kind {
+	case "", "reason", "series":
+	case "fixed":
+		return
+	case "zone", "type", "version":
+		if isForm(kind, text) {
+			a.shown[text] = true
+		} else {
+			a.words(text)
+		}
+	case "words":
+		a.words(text)
+	case "host":
+		a.host(text)
+	case "id":
+		if strings.Contains(text, "-") && !strings.Contains(text, ":") {
+			a.name(kind, text)
+		}
+	case "key":
+		a.labelKey(text)
+	case "monitor": // KIND/NAMESPACE/NAME
+		_, object, _ := strings.Cut(text, "/")
+		namespace, name, _ := strings.Cut(object, "/")
+		a.pair(kind, namespace, name)
+	default:
+		if namespace, name, ok := strings.Cut(text, "/"); ok && structured(kind) {
+			a.pair(kind, namespace, name)
+		} else if !strings.HasPrefix(text, "arn:") {
+			a.name(kind, text)
 		}
 	}
-	for _, m := range namedPod().FindAllStringSubmatch(text, -1) {
-		a.name("pod", m[1])
+	a.scan(text)
+}
+
+// structured reports whether names of a kind may have a namespace before them.
+func structured(kind string) bool {
+	return slices.Contains([]string{"pod", "object", "service", "policy", "monitor"}, kind)
+}
+
+// setting notes what a label, a tag, a variable or another entry of a map holds.
+func (a *Anonymizer) setting(at place, name, value string) {
+	a.scan(name)
+	a.scan(value)
+	kind := settingNames[name]
+	switch {
+	case kind == "zone" && len(value) > 0 && !isForm("zone", value) && !isForm("zone", value+"a"):
+		a.name("value", value)
+	case kind != "":
+		a.learn(kind, value)
+	case slices.Contains(labelPlaces, at.member):
+		a.labelKey(name)
+		if !knownDomain(name) || !readable(value) {
+			a.name("value", value)
+		}
+	case slices.Contains(envPlaces, at.member):
+		a.variable(name, value)
+	case kindAt(at) == "words":
+		a.words(name)
+		a.words(value)
 	}
-	for _, m := range namedNamespace().FindAllStringSubmatch(text, -1) {
-		a.name("namespace", m[1])
+}
+
+// readable reports whether the value of a label that Kubernetes or AWS define is no name: its
+// parts are replaced one by one.
+func readable(value string) bool {
+	return plain(value) || isForm("zone", value) || isForm("type", value) || isForm("version", value) || strings.HasPrefix(value, "arn:") || strings.HasPrefix(value, "[") || strings.HasPrefix(value, "{")
+}
+
+func (a *Anonymizer) labelKey(name string) {
+	for _, k := range keysWithName {
+		if rest, ok := strings.CutPrefix(name, k.prefix); ok {
+			a.name(k.kind, rest)
+			return
+		}
 	}
-	for _, m := range wholePod().FindAllStringSubmatch(text, -1) {
-		a.pod(evidence.Pod(m[1] + "/" + strings.TrimRight(m[2], ".-")))
+	if !knownDomain(name) {
+		a.name("key", name)
+	} else {
+		a.words(name)
 	}
-	for _, m := range memberPod().FindAllStringSubmatch(text, -1) {
-		a.pod(evidence.Pod(m[2] + "/" + m[1]))
+}
+
+func (a *Anonymizer) variable(name, value string) {
+	switch tags := tagsIn(value); {
+	case tags != nil:
+		for tag, value := range tags {
+			a.setting(place{member: "Tags"}, tag, value)
+		}
+	case strings.HasSuffix(strings.ToLower(name), "_proxy"):
+		for _, host := range strings.Split(value, ",") {
+			a.host(strings.TrimPrefix(strings.TrimSpace(host), "."))
+		}
+	case !knownVariable(name) && !plain(value):
+		a.name("value", value)
 	}
-	for _, m := range kubeletPod().FindAllStringSubmatch(text, -1) {
-		a.pod(evidence.Pod(m[2] + "/" + m[1]))
+	if !knownVariable(name) && !plain(name) {
+		a.name("variable", name)
 	}
-	for _, m := range namedRole().FindAllStringSubmatch(text, -1) {
-		a.name("role", m[1])
+}
+
+// tagsIn returns the tags of a variable such as ADDITIONAL_ENI_TAGS; nil if it holds none.
+func tagsIn(value string) (tags map[string]string) {
+	if !strings.HasPrefix(value, "{") || json.Unmarshal([]byte(value), &tags) != nil {
+		return nil
 	}
-	for _, m := range hostOfURL().FindAllStringSubmatch(text, -1) {
-		if _, err := netip.ParseAddr(m[1]); err != nil && !strings.HasSuffix(m[1], ".amazonaws.com") && !strings.HasSuffix(m[1], ".svc") {
+	return tags
+}
+
+// name notes a name to be replaced. Addresses are replaced elsewhere.
+func (a *Anonymizer) name(kind, name string) {
+	if _, known := a.kinds[name]; known || name == "" || name[0] == '(' || public[name] || name == evidence.HiddenAccount || harmless[kind][name] {
+		return
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return
+	}
+	if _, err := netip.ParsePrefix(name); err == nil {
+		return
+	}
+	a.kinds[name] = kind
+	a.fresh = append(a.fresh, name)
+	for _, part := range strings.Split(name, ".") {
+		a.parts[part] = true
+	}
+	if kind == "node" || kind == "host" {
+		if first, domain, dotted := strings.Cut(name, "."); dotted && !numberForm().MatchString(name) && !publicDomain(domain) {
+			if kind == "host" && strings.Contains(domain, ".") {
+				a.name("host", domain)
+			} else if kind == "node" {
+				a.name("node", first)
+				a.name("host", domain)
+			}
+		}
+	}
+}
+
+// words notes words that neither the catalogue nor the software around the CNI uses.
+func (a *Anonymizer) words(text string) {
+	for _, w := range wordForm().FindAllString(text, -1) {
+		if !plain(w) {
+			a.name("word", w)
+		}
+	}
+}
+
+// host notes a host name, with or without a port.
+func (a *Anonymizer) host(host string) {
+	host = strings.TrimSuffix(strings.TrimSpace(host), ".")
+	if i := strings.LastIndexByte(host, ':'); i > 0 && strings.Count(host, ":") == 1 {
+		host = host[:i]
+	}
+	switch {
+	case len(host) < 2 || strings.ContainsAny(host, "/: \"'"):
+		return
+	case publicDomain(host):
+		if m := ownerOfHost().FindStringSubmatch(host); m != nil {
 			a.name("host", m[1])
 		}
+		if service, rest, ok := strings.Cut(host, "."); ok && inCluster().MatchString(rest) {
+			namespace, _, _ := strings.Cut(rest, ".")
+			a.pair("service", namespace, service)
+		}
+	default:
+		a.name("host", host)
 	}
 }
 
-// number chooses the replacement of each name. The order reveals nothing about the names.
-func (a *anonymizer) number() {
-	names := slices.SortedFunc(maps.Keys(a.kinds), func(x, y string) int { return strings.Compare(a.sum(x), a.sum(y)) })
-	count := map[string]int{}
-	for _, name := range names {
+// number chooses the replacements of new names. The order reveals nothing about the names, and no
+// replacement is a name.
+func (a *Anonymizer) number() {
+	slices.SortFunc(a.fresh, func(x, y string) int { return strings.Compare(a.sum(x), a.sum(y)) })
+	for _, name := range a.fresh {
 		kind := a.kinds[name]
-		switch first, _, _ := strings.Cut(name, "."); {
+		a.longest = max(a.longest, len(name))
+		first, _, _ := strings.Cut(name, ".")
+		switch {
 		case kind == "id":
 			a.names[name] = a.id(name)
 			continue
 		case kind == "node" && hostForm().FindString(first) == first:
 			continue // replaced like the address in it
 		}
-		count[kind]++
-		a.names[name] = fmt.Sprintf("%s-%d", kind, count[kind])
-		for _, known := range []string{"aws-node-", "kube-proxy-", "coredns-"} {
-			if kind == "pod" && strings.HasPrefix(name, known) {
-				a.names[name] = known + a.sum(name)[:5]
-			}
+		a.names[name] = a.next(kind, name)
+		a.weak = a.weak || a.ambiguous(name)
+	}
+	for _, name := range a.fresh { // a node's short name follows from its name
+		if first, _, dotted := strings.Cut(name, "."); dotted && a.kinds[name] == "node" && a.names[first] != "" && a.names[name] != "" && a.kinds[first] == "node" {
+			a.names[first] = a.names[name]
 		}
 	}
-	for _, p := range a.pods {
-		namespace, name, _ := strings.Cut(string(p), "/")
+	a.fresh = nil
+	for p, pod := range a.pairs {
+		if !pod || a.links[netnames.Hash(p[0], p[1], 0)] != "" {
+			continue
+		}
 		for i := range 4 {
-			a.links[netnames.Hash(namespace, name, i)] = netnames.Hash(a.text(namespace), a.text(name), i)
+			a.links[netnames.Hash(p[0], p[1], i)] = netnames.Hash(a.replace("namespace", p[0]), a.replace("pod", p[1]), i)
+		}
+	}
+}
+
+func (a *Anonymizer) next(kind, name string) string {
+	for _, known := range []string{"aws-node-", "kube-proxy-", "coredns-"} {
+		if kind == "pod" && strings.HasPrefix(name, known) {
+			return known + a.sum(name)[:5]
+		}
+	}
+	for {
+		a.count[kind]++
+		to := fmt.Sprintf("%s-%d", kind, a.count[kind])
+		if _, taken := a.kinds[to]; !taken && !a.parts[to] {
+			return to
 		}
 	}
 }
 
 // sum returns hexadecimal digits that derive from a text.
-func (a *anonymizer) sum(text string) string {
+func (a *Anonymizer) sum(text string) string {
 	mac := hmac.New(sha256.New, a.key)
 	mac.Write([]byte(text))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// id replaces an id and keeps its form.
-func (a *anonymizer) id(id string) string {
-	kind := idKind().FindString(id)
-	digits := len(id) - len(kind)
-	if strings.Trim(id[len(kind):], "0123456789abcdef") != "" || digits < 8 {
-		digits = 8
+// rewriter replaces what was noted.
+func (a *Anonymizer) rewriter() rewriter {
+	return rewriter{
+		text:    func(at place, text string) string { return a.replace(kindAt(at), text) },
+		setting: a.replaceSetting,
+		addr:    a.address,
+		prefix:  func(p netip.Prefix) netip.Prefix { return netip.PrefixFrom(a.address(p.Addr()), p.Bits()) },
 	}
-	if kind == "" {
-		kind = "id-"
-	}
-	return kind + a.sum(id)[:min(digits, 64)]
 }
 
-// tokens matches what is replaced in a text, and whatever could be confused with it.
-var tokens = lazy(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}` + // UUID
-	`|(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}` + // MAC
-	`|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){1,6}:[0-9]{1,3}(?:\.[0-9]{1,3}){3}` + // IPv4 in IPv6
-	`|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}` + // IPv6
-	`|[0-9A-Za-z][0-9A-Za-z._-]*`) // names, ids, IPv4
-
-// Forms within a name.
-var (
-	idKind   = lazy(`^(?:eni-attach|tgw-attach|eni|subnet|vpc|sg|sgr|i|vol|rtb|acl|igw|nat|eipalloc|eipassoc|pcx|tgw|vpce|lt|cr|r|ami|fleet|scr)-`)
-	idForm   = lazy(`^(?:eni-attach|tgw-attach|eni|subnet|vpc|sg|sgr|i|vol|rtb|acl|igw|nat|eipalloc|eipassoc|pcx|tgw|vpce|lt|cr|r|ami|fleet|scr)-(?:[0-9a-f]{17}|[0-9a-f]{8})`)
-	hostForm = lazy(`^ip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}`)
-	ipv4Form = lazy(`^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}`)
-	vethForm = lazy(`^[a-z]{1,4}[0-9a-f]{11}`)
-	hexForm  = lazy(`^(?:[0-9A-F]{32,}|[0-9a-f]{32,})`)
-)
-
-// text replaces the names in a text.
-func (a *anonymizer) text(text string) string {
+// replace replaces a text of a kind.
+func (a *Anonymizer) replace(kind, text string) string {
+	switch kind {
+	case "":
+		return a.text(text)
+	case "zone", "type", "version":
+		if isForm(kind, text) {
+			return text
+		}
+		return a.text(text)
+	case "words":
+		if plain(text) && !hexForm().MatchString(text) && !idWithin().MatchString(text) {
+			return text
+		}
+		return a.text(text)
+	case "fixed":
+		return text
+	case "reason":
+		if !strings.Contains(text, " ") && commonWords()[text] || evidence.Untried(text) {
+			return text
+		}
+		return a.text(text)
+	case "series":
+		name, labels, _ := strings.Cut(text, "{")
+		if labels != "" {
+			labels = "{" + a.text(labels)
+		}
+		return name + labels
+	case "key", "value", "tag", "eniconfig":
+		if harmless[kind][text] || kind != "key" && a.shown[text] && isForm("zone", text) {
+			return text // ENIConfigs are found by the zone of a node
+		}
+	}
 	if to, ok := a.names[text]; ok {
 		return to
 	}
-	return tokens().ReplaceAllStringFunc(text, a.token)
+	if strings.Contains(text, "/") && structured(kind) {
+		parts := strings.Split(text, "/")
+		for i := range parts {
+			parts[i] = a.replace("name", parts[i])
+		}
+		return strings.Join(parts, "/")
+	}
+	if public[text] {
+		return text
+	}
+	return a.text(text)
 }
 
-func (a *anonymizer) token(token string) string {
-	if to, ok := a.names[token]; ok {
-		return to
+func (a *Anonymizer) replaceSetting(at place, name, value string) (string, string) {
+	kind := settingNames[name]
+	switch {
+	case kind != "":
+		return name, a.replace(kind, value)
+	case slices.Contains(labelPlaces, at.member):
+		if knownDomain(name) && readable(value) {
+			return a.replaceKey(name), a.text(value)
+		}
+		return a.replaceKey(name), a.replace("value", value)
+	case slices.Contains(envPlaces, at.member):
+		if tags := tagsIn(value); tags != nil {
+			out := map[string]string{}
+			for tag, value := range tags {
+				tag, value = a.replaceSetting(place{member: "Tags"}, tag, value)
+				out[tag] = value
+			}
+			if text, err := json.Marshal(out); err == nil {
+				return a.replace("variable", name), string(text)
+			}
+		}
+		if knownVariable(name) {
+			return name, a.text(value)
+		}
+		return a.replace("variable", name), a.replace("value", value)
+	case kindAt(at) != "":
+		return a.replace(kindAt(at), name), a.replace(kindAt(at), value)
 	}
-	if strings.Contains(token, ":") {
-		if len(token) == 17 && strings.Count(token, ":") == 5 {
-			return a.mac(token)
-		}
-		if address, err := netip.ParseAddr(token); err == nil {
-			return a.address(address).String()
-		}
-		return token
-	}
-	if len(token) == 36 && strings.Count(token, "-") == 4 && token[8] == '-' && token[23] == '-' {
-		if sum := a.sum(token); strings.Trim(token, "-0123456789abcdefABCDEF") == "" {
-			return sum[:8] + "-" + sum[8:12] + "-" + sum[12:16] + "-" + sum[16:20] + "-" + sum[20:32]
-		}
-	}
-	var out strings.Builder
-	for i := 0; i < len(token); {
-		from, to := token[i:], ""
-		n := 0
-		if i == 0 || !wordByte(token[i-1]) {
-			n, to = a.part(from)
-		}
-		if n == 0 {
-			n, to = 1, from[:1]
-		}
-		out.WriteString(to)
-		i += n
-	}
-	return out.String()
+	return a.text(name), a.text(value)
 }
 
-// part replaces the beginning of a piece of a name; n is 0 if there is nothing to replace.
-func (a *anonymizer) part(text string) (n int, to string) {
-	ends := func(n int) bool { return n > 0 && (n == len(text) || !wordByte(text[n])) }
-	for n := len(text); n > 1; n-- {
-		if to, ok := a.names[text[:n]]; ok && ends(n) {
-			return n, to
+func (a *Anonymizer) replaceKey(name string) string {
+	for _, k := range keysWithName {
+		if rest, ok := strings.CutPrefix(name, k.prefix); ok {
+			return k.prefix + a.replace(k.kind, rest)
 		}
 	}
-	if m := idForm().FindString(text); ends(len(m)) {
-		return len(m), a.id(m)
+	if knownDomain(name) && plain(name) {
+		return name
 	}
-	if m := hostForm().FindString(text); ends(len(m)) {
-		if address, err := netip.ParseAddr(strings.ReplaceAll(m[3:], "-", ".")); err == nil {
-			return len(m), "ip-" + strings.ReplaceAll(a.address(address).String(), ".", "-")
-		}
-	}
-	if m := ipv4Form().FindString(text); ends(len(m)) {
-		if address, err := netip.ParseAddr(m); err == nil {
-			return len(m), a.address(address).String()
-		}
-	}
-	if m := vethForm().FindString(text); ends(len(m)) && strings.ContainsAny(m, "0123456789") {
-		prefix, hash := m[:len(m)-11], m[len(m)-11:]
-		if to, ok := a.links[hash]; ok {
-			return len(m), prefix + to
-		}
-		return len(m), prefix + a.sum(hash)[:11]
-	}
-	if m := hexForm().FindString(text); ends(len(m)) {
-		return len(m), a.sum(m)[:32]
-	}
-	return 0, ""
-}
-
-func wordByte(b byte) bool {
-	return '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
-}
-
-// mac replaces a MAC address, but keeps its first byte, which shows who made the interface.
-func (a *anonymizer) mac(mac string) string {
-	mac = strings.ToLower(mac)
-	if mac == "00:00:00:00:00:00" || mac == "ff:ff:ff:ff:ff:ff" {
-		return mac
-	}
-	sum := a.sum(mac)
-	return mac[:2] + ":" + sum[:2] + ":" + sum[2:4] + ":" + sum[4:6] + ":" + sum[6:8] + ":" + sum[8:10]
-}
-
-// network returns the range that an address stays in; its length is how much of the address is
-// kept. It returns false for an address that reveals nothing and is kept as it is.
-func network(address netip.Addr) (netip.Prefix, bool) {
-	bits := 16
-	if address.Is4() {
-		b := address.As4()
-		switch {
-		case b[0] == 0, b[0] == 127, b[0] >= 224, b[0] == 169 && b[1] == 254:
-			return netip.Prefix{}, false
-		case b[0] == 10:
-			bits = 8
-		case b[0] == 172 && b[1]&0xf0 == 16:
-			bits = 12
-		case b[0] == 100 && b[1]&0xc0 == 64:
-			bits = 10
-		case b[0] != 100 && b[0] != 169 && b[0] != 172 && b[0] != 192 && b[0] != 198 && b[0] != 203:
-			bits = 8
-		}
-	} else {
-		b := address.As16()
-		if b[0]&0xe0 != 0x20 && b[0]&0xfe != 0xfc || netip.MustParsePrefix("fd00:ec2::/32").Contains(address) {
-			return netip.Prefix{}, false
-		}
-	}
-	p, err := address.WithZone("").Prefix(bits)
-	return p, err == nil
-}
-
-// ranges records the length of the shortest range in a network.
-func (a *anonymizer) ranges(p netip.Prefix) {
-	if !p.IsValid() {
-		return
-	}
-	net, ok := network(p.Addr().Unmap())
-	if was := a.shortest[net]; ok && p.Bits() > net.Bits() && (was == 0 || p.Bits() < was) {
-		a.shortest[net] = p.Bits()
-	}
-}
-
-// address flips some of the bits between those of its network and those of its shortest range,
-// always the first of them.
-func (a *anonymizer) address(address netip.Addr) netip.Addr {
-	if address.Is4In6() {
-		return netip.AddrFrom16(a.address(address.Unmap()).As16())
-	}
-	net, ok := network(address)
-	if !ok {
-		return a.linkLocal(address)
-	}
-	b := address.AsSlice()
-	end := min(cmp.Or(a.shortest[net], 64), len(b)*8*3/4, 64)
-	sum, err := hex.DecodeString(a.sum(net.String()))
-	if err != nil {
-		return address
-	}
-	for bit := net.Bits(); bit < end; bit++ {
-		if bit == net.Bits() || sum[bit/8]>>(bit%8)&1 == 1 {
-			b[bit/8] ^= 0x80 >> (bit % 8)
-		}
-	}
-	out, _ := netip.AddrFromSlice(b)
-	return out.WithZone(address.Zone())
-}
-
-// linkLocal replaces the MAC address in an address that was made from one.
-func (a *anonymizer) linkLocal(address netip.Addr) netip.Addr {
-	b := address.As16()
-	if !address.IsLinkLocalUnicast() || address.Is4() || b[11] != 0xff || b[12] != 0xfe {
-		return address
-	}
-	var m [6]byte
-	text := a.mac(fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", b[8]^2, b[9], b[10], b[13], b[14], b[15]))
-	if _, err := fmt.Sscanf(text, "%02x:%02x:%02x:%02x:%02x:%02x", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5]); err != nil {
-		return address
-	}
-	b[8], b[9], b[10], b[13], b[14], b[15] = m[0]^2, m[1], m[2], m[3], m[4], m[5]
-	return netip.AddrFrom16(b).WithZone(address.Zone())
+	return a.replace("key", name)
 }

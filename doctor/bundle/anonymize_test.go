@@ -20,16 +20,6 @@ import (
 // TestAnonymize_Findings: in any situation, the doctor's findings stay the same.
 func TestAnonymize_Findings(t *testing.T) {
 	t.Parallel()
-	type verdict struct{ Code, Confidence, Severity string }
-	verdicts := func(ev *evidence.Evidence) []verdict {
-		report := causes.Diagnose(ev, causes.Options{})
-		var out []verdict
-		for _, f := range append(report.Findings, report.Explained...) {
-			out = append(out, verdict{f.Code, f.Confidence, f.Severity})
-		}
-		slices.SortFunc(out, func(a, b verdict) int { return strings.Compare(a.Code, b.Code) })
-		return out
-	}
 	every := 2
 	if testing.Short() {
 		every = 20 // enough to find a race
@@ -40,6 +30,19 @@ func TestAnonymize_Findings(t *testing.T) {
 			t.Errorf("%s (-as it is +anonymized):\n%s", name, diff)
 		}
 	}
+}
+
+type verdict struct{ Code, Confidence, Severity string }
+
+// verdicts are the doctor's findings.
+func verdicts(ev *evidence.Evidence) []verdict {
+	report := causes.Diagnose(ev, causes.Options{})
+	var out []verdict
+	for _, f := range append(report.Findings, report.Explained...) {
+		out = append(out, verdict{f.Code, f.Confidence, f.Severity})
+	}
+	slices.SortFunc(out, func(a, b verdict) int { return strings.Compare(a.Code, b.Code) })
+	return out
 }
 
 // situation has every kind of name.
@@ -154,7 +157,7 @@ func TestAnonymize_Nothing(t *testing.T) {
 
 func TestAnonymize_Addresses(t *testing.T) {
 	t.Parallel()
-	a := &anonymizer{key: []byte("key"), shortest: map[netip.Prefix]int{}}
+	a := newAnonymizer([]byte("key"))
 	for _, text := range []string{"10.0.0.0/16", "10.0.32.0/19", "192.168.32.0/19", "2600:1f14:aa:bb00::/56", "2600:1f14:aa:bb01::/64", "0.0.0.0/0", "10.0.0.0/8"} {
 		a.ranges(netip.MustParsePrefix(text))
 	}

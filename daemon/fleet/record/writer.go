@@ -40,6 +40,7 @@ type Writer struct {
 	to     time.Time
 	viewed *store.View // the last written view
 	failed error
+	names  Anonymizer // nil: names are written as they are
 
 	buf bytes.Buffer  // for one document or line
 	enc *json.Encoder // to buf
@@ -66,6 +67,15 @@ func NewWriter(out io.Writer, header Header) (*Writer, error) {
 	}
 	return w, w.Flush()
 }
+
+// Anonymizer replaces names, addresses and ids in documents, the same ones always in the same way.
+type Anonymizer interface {
+	Learn(document any)       // notes the names in it
+	Replace(document any) any // returns a copy without them
+}
+
+// Anonymize makes the writer replace names from now on. The title is the caller's.
+func (w *Writer) Anonymize(names Anonymizer) { w.names = names }
 
 // WriteSample adds a sample that was taken, or failed, at the given time. Only Flush guarantees
 // that it is in the file.
@@ -107,6 +117,11 @@ func (w *Writer) WriteView(v *store.View, at time.Time) error {
 	for _, name := range gone {
 		if err := w.WriteRemoved(name, at); err != nil {
 			return err
+		}
+	}
+	for _, n := range changed {
+		if w.names != nil {
+			w.names.Learn(shareable(n.NodeIPAM)) // one node's texts may name what is on another
 		}
 	}
 	for _, n := range changed {
@@ -177,6 +192,10 @@ func stamp(at time.Time) time.Time { return at.UTC().Truncate(time.Millisecond) 
 func (w *Writer) line(v any) error {
 	if w.failed != nil {
 		return w.failed
+	}
+	if e, ok := v.(entry); ok && w.names != nil {
+		w.names.Learn(e)
+		v = w.names.Replace(e)
 	}
 	w.buf.Reset()
 	if err := w.enc.Encode(v); err != nil { // ends with a line feed

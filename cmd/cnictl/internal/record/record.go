@@ -19,6 +19,7 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/doctor/bundle"
 )
 
 // Options are the arguments and flags of record.
@@ -26,6 +27,8 @@ type Options struct {
 	File     string
 	Duration time.Duration // 0: until the user ends it
 	Force    bool          // replace an existing file
+
+	Anonymize bool
 }
 
 // New builds the command.
@@ -40,7 +43,8 @@ file is compressed; if it is truncated, it can be replayed up to that point.
 
 It contains what the screens show: samples of all nodes and, for the 32 nodes with the worst
 problems, also the plan, failed ADDs, events, log (info and above), pods and kernel state.
-Credentials are removed, and only you can read the file (0600). With --force an existing
+Credentials are removed, and only you can read the file (0600). --anonymize also replaces
+names, addresses and IDs, consistently across the recording. With --force an existing
 recording is replaced as soon as the new one has its first sample.`,
 		Example: "  " + f.Name + " record night.cnirec --for 8h --interval 10s\n  " + f.Name + " replay night.cnirec",
 		Args:    cli.Args(1, 1, "FILE"),
@@ -53,6 +57,7 @@ recording is replaced as soon as the new one has its first sample.`,
 		},
 	}
 	cmd.Flags().DurationVar(&opts.Duration, "duration", 0, "how long to record, also --for, e.g. 8h; 0: until Ctrl-C")
+	cmd.Flags().BoolVar(&opts.Anonymize, "anonymize", false, "replace names, addresses and IDs, consistently across the recording")
 	cmd.Flags().BoolVar(&opts.Force, "force", false, "replace an existing file")
 	// Not a flag of its own: CNICTL_FOR is how long capacity simulates, and must not end a recording.
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -81,8 +86,15 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	w, err := record.NewWriter(file, record.Header{Tool: f.Version, Title: l.Title(), StartedAt: f.Now()})
+	title := l.Title()
+	if opts.Anonymize {
+		title = "anonymized"
+	}
+	w, err := record.NewWriter(file, record.Header{Tool: f.Version, Title: title, StartedAt: f.Now()})
 	if err == nil {
+		if opts.Anonymize {
+			w.Anonymize(bundle.NewAnonymizer())
+		}
 		err = sample(ctx, f, opts, l, w, file.begin)
 		err = errors.Join(err, w.Close())
 	}
@@ -94,7 +106,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return &cli.Error{Code: cli.ExitFailure, What: "the recording is incomplete", Why: err.Error(), Do: "what is in " + opts.File + " can be replayed"}
 	}
 	info := w.Info()
-	info.File, info.Title = opts.File, l.Title()
+	info.File, info.Title = opts.File, title
 	if output.Structured(f) {
 		return output.PrintDocument(f, info, false)
 	}

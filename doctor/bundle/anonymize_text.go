@@ -1,0 +1,344 @@
+package bundle
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"cnictl/doctor/catalogue"
+)
+
+// Names within texts of logs and events.
+var (
+	namedPod       = lazy(`(?i)\bpod_?name["':=\\\s(]+([a-z0-9][a-z0-9.-]+)`)
+	namedNamespace = lazy(`(?i)\b(?:pod_?)?namespace["':=\\\s(]+([a-z0-9][a-z0-9-]+)`)
+	wholePod       = lazy(`(?i)\bpods?["':=\\\s(]+([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)`)
+	memberPod      = lazy(`\bpod(?:=|":")([a-z0-9][a-z0-9.-]*)(?: |",")"?namespace(?:=|":")([a-z0-9][a-z0-9-]*)`) // as our daemon logs
+	kubeletPod     = lazy(`\b([a-z0-9][a-z0-9.-]*)_([a-z0-9][a-z0-9-]*)\([0-9a-f]{8}-`)
+	podLog         = lazy(`/pods/([a-z0-9][a-z0-9-]*)_([a-z0-9][a-z0-9.-]*)_[0-9a-f]{8}`)
+	serviceAccount = lazy(`system:serviceaccounts?:([a-z0-9][a-z0-9-]*)(?::([a-z0-9][a-z0-9.-]*))?`)
+	systemNode     = lazy(`system:node:([a-z0-9][a-z0-9.-]*)`)
+	arnForm        = lazy(`\barn:aws[a-z-]*:([a-z0-9-]*):[a-z0-9-]*:(?:<account-id>|[0-9]*):([\w+=,.@/:-]+)`)
+	rangeText      = lazy(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/\d{1,2}\b|[0-9a-fA-F:]*::[0-9a-fA-F:]*/\d{1,3}\b`)
+	hostOfURL      = lazy(`://(?:[^/@\s]*@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)`)
+	hostOfService  = lazy(`\b[a-z0-9-]+\.[a-z0-9-]+\.svc\b`)
+)
+
+// scan notes the names in a text.
+func (a *Anonymizer) scan(text string) {
+	if !strings.ContainsAny(text, " \t/:=(\"") && !strings.Contains(text, ".svc") {
+		return // a single word
+	}
+	for _, m := range rangeText().FindAllString(text, -1) {
+		if p, err := netip.ParsePrefix(m); err == nil {
+			a.ranges(p)
+		}
+	}
+	for _, m := range namedPod().FindAllStringSubmatch(text, -1) {
+		a.said("pod", strings.TrimRight(m[1], ".-"))
+	}
+	for _, m := range namedNamespace().FindAllStringSubmatch(text, -1) {
+		a.said("namespace", m[1])
+	}
+	for _, m := range wholePod().FindAllStringSubmatch(text, -1) {
+		a.pair("pod", m[1], strings.TrimRight(m[2], ".-"))
+	}
+	for _, m := range memberPod().FindAllStringSubmatch(text, -1) {
+		a.pair("pod", m[2], m[1])
+	}
+	for _, m := range kubeletPod().FindAllStringSubmatch(text, -1) {
+		a.pair("pod", m[2], m[1])
+	}
+	for _, m := range podLog().FindAllStringSubmatch(text, -1) {
+		a.pair("pod", m[1], m[2])
+	}
+	for _, m := range serviceAccount().FindAllStringSubmatch(text, -1) {
+		a.name("namespace", m[1])
+		a.name("service-account", m[2])
+	}
+	for _, m := range systemNode().FindAllStringSubmatch(text, -1) {
+		a.name("node", m[1])
+	}
+	for _, m := range arnForm().FindAllStringSubmatch(text, -1) {
+		kind, names := partsOfARN(m[1], m[2])
+		for _, name := range names {
+			a.name(kind, name)
+		}
+	}
+	for _, m := range hostOfURL().FindAllStringSubmatch(text, -1) {
+		a.host(m[1])
+	}
+	for _, host := range hostOfService().FindAllString(text, -1) {
+		a.host(host)
+	}
+}
+
+// said notes a name that only a text mentions. A common word there is most likely no name.
+func (a *Anonymizer) said(kind, name string) {
+	if !commonWords()[strings.ToLower(name)] {
+		a.name(kind, name)
+	}
+}
+
+// partsOfARN returns the names in the resource of an ARN.
+func partsOfARN(service, resource string) (kind string, names []string) {
+	resource = strings.TrimRight(resource, ".,:-/")
+	parts := strings.FieldsFunc(resource, func(r rune) bool { return r == '/' || r == ':' })
+	kind = "resource"
+	if len(parts) > 1 {
+		switch parts[0] {
+		case "role", "assumed-role", "user", "instance-profile", "policy":
+			kind = "role"
+		case "cluster", "nodegroup", "addon":
+			kind = "cluster"
+		}
+		if parts[0] != service { // the type of the resource
+			parts = parts[1:]
+		}
+	}
+	for _, p := range parts {
+		if !idForm().MatchString(p) && !publicDomain(p) && p != "aws-service-role" && p != "service-role" && p != "aws" {
+			names = append(names, p)
+		}
+	}
+	return kind, names
+}
+
+// id replaces an id and keeps its form.
+func (a *Anonymizer) id(id string) string {
+	kind := idKind().FindString(id)
+	digits := len(id) - len(kind)
+	if strings.Trim(id[len(kind):], "0123456789abcdef") != "" || digits < 8 {
+		digits = 8
+	}
+	if kind == "" {
+		kind = "id-"
+	}
+	return kind + a.sum(id)[:min(digits, 64)]
+}
+
+// tokens matches what is replaced in a text, and whatever could be confused with it.
+var tokens = lazy(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}` + // UUID
+	`|(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}` + // MAC
+	`|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){1,6}:[0-9]{1,3}(?:\.[0-9]{1,3}){3}` + // IPv4 in IPv6
+	`|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}` + // IPv6
+	`|[0-9A-Za-z][0-9A-Za-z._-]*`) // names, ids, IPv4
+
+const idKinds = `eni-attach|tgw-attach|trunk-assoc|eni|subnet|vpc|sg|sgr|i|vol|rtb|rtbassoc|acl|igw|eigw|nat|eipalloc|eipassoc|pcx|tgw|vpce|pl|dopt|lt|cr|r|ami|snap|fs|fleet|scr`
+
+// Forms within a name.
+var (
+	idKind   = lazy(`^(?:` + idKinds + `)-`)
+	idForm   = lazy(`^(?:` + idKinds + `)-(?:[0-9a-f]{17}|[0-9a-f]{8})`)
+	idWithin = lazy(`\b(?:` + idKinds + `)-[0-9a-f]{8}`)
+	hostForm = lazy(`^ip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}`)
+	ipv4Form = lazy(`^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}`)
+	vethForm = lazy(`^[a-z]{1,4}[0-9a-f]{11}`)
+	hexForm  = lazy(`^(?:[0-9A-F]{32,}|[0-9a-f]{32,})`)
+)
+
+// clear returns the replacement of a name that can only be that in a text.
+func (a *Anonymizer) clear(name string) (to string, ok bool) {
+	if to, ok = a.names[name]; ok && a.ambiguous(name) {
+		return "", false
+	}
+	return to, ok
+}
+
+// text replaces the names in a text.
+func (a *Anonymizer) text(text string) string {
+	if to, ok := a.clear(text); ok {
+		return to
+	}
+	mentions := a.mentions(text)
+	out := a.spliced(text, mentions)
+	if len(mentions) > 0 && signatures().Match([]byte(text)) && !signatures().Match([]byte(out)) {
+		out = a.spliced(text, slices.DeleteFunc(mentions, func(s span) bool { return commonWords()[strings.ToLower(text[s.from:s.to])] }))
+	}
+	return out
+}
+
+var signatures = sync.OnceValue(catalogue.NewMatcher)
+
+func (a *Anonymizer) spliced(text string, mentions []span) string {
+	var out strings.Builder
+	at := 0
+	for _, s := range mentions {
+		out.WriteString(tokens().ReplaceAllStringFunc(text[at:s.from], a.token))
+		out.WriteString(a.names[text[s.from:s.to]])
+		at = s.to
+	}
+	out.WriteString(tokens().ReplaceAllStringFunc(text[at:], a.token))
+	return out.String()
+}
+
+// What comes before a name in a text, and the name: a keyword and a sign, a keyword and a blank,
+// quotes, a host name within the cluster.
+const nameForm = `([0-9A-Za-z](?:[0-9A-Za-z._-]*[0-9A-Za-z])?)`
+
+var (
+	keywords = `(?i)(?:\b|_)(?:namespaces?|ns|pods?|nodes?|hosts?|hostname|clusters?|service[ _-]?accounts?|node ?groups?|roles?|users?|containers?|deployments?|statefulsets?|daemonsets?|replicasets?|` +
+		`(?:cron)?jobs?|eniconfigs?|secrets?|configmaps?|services?|polic(?:y|ies)|labels?|tags?|name)(?:[ _-]?names?)?`
+	mentioned = []func() *regexp.Regexp{
+		lazy(keywords + `["'\\]*(?:\s*[=:]\s*["'\\]*|\s*\(\s*|\s+\\*["']|/)` + nameForm),
+		lazy(`(?i)\bnamespaces?\s+` + nameForm),
+		lazy(`(?:^|[^0-9A-Za-z.-])(?:([0-9a-z-]+)\.)?([0-9a-z-]+)\.(?:svc|pod)\b`),
+		lazy(`system:serviceaccounts?:([a-z0-9][a-z0-9-]*)(?::([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?))?`),
+		lazy(`system:node:` + nameForm),
+		lazy("(?:^|[^:\\s\"'\\\\])\\s*\\\\*[\"'`]" + nameForm + "\\\\*[\"'`](?:$|[^:])"),
+	}
+	numbered = lazy(keywords + `\s+` + nameForm)
+)
+
+// span is a name within a text.
+type span struct{ from, to int }
+
+// mentions finds names that may stand for something else, where a text shows that they do not.
+func (a *Anonymizer) mentions(text string) []span {
+	if !a.weak {
+		return nil
+	}
+	var out []span
+	found := func(from, to int, common bool) {
+		if name := text[from:to]; a.names[name] != "" && a.ambiguous(name) && (common || !commonWords()[strings.ToLower(name)]) {
+			out = append(out, span{from, to})
+		}
+	}
+	each := func(form *regexp.Regexp, common bool) {
+		for _, m := range form.FindAllStringSubmatchIndex(text, -1) {
+			for i := 2; i < len(m); i += 2 {
+				if m[i] < 0 || form == mentioned[0]() && m[i+1]+1 < len(text) && text[m[i+1]] == ':' && letterByte(text[m[i+1]+1]) {
+					continue // User "system:…"
+				}
+				found(m[i], m[i+1], common)
+			}
+		}
+	}
+	for _, m := range mentioned {
+		each(m(), true)
+	}
+	each(numbered(), false)
+	for _, m := range arnForm().FindAllStringSubmatchIndex(text, -1) {
+		for from := m[4]; from < m[5]; {
+			n := strings.IndexAny(text[from:m[5]], "/:")
+			if n < 0 {
+				n = m[5] - from
+			}
+			if from > m[4] { // not the type of the resource
+				found(from, from+n, true)
+			}
+			from += n + 1
+		}
+	}
+	for i := range len(text) { // NAMESPACE/NAME, NAME_NAMESPACE, NAMESPACE_NAME
+		if text[i] != '/' && text[i] != '_' {
+			continue
+		}
+		left, right := i, i+1
+		for left > 0 && nameByte(text[left-1]) {
+			left--
+		}
+		for right < len(text) && nameByte(text[right]) {
+			right++
+		}
+		for right > i+1 && !wordByte(text[right-1]) {
+			right--
+		}
+		x, y := text[left:i], text[i+1:right]
+		_, there := a.pairs[[2]string{x, y}]
+		if _, turned := a.pairs[[2]string{y, x}]; there || turned && text[i] == '_' {
+			found(left, i, true)
+			found(i+1, right, true)
+		}
+	}
+	slices.SortFunc(out, func(x, y span) int { return x.from - y.from })
+	kept := out[:0]
+	for _, s := range out {
+		if len(kept) == 0 || s.from >= kept[len(kept)-1].to {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+func nameByte(b byte) bool { return wordByte(b) || b == '.' || b == '-' }
+
+func wordByte(b byte) bool { return '0' <= b && b <= '9' || letterByte(b) }
+
+func letterByte(b byte) bool { return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' }
+
+func (a *Anonymizer) token(token string) string {
+	if to, ok := a.clear(token); ok {
+		return to
+	}
+	if strings.Contains(token, ":") {
+		if len(token) == 17 && strings.Count(token, ":") == 5 {
+			return a.mac(token)
+		}
+		if address, err := netip.ParseAddr(token); err == nil {
+			return a.address(address).String()
+		}
+		return token
+	}
+	if len(token) == 36 && strings.Count(token, "-") == 4 && token[8] == '-' && token[23] == '-' {
+		if sum := a.sum(token); strings.Trim(token, "-0123456789abcdefABCDEF") == "" {
+			return sum[:8] + "-" + sum[8:12] + "-" + sum[12:16] + "-" + sum[16:20] + "-" + sum[20:32]
+		}
+	}
+	var out strings.Builder
+	for i := 0; i < len(token); {
+		from, to := token[i:], ""
+		n := 0
+		if i == 0 || !wordByte(token[i-1]) {
+			n, to = a.part(from)
+		}
+		if n == 0 {
+			n, to = 1, from[:1]
+		}
+		out.WriteString(to)
+		i += n
+	}
+	return out.String()
+}
+
+// part replaces the beginning of a piece of a name; n is 0 if there is nothing to replace.
+func (a *Anonymizer) part(text string) (n int, to string) {
+	ends := func(n int) bool { return n > 0 && (n == len(text) || !wordByte(text[n])) }
+	for n := min(len(text), max(a.longest, longestPublic)); n > 1; n-- {
+		if !ends(n) {
+			continue
+		}
+		if to, ok := a.clear(text[:n]); ok {
+			return n, to
+		}
+		if public[text[:n]] {
+			return n, text[:n]
+		}
+	}
+	if m := idForm().FindString(text); ends(len(m)) {
+		return len(m), a.id(m)
+	}
+	if m := hostForm().FindString(text); ends(len(m)) {
+		if address, err := netip.ParseAddr(strings.ReplaceAll(m[3:], "-", ".")); err == nil {
+			return len(m), "ip-" + strings.ReplaceAll(a.address(address).String(), ".", "-")
+		}
+	}
+	if m := ipv4Form().FindString(text); ends(len(m)) {
+		if address, err := netip.ParseAddr(m); err == nil {
+			return len(m), a.address(address).String()
+		}
+	}
+	if m := vethForm().FindString(text); ends(len(m)) && strings.ContainsAny(m, "0123456789") {
+		prefix, hash := m[:len(m)-11], m[len(m)-11:]
+		if to, ok := a.links[hash]; ok {
+			return len(m), prefix + to
+		}
+		return len(m), prefix + a.sum(hash)[:11]
+	}
+	if m := hexForm().FindString(text); ends(len(m)) {
+		return len(m), a.sum(m)[:32]
+	}
+	return 0, ""
+}
