@@ -20,4 +20,5 @@ manifest aws-node.yaml aws-vpc-cni --include-crds --set originalMatchLabels=true
 # With the name of the node as a label, which alerts tell.
 manifest monitoring/podmonitor.yaml aws-vpc-cni --show-only templates/podmonitor.yaml --set podMonitor.create=true,global.image.registry=registry.invalid/cnictl \
 	--set-json 'podMonitor.relabelings=[{"sourceLabels":["__meta_kubernetes_pod_node_name"],"targetLabel":"node"}]'
+manifest admission-policy.yaml aws-vpc-cni --show-only templates/admissionpolicy.yaml --kube-version 1.30 --set admissionPolicy.create=true,global.image.registry=registry.invalid/cnictl
 manifest cni-metrics-helper.yaml cni-metrics-helper --set image.registry=registry.invalid/cnictl

@@ -12,7 +12,7 @@ import (
 	"cnictl/deploy"
 )
 
-// rights are the rights of each ClusterRole, one line per resource. Any change of a line
+// rights are the rights of each role, one line per resource. Any change of a line
 // changes what users grant.
 var rights = map[string][]string{
 	"aws-node": {
@@ -31,7 +31,7 @@ var rights = map[string][]string{
 		"get list patch watch vpcresources.k8s.aws/cninodes",
 	},
 	"aws-node-annotate":  {"patch core/pods"},
-	"cni-metrics-helper": {"get list watch core/pods", "get list watch core/pods/proxy"},
+	"cni-metrics-helper": {"list core/pods", "get core/pods/proxy"},
 }
 
 func TestRBAC_Rights(t *testing.T) {
@@ -43,7 +43,7 @@ func TestRBAC_Rights(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range objects {
-			if o.GetKind() == "ClusterRole" {
+			if o.GetKind() == "ClusterRole" || o.GetKind() == "Role" { // both have their rules in the same field
 				have = append(have, spelt(typed[rbacv1.ClusterRole](t, o))...)
 			}
 		}
@@ -141,16 +141,20 @@ func TestRBAC_Bindings(t *testing.T) {
 			if o.GetName() != name {
 				t.Errorf("rbac/%s.yaml has %s %s", name, o.GetKind(), o.GetName())
 			}
-			if o.GetKind() != "ClusterRoleBinding" {
+			role, isBinding := strings.CutSuffix(o.GetKind(), "Binding")
+			if !isBinding {
 				continue
 			}
-			b := typed[rbacv1.ClusterRoleBinding](t, o)
+			b := typed[rbacv1.ClusterRoleBinding](t, o) // a RoleBinding has the same fields
 			subject := rbacv1.Subject{Kind: "ServiceAccount", Name: account, Namespace: "kube-system"}
-			if b.RoleRef != (rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}) || !slices.Equal(b.Subjects, []rbacv1.Subject{subject}) {
+			if b.RoleRef != (rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: role, Name: name}) || !slices.Equal(b.Subjects, []rbacv1.Subject{subject}) {
 				t.Errorf("rbac/%s.yaml binds %+v to %+v", name, b.RoleRef, b.Subjects)
 			}
 		}
 		want := []string{"ServiceAccount", "ClusterRole", "ClusterRoleBinding"}
+		if name == "cni-metrics-helper" {
+			want = []string{"ServiceAccount", "Role", "RoleBinding"}
+		}
 		if name != account {
 			want = want[1:] // the account already exists
 		}

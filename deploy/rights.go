@@ -19,10 +19,10 @@ func Granted(name string) ([]string, error) {
 	}
 	var out []string
 	for _, o := range objects {
-		if o.GetKind() != "ClusterRole" {
+		if o.GetKind() != "ClusterRole" && o.GetKind() != "Role" {
 			continue
 		}
-		var role rbacv1.ClusterRole
+		var role rbacv1.ClusterRole // a Role has its rules in the same field
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
 			return nil, fmt.Errorf("%s: %w", roleFile(name), err)
 		}

@@ -33,6 +33,9 @@ var resources = map[string]schema.GroupVersionResource{
 	"Deployment":               {Group: "apps", Version: "v1", Resource: "deployments"},
 	"ENIConfig":                {Group: "crd.k8s.amazonaws.com", Version: "v1alpha1", Resource: "eniconfigs"},
 	"CustomResourceDefinition": {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+
+	"ValidatingAdmissionPolicy":        {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"},
+	"ValidatingAdmissionPolicyBinding": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"},
 }
 
 const (
@@ -62,7 +65,9 @@ func newLab(t *testing.T) *lab {
 	}, l.kubeconfig))
 	secrets := s.Objects().Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
 	l.check(secrets.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "owner=helm"}))
-	for _, kind := range []string{"DaemonSet", "Deployment", "ClusterRoleBinding", "ClusterRole", "ConfigMap", "ServiceAccount"} {
+	for _, kind := range []string{
+		"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy", "DaemonSet", "Deployment", "ClusterRoleBinding", "ClusterRole", "ConfigMap", "ServiceAccount",
+	} {
 		for _, name := range []string{account, settings, helper} {
 			l.delete(kind, name)
 		}
@@ -164,7 +169,7 @@ func asUpstream(t *testing.T) []string {
 		"--set", "originalMatchLabels=true", "-f", file(t, `
 image: {override: `+registry+`amazon-k8s-cni:v1.23.1}
 init: {image: {override: `+registry+`amazon-k8s-cni-init:v1.23.1}}
-securityContext: {allowPrivilegeEscalation: null, readOnlyRootFilesystem: null, capabilities: {add: [NET_ADMIN, NET_RAW], drop: null}}
+securityContext: {allowPrivilegeEscalation: null, readOnlyRootFilesystem: null, seccompProfile: null, capabilities: {add: [NET_ADMIN, NET_RAW], drop: null}}
 `),
 	}
 }

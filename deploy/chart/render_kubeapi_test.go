@@ -56,6 +56,7 @@ func masked(all []*unstructured.Unstructured) []map[string]any {
 			security := c["securityContext"].(map[string]any)
 			delete(security, "allowPrivilegeEscalation")
 			delete(security, "readOnlyRootFilesystem")
+			delete(security, "seccompProfile")
 			capabilities := security["capabilities"].(map[string]any)
 			delete(capabilities, "drop")
 			capabilities["add"] = slices.DeleteFunc(capabilities["add"].([]any), func(name any) bool { return name == "DAC_OVERRIDE" }) // one of the runtime's defaults
@@ -123,6 +124,7 @@ func TestRender(t *testing.T) {
 		{"policies", cni, []string{"--set", "enableNetworkPolicy=true"}},
 		{"conflist", cni, []string{"--set", "cniConfig.enabled=true", "--set-string", "cniConfig.fileContents=x"}},
 		{"eniconfigs", cni, []string{"--set", "eniConfig.create=true,eniConfig.subnets.a.id=subnet-1,eniConfig.subnets.b.id=subnet-2,eniConfig.subnets.b.securityGroups={sg-1,sg-2}"}},
+		{"admission-policy", cni, []string{"--set", "admissionPolicy.create=true", "--kube-version", "v1.30.0-eks-036c24b"}},
 		{"podmonitor", cni, []string{"--set", "podMonitor.create=true"}},
 		{"podmonitor-no-agent", cni, []string{"--set", "podMonitor.create=true,nodeAgent.enabled=false"}},
 		{"image-override", cni, []string{"--set", "image.override=a/b:v1.2.3,init.image.override=a/c@sha256:00,nodeAgent.image.override=a/d"}},
@@ -141,6 +143,7 @@ func TestRender(t *testing.T) {
 		{"annotate", cni, []string{"--set", "env.ANNOTATE_POD_IP=true"}},
 		{"every", cni, []string{"-f", "testdata/every.yaml"}},
 		{"helper", helper, []string{"-f", "testdata/helper.yaml"}},
+		{"helper-cluster-role", helper, []string{"--set", "clusterRole=true"}},
 		{"helper-image", helper, []string{"--set", "image.override=a/b:c"}},
 		{"helper-image-tag-digest", helper, []string{"--set", "image.tag=v3@" + digest}},
 	} {
@@ -195,6 +198,7 @@ func TestValues(t *testing.T) {
 		{name: "account a leading zero on the command line", chart: cni, args: []string{"--set", "image.account=012345678901"}, want: `"012345678901.dkr.ecr`},
 		{name: "helper: account a number in a file", chart: helper, values: "image: {account: 877085696533}", refused: `at '/image/account': value must be '12 digits in quotes`},
 		{name: "helper: USE_PROMETHEUS a boolean", chart: helper, args: []string{"--set", "env.USE_PROMETHEUS=true"}, want: "containerPort: 61681"},
+		{name: "policy before 1.30", chart: cni, args: []string{"--set", "admissionPolicy.create=true", "--kube-version", "v1.29.15-eks-036c24b"}, refused: "admissionPolicy.create needs Kubernetes 1.30 or later"},
 		{name: "helper: podSecurityContext", chart: helper, args: []string{"--set", "podSecurityContext.fsGroup=7"}, want: "securityContext:\n        fsGroup: 7"},
 		{name: "nodeAgent: null", chart: cni, args: []string{"--set", "nodeAgent=null"}, refused: "write nodeAgent.enabled=false, not nodeAgent=null"},
 		{name: "init: null", chart: cni, args: []string{"--set", "init=null"}, refused: "the init container is always there"},

@@ -548,7 +548,7 @@ var shipped = map[string][]string{
 	"container":                         {containerNode, containerAgent, containerInit},
 	"volume":                            {"cni-bin-dir", "cni-net-dir", "log-dir", "run-dir", "xtables-lock", "bpf-pin-path", "cni-config", "cni-state-dir", "dockershim", "dockersock", "crisock"},
 	"securityContext " + containerInit:  {"privileged=true"},
-	"securityContext " + containerNode:  {"capabilities.add=NET_ADMIN", "capabilities.add=NET_RAW", "capabilities.add=DAC_OVERRIDE", "capabilities.drop=ALL", "allowPrivilegeEscalation=false", "readOnlyRootFilesystem=true"},
+	"securityContext " + containerNode:  {"capabilities.add=NET_ADMIN", "capabilities.add=NET_RAW", "capabilities.add=DAC_OVERRIDE", "capabilities.drop=ALL", "allowPrivilegeEscalation=false", "readOnlyRootFilesystem=true", "seccompProfile.type=RuntimeDefault"},
 	"securityContext " + containerAgent: {"capabilities.add=NET_ADMIN", "privileged=true"},
 	"affinity": {
 		"kubernetes.io/os In linux", "kubernetes.io/arch In amd64,arm64", "kubernetes.io/arch In amd64", "beta.kubernetes.io/os In linux", "beta.kubernetes.io/arch In amd64,arm64", "beta.kubernetes.io/arch In amd64",

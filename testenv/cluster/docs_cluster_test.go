@@ -271,7 +271,7 @@ func TestDocs_Migrate(t *testing.T) {
 
 // expectedChange matches a line of kubectl diff that docs/migrate.md announces.
 var expectedChange = regexp.MustCompile(`^[-+] +(- )?((deprecated\.daemonset\.template\.)?generation: |image: |app\.kubernetes\.io/(managed-by|version): |helm\.sh/chart: |` +
-	`value: v1(\.23\.1)?$|allowPrivilegeEscalation: false$|readOnlyRootFilesystem: true$|DAC_OVERRIDE$|drop:$|ALL$)`)
+	`value: v1(\.23\.1)?$|allowPrivilegeEscalation: false$|readOnlyRootFilesystem: true$|DAC_OVERRIDE$|drop:$|ALL$|seccompProfile:$|type: RuntimeDefault$)`)
 
 // commandsOf returns the commands of a section, except for those of aws and make, and those of
 // cnictl that read a cluster: TestDocs_Commands of cmd/cnictl/internal/root runs them on a

@@ -107,6 +107,8 @@ func (c *Cluster) writeValues() error {
 		"nodeAgent": map[string]any{"enabled": false},
 		"env":       env,
 		"init":      map[string]any{"env": initial},
+		// What docs/security.md recommends beside ANNOTATE_POD_IP.
+		"admissionPolicy": map[string]any{"create": c.opts.Env["ANNOTATE_POD_IP"] == "true"},
 	}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write values: %w", err)

@@ -44,7 +44,7 @@ var (
 		Nodes: []cluster.NodeOptions{{IPv6: true}, {IPv6: true}, {IPv6: true, Type: "c5.xlarge"}},
 		Env:   map[string]string{"ENABLE_BANDWIDTH_PLUGIN": "true", "ENABLE_V6_EGRESS": "true"},
 	}}
-	ipv6Cluster = &shared{options: cluster.Options{Nodes: make([]cluster.NodeOptions, 2), IPv6: true}}
+	ipv6Cluster = &shared{options: cluster.Options{Nodes: make([]cluster.NodeOptions, 2), IPv6: true, Env: map[string]string{"ANNOTATE_POD_IP": "true"}}}
 )
 
 func requireCluster(t *testing.T) *lab { t.Helper(); return ipv4Cluster.require(t) }

@@ -17,15 +17,6 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// TestIPv4_ReachesIPv6: pods of an IPv4 cluster reach IPv6 destinations with their node's
-// address, if that is enabled.
-func TestIPv4_ReachesIPv6(t *testing.T) {
-	l := requireCluster(t)
-	m := l.c.Machines[1]
-	outside := l.answers(cluster.UplinkIPv6.Addr())
-	l.goesOut(m, way6, func(network string) string { return outside[network] }, m.Primary.IPv6s[0])
-}
-
 // TestIPv6_Pods have addresses from their node's /80 and no IPv4 addresses, and reach each
 // other on a node and across nodes without address translation.
 func TestIPv6_Pods(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,7 +47,12 @@ type auditEvent struct {
 	User       struct{ Username string }
 	ObjectRef  *struct{ Resource, Subresource, APIGroup string }
 
-	ResponseStatus struct{ Code int }
+	Annotations map[string]string
+}
+
+// forbidden reports whether RBAC refused the request. An admission policy answers 403 as well.
+func (e auditEvent) forbidden() bool {
+	return e.Annotations["authorization.k8s.io/decision"] == "forbid"
 }
 
 func (e auditEvent) denial() Denial {
@@ -78,14 +82,14 @@ const maxAuditLine = 1 << 20
 func (s *Server) Denied() ([]Denial, error) {
 	var out []Denial
 	err := s.audited(func(line []byte) error {
-		if !bytes.Contains(line, []byte(`"code":403`)) {
+		if !bytes.Contains(line, []byte(`:"forbid"`)) {
 			return nil // almost all lines of a long test: not worth decoding
 		}
 		var e auditEvent
 		if err := json.Unmarshal(line, &e); err != nil {
 			return err
 		}
-		if d := e.denial(); e.ResponseStatus.Code == http.StatusForbidden && !slices.Contains(out, d) {
+		if d := e.denial(); e.forbidden() && !slices.Contains(out, d) {
 			out = append(out, d)
 		}
 		return nil
@@ -106,7 +110,7 @@ func (s *Server) Used(user string) ([]string, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return err
 		}
-		if e.User.Username == userName(user) && e.ResponseStatus.Code != http.StatusForbidden {
+		if e.User.Username == userName(user) && !e.forbidden() {
 			used[e.right()] = true
 		}
 		return nil

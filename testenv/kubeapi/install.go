@@ -25,6 +25,8 @@ var kinds = map[string]struct {
 	"CustomResourceDefinition": {resourceOf("apiextensions.k8s.io", "v1", "customresourcedefinitions"), false},
 	"ClusterRole":              {resourceOf("rbac.authorization.k8s.io", "v1", "clusterroles"), false},
 	"ClusterRoleBinding":       {resourceOf("rbac.authorization.k8s.io", "v1", "clusterrolebindings"), false},
+	"Role":                     {resourceOf("rbac.authorization.k8s.io", "v1", "roles"), true},
+	"RoleBinding":              {resourceOf("rbac.authorization.k8s.io", "v1", "rolebindings"), true},
 	"ServiceAccount":           {resourceOf("", "v1", "serviceaccounts"), true},
 	"Namespace":                {resourceOf("", "v1", "namespaces"), false},
 	"Node":                     {resourceOf("", "v1", "nodes"), false},
@@ -128,7 +130,7 @@ func (s *Server) awaitRights(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	attributes := map[string]any{"verb": users[name].last.verb, "resource": users[name].last.resource}
+	attributes := map[string]any{"verb": users[name].last.verb, "resource": users[name].last.resource, "namespace": systemNamespace}
 	return s.poll(ctx, "rights of "+name, func() error {
 		review := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "authorization.k8s.io/v1",

@@ -111,10 +111,10 @@ func TestUnexpectedDenials(t *testing.T) {
 	if err := s.unexpectedDenials(); err != nil {
 		t.Errorf("without a log: %v", err)
 	}
-	line := func(code, verb string) string {
-		return `{"verb":"` + verb + `","user":{"username":"system:serviceaccount:kube-system:aws-node"},"objectRef":{"resource":"pods"},"responseStatus":{"metadata":{},"code":` + code + `}}` + "\n"
+	line := func(decision, verb string) string {
+		return `{"verb":"` + verb + `","user":{"username":"system:serviceaccount:kube-system:aws-node"},"objectRef":{"resource":"pods"},"responseStatus":{"metadata":{},"code":403},"annotations":{"authorization.k8s.io/decision":"` + decision + `"}}` + "\n"
 	}
-	log := line("200", "list") + line("403", "patch") + line("403", "delete") + line("403", "patch")
+	log := line("allow", "list") + line("forbid", "patch") + line("forbid", "delete") + line("forbid", "patch")
 	if err := os.WriteFile(filepath.Join(s.dir, auditLogFile), []byte(log), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -130,11 +130,11 @@ func TestUnexpectedDenials(t *testing.T) {
 func TestUnexpectedUses(t *testing.T) {
 	t.Parallel()
 	s := &Server{dir: t.TempDir()}
-	line := func(user, code, verb, resource string) string {
-		return `{"verb":"` + verb + `","user":{"username":"system:serviceaccount:kube-system:` + user + `"},"objectRef":{"resource":"` + resource + `"},"responseStatus":{"code":` + code + `}}` + "\n"
+	line := func(user, decision, verb, resource string) string {
+		return `{"verb":"` + verb + `","user":{"username":"system:serviceaccount:kube-system:` + user + `"},"objectRef":{"resource":"` + resource + `"},"annotations":{"authorization.k8s.io/decision":"` + decision + `"}}` + "\n"
 	}
-	log := line("aws-node", "200", "list", "pods") + line("aws-node", "404", "get", "pods") + line("aws-node", "403", "delete", "pods") +
-		line("cni-metrics-helper", "200", "list", "namespaces") + line("aws-node", "200", "list", "pods")
+	log := line("aws-node", "allow", "list", "pods") + line("aws-node", "allow", "get", "pods") + line("aws-node", "forbid", "delete", "pods") +
+		line("cni-metrics-helper", "allow", "list", "namespaces") + line("aws-node", "allow", "list", "pods")
 	path := filepath.Join(s.dir, auditLogFile)
 	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestUnexpectedUses(t *testing.T) {
 	if err := s.unexpectedUses(); err != nil {
 		t.Error(err)
 	}
-	if err := os.WriteFile(path, []byte(log+line("aws-node", "200", "list", "namespaces")), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(log+line("aws-node", "allow", "list", "namespaces")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.unexpectedUses(); err == nil || !strings.Contains(err.Error(), `aws-node used "list namespaces"`) {

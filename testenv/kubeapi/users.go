@@ -50,9 +50,9 @@ func rolesOfUsers() ([]*unstructured.Unstructured, error) {
 			}
 			for _, o := range objects {
 				switch o.GetKind() {
-				case "ClusterRole":
+				case "ClusterRole", "Role":
 					out = append(out, o)
-				case "ClusterRoleBinding":
+				case "ClusterRoleBinding", "RoleBinding":
 					out = append(out, bindTo(o, name))
 				}
 			}

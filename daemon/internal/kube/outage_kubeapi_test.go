@@ -11,6 +11,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/kubeclient"
@@ -213,11 +216,39 @@ func TestSlow(t *testing.T) {
 	}
 }
 
+// listsPods lets a service account list the pods of all namespaces.
+func listsPods(t *testing.T, s *kubeapi.Server, user string) {
+	t.Helper()
+	for resource, object := range map[string]map[string]any{
+		"clusterroles": {"kind": "ClusterRole", "rules": []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"list"}}}},
+		"clusterrolebindings": {
+			"kind": "ClusterRoleBinding", "roleRef": map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "lists-pods"},
+			"subjects": []any{map[string]any{"kind": "ServiceAccount", "namespace": "kube-system", "name": user}},
+		},
+	} {
+		object["apiVersion"], object["metadata"] = "rbac.authorization.k8s.io/v1", map[string]any{"name": "lists-pods"}
+		rbac := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
+		if _, err := s.Objects().Resource(rbac).Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.ExpectDenied(user, "list pods") // until the authorizer knows the binding
+	pods := connect(t, s.Kubeconfig(t, user), "none")
+	eventually(t, "the right to list pods", func() bool {
+		body, err := pods.open(t.Context(), "", kubeclient.Request{Kind: kubeclient.Pods}, nil)
+		if err == nil {
+			_ = body.Close()
+		}
+		return err == nil
+	})
+}
+
 // TestMissingRights: a missing rule costs only its feature, and is reported once.
 func TestMissingRights(t *testing.T) {
 	t.Parallel()
-	const user = "cni-metrics-helper" // may list pods, and uses nothing else
+	const user = "cni-metrics-helper" // may list pods of kube-system, and uses nothing else
 	s := kubeapi.Shared(t)
+	listsPods(t, s, user)
 	for _, right := range []string{
 		"get nodes", "list nodes", "list cninodes.vpcresources.k8s.aws", "get cninodes.vpcresources.k8s.aws",
 		"list eniconfigs.crd.k8s.amazonaws.com", "create events.events.k8s.io",

@@ -84,7 +84,7 @@ func TestPods_Refuses(t *testing.T) {
 		status     int
 		body, want string
 	}{
-		"forbidden":        {403, `{"message":"pods is forbidden"}`, "pods is forbidden; bind the ClusterRole cni-metrics-helper"},
+		"forbidden":        {403, `{"message":"pods is forbidden"}`, "pods is forbidden; bind the Role kube-system/cni-metrics-helper"},
 		"broken":           {500, "oops", "500 Internal Server Error"},
 		"redirected":       {302, "", "302 Found"},
 		"no JSON":          {200, "hello", "read response"},

@@ -75,7 +75,7 @@ func (c *Client) open(ctx context.Context, _ string, r kubeclient.Request, q url
 	case http.StatusGone:
 		return nil, errExpired
 	case http.StatusForbidden, http.StatusUnauthorized:
-		return nil, fmt.Errorf("%w; bind the ClusterRole cni-metrics-helper to the service account", answered(resp))
+		return nil, fmt.Errorf("%w; bind the Role kube-system/cni-metrics-helper to the service account", answered(resp))
 	}
 	return nil, answered(resp)
 }

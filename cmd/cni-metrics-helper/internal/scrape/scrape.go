@@ -68,7 +68,7 @@ func (c *Client) scrape(ctx context.Context, pod string) (aggregate.Reading, err
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:
 	case code == http.StatusForbidden, code == http.StatusUnauthorized:
-		return aggregate.Reading{}, faultf(Refused, "%w; the ClusterRole cni-metrics-helper must allow get of pods/proxy", answered(resp))
+		return aggregate.Reading{}, faultf(Refused, "%w; the Role kube-system/cni-metrics-helper must allow get of pods/proxy", answered(resp))
 	case code >= 300 && code < 400:
 		return aggregate.Reading{}, faultf(Malformed, "answered %s, which is not followed", resp.Status)
 	default:

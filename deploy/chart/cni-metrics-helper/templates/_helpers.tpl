@@ -13,6 +13,10 @@
 {{- if .Values.serviceAccount.create }}{{ $own | default (include "fullname" .) }}{{ else }}{{ $own | default "default" }}{{ end -}}
 {{- end -}}
 
+{{- define "roleKind" -}}
+{{ ternary "ClusterRole" "Role" .Values.clusterRole }}
+{{- end -}}
+
 {{- define "tag" -}}
 {{- .Values.image.tag | default .Chart.AppVersion -}}
 {{- end -}}
