@@ -88,9 +88,8 @@ func scoped(features []Feature) Policy {
 	}
 	return document(
 		allow("DescribeNetwork", slices.DeleteFunc(slices.Clone(actions), func(name string) bool { return !describe(name) }), "*"),
-		allow("TagNewInterfaces", []string{createTags}, interfaces).
-			when("StringEquals", "ec2:CreateAction", "CreateNetworkInterface").
-			when("StringEquals", "aws:RequestTag/"+tag, cluster),
+		// CreateInterfacesOfCluster decides on the tags.
+		allow("TagNewInterfaces", []string{createTags}, interfaces).when("StringEquals", "ec2:CreateAction", "CreateNetworkInterface"),
 		inVPC(allow("TagInterfaces", []string{createTags}, interfaces)).
 			when("StringEqualsIfExists", "aws:ResourceTag/"+tag, cluster).
 			when("StringEqualsIfExists", "aws:RequestTag/"+tag, cluster),
