@@ -22,6 +22,7 @@ type Options struct {
 	State     string              // file with sort orders by cluster, and the theme; "" = none
 	Cluster   string              // identifies the cluster; "" = the source's title
 	Namespace string              // default for pods named without one; "" = any
+	Only      string              // namespace of the pods that their screen shows at first; "" = all
 	Export    string              // directory for exports; "" = the working directory
 	Contexts  []string            // of the kubeconfig, for :ctx; nil without a kubeconfig
 	Context   string              // the current context

@@ -59,6 +59,9 @@ func (m *Model) pageOf(open pages.Open) (pages.Page, bool) {
 		if order := m.saved.order(m.cluster(), p.Name()); order != "" {
 			_ = l.SetOrder(order) // an invalid one, of another release, is ignored
 		}
+		if open.Screen == "pods" && open.Filter == "" && m.o.Only != "" {
+			_ = l.SetFilter("namespace=" + m.o.Only) // what is no namespace selects nothing, or is ignored
+		}
 	}
 	r.kept = append(r.kept, entry{open, p})
 	if len(r.kept) > maxPages {

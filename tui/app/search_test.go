@@ -47,6 +47,27 @@ func (b *bench) answerAll(t *testing.T) {
 	}
 }
 
+// TestOnly: the screen of pods starts with those of a namespace, until the filter is changed.
+func TestOnly(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pagetest.Fleet(), func(o *Options) { o.Only = "kube-system" })
+	b.resize(120, 40)
+	b.change()
+	b.run(b.jump("pods"))
+	b.answerAll(t)
+	if got := listOf(b.page()).Filter(); got != "namespace=kube-system" {
+		t.Errorf("filter %q", got)
+	}
+	b.sees(t, "kube-system/kube-proxy-7k2p1")
+	b.lacks(t, "shop/waits")
+	b.press("esc")
+	b.sees(t, "shop/waits")
+	b.run(b.jump("overview"))
+	if got := listOf(b.page()).Filter(); got != "" {
+		t.Errorf("the overview has the filter %q", got)
+	}
+}
+
 // TestSearch types or pastes a pod or an address into the palette and arrives where it is.
 func TestSearch(t *testing.T) {
 	t.Parallel()

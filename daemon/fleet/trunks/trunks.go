@@ -5,6 +5,7 @@ package trunks
 
 import (
 	"cmp"
+	"slices"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/cluster"
@@ -92,6 +93,19 @@ func WithPods(t document.TrunkItem, pods []watch.Pod, ipv6 bool) document.TrunkI
 		cooling := max(*t.BranchUsed-len(with), 0)
 		t.Cooling = &cooling
 	}
+	return t
+}
+
+// Select keeps the pods of the chosen namespaces. Branch ENIs stay those of all pods.
+func Select(t document.TrunkItem, chosen func(namespace string) bool) document.TrunkItem {
+	t.Pods = slices.DeleteFunc(slices.Clone(t.Pods), func(p document.BranchPod) bool { return !chosen(p.Namespace) })
+	waiting := 0
+	for _, p := range t.Pods {
+		if p.Waiting {
+			waiting++
+		}
+	}
+	t.Waiting = &waiting
 	return t
 }
 

@@ -44,6 +44,20 @@ func TestWithPods(t *testing.T) {
 	}
 }
 
+func TestSelect(t *testing.T) {
+	t.Parallel()
+	pod := func(namespace, eni string) watch.Pod {
+		return watch.Pod{PodRef: introspect.PodRef{Namespace: namespace, Name: "p"}, Wants: true, Phase: "Pending", PodENI: eni}
+	}
+	all := WithPods(document.TrunkItem{BranchUsed: ptr(3)}, []watch.Pod{pod("shop", ""), pod("pay", ""), pod("pay", ""), pod("pay", "no JSON")}, false)
+	for namespace, want := range map[string]struct{ pods, waiting int }{"shop": {1, 1}, "pay": {3, 2}, "nope": {0, 0}} {
+		got := Select(all, func(of string) bool { return of == namespace })
+		if len(got.Pods) != want.pods || *got.Waiting != want.waiting || *got.Cooling != 2 || len(all.Pods) != 4 || *all.Waiting != 3 {
+			t.Errorf("%s: %+v, waiting %d, cooling %d; of all %d pods", namespace, got.Pods, *got.Waiting, *got.Cooling, len(all.Pods))
+		}
+	}
+}
+
 func TestShare_Left(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -18,6 +19,30 @@ type KubeFlags struct {
 	DisableCompression                                 bool
 }
 
+// Shows reports whether --namespace selects what is in a namespace. Without it, everything is
+// selected: the namespace of kubectl's context only completes names.
+func (k *KubeFlags) Shows(namespace string) bool {
+	return k.Namespace == "" || k.Namespace == namespace
+}
+
+// RefuseNamespace rejects --namespace for a command that has nothing to select by it. A default
+// from the environment or the settings file is meant for others.
+func (f *Factory) RefuseNamespace(cmd *cobra.Command) error {
+	if f.SourceOf(namespaceFlag) != FromFlag || f.Globals.Kube.Namespace == "" {
+		return nil
+	}
+	e := &Error{
+		Code: ExitUsage, What: cmd.CommandPath() + " does not select by --namespace", Why: "what it shows is not in a namespace",
+		Do: f.Name + " help connection lists what -n is for; --daemonset-namespace is where aws-node runs",
+	}
+	if cmd.Flags().Lookup("pod") != nil {
+		e.Why, e.Do = "it selects by pod", cmd.CommandPath()+" --pod "+f.Globals.Kube.Namespace+"/NAME"
+	}
+	return e
+}
+
+const namespaceFlag = "namespace"
+
 // kubeFlagGroup marks these flags for help, which lists them in their own topic.
 const kubeFlagGroup = "kubectl"
 
@@ -34,7 +59,7 @@ func (k *KubeFlags) register(into *pflag.FlagSet, cacheDir string) {
 	fs.StringArrayVar(&k.AsUserExtra, "as-user-extra", nil, "User extras to impersonate for the operation, this flag can be repeated to specify multiple values for the same key.")
 	fs.StringVar(&k.Cluster, "cluster", "", "The name of the kubeconfig cluster to use")
 	fs.StringVar(&k.User, "user", "", "The name of the kubeconfig user to use")
-	fs.StringVarP(&k.Namespace, "namespace", "n", "", "If present, the namespace scope for this CLI request")
+	fs.StringVarP(&k.Namespace, namespaceFlag, "n", "", "If present, the namespace scope for this CLI request")
 	fs.StringVar(&k.Context, "context", "", "The name of the kubeconfig context to use")
 	fs.StringVarP(&k.Server, "server", "s", "", "The address and port of the Kubernetes API server")
 	fs.StringVar(&k.TLSServerName, "tls-server-name", "", "Server name to use for server certificate validation. If it is not provided, the hostname used to contact the server is used")

@@ -8,6 +8,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/kubeconfig"
 	"cnictl/daemon/fleet/query"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
@@ -47,15 +48,15 @@ read is listed; if nothing is found and causes are undecided, the exit status is
 func pod(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	cmd := &cobra.Command{
-		Use:   "pod NAMESPACE/NAME",
+		Use:   "pod [NAMESPACE/]NAME",
 		Short: "Find out why one pod gets no address or no network",
 		Long: `Find out why one pod gets no address or no network. Its node is examined in full, with
 everything that the daemon and Kubernetes report about the pod.`,
 		Example:           "  {{.Command}} doctor pod shop/cart-7d9f-1",
 		Args:              cli.Args(1, 1, "NAMESPACE/NAME"),
-		ValidArgsFunction: completion.Pod(f),
+		ValidArgsFunction: completion.Pods(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ref, err := cli.ParsePod(args[0])
+			ref, err := f.Pod(args[0], kubeconfig.Namespace(f))
 			if err != nil {
 				return err
 			}

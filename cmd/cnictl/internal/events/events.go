@@ -38,10 +38,7 @@ func New(f *cli.Factory) *cobra.Command {
 		Short: "List events about pod addresses: from Kubernetes, and from the daemons",
 		Long: `List events about pod addresses, oldest first: Kubernetes events (failed sandboxes,
 aws-node, trunks) and, with --daemon, the last 500 pool changes that each daemon remembers.
-Without an API server (--targets), only daemon events are shown.
-
-With --namespace only events of that namespace are shown, as with kubectl, and of the daemons'
-events those about its pods.`,
+Without an API server (--targets), only daemon events are shown.`,
 		Example: "  " + f.Name + " events --warnings\n  " + f.Name + " events -n shop --daemon\n  " + f.Name + " events ip-10-0-3-17 --daemon -w\n  " + f.Name + " events --daemon --filter 'what=add-failed'",
 	}, func(ctx context.Context, args []string) error {
 		opts.Names = args
@@ -198,9 +195,8 @@ func (r *reader) read(ctx context.Context) ([]row, []document.NodeError, error) 
 			}
 		}
 	}
-	namespace := r.f.Globals.Kube.Namespace
 	rows = slices.DeleteFunc(rows, func(e row) bool {
-		return namespace != "" && e.Namespace != namespace || r.opts.Warnings && !e.Warning || r.opts.Since > 0 && e.At.Before(now.Add(-r.opts.Since))
+		return r.opts.Warnings && !e.Warning || r.opts.Since > 0 && e.At.Before(now.Add(-r.opts.Since))
 	})
 	events.Merge(rows)
 	return rows, errs, nil

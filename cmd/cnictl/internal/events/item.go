@@ -18,6 +18,7 @@ func newList() *output.List[row] {
 				ofOne(all)
 			}
 		},
+		In:   func(r row) string { return r.Namespace },
 		Key:  func(r row) string { return r.Key },
 		Item: func(r row) any { return r.EventItem },
 		Class: func(r row, column string) paint.Class {

@@ -48,7 +48,7 @@ was not found but some nodes could not be read.`,
 			f.Name + " ips --filter 'state=cooling for>20s'",
 	}, func(ctx context.Context, args []string) error {
 		opts.Names = args
-		if err := opts.find(ip, pod); err != nil {
+		if err := opts.find(f, ip, pod); err != nil {
 			return err
 		}
 		return Run(ctx, f, opts)
@@ -60,7 +60,7 @@ was not found but some nodes could not be read.`,
 }
 
 // find parses what to look for.
-func (o *Options) find(ip, pod string) (err error) {
+func (o *Options) find(f *cli.Factory, ip, pod string) (err error) {
 	if ip != "" {
 		if o.IP, err = netip.ParseAddr(ip); err != nil {
 			return cli.Usage("--ip=%s is not an IP address", ip)
@@ -68,9 +68,10 @@ func (o *Options) find(ip, pod string) (err error) {
 		o.IP = o.IP.Unmap()
 	}
 	if pod != "" {
-		if o.Pod, err = cli.ParsePod(pod); err != nil {
-			return cli.Usage("--pod=%s: %v", pod, err)
+		if o.Pod, err = f.Pod(pod, f.Globals.Kube.Namespace); err != nil {
+			return err
 		}
+		o.List.In = nil // the name says more, also than a default of --namespace
 	}
 	return nil
 }
@@ -91,13 +92,15 @@ func (o *Options) settle(ctx context.Context, f *cli.Factory) {
 }
 
 // searches reports whether a particular address or pod is wanted, and which.
-func (o *Options) searches() (string, bool) {
+func (o *Options) searches(f *cli.Factory) (string, bool) {
 	var what []string
 	if o.IP.IsValid() {
 		what = append(what, "address "+o.IP.String())
 	}
 	if o.Pod.Name != "" {
 		what = append(what, "pod "+o.Pod.Namespace+"/"+o.Pod.Name)
+	} else if namespace := f.Globals.Kube.Namespace; namespace != "" && len(what) > 0 {
+		what = append(what, "a pod in namespace "+namespace)
 	}
 	return strings.Join(what, " of "), len(what) > 0
 }
@@ -111,7 +114,7 @@ func (o *Options) Rows(nodes []document.NodeIPAM) []enis.AddressRow {
 				continue
 			}
 			if o.IP.IsValid() {
-				if !a.CIDR.Contains(o.IP) || a.Count == 1 && a.Address != o.IP.String() {
+				if !o.List.Selects(a) || !a.CIDR.Contains(o.IP) || a.Count == 1 && a.Address != o.IP.String() {
 					continue
 				}
 				a.Address, a.Count = o.IP.String(), 1
@@ -155,7 +158,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	defer nodes.Close()
 	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{ENIs: true})
 	rows := opts.Rows(list.Items)
-	what, search := opts.searches()
+	what, search := opts.searches(f)
 	if search && len(rows) == 0 && !interrupted {
 		return opts.notFound(f, what, list)
 	}

@@ -40,6 +40,7 @@ func Checkpoint(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	doc.Items = slices.DeleteFunc(doc.Items, func(i document.CheckpointItem) bool { return !f.Globals.Kube.Shows(i.PodNamespace) })
 	if doc.SampledAt.IsZero() {
 		doc.SampledAt = f.Now().UTC()
 	}

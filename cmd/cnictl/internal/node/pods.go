@@ -130,6 +130,7 @@ func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (
 func newPodList() *output.List[*pods.Row] {
 	return &output.List[*pods.Row]{
 		Columns: pods.Columns(false), Free: "why", Class: podClass,
+		In:   func(r *pods.Row) string { return r.Namespace },
 		Key:  func(r *pods.Row) string { return r.ID },
 		Item: func(r *pods.Row) any { return r.NodePodItem },
 	}

@@ -31,6 +31,7 @@ type List[T any] struct {
 	Item    func(T) any                    // the document of one row
 	Label   func(T, string) (string, bool) // value of a label: term; nil if rows have none
 	Class   func(row T, column string) paint.Class
+	In      func(T) string      // namespace of the row's pod, which --namespace selects; nil if rows are not of pods
 	Free    string              // the column to cut if the terminal is too narrow
 	Clocks  []string            // columns that change on their own: ignored by --watch
 	Order   string              // order without --sort-by; "" keeps the given order
@@ -44,6 +45,7 @@ type List[T any] struct {
 	WatchOnly bool
 
 	cmd    *cobra.Command // nil if not registered
+	kube   *cli.KubeFlags // nil before Check
 	filter *query.Filter[T]
 	order  query.Order[T]
 	picked []query.Column[T]
@@ -135,6 +137,7 @@ func (l *List[T]) describe(f *cli.Factory) error {
 // Check parses the flags, before any request to a node. An error of code ExitOK means that
 // the columns were listed and nothing is left to do.
 func (l *List[T]) Check(f *cli.Factory) error {
+	l.kube = &f.Globals.Kube
 	out := formOf(f.Globals.Output)
 	names := l.Only
 	if out.name == formCustom && !out.paths() {
@@ -200,12 +203,17 @@ func (l *List[T]) Watching() bool { return l.Watch || l.WatchOnly }
 // Ordered reports whether an order was requested.
 func (l *List[T]) Ordered() bool { return l.SortBy != "" }
 
-// Choose returns the rows that the filter accepts, in the requested order. It does not modify
+// Selects reports whether --namespace selects a row.
+func (l *List[T]) Selects(row T) bool {
+	return l.In == nil || l.kube == nil || l.kube.Shows(l.In(row))
+}
+
+// Choose returns the rows that --namespace and the filter accept, in the requested order. It does not modify
 // rows.
 func (l *List[T]) Choose(rows []T) []T {
 	chosen := make([]T, 0, len(rows))
 	for _, r := range rows {
-		if l.filter.Match(r) {
+		if l.Selects(r) && l.filter.Match(r) {
 			chosen = append(chosen, r)
 		}
 	}
@@ -227,7 +235,11 @@ func (l *List[T]) Print(f *cli.Factory, rows []T, document func([]T) any) error 
 		return PrintTable(f, t)
 	}
 	if noun := l.noun(); len(chosen) == 0 && len(rows) > 0 && noun != "" {
-		f.Note("no " + noun + " match --filter " + show.Safe(l.Filter))
+		if slices.ContainsFunc(rows, l.Selects) {
+			f.Note("no " + noun + " match --filter " + show.Safe(l.Filter))
+		} else {
+			f.Note("no " + noun + " in namespace " + show.Safe(l.kube.Namespace))
+		}
 	}
 	opts := l.options(f)
 	l.shorten(t, opts)

@@ -40,20 +40,15 @@ groups, and its history from the daemon and Kubernetes.
 
 For a pod without an address it shows why: failed ADDs, what blocks the pool, events.
 
-NAMESPACE defaults to -n, else to the namespace of kubectl's current context. Without an API
-server (--targets) it looks for the pod on all nodes. With --replay it shows what was
-recorded.`,
+Without an API server (--targets) it looks for the pod on all nodes. With --replay it shows
+what was recorded.`,
 		Example:           "  " + f.Name + " pod shop/cart-7d9f-1\n  " + f.Name + " pod -n shop cart-7d9f-1 -o yaml",
 		Args:              cli.Args(1, 1, "NAMESPACE/NAME"),
 		ValidArgsFunction: completion.Pods(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := strings.TrimPrefix(args[0], "pod/")
-			if !strings.Contains(name, "/") {
-				name = kubeconfig.Namespace(f) + "/" + name
-			}
 			var err error
-			if opts.Pod, err = cli.ParsePod(name); err != nil {
-				return &cli.Error{Code: cli.ExitUsage, What: args[0] + " is not a pod name", Why: err.Error(), Do: f.Name + " pod NAMESPACE/NAME, or -n NAMESPACE NAME"}
+			if opts.Pod, err = f.Pod(args[0], kubeconfig.Namespace(f)); err != nil {
+				return err
 			}
 			return Run(cmd.Context(), f, opts)
 		},

@@ -24,7 +24,7 @@ func NewENIList(several bool) *output.List[document.ENIItem] {
 // NewAddressList returns a list of addresses of one node, or of several with their names.
 func NewAddressList(several bool) *output.List[enis.AddressRow] {
 	return &output.List[enis.AddressRow]{
-		Columns: enis.AddressColumns(several), Free: "pod", Clocks: []string{"for"},
+		Columns: enis.AddressColumns(several), In: func(a enis.AddressRow) string { return a.PodNamespace }, Free: "pod", Clocks: []string{"for"},
 		Key: func(a enis.AddressRow) string {
 			return a.Node + "\x00" + a.Address + "\x00" + a.PodNamespace + "/" + a.PodName
 		},

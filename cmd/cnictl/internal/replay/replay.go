@@ -49,6 +49,11 @@ These commands read a recording with --replay FILE:
 				return cli.Usage("--speed=%v: must be greater than 0", opts.Speed)
 			}
 			opts.Print = opts.Print || cmd.Flags().Changed("output") || !f.Streams.Interactive && !opts.Screens.Plain
+			if opts.Print || opts.Info {
+				if err := f.RefuseNamespace(cmd); err != nil {
+					return err
+				}
+			}
 			return Run(cmd.Context(), f, opts)
 		},
 	}

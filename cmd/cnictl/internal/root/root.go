@@ -76,7 +76,7 @@ It reads the nodes of kubectl's current cluster. --targets names other nodes, an
 	cmd.SetOut(f.Streams.Out)
 	cmd.SetErr(f.Streams.Err)
 	cmd.SetFlagErrorFunc(cli.FlagError)
-	f.Prepare(cmd, output.Check(f), f.Check, access.Replay(f), f.Page)
+	f.Prepare(cmd, output.Check(f), f.Check, checkNamespace(f), access.Replay(f), f.Page)
 	completion.Flags(f, cmd)
 	_ = cmd.RegisterFlagCompletionFunc("output", output.Complete) // fails only for unknown flags
 	cmd.SetUsageFunc(usage(f.Name))
@@ -86,6 +86,7 @@ It reads the nodes of kubectl's current cluster. --targets names other nodes, an
 	cmd.AddCommand(subnets.New(f), trunks.New(f), doctor.New(f), doctor.NewMigrate(f), explain.New(f), bundle.New(f), capacity.New(f))
 	cmd.AddCommand(record.New(f), replay.New(f), tui.New(f), options(f))
 	cmd.AddCommand(topics()...)
+	describeNamespace(cmd)
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {
 		help.Args = cli.HelpArgs

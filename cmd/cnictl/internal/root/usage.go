@@ -115,4 +115,10 @@ that -o name and kubectl print before a name is accepted. If --nodes is given as
 be one of them.
 
 kubectl's flags (--kubeconfig, --context, -n, …) have kubectl's names and meanings:
-"options" lists them.`
+"options" lists them.
+
+-n NAMESPACE selects by the namespace of pods: in events, ips, trunks, node ips, node pods and
+node checkpoint (and local …), and in the screen of pods. It completes the NAME of a pod in pod and
+doctor pod. Other commands refuse it. CNICTL_NAMESPACE, or namespace: in the settings file, is its
+default. The namespace of kubectl's current context is only used to complete the NAME of a pod:
+without -n or its default, pods of all namespaces are shown.`

@@ -115,7 +115,7 @@ func (p *followed) fill(ctx context.Context, r *reading) {
 	switch {
 	case ended:
 	case known:
-		r.fill(p.watched(r))
+		r.fill(p.f, p.watched(r))
 		return
 	default:
 		return
@@ -123,7 +123,7 @@ func (p *followed) fill(ctx context.Context, r *reading) {
 	if now := p.f.Now(); p.at.IsZero() || now.Sub(p.at) >= askedEvery {
 		p.last, p.at = r.ask(ctx, p.f, p.kube), now
 	}
-	r.fill(p.last)
+	r.fill(p.f, p.last)
 }
 
 // watched returns the pods of a reading's nodes, each in the order of names.

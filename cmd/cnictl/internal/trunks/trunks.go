@@ -72,7 +72,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
 	r := readingOf(list)
 	if !interrupted {
-		r.fill(r.ask(ctx, f, kube))
+		r.fill(f, r.ask(ctx, f, kube))
 	}
 	err = opts.list.Print(f, r.items, func(chosen []row) any {
 		return document.TrunkList{
@@ -190,7 +190,7 @@ func (r *reading) ask(ctx context.Context, f *cli.Factory, kube *cluster.Cluster
 }
 
 // fill adds what Kubernetes knows about each node's pods, and about pods without a node.
-func (r *reading) fill(a asked) {
+func (r *reading) fill(f *cli.Factory, a asked) {
 	r.skipped = a.skipped
 	if err := a.errs[none]; err != nil {
 		e := sweep.ErrorOf(none, err)
@@ -199,13 +199,15 @@ func (r *reading) fill(a asked) {
 	}
 	waiting, _ := trunks.Split(a.pods[none])
 	for _, p := range waiting {
-		r.unplaced = append(r.unplaced, trunks.Waiting(p))
+		if f.Globals.Kube.Shows(p.Namespace) {
+			r.unplaced = append(r.unplaced, trunks.Waiting(p))
+		}
 	}
 	for i, item := range r.items {
 		if err := a.errs[item.Node]; err != nil {
 			r.errs = append(r.errs, sweep.ErrorOf(item.Node, err))
 		} else if pods, ok := a.pods[item.Node]; ok {
-			r.items[i] = trunks.WithPods(item, pods, r.ipv6[item.Node])
+			r.items[i] = trunks.Select(trunks.WithPods(item, pods, r.ipv6[item.Node]), f.Globals.Kube.Shows)
 		}
 	}
 }

@@ -155,8 +155,8 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next 
 	var connected place // set before the screens end with ErrSwitched
 	file := kubeconfigOf(f)
 	asked := app.Options{
-		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(), Namespace: kubeconfig.Namespace(f),
-		Examine: examine(f, src), Interval: f.Globals.Interval, ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
+		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(),
+		Namespace: kubeconfig.Namespace(f), Only: f.Globals.Kube.Namespace, Examine: examine(f, src), Interval: f.Globals.Interval, ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
 		In: f.Streams.In, Out: f.Streams.Out, Environ: environ(f), Now: f.Now,
 	}
 	if file != nil {
