@@ -30,7 +30,7 @@ type ManifestNode struct {
 
 // checkManifest reads the manifest of an archive.
 func (b *reader) checkManifest(body io.Reader) error {
-	data, err := readFile(manifestName, body, maxFile)
+	data, err := readFile(manifestName, body, maxManifest)
 	if err != nil {
 		return err
 	}

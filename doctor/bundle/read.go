@@ -3,6 +3,8 @@ package bundle
 import (
 	"io"
 	"path"
+	"reflect"
+	"time"
 
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/file"
@@ -16,23 +18,31 @@ func evidenceName(node string) string { return path.Join("nodes", node, "evidenc
 
 var isEvidence = lazy(`^nodes/[^/]+/evidence\.(yaml|json)$`)
 
-// maxEvidence bounds the evidence files of an archive.
-const maxEvidence = 1 << 30
+// Limits of an archive of ours.
+const (
+	maxEvidence = 256 << 20 // bytes of evidence, in memory or in files, whichever is more
+	maxManifest = 64 << 20
+)
 
 // reader extracts what it knows from an archive.
 type reader struct {
 	archive
 	manifest bool
 	nodes    []*evidence.Evidence // of our evidence files
-	bytes    int                  // size of these files
+	size     int                  // of this evidence
+	most     int                  // maximum of size
 	collector
 }
 
 // Read reads an archive of cnictl bundle, of eks-log-collector or of aws-cni-support.sh. The name
 // of its file may say when it was made. The notes say what was not used, and why. An error about
 // the archive itself is a *Refusal.
-func Read(r io.Reader, name string) (_ *evidence.Evidence, notes []string, err error) {
-	b := &reader{collector: newCollector(name)}
+func Read(r io.Reader, name string) (ev *evidence.Evidence, notes []string, err error) {
+	return read(r, name, maxEvidence)
+}
+
+func read(r io.Reader, name string, most int) (*evidence.Evidence, []string, error) {
+	b := &reader{collector: newCollector(name), most: most}
 	if err := b.walk(r, b.visit); err != nil {
 		return nil, b.notes, err
 	}
@@ -56,12 +66,12 @@ func (b *reader) visit(name string, body io.Reader) error {
 		if err != nil {
 			return err
 		}
-		if b.bytes += len(data); b.bytes > maxEvidence {
-			return refuse("its evidence files have more than %d bytes", maxEvidence)
-		}
 		ev, err := file.Load(data)
 		if err != nil {
 			return refuse("%s: %v", name, err)
+		}
+		if b.size += sizeOf(ev, len(data)); b.size > b.most {
+			return refuse("its evidence has more than %d MiB", b.most>>20)
 		}
 		b.nodes = append(b.nodes, ev)
 		return nil
@@ -90,4 +100,39 @@ func (b *reader) ours() *evidence.Evidence {
 		out.Interval = max(out.Interval, n.Interval)
 	}
 	return &out
+}
+
+// sizeOf returns what evidence takes: in memory, or in its file if that is more.
+func sizeOf(ev *evidence.Evidence, inFile int) int { return max(held(reflect.ValueOf(ev)), inFile) }
+
+// held returns the bytes of memory that a value takes besides its own size. Texts and lists that are
+// shared count each time, as they are not shared once they are read from a file.
+func held(v reflect.Value) (n int) {
+	switch v.Kind() {
+	case reflect.String:
+		return v.Len()
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return int(v.Type().Elem().Size()) + held(v.Elem())
+		}
+	case reflect.Slice:
+		n = v.Len() * int(v.Type().Elem().Size())
+		for i := range v.Len() {
+			n += held(v.Index(i))
+		}
+	case reflect.Map:
+		for key, value := range v.Seq2() {
+			n += 2*int(v.Type().Key().Size()+v.Type().Elem().Size()) + held(key) + held(value)
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return 0 // its location is shared
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				n += held(v.Field(i))
+			}
+		}
+	}
+	return n
 }

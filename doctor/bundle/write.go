@@ -19,6 +19,8 @@ type Options struct {
 	Version   string // of this cnictl
 	MaxBytes  int64  // of the archive; 0 means DefaultMaxBytes
 	Anonymize bool
+
+	evidence int // most bytes of evidence; 0 means what Read accepts, and some less
 }
 
 // DefaultMaxBytes bounds an archive: issue trackers and mail accept no more.
@@ -34,6 +36,9 @@ func Write(w io.Writer, ev *evidence.Evidence, o Options) (Manifest, error) {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = DefaultMaxBytes
 	}
+	if o.evidence == 0 {
+		o.evidence = maxEvidence / 10 * 9 // the size in memory is an estimate
+	}
 	ev = redacted(ev)
 	if o.Anonymize {
 		ev = anonymized(ev)
@@ -48,7 +53,11 @@ func Write(w io.Writer, ev *evidence.Evidence, o Options) (Manifest, error) {
 		if err := pack(&out, &m, parts); err != nil {
 			return Manifest{}, err
 		}
-		if int64(out.Len()) <= o.MaxBytes {
+		size := 0
+		for _, p := range parts {
+			size += p.size
+		}
+		if int64(out.Len()) <= o.MaxBytes && size <= o.evidence {
 			_, err := out.WriteTo(w)
 			if err != nil {
 				err = fmt.Errorf("write bundle: %w", err)
@@ -56,7 +65,7 @@ func Write(w io.Writer, ev *evidence.Evidence, o Options) (Manifest, error) {
 			return m, err
 		}
 		// Keep slightly less than the share of lines that fits.
-		share := 0.9 * float64(o.MaxBytes) / float64(out.Len())
+		share := 0.9 * min(float64(o.MaxBytes)/float64(out.Len()), float64(o.evidence)/float64(size), 1)
 		less := false
 		for i := range parts {
 			p := &parts[i]
@@ -73,7 +82,11 @@ func Write(w io.Writer, ev *evidence.Evidence, o Options) (Manifest, error) {
 			}
 		}
 		if !less {
-			return Manifest{}, fmt.Errorf("write bundle: it takes %d bytes without logs, and may take %d: choose fewer nodes", out.Len(), o.MaxBytes)
+			why := fmt.Sprintf("it takes %d bytes without logs, and may take %d", out.Len(), o.MaxBytes)
+			if size > o.evidence {
+				why = fmt.Sprintf("its evidence takes %d bytes without logs, and may take %d to be read again", size, o.evidence)
+			}
+			return Manifest{}, fmt.Errorf("write bundle: %s: choose fewer nodes", why)
 		}
 	}
 }
@@ -83,6 +96,7 @@ type part struct {
 	evidence *evidence.Evidence // of the node alone, with the log lines that are left
 	name     string             // of the file
 	data     []byte
+	size     int // see sizeOf
 	dropped  map[string]int
 }
 
@@ -114,7 +128,7 @@ func (p *part) render() error {
 	for log, lines := range dropped {
 		p.dropped[log] += lines
 	}
-	p.data = data
+	p.data, p.size = data, sizeOf(p.evidence, len(data))
 	return err
 }
 
@@ -127,6 +141,9 @@ func pack(w io.Writer, m *Manifest, parts []part) error {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write bundle: %w", err)
+	}
+	if len(text) >= maxManifest {
+		return fmt.Errorf("write bundle: its manifest takes %d bytes, and may take %d: choose fewer nodes", len(text), maxManifest)
 	}
 	zip := gzip.NewWriter(w)
 	out := tar.NewWriter(zip)

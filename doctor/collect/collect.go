@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/reading"
 )
@@ -45,6 +47,7 @@ type Options struct {
 
 	AWS    AWS    // nil to leave out EC2
 	Access Access // for an installation, with AWS; nil to leave out EKS and IAM
+	Region string // of the AWS settings; "" if they have none
 
 	Timeout     time.Duration // of one source; 0 = DefaultTimeout
 	NodeTimeout time.Duration // of the sweep, for each node; 0 = fleet.DefaultNodeTimeout
@@ -52,6 +55,7 @@ type Options struct {
 	UserAgent   string
 	Now         func() time.Time
 	Progress    func(done, total int, what string) // called by one goroutine at a time; may be nil
+	Warn        func(text string)                  // may be nil
 }
 
 // AWS reads the EC2 sources about a cluster's instances, which all nodes share, and the limits of
@@ -93,6 +97,7 @@ type collection struct {
 	nodes   []evidence.Node              // in the order of the targets
 	deep    []fleet.Target               // read in full
 	index   map[string]int               // of nodes, by name
+	region  string                       // to read AWS in
 	mu      sync.Mutex                   // guards Progress
 }
 
@@ -120,6 +125,7 @@ func (c *collection) first(ctx context.Context) error {
 	c.aws = evidence.Unread(c.at, evidence.MissingNotAsked)
 	c.aws.Quota.Missing, c.aws.IAM.Missing = evidence.MissingQuota, evidence.MissingIAM
 	if c.AWS != nil {
+		c.place(ctx)
 		wait.Go(func() { c.readAWS(ctx) })
 	}
 	err := c.sweep(ctx)
@@ -132,8 +138,7 @@ func (c *collection) first(ctx context.Context) error {
 		if c.objects != nil {
 			role = c.objects.shared.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]
 		}
-		region, _ := c.instances()
-		c.access = c.Access(ctx, region, c.aws.Instances.Content, role)
+		c.access = c.Access(ctx, c.region, c.aws.Instances.Content, role)
 		c.progress(1, 1, "EKS and IAM")
 	}
 	c.assemble()
@@ -163,6 +168,55 @@ func (c *collection) find(ctx context.Context) error {
 	return nil
 }
 
+// place chooses the region to read AWS in. Named nodes are some of the cluster's, so all are asked.
+func (c *collection) place(ctx context.Context) {
+	voters := c.Targets
+	if c.Cluster != nil && c.Named {
+		if all, err := c.Cluster.Targets(ctx); err == nil { // without the right to list nodes, those that are known
+			voters = all
+		}
+	}
+	var why string
+	if c.region, why = regionOf(voters, c.Region); why != "" && c.Warn != nil {
+		c.Warn(why)
+	}
+}
+
+// regionForm is that of a region's name, which becomes part of a host name.
+var regionForm = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]{1,2}$`)
+
+// regionOf returns the region that most nodes have, else that of the AWS settings. A kubelet may set
+// the label on its own node, so one node never decides. why is what the user should know.
+func regionOf(nodes []fleet.Target, settings string) (region, why string) {
+	count, all := map[string]int{}, 0
+	for _, t := range nodes {
+		if t.Object == nil || t.Object.InstanceID == "" {
+			continue
+		}
+		if label := t.Object.Labels["topology.kubernetes.io/region"]; regionForm.MatchString(label) {
+			count[label]++
+			all++
+		}
+	}
+	if all == 0 {
+		return settings, ""
+	}
+	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	most := names[0]
+	said := fmt.Sprintf("%s in %s by label", show.Plural(all, "node is", "nodes are"), strings.Join(names[:min(len(names), 4)], ", "))
+	switch n := count[most]; {
+	case n > 1 && 2*n > all && n < all:
+		return most, fmt.Sprintf("AWS is read in %s: %d of %d nodes are there, others claim to be in %s", most, n, all, strings.Join(names[1:min(len(names), 4)], ", "))
+	case n > 1 && n == all && settings != "" && settings != most:
+		return most, fmt.Sprintf("AWS is read in %s, where the nodes are; the AWS settings have %s", most, settings)
+	case n > 1 && n == all, settings == most && all == 1:
+		return most, ""
+	case settings != "":
+		return settings, fmt.Sprintf("AWS is read in %s, the region of the AWS settings: %s", settings, said)
+	}
+	return "", fmt.Sprintf("AWS is not read: %s, and one node does not decide: set AWS_REGION", said)
+}
+
 // scope returns the nodes whose pods are wanted, nil for all.
 func (c *collection) scope() []string {
 	if !c.Named {
@@ -175,21 +229,15 @@ func (c *collection) scope() []string {
 	return names
 }
 
-// instances returns the instances of the nodes, and their region.
-func (c *collection) instances() (region string, ids []string) {
-	ids = []string{}
-	for _, t := range c.Targets {
-		if o := t.Object; o != nil && o.InstanceID != "" {
-			region, ids = cmp.Or(region, o.Labels["topology.kubernetes.io/region"]), append(ids, o.InstanceID)
-		}
-	}
-	return region, ids
-}
-
 // readAWS reads EC2 about the nodes' instances, in their region.
 func (c *collection) readAWS(ctx context.Context) {
-	region, instances := c.instances()
-	c.aws, c.limits = c.AWS(ctx, region, instances)
+	instances := []string{}
+	for _, t := range c.Targets {
+		if o := t.Object; o != nil && o.InstanceID != "" {
+			instances = append(instances, o.InstanceID)
+		}
+	}
+	c.aws, c.limits = c.AWS(ctx, c.region, instances)
 	c.progress(1, 1, "EC2")
 }
 
@@ -377,6 +425,7 @@ func (c *collection) second(ctx context.Context) error {
 		})
 	}
 	if c.AWS != nil {
+		c.place(ctx)
 		wait.Go(func() { c.readAWS(ctx) })
 	}
 	wait.Wait()

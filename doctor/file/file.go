@@ -20,6 +20,21 @@ import (
 // MaxBytes is the maximum size of a file, before and after expanding its anchors.
 const MaxBytes = 8 << 20
 
+// maxMarks bounds the values of a file: the parser takes some 500 bytes for each. Files that people
+// or Save write have a mark per ten bytes or more.
+const maxMarks = MaxBytes / 5
+
+// fits reports whether Load accepts a file of this size.
+func fits(data []byte) bool { return len(data) <= MaxBytes && marks(data) <= maxMarks }
+
+// marks counts what separates values.
+func marks(data []byte) (n int) {
+	for _, mark := range []byte("\n,[{") {
+		n += bytes.Count(data, []byte{mark})
+	}
+	return n
+}
+
 // document is the file as written; the parts that depend on defaults are decoded later.
 type document struct {
 	SchemaVersion int            `json:"schemaVersion"`
@@ -73,6 +88,9 @@ func Load(data []byte) (*evidence.Evidence, error) {
 func parse(data []byte) (*yaml.Node, error) {
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("the file has %d bytes; %d are accepted", len(data), MaxBytes)
+	}
+	if n := marks(data); n > maxMarks {
+		return nil, fmt.Errorf("the file has %d lines and elements of lists; %d are accepted", n, maxMarks)
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node

@@ -31,14 +31,14 @@ var ErrTooLarge = errors.New("the evidence is too large")
 func Fit(ev *evidence.Evidence) (data []byte, dropped map[string]int, err error) {
 	dropped = map[string]int{}
 	data, err = save(ev)
-	if err != nil || len(data) <= MaxBytes {
+	if err != nil || fits(data) {
 		return data, dropped, err
 	}
 	bare, _ := Shorten(ev, 0)
-	if least, err := save(bare); err != nil || len(least) > MaxBytes {
+	if least, err := save(bare); err != nil || !fits(least) {
 		return nil, nil, errors.Join(err, fmt.Errorf("%w: it takes %d bytes without logs, an evidence file at most %d: choose fewer nodes", ErrTooLarge, len(least), MaxBytes))
 	}
-	for len(data) > MaxBytes {
+	for !fits(data) {
 		shorter, less := Shorten(ev, 0.5)
 		for log, n := range less {
 			dropped[log] += n

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -106,5 +107,36 @@ func TestSave_LongLogs(t *testing.T) {
 	}
 	if len(first.LogIPAMD.Content.Lines) != 5000 {
 		t.Error("what was saved has changed")
+	}
+}
+
+// TestLoad_Dense: a file that is mostly marks would take the parser hundreds of times its size. It is
+// refused before it is parsed, and never written.
+func TestLoad_Dense(t *testing.T) {
+	t.Parallel()
+	const start = "schemaVersion: 1\nat: 2026-11-21T12:00:00Z\nsources: "
+	for name, text := range map[string]string{
+		"objects": start + "{k8s.pod: [" + strings.Repeat("{},", MaxBytes/4) + "]}",
+		"lines":   start + "\n  host.run:\n" + strings.Repeat("  -\n", MaxBytes/5),
+		"lists":   start + strings.Repeat("[", MaxBytes/4),
+	} {
+		if _, err := Load([]byte(text)); err == nil || !strings.Contains(err.Error(), "lines and elements of lists") {
+			t.Errorf("%s: %.200v", name, err)
+		}
+	}
+	ev, err := Load([]byte("schemaVersion: 1\nat: 2026-11-21T12:00:00Z\nbase: healthy\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &ev.Nodes[0].First.LogIPAMD.Content
+	for i := range 20 {
+		log.Lines = append(log.Lines, evidence.Line{At: ev.At.Add(time.Duration(i-100) * time.Second), Level: "error", Msg: strings.Repeat("{,", 60_000)})
+	}
+	data, dropped, err := Fit(ev)
+	if err != nil || dropped["log.ipamd"] == 0 {
+		t.Fatal(err, dropped)
+	}
+	if _, err := Load(data); err != nil {
+		t.Errorf("what was written is refused: %.200v", err)
 	}
 }

@@ -95,6 +95,14 @@ func (r *Reader) ResolveRegion(given string) string {
 	return cmp.Or(r.opts.Region, given, r.cfg.Region)
 }
 
+// noRegion returns why no region can be read, or "".
+func (r *Reader) noRegion(given string) string {
+	if r.ResolveRegion(given) == "" {
+		return "no AWS region: set AWS_REGION"
+	}
+	return ""
+}
+
 // InstanceTypes reads the types that a region offers, like [ec2types.All]. An error is in the
 // words of a source's missing reason.
 func (r *Reader) InstanceTypes(ctx context.Context, region string, progress func(read int)) (all []limits.Instance, refused []error, err error) {

@@ -26,7 +26,7 @@ func (r *Reader) Read(ctx context.Context, region string, instances []string) (*
 	q := query{api: r.client(r.ResolveRegion(region))}
 	out := evidence.Unread(time.Time{}, evidence.MissingNotAsked)
 	out.Quota.Missing, out.IAM.Missing = evidence.MissingQuota, evidence.MissingIAM
-	if out.Instances.Missing = r.noCredentials(ctx); out.Instances.Missing == "" {
+	if out.Instances.Missing = cmp.Or(r.noRegion(region), r.noCredentials(ctx)); out.Instances.Missing == "" {
 		out.Instances = timed(ctx, r, func(ctx context.Context) ([]evidence.Instance, error) { return q.instances(ctx, instances) })
 	}
 	if !out.Instances.OK() {

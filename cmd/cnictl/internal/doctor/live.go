@@ -118,6 +118,7 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 			return nil, &cli.Error{Code: cli.ExitUsage, What: "EC2 cannot be read", Why: err.Error(), Do: "aws sts get-caller-identity"}
 		}
 		o.AWS, o.Access, aws = reader.Read, reader.Installation, reader.Requests
+		o.Region, o.Warn = reader.ResolveRegion(""), func(text string) { f.Warn("%s", text) }
 	}
 	if progress == nil {
 		var erase func()
