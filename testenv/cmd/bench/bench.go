@@ -10,7 +10,7 @@ import (
 	"cnictl/testenv/cmd/internal/frame"
 )
 
-var allPhases = []string{"start", "sequential", "ten", "thirty", "crowd", "connections", "flood"}
+var allPhases = []string{"start", "sequential", "ten", "thirty", "crowd", "connections", "flood", "spoofing"}
 
 // session is one run of the bench.
 type session struct {
@@ -29,7 +29,7 @@ func bench(ctx context.Context, o options, w io.Writer) (err error) {
 	defer func() { err = errors.Join(err, l.close()) }()
 	r := &session{options: o, lab: l, report: report{w}}
 	fmt.Fprintln(w, frame.Machine())
-	for i, phase := range []func(context.Context) error{r.start, r.sequential, r.ten, r.thirty, r.crowd, r.connections, r.flood} {
+	for i, phase := range []func(context.Context) error{r.start, r.sequential, r.ten, r.thirty, r.crowd, r.connections, r.flood, r.spoofing} {
 		if len(o.phases) > 0 && !slices.Contains(o.phases, allPhases[i]) {
 			continue
 		}

@@ -27,7 +27,7 @@ Usage: bench [--rounds N] [--quick] [--phases LIST] [--bin DIR]
   --rounds N   sequential pods per contender (default 200)
   --quick      a tenth of everything: checks that it runs, measures nothing useful
   --phases L   comma-separated list of start, sequential, ten, thirty, crowd, connections,
-               flood
+               flood, spoofing
                (default: all)
   --bin DIR    where aws-cni, aws-k8s-agent and floor are (default: beside bench)
 `
