@@ -66,6 +66,7 @@ func FuzzLean(f *testing.F) {
 			},
 		}
 		l := newLean(New(Options{Backend: back, Log: slog.New(slog.DiscardHandler), RequestTimeout: time.Minute}), nil)
+		close(l.served) // one connection, which nothing accepted
 		server, client := pair(t)
 		defer client.Close()
 		l.track(server)
