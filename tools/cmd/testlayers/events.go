@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +25,7 @@ type layerResult struct {
 	took, cpu               time.Duration
 	times                   []spent
 	status                  map[testID]string // pass, fail, skip
-	skips                   []string          // "package test: reason"
+	skips, fails            []string          // "package test: reason"
 	note                    string            // why the layer did not run
 }
 
@@ -89,10 +91,32 @@ func (c *collector) endTest(id testID, action string) {
 	case "fail":
 		c.failed++
 		c.failedIn[id.Package] = true
+		c.fail(id, c.output[id])
 		fmt.Fprintf(c.failures, "--- %s %s\n%s", id.Package, id.Test, strings.Join(c.output[id], ""))
 	}
 	delete(c.output, id)
 }
+
+// fail lists a failure for the summary: a log of megabytes may follow the first one.
+func (c *collector) fail(id testID, lines []string) {
+	name := id.Package + " " + id.Test
+	reason := ""
+	for _, l := range lines {
+		if m := testLine.FindStringSubmatch(l); m != nil {
+			reason = m[1]
+			break
+		}
+	}
+	ofSubtest := func(s string) bool { return strings.HasPrefix(s, name+"/") }
+	if reason == "" && slices.ContainsFunc(c.fails, ofSubtest) {
+		return // which says why
+	}
+	const most = 200
+	c.fails = append(c.fails, name+": "+cmp.Or(reason[:min(len(reason), most)], "see above"))
+}
+
+// testLine matches what a test logs.
+var testLine = regexp.MustCompile(`^ +(\S+\.go:\d+: .*)`)
 
 func worse(a, b string) bool {
 	rank := []string{"", "pass", "skip", "fail"}
@@ -107,12 +131,14 @@ func (c *collector) endPackage(e gotest.Event) {
 	}
 	if !c.failedIn[e.Package] {
 		c.failed++
+		c.fail(testID{e.Package, "(package)"}, c.output[id])
 		fmt.Fprintf(c.failures, "--- %s (package)\n%s%s", e.Package,
 			strings.Join(c.buildLines[e.FailedBuild], ""), strings.Join(c.output[id], ""))
 	}
 	// After a panic or os.Exit the running test has no end event.
 	for open, lines := range c.output {
 		if open.Package == e.Package && open.Test != "" {
+			c.fails = append(c.fails, e.Package+" "+open.Test+": did not finish")
 			fmt.Fprintf(c.failures, "    %s did not finish:\n%s", open.Test, strings.Join(lines, ""))
 			delete(c.output, open)
 		}
@@ -215,6 +241,11 @@ func summarize(w io.Writer, results []layerResult, problems []string) error {
 	for _, r := range results {
 		for _, s := range r.skips {
 			fmt.Fprintf(w, "skipped (%s) %s\n", r.name, s)
+		}
+	}
+	for _, r := range results {
+		for _, f := range r.fails {
+			fmt.Fprintf(w, "failed (%s) %s\n", r.name, f)
 		}
 	}
 	for _, p := range problems {

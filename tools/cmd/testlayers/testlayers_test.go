@@ -139,6 +139,10 @@ func TestCollector(t *testing.T) {
 	if want := []string{"m/a TestSkip: needs root: run sudo go test"}; !slices.Equal(c.skips, want) {
 		t.Errorf("skips %q, want %q", c.skips, want)
 	}
+	want := []string{"m/a TestBad/case: a_test.go:3: wrong", "m/b (package): see above", "m/c (package): see above", "m/c TestPanics: did not finish"}
+	if !slices.Equal(c.fails, want) {
+		t.Errorf("fails %q, want %q", c.fails, want)
+	}
 	for _, text := range []string{"a_test.go:3: wrong", "b/b.go:3: undefined: x", "TestPanics did not finish", "panic: oh"} {
 		if !strings.Contains(shown.String(), text) {
 			t.Errorf("failures do not show %q:\n%s", text, shown.String())
@@ -163,10 +167,11 @@ func TestSummarize(t *testing.T) {
 		t.Errorf("summary:\n%s", out.String())
 	}
 	out.Reset()
+	results[0].fails = []string{"m/a TestBad: a_test.go:3: wrong"}
 	if err := summarize(&out, results, []string{"m/a TestX must run but was skipped"}); !errors.Is(err, errFailed) {
 		t.Errorf("error %v, want %v", err, errFailed)
 	}
-	if !strings.HasSuffix(out.String(), "\n3 passed, 1 failed, 1 skipped\n") {
+	if !strings.HasSuffix(out.String(), "\n3 passed, 1 failed, 1 skipped\n") || !strings.Contains(out.String(), "failed (pure) m/a TestBad: a_test.go:3: wrong\n") {
 		t.Errorf("summary:\n%s", out.String())
 	}
 }
