@@ -93,6 +93,8 @@ var kindOfPlace = map[string]string{
 	"ENIConfig.Name": "eniconfig", "Reading.ENIConfig": "eniconfig", "SecurityGroupPolicy.Name": "policy", "PolicyEndpoint.Name": "policy", "Admission.Name": "webhook",
 	"Monitor.Name": "monitor", "IAM.Role": "role", "Container.Name": "container", "DaemonContainer.Name": "container", "DaemonSet.Containers": "container",
 	"DaemonSet.InitContainers": "container", "ContainerLog.Container": "container", "Probe.Target": "host",
+	"Reading.LogAWSNode": "container", "Reading.ContainerEnv": "container", "DaemonSet.Env": "container", "Feature.Value": "eniconfig", "CNINodeFeature.Value": "eniconfig",
+	"Link.Name": "device", "Link.Parent": "device", "Route.Dev": "device", "Rule.IIF": "device", "PodRoute.Link": "device", "PodLink.Name": "device", "Probe.From": "from",
 	"Taint.Key": "key", "Toleration.Key": "key", "Taint.Value": "value",
 
 	"Zone": "zone", "InstanceType": "type", "KubeletVersion": "version", "Kubelet.Version": "version", "Summary.Version": "version",
@@ -112,6 +114,10 @@ var kindOfPlace = map[string]string{
 
 // kindAt returns the kind of a text, or "" for free text.
 func kindAt(at place) string {
+	switch at.is() {
+	case "ConfigRow.Declared", "ConfigRow.Effective":
+		return settingNames[at.of.FieldByName("Name").String()]
+	}
 	if kind, ok := kindOfPlace[at.is()]; ok {
 		return kind
 	}
@@ -239,6 +245,14 @@ func (a *Anonymizer) learn(kind, text string) {
 		if strings.Contains(text, "-") && !strings.Contains(text, ":") {
 			a.name(kind, text)
 		}
+	case "device":
+		if !knownDevice().MatchString(text) {
+			a.name(kind, text)
+		}
+	case "from": // the host, or a pod
+		if namespace, name, ok := strings.Cut(text, "/"); ok {
+			a.pair("pod", namespace, name)
+		}
 	case "key":
 		a.labelKey(text)
 	case "monitor": // KIND/NAMESPACE/NAME
@@ -339,6 +353,9 @@ func (a *Anonymizer) name(kind, name string) {
 	}
 	if _, err := netip.ParsePrefix(name); err == nil {
 		return
+	}
+	if kind != "node" && idForm().FindString(name) == name {
+		kind = "id"
 	}
 	a.kinds[name] = kind
 	a.fresh = append(a.fresh, name)
@@ -482,6 +499,15 @@ func (a *Anonymizer) replace(kind, text string) string {
 			labels = "{" + a.text(labels)
 		}
 		return name + labels
+	case "device":
+		if knownDevice().MatchString(text) {
+			return a.text(text)
+		}
+	case "from":
+		if !strings.Contains(text, "/") {
+			return text
+		}
+		return a.replace("pod", text)
 	case "key", "value", "tag", "eniconfig":
 		if harmless[kind][text] || kind != "key" && a.shown[text] && isForm("zone", text) {
 			return text // ENIConfigs are found by the zone of a node

@@ -159,6 +159,9 @@ func (a *Anonymizer) ambiguous(name string) bool {
 	return len(name) < 2 || commonWords()[lower] || numberForm().MatchString(name) || a.shown[name]
 }
 
+// knownDevice matches names of devices that the kernel, systemd or software around the CNI chooses.
+var knownDevice = lazy(`^(?:lo$|eth[0-9]|ens[0-9]|enp[0-9]|eno[0-9]|enx|eni|vlan|dummy|veth|docker|br-[0-9a-f]|cni[0-9]|nodelocaldns|kube-|cilium|lxc|cali|flannel|vxlan|tunl|erspan|gre|sit|ip6|pod-id|%)`)
+
 // Hosts of AWS, of registries and within the cluster. Of some, the first part is a name.
 var (
 	publicHost  = lazy(`(?:^|\.)(?:amazonaws\.com|amazonaws\.com\.cn|amazon\.com|api\.aws|ec2\.internal|compute\.internal|amazonaws|localhost|cluster\.local|svc|k8s\.io|kubernetes\.io|docker\.io|quay\.io|ghcr\.io|gcr\.io|ecr\.aws|microsoft\.com|github\.com)$`)

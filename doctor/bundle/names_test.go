@@ -201,6 +201,8 @@ func fleetOf(t *testing.T, names map[string]string) *evidence.Evidence {
 	r := ev.Nodes[0].First
 	r.Summary = evidence.Read(introspect.Summary{Node: names["NODE"], InstanceID: "i-0123456789abcdef0"})
 	r.PodViews = evidence.Read([]introspect.NodePod{{Pod: introspect.PodRef{Namespace: names["NAMESPACE"], Name: names["POD"]}}})
+	cluster := names["CLUSTER"]
+	r.Config = evidence.Read(introspect.NodeConfig{Items: []introspect.ConfigRow{{Name: "CLUSTER_NAME", Declared: &cluster, Effective: cluster}}})
 	r.Node.Content.Taints = []evidence.Taint{{Key: names["KEY"], Value: names["VALUE"], Effect: "NoSchedule"}}
 	r.Node.Content.Labels[names["KEY"]] = names["VALUE"]
 	r.Node.Content.Labels["node-role.kubernetes.io/"+names["OWNER"]] = ""
@@ -246,6 +248,8 @@ func checkNames(t *testing.T, what string, got *evidence.Evidence, names map[str
 	hidden("the summary", r.Summary.Content.Node, "NODE")
 	hidden("the pod's view", r.PodViews.Content[0].Pod.Namespace, "NAMESPACE")
 	hidden("the pod's view", r.PodViews.Content[0].Pod.Name, "POD")
+	hidden("a setting", *r.Config.Content.Items[0].Declared, "CLUSTER")
+	hidden("a setting", r.Config.Content.Items[0].Effective, "CLUSTER")
 	for _, taint := range r.Node.Content.Taints {
 		labels("a taint", map[string]string{taint.Key: taint.Value})
 	}

@@ -13,16 +13,16 @@ import (
 
 // place is where a text stands: a member of a type, or an element of that member.
 type place struct {
-	of     reflect.Type
+	of     reflect.Value // the struct; the zero value if there is none
 	member string
 }
 
 // is returns the place as TYPE.MEMBER, for tables.
 func (p place) is() string {
-	if p.of == nil {
+	if !p.of.IsValid() {
 		return p.member
 	}
-	return p.of.Name() + "." + p.member
+	return p.of.Type().Name() + "." + p.member
 }
 
 // rewriter copies a value and replaces texts and addresses in it, always in the same order.
@@ -75,7 +75,7 @@ func (r rewriter) value(at place, v reflect.Value) reflect.Value {
 			if !f.IsExported() {
 				continue
 			}
-			inner := place{v.Type(), f.Name}
+			inner := place{v, f.Name}
 			if f.Name == "Content" && strings.HasPrefix(v.Type().Name(), "Source[") {
 				inner = at // a source is its content
 			}
