@@ -42,7 +42,7 @@ type Anonymizer struct {
 	count    map[string]int    // of replacements, by kind
 	parts    map[string]bool   // of names, between dots
 	longest  int               // bytes of the longest name
-	weak     bool              // some name also stands for something else; see ambiguous
+	weak     map[string]bool   // first words of names that also stand for something else; see ambiguous
 	shown    map[string]bool   // zones, types and versions, where they stand as such
 	pairs    map[[2]string]bool
 	links    map[string]string    // hashes in names of veths
@@ -59,7 +59,8 @@ func NewAnonymizer() *Anonymizer {
 
 func newAnonymizer(key []byte) *Anonymizer {
 	return &Anonymizer{
-		key: key, kinds: map[string]string{}, names: map[string]string{}, parts: map[string]bool{}, count: map[string]int{}, shown: map[string]bool{},
+		key: key, kinds: map[string]string{}, names: map[string]string{}, parts: map[string]bool{}, weak: map[string]bool{},
+		count: map[string]int{}, shown: map[string]bool{},
 		pairs: map[[2]string]bool{}, links: map[string]string{}, shortest: map[netip.Prefix]int{}, ends: map[netip.Prefix]int{},
 	}
 }
@@ -83,31 +84,46 @@ func (a *Anonymizer) Replace(document any) any {
 // recordings. A text of a kind that is no form or words is a name, whatever it looks like. Those
 // that are fixed come from a list that the software has.
 var kindOfPlace = map[string]string{
-	"ID": "id", "Instance": "id", "InstanceID": "id", "ENI": "id", "ENIID": "id", "Subnet": "id", "SubnetID": "id", "VPC": "id", "Groups": "id", "GroupIDs": "id",
+	"ID": "id", "Instance": "id", "InstanceID": "id", "ENI": "id", "ENIID": "id", "Subnet": "id", "SubnetID": "id",
+	"VPC": "id", "Groups": "id", "GroupIDs": "id",
 	"SecurityGroups": "id", "Peer": "id", "VPCRoute.Target": "id",
 
-	"Node": "node", "Node.Name": "node", "KubeNode.Name": "node", "ObjectMeta.Name": "node", "NodeCNINode.Name": "node", "entry.Gone": "node",
-	"Pod": "pod", "Pods": "pod", "PodName": "pod", "PodRef.Name": "pod", "DaemonPod.Name": "pod", "Namespace": "namespace", "PodNamespace": "namespace",
+	"Node": "node", "Node.Name": "node", "KubeNode.Name": "node", "ObjectMeta.Name": "node", "NodeCNINode.Name": "node",
+	"entry.Gone": "node",
+	"Pod":        "pod", "Pods": "pod", "PodName": "pod", "PodRef.Name": "pod", "DaemonPod.Name": "pod", "Namespace": "namespace",
+	"PodNamespace":   "namespace",
 	"KubeEvent.Name": "object", "KubeEvent.Object": "object", "Cluster": "cluster",
-	"ServiceAccount": "service-account", "ServiceAccount.Name": "service-account", "Service": "service", "PullSecrets": "secret", "Quotas": "quota",
-	"ENIConfig.Name": "eniconfig", "Reading.ENIConfig": "eniconfig", "SecurityGroupPolicy.Name": "policy", "PolicyEndpoint.Name": "policy", "Admission.Name": "webhook",
-	"Monitor.Name": "monitor", "IAM.Role": "role", "Container.Name": "container", "DaemonContainer.Name": "container", "DaemonSet.Containers": "container",
+	"ServiceAccount": "service-account", "ServiceAccount.Name": "service-account", "Service": "service",
+	"PullSecrets": "secret", "Quotas": "quota",
+	"ENIConfig.Name": "eniconfig", "Reading.ENIConfig": "eniconfig", "SecurityGroupPolicy.Name": "policy",
+	"PolicyEndpoint.Name": "policy", "Admission.Name": "webhook",
+	"Monitor.Name": "monitor", "IAM.Role": "role", "Container.Name": "container", "DaemonContainer.Name": "container",
+	"DaemonSet.Containers":     "container",
 	"DaemonSet.InitContainers": "container", "ContainerLog.Container": "container", "Probe.Target": "host",
-	"Reading.LogAWSNode": "container", "Reading.ContainerEnv": "container", "DaemonSet.Env": "container", "Feature.Value": "eniconfig", "CNINodeFeature.Value": "eniconfig",
-	"Link.Name": "device", "Link.Parent": "device", "Route.Dev": "device", "Rule.IIF": "device", "PodRoute.Link": "device", "PodLink.Name": "device", "Probe.From": "from",
+	"Reading.LogAWSNode": "container", "Reading.ContainerEnv": "container", "DaemonSet.Env": "container",
+	"Feature.Value": "eniconfig", "CNINodeFeature.Value": "eniconfig",
+	"Link.Name": "device", "Link.Parent": "device", "Route.Dev": "device", "Rule.IIF": "device", "PodRoute.Link": "device",
+	"PodLink.Name": "device", "Probe.From": "from",
 	"Taint.Key": "key", "Toleration.Key": "key", "Taint.Value": "value",
 
 	"Zone": "zone", "InstanceType": "type", "KubeletVersion": "version", "Kubelet.Version": "version", "Summary.Version": "version",
 
-	"Image": "words", "Images": "words", "OSImage": "words", "Kernel": "words", "Owner": "words", "File": "words", "Types": "words", "CNIPlugin.Name": "words", "CNIPlugin.Version": "words",
-	"Packages.Packages": "words", "Units": "words", "Limits": "words", "Mounts": "words", "Volumes": "words", "Ports": "words", "EnvFrom": "words", "DuplicateEnv": "words", "Affinity": "words",
-	"Env": "words", "InitEnv": "words", "Manager.Name": "words", "Disk.Path": "words", "Process": "words", "Throttled": "words", "Description": "words", "Requester": "words", "Audiences": "words",
+	"Image": "words", "Images": "words", "OSImage": "words", "Kernel": "words", "Owner": "words", "File": "words",
+	"Types": "words", "CNIPlugin.Name": "words", "CNIPlugin.Version": "words",
+	"Packages.Packages": "words", "Units": "words", "Limits": "words", "Mounts": "words", "Volumes": "words",
+	"Ports": "words", "EnvFrom": "words", "DuplicateEnv": "words", "Affinity": "words",
+	"Env": "words", "InitEnv": "words", "Manager.Name": "words", "Disk.Path": "words", "Process": "words",
+	"Throttled": "words", "Description": "words", "Requester": "words", "Audiences": "words",
 	"Webhook.Name": "words", "KubeEvent.Source": "words", "AddOn.Version": "words", "Condition.Type": "words",
 
-	"APIVersion": "fixed", "Kind": "fixed", "State": "fixed", "Status": "fixed", "Source": "fixed", "Via": "fixed", "Mode": "fixed", "Phase": "fixed", "Level": "fixed", "Effect": "fixed",
-	"Operation": "fixed", "Strategy": "fixed", "Cause": "fixed", "Type": "fixed", "Flags": "fixed", "Token": "fixed", "HTTPEndpoint": "fixed", "HTTPTokens": "fixed", "Hypervisor": "fixed",
-	"Result": "fixed", "FailurePolicy": "fixed", "Protocol": "fixed", "IPFamily": "fixed", "Support": "fixed", "Action": "fixed", "Architecture": "fixed", "OS": "fixed", "Scope": "fixed",
-	"Denied": "fixed", "Reviewed": "fixed", "Roles": "fixed", "Bindings": "fixed", "LinkPolicy": "fixed", "SELinux": "fixed", "Modules": "fixed", "Sysctls": "fixed", "Actions": "fixed",
+	"APIVersion": "fixed", "Kind": "fixed", "State": "fixed", "Status": "fixed", "Source": "fixed", "Via": "fixed",
+	"Mode": "fixed", "Phase": "fixed", "Level": "fixed", "Effect": "fixed",
+	"Operation": "fixed", "Strategy": "fixed", "Cause": "fixed", "Type": "fixed", "Flags": "fixed", "Token": "fixed",
+	"HTTPEndpoint": "fixed", "HTTPTokens": "fixed", "Hypervisor": "fixed",
+	"Result": "fixed", "FailurePolicy": "fixed", "Protocol": "fixed", "IPFamily": "fixed", "Support": "fixed",
+	"Action": "fixed", "Architecture": "fixed", "OS": "fixed", "Scope": "fixed",
+	"Denied": "fixed", "Reviewed": "fixed", "Roles": "fixed", "Bindings": "fixed", "LinkPolicy": "fixed", "SELinux": "fixed",
+	"Modules": "fixed", "Sysctls": "fixed", "Actions": "fixed",
 	"Causes": "fixed", "Table": "fixed", "Forward": "fixed", "Chains": "fixed", "NFTTables": "fixed", "UnmetTarget.Target": "fixed",
 	"Reason": "reason", "Missing": "reason", "Samples": "series",
 }
@@ -126,20 +142,28 @@ func kindAt(at place) string {
 
 // labelPlaces have names and values that people chose; those of environments are variables.
 var (
-	labelPlaces = []string{"Labels", "Annotations", "Tags", "NodeSelector", "PodSelector", "ServiceAccountSelector", "Selector", "PodLabels"}
-	envPlaces   = []string{"Env", "Applied", "ContainerEnv", "ConfigMap"}
+	labelPlaces = []string{"Labels", "Annotations", "Tags", "NodeSelector", "PodSelector",
+		"ServiceAccountSelector", "Selector", "PodLabels"}
+	envPlaces = []string{"Env", "Applied", "ContainerEnv", "ConfigMap"}
 )
 
 // settingNames are settings, labels and tags whose value is a name, a zone or a type.
 var settingNames = map[string]string{
-	"MY_NODE_NAME": "node", "CLUSTER_NAME": "cluster", "VPC_ID": "id", "kubernetes.io/hostname": "node", "k8s.amazonaws.com/eniConfig": "eniconfig", "vpc.amazonaws.com/eniConfig": "eniconfig",
-	"alpha.eksctl.io/cluster-name": "cluster", "alpha.eksctl.io/nodegroup-name": "nodegroup", "eks.amazonaws.com/nodegroup": "nodegroup", "eks:cluster-name": "cluster", "aws:eks:cluster-name": "cluster",
-	"eks:nodegroup-name": "nodegroup", "cluster.k8s.amazonaws.com/name": "cluster", "karpenter.sh/nodepool": "nodegroup", "karpenter.sh/nodeclaim": "node", "node.k8s.amazonaws.com/instance_id": "id",
-	"app.kubernetes.io/name": "value", "app.kubernetes.io/instance": "value", "app.kubernetes.io/part-of": "value", "app.kubernetes.io/component": "value", "app.kubernetes.io/created-by": "value", "meta.helm.sh/release-name": "value",
+	"MY_NODE_NAME": "node", "CLUSTER_NAME": "cluster", "VPC_ID": "id", "kubernetes.io/hostname": "node",
+	"k8s.amazonaws.com/eniConfig": "eniconfig", "vpc.amazonaws.com/eniConfig": "eniconfig",
+	"alpha.eksctl.io/cluster-name": "cluster", "alpha.eksctl.io/nodegroup-name": "nodegroup",
+	"eks.amazonaws.com/nodegroup": "nodegroup", "eks:cluster-name": "cluster", "aws:eks:cluster-name": "cluster",
+	"eks:nodegroup-name": "nodegroup", "cluster.k8s.amazonaws.com/name": "cluster", "karpenter.sh/nodepool": "nodegroup",
+	"karpenter.sh/nodeclaim": "node", "node.k8s.amazonaws.com/instance_id": "id",
+	"app.kubernetes.io/name": "value", "app.kubernetes.io/instance": "value", "app.kubernetes.io/part-of": "value",
+	"app.kubernetes.io/component": "value", "app.kubernetes.io/created-by": "value", "meta.helm.sh/release-name": "value",
 	"Name": "tag", "aws:autoscaling:groupName": "nodegroup", "MY_POD_NAME": "pod",
-	"AWS_CLUSTER_ID": "cluster", "statefulset.kubernetes.io/pod-name": "pod", "kubernetes.io/metadata.name": "namespace", "meta.helm.sh/release-namespace": "namespace",
-	"topology.kubernetes.io/zone": "zone", "failure-domain.beta.kubernetes.io/zone": "zone", "topology.ebs.csi.aws.com/zone": "zone", "topology.kubernetes.io/region": "zone",
-	"failure-domain.beta.kubernetes.io/region": "zone", "AWS_REGION": "zone", "AWS_DEFAULT_REGION": "zone", "node.kubernetes.io/instance-type": "type", "beta.kubernetes.io/instance-type": "type",
+	"AWS_CLUSTER_ID": "cluster", "statefulset.kubernetes.io/pod-name": "pod", "kubernetes.io/metadata.name": "namespace",
+	"meta.helm.sh/release-namespace": "namespace",
+	"topology.kubernetes.io/zone":    "zone", "failure-domain.beta.kubernetes.io/zone": "zone",
+	"topology.ebs.csi.aws.com/zone": "zone", "topology.kubernetes.io/region": "zone",
+	"failure-domain.beta.kubernetes.io/region": "zone", "AWS_REGION": "zone", "AWS_DEFAULT_REGION": "zone",
+	"node.kubernetes.io/instance-type": "type", "beta.kubernetes.io/instance-type": "type",
 }
 
 // keysWithName are beginnings of labels and tags that end in a name.
@@ -153,7 +177,8 @@ func knownDomain(name string) bool {
 	if name == "eks:eni:owner" || settingNames[name] != "" {
 		return true
 	}
-	for _, known := range []string{"kubernetes.io", "k8s.io", "amazonaws.com", "k8s.aws", "eksctl.io", "karpenter.sh", "csi.aws.com", "helm.sh", "argoproj.io"} {
+	for _, known := range []string{"kubernetes.io", "k8s.io", "amazonaws.com", "k8s.aws",
+		"eksctl.io", "karpenter.sh", "csi.aws.com", "helm.sh", "argoproj.io"} {
 		if ok && (domain == known || strings.HasSuffix(domain, "."+known)) {
 			return true
 		}
@@ -234,6 +259,7 @@ func (a *Anonymizer) learn(kind, text string) {
 	case "zone", "type", "version":
 		if isForm(kind, text) {
 			a.shown[text] = true
+			a.weak[wordForm().FindString(text)] = true
 		} else {
 			a.words(text)
 		}
@@ -300,7 +326,8 @@ func (a *Anonymizer) setting(at place, name, value string) {
 // readable reports whether the value of a label that Kubernetes or AWS define is no name: its
 // parts are replaced one by one.
 func readable(value string) bool {
-	return plain(value) || isForm("zone", value) || isForm("type", value) || isForm("version", value) || strings.HasPrefix(value, "arn:") || strings.HasPrefix(value, "[") || strings.HasPrefix(value, "{")
+	return plain(value) || isForm("zone", value) || isForm("type", value) || isForm("version", value) ||
+		strings.HasPrefix(value, "arn:") || strings.HasPrefix(value, "[") || strings.HasPrefix(value, "{")
 }
 
 func (a *Anonymizer) labelKey(name string) {
@@ -345,7 +372,8 @@ func tagsIn(value string) (tags map[string]string) {
 
 // name notes a name to be replaced. Addresses are replaced elsewhere.
 func (a *Anonymizer) name(kind, name string) {
-	if _, known := a.kinds[name]; known || name == "" || name[0] == '(' || public[name] || name == evidence.HiddenAccount || harmless[kind][name] {
+	if _, known := a.kinds[name]; known || name == "" || name[0] == '(' || public[name] ||
+		name == evidence.HiddenAccount || harmless[kind][name] {
 		return
 	}
 	if _, err := netip.ParseAddr(name); err == nil {
@@ -421,10 +449,13 @@ func (a *Anonymizer) number() {
 			continue // replaced like the address in it
 		}
 		a.names[name] = a.next(kind, name)
-		a.weak = a.weak || a.ambiguous(name)
+		if a.ambiguous(name) {
+			a.weak[wordForm().FindString(name)] = true
+		}
 	}
 	for _, name := range a.fresh { // a node's short name follows from its name
-		if first, _, dotted := strings.Cut(name, "."); dotted && a.kinds[name] == "node" && a.names[first] != "" && a.names[name] != "" && a.kinds[first] == "node" {
+		if first, _, dotted := strings.Cut(name, "."); dotted && a.kinds[name] == "node" && a.kinds[first] == "node" &&
+			a.names[first] != "" && a.names[name] != "" {
 			a.names[first] = a.names[name]
 		}
 	}

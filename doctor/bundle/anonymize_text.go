@@ -126,7 +126,8 @@ var tokens = lazy(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[
 	`|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}` + // IPv6
 	`|[0-9A-Za-z][0-9A-Za-z._-]*`) // names, ids, IPv4
 
-const idKinds = `eni-attach|tgw-attach|trunk-assoc|eni|subnet|vpc|sg|sgr|i|vol|rtb|rtbassoc|acl|igw|eigw|nat|eipalloc|eipassoc|pcx|tgw|vpce|pl|dopt|lt|cr|r|ami|snap|fs|fleet|scr`
+const idKinds = `eni-attach|tgw-attach|trunk-assoc|eni|subnet|vpc|sg|sgr|i|vol|rtb|rtbassoc|acl|igw|eigw|nat|` +
+	`eipalloc|eipassoc|pcx|tgw|vpce|pl|dopt|lt|cr|r|ami|snap|fs|fleet|scr`
 
 // Forms within a name.
 var (
@@ -179,7 +180,8 @@ func (a *Anonymizer) spliced(text string, mentions []span) string {
 const nameForm = `([0-9A-Za-z](?:[0-9A-Za-z._-]*[0-9A-Za-z])?)`
 
 var (
-	keywords = `(?i)(?:\b|_)(?:namespaces?|ns|pods?|nodes?|hosts?|hostname|clusters?|service[ _-]?accounts?|node ?groups?|roles?|users?|containers?|deployments?|statefulsets?|daemonsets?|replicasets?|` +
+	keywords = `(?i)(?:\b|_)(?:namespaces?|ns|pods?|nodes?|hosts?|hostname|clusters?|service[ _-]?accounts?|node ?groups?|roles?|users?|` +
+		`containers?|deployments?|statefulsets?|daemonsets?|replicasets?|` +
 		`(?:cron)?jobs?|eniconfigs?|secrets?|configmaps?|services?|polic(?:y|ies)|labels?|tags?|name)(?:[ _-]?names?)?`
 	mentioned = []func() *regexp.Regexp{
 		lazy(keywords + `["'\\]*(?:\s*[=:]\s*["'\\]*|\s*\(\s*|\s+\\*["']|/)` + nameForm),
@@ -197,7 +199,7 @@ type span struct{ from, to int }
 
 // mentions finds names that may stand for something else, where a text shows that they do not.
 func (a *Anonymizer) mentions(text string) []span {
-	if !a.weak {
+	if !a.mayMention(text) {
 		return nil
 	}
 	var out []span
@@ -261,6 +263,21 @@ func (a *Anonymizer) mentions(text string) []span {
 		}
 	}
 	return kept
+}
+
+// mayMention reports whether a text has the first word of such a name. Most lines of logs have none.
+func (a *Anonymizer) mayMention(text string) bool {
+	for from := 0; from < len(text); from++ {
+		to := from
+		for to < len(text) && wordByte(text[to]) {
+			to++
+		}
+		if to > from && a.weak[text[from:to]] {
+			return true
+		}
+		from = to
+	}
+	return false
 }
 
 func nameByte(b byte) bool { return wordByte(b) || b == '.' || b == '-' }

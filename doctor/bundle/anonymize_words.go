@@ -19,8 +19,10 @@ func set(words string) map[string]bool {
 }
 
 // public names are those of Kubernetes, AWS and this project: every cluster has them.
-var public = set("default kube-system kube-public kube-node-lease aws-node aws-vpc-cni aws-vpc-cni-init amazon-vpc-cni aws-eks-nodeagent kube-proxy coredns k8s-app " +
-	"eks-vpc-resource-controller-role eks-vpc-resource-controller-rolebinding kubernetes kube-dns eks-pod-identity-agent networking.amazon-vpc-routed-eni amazon-elb amazon-aws control-plane master worker enabled system-node-critical system-cluster-critical")
+var public = set(`default kube-system kube-public kube-node-lease aws-node aws-vpc-cni aws-vpc-cni-init amazon-vpc-cni aws-eks-nodeagent
+	kube-proxy coredns k8s-app  eks-vpc-resource-controller-role eks-vpc-resource-controller-rolebinding kubernetes kube-dns
+	eks-pod-identity-agent networking.amazon-vpc-routed-eni amazon-elb amazon-aws control-plane master worker enabled
+	system-node-critical system-cluster-critical`)
 
 const longestPublic = 45 // bytes
 
@@ -30,8 +32,9 @@ var harmless = map[string]map[string]bool{"key": set("app name Name"), "value": 
 // commonWords are the words of the catalogue's messages, and of the forms of logs: a text with
 // one of them is not about a pod or a namespace of that name, unless it says so.
 var commonWords = sync.OnceValue(func() map[string]bool {
-	out := set("level ts time msg message error err caller logger info debug warn warning fatal trace true false null node pod namespace cluster name host local app none owned shared " +
-		"unreachable forbidden timeout refused disabled absent mode invalid failed partial unknown nat filter mangle raw return accept drop jump comment snat dnat masquerade mark connmark addrtype all")
+	out := set(`level ts time msg message error err caller logger info debug warn warning fatal trace true false null node pod namespace
+	cluster name host local app none owned shared  unreachable forbidden timeout refused disabled absent mode invalid failed
+	partial unknown nat filter mangle raw return accept drop jump comment snat dnat masquerade mark connmark addrtype all`)
 	signatures := func(all []catalogue.Signature) {
 		for _, s := range all {
 			addWords(out, s.Text)
@@ -58,22 +61,34 @@ var commonWords = sync.OnceValue(func() map[string]bool {
 // vocabulary has, besides, the words of the catalogue's explanations, and those of the software
 // around the CNI.
 var vocabulary = sync.OnceValue(func() map[string]bool {
-	out := set(`linux amd64 arm64 windows amazon aws eks eksbuild ec2 ecr dkr amazonaws com cn io sh org svc k8s cni vpc kubernetes kubelet containerd runc systemd networkd resolved udev udevd
-		al2 al2023 amzn amzn2 amzn2023 bottlerocket ubuntu debian rhel centos flatcar server core standard datacenter generic x86 os image v1 v1beta1
+	out := set(`linux amd64 arm64 windows amazon aws eks eksbuild ec2 ecr dkr amazonaws com cn io sh org svc k8s cni vpc
+		kubernetes kubelet containerd runc systemd networkd resolved udev udevd
+		al2 al2023 amzn amzn2 amzn2023 bottlerocket ubuntu debian rhel centos flatcar server core standard datacenter
+		generic x86 os image v1 v1beta1
 		replicaset statefulset daemonset deployment job cronjob replicationcontroller node owner
 		kubectl client side apply edit patch rollout set helm terraform eksctl argocd flux controller manager kustomize pulumi
-		spot demand capacity type reserved managed self hybrid auto fargate gpu cpu memory storage ephemeral hugepages nvidia efa neuron
-		aws-cni egress cni loopback portmap host bandwidth firewall tuning bridge ptp ipvlan macvlan dhcp static sbr vrf noop awscni egressv4 egressv6 flannel calico cilium weave multus istio linkerd canal antrea
+		spot demand capacity type reserved managed self hybrid auto fargate gpu cpu memory storage ephemeral hugepages
+		nvidia efa neuron
+		aws-cni egress cni loopback portmap host bandwidth firewall tuning bridge ptp ipvlan macvlan dhcp static sbr vrf
+		noop awscni egressv4 egressv6 flannel calico cilium weave multus istio linkerd canal antrea
 		conf conflist json opt etc net var run log proc sys bin lib usr xtables lock bpf fs mnt dev sd home tmp
 		modules dir service account token agent policy network resource controller webhook health metrics probes probe
-		primary secondary branch trunk interface eni elb nlb alb nat gateway endpoint rds lambda created by for the default attached instance instances subnet lb
-		public private quay ghcr docker gcr registry mirror api sts us eu ap sa ca af me il cn gov north south east west central northeast southeast northwest southwest
-		noschedule noexecute prefernoschedule exists in notin doesnotexist and or control plane master worker label annotation component version instance part tier
-		not ready unreachable unschedulable pressure disk pid unavailable outofservice uninitialized cloudprovider arch topology region zone hostname
-		compute nodegroup nodepool nodeclass launch template id kind app name values true false enabled disabled yes no on off owned shared none debug info warn warning error fatal stdout stderr
-		xlarge large medium small micro nano metal amazonlinux ami optimized dirty alpha beta rc dev release system critical cluster component pools
-		access demux early key tcp udp active inactive addon agentmetrics argoproj arn bundle chart create data enforce exporter fips http https init java kops local manage
-		meta mutating validating networking nm setup nodeagent path pin routed scheduler socat timer tracking utils vpcresources privileged baseline restricted keep enable disable wl wlz
+		primary secondary branch trunk interface eni elb nlb alb nat gateway endpoint rds lambda created by for the default
+		attached instance instances subnet lb
+		public private quay ghcr docker gcr registry mirror api sts us eu ap sa ca af me il cn gov north south east west
+		central northeast southeast northwest southwest
+		noschedule noexecute prefernoschedule exists in notin doesnotexist and or control plane master worker label
+		annotation component version instance part tier
+		not ready unreachable unschedulable pressure disk pid unavailable outofservice uninitialized cloudprovider arch
+		topology region zone hostname
+		compute nodegroup nodepool nodeclass launch template id kind app name values true false enabled disabled yes no on
+		off owned shared none debug info warn warning error fatal stdout stderr
+		xlarge large medium small micro nano metal amazonlinux ami optimized dirty alpha beta rc dev release system critical
+		cluster component pools
+		access demux early key tcp udp active inactive addon agentmetrics argoproj arn bundle chart create data enforce
+		exporter fips http https init java kops local manage
+		meta mutating validating networking nm setup nodeagent path pin routed scheduler socat timer tracking utils
+		vpcresources privileged baseline restricted keep enable disable wl wlz
 		warm target minimum cooldown ipam prefix delegation externaleniconfig createdat networkmanager general purpose cloud`)
 	for w := range commonWords() {
 		out[w] = true
@@ -131,7 +146,9 @@ func plain(text string) bool {
 		return true
 	}
 	for _, w := range wordForm().FindAllString(text, -1) {
-		if lower := strings.ToLower(w); len(w) > 1 && !vocabulary()[lower] && !vocabulary()[strings.TrimSuffix(lower, "s")] && !numberForm().MatchString(w) && !(hexWord().MatchString(w) && strings.ContainsAny(w, "0123456789")) {
+		lower := strings.ToLower(w)
+		known := len(w) == 1 || vocabulary()[lower] || vocabulary()[strings.TrimSuffix(lower, "s")]
+		if !known && !numberForm().MatchString(w) && !(hexWord().MatchString(w) && strings.ContainsAny(w, "0123456789")) {
 			return false
 		}
 	}
@@ -140,9 +157,11 @@ func plain(text string) bool {
 
 // Forms of what is shown as it is where it stands as such, and nowhere else.
 var forms = map[string]func() *regexp.Regexp{
-	"zone":    lazy(`^(?:us|eu|ap|sa|ca|af|me|il|mx|cn)(?:-gov|-iso[a-z]?)?-(?:north|south|east|west|central|northeast|northwest|southeast|southwest)-[0-9]{1,2}[a-z]?(?:-(?:wl[0-9]{1,2}-)?[a-z]{3}-(?:wlz-)?[0-9]{1,2}[a-z]?)?$`),
-	"type":    lazy(`^[a-z]{1,4}[0-9]{1,2}[a-z0-9-]{0,6}\.(?:[0-9]{0,3}x?large|medium|small|micro|nano|metal(?:-[0-9]{1,3}xl)?)$`),
-	"version": lazy(`^v?[0-9]{1,4}(?:\.[0-9]{1,6}){0,3}(?:[-+](?:eksbuild|eks|rc|alpha|beta|dirty|dev|g?[0-9a-f]{7,40})(?:[.-](?:[0-9]{1,6}|dirty|g?[0-9a-f]{7,40}))*)*$`),
+	"zone": lazy(`^(?:us|eu|ap|sa|ca|af|me|il|mx|cn)(?:-gov|-iso[a-z]?)?-(?:north|south|east|west|central|(?:north|south)(?:east|west))` +
+		`-[0-9]{1,2}[a-z]?(?:-(?:wl[0-9]{1,2}-)?[a-z]{3}-(?:wlz-)?[0-9]{1,2}[a-z]?)?$`),
+	"type": lazy(`^[a-z]{1,4}[0-9]{1,2}[a-z0-9-]{0,6}\.(?:[0-9]{0,3}x?large|medium|small|micro|nano|metal(?:-[0-9]{1,3}xl)?)$`),
+	"version": lazy(`^v?[0-9]{1,4}(?:\.[0-9]{1,6}){0,3}` +
+		`(?:[-+](?:eksbuild|eks|rc|alpha|beta|dirty|dev|g?[0-9a-f]{7,40})(?:[.-](?:[0-9]{1,6}|dirty|g?[0-9a-f]{7,40}))*)*$`),
 }
 
 func isForm(kind, text string) bool { return forms[kind]().MatchString(text) }
@@ -160,13 +179,16 @@ func (a *Anonymizer) ambiguous(name string) bool {
 }
 
 // knownDevice matches names of devices that the kernel, systemd or software around the CNI chooses.
-var knownDevice = lazy(`^(?:lo$|eth[0-9]|ens[0-9]|enp[0-9]|eno[0-9]|enx|eni|vlan|dummy|veth|docker|br-[0-9a-f]|cni[0-9]|nodelocaldns|kube-|cilium|lxc|cali|flannel|vxlan|tunl|erspan|gre|sit|ip6|pod-id|%)`)
+var knownDevice = lazy(`^(?:lo$|eth[0-9]|ens[0-9]|enp[0-9]|eno[0-9]|enx|eni|vlan|dummy|veth|docker|br-[0-9a-f]|` +
+	`cni[0-9]|nodelocaldns|kube-|cilium|lxc|cali|flannel|vxlan|tunl|erspan|gre|sit|ip6|pod-id|%)`)
 
 // Hosts of AWS, of registries and within the cluster. Of some, the first part is a name.
 var (
-	publicHost  = lazy(`(?:^|\.)(?:amazonaws\.com|amazonaws\.com\.cn|amazon\.com|api\.aws|ec2\.internal|compute\.internal|amazonaws|localhost|cluster\.local|svc|k8s\.io|kubernetes\.io|docker\.io|quay\.io|ghcr\.io|gcr\.io|ecr\.aws|microsoft\.com|github\.com)$`)
-	ownerOfHost = lazy(`^([^.]+)\.(?:s3|s3[.-][a-z0-9-]+|[a-z]{2}(?:-[a-z]+)+-[0-9]\.elb|elb\.[a-z]{2}(?:-[a-z]+)+-[0-9]|cluster-[a-z0-9-]+\.[a-z0-9-]+\.rds|[a-z0-9]+\.[a-z0-9-]+\.rds)\.amazonaws\.`)
-	inCluster   = lazy(`^[a-z0-9-]+\.svc(?:\.|$)`)
+	publicHost = lazy(`(?:^|\.)(?:amazonaws\.com|amazonaws\.com\.cn|amazon\.com|api\.aws|ec2\.internal|compute\.internal|localhost|` +
+		`cluster\.local|svc|k8s\.io|kubernetes\.io|docker\.io|quay\.io|ghcr\.io|gcr\.io|ecr\.aws|microsoft\.com|github\.com)$`)
+	ownerOfHost = lazy(`^([^.]+)\.(?:s3|s3[.-][a-z0-9-]+|[a-z]{2}(?:-[a-z]+)+-[0-9]\.elb|elb\.[a-z]{2}(?:-[a-z]+)+-[0-9]|` +
+		`cluster-[a-z0-9-]+\.[a-z0-9-]+\.rds|[a-z0-9]+\.[a-z0-9-]+\.rds)\.amazonaws\.`)
+	inCluster = lazy(`^[a-z0-9-]+\.svc(?:\.|$)`)
 )
 
 func publicDomain(host string) bool { return publicHost().MatchString(host) }

@@ -19,7 +19,8 @@ func TestRead_Held(t *testing.T) {
 	const each, most = 5_000, 8 << 20
 	entries := []entry{{name: manifestName, text: `{"kind":"EvidenceBundle"}`}}
 	for i := range 40 {
-		entries = append(entries, entry{name: evidenceName(fmt.Sprint("n", i)), text: "schemaVersion: 1\nat: 2026-11-21T12:00:00Z\nsources: {k8s.evt: [" + strings.Repeat("{},", each) + "]}\n"})
+		text := "schemaVersion: 1\nat: 2026-11-21T12:00:00Z\nsources: {k8s.evt: [" + strings.Repeat("{},", each) + "]}\n"
+		entries = append(entries, entry{name: evidenceName(fmt.Sprint("n", i)), text: text})
 	}
 	b := &reader{collector: newCollector(""), most: most}
 	err := b.walk(bytes.NewReader(packed(t, entries...)), b.visit)
@@ -39,7 +40,10 @@ func TestHeld(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	ev := &evidence.Evidence{Nodes: []evidence.Node{{First: &evidence.Reading{}}}}
 	for i := range 20_000 {
-		p := evidence.KubePod{Pod: evidence.Pod(fmt.Sprint("namespace/pod-", i)), Labels: map[string]string{"a": "b"}, Containers: []evidence.Container{{Name: fmt.Sprint("c", i)}}, CreatedAt: time.Unix(0, 0)}
+		p := evidence.KubePod{
+			Pod: evidence.Pod(fmt.Sprint("namespace/pod-", i)), Labels: map[string]string{"a": "b"}, CreatedAt: time.Unix(0, 0),
+			Containers: []evidence.Container{{Name: fmt.Sprint("c", i)}},
+		}
 		ev.Nodes[0].First.Pods.Content = append(ev.Nodes[0].First.Pods.Content, p)
 	}
 	runtime.GC()
@@ -58,7 +62,8 @@ func TestWrite_ReadAgain(t *testing.T) {
 	one := healthy(t, "").Nodes[0]
 	one.Second = nil
 	for i := range 2_000 {
-		one.First.LogIPAMD.Content.Lines = append(one.First.LogIPAMD.Content.Lines, evidence.Line{At: noon.Add(time.Duration(i-3000) * time.Second), Level: "error", Msg: strings.Repeat("no address ", 20)})
+		line := evidence.Line{At: noon.Add(time.Duration(i-3000) * time.Second), Level: "error", Msg: strings.Repeat("no address ", 20)}
+		one.First.LogIPAMD.Content.Lines = append(one.First.LogIPAMD.Content.Lines, line)
 	}
 	ev := healthy(t, "")
 	ev.Nodes = nil
@@ -79,7 +84,8 @@ func TestWrite_ReadAgain(t *testing.T) {
 	if err != nil || len(notes) > 0 || len(got.Nodes) != len(ev.Nodes) || len(got.Nodes[9].First.LogIPAMD.Content.Lines) == 0 {
 		t.Fatalf("%v, %v", err, notes)
 	}
-	if _, err := Write(&b, ev, Options{evidence: 100 << 10}); err == nil || !strings.Contains(err.Error(), "to be read again: choose fewer nodes") {
+	_, err = Write(&b, ev, Options{evidence: 100 << 10})
+	if err == nil || !strings.Contains(err.Error(), "to be read again: choose fewer nodes") {
 		t.Errorf("more than fits: %v", err)
 	}
 }

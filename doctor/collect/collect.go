@@ -201,12 +201,15 @@ func regionOf(nodes []fleet.Target, settings string) (region, why string) {
 	if all == 0 {
 		return settings, ""
 	}
-	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
+	})
 	most := names[0]
 	said := fmt.Sprintf("%s in %s by label", show.Plural(all, "node is", "nodes are"), strings.Join(names[:min(len(names), 4)], ", "))
 	switch n := count[most]; {
 	case n > 1 && 2*n > all && n < all:
-		return most, fmt.Sprintf("AWS is read in %s: %d of %d nodes are there, others claim to be in %s", most, n, all, strings.Join(names[1:min(len(names), 4)], ", "))
+		others := strings.Join(names[1:min(len(names), 4)], ", ")
+		return most, fmt.Sprintf("AWS is read in %s: %d of %d nodes are there, others claim to be in %s", most, n, all, others)
 	case n > 1 && n == all && settings != "" && settings != most:
 		return most, fmt.Sprintf("AWS is read in %s, where the nodes are; the AWS settings have %s", most, settings)
 	case n > 1 && n == all, settings == most && all == 1:

@@ -20,7 +20,7 @@ func TestRegionOf(t *testing.T) {
 		"all agree":                {"eu-west-1 eu-west-1 eu-west-1", "", "eu-west-1", ""},
 		"and the settings too":     {"eu-west-1 eu-west-1", "eu-west-1", "eu-west-1", ""},
 		"the settings differ":      {"eu-west-1 eu-west-1", "us-east-1", "eu-west-1", "the AWS settings have us-east-1"},
-		"the first one lies":       {"us-east-2 eu-west-1 eu-west-1", "", "eu-west-1", "2 of 3 nodes are there, others claim to be in us-east-2"},
+		"the first one lies":       {"us-east-2 eu-west-1 eu-west-1", "", "eu-west-1", "of 3 nodes are there, others claim to be in us-east-2"},
 		"and has the settings":     {"us-east-2 eu-west-1 eu-west-1", "us-east-2", "eu-west-1", "2 of 3 nodes"},
 		"one of two lies":          {"us-east-2 eu-west-1", "eu-west-1", "eu-west-1", "the region of the AWS settings"},
 		"one of two, no settings":  {"us-east-2 eu-west-1", "", "", "set AWS_REGION"},
@@ -36,7 +36,8 @@ func TestRegionOf(t *testing.T) {
 			t.Parallel()
 			var nodes []fleet.Target
 			for _, label := range strings.Fields(tt.labels) {
-				o := &document.NodeObject{InstanceID: "i-1", Labels: map[string]string{"topology.kubernetes.io/region": strings.TrimPrefix(label, "-")}}
+				region := map[string]string{"topology.kubernetes.io/region": strings.TrimPrefix(label, "-")}
+				o := &document.NodeObject{InstanceID: "i-1", Labels: region}
 				if strings.HasPrefix(label, "-") {
 					o.InstanceID = ""
 				}

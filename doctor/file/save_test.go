@@ -130,7 +130,8 @@ func TestLoad_Dense(t *testing.T) {
 	}
 	log := &ev.Nodes[0].First.LogIPAMD.Content
 	for i := range 20 {
-		log.Lines = append(log.Lines, evidence.Line{At: ev.At.Add(time.Duration(i-100) * time.Second), Level: "error", Msg: strings.Repeat("{,", 60_000)})
+		at := ev.At.Add(time.Duration(i-100) * time.Second)
+		log.Lines = append(log.Lines, evidence.Line{At: at, Level: "error", Msg: strings.Repeat("{,", 60_000)})
 	}
 	data, dropped, err := Fit(ev)
 	if err != nil || dropped["log.ipamd"] == 0 {
