@@ -102,13 +102,8 @@ func ParseBranch(annotation string, ipv6 bool) (Branch, error) {
 }
 
 func firstBranch(annotation string) (branchEntry, error) {
-	if len(annotation) > maxBranchAnnotation {
-		return branchEntry{}, fmt.Errorf("it has %d bytes, at most %d are read", len(annotation), maxBranchAnnotation)
-	}
-	// Only element 0 must be a valid entry: another version may append elements of any
-	// form.
-	var elements []json.RawMessage
-	if err := json.Unmarshal([]byte(annotation), &elements); err != nil {
+	elements, err := branchElements(annotation)
+	if err != nil {
 		return branchEntry{}, err
 	}
 	if len(elements) == 0 {
@@ -119,6 +114,16 @@ func firstBranch(annotation string) (branchEntry, error) {
 		return branchEntry{}, err
 	}
 	return entry, nil
+}
+
+// branchElements returns the elements of the annotation. Only the first must be a valid
+// entry: another version may append elements of any form.
+func branchElements(annotation string) (elements []json.RawMessage, err error) {
+	if len(annotation) > maxBranchAnnotation {
+		return nil, fmt.Errorf("it has %d bytes, at most %d are read", len(annotation), maxBranchAnnotation)
+	}
+	err = json.Unmarshal([]byte(annotation), &elements)
+	return elements, err
 }
 
 // branchAddress4 returns the address and its gateway, the first address of the subnet.

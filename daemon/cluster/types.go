@@ -22,6 +22,8 @@ type Pod struct {
 	Ended       bool // phase Succeeded or Failed, or being deleted
 	Finished    bool // phase Succeeded or Failed
 	IPs         int  // addresses in status.podIPs: it already has its network
+	// LinkHash is the end of the name of its host link, see netnames.Hash.
+	LinkHash string
 	// BranchENI: containers[0] has a limit whose name starts with
 	// "vpc.amazonaws.com/pod-eni", as upstream looks for it.
 	BranchENI bool

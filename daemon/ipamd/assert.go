@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/cluster"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/introspectserver"
@@ -60,6 +61,7 @@ type asserter struct {
 	restored  map[netip.Addr]string // address owners at the start
 	atStart   map[string]bool       // hashes of the pods' links at the start; nil before the first pass
 	baseline  rules.Baseline
+	claims    cluster.Claims // of branch pods, as of the last pass
 	backoff   rules.RepairBackoff
 	unneeded  map[int]time.Time // VLAN devices without a pod, and since when
 	filters   time.Time         // last check of packet filters

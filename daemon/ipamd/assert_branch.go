@@ -3,6 +3,7 @@ package ipamd
 import (
 	"context"
 	"net"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -93,18 +94,12 @@ func (a *asserter) branchesNow() (out []cluster.Pod, known bool) {
 		return nil, false
 	}
 	_, known = a.api.ExpectedPods(func(p cluster.Pod) bool {
-		if onBranch(p) {
+		if p.OnBranch() {
 			out = append(out, p)
 		}
 		return false
 	})
 	return out, known
-}
-
-// onBranch reports whether a pod may be using a branch ENI. This includes a pod that is being
-// deleted, until its DEL comes: it may keep serving for long.
-func onBranch(p cluster.Pod) bool {
-	return p.BranchENI && p.PodENI != "" && !p.Finished && !p.HostNetwork
 }
 
 // addBranches adds the branch pods to the living state.
@@ -114,6 +109,11 @@ func (p *repairs) addBranches(view *hostnet.View, to *living) {
 		return
 	}
 	p.forgetSandboxes(pods, p.now)
+	p.claims = cluster.ClaimsOf(pods, p.claims)
+	pooled := map[netip.Addr]bool{}
+	for _, pod := range to.pods {
+		pooled[pod.Address] = true
+	}
 	to.vlans = map[int]bool{}
 	trunk, there := ask(p.owner, func(k *keeper.Keeper, _ time.Time) ipam.ENIState { e, _ := k.Trunk(); return e })
 	link, linked := view.LinkOf(trunk.MAC)
@@ -129,6 +129,11 @@ func (p *repairs) addBranches(view *hostnet.View, to *living) {
 		}
 		sandbox, known := p.sandbox(pod)
 		if sandbox.released {
+			continue
+		}
+		// The annotation of a running pod can be changed to name the branch ENI of another one. A
+		// repair would then take it from that pod, as the ADD would that is refused.
+		if _, _, disputed := p.claims.Rival(pod, b); disputed || pooled[b.Address] {
 			continue
 		}
 		hash := netnames.Hash(pod.Namespace, pod.Name, 0)

@@ -170,27 +170,6 @@ func TestAsserter_Released(t *testing.T) {
 	}
 }
 
-func TestOnBranch(t *testing.T) {
-	t.Parallel()
-	for what, row := range map[string]struct {
-		change func(*cluster.Pod)
-		want   bool
-	}{
-		"that runs":               {func(*cluster.Pod) {}, true},
-		"that is being deleted":   {func(p *cluster.Pod) { p.Ended = true }, true},
-		"that succeeded":          {func(p *cluster.Pod) { p.Ended, p.Finished = true, true }, false},
-		"not announced":           {func(p *cluster.Pod) { p.PodENI = "" }, false},
-		"that asks for none":      {func(p *cluster.Pod) { p.BranchENI = false }, false},
-		"in the node's own netns": {func(p *cluster.Pod) { p.HostNetwork = true }, false},
-	} {
-		p := cluster.Pod{BranchENI: true, PodENI: "[{}]"}
-		row.change(&p)
-		if got := onBranch(p); got != row.want {
-			t.Errorf("a pod %s: %t", what, got)
-		}
-	}
-}
-
 // TestRepairs_Report: a pass is reported in one event, and counted by kind; repeated
 // removals of one object are reported once.
 func TestRepairs_Report(t *testing.T) {

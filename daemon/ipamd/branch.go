@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"cnictl/daemon/api/cause"
@@ -27,6 +28,7 @@ type branches struct {
 	ipv6       bool
 	mode       string // NETWORK_POLICY_ENFORCING_MODE
 	snat       bool   // AWS_VPC_K8S_CNI_EXTERNALSNAT
+	claims     atomic.Pointer[cluster.Claims]
 }
 
 // trunkPoll is how often to look for an awaited trunk.
@@ -35,7 +37,7 @@ const trunkPoll = 200 * time.Millisecond
 // branchError is a failed ADD of a branch pod.
 type branchError struct {
 	code cause.Code
-	line string // upstream's log line, which users search for
+	line string // upstream's log line, which users search for; "" if the keeper's is enough
 	err  error
 }
 
@@ -45,14 +47,17 @@ func (e *branchError) Error() string { return e.err.Error() }
 // ADD comes before its annotation, and failing it would cost a whole sandbox.
 func (b *branches) add(ctx context.Context, req *cniwire.AddRequest, pod cluster.Pod) *cniwire.AddReply {
 	began := time.Now()
-	branch, err := b.waitForAnnotation(ctx, pod)
+	pod, branch, err := b.waitForAnnotation(ctx, pod)
 	var link int
 	if err == nil {
 		link, err = b.trunkLink(ctx)
 	}
+	if err == nil {
+		err = untilRead(ctx, func() error { return b.undisputed(ctx, pod, branch) })
+	}
 	if err != nil {
-		failed := &branchError{cause.Internal, textNoBranch, err}
-		_ = errors.As(err, &failed) // otherwise it stays an internal error, and never a success
+		failed := &branchError{cause.PodUnknown, textNoPod, err}
+		_ = errors.As(err, &failed) // otherwise other pods could not be read; it is never a success
 		failed.code = unlessEnding(ctx, failed.code)
 		return b.fail(req, failed, time.Since(began))
 	}
@@ -82,31 +87,32 @@ func branchAllocation(br cluster.Branch) cniwire.Allocation {
 	return out
 }
 
-// waitForAnnotation waits for the pod's branch ENI to be announced in its annotation.
-func (b *branches) waitForAnnotation(ctx context.Context, pod cluster.Pod) (cluster.Branch, error) {
+// waitForAnnotation waits for the pod's branch ENI to be announced in its annotation, and
+// returns the pod with it.
+func (b *branches) waitForAnnotation(ctx context.Context, pod cluster.Pod) (cluster.Pod, cluster.Branch, error) {
 	if pod.PodENI == "" {
 		found, err := b.kubernetes.WaitPod(ctx, pod.Namespace, pod.Name, func(p cluster.Pod) bool { return p.PodENI != "" || p.Ended || p.UID != pod.UID })
 		switch {
 		case err == nil && found.UID != pod.UID:
-			return cluster.Branch{}, &branchError{cause.PodUnknown, textNoPod, fmt.Errorf("pod %s/%s was replaced by another of its name", pod.Namespace, pod.Name)}
+			return pod, cluster.Branch{}, &branchError{cause.PodUnknown, textNoPod, fmt.Errorf("pod %s/%s was replaced by another of its name", pod.Namespace, pod.Name)}
 		case found.PodENI == "" && !b.hasTrunk():
-			return cluster.Branch{}, errNoTrunk() // the reason why nothing is announced
+			return pod, cluster.Branch{}, errNoTrunk() // the reason why nothing is announced
 		case found.PodENI == "":
-			return cluster.Branch{}, &branchError{cause.BranchPending, textNoBranch,
+			return pod, cluster.Branch{}, &branchError{cause.BranchPending, textNoBranch,
 				fmt.Errorf("pod %s/%s needs a branch ENI and has no annotation vpc.amazonaws.com/pod-eni yet: the VPC resource controller writes it", pod.Namespace, pod.Name)}
 		}
 		pod = found
 	}
 	branch, err := cluster.ParseBranch(pod.PodENI, b.ipv6)
 	if err == nil {
-		return branch, nil
+		return pod, branch, nil
 	}
 	line := textBadBranch
 	var bad *cluster.BranchError
 	if errors.As(err, &bad) {
 		line = branchLines[bad.Kind]
 	}
-	return cluster.Branch{}, &branchError{cause.BranchInvalid, line, err}
+	return pod, cluster.Branch{}, &branchError{cause.BranchInvalid, line, err}
 }
 
 // trunkLink waits for the trunk and its link.
@@ -152,12 +158,14 @@ func (b *branches) trunk() (ipam.ENIState, bool) {
 }
 
 func (b *branches) fail(req *cniwire.AddRequest, f *branchError, took time.Duration) *cniwire.AddReply {
-	b.log.Error("Send AddNetworkReply: "+f.line, slog.String(logline.KeyCause, string(f.code)), slog.Any(logline.KeyError, f.err), //nolint:sloglint // upstream's line
-		slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace))
+	if f.line != "" {
+		b.log.Error("Send AddNetworkReply: "+f.line, slog.String(logline.KeyCause, string(f.code)), slog.Any(logline.KeyError, f.err), //nolint:sloglint // upstream's line
+			slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace))
+	}
 	b.owner.deliver(keeper.BranchFailed{
 		Pod: ipam.Pod{Namespace: req.PodNamespace, Name: req.PodName}, PodUID: req.PodUID, Cause: f.code, Text: f.err.Error(), Took: took,
 	})
-	return &cniwire.AddReply{Cause: string(f.code), Detail: f.code.Title() + ": " + f.err.Error(), Transient: f.code != cause.BranchInvalid}
+	return &cniwire.AddReply{Cause: string(f.code), Detail: f.code.Title() + ": " + f.err.Error(), Transient: keeper.TransientCause(f.code)}
 }
 
 // del answers the DEL of a sandbox that is not in the pool: it may be a branch pod's whose
@@ -178,6 +186,11 @@ func (b *branches) del(ctx context.Context, req *cniwire.DelRequest) (*cniwire.D
 	branch, err := cluster.ParseBranch(pod.PodENI, b.ipv6)
 	if err != nil {
 		b.log.Warn("could not parse a branch pod's annotation during DEL", slog.String(logline.KeyPod, req.PodName), slog.Any(logline.KeyError, err))
+		return nil, false
+	}
+	if err := b.undisputed(ctx, pod, branch); err != nil {
+		// What the annotation names may be in use by another pod.
+		b.log.Warn("branch ENI of a DEL left alone", slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace), slog.Any(logline.KeyError, err))
 		return nil, false
 	}
 	return &cniwire.DelReply{

@@ -387,7 +387,7 @@ func failedAddLine(code cause.Code, detail string) string {
 		return fmt.Sprintf(textStoreFailed, detail)
 	case cause.PodNetworkSetup:
 		return "address returned: pod network setup failed"
-	case cause.TrunkMissing, cause.TrunkLinkMissing, cause.BranchPending, cause.BranchInvalid, cause.PodUnknown, cause.PodAnnotation,
+	case cause.TrunkMissing, cause.TrunkLinkMissing, cause.BranchPending, cause.BranchInvalid, cause.BranchConflict, cause.PodUnknown, cause.PodAnnotation,
 		cause.PolicyAgentUnreachable, cause.PolicyAgentRefused:
 		return ""
 	}

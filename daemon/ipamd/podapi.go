@@ -48,14 +48,16 @@ func (b *backend) pod(ctx context.Context, req *cniwire.AddRequest) (cluster.Pod
 // needsPod reports whether ADDs need the pod's object.
 func (b *backend) needsPod() bool { return b.branches != nil || b.annotate }
 
-// failPod answers an ADD whose pod cannot be read.
+// failPod answers an ADD that fails because of what the API server knows, or does not.
 func (b *backend) failPod(req *cniwire.AddRequest, code cause.Code, line string, err error, took time.Duration) *cniwire.AddReply {
-	b.log.Error(line+" "+err.Error(), slog.String(logline.KeyCause, string(code)), //nolint:sloglint // upstream's line
-		slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace))
+	if line != "" { // otherwise the keeper's is enough
+		b.log.Error(line+" "+err.Error(), slog.String(logline.KeyCause, string(code)), //nolint:sloglint // upstream's line
+			slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace))
+	}
 	b.owner.deliver(keeper.BranchFailed{
 		Pod: ipam.Pod{Namespace: req.PodNamespace, Name: req.PodName}, PodUID: req.PodUID, Cause: code, Text: err.Error(), Took: took,
 	})
-	return &cniwire.AddReply{Cause: string(code), Detail: code.Title() + ": " + err.Error(), Transient: !errors.Is(err, kube.ErrNotFound)}
+	return &cniwire.AddReply{Cause: string(code), Detail: code.Title() + ": " + err.Error(), Transient: keeper.TransientCause(code) && !errors.Is(err, kube.ErrNotFound)}
 }
 
 // podIPs is the annotation that shows a pod's address to others (ANNOTATE_POD_IP).

@@ -140,10 +140,11 @@ func TestFailedAddLine(t *testing.T) {
 		"daemon-terminating":    "no address assigned: " + cause.Code("daemon-terminating").Title(),
 		"daemon-starting":       "no address assigned: " + cause.Code("daemon-starting").Title(),
 		"internal":              "no address assigned: " + cause.Code("internal").Title(),
+		"link-conflict":         "no address assigned: " + cause.Code("link-conflict").Title(),
 		"not-supported":         "no address assigned: " + cause.Code("not-supported").Title(),
 
 		// Logged where they are detected.
-		"trunk-missing": "", "trunk-link-missing": "", "branch-pending": "", "branch-invalid": "", "pod-unknown": "", "pod-annotation": "",
+		"trunk-missing": "", "trunk-link-missing": "", "branch-pending": "", "branch-invalid": "", "branch-conflict": "", "pod-unknown": "", "pod-annotation": "",
 		"policy-agent-unreachable": "", "policy-agent-refused": "",
 
 		// The plugin's own causes, which the daemon never returns.

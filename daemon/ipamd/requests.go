@@ -8,6 +8,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/cluster"
 	"cnictl/daemon/internal/rpcserver"
 	"cnictl/daemon/keeper"
 )
@@ -56,6 +57,9 @@ func (b *backend) add(ctx context.Context, req *cniwire.AddRequest) *cniwire.Add
 	began := b.owner.now()
 	pool := began.Add(b.wait)
 	if !b.needsPod() {
+		if err := b.linkFree(ctx, req, cluster.Pod{}); err != nil {
+			return b.failLink(req, err, cause.PodUnknown, began)
+		}
 		reply, _ := b.addPooled(ctx, req, pool)
 		return reply
 	}
@@ -73,6 +77,9 @@ func (b *backend) add(ctx context.Context, req *cniwire.AddRequest) *cniwire.Add
 	if b.branches != nil && pod.BranchENI {
 		reply = b.branches.add(waiting, req, pod)
 	} else {
+		if err := untilRead(waiting, func() error { return b.linkFree(waiting, req, pod) }); err != nil {
+			return b.failLink(req, err, unlessEnding(waiting, cause.PodUnknown), began)
+		}
 		reply, add = b.addPooled(ctx, req, pool)
 	}
 	if b.annotate && reply.Success {

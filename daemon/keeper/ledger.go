@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
 )
@@ -16,6 +17,60 @@ type ledger struct {
 	files map[int]*ledgerFile
 	cards []int                // of the files, in the order of writing
 	home  map[ipam.Sandbox]int // the card whose file holds the allocation
+	links linkNames
+}
+
+// linkNames finds the pods that have host links, by the hashes in the links' names.
+type linkNames struct {
+	pods map[string][]linked
+	of   map[ipam.Sandbox]ipam.Pod
+}
+
+type linked struct {
+	sandbox ipam.Sandbox
+	pod     ipam.Pod
+}
+
+// put records a sandbox's pod. An allocation that was rebuilt from the kernel has no pod: its
+// link may be that of an older sandbox of any pod that gets the link's name.
+func (l *linkNames) put(s ipam.Sandbox, p ipam.Pod) {
+	if was, known := l.of[s]; known && was == p {
+		return
+	}
+	l.remove(s)
+	if p.Name == "" {
+		return
+	}
+	l.of[s] = p
+	for _, hash := range netnames.Hashes(p.Namespace, p.Name, p.Interfaces) {
+		l.pods[hash] = append(l.pods[hash], linked{s, p})
+	}
+}
+
+func (l *linkNames) remove(s ipam.Sandbox) {
+	p, known := l.of[s]
+	if !known {
+		return
+	}
+	delete(l.of, s)
+	for _, hash := range netnames.Hashes(p.Namespace, p.Name, p.Interfaces) {
+		rest := slices.DeleteFunc(l.pods[hash], func(o linked) bool { return o.sandbox == s })
+		if l.pods[hash] = rest; len(rest) == 0 {
+			delete(l.pods, hash)
+		}
+	}
+}
+
+// holder returns another pod that has one of a pod's host links, and the link's hash.
+func (l *linkNames) holder(p ipam.Pod) (other ipam.Pod, hash string, found bool) {
+	for _, hash := range netnames.Hashes(p.Namespace, p.Name, p.Interfaces) {
+		for _, o := range l.pods[hash] {
+			if o.pod.Namespace != p.Namespace || o.pod.Name != p.Name {
+				return o.pod, hash, true
+			}
+		}
+	}
+	return ipam.Pod{}, "", false
 }
 
 // ledgerFile holds the allocations of one network card.
@@ -27,7 +82,7 @@ type ledgerFile struct {
 }
 
 func newLedger() ledger {
-	l := ledger{files: make(map[int]*ledgerFile), home: make(map[ipam.Sandbox]int)}
+	l := ledger{files: make(map[int]*ledgerFile), home: make(map[ipam.Sandbox]int), links: linkNames{pods: map[string][]linked{}, of: map[ipam.Sandbox]ipam.Pod{}}}
 	l.file(0)
 	return l
 }
@@ -55,6 +110,7 @@ func (l *ledger) put(a ipam.Assignment) {
 		l.writeLast(at)
 	}
 	l.home[a.Sandbox] = card
+	l.links.put(a.Sandbox, a.Pod)
 	f.put(a.Sandbox, encodeEntry(a))
 }
 
@@ -95,6 +151,7 @@ func encodeEntry(a ipam.Assignment) []byte {
 func (l *ledger) remove(s ipam.Sandbox) {
 	if card, ok := l.home[s]; ok {
 		l.files[card].remove(s)
+		l.links.remove(s)
 		delete(l.home, s)
 	}
 }

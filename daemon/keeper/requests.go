@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -117,6 +118,10 @@ func (k *Keeper) isDropping(s ipam.Sandbox) bool {
 // Any other failure is answered here. On each card it leaves the addresses that are owed to
 // older waiting requests for one of every card.
 func (k *Keeper) assign(r *Add, owed int, now time.Time) error {
+	if err := k.LinkTaken(k.podOf(r)); err != nil {
+		k.failAdd(r, now, cause.LinkConflict, err.Error(), false)
+		return nil
+	}
 	crashpoint.Here(crashpoint.BeforeBookAssign)
 	got, err := k.takeAddresses(r, owed, now)
 	switch {
@@ -157,6 +162,22 @@ func (k *Keeper) answerAssigned(r *Add, all []ipam.Assignment, now time.Time) {
 	crashpoint.Here(crashpoint.BeforeAnswer)
 	r.Reply(k.addReply(all))
 	crashpoint.Here(crashpoint.AfterAnswer)
+}
+
+// LinkTaken returns an error if another pod with an address of the pool has one of a pod's host
+// links: the plugin would delete it as that of an older sandbox of the pod. A link's name has 44
+// bits of a hash, so a pod's name can be chosen to get the link of another.
+func (k *Keeper) LinkTaken(p ipam.Pod) error {
+	other, hash, taken := k.ledger.links.holder(p)
+	if !taken || p.Name == "" {
+		return nil
+	}
+	return LinkTakenError(hash, other.Namespace, other.Name)
+}
+
+// LinkTakenError is the error of a pod whose host link another pod has.
+func LinkTakenError(hash, namespace, name string) error {
+	return fmt.Errorf("its host link would have the same name, ending in %s, as that of pod %s/%s: the end is a hash of the pod's namespace and name; give one of the two pods another name", hash, namespace, name)
 }
 
 func (k *Keeper) addReply(all []ipam.Assignment) *cniwire.AddReply {

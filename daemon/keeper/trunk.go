@@ -149,7 +149,7 @@ type BranchFailed struct {
 }
 
 func (m BranchFailed) handle(k *Keeper, now time.Time) {
-	k.record(now, AddFailed{Pod: m.Pod, PodUID: m.PodUID, Cause: m.Cause, Detail: m.Text, Took: m.Took, Transient: transientCause(m.Cause)})
+	k.record(now, AddFailed{Pod: m.Pod, PodUID: m.PodUID, Cause: m.Cause, Detail: m.Text, Took: m.Took, Transient: TransientCause(m.Cause)})
 }
 
 // LocalCIDRs are the destinations to which traffic keeps the pod's own address.

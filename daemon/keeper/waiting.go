@@ -127,13 +127,14 @@ func (l outlook) cannotSucceed(deadline time.Time) bool {
 	if l.growing || (!l.cooled.IsZero() && l.cooled.Before(deadline)) {
 		return false
 	}
-	return l.blocked && !transientCause(l.code)
+	return l.blocked && !TransientCause(l.code)
 }
 
-// transientCause reports whether the same ADD may soon succeed without intervention.
-func transientCause(c cause.Code) bool {
+// TransientCause reports whether the same ADD may soon succeed without intervention.
+func TransientCause(c cause.Code) bool {
 	switch c {
-	case cause.PoolFull, cause.NoUsableSubnet, cause.ENIConfigMissing, cause.NodeUnschedulable, cause.ProvisioningDisabled, cause.EC2Unauthorized, cause.BranchInvalid:
+	case cause.PoolFull, cause.NoUsableSubnet, cause.ENIConfigMissing, cause.NodeUnschedulable, cause.ProvisioningDisabled, cause.EC2Unauthorized,
+		cause.BranchInvalid, cause.BranchConflict, cause.LinkConflict:
 		return false
 	default:
 		return true
@@ -226,7 +227,7 @@ func (k *Keeper) fail(r *Add, now time.Time, ahead outlook) {
 	if waited := now.Sub(r.Arrived); waited >= 100*time.Millisecond {
 		detail += " (waited " + waited.Round(100*time.Millisecond).String() + ")"
 	}
-	k.failAdd(r, now, code, detail, transientCause(code) || code == cause.ENIConfigMissing && k.awaitsENIConfig(now))
+	k.failAdd(r, now, code, detail, TransientCause(code) || code == cause.ENIConfigMissing && k.awaitsENIConfig(now))
 }
 
 // slowAction is how long a pool action may take before it is named as the reason. A normal

@@ -158,6 +158,23 @@ var sgpCauses = []Entry{
 		Daemon: []cause.Code{cause.BranchInvalid},
 	},
 	{
+		Code: "sgp/branch-conflict", Title: "two pods of a node name the same branch ENI", Severity: Error,
+		Shows:      "The annotations vpc.amazonaws.com/pod-eni of two pods of the node name the same ENI, MAC address, VLAN ID or IP address. The VPC resource controller gives these to one pod only, so someone else wrote one of the two; the controller's webhook refuses that, but is ignored while it does not answer. Our daemon gives neither pod a network, and leaves it to the one that has it. Upstream's gives it to the pod that starts last, with the security groups of the other.",
+		Required:   []string{"k8s.pod"},
+		Supporting: []string{"log.ipamd", "k8s.wh", "intro.failures"},
+		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Confirmed},
+		Check:      Check{"Find out who wrote the annotations of the two pods.", "kubectl -n NAMESPACE get pod POD -o yaml --show-managed-fields"},
+		Fixes: []Fix{
+			{Text: "Delete the pod whose annotation the VPC resource controller did not write.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Make sure that the controller's webhooks answer, which refuse such an annotation.", Command: "kubectl get validatingwebhookconfigurations vpc-resource-validating-webhook -o yaml"},
+		},
+		Links: []string{eks + "security-groups-for-pods.html", controller + "8"},
+		Signatures: []Signature{
+			{Text: "Branch ENI of the pod is that of another pod:", Where: inLog},
+		},
+		Daemon: []cause.Code{cause.BranchConflict},
+	},
+	{
 		Code: "sgp/branch-capacity", Title: "no branch ENI is left on any node", Severity: Error,
 		Shows:      "The pod stays Pending with \"Insufficient vpc.amazonaws.com/pod-eni\" although nodes offer some: all are taken. Or it is bound and waits while branch ENIs of ended pods cool down; then SecurityGroupRequested repeats and nothing follows.",
 		Required:   []string{"k8s.pod", "k8s.node", "k8s.nodes", "k8s.evt"},

@@ -27,6 +27,7 @@ var sgpRules = []rule{
 	{code: "sgp/branch-alloc-failed", node: branchAllocFailed},
 	{code: "sgp/annotation-denied", node: annotationDenied},
 	{code: "sgp/annotation-malformed", node: annotationMalformed},
+	{code: "sgp/branch-conflict", node: branchConflict},
 	{code: "sgp/branch-capacity", all: branchCapacity},
 	{code: "sgp/feature-off", all: featureOff},
 	{code: "sgp/limit-not-first", node: limitNotFirst},
@@ -378,6 +379,35 @@ func annotationMalformed(c *Case) []candidate {
 		return names(pods), stateOf(len(pods) > 0)
 	})
 	return []candidate{{summary: "the branch ENI annotation of a pod cannot be used: " + shown.Value, decisive: []Fact{shown}, required: []Fact{lenient(waits)}}}
+}
+
+func branchConflict(c *Case) []candidate {
+	found := fact(c, c.R.Pods, "k8s.pod", "annotation "+limitPodENI, "each pod's own branch ENI", func([]evidence.KubePod) (any, State) {
+		var pods []cluster.Pod
+		for _, p := range c.here() {
+			namespace, name, _ := strings.Cut(string(p.Pod), "/")
+			pods = append(pods, cluster.Pod{
+				Namespace: namespace, Name: name, UID: string(p.Pod), HostNetwork: p.HostNetwork, BranchENI: asksFirst(p), PodENI: p.Annotations[limitPodENI],
+			})
+		}
+		claims := cluster.ClaimsOf(pods, cluster.Claims{})
+		for _, p := range pods {
+			for _, ipv6 := range []bool{false, true} {
+				branch, err := cluster.ParseBranch(p.PodENI, ipv6)
+				if err != nil {
+					continue
+				}
+				if rival, shared, found := claims.Rival(p, branch); found {
+					return fmt.Sprintf("%s and %s: %s", p.UID, rival.UID, shared), Yes
+				}
+			}
+		}
+		return "no two pods name the same", No
+	})
+	shown := orElse(found, orElse(
+		c.active(mention{sources: []string{"log.ipamd"}, texts: signatures("sgp/branch-conflict")}),
+		c.failures(nil, cause.BranchConflict)))
+	return []candidate{{summary: "two pods name the same branch ENI: " + shown.Value, decisive: []Fact{shown}}}
 }
 
 // textInsufficient is what the scheduler reports when no node has a branch ENI left.

@@ -24,6 +24,8 @@ const (
 	TrunkLinkMissing     Code = "trunk-link-missing"    // the node has no link for the trunk ENI
 	BranchPending        Code = "branch-pending"        // the pod has no branch ENI annotation yet
 	BranchInvalid        Code = "branch-invalid"        // the pod's branch ENI annotation cannot be used
+	BranchConflict       Code = "branch-conflict"       // another pod of the node has the branch ENI of the pod's annotation
+	LinkConflict         Code = "link-conflict"         // another pod of the node has the name of the pod's host link
 	PodUnknown           Code = "pod-unknown"           // the pod could not be read from the API server
 	PodAnnotation        Code = "pod-annotation"        // the pod's address annotation could not be written
 	NodeUnschedulable    Code = "node-unschedulable"    // growth is off on a cordoned node
@@ -68,6 +70,8 @@ var titles = map[Code]string{
 	TrunkLinkMissing:     "the trunk network interface is not on the node",
 	BranchPending:        "the pod's branch network interface is not ready yet",
 	BranchInvalid:        "the pod's branch network interface annotation cannot be used",
+	BranchConflict:       "another pod of the node names the same branch network interface",
+	LinkConflict:         "another pod of the node has the name of the pod's host link",
 	PodUnknown:           "the pod cannot be read from the API server",
 	PodAnnotation:        "the pod's address could not be written to its annotation",
 	NodeUnschedulable:    "the node is cordoned and the pool is frozen",

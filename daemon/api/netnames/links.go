@@ -41,6 +41,15 @@ func Hash(ns, name string, index int) string {
 	return string(digits[:hashDigits])
 }
 
+// Hashes returns the hashes of the host links of a pod with a number of interfaces; 0 means 1.
+func Hashes(ns, name string, interfaces int) []string {
+	out := make([]string, max(interfaces, 1))
+	for i := range out {
+		out[i] = Hash(ns, name, i)
+	}
+	return out
+}
+
 // HostVeth returns the name of the host end of a pod's veth pair.
 func HostVeth(prefix, ns, name string, index int) string {
 	return prefix + Hash(ns, name, index)

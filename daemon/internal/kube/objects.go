@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/cluster"
 )
 
@@ -136,6 +137,7 @@ func parsePod(raw []byte) (cluster.Pod, error) {
 		NodeName: obj.Spec.NodeName, HostNetwork: obj.Spec.HostNetwork,
 		Finished: obj.Status.Phase == "Succeeded" || obj.Status.Phase == "Failed",
 		IPs:      len(obj.Status.PodIPs),
+		LinkHash: netnames.Hash(meta.Namespace, meta.Name, 0),
 		MultiNIC: meta.Annotations[nicConfig] == multiNIC, Mirror: meta.Annotations[mirrorAnnotation] != "",
 		PodENI: kept(meta.Annotations[podENIResource]), PodIPs: kept(meta.Annotations[podIPsAnnotation]),
 	}

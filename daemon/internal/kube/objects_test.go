@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/cluster"
 )
 
@@ -43,6 +44,7 @@ func TestParsePod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := parsePod([]byte(tc.text))
+			tc.want.LinkHash = netnames.Hash(tc.want.Namespace, tc.want.Name, 0)
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 				t.Errorf("error %v (-want +got):\n%s", err, diff)
 			}

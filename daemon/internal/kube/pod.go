@@ -2,11 +2,13 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"cnictl/daemon/cluster"
+	"cnictl/daemon/kubeclient"
 )
 
 // Pod returns a pod from the cache, or else with a GET. A cached pod that has ended is
@@ -101,4 +103,29 @@ func (c *Client) awaitPod(ctx context.Context, key string, was cluster.Pod, next
 // listed once.
 func (c *Client) ExpectedPods(match func(cluster.Pod) bool) (n int, known bool) {
 	return c.pods.count(match)
+}
+
+// WatchedPods returns the node's pods that match, as the watch shows them at one moment. listed
+// is false until the pods were listed once. current reports whether the watch shows a pod with
+// the given state of its branch ENI: it shows changes in their order, so it then also shows
+// what preceded that state.
+func (c *Client) WatchedPods(match func(cluster.Pod) bool, of cluster.Pod) (all []cluster.Pod, listed, current bool) {
+	all, own, listed := c.pods.selected(match, objectKey(of.Namespace, of.Name))
+	return all, listed, listed && own.UID != "" && own.UID == of.UID && own.PodENI == of.PodENI
+}
+
+// ListPods requests the pods of a node, regardless of the cache.
+func (c *Client) ListPods(ctx context.Context, node string) (all []cluster.Pod, _ error) {
+	request := kubeclient.Request{Kind: pods.Kind, Selection: kubeclient.Selection{Fields: "spec.nodeName=" + node}}
+	limits := kubeclient.Limits{Objects: maxItems, Within: c.limits.get}
+	err := kubeclient.List(ctx, c.open, request, limits, func(raw json.RawMessage) error {
+		if pod, err := parsePod(raw); err == nil { // as the watch leaves out what it cannot read
+			all = append(all, pod)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of node %s: %w", node, c.failed(err))
+	}
+	return all, nil
 }

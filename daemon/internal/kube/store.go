@@ -47,6 +47,18 @@ func (s *store[T]) count(match func(T) bool) (n int, synced bool) {
 	return n, s.synced
 }
 
+// selected returns the items that match, and the item of a key, as of one moment.
+func (s *store[T]) selected(match func(T) bool, key string) (items []T, of T, synced bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, item := range s.items {
+		if match(item) {
+			items = append(items, item)
+		}
+	}
+	return items, s.items[key], s.synced
+}
+
 // changed returns a channel that is closed at the next change. alive reports whether a
 // watch is open.
 func (s *store[T]) changed() (next <-chan struct{}, alive bool) {

@@ -149,6 +149,15 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 				x.c.t.Fatalf("%+v", r)
 			}
 		}, ends: deleted},
+		"sgp/branch-conflict": {begins: func(x *inpatient) {
+			x.withTrunk()
+			x.bound = x.bind("first", wantsBranch)
+			x.branch()
+			forged := announced(x.c.annotation(x.bound, podENI))
+			if r := x.add(x.bind(x.c.namespace, forged)); r.Cause != string(cause.BranchConflict) {
+				x.c.t.Fatalf("%+v", r)
+			}
+		}, ends: deleted},
 		"sgp/branch-capacity": {faults: vpcrc.Faults{AtCapacity: true}, begins: func(x *inpatient) {
 			eventually("SecurityGroupRequested")(x)
 			x.c.until("it is asked for again", func() bool {

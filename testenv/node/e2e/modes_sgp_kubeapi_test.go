@@ -42,6 +42,7 @@ func TestModes_SecurityGroupsForPods(t *testing.T) {
 		"announcements of other controllers": branchSpellings,
 		"announcements that cannot be used":  branchUnusable,
 		"a VLAN id is used again at once":    branchVLANAgain,
+		"an announcement is another pod's":   branchForged,
 		"the CNINode goes under a live node": cniNodeDeleted,
 		"another writer of the CNINode":      cniNodeContended,
 		"custom networking":                  trunkOfENIConfig,
@@ -385,6 +386,45 @@ func branchUnusable(t *testing.T) {
 			t.Errorf("%s: to be tried again: %+v", name, r)
 		}
 	}
+}
+
+// branchForged: someone gives a pod the announcement of another pod. It gets no branch ENI, also
+// after a restart of the daemon, and an event names both pods. The other pod keeps its branch ENI,
+// and gets it in a new sandbox when the first is gone.
+func branchForged(t *testing.T) {
+	c := newCluster(t, fakeaws.Options{})
+	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
+	c.control(m, func(o *vpcrc.Options) { o.Timing.BranchAfter = -1 })
+	m.start(groupsForPods(nil))
+	m.withTrunk()
+	victim := m.bind("victim", wantsBranch)
+	if r := m.add(victim); !r.Success {
+		t.Fatalf("%+v", r)
+	}
+	forged := m.bind("forged", announced(c.annotation(victim, podENI)))
+	refused := func(pod *corev1.Pod) {
+		t.Helper()
+		r := m.failsWith(pod, "branch-conflict", "Send AddNetworkReply: Branch ENI of the pod is that of another pod:")
+		if r.Transient || !strings.Contains(r.Detail, forged.Namespace+"/forged") || !strings.Contains(r.Detail, victim.Namespace+"/victim") {
+			t.Errorf("%+v", r)
+		}
+	}
+	refused(forged)
+	c.until("an event that names both", func() bool {
+		note, _ := c.evented("Pod", "forged", "BranchConflict")
+		return strings.Contains(note, forged.Namespace+"/forged") && strings.Contains(note, victim.Namespace+"/victim")
+	})
+	if r := m.del(forged); r.Success && r.PodVLANID != 0 {
+		t.Errorf("the DEL of its sandbox got %+v", r)
+	}
+	m.restart(groupsForPods(nil))
+	refused(forged)
+	refused(victim) // it cannot be told whose the branch ENI is
+	c.api.DeletePod(t, forged.Namespace, forged.Name)
+	c.until("the victim's new sandbox", func() bool {
+		r := m.add(victim)
+		return r.Success && r.PodVLANID == c.branchOf(victim).VLAN
+	})
 }
 
 // branchVLANAgain: the controller reuses a VLAN id before the previous pod's DEL.
