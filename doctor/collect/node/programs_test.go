@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cnictl/doctor/evidence"
+	"cnictl/testenv"
 )
 
 // TestPrograms: the output of a program is read. A program that hangs, or leaves a child holding
@@ -207,7 +208,7 @@ func TestSource_OwnTime(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	if worked(os.Getpid()) == 0 {
-		t.Skip("the kernel does not count how long a process works")
+		testenv.Missing(t, "root", "a kernel that counts how long a process works (CONFIG_SCHED_INFO)", "go test ./doctor/collect/node")
 	}
 	for script, works := range map[string]bool{"while :; do :; done": true, "exec sleep 1000": false} {
 		cmd := command(t.Context(), "sh", "-c", script)
