@@ -65,7 +65,8 @@ func TestNamespace_EveryCommand(t *testing.T) {
 		if code != cli.ExitUsage || !strings.Contains(stderr, cmd.CommandPath()+" does not select by --namespace\n") {
 			t.Errorf("%s -n shop: exit %d\n%s", args, code, stderr)
 		}
-		_, stderr, _ = w.run(t, call{args: args + " --concurrency=0", env: map[string]string{"CNICTL_NAMESPACE": "shop"}}) // a usage error found later
+		byDefault := map[string]string{"CNICTL_NAMESPACE": "shop"}
+		_, stderr, _ = w.run(t, call{args: args + " --concurrency=0", env: byDefault}) // refused before it does anything
 		if strings.Contains(stderr, "--namespace") {
 			t.Errorf("%s with a default: %s", args, stderr)
 		}
@@ -111,10 +112,11 @@ func TestNamespace_Selects(t *testing.T) {
 			if got := namespacesIn(t, selected); !slices.Equal(got, []string{chosen}) {
 				t.Errorf("-n %s shows the namespaces %q\n%.2000s", chosen, got, selected)
 			}
-			if byDefault, _ := run("-o json", map[string]string{"CNICTL_NAMESPACE": chosen}); !slices.Equal(namespacesIn(t, byDefault), []string{chosen}) {
+			env := map[string]string{"CNICTL_NAMESPACE": chosen}
+			if byDefault, _ := run("-o json", env); !slices.Equal(namespacesIn(t, byDefault), []string{chosen}) {
 				t.Errorf("CNICTL_NAMESPACE=%s shows others\n%.2000s", chosen, byDefault)
 			}
-			if back, _ := run("-o json --namespace=", map[string]string{"CNICTL_NAMESPACE": chosen}); !slices.Equal(namespacesIn(t, back), every) {
+			if back, _ := run("-o json --namespace=", env); !slices.Equal(namespacesIn(t, back), every) {
 				t.Errorf("--namespace= does not show all namespaces, despite a default\n%.2000s", back)
 			}
 			table, _ := run("-o wide -n "+chosen, nil)
@@ -124,7 +126,8 @@ func TestNamespace_Selects(t *testing.T) {
 				}
 			}
 			none, note := run("-n nope", nil)
-			if rows := strings.Count(none, "\n"); name != "trunks" && rows != 1 || !strings.Contains(name, "checkpoint") && name != "trunks" && !strings.Contains(note, "in namespace nope") {
+			notes := !strings.Contains(name, "checkpoint") // a list says why it is empty
+			if name != "trunks" && (strings.Count(none, "\n") != 1 || notes != strings.Contains(note, "in namespace nope")) {
 				t.Errorf("-n nope prints\n%s%s", none, note)
 			}
 			if cmd, _, err := tree("cnictl").Find(strings.Fields(name)); err != nil || cmd.Flags().Lookup("watch") == nil {
@@ -151,7 +154,8 @@ func (w world) until(t *testing.T, line, text string) string {
 	out := &until{what: text, done: cancel}
 	errOut := new(bytes.Buffer)
 	f := &cli.Factory{
-		Streams: &cli.Streams{Out: out, Err: errOut, Size: func() (int, int) { return 80, 24 }}, Env: call{}.lookup, Now: fleettest.Now, Name: "cnictl",
+		Streams: &cli.Streams{Out: out, Err: errOut, Size: func() (int, int) { return 80, 24 }},
+		Env:     call{}.lookup, Now: fleettest.Now, Name: "cnictl",
 		Tick:        func(time.Duration) (<-chan time.Time, func()) { return nil, func() {} },
 		LocalTarget: func(context.Context) (fleet.Target, bool) { return fleet.Target{}, false },
 	}

@@ -76,7 +76,7 @@ It reads the nodes of kubectl's current cluster. --targets names other nodes, an
 	cmd.SetOut(f.Streams.Out)
 	cmd.SetErr(f.Streams.Err)
 	cmd.SetFlagErrorFunc(cli.FlagError)
-	f.Prepare(cmd, output.Check(f), f.Check, checkNamespace(f), access.Replay(f), f.Page)
+	f.Prepare(cmd, checkNamespace(f), output.Check(f), f.Check, access.Replay(f), f.Page)
 	completion.Flags(f, cmd)
 	_ = cmd.RegisterFlagCompletionFunc("output", output.Complete) // fails only for unknown flags
 	cmd.SetUsageFunc(usage(f.Name))
