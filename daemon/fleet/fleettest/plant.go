@@ -6,8 +6,10 @@ import (
 	"maps"
 	"net/netip"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -183,4 +185,45 @@ func marshal(tree any) string {
 	e.SetEscapeHTML(false)
 	_ = e.Encode(tree) // decoded JSON can be encoded
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Shown is which commands show planted text. Of one that never does, it proves nothing that no
+// control characters are printed.
+type Shown struct {
+	mu       sync.Mutex
+	commands map[string]bool // guarded by mu
+}
+
+// escaped is how the forms of output write the beginning of Hostile.
+var escaped = regexp.MustCompile(`(\\x1b|\\u001b|\\e)\]0;PWNED`)
+
+// Add notes whether an output of a command shows planted text.
+func (s *Shown) Add(command, output string) {
+	if !escaped.MatchString(output) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.commands == nil {
+		s.commands = map[string]bool{}
+	}
+	s.commands[command] = true
+}
+
+// Check fails for commands that showed no planted text, unless they are silent: a silent one shows
+// no text that others choose, for the reason given, and must not.
+func (s *Shown) Check(tb testing.TB, commands []string, silent map[string]string) {
+	tb.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range commands {
+		if shown := s.commands[c]; shown == (silent[c] != "") {
+			tb.Errorf("%q shows planted text: %v; said to be silent: %q", c, shown, silent[c])
+		}
+	}
+	for c := range silent {
+		if !slices.Contains(commands, c) {
+			tb.Errorf("%q is said to be silent, but is not run", c)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package root_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -28,7 +29,7 @@ import (
 // front is a proxy of a simulator's API server that counts list requests.
 type front struct {
 	kubeconfig string
-	change     func(r *http.Request, body []byte) []byte // changes the answers, except those of a watch; nil if none
+	change     func(r *http.Request, body []byte) []byte // changes the answers, of a watch each of its lines; nil if none
 	fails      func(r *http.Request) bool                // requests answered with 500; nil if none
 
 	mu    sync.Mutex
@@ -81,7 +82,13 @@ func before(t *testing.T, sim *fleetsim.Sim, denied ...string) *front {
 }
 
 func (f *front) modify(r *http.Response) error {
-	if f.change == nil || r.Request.Method != http.MethodGet || r.Request.URL.Query().Get("watch") != "" || r.StatusCode != http.StatusOK {
+	if f.change == nil || r.Request.Method != http.MethodGet || r.StatusCode != http.StatusOK {
+		return nil
+	}
+	if r.Request.URL.Query().Get("watch") != "" {
+		r.Body = &changedLines{ReadCloser: r.Body, lines: bufio.NewReader(r.Body), change: func(line []byte) []byte { return f.change(r.Request, line) }}
+		r.ContentLength = -1
+		r.Header.Del("Content-Length")
 		return nil
 	}
 	body, err := io.ReadAll(r.Body)
@@ -92,6 +99,27 @@ func (f *front) modify(r *http.Response) error {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(changed)), int64(len(changed))
 	r.Header.Set("Content-Length", strconv.Itoa(len(changed)))
 	return nil
+}
+
+// changedLines changes each line of a stream as it arrives.
+type changedLines struct {
+	io.ReadCloser
+	lines  *bufio.Reader
+	change func([]byte) []byte
+	rest   []byte
+}
+
+func (c *changedLines) Read(into []byte) (int, error) {
+	if len(c.rest) == 0 {
+		line, err := c.lines.ReadBytes('\n')
+		if err != nil {
+			return copy(into, line), err // a line that is not complete is not changed; it is of no use
+		}
+		c.rest = append(bytes.TrimSuffix(c.change(bytes.TrimSuffix(line, []byte("\n"))), []byte("\n")), '\n')
+	}
+	n := copy(into, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
 }
 
 func (f *front) count(r *http.Request) {
