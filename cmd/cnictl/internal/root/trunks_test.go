@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,8 +28,18 @@ func TestTrunks_Watch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			front := before(t, sim)
+			watched := make(chan struct{})
 			if tooMany {
 				front.change = crowded
+				close(watched) // they are not
+			} else {
+				once := sync.OnceFunc(func() { close(watched) })
+				front.fails = func(r *http.Request) bool {
+					if r.URL.Path == "/api/v1/pods" && r.URL.Query().Get("watch") != "" {
+						once()
+					}
+					return false
+				}
 			}
 			ctx, cancel := bounded(t)
 			defer cancel()
@@ -58,9 +69,11 @@ func TestTrunks_Watch(t *testing.T) {
 				ticks := make(chan time.Time)
 				go func() {
 					defer cancel()
-					select {
-					case <-shown:
-					case <-ctx.Done():
+					for _, begun := range []chan struct{}{shown, watched} {
+						select {
+						case <-begun:
+						case <-ctx.Done():
+						}
 					}
 					for range 5 {
 						select {
