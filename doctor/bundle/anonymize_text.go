@@ -12,9 +12,9 @@ import (
 
 // Names within texts of logs and events.
 var (
-	namedPod       = lazy(`(?i)\bpod_?name["':=\\\s(]+([a-z0-9][a-z0-9.-]+)`)
-	namedNamespace = lazy(`(?i)\b(?:pod_?)?namespace["':=\\\s(]+([a-z0-9][a-z0-9-]+)`)
-	wholePod       = lazy(`(?i)\bpods?["':=\\\s(]+([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)`)
+	namedPod       = lazy(`(?i)(?:\b|_|k8s)pod_?name(["':=\\\s(]+)([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)`)
+	namedNamespace = lazy(`(?i)(?:\b|_|pod)namespace(["':=\\\s(]+)([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)`)
+	wholePod       = lazy(`(?i)\bpods?["':=\\\s([]+([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)`)
 	memberPod      = lazy(`\bpod(?:=|":")([a-z0-9][a-z0-9.-]*)(?: |",")"?namespace(?:=|":")([a-z0-9][a-z0-9-]*)`) // as our daemon logs
 	kubeletPod     = lazy(`\b([a-z0-9][a-z0-9.-]*)_([a-z0-9][a-z0-9-]*)\([0-9a-f]{8}-`)
 	podLog         = lazy(`/pods/([a-z0-9][a-z0-9-]*)_([a-z0-9][a-z0-9.-]*)_[0-9a-f]{8}`)
@@ -23,6 +23,7 @@ var (
 	arnForm        = lazy(`\barn:aws[a-z-]*:([a-z0-9-]*):[a-z0-9-]*:(?:<account-id>|[0-9]*):([\w+=,.@/:-]+)`)
 	rangeText      = lazy(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/\d{1,2}\b|[0-9a-fA-F:]*::[0-9a-fA-F:]*/\d{1,3}\b`)
 	hostOfURL      = lazy(`://(?:[^/@\s]*@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)`)
+	comment        = lazy(`--comment \\*"([a-z0-9][a-z0-9-]*)/([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)`) // of kube-proxy's rules
 	hostOfService  = lazy(`\b[a-z0-9-]+\.[a-z0-9-]+\.svc\b`)
 )
 
@@ -37,10 +38,10 @@ func (a *Anonymizer) scan(text string) {
 		}
 	}
 	for _, m := range namedPod().FindAllStringSubmatch(text, -1) {
-		a.said("pod", strings.TrimRight(m[1], ".-"))
+		a.said("pod", m[1], m[2])
 	}
 	for _, m := range namedNamespace().FindAllStringSubmatch(text, -1) {
-		a.said("namespace", m[1])
+		a.said("namespace", m[1], m[2])
 	}
 	for _, m := range wholePod().FindAllStringSubmatch(text, -1) {
 		a.pair("pod", m[1], strings.TrimRight(m[2], ".-"))
@@ -53,6 +54,9 @@ func (a *Anonymizer) scan(text string) {
 	}
 	for _, m := range podLog().FindAllStringSubmatch(text, -1) {
 		a.pair("pod", m[1], m[2])
+	}
+	for _, m := range comment().FindAllStringSubmatch(text, -1) {
+		a.pair("service", m[1], m[2])
 	}
 	for _, m := range serviceAccount().FindAllStringSubmatch(text, -1) {
 		a.name("namespace", m[1])
@@ -75,9 +79,9 @@ func (a *Anonymizer) scan(text string) {
 	}
 }
 
-// said notes a name that only a text mentions. A common word there is most likely no name.
-func (a *Anonymizer) said(kind, name string) {
-	if !commonWords()[strings.ToLower(name)] {
+// said notes a name that only a text mentions. A common word after a blank is most likely no name.
+func (a *Anonymizer) said(kind, before, name string) {
+	if strings.ContainsAny(before, `"':=`) || !commonWords()[strings.ToLower(name)] {
 		a.name(kind, name)
 	}
 }
@@ -94,12 +98,12 @@ func partsOfARN(service, resource string) (kind string, names []string) {
 		case "cluster", "nodegroup", "addon":
 			kind = "cluster"
 		}
-		if parts[0] != service { // the type of the resource
+		if parts[0] != service && service != "s3" { // the type of the resource
 			parts = parts[1:]
 		}
 	}
 	for _, p := range parts {
-		if !idForm().MatchString(p) && !publicDomain(p) && p != "aws-service-role" && p != "service-role" && p != "aws" {
+		if !idForm().MatchString(p) && !publicDomain(p) && p != "aws-service-role" && p != "service-role" {
 			names = append(names, p)
 		}
 	}
@@ -167,12 +171,42 @@ func (a *Anonymizer) spliced(text string, mentions []span) string {
 	var out strings.Builder
 	at := 0
 	for _, s := range mentions {
-		out.WriteString(tokens().ReplaceAllStringFunc(text[at:s.from], a.token))
+		a.tokens(&out, text[at:s.from])
 		out.WriteString(a.names[text[s.from:s.to]])
 		at = s.to
 	}
-	out.WriteString(tokens().ReplaceAllStringFunc(text[at:], a.token))
+	a.tokens(&out, text[at:])
 	return out.String()
+}
+
+// tokens writes a text without the names that can only be that.
+func (a *Anonymizer) tokens(out *strings.Builder, text string) {
+	for text != "" {
+		at := tokens().FindStringIndex(text)
+		if at == nil {
+			break
+		}
+		out.WriteString(text[:at[0]])
+		token, rest := text[at[0]:at[1]], text[at[1]:]
+		goesOn := rest != "" && (wordByte(rest[0]) ||
+			strings.HasPrefix(token, "::") && len(rest) > 1 && strings.IndexByte("-._", rest[0]) >= 0 && wordByte(rest[1]))
+		if colon := strings.IndexByte(token, ':'); colon >= 0 && (goesOn || !isAddress(token)) {
+			// No address, but parts such as those of an ARN or of a time, the last of which may go on.
+			out.WriteString(a.token(token[:colon]))
+			out.WriteByte(':')
+			text = text[at[0]+colon+1:]
+			continue
+		}
+		out.WriteString(a.token(token))
+		text = rest
+	}
+	out.WriteString(text)
+}
+
+// isAddress reports whether a text is an IP or a MAC address.
+func isAddress(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil || len(text) == 17 && strings.Count(text, ":") == 5
 }
 
 // What comes before a name in a text, and the name: a keyword and a sign, a keyword and a blank,
@@ -180,7 +214,8 @@ func (a *Anonymizer) spliced(text string, mentions []span) string {
 const nameForm = `([0-9A-Za-z](?:[0-9A-Za-z._-]*[0-9A-Za-z])?)`
 
 var (
-	keywords = `(?i)(?:\b|_)(?:namespaces?|ns|pods?|nodes?|hosts?|hostname|clusters?|service[ _-]?accounts?|node ?groups?|roles?|users?|` +
+	keywords = `(?i)(?:\b|_|k8s)(?:(?:pod[ _-]?)?namespaces?|ns|pods?|nodes?|hosts?|` +
+		`hostname|clusters?|service[ _-]?accounts?|node ?groups?|roles?|users?|` +
 		`containers?|deployments?|statefulsets?|daemonsets?|replicasets?|` +
 		`(?:cron)?jobs?|eniconfigs?|secrets?|configmaps?|services?|polic(?:y|ies)|labels?|tags?|name)(?:[ _-]?names?)?`
 	mentioned = []func() *regexp.Regexp{
@@ -189,8 +224,14 @@ var (
 		lazy(`(?:^|[^0-9A-Za-z.-])(?:([0-9a-z-]+)\.)?([0-9a-z-]+)\.(?:svc|pod)\b`),
 		lazy(`system:serviceaccounts?:([a-z0-9][a-z0-9-]*)(?::([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?))?`),
 		lazy(`system:node:` + nameForm),
+		lazy(`\bassigned \S+ to ` + nameForm),
+		lazy(`\bNode ` + nameForm + ` (?:status is now|event)`),
+		lazy(`(?i)\bcontainer ` + nameForm + `(?:$| in pod)`),
+		lazy(`["']([0-9a-z-]+)/([0-9a-z.-]+)(?::[0-9a-z-]+)?\\*["']`),
 		lazy("(?:^|[^:\\s\"'\\\\])\\s*\\\\*[\"'`]" + nameForm + "\\\\*[\"'`](?:$|[^:])"),
 	}
+	// As events and objects say it.
+	labelled = lazy(`([0-9A-Za-z](?:[0-9A-Za-z./_-]*[0-9A-Za-z])?)["'\\]*\s*(?:==?|:|\b[Ii]n\b)\s*\(?["'\\]*` + nameForm)
 	numbered = lazy(keywords + `\s+` + nameForm)
 )
 
@@ -222,13 +263,19 @@ func (a *Anonymizer) mentions(text string) []span {
 		each(m(), true)
 	}
 	each(numbered(), false)
+	for _, m := range labelled().FindAllStringSubmatchIndex(text, -1) {
+		if key := text[m[2]:m[3]]; a.kinds[key] == "key" || harmless["key"][key] {
+			found(m[2], m[3], true)
+			found(m[4], m[5], true)
+		}
+	}
 	for _, m := range arnForm().FindAllStringSubmatchIndex(text, -1) {
 		for from := m[4]; from < m[5]; {
 			n := strings.IndexAny(text[from:m[5]], "/:")
 			if n < 0 {
 				n = m[5] - from
 			}
-			if from > m[4] { // not the type of the resource
+			if from > m[4] || n == m[5]-from || text[m[2]:m[3]] == "s3" { // not the type of the resource
 				found(from, from+n, true)
 			}
 			from += n + 1

@@ -20,9 +20,9 @@ func set(words string) map[string]bool {
 
 // public names are those of Kubernetes, AWS and this project: every cluster has them.
 var public = set(`default kube-system kube-public kube-node-lease aws-node aws-vpc-cni aws-vpc-cni-init amazon-vpc-cni aws-eks-nodeagent
-	kube-proxy coredns k8s-app  eks-vpc-resource-controller-role eks-vpc-resource-controller-rolebinding kubernetes kube-dns
-	eks-pod-identity-agent networking.amazon-vpc-routed-eni amazon-elb amazon-aws control-plane master worker enabled
-	system-node-critical system-cluster-critical`)
+	kube-proxy coredns k8s-app eks-vpc-resource-controller-role eks-vpc-resource-controller-rolebinding kubernetes
+	kube-dns eks-pod-identity-agent networking.amazon-vpc-routed-eni amazon-elb amazon-aws control-plane master worker
+	enabled system-node-critical system-cluster-critical`)
 
 const longestPublic = 45 // bytes
 
@@ -32,9 +32,11 @@ var harmless = map[string]map[string]bool{"key": set("app name Name"), "value": 
 // commonWords are the words of the catalogue's messages, and of the forms of logs: a text with
 // one of them is not about a pod or a namespace of that name, unless it says so.
 var commonWords = sync.OnceValue(func() map[string]bool {
-	out := set(`level ts time msg message error err caller logger info debug warn warning fatal trace true false null node pod namespace
-	cluster name host local app none owned shared  unreachable forbidden timeout refused disabled absent mode invalid failed
-	partial unknown nat filter mangle raw return accept drop jump comment snat dnat masquerade mark connmark addrtype all`)
+	out := set(`level ts time msg message error err caller logger info debug warn warning fatal trace true false null node pod
+		namespace cluster name host local app none owned shared unreachable forbidden timeout refused disabled absent
+		mode invalid failed partial unknown nat filter mangle raw return accept drop jump comment snat dnat masquerade
+		mark connmark addrtype all aws eks amazon amazonaws com io org svc k8s kubernetes kube ec2 iam sts arn vpc cni
+		eni http https tcp udp dns linux eth0 lo default`)
 	signatures := func(all []catalogue.Signature) {
 		for _, s := range all {
 			addWords(out, s.Text)
@@ -170,7 +172,7 @@ func isForm(kind, text string) bool { return forms[kind]().MatchString(text) }
 func (a *Anonymizer) ambiguous(name string) bool {
 	lower := strings.ToLower(name)
 	switch a.kinds[name] {
-	case "key", "value", "tag", "word", "variable", "container":
+	case "key", "value", "tag", "word", "variable", "container", "role", "resource", "object", "host":
 		if vocabulary()[lower] {
 			return true
 		}

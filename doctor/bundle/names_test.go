@@ -70,18 +70,26 @@ var said = []string{
 	`arn:aws:eks:eu-west-1:123456789012:cluster/CLUSTER is unknown`,
 	`node \"NODE\" not found; user system:node:NODE`,
 	`dial tcp: lookup SERVICE.NAMESPACE.svc.cluster.local: no such host`,
+	`Received CNI add request: Args(IgnoreUnknown=1;K8S_POD_NAMESPACE=NAMESPACE;K8S_POD_NAME=POD;K8S_POD_INFRA_CONTAINER_ID=)`,
+	`AddNetwork K8S_POD_NAME:\"LOST\" K8S_POD_NAMESPACE:\"NAMESPACE\"`,
+	`Successfully assigned NAMESPACE/LOST to NODE`,
+	`Node NODE status is now: NodeNotReady`,
+	`syncing pods=[\"NAMESPACE/LOST\"] nodeName=\"NODE\"`,
+	`1 node(s) had untolerated taint {KEY: VALUE}; selector KEY=VALUE`,
+	`-A KUBE-SVC -m comment --comment \"NAMESPACE/OTHER:http\" -j RETURN`,
+	`arn:aws:s3:::BUCKET/logs is not readable, nor arn:aws:elasticloadbalancing:eu-west-1:123456789012:loadbalancer/app/BUCKET/50dc6c495c0c9188`,
 	`Post https://HOST.example:3128/x: proxyconnect tcp`,
 }
 
 // tricky are names that look like something else: versions, zones, types, dates, numbers, words
 // of the catalogue and of logs, replacements.
-var tricky = strings.Fields(`pg-customers-0 2024-acmebank us-acmebank-prod-1 3-acmeproject us-acmebank-secretdeal-1 10-acmebank-private es-
-	master-0 db-orders-1 eu-corp-live-2 v2-acme 1-acme 2024 2024-01-02         7 a us-east-1 eu-west-1a ap-
-	south-2b us-gov-west-1 m5-large v1-29-3 1-29 v1 x86 amd64 linux security network monitoring         controller
-	proxy policy report search error info level msg pod node namespace         cluster kubelet container address
-	subnet the not system pods true role host service pod-1 namespace-1 node-2 cluster-1         value-3 key-1
-	word-2 running summary live timeout in-use trunk veth get nodes allowed active strict net total ipv4
-	payments acmebank ip-10-1-2-3 10-0-0-1 deadbeef 0x80 web prod app`)
+var tricky = strings.Fields(`pg-customers-0 2024-acmebank us-acmebank-prod-1 3-acmeproject us-acmebank-secretdeal-1 10-acmebank-private es-master-0
+	db-orders-1 eu-corp-live-2 v2-acme 1-acme 2024 2024-01-02 7 a us-east-1 eu-west-1a ap-south-2b us-gov-west-1 m5-large
+	v1-29-3 1-29 v1 x86 amd64 linux security network monitoring controller proxy policy report search error info level msg
+	pod node namespace cluster kubelet container address subnet the not system pods true role host service pod-1
+	namespace-1 node-2 cluster-1 value-3 key-1 word-2 running summary live timeout in-use trunk veth get nodes allowed
+	active strict net total ipv4 payments acmebank aws eks amazonaws com http ip-10-1-2-3 10-0-0-1 deadbeef 0x80 web prod
+	app`)
 
 // trickyDotted are names of pods, nodes, labels and hosts only.
 var trickyDotted = strings.Fields(`m5.large acmebank.metal-vault c7gn.16xlarge 1.29.3 v1.23.1-acme 10.acme 2024.01.02 ip-10-9-8-7.acme.internal
@@ -116,7 +124,7 @@ func names(r *rand.Rand) map[string]string {
 	for _, word := range strings.Fields("NAMESPACE ACCOUNT ROLE PATH QUOTA CLUSTER SERVICE OWNER MONITOR SUBNET RELEASE HOST") {
 		out[word] = pick(false)
 	}
-	for _, word := range strings.Fields("NODE POD GONE POLICY KEY VALUE CONFIG HOOK") {
+	for _, word := range strings.Fields("NODE POD GONE LOST BUCKET OTHER POLICY KEY VALUE CONFIG HOOK") {
 		out[word] = pick(true)
 	}
 	return out
@@ -239,7 +247,8 @@ func checkNames(t *testing.T, what string, got *evidence.Evidence, names map[str
 				hidden(place, role, "OWNER")
 			}
 			for _, word := range []string{"VALUE", "OWNER", "SUBNET", "CLUSTER", "RELEASE", "NAMESPACE"} {
-				own := key != "topology.kubernetes.io/zone" && key != "node.kubernetes.io/instance-type" && !strings.HasPrefix(key, "kubernetes.io/")
+				own := key != "topology.kubernetes.io/zone" && key != "node.kubernetes.io/instance-type" &&
+					!strings.HasPrefix(key, "kubernetes.io/")
 				if own && !harmless["value"][value] && value != "" {
 					hidden(place+" "+key, value, word)
 				}
@@ -315,6 +324,9 @@ func checkNames(t *testing.T, what string, got *evidence.Evidence, names map[str
 					text = regexp.MustCompile(`(?:[a-z]+-)+[0-9]+`).ReplaceAllString(text, "") // replacements
 				}
 				others := render(strings.ReplaceAll(said[i], `\"`, `"`), blank)
+				if word == "VALUE" && harmless["value"][name] || word == "KEY" && harmless["key"][name] {
+					continue
+				}
 				if strings.Contains(said[i], word) && !public[name] && times(text, name) > times(others, name) {
 					t.Errorf("%s: %s is in the message %s", what, name, line.Msg+line.Text)
 				}
