@@ -374,11 +374,15 @@ func annotationMalformed(c *Case) []candidate {
 	shown := orElse(found, orElse(
 		c.active(mention{sources: []string{"log.ipamd"}, texts: signatures("sgp/annotation-malformed")}),
 		c.failures(nil, cause.BranchInvalid)))
-	waits := fact(c, c.R.Pods, "k8s.pod", "pods that wait for a branch ENI", "none", func([]evidence.KubePod) (any, State) {
+	return []candidate{{summary: "the branch ENI annotation of a pod cannot be used: " + shown.Value, decisive: []Fact{shown}, required: []Fact{c.branchWaits()}}}
+}
+
+// branchWaits states that a pod waits for a branch ENI, without which a failure is over.
+func (c *Case) branchWaits() Fact {
+	return lenient(fact(c, c.R.Pods, "k8s.pod", "pods that wait for a branch ENI", "none", func([]evidence.KubePod) (any, State) {
 		pods := slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool { return !asksFirst(p) || p.Phase != "Pending" })
 		return names(pods), stateOf(len(pods) > 0)
-	})
-	return []candidate{{summary: "the branch ENI annotation of a pod cannot be used: " + shown.Value, decisive: []Fact{shown}, required: []Fact{lenient(waits)}}}
+	}))
 }
 
 func branchConflict(c *Case) []candidate {
@@ -404,10 +408,13 @@ func branchConflict(c *Case) []candidate {
 		}
 		return "no two pods name the same", No
 	})
+	if found.State == Yes { // two pods may also both run, on upstream's daemon
+		return []candidate{{summary: "two pods name the same branch ENI: " + found.Value, decisive: []Fact{found}}}
+	}
 	shown := orElse(found, orElse(
 		c.active(mention{sources: []string{"log.ipamd"}, texts: signatures("sgp/branch-conflict")}),
 		c.failures(nil, cause.BranchConflict)))
-	return []candidate{{summary: "two pods name the same branch ENI: " + shown.Value, decisive: []Fact{shown}}}
+	return []candidate{{summary: "two pods name the same branch ENI: " + shown.Value, decisive: []Fact{shown}, required: []Fact{c.branchWaits()}}}
 }
 
 // textInsufficient is what the scheduler reports when no node has a branch ENI left.

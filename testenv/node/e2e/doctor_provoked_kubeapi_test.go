@@ -152,9 +152,11 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 		"sgp/branch-conflict": {begins: func(x *inpatient) {
 			x.withTrunk()
 			x.bound = x.bind("first", wantsBranch)
+			x.c.until("its announcement", func() bool { return x.c.annotation(x.bound, podENI) != "" })
+			own := x.c.annotation(x.bound, podENI)
+			x.bound.Annotations = map[string]string{podENI: own} // a write of its status would remove it
 			x.branch()
-			forged := announced(x.c.annotation(x.bound, podENI))
-			if r := x.add(x.bind(x.c.namespace, forged)); r.Cause != string(cause.BranchConflict) {
+			if r := x.add(x.bind(x.c.namespace, announced(own))); r.Cause != string(cause.BranchConflict) {
 				x.c.t.Fatalf("%+v", r)
 			}
 		}, ends: deleted},
