@@ -101,7 +101,16 @@ func settingsInvalid(c *Case) []candidate {
 		if len(problems) == 0 {
 			return c.known(at, "env", "values that the daemon accepts", "accepted", false)
 		}
-		return c.known(at, "env."+problems[0].Variable, or(problems[0].Accepted, "another value"), or(problems[0].Value, "not set"), true)
+		p := problems[0]
+		value := p.Value
+		if value == "" { // of several variables, or of one that another makes wrong
+			var values []string
+			for name := range strings.SplitSeq(p.Variable, ", ") {
+				values = append(values, or(c.env[name], "not set"))
+			}
+			value = strings.Join(values, ", ")
+		}
+		return c.known(at, "env."+p.Variable, or(p.Accepted, "another value"), value, true)
 	}
 	stops := c.dies(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("config/invalid")})
 	refuses := either(

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +82,30 @@ func TestMigrateIAM(t *testing.T) {
 		}
 		if f := Diagnose(ev, Options{Move: &Move{}}).Findings[0]; f.Code != "migrate/iam" || f.Severity != want.severity || len(f.Fix) != 1 || !strings.Contains(f.Fix[0].Command, want.policy) {
 			t.Errorf("%s: %s %s %q, %+v, want %v", name, f.Code, f.Severity, f.Summary, f.Fix, want)
+		}
+	}
+}
+
+// TestConfigInvalid_Values: the evidence shows the values of all settings that contradict each other.
+func TestConfigInvalid_Values(t *testing.T) {
+	t.Parallel()
+	for env, want := range map[string]string{
+		"{ENABLE_IPv4: 'true', ENABLE_IPv6: 'true'}":                                     "env.ENABLE_IPv4, ENABLE_IPv6: true, true",
+		"{ENABLE_IPv4: null, ENABLE_IPv6: null}":                                         "env.ENABLE_IPv4, ENABLE_IPv6: not set, not set",
+		"{ENABLE_IPv4: 'false', ENABLE_IPv6: 'true', ENABLE_PREFIX_DELEGATION: 'false'}": "env.ENABLE_PREFIX_DELEGATION: false",
+	} {
+		ev, err := file.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nmode: cluster\nworld: {env: " + env + "}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range Diagnose(ev, Options{}).Findings {
+			for _, e := range f.Evidence {
+				got = append(got, e.Path+": "+e.Value)
+			}
+		}
+		if !slices.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", env, got, want)
 		}
 	}
 }
