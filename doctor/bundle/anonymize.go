@@ -151,7 +151,8 @@ var (
 var settingNames = map[string]string{
 	"MY_NODE_NAME": "node", "CLUSTER_NAME": "cluster", "VPC_ID": "id", "kubernetes.io/hostname": "node",
 	"k8s.amazonaws.com/eniConfig": "eniconfig", "vpc.amazonaws.com/eniConfig": "eniconfig",
-	"alpha.eksctl.io/cluster-name": "cluster", "alpha.eksctl.io/nodegroup-name": "nodegroup",
+	"vpc.amazonaws.com/externalEniConfig": "eniconfig",
+	"alpha.eksctl.io/cluster-name":        "cluster", "alpha.eksctl.io/nodegroup-name": "nodegroup",
 	"eks.amazonaws.com/nodegroup": "nodegroup", "eks:cluster-name": "cluster", "aws:eks:cluster-name": "cluster",
 	"eks:nodegroup-name": "nodegroup", "cluster.k8s.amazonaws.com/name": "cluster", "karpenter.sh/nodepool": "nodegroup",
 	"karpenter.sh/nodeclaim": "node", "node.k8s.amazonaws.com/instance_id": "id",
@@ -566,7 +567,7 @@ func (a *Anonymizer) replaceSetting(at place, name, value string) (string, strin
 	case kind != "":
 		return name, a.replace(kind, value)
 	case slices.Contains(labelPlaces, at.member):
-		if knownDomain(name) && readable(value) {
+		if knownDomain(name) && readable(value) && a.kinds[value] != "eniconfig" { // ENI_CONFIG_LABEL_DEF names any label
 			return a.replaceKey(name), a.text(value)
 		}
 		return a.replaceKey(name), a.replace("value", value)

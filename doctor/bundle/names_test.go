@@ -220,6 +220,7 @@ func fleetOf(t *testing.T, names map[string]string) *evidence.Evidence {
 	r.Config = evidence.Read(introspect.NodeConfig{Items: []introspect.ConfigRow{row}})
 	r.Node.Content.Taints = []evidence.Taint{{Key: names["KEY"], Value: names["VALUE"], Effect: "NoSchedule"}}
 	r.Node.Content.Labels[names["KEY"]] = names["VALUE"]
+	r.Node.Content.Labels["vpc.amazonaws.com/externalEniConfig"] = names["CONFIG"]
 	r.Node.Content.Labels["node-role.kubernetes.io/"+names["OWNER"]] = ""
 	r.Node.Content.Annotations["eks.amazonaws.com/role-arn"] = "arn:aws:iam::123456789012:role/" + names["ROLE"]
 	return ev
@@ -271,6 +272,9 @@ func checkNames(t *testing.T, what string, got *evidence.Evidence, names map[str
 		labels("a taint", map[string]string{taint.Key: taint.Value})
 	}
 	labels("a label of the Node", r.Node.Content.Labels)
+	if is, want := r.Node.Content.Labels["vpc.amazonaws.com/externalEniConfig"], r.ENIConfigs.Content[0].Name; is != want {
+		t.Errorf("%s: the node's label has the ENIConfig %q, which is now %q", what, is, want)
+	}
 	for _, p := range r.Pods.Content {
 		if !strings.HasPrefix(string(p.Pod), "kube-system/") {
 			pod("a pod", p.Pod, "POD")
