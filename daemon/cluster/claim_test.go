@@ -15,7 +15,8 @@ func announce(namespace, name, annotation string) cluster.Pod {
 
 // entry returns an element of the annotation. The arguments are JSON.
 func entry(eni, mac, address, vlan string) string {
-	return fmt.Sprintf(`{"eniId":%s,"ifAddress":%s,"privateIp":%s,"ipv6Addr":"","vlanId":%s,"subnetCidr":"10.1.0.0/20","subnetV6Cidr":""}`, eni, mac, address, vlan)
+	return fmt.Sprintf(`{"eniId":%s,"ifAddress":%s,"privateIp":%s,"ipv6Addr":"","vlanId":%s,"subnetCidr":"10.1.0.0/20"}`,
+		eni, mac, address, vlan)
 }
 
 func TestClaims_Rival(t *testing.T) {
@@ -24,6 +25,7 @@ func TestClaims_Rival(t *testing.T) {
 		eni, mac, address, vlan     = `"eni-00000000000000001"`, `"06:25:70:70:b1:01"`, `"10.1.0.21"`, `7`
 		eni2, mac2, address2, vlan2 = `"eni-00000000000000002"`, `"06:25:70:70:b1:02"`, `"10.1.0.22"`, `8`
 		unlike                      = "" // no rival
+		all                         = "eni-00000000000000001, MAC 06:25:70:70:b1:01, VLAN 7, address 10.1.0.21"
 	)
 	theirs := entry(eni2, mac2, address2, vlan2)
 	own := announce("evil", "mallory", "["+entry(eni, mac, address, vlan)+"]")
@@ -33,36 +35,35 @@ func TestClaims_Rival(t *testing.T) {
 		change     func(*cluster.Pod)
 		want       string
 	}{
-		"another branch ENI":            {list(theirs), nil, unlike},
-		"all of it":                     {own.PodENI, nil, "eni-00000000000000001, MAC 06:25:70:70:b1:01, VLAN 7, address 10.1.0.21"},
-		"the ENI":                       {list(entry(eni, mac2, address2, vlan2)), nil, "eni-00000000000000001"},
-		"the MAC":                       {list(entry(eni2, mac, address2, vlan2)), nil, "MAC 06:25:70:70:b1:01"},
-		"the MAC in capitals":           {list(entry(eni2, strings.ToUpper(mac), address2, vlan2)), nil, "MAC 06:25:70:70:b1:01"},
-		"the VLAN":                      {list(entry(eni2, mac2, address2, vlan)), nil, "VLAN 7"},
-		"the address":                   {list(entry(eni2, mac2, address, vlan2)), nil, "address 10.1.0.21"},
-		"the VLAN alone":                {`[{"vlanId":7}]`, nil, "VLAN 7"},
-		"the VLAN, other spelling":      {`[{"VLANID":7}]`, nil, "VLAN 7"},
-		"the VLAN, the last of two":     {`[{"vlanId":8,"vlanID":7}]`, nil, "VLAN 7"},
-		"the VLAN, the first of two":    {`[{"vlanId":7,"vlanID":8}]`, nil, unlike},
-		"the VLAN with leading zeros":   {`[{"vlanId":007}]`, nil, unlike}, // no JSON
-		"the VLAN as text":              {`[{"vlanId":"7"}]`, nil, unlike}, // refused by its ADD
-		"a MAC without leading zeros":   {`[{"ifAddress":"6:25:70:70:b1:1"}]`, nil, unlike},
-		"the second entry":              {list(theirs, entry(eni, mac2, address2, `9`)), nil, "eni-00000000000000001"},
-		"an entry behind others":        {list(theirs, `null`, `7`, `[]`, `{"vlanId":{}}`, `{"vlanId":7}`), nil, "VLAN 7"},
-		"nothing that can be read":      {`[{"eniId":`, nil, unlike},
-		"no entry":                      {`[]`, nil, unlike},
-		"empty members":                 {`[{"eniId":"","ifAddress":"","privateIp":"","vlanId":0}]`, nil, unlike},
-		"more than can be":              {list(strings.Split(strings.Repeat("{},", 4000)+`{"vlanId":7}`, ",")...), nil, unlike},
-		"too long":                      {strings.Repeat(" ", 64<<10) + `[{"vlanId":7}]`, nil, unlike},
-		"of a pod that is deleted":      {own.PodENI, func(p *cluster.Pod) { p.Ended = true }, "eni-00000000000000001, MAC 06:25:70:70:b1:01, VLAN 7, address 10.1.0.21"},
-		"of a pod that ended":           {own.PodENI, func(p *cluster.Pod) { p.Ended, p.Finished = true, true }, unlike},
-		"of a pod of another node":      {own.PodENI, func(p *cluster.Pod) { p.NodeName = "other" }, unlike},
-		"of a pod without the limit":    {own.PodENI, func(p *cluster.Pod) { p.BranchENI = false }, unlike},
-		"of a pod of the host":          {own.PodENI, func(p *cluster.Pod) { p.HostNetwork = true }, unlike},
-		"of the same pod":               {own.PodENI, func(p *cluster.Pod) { p.UID = own.UID }, unlike},
-		"of a predecessor of that name": {own.PodENI, func(p *cluster.Pod) { p.Namespace, p.Name = own.Namespace, own.Name }, unlike},
-		"of the pod's namesake elsewhere": {own.PodENI, func(p *cluster.Pod) { p.Name = own.Name },
-			"eni-00000000000000001, MAC 06:25:70:70:b1:01, VLAN 7, address 10.1.0.21"},
+		"another branch ENI":              {list(theirs), nil, unlike},
+		"all of it":                       {own.PodENI, nil, all},
+		"the ENI":                         {list(entry(eni, mac2, address2, vlan2)), nil, "eni-00000000000000001"},
+		"the MAC":                         {list(entry(eni2, mac, address2, vlan2)), nil, "MAC 06:25:70:70:b1:01"},
+		"the MAC in capitals":             {list(entry(eni2, strings.ToUpper(mac), address2, vlan2)), nil, "MAC 06:25:70:70:b1:01"},
+		"the VLAN":                        {list(entry(eni2, mac2, address2, vlan)), nil, "VLAN 7"},
+		"the address":                     {list(entry(eni2, mac2, address, vlan2)), nil, "address 10.1.0.21"},
+		"the VLAN alone":                  {`[{"vlanId":7}]`, nil, "VLAN 7"},
+		"the VLAN, other spelling":        {`[{"VLANID":7}]`, nil, "VLAN 7"},
+		"the VLAN, the last of two":       {`[{"vlanId":8,"vlanID":7}]`, nil, "VLAN 7"},
+		"the VLAN, the first of two":      {`[{"vlanId":7,"vlanID":8}]`, nil, unlike},
+		"the VLAN with leading zeros":     {`[{"vlanId":007}]`, nil, unlike}, // no JSON
+		"the VLAN as text":                {`[{"vlanId":"7"}]`, nil, unlike}, // refused by its ADD
+		"a MAC without leading zeros":     {`[{"ifAddress":"6:25:70:70:b1:1"}]`, nil, unlike},
+		"the second entry":                {list(theirs, entry(eni, mac2, address2, `9`)), nil, "eni-00000000000000001"},
+		"an entry behind others":          {list(theirs, `null`, `7`, `[]`, `{"vlanId":{}}`, `{"vlanId":7}`), nil, "VLAN 7"},
+		"nothing that can be read":        {`[{"eniId":`, nil, unlike},
+		"no entry":                        {`[]`, nil, unlike},
+		"empty members":                   {`[{"eniId":"","ifAddress":"","privateIp":"","vlanId":0}]`, nil, unlike},
+		"more than can be":                {list(strings.Split(strings.Repeat("{},", 4000)+`{"vlanId":7}`, ",")...), nil, unlike},
+		"too long":                        {strings.Repeat(" ", 64<<10) + `[{"vlanId":7}]`, nil, unlike},
+		"of a pod that is deleted":        {own.PodENI, func(p *cluster.Pod) { p.Ended = true }, all},
+		"of a pod that ended":             {own.PodENI, func(p *cluster.Pod) { p.Ended, p.Finished = true, true }, unlike},
+		"of a pod of another node":        {own.PodENI, func(p *cluster.Pod) { p.NodeName = "other" }, unlike},
+		"of a pod without the limit":      {own.PodENI, func(p *cluster.Pod) { p.BranchENI = false }, unlike},
+		"of a pod of the host":            {own.PodENI, func(p *cluster.Pod) { p.HostNetwork = true }, unlike},
+		"of the same pod":                 {own.PodENI, func(p *cluster.Pod) { p.UID = own.UID }, unlike},
+		"of a predecessor of that name":   {own.PodENI, func(p *cluster.Pod) { p.Namespace, p.Name = own.Namespace, own.Name }, unlike},
+		"of the pod's namesake elsewhere": {own.PodENI, func(p *cluster.Pod) { p.Name = own.Name }, all},
 	} {
 		other := announce("shop", "db-0", row.annotation)
 		if row.change != nil {
@@ -72,8 +73,8 @@ func TestClaims_Rival(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := []cluster.Pod{announce("shop", "web", list(theirs)), own, other}
-		rival, shared, found := cluster.ClaimsOf(all, cluster.Claims{}).Rival(own, branch)
+		pods := []cluster.Pod{announce("shop", "web", list(theirs)), own, other}
+		rival, shared, found := cluster.ClaimsOf(pods, cluster.Claims{}).Rival(own, branch)
 		if shared != row.want || found != (row.want != unlike) || found && rival != other {
 			t.Errorf("%s: %v of %s/%s %q, want %q", name, found, rival.Namespace, rival.Name, shared, row.want)
 		}

@@ -77,7 +77,8 @@ func (b *branches) disputed(pod cluster.Pod, branch cluster.Branch, all []cluste
 		return nil
 	}
 	return &branchError{cause.BranchConflict, textBranchConflict,
-		fmt.Errorf("the annotation vpc.amazonaws.com/pod-eni of pod %s/%s names %s, as does that of pod %s/%s: one of them is not from the VPC resource controller; find out who wrote it, and delete that pod",
+		fmt.Errorf("the annotation vpc.amazonaws.com/pod-eni of pod %s/%s names %s, as does that of pod %s/%s: "+
+			"one of them is not from the VPC resource controller; find out who wrote it, and delete that pod",
 			pod.Namespace, pod.Name, shared, rival.Namespace, rival.Name)}
 }
 
@@ -105,7 +106,8 @@ func (b *branches) inPool(pod cluster.Pod, branch cluster.Branch) error {
 			return nil
 		}
 		return &branchError{cause.BranchConflict, textBranchConflict,
-			fmt.Errorf("the annotation vpc.amazonaws.com/pod-eni of pod %s/%s names address %s, which pod %s/%s has from the node's pool: it is not from the VPC resource controller; find out who wrote it, and delete the pod",
+			fmt.Errorf("the annotation vpc.amazonaws.com/pod-eni of pod %s/%s names address %s, which pod %s/%s has from the node's pool: "+
+				"it is not from the VPC resource controller; find out who wrote it, and delete the pod",
 				pod.Namespace, pod.Name, branch.Address, other.Pod.Namespace, other.Pod.Name)}
 	})
 	if !ok {

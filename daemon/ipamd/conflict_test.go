@@ -39,14 +39,16 @@ func (p podObject) json() string {
 	if p.annotation != "" {
 		limit = `"resources":{"limits":{"vpc.amazonaws.com/pod-eni":"1"}}`
 	}
-	return fmt.Sprintf(`{"metadata":{"namespace":%q,"name":%q,"uid":"uid-%s-%s","resourceVersion":"1","annotations":{"vpc.amazonaws.com/pod-eni":%q}},
+	return fmt.Sprintf(`{"metadata":{"namespace":%q,"name":%q,"uid":"uid-%s-%s","resourceVersion":"1",
+		"annotations":{"vpc.amazonaws.com/pod-eni":%q}},
 		"spec":{"nodeName":"worker","containers":[{%s}]},"status":{"phase":%q,"podIPs":[%s]}}`,
 		p.namespace, p.name, p.namespace, p.name, p.annotation, limit, p.phase, strings.TrimSuffix(strings.Repeat("{},", p.ips), ","))
 }
 
 // branchOfVLAN is an annotation whose every member follows from the VLAN ID.
 func branchOfVLAN(vlan int) string {
-	return fmt.Sprintf(`[{"eniId":"eni-%017x","ifAddress":"06:00:00:00:00:%02x","privateIp":"10.1.0.%d","vlanId":%d,"subnetCidr":"10.1.0.0/20"}]`, vlan, vlan, vlan+10, vlan)
+	return fmt.Sprintf(`[{"eniId":"eni-%017x","ifAddress":"06:00:00:00:00:%02x","privateIp":"10.1.0.%d","vlanId":%d,"subnetCidr":"10.1.0.0/20"}]`,
+		vlan, vlan, vlan+10, vlan)
 }
 
 // contested is a node whose pods the test decides on. Its watch never shows a change.
@@ -95,14 +97,19 @@ func newContested(t *testing.T, pooled ipam.Pod, watched ...podObject) *conteste
 		return true
 	})
 	l := newLonely(t, nil)
-	trunk := ipam.ENI{ID: "eni-trunk", MAC: "02:00:00:00:00:02", Device: 1, Trunk: true, Subnet: netip.MustParsePrefix("10.0.0.0/20"), PrimaryIP: netip.MustParseAddr("10.0.0.5")}
+	trunk := ipam.ENI{
+		ID: "eni-trunk", MAC: "02:00:00:00:00:02", Device: 1, Trunk: true,
+		Subnet: netip.MustParsePrefix("10.0.0.0/20"), PrimaryIP: netip.MustParseAddr("10.0.0.5"),
+	}
 	if _, err := l.owner.keeper.Restore(time.Now(), keeper.Start{Usable: []resync.Attached{{ENI: trunk}}}); err != nil {
 		t.Fatal(err)
 	}
 	if pooled.Name != "" {
 		l.owner.keeper.Handle(time.Now(), &keeper.Add{
-			Request: &cniwire.AddRequest{PodNamespace: pooled.Namespace, PodName: pooled.Name, ContainerID: "pooled", IfName: "eth0", NetworkName: "aws-cni"},
-			Reply:   func(*cniwire.AddReply) {},
+			Request: &cniwire.AddRequest{
+				PodNamespace: pooled.Namespace, PodName: pooled.Name, ContainerID: "pooled", IfName: "eth0", NetworkName: "aws-cni",
+			},
+			Reply: func(*cniwire.AddReply) {},
 		})
 	}
 	stop := make(chan struct{})
@@ -160,24 +167,58 @@ func TestUndisputed(t *testing.T) {
 		names   string
 		lists   int
 	}{
-		"its own branch ENI":                {pod: honest, watched: []podObject{honest, victim, other}},
-		"that of another pod":               {pod: attacker, watched: []podObject{attacker, victim}, cause: cause.BranchConflict, names: "shop/db-0", lists: 1},
-		"the victim's next sandbox":         {pod: victim, watched: []podObject{attacker, victim}, cause: cause.BranchConflict, names: "evil/m", lists: 1},
-		"before the victim runs":            {pod: attacker, watched: []podObject{attacker, {"shop", "db-0", branchOfVLAN(7), 0, "Pending"}}, cause: cause.BranchConflict, names: "shop/db-0", lists: 1},
-		"of a pod that ended":               {pod: attacker, watched: []podObject{attacker, ended}},
-		"the watch lags behind the victim":  {pod: attacker, watched: []podObject{other}, now: []podObject{attacker, victim}, cause: cause.BranchConflict, names: "shop/db-0", lists: 1},
-		"the watch lags behind the pod":     {pod: honest, watched: []podObject{other}, now: []podObject{honest, victim}, lists: 1},
-		"the watch has another annotation":  {pod: attacker, watched: []podObject{honest, victim}, now: []podObject{attacker, victim}, cause: cause.BranchConflict, names: "shop/db-0", lists: 1},
-		"the watch lags behind an end":      {pod: attacker, watched: []podObject{attacker, victim}, now: []podObject{attacker, ended}, lists: 1},
-		"the watch lags behind a deletion":  {pod: attacker, watched: []podObject{attacker, victim}, now: []podObject{attacker}, lists: 1},
-		"the watch lags behind a change":    {pod: honest, watched: []podObject{honest, {"x", "x", branchOfVLAN(8), 0, ""}}, now: []podObject{honest, {"x", "x", branchOfVLAN(9), 0, ""}}, lists: 1},
-		"after a start":                     {pod: attacker, now: []podObject{attacker, victim}, cause: cause.BranchConflict, names: "shop/db-0", lists: 1},
-		"after a start, its own":            {pod: honest, now: []podObject{honest, victim}, lists: 1},
-		"no API server":                     {pod: honest, watched: []podObject{honest, victim}, down: true},
-		"no API server, another's":          {pod: attacker, watched: []podObject{attacker, victim}, down: true, cause: cause.BranchConflict, names: "shop/db-0"},
-		"no API server, and it lags behind": {pod: honest, watched: []podObject{other}, now: []podObject{honest}, down: true, names: "lacks this rule"},
-		"no API server after a start":       {pod: honest, down: true, names: "lacks this rule"},
-		"the address of a pod of the pool":  {pod: honest, watched: []podObject{honest}, pooled: ipam.Pod{Namespace: "shop", Name: "web"}, address: "10.0.1.1", cause: cause.BranchConflict, names: "shop/web"},
+		"its own branch ENI": {pod: honest, watched: []podObject{honest, victim, other}},
+		"that of another pod": {
+			pod: attacker, watched: []podObject{attacker, victim},
+			cause: cause.BranchConflict, names: "shop/db-0", lists: 1,
+		},
+		"the victim's next sandbox": {
+			pod: victim, watched: []podObject{attacker, victim},
+			cause: cause.BranchConflict, names: "evil/m", lists: 1,
+		},
+		"before the victim runs": {
+			pod: attacker, watched: []podObject{attacker, {"shop", "db-0", branchOfVLAN(7), 0, "Pending"}},
+			cause: cause.BranchConflict, names: "shop/db-0", lists: 1,
+		},
+		"of a pod that ended": {pod: attacker, watched: []podObject{attacker, ended}},
+		"the watch lags behind the victim": {
+			pod: attacker, watched: []podObject{other}, now: []podObject{attacker, victim},
+			cause: cause.BranchConflict, names: "shop/db-0", lists: 1,
+		},
+		"the watch lags behind the pod": {pod: honest, watched: []podObject{other}, now: []podObject{honest, victim}, lists: 1},
+		"the watch has another annotation": {
+			pod: attacker, watched: []podObject{honest, victim}, now: []podObject{attacker, victim},
+			cause: cause.BranchConflict, names: "shop/db-0", lists: 1,
+		},
+		"the watch lags behind an end": {
+			pod: attacker, watched: []podObject{attacker, victim}, now: []podObject{attacker, ended},
+			lists: 1,
+		},
+		"the watch lags behind a deletion": {pod: attacker, watched: []podObject{attacker, victim}, now: []podObject{attacker}, lists: 1},
+		"the watch lags behind a change": {
+			pod: honest, watched: []podObject{honest, {"x", "x", branchOfVLAN(8), 0, ""}},
+			now:   []podObject{honest, {"x", "x", branchOfVLAN(9), 0, ""}},
+			lists: 1,
+		},
+		"after a start": {
+			pod: attacker, now: []podObject{attacker, victim},
+			cause: cause.BranchConflict, names: "shop/db-0", lists: 1,
+		},
+		"after a start, its own": {pod: honest, now: []podObject{honest, victim}, lists: 1},
+		"no API server":          {pod: honest, watched: []podObject{honest, victim}, down: true},
+		"no API server, another's": {
+			pod: attacker, watched: []podObject{attacker, victim}, down: true,
+			cause: cause.BranchConflict, names: "shop/db-0",
+		},
+		"no API server, and it lags behind": {
+			pod: honest, watched: []podObject{other}, now: []podObject{honest},
+			down: true, names: "lacks this rule",
+		},
+		"no API server after a start": {pod: honest, down: true, names: "lacks this rule"},
+		"the address of a pod of the pool": {
+			pod: honest, watched: []podObject{honest},
+			pooled: ipam.Pod{Namespace: "shop", Name: "web"}, address: "10.0.1.1", cause: cause.BranchConflict, names: "shop/web",
+		},
 		"the link of a pod of the pool": {
 			pod: likewise, watched: []podObject{likewise}, pooled: ipam.Pod{Namespace: testenv.VictimNamespace, Name: testenv.VictimName},
 			cause: cause.LinkConflict, names: testenv.VictimNamespace + "/" + testenv.VictimName,
@@ -247,7 +288,8 @@ func podOf(t *testing.T, p podObject) cluster.Pod {
 // nothing either as long as it is not known whose the branch ENI is.
 func TestUndisputed_Event(t *testing.T) {
 	t.Parallel()
-	c := newContested(t, ipam.Pod{}, podObject{"shop", "db-0", branchOfVLAN(7), 1, "Running"}, podObject{"evil", "m", branchOfVLAN(7), 0, "Pending"})
+	c := newContested(t, ipam.Pod{},
+		podObject{"shop", "db-0", branchOfVLAN(7), 1, "Running"}, podObject{"evil", "m", branchOfVLAN(7), 0, "Pending"})
 	c.watch()
 	pod, err := c.kubernetes.Pod(t.Context(), "evil", "m")
 	if err != nil {
@@ -287,6 +329,7 @@ func TestUndisputed_Event(t *testing.T) {
 // book does not know by name.
 func TestLinkFree(t *testing.T) {
 	t.Parallel()
+	const attacker = testenv.AttackerNamespace + "/" + testenv.AttackerName
 	victim := podObject{testenv.VictimNamespace, testenv.VictimName, branchOfVLAN(7), 0, "Pending"}
 	for name, row := range map[string]struct {
 		victim  podObject
@@ -294,11 +337,11 @@ func TestLinkFree(t *testing.T) {
 		request string // namespace/name
 		taken   bool
 	}{
-		"of a branch pod":                {victim, true, testenv.AttackerNamespace + "/" + testenv.AttackerName, true},
-		"after a start":                  {victim, false, testenv.AttackerNamespace + "/" + testenv.AttackerName, true},
-		"of a running pod":               {podObject{victim.namespace, victim.name, "", 1, "Running"}, true, testenv.AttackerNamespace + "/" + testenv.AttackerName, true},
-		"of a pod without a network yet": {podObject{victim.namespace, victim.name, "", 0, "Pending"}, true, testenv.AttackerNamespace + "/" + testenv.AttackerName, false},
-		"of a pod that ended":            {podObject{victim.namespace, victim.name, "", 1, "Succeeded"}, true, testenv.AttackerNamespace + "/" + testenv.AttackerName, false},
+		"of a branch pod":                {victim, true, attacker, true},
+		"after a start":                  {victim, false, attacker, true},
+		"of a running pod":               {podObject{victim.namespace, victim.name, "", 1, "Running"}, true, attacker, true},
+		"of a pod without a network yet": {podObject{victim.namespace, victim.name, "", 0, "Pending"}, true, attacker, false},
+		"of a pod that ended":            {podObject{victim.namespace, victim.name, "", 1, "Succeeded"}, true, attacker, false},
 		"its own":                        {victim, true, victim.namespace + "/" + victim.name, false},
 		"another":                        {victim, true, testenv.AttackerNamespace + "/q", false},
 		"that of a second interface":     {podObject{"shop", "db.1", "", 1, "Running"}, true, "shop/db", false}, // a pod with one interface
@@ -312,7 +355,8 @@ func TestLinkFree(t *testing.T) {
 			}
 			namespace, pod, _ := strings.Cut(row.request, "/")
 			err := c.linkFree(t.Context(), &cniwire.AddRequest{PodNamespace: namespace, PodName: pod}, cluster.Pod{NodeName: "worker"})
-			if taken := err != nil && strings.Contains(err.Error(), row.victim.namespace+"/"+row.victim.name); taken != row.taken || err != nil && !taken {
+			taken := err != nil && strings.Contains(err.Error(), row.victim.namespace+"/"+row.victim.name)
+			if taken != row.taken || err != nil && !taken {
 				t.Errorf("%v", err)
 			}
 		})
@@ -324,7 +368,8 @@ func TestLinkFree(t *testing.T) {
 func TestAddBranches_Disputed(t *testing.T) {
 	t.Parallel()
 	ofPool := podObject{"evil", "n", strings.Replace(branchOfVLAN(9), "10.1.0.19", "10.1.0.99", 1), 1, "Running"}
-	c := newContested(t, ipam.Pod{}, podObject{"shop", "web", branchOfVLAN(8), 1, "Running"}, podObject{"shop", "db-0", branchOfVLAN(7), 1, "Running"},
+	c := newContested(t, ipam.Pod{},
+		podObject{"shop", "web", branchOfVLAN(8), 1, "Running"}, podObject{"shop", "db-0", branchOfVLAN(7), 1, "Running"},
 		podObject{"evil", "m", branchOfVLAN(7), 1, "Running"}, ofPool)
 	c.watch()
 	p := &repairs{asserter: &asserter{

@@ -82,7 +82,10 @@ type ledgerFile struct {
 }
 
 func newLedger() ledger {
-	l := ledger{files: make(map[int]*ledgerFile), home: make(map[ipam.Sandbox]int), links: linkNames{pods: map[string][]linked{}, of: map[ipam.Sandbox]ipam.Pod{}}}
+	l := ledger{
+		files: make(map[int]*ledgerFile), home: make(map[ipam.Sandbox]int),
+		links: linkNames{pods: map[string][]linked{}, of: map[ipam.Sandbox]ipam.Pod{}},
+	}
 	l.file(0)
 	return l
 }

@@ -32,8 +32,9 @@ func TestAdd_LinkTaken(t *testing.T) {
 		if r := a.got(t); r.Success || r.Cause != string(cause.LinkConflict) || r.Transient || !strings.Contains(r.Detail, other) {
 			t.Errorf("%s: %+v", when, r)
 		}
-		if failed, ok := b.events[len(b.events)-1].(AddFailed); !ok || failed.Cause != cause.LinkConflict || !strings.Contains(failed.Detail, other) {
-			t.Errorf("%s: the last event is %+v", when, b.events[len(b.events)-1])
+		last := b.events[len(b.events)-1]
+		if failed, ok := last.(AddFailed); !ok || failed.Cause != cause.LinkConflict || !strings.Contains(failed.Detail, other) {
+			t.Errorf("%s: the last event is %+v", when, last)
 		}
 	}
 	given := func(when string, a *asked) {

@@ -177,7 +177,8 @@ func (k *Keeper) LinkTaken(p ipam.Pod) error {
 
 // LinkTakenError is the error of a pod whose host link another pod has.
 func LinkTakenError(hash, namespace, name string) error {
-	return fmt.Errorf("its host link would have the same name, ending in %s, as that of pod %s/%s: the end is a hash of the pod's namespace and name; give one of the two pods another name", hash, namespace, name)
+	return fmt.Errorf("its host link would have the same name, ending in %s, as that of pod %s/%s: "+
+		"the end is a hash of the pod's namespace and name; give one of the two pods another name", hash, namespace, name)
 }
 
 func (k *Keeper) addReply(all []ipam.Assignment) *cniwire.AddReply {
