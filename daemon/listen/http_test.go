@@ -2,12 +2,19 @@ package listen
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestHTTP_Bounds sends endless headers on many connections, as any pod of a node can to the
@@ -104,4 +111,68 @@ func TestLimited(t *testing.T) {
 	} else {
 		_ = conn.Close()
 	}
+}
+
+// TestLimited_Queue: the kernel accepts few connections that the server has not.
+func TestLimited_Queue(t *testing.T) {
+	t.Parallel()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := Limited(l)
+	defer limited.Close()
+	raw, err := l.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info *unix.TCPInfo
+	var infoErr error
+	if err := raw.Control(func(fd uintptr) { info, infoErr = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) }); err != nil || infoErr != nil {
+		t.Fatal(err, infoErr)
+	}
+	if info.Sacked != MaxConnections { // of a listener, its queue
+		t.Errorf("the kernel queues %d connections, want %d", info.Sacked, MaxConnections)
+	}
+}
+
+// TestScrapes: clients that scrape without end get ten scrapes a second, and some of them 503.
+func TestScrapes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var running, most, served, refused atomic.Int64
+		handler := Scrapes(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			most.Store(max(most.Load(), running.Add(1)))
+			time.Sleep(3 * time.Millisecond)
+			running.Add(-1)
+			served.Add(1)
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for range MaxConnections {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					w := httptest.NewRecorder()
+					if handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil)); w.Code == http.StatusServiceUnavailable {
+						refused.Add(1)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if n := served.Load(); n < 96 || n > 104 || most.Load() > MaxScrapes {
+			t.Errorf("%d scrapes in 10 s, %d at once", n, most.Load())
+		}
+		if n := refused.Load(); n == 0 || n > 3*MaxConnections {
+			t.Errorf("%d scrapes were refused", n)
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		w, began := httptest.NewRecorder(), time.Now()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		if took := time.Since(began); w.Code != http.StatusOK || took > 10*time.Millisecond {
+			t.Errorf("afterwards a scrape has status %d after %v", w.Code, took)
+		}
+	})
 }

@@ -62,9 +62,7 @@ func (m *Metrics) SetPool(pool func() PoolGauges) { m.pool.Store(&pool) }
 // leaves out a family that cannot be collected and serves the others.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.InstrumentMetricHandler(m.registry,
-		promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-			ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: listen.MaxScrapes,
-		}))
+		listen.Scrapes(promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})))
 }
 
 // Gatherer returns the metric families for tests and the support bundle.

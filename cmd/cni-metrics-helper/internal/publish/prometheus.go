@@ -64,7 +64,7 @@ func NewExposition(skipReasons []string) *Exposition {
 
 // Handler serves the metrics in the Prometheus text format.
 func (e *Exposition) Handler() http.Handler {
-	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: listen.MaxScrapes})
+	return listen.Scrapes(promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
 }
 
 // Polled records the figures of a poll and how many pods it read.
