@@ -60,6 +60,10 @@ func TestAdmissionPolicy(t *testing.T) {
 		_, err := c.Resource(pods).Namespace(name).Patch(t.Context(), pod, kind, []byte(patch), metav1.PatchOptions{})
 		return err
 	}
+	cninode := func(node, patch string) error {
+		_, err := bound.Resource(cninodes).Patch(t.Context(), node, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	}
 	features := func(c dynamic.Interface, node string) error {
 		patch := `{"spec":{"features":[{"name":"SecurityGroupsForPods"}]}}`
 		_, err := c.Resource(cninodes).Patch(t.Context(), node, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
@@ -91,6 +95,11 @@ func TestAdmissionPolicy(t *testing.T) {
 		{"no labels", pod(bound, "mine", `{"metadata":{"labels":null}}`), onlyIPs},
 		{"a finalizer", pod(bound, "mine", `{"metadata":{"finalizers":["a.example/b"]}}`), onlyIPs},
 		{"an owner", pod(bound, "mine", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u"}]}}`), onlyIPs},
+		{"a name's prefix", pod(bound, "mine", `{"metadata":{"generateName":"db-"}}`), onlyIPs},
+		{"tags of its CNINode", cninode(here, `{"spec":{"tags":{"kubernetes.io/cluster/other":"owned"}}}`), onlyIPs},
+		{"the manager of its CNINode", cninode(here, `{"spec":{"managedBy":"eks-auto-mode"}}`), onlyIPs},
+		{"a finalizer of its CNINode", cninode(here, `{"metadata":{"finalizers":["a.example/b"]}}`), onlyIPs},
+		{"an annotation of its CNINode", cninode(here, `{"metadata":{"annotations":{"vpc.amazonaws.com/pod-ips":"1"}}}`), onlyIPs},
 		{"a token without a node", pod(loose, "mine", podIPs), "the token does not say which node"},
 		{"a token without a node, features", features(loose, here), "the token does not say which node"},
 		{"somebody else", pod(l.s.Objects(), "theirs", `{"metadata":{"labels":{"app":"db"}}}`), ""},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // nodeJSON looks like a real API server's answer, with fields that we do not use.
@@ -253,4 +254,19 @@ func FuzzParseVersion(f *testing.F) {
 			t.Errorf("%q: %q, %v", body, v, err)
 		}
 	})
+}
+
+// TestFailed_Forbidden: a missing rule is named, an admission policy names itself.
+func TestFailed_Forbidden(t *testing.T) {
+	t.Parallel()
+	pods := schema.GroupResource{Resource: "pods"}
+	for text, rule := range map[string]bool{
+		`User "u" cannot patch resource "pods"`:                                       true,
+		"ValidatingAdmissionPolicy 'aws-node' with binding 'aws-node' denied request": false,
+	} {
+		err := new(Client).failed(apierrors.NewForbidden(pods, "p", errors.New(text)))
+		if strings.Contains(err.Error(), "ClusterRole") != rule || !strings.Contains(err.Error(), text) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,6 +79,8 @@ func (c *Client) failed(err error) error {
 		return nil
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy"):
+		return err // which says what its policy allows
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w (the ClusterRole aws-node lacks this rule)", err)
 	case !answered(err) && !errors.Is(err, context.Canceled):
