@@ -46,15 +46,8 @@ func takeOver(t *testing.T, policy string, edit func(document string) string) *t
 	t.Cleanup(w.Close)
 	a := &takeover{t: t, world: w, ipv6: strings.Contains(policy, "ipv6")}
 	v, beyond := w.AddVPC(netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("2001:db8::/56")), w.AddVPC(netip.MustParsePrefix("10.9.0.0/16"), netip.MustParsePrefix("2001:db8:9::/56"))
-	subnet := func(s fakeaws.SubnetSpec) fakeaws.Subnet {
-		out, err := w.AddSubnet(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	a.subnet = subnet(fakeaws.SubnetSpec{VPCID: v.ID, CIDR: netip.MustParsePrefix("10.0.0.0/24"), IPv6CIDR: netip.MustParsePrefix("2001:db8::/64")})
-	a.elsewhere = subnet(fakeaws.SubnetSpec{VPCID: beyond.ID, CIDR: netip.MustParsePrefix("10.9.0.0/24"), IPv6CIDR: netip.MustParsePrefix("2001:db8:9::/64")})
+	a.subnet = a.addSubnet(fakeaws.SubnetSpec{VPCID: v.ID, CIDR: netip.MustParsePrefix("10.0.0.0/24"), IPv6CIDR: netip.MustParsePrefix("2001:db8::/64")})
+	a.elsewhere = a.addSubnet(fakeaws.SubnetSpec{VPCID: beyond.ID, CIDR: netip.MustParsePrefix("10.9.0.0/24"), IPv6CIDR: netip.MustParsePrefix("2001:db8:9::/64")})
 	a.group, a.groupBeyond = w.AddSecurityGroup(v.ID, "database"), w.AddSecurityGroup(beyond.ID, "database")
 	a.node = a.instance(ownCluster)
 	a.stage = a.instance("stage")
@@ -84,9 +77,18 @@ func takeOver(t *testing.T, policy string, edit func(document string) string) *t
 	return a
 }
 
+func (a *takeover) addSubnet(s fakeaws.SubnetSpec) fakeaws.Subnet {
+	a.t.Helper()
+	out, err := a.world.AddSubnet(s)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return out
+}
+
 func (a *takeover) instance(cluster string) *fakeaws.Instance {
 	a.t.Helper()
-	i, err := a.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: a.subnet.ID, Tags: map[string]string{"kubernetes.io/cluster/" + cluster: "owned"}})
+	i, err := a.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.xlarge", SubnetID: a.subnet.ID, Tags: map[string]string{"kubernetes.io/cluster/" + cluster: "owned"}})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -96,11 +98,16 @@ func (a *takeover) instance(cluster string) *fakeaws.Instance {
 // eni makes an interface, with the tag of a cluster unless that is empty.
 func (a *takeover) eni(subnet fakeaws.Subnet, cluster string) string {
 	a.t.Helper()
-	s := fakeaws.ENISpec{SubnetID: subnet.ID, IPs: 1, IPv6Prefixes: 1}
+	tags := map[string]string{}
 	if cluster != "" {
-		s.Tags = map[string]string{clusterTag: cluster}
+		tags[clusterTag] = cluster
 	}
-	e, err := a.world.CreateENI(s)
+	return a.tagged(subnet, tags)
+}
+
+func (a *takeover) tagged(subnet fakeaws.Subnet, tags map[string]string) string {
+	a.t.Helper()
+	e, err := a.world.CreateENI(fakeaws.ENISpec{SubnetID: subnet.ID, IPs: 1, IPv6Prefixes: 1, Tags: tags})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -139,6 +146,11 @@ func (a *takeover) setGroups(eni string, groups ...string) string {
 	return call(a, a.ec2.ModifyNetworkInterfaceAttribute, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni, Groups: groups})
 }
 
+func (a *takeover) checkSource(eni string, on bool) string {
+	a.t.Helper()
+	return call(a, a.ec2.ModifyNetworkInterfaceAttribute, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni, SourceDestCheck: &types.AttributeBooleanValue{Value: &on}})
+}
+
 func (a *takeover) attach(eni string, to *fakeaws.Instance) string {
 	a.t.Helper()
 	device := int32(2)
@@ -160,9 +172,25 @@ func (a *takeover) create(subnet fakeaws.Subnet, group string, tags ...types.Tag
 	return call(a, a.ec2.CreateNetworkInterface, in)
 }
 
-func ofCluster(name string) types.Tag {
-	key := clusterTag
-	return types.Tag{Key: &key, Value: &name}
+func ofCluster(name string) types.Tag { return aTag(clusterTag, name) }
+
+func aTag(key, value string) types.Tag { return types.Tag{Key: &key, Value: &value} }
+
+// Tags of the VPC resource controller's interfaces. It believes a VLAN ID on any interface that names
+// one of its trunks.
+const (
+	ownerTag = "eks:eni:owner"
+	vlanTag  = "vpcresources.k8s.aws/vlan-id"
+	trunkTag = "vpcresources.k8s.aws/trunk-eni-id"
+)
+
+// ofController returns the tags of a trunk ENI, or of a branch ENI of a trunk.
+func ofController(cluster, instance, trunk string) map[string]string {
+	tags := map[string]string{"node.k8s.amazonaws.com/instance_id": instance, ownerTag: "eks-vpc-resource-controller", "kubernetes.io/cluster/" + cluster: "owned"}
+	if trunk != "" {
+		tags[vlanTag], tags[trunkTag] = "1", trunk
+	}
+	return tags
 }
 
 // change tries everything that a policy allows on the interfaces of its own cluster.
@@ -214,7 +242,11 @@ func TestIAM_ScopeHolds(t *testing.T) {
 	t.Parallel()
 	scopes(t, func(t *testing.T, policy string) {
 		a := takeOver(t, policy, asShipped)
+		trunk := a.attached(a.stage, 3, a.tagged(a.subnet, ofController("stage", a.stage.ID, "")))
 		for name, victim := range map[string]string{
+			"a trunk ENI of another cluster":        trunk,
+			"a branch ENI of another cluster":       a.tagged(a.subnet, ofController("stage", a.stage.ID, trunk)),
+			"a branch ENI of this cluster":          a.tagged(a.subnet, ofController(ownCluster, a.node.ID, "eni-1")),
 			"of another cluster, attached":          a.attached(a.stage, 1, a.eni(a.subnet, "stage")),
 			"of another cluster, free":              a.eni(a.subnet, "stage"),
 			"of another VPC":                        a.eni(a.elsewhere, ""),
@@ -225,8 +257,10 @@ func TestIAM_ScopeHolds(t *testing.T) {
 			if code := a.tag(victim, clusterTag, ownCluster); code != unauthorised {
 				t.Errorf("%s: the tag of the own cluster: %q", name, code)
 			}
-			if code := a.tag(victim, "any", "tag"); code != unauthorised {
-				t.Errorf("%s: any tag: %q", name, code)
+			for _, key := range []string{"any", ownerTag, vlanTag} {
+				if code := a.tag(victim, key, "999"); code != unauthorised {
+					t.Errorf("%s: the tag %s: %q", name, key, code)
+				}
 			}
 			for action, code := range a.change(victim) {
 				if code != unauthorised {
@@ -248,6 +282,13 @@ func TestIAM_ScopeHolds(t *testing.T) {
 			"give an interface to another cluster":         a.tag(a.own, clusterTag, "stage"),
 			"attach to another cluster's instance":         a.attach(a.free, a.stage),
 			"detach from another cluster's instance":       a.detach(lent),
+			"create one with a VLAN ID":                    a.create(a.subnet, a.group, plain, aTag(vlanTag, "999"), aTag(trunkTag, trunk)),
+			"create one of the resource controller":        a.create(a.subnet, a.group, plain, aTag(ownerTag, "eks-vpc-resource-controller")),
+			"give an own interface a VLAN ID":              a.tag(a.own, vlanTag, "999"),
+			"give an own interface a trunk":                a.tag(a.own, trunkTag, trunk),
+			"give an untagged interface a trunk":           a.tag(a.eni(a.subnet, ""), trunkTag, trunk),
+			"give an own interface to the controller":      a.tag(a.own, ownerTag, "eks-vpc-resource-controller"),
+			"send with any address":                        a.checkSource(a.own, false),
 			"tag an instance":                              a.tag(a.stage.ID, "kubernetes.io/cluster/"+ownCluster, "owned"),
 			"tag a subnet":                                 a.tag(a.subnet.ID, clusterTag, ownCluster),
 			"tag a group":                                  a.tag(a.group, clusterTag, ownCluster),
@@ -297,14 +338,27 @@ func TestIAM_ScopeLeaves(t *testing.T) {
 		if code := a.setGroups(other, a.group); code != "" {
 			t.Errorf("set any group of the VPC: %s", code)
 		}
+		if code := a.tag(other, "team", "database"); code != "" {
+			t.Errorf("a tag that others go by: %s", code)
+		}
 		if a.ipv6 {
 			return
 		}
-		// A secondary address of an interface of another cluster in the same subnet.
-		victim, _ := a.world.ENI(a.eni(a.subnet, "stage"))
+		// A secondary address of an interface of another cluster, in a subnet where this one has no
+		// interface: it makes one there.
+		far := a.addSubnet(fakeaws.SubnetSpec{VPCID: a.subnet.VPCID, CIDR: netip.MustParsePrefix("10.0.7.0/24")})
+		made, err := a.ec2.CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{SubnetId: &far.ID, Groups: []string{a.group},
+			TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeNetworkInterface, Tags: []types.Tag{ofCluster(ownCluster)}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := a.world.CreateENI(fakeaws.ENISpec{SubnetID: far.ID, IPs: 1, Tags: map[string]string{clusterTag: "stage"}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		take := true
 		if code := call(a, a.ec2.AssignPrivateIpAddresses, &ec2.AssignPrivateIpAddressesInput{
-			NetworkInterfaceId: &other, PrivateIpAddresses: []string{victim.SecondaryIPs[0].String()}, AllowReassignment: &take,
+			NetworkInterfaceId: made.NetworkInterface.NetworkInterfaceId, PrivateIpAddresses: []string{s.SecondaryIPs[0].String()}, AllowReassignment: &take,
 		}); code != "" {
 			t.Errorf("reassign an address: %s", code)
 		}

@@ -74,11 +74,14 @@ func node(features []Feature) Policy {
 
 // scoped confines node's policy to interfaces of one cluster. The cluster's tag is worth no more
 // than the right to set it: on interfaces that are being created, and on those of the VPC that have
-// none, as the primary ones of new nodes.
+// none, as the primary ones of new nodes. Trunk and branch ENIs have none either, but another owner.
+// The VPC resource controller finds them by tags of its own, which nothing here may write.
 func scoped(features []Feature) Policy {
 	const (
 		cluster = "CLUSTER_NAME"
 		tag     = "cluster.k8s.amazonaws.com/name"
+		owner   = "eks:eni:owner"
+		daemon  = "amazon-vpc-cni" // as owner
 	)
 	actions := Needed(features...)
 	describe := func(name string) bool { return strings.HasPrefix(name, "ec2:Describe") }
@@ -86,17 +89,23 @@ func scoped(features []Feature) Policy {
 	inVPC := func(s Statement) Statement {
 		return s.when("ArnEquals", "ec2:Vpc", "arn:aws:ec2:REGION:ACCOUNT:vpc/VPC_ID")
 	}
+	tags := func(s Statement) Statement {
+		return s.when("StringEqualsIfExists", "aws:RequestTag/"+owner, daemon).
+			when("ForAllValues:StringNotLike", "aws:TagKeys", "vpcresources.k8s.aws/*")
+	}
 	return document(
 		allow("DescribeNetwork", slices.DeleteFunc(slices.Clone(actions), func(name string) bool { return !describe(name) }), "*"),
 		// CreateInterfacesOfCluster decides on the tags.
-		allow("TagNewInterfaces", []string{createTags}, interfaces).when("StringEquals", "ec2:CreateAction", "CreateNetworkInterface"),
-		inVPC(allow("TagInterfaces", []string{createTags}, interfaces)).
+		tags(allow("TagNewInterfaces", []string{createTags}, interfaces)).when("StringEquals", "ec2:CreateAction", "CreateNetworkInterface"),
+		tags(inVPC(allow("TagInterfaces", []string{createTags}, interfaces))).
+			when("StringEqualsIfExists", "aws:ResourceTag/"+owner, daemon).
 			when("StringEqualsIfExists", "aws:ResourceTag/"+tag, cluster).
 			when("StringEqualsIfExists", "aws:RequestTag/"+tag, cluster),
 		allow("CreateInterfacesOfCluster", []string{create}, interfaces).when("StringEquals", "aws:RequestTag/"+tag, cluster),
 		inVPC(allow("CreateInterfacesInNetwork", []string{create}, "arn:aws:ec2:*:*:subnet/*", groups)),
 		inVPC(allow("ChangeInterfacesOfCluster", slices.DeleteFunc(without(actions, createTags, create), describe), interfaces)).
-			when("StringEquals", "aws:ResourceTag/"+tag, cluster),
+			when("StringEquals", "aws:ResourceTag/"+tag, cluster).
+			when("Null", "ec2:Attribute/SourceDestCheck", "true"),
 		allow("ChangeInterfacesOfNodes", attach, "arn:aws:ec2:*:*:instance/*").when("StringEquals", "aws:ResourceTag/kubernetes.io/cluster/"+cluster, "owned"),
 		inVPC(allow("SetSecurityGroups", []string{"ec2:ModifyNetworkInterfaceAttribute"}, groups)),
 	)

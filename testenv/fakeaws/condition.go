@@ -14,6 +14,7 @@ import (
 // An operator or key that is not listed here is refused: ignoring it would grant too much.
 type condition struct {
 	operator string // as in operators
+	each     bool   // the prefix ForAllValues: holds if it does for each value of the request's
 	optional bool   // the suffix IfExists: holds if the request lacks the key
 	key      string // in lower case: IAM ignores the case of keys, also of a tag's name in them
 	values   []string
@@ -49,15 +50,20 @@ const (
 	keySubnet         = "ec2:subnet"
 	keyRegion         = "ec2:region"
 	keyCreateAction   = "ec2:createaction" // only of CreateTags, and only for tags of a resource that is being created
+	keyAttribute      = "ec2:attribute/"   // only of requests that change an attribute, followed by its name
+	keyTagKeys        = "aws:tagkeys"      // the only one with several values
 )
+
+const forAllValues = "ForAllValues:"
 
 // readConditions reads the Condition of a statement: operator, key, values.
 func readConditions(in map[string]map[string]oneOrMany) ([]condition, error) {
 	var out []condition
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		c := condition{}
-		c.operator, c.optional = strings.CutSuffix(name, "IfExists")
-		if _, known := operators[c.operator]; !known || c.optional && c.operator == isAbsent {
+		c.operator, c.each = strings.CutPrefix(name, forAllValues)
+		c.operator, c.optional = strings.CutSuffix(c.operator, "IfExists")
+		if _, known := operators[c.operator]; !known || (c.optional || c.each) && c.operator == isAbsent {
 			return nil, fmt.Errorf("condition operator %q is not understood", name)
 		}
 		for _, key := range slices.Sorted(maps.Keys(in[name])) {
@@ -73,11 +79,13 @@ func readConditions(in map[string]map[string]oneOrMany) ([]condition, error) {
 
 func (c condition) check() error {
 	tag, _, _ := strings.Cut(c.key, "/")
-	known := slices.Contains([]string{keyVPC, keySubnet, keyRegion, keyCreateAction}, c.key) ||
-		slices.Contains([]string{keyResourceTag, keyEC2ResourceTag, keyRequestTag}, tag+"/") && len(c.key) > len(tag)+1
+	known := slices.Contains([]string{keyVPC, keySubnet, keyRegion, keyCreateAction, keyTagKeys}, c.key) ||
+		slices.Contains([]string{keyResourceTag, keyEC2ResourceTag, keyRequestTag, keyAttribute}, tag+"/") && len(c.key) > len(tag)+1
 	switch {
 	case !known:
 		return fmt.Errorf("the key is not understood")
+	case c.each != (c.key == keyTagKeys) && c.operator != isAbsent:
+		return fmt.Errorf("%s is accepted for aws:TagKeys, and no other operator", strings.TrimSuffix(forAllValues, ":"))
 	case len(c.values) == 0:
 		return fmt.Errorf("there is no value")
 	}
@@ -93,16 +101,18 @@ func (c condition) check() error {
 }
 
 // holds reports whether a request with these keys meets the condition.
-func (c condition) holds(keys map[string]string) bool {
-	value, given := keys[c.key]
+func (c condition) holds(keys contextKeys) bool {
+	values, given := keys[c.key]
 	if c.operator == isAbsent {
 		return slices.Contains(c.values, strconv.FormatBool(!given))
 	}
 	o := operators[c.operator]
 	if !given {
-		return c.optional || o.negated
+		return c.optional || c.each || o.negated
 	}
-	return slices.ContainsFunc(c.values, func(want string) bool { return o.match(want, value) }) != o.negated
+	return !slices.ContainsFunc(values, func(value string) bool {
+		return slices.ContainsFunc(c.values, func(want string) bool { return o.match(want, value) }) == o.negated
+	})
 }
 
 // matchARN compares the six parts of two ARNs, each of which may be a pattern. The last part
@@ -112,20 +122,33 @@ func matchARN(pattern, arn string) bool {
 	return len(have) == 6 && slices.EqualFunc(want, have, match)
 }
 
+// contextKeys are the values that a request sets, by condition key in lower case.
+type contextKeys map[string][]string
+
+func (keys contextKeys) set(key, value string) { keys[key] = []string{value} }
+
+// setTags sets a key for each tag.
+func (keys contextKeys) setTags(prefix string, tags map[string]string) {
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		keys.set(prefix+strings.ToLower(k), tags[k])
+	}
+}
+
 // keysOf returns the condition keys that a resource of a request sets. Interfaces to be made set
 // none: the policies of deploy/iam must do without, because the reference leaves their values open.
 // The caller holds mu.
-func (w *World) keysOf(kind, id string) map[string]string {
-	keys := map[string]string{keyRegion: w.opts.Region}
+func (w *World) keysOf(kind, id string) contextKeys {
+	keys := contextKeys{keyRegion: {w.opts.Region}}
 	tagged := func(tags map[string]string) {
-		setTags(keys, keyResourceTag, tags)
-		setTags(keys, keyEC2ResourceTag, tags)
+		keys.setTags(keyResourceTag, tags)
+		keys.setTags(keyEC2ResourceTag, tags)
 	}
 	switch kind {
 	case "network-interface":
 		if e := w.enis[id]; e != nil {
 			tagged(e.Tags)
-			keys[keyVPC], keys[keySubnet] = w.arn("vpc", e.VPCID), w.arn("subnet", e.SubnetID)
+			keys.set(keyVPC, w.arn("vpc", e.VPCID))
+			keys.set(keySubnet, w.arn("subnet", e.SubnetID))
 		}
 	case "instance":
 		if i := w.instances[id]; i != nil {
@@ -134,18 +157,12 @@ func (w *World) keysOf(kind, id string) map[string]string {
 	case "subnet":
 		if n := w.subnets[id]; n != nil {
 			tagged(n.Tags)
-			keys[keyVPC] = w.arn("vpc", n.VPCID)
+			keys.set(keyVPC, w.arn("vpc", n.VPCID))
 		}
 	case "security-group":
 		if g := w.groups[id]; g != nil {
-			keys[keyVPC] = w.arn("vpc", g.VPCID)
+			keys.set(keyVPC, w.arn("vpc", g.VPCID))
 		}
 	}
 	return keys
-}
-
-func setTags(keys map[string]string, prefix string, tags map[string]string) {
-	for _, k := range slices.Sorted(maps.Keys(tags)) {
-		keys[prefix+strings.ToLower(k)] = tags[k]
-	}
 }

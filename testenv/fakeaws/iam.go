@@ -90,7 +90,7 @@ func (s *ec2Server) caller(r *http.Request) string {
 // need is one permission that a call requires, with the condition keys of the request.
 type need struct {
 	action, resource string
-	keys             map[string]string // by name in lower case
+	keys             contextKeys
 }
 
 // authorise records the permissions that a call requires and refuses the call if one is missing.
@@ -171,13 +171,20 @@ func (w *World) needs(action string, f *form) []need {
 		}
 	}
 	// tagged adds the tags of the request to its last resource.
-	tagged := func(tags map[string]string) { setTags(out[len(out)-1].keys, keyRequestTag, tags) }
+	tagged := func(tags map[string]string) {
+		keys := out[len(out)-1].keys
+		keys.setTags(keyRequestTag, tags)
+		keys[keyTagKeys] = slices.Sorted(maps.Keys(tags))
+	}
 	values := f.shared.values
 	switch eni := values["NetworkInterfaceId"]; action {
 	case "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses", "AssignIpv6Addresses", "UnassignIpv6Addresses", "DeleteNetworkInterface":
 		add("network-interface", eni)
 	case "ModifyNetworkInterfaceAttribute":
 		add("network-interface", eni)
+		if f.group("SourceDestCheck").has("Value") { // the reference names no attributes; none of the others is asked for
+			out[0].keys.set(keyAttribute+"sourcedestcheck", f.group("SourceDestCheck").text("Value"))
+		}
 		add("security-group", f.list("SecurityGroupId")...)
 	case "CreateNetworkInterface":
 		tags := readTagSpecifications(f)
@@ -189,7 +196,7 @@ func (w *World) needs(action string, f *form) []need {
 			action = "CreateTags"
 			add("network-interface", "*")
 			tagged(tags)
-			out[len(out)-1].keys[keyCreateAction] = "CreateNetworkInterface"
+			out[len(out)-1].keys.set(keyCreateAction, "CreateNetworkInterface")
 		}
 	case "AttachNetworkInterface":
 		add("instance", values["InstanceId"])
@@ -204,7 +211,7 @@ func (w *World) needs(action string, f *form) []need {
 			tagged(f.tags())
 		}
 	default:
-		out = []need{{"ec2:" + action, "*", map[string]string{keyRegion: w.opts.Region}}}
+		out = []need{{"ec2:" + action, "*", contextKeys{keyRegion: {w.opts.Region}}}}
 	}
 	return out
 }

@@ -19,7 +19,11 @@ func TestParsePolicy_Refuses(t *testing.T) {
 		{"no statement", statement(``), "there is no statement"},
 		{"condition", statement(`{"Effect":"Allow","Action":"ec2:*","Resource":"*","Condition":{"StringEquals":{"a":"b"}}}`), "StringEquals of a: the key is not understood"},
 		{"condition on all", statement(`{"Effect":"Allow","Action":["s3:*","*"],"Resource":"*","Condition":{"StringEquals":{"s3:prefix":"b"}}}`), "the key is not understood"},
-		{"condition of many values", condition(`"ForAllValues:StringEquals":{"aws:TagKeys":"b"}`), `operator "ForAllValues:StringEquals"`},
+		{"condition of any value", condition(`"ForAnyValue:StringEquals":{"aws:TagKeys":"b"}`), `operator "ForAnyValue:StringEquals"`},
+		{"condition of all values of a key with one", condition(`"ForAllValues:StringEquals":{"ec2:Vpc":"b"}`), "ForAllValues is accepted for aws:TagKeys"},
+		{"condition of one value of a key with many", condition(`"StringEquals":{"aws:TagKeys":"b"}`), "ForAllValues is accepted for aws:TagKeys"},
+		{"absence of all values", condition(`"ForAllValues:Null":{"aws:TagKeys":"true"}`), `operator "ForAllValues:Null"`},
+		{"condition on an attribute without a name", condition(`"StringEquals":{"ec2:Attribute/":"b"}`), "the key is not understood"},
 		{"condition on an address", condition(`"IpAddress":{"aws:SourceIp":"10.0.0.0/8"}`), `operator "IpAddress"`},
 		{"condition on a tag without a name", condition(`"StringEquals":{"aws:ResourceTag/":"b"}`), "the key is not understood"},
 		{"condition without a value", condition(`"StringEquals":{"ec2:Vpc":[]}`), "there is no value"},
@@ -117,6 +121,13 @@ func TestCondition_Holds(t *testing.T) {
 		{`"Null":{"aws:ResourceTag/a":"true"}`, none, true},
 		{`"Null":{"aws:ResourceTag/a":"true"}`, "b", false},
 		{`"Null":{"aws:ResourceTag/a":"false"}`, "b", true},
+		{`"ForAllValues:StringLike":{"aws:TagKeys":["team","k8s/*"]}`, "any", true},
+		{`"ForAllValues:StringLike":{"aws:TagKeys":"k8s/*"}`, "any", false},
+		{`"ForAllValues:StringNotLike":{"aws:TagKeys":"k8s/*"}`, "any", false},
+		{`"ForAllValues:StringNotLike":{"aws:TagKeys":["other","k9s/*"]}`, "any", true},
+		{`"ForAllValues:StringEquals":{"aws:TagKeys":"team"}`, none, true}, // of no tags
+		{`"StringEquals":{"ec2:Attribute/SourceDestCheck":"false"}`, "any", true},
+		{`"Null":{"ec2:Attribute/SourceDestCheck":"true"}`, "any", false},
 		{`"StringEquals":{"aws:ResourceTag/a":"b","ec2:Region":"us-west-2"},"Null":{"ec2:CreateAction":"true"}`, "b", true},
 		{`"StringEquals":{"aws:ResourceTag/a":"b","ec2:Region":"us-east-1"}`, "b", false},
 		{`"StringEquals":{"aws:ResourceTag/a":"b"},"Null":{"ec2:CreateAction":"false"}`, "b", false},
@@ -126,9 +137,11 @@ func TestCondition_Holds(t *testing.T) {
 			t.Errorf("%s: %v", row.condition, err)
 			continue
 		}
-		n := need{action: "ec2:CreateTags", resource: "*", keys: map[string]string{"ec2:region": "us-west-2"}}
+		n := need{action: "ec2:CreateTags", resource: "*", keys: contextKeys{"ec2:region": {"us-west-2"}}}
 		if row.value != none {
-			n.keys["aws:resourcetag/a"] = row.value
+			n.keys.set("aws:resourcetag/a", row.value)
+			n.keys.set("ec2:attribute/sourcedestcheck", "false")
+			n.keys["aws:tagkeys"] = []string{"k8s/a", "team"}
 		}
 		if got := p.judge(n) == allowed; got != row.want {
 			t.Errorf("%s of %q: %v", row.condition, row.value, got)

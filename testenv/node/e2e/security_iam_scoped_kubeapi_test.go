@@ -25,7 +25,7 @@ func TestIAM_Scoped(t *testing.T) {
 		if row.before != nil {
 			row.before(m)
 		}
-		env := map[string]string{"CLUSTER_NAME": scopedCluster}
+		env := map[string]string{"CLUSTER_NAME": scopedCluster, "ADDITIONAL_ENI_TAGS": `{"team":"network"}`}
 		maps.Copy(env, row.env)
 		m.start(env)
 		row.provoke(m)
@@ -33,7 +33,7 @@ func TestIAM_Scoped(t *testing.T) {
 		c.kill(m.Node, syscall.SIGTERM)
 		m.start(env)
 		m.mustAddMore()
-		c.untilWithin(shrinkTime, "all interfaces have the cluster's tag", m.tagged)
+		c.untilWithin(shrinkTime, "all interfaces have the cluster's tag, and those of the settings", m.tagged)
 		for _, action := range []string{"ec2:CreateNetworkInterface", "ec2:AttachNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute", "ec2:CreateTags"} {
 			m.succeeded(action)
 		}
@@ -43,7 +43,9 @@ func TestIAM_Scoped(t *testing.T) {
 	})
 }
 
-// tagged reports whether all interfaces of the member have the tag of its cluster.
+// tagged reports whether all interfaces of the member have the tags that its daemon was given.
 func (m *member) tagged() bool {
-	return !slices.ContainsFunc(m.enis(), func(e fakeaws.ENI) bool { return e.Tags["cluster.k8s.amazonaws.com/name"] != scopedCluster })
+	return !slices.ContainsFunc(m.enis(), func(e fakeaws.ENI) bool {
+		return e.Tags["cluster.k8s.amazonaws.com/name"] != scopedCluster || e.Tags["team"] != "network"
+	})
 }
