@@ -44,7 +44,6 @@ require (
 	golang.org/x/term v0.42.0
 	google.golang.org/grpc v1.82.0
 	google.golang.org/protobuf v1.36.12
-	gopkg.in/natefinch/lumberjack.v2 v2.2.1
 	k8s.io/api v0.35.4
 	k8s.io/apimachinery v0.35.4
 	k8s.io/cli-runtime v0.35.4

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
+
+	"cnictl/daemon/logfile"
 )
 
 // daemonLog is the daemon's log file, read from its end at the time the daemon started.
@@ -19,7 +22,7 @@ func openDaemonLog(path string) daemonLog {
 		return daemonLog{}
 	}
 	l := daemonLog{path: path}
-	if info, err := os.Stat(path); err == nil {
+	if info, err := os.Lstat(path); err == nil {
 		l.from = info.Size()
 	}
 	return l
@@ -34,10 +37,16 @@ func (l daemonLog) reason() string {
 	if l.path == "" {
 		return ""
 	}
-	f, err := os.Open(l.path)
+	dir, err := logfile.OpenDir(filepath.Dir(l.path))
 	if err != nil {
 		return ""
 	}
+	defer dir.Close()
+	fd, _, err := dir.Open(filepath.Base(l.path), os.O_RDONLY)
+	if err != nil {
+		return ""
+	}
+	f := os.NewFile(uintptr(fd), l.path)
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/config"
 	"cnictl/daemon/install"
@@ -336,7 +337,15 @@ func TestDaemonLog(t *testing.T) {
 	if got := l.reason(); got != "r" {
 		t.Errorf("after a rotation %q", got)
 	}
-	for _, none := range []string{"stdout", "STDERR", filepath.Join(path, "none")} {
+	secret, link := filepath.Join(t.TempDir(), "secret"), filepath.Join(t.TempDir(), "link.log")
+	err := errors.Join(os.WriteFile(secret, []byte(old), 0o600), os.Symlink(secret, link), unix.Mkfifo(link+".fifo", 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := (daemonLog{path: link}).reason(); got != "" {
+		t.Errorf("a link to another file: %q", got)
+	}
+	for _, none := range []string{"stdout", "STDERR", filepath.Join(path, "none"), link + ".fifo"} {
 		if got := openDaemonLog(none).reason(); got != "" {
 			t.Errorf("%s: %q", none, got)
 		}

@@ -1,6 +1,7 @@
 package pluginlog
 
 import (
+	"errors"
 	"io"
 	"runtime"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/logfile"
 )
 
 // Log collects the lines of one run.
@@ -73,7 +75,8 @@ func (l *Log) begin(level logline.Level, msg string) {
 	l.lines = logline.Append(l.lines, level, l.now().UTC(), string(caller), msg)
 }
 
-// Flush writes the collected lines.
+// Flush writes the collected lines. If the file is refused, one line on standard error says why:
+// the container runtime logs that.
 func (l *Log) Flush() {
 	if len(l.lines) == 0 {
 		return
@@ -81,7 +84,10 @@ func (l *Log) Flush() {
 	if l.path == "" {
 		_, _ = l.stderr.Write(l.lines)
 	} else {
-		_ = appendLog(l.path, l.lines, l.now)
+		err := appendLog(l.path, l.lines, l.now)
+		if refused := (*logfile.Refused)(nil); errors.As(err, &refused) {
+			_, _ = l.stderr.Write(logline.End(logline.Append(nil, logline.Warn, l.now().UTC(), "", "The log is lost: "+refused.Error())))
+		}
 	}
 	l.lines = l.lines[:0]
 }

@@ -93,6 +93,7 @@ var placements = []placement{
 	{"daemon/rtnl", bottom, false},
 	{"daemon/kubeclient", bottom, false},
 	{"daemon/listen", bottom, false},
+	{"daemon/logfile", bottom, false},
 	{"daemon/fleet/fleettest", testSupply, false},
 	{"daemon/internal/vpcapi", adapter, false},
 	{"daemon/internal/imds", adapter, false},
@@ -174,7 +175,7 @@ var exceptions = []exception{
 // packages in wireAlso.
 var wireOnly = []string{"plugin/...", "tui/...", "doctor/...", "cmd/cnictl/..."}
 
-var wireAlso = []string{"daemon/fleet", "daemon/api/introspect/client", "daemon/rtnl", "daemon/awssdk"}
+var wireAlso = []string{"daemon/fleet", "daemon/api/introspect/client", "daemon/rtnl", "daemon/awssdk", "daemon/logfile"}
 
 // topLevel are the only names allowed in the root, besides dot files.
 var topLevel = []string{

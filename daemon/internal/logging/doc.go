@@ -8,6 +8,6 @@
 // it: the daemon's owner goroutine logs too and must not wait for a disk. Close ends the
 // queue.
 //
-// Lumberjack rotates the file. It starts one goroutine, which compresses and removes old
-// files and never ends; nothing else runs in the background.
+// A second goroutine compresses and removes old files (daemon/logfile says which, and what is
+// no log file); Close ends it too.
 package logging

@@ -6,21 +6,14 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-
-	"gopkg.in/natefinch/lumberjack.v2"
+	"time"
 
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/logfile"
 )
 
 // DefaultPath is where the node's /var/log/aws-routed-eni is mounted in the container.
 const DefaultPath = "/host/var/log/aws-routed-eni/ipamd.log"
-
-// Rotation limits, as in upstream.
-const (
-	maxMegabytes = 100
-	maxBackups   = 5
-	maxDays      = 30
-)
 
 // Options are the log's two settings, as set in the environment.
 type Options struct {
@@ -51,13 +44,18 @@ func open(path string) (io.Writer, io.Closer, error) {
 	case "":
 		path = DefaultPath
 	}
-	f := &lumberjack.Logger{
-		Filename: path, MaxSize: maxMegabytes, MaxBackups: maxBackups, MaxAge: maxDays, Compress: true,
-	}
-	if _, err := f.Write(nil); err != nil { // opens the file
+	f, err := openPath(path)
+	if err != nil {
 		return nil, nil, fmt.Errorf("open log file %s: %w", path, err)
 	}
 	return f, f, nil
+}
+
+func openPath(path string) (io.WriteCloser, error) {
+	if logfile.Device(path) {
+		return os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	}
+	return openFile(path, logfile.MaxSize, time.Now)
 }
 
 // nothing is a closer that leaves the process's own streams open.

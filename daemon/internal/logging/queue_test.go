@@ -220,18 +220,14 @@ func TestQueue_DiskFull(t *testing.T) {
 }
 
 // TestOpen_ReaderHangs fills a real file that accepts nothing more: a pipe that nobody
-// reads.
+// reads, named as /dev/stdout is.
 func TestOpen_ReaderHangs(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "ipamd.log")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pipe, err := os.OpenFile(path, os.O_RDWR, 0)
+	reader, pipe, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, closer, err := Open(Options{Path: path, Level: "info"})
+	log, closer, err := Open(Options{Path: fmt.Sprintf("/proc/self/fd/%d", pipe.Fd()), Level: "info"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,13 +254,13 @@ func TestOpen_ReaderHangs(t *testing.T) {
 	var text bytes.Buffer
 	buf := make([]byte, 64<<10)
 	for !bytes.HasSuffix(text.Bytes(), []byte("\nend\n")) {
-		n, err := pipe.Read(buf)
+		n, err := reader.Read(buf)
 		if err != nil {
 			t.Fatal(err)
 		}
 		text.Write(buf[:n])
 	}
-	if err := errors.Join(<-closed, pipe.Close()); err != nil {
+	if err := errors.Join(<-closed, pipe.Close(), reader.Close()); err != nil {
 		t.Error(err)
 	}
 	came, lost, _ := account(t, rowsOf(t, strings.TrimSuffix(text.String(), "end\n")))

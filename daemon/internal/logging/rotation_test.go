@@ -12,27 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"gopkg.in/natefinch/lumberjack.v2"
+	"cnictl/daemon/logfile"
 )
-
-// TestRotation_Figures compares the figures with upstream's.
-func TestRotation_Figures(t *testing.T) {
-	t.Parallel()
-	_, closer, err := Open(Options{Path: filepath.Join(t.TempDir(), "ipamd.log")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, ok := closer.(*queue).file.(*lumberjack.Logger)
-	if !ok {
-		t.Fatalf("log file is a %T", closer.(*queue).file)
-	}
-	if f.MaxSize != 100 || f.MaxBackups != 5 || f.MaxAge != 30 || !f.Compress || f.LocalTime {
-		t.Errorf("rotates after %d MB, keeps %d for %d days, gzip %v, local time %v", f.MaxSize, f.MaxBackups, f.MaxAge, f.Compress, f.LocalTime)
-	}
-	if err := closer.Close(); err != nil {
-		t.Error(err)
-	}
-}
 
 // TestRotation fills a log to its 100 MB, beside seven older ones: the next line starts a
 // new file, the full one is compressed under a name of upstream's form, and of the others
@@ -44,10 +25,13 @@ func TestRotation(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ipamd.log")
+	if logfile.MaxSize != 100<<20 {
+		t.Errorf("rotates after %d bytes", logfile.MaxSize)
+	}
 	if err := os.WriteFile(path, []byte("first\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(path, maxMegabytes<<20-10); err != nil { // sparse: uses no disk space
+	if err := os.Truncate(path, logfile.MaxSize-10); err != nil { // sparse: uses no disk space
 		t.Fatal(err)
 	}
 	now := time.Now().UTC()
@@ -87,7 +71,7 @@ func TestRotation(t *testing.T) {
 	if !regexp.MustCompile(`^ipamd-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}\.log\.gz$`).MatchString(full[0]) {
 		t.Errorf("full file is now %v", full)
 	}
-	if size := unzipped(t, filepath.Join(dir, full[0])); size != maxMegabytes<<20-10 {
+	if size := unzipped(t, filepath.Join(dir, full[0])); size != logfile.MaxSize-10 {
 		t.Errorf("%d bytes in %s", size, full[0])
 	}
 	if err := closer.Close(); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/logfile"
 	"cnictl/daemon/scrub"
 )
 
@@ -30,7 +31,7 @@ const (
 	maxSecret = 256
 	// maxBackup bounds how much of a compressed backup is read. Only its end is wanted,
 	// but everything before it has to be read.
-	maxBackup = (maxMegabytes + 1) << 20
+	maxBackup = logfile.MaxSize + 1<<20
 )
 
 // File returns the path of the log for a setting of AWS_VPC_K8S_CNI_LOG_FILE, "" for
@@ -76,13 +77,18 @@ type ending struct {
 // readEnd reads the end of the current file, preceded by the end of the newest backup if
 // there is room.
 func readEnd(ctx context.Context, path string) (ending, error) {
+	dir, err := logfile.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return ending{}, err
+	}
+	defer dir.Close()
 	// If the file is renamed meanwhile, we have opened the newest backup and try again.
 	for range 3 {
-		f, err := os.Open(path)
+		f, err := openLog(dir, filepath.Base(path))
 		if err != nil {
 			return ending{}, err
 		}
-		end, changed, err := readBoth(ctx, path, f)
+		end, changed, err := readBoth(ctx, dir, filepath.Base(path), f)
 		if err = errors.Join(err, f.Close()); err != nil || !changed {
 			return end, err
 		}
@@ -90,76 +96,52 @@ func readEnd(ctx context.Context, path string) (ending, error) {
 	return ending{}, errors.New("the log is rotated all the time")
 }
 
-func readBoth(ctx context.Context, path string, f *os.File) (end ending, changed bool, err error) {
+func openLog(dir logfile.Dir, name string) (*os.File, error) {
+	fd, _, err := dir.Open(name, os.O_RDONLY)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func readBoth(ctx context.Context, dir logfile.Dir, name string, f *os.File) (end ending, changed bool, err error) {
 	end, err = lastBytes(f, maxScan)
 	if err != nil || end.cut {
 		return end, false, err
 	}
-	backup, more := newestBackup(path)
-	now, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	backups := dir.Backups(name)
+	if !dir.Is(name, int(f.Fd())) {
 		return ending{}, true, nil
 	}
-	opened, err2 := f.Stat()
-	if err = errors.Join(err, err2); err != nil {
-		return ending{}, false, err
+	for i, b := range backups {
+		before, err := readBackup(ctx, dir, b.Name, maxScan-len(end.text))
+		var refused *logfile.Refused
+		switch {
+		case errors.As(err, &refused): // it is no log of ours
+			continue
+		case errors.Is(err, fs.ErrNotExist):
+			return ending{}, true, nil // compressed or removed meanwhile
+		}
+		before.text = append(before.text, end.text...)
+		before.more = slices.ContainsFunc(backups[i+1:], func(older logfile.Backup) bool { return older.Plain() != b.Plain() })
+		return before, false, err
 	}
-	if !os.SameFile(now, opened) {
-		return ending{}, true, nil
-	}
-	if backup == "" {
-		return end, false, nil
-	}
-	before, err := readBackup(ctx, backup, maxScan-len(end.text))
-	if errors.Is(err, fs.ErrNotExist) {
-		return ending{}, true, nil // compressed or removed meanwhile
-	}
-	before.text = append(before.text, end.text...)
-	before.more = more
-	return before, false, err
-}
-
-// newestBackup finds the file that was rotated last: <name>-<time><extension>, with .gz
-// once it is compressed. The names sort by time. older reports whether there are more.
-func newestBackup(path string) (newest string, older bool) {
-	ext := filepath.Ext(path)
-	found, err := filepath.Glob(quoteGlob(strings.TrimSuffix(path, ext)) + "-*" + quoteGlob(ext) + "*")
-	if err != nil {
-		return "", false
-	}
-	found = slices.DeleteFunc(found, func(name string) bool {
-		return !strings.HasSuffix(name, ext) && !strings.HasSuffix(name, ext+".gz")
-	})
-	slices.SortFunc(found, func(a, b string) int {
-		return strings.Compare(strings.TrimSuffix(a, ".gz"), strings.TrimSuffix(b, ".gz"))
-	})
-	if len(found) == 0 {
-		return "", false
-	}
-	newest = found[len(found)-1]
-	if plain := strings.TrimSuffix(newest, ".gz"); len(found) > 1 && found[len(found)-2] == plain {
-		newest = plain // it is being compressed: the copy is incomplete
-	}
-	return newest, len(found) > 1
-}
-
-func quoteGlob(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
+	return end, false, nil
 }
 
 // readBackup reads up to `most` bytes from the end of a backup.
-func readBackup(ctx context.Context, path string, most int) (end ending, err error) {
-	f, err := os.Open(path)
+func readBackup(ctx context.Context, dir logfile.Dir, name string, most int) (end ending, err error) {
+	f, err := openLog(dir, name)
 	if err != nil {
 		return ending{}, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if !strings.HasSuffix(path, ".gz") {
+	if !strings.HasSuffix(name, logfile.Packed) {
 		return lastBytes(f, most)
 	}
 	end, err = unpack(ctx, f, most)
 	if err != nil {
-		return ending{}, fmt.Errorf("read %s: %w", path, err)
+		return ending{}, fmt.Errorf("read %s: %w", name, err)
 	}
 	return end, nil
 }

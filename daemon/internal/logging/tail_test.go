@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"gopkg.in/natefinch/lumberjack.v2"
-
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/logfile"
 )
 
 var logClock = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
@@ -122,11 +121,14 @@ func tail(t *testing.T, path string, q introspect.LogQuery) introspect.NodeLogs 
 	return doc
 }
 
-// TestTail_OverRotation rotates the file with the same library as on a node.
+// TestTail_OverRotation rotates the file as on a node.
 func TestTail_OverRotation(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ipamd.log")
-	f := &lumberjack.Logger{Filename: path, MaxSize: 1, MaxBackups: maxBackups}
+	f, err := openFile(path, 1<<20, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -148,7 +150,7 @@ func TestTail_OverRotation(t *testing.T) {
 	check("0 1 2", false)
 	write(3, 6)
 	check("2 3 4 5", true)
-	if err := f.Rotate(); err != nil {
+	if err := f.rotate(); err != nil {
 		t.Fatal(err)
 	}
 	check("2 3 4 5", true)
@@ -212,17 +214,22 @@ func TestTail_LargeBackup(t *testing.T) {
 	if err := zw.Close(); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "x-1.log.gz")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+	path := t.TempDir()
+	if err := os.WriteFile(filepath.Join(path, "x.log.gz"), b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	end, err := readBackup(t.Context(), path, most)
+	dir, err := logfile.OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	end, err := readBackup(t.Context(), dir, "x.log.gz", most)
 	if err != nil || !end.cut || len(end.text) != most || !strings.HasSuffix(string(end.text), entry(lines-1, "line")) {
 		t.Errorf("%d bytes, cut %t, %v", len(end.text), end.cut, err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := readBackup(gone, path, most); !errors.Is(err, context.Canceled) {
+	if _, err := readBackup(gone, dir, "x.log.gz", most); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

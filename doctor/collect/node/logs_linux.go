@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/daemon/logfile"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/reading"
 )
@@ -97,6 +98,7 @@ func (c *collector) logOf(ctx context.Context, files []logFile) (evidence.Log, e
 		}
 		packed := path.Ext(files[i].name) == ".gz"
 		var err error
+		var refused *logfile.Refused
 		if packed {
 			err = c.readPacked(early, reader, files[i].name, skip)
 		} else {
@@ -104,7 +106,7 @@ func (c *collector) logOf(ctx context.Context, files []logFile) (evidence.Log, e
 		}
 		switch {
 		case err == nil, errors.Is(err, fs.ErrNotExist): // rotated away
-		case packed:
+		case packed, n > 1 && errors.As(err, &refused): // others may have put it there
 			torn = true
 		default:
 			return evidence.Log{}, err
@@ -115,9 +117,32 @@ func (c *collector) logOf(ctx context.Context, files []logFile) (evidence.Log, e
 	return cleanLog(out), nil
 }
 
+// openLog opens a log file. In the daemon's log directory others can put links to any file of the
+// node, and their content would leave it with the evidence; those of kubelet may be links.
+func (c *collector) openLog(name string) (*os.File, fs.FileInfo, error) {
+	if path.Dir(name) != logDir {
+		return c.open(name)
+	}
+	dir, err := logfile.OpenDir(c.path(logDir) + "/.") // as list does, also where that is a link
+	if err != nil {
+		return nil, nil, err
+	}
+	defer dir.Close()
+	fd, _, err := dir.Open(path.Base(name), os.O_RDONLY)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
 // readLog reads a file after its first skip bytes.
 func (c *collector) readLog(ctx context.Context, into *reading.LogReader, name string, skip int64) error {
-	f, _, err := c.open(name)
+	f, _, err := c.openLog(name)
 	if err != nil {
 		return err
 	}
@@ -133,7 +158,7 @@ const maxPacked = 256 << 20
 
 // readPacked reads a file that was gzipped once, after the first skip bytes of its text.
 func (c *collector) readPacked(ctx context.Context, into *reading.LogReader, name string, skip int64) error {
-	f, _, err := c.open(name)
+	f, _, err := c.openLog(name)
 	if err != nil {
 		return err
 	}
@@ -180,7 +205,7 @@ func cleanLog(l evidence.Log) evidence.Log {
 
 // tail reads the end of a file.
 func (c *collector) tail(name string, limit int64) ([]byte, error) {
-	f, info, err := c.open(name)
+	f, info, err := c.openLog(name)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -123,5 +124,32 @@ func TestRotated_Bounds(t *testing.T) {
 				t.Errorf("%q, want %q; truncated %v, missing %q", got, row.want, r.LogIPAMD.Content.Truncated, r.LogIPAMD.Missing)
 			}
 		})
+	}
+}
+
+// TestRotated_Planted: what others put in the daemon's log directory leads to no other file of the
+// node, and hides no log beside it.
+func TestRotated_Planted(t *testing.T) {
+	t.Parallel()
+	for what, plant := range map[string]func(secret, path string) error{
+		"link": os.Symlink, "hard link": os.Link,
+		"FIFO": func(_, path string) error { return syscall.Mkfifo(path, 0o600) },
+	} {
+		for _, name := range []string{"ipamd.log", "ipamd.log.1", "ipamd-2026-11-23T09-58-30.000.log", "ipamd-2026-11-23T09-58-30.000.log.gz"} {
+			t.Run(what+" "+name, func(t *testing.T) {
+				t.Parallel()
+				secret, data := filepath.Join(t.TempDir(), "secret"), said(2, "secret")
+				if filepath.Ext(name) == ".gz" {
+					data = packed(t, data)
+				}
+				must(t, os.WriteFile(secret, data, 0o600))
+				o := rotated(t, map[string][]byte{"aws-routed-eni/ipamd-2026-11-23T09-57-30.000.log": said(3, "before")})
+				must(t, plant(secret, filepath.Join(o.Root, "var/log/aws-routed-eni", name)))
+				r := Read(t.Context(), o)
+				if got := messages(r.LogIPAMD.Content); got != "before" || !r.LogIPAMD.Content.Truncated {
+					t.Errorf("%q, truncated %v, missing %q", got, r.LogIPAMD.Content.Truncated, r.LogIPAMD.Missing)
+				}
+			})
+		}
 	}
 }
