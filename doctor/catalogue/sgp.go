@@ -166,7 +166,7 @@ var sgpCauses = []Entry{
 		Check:      Check{"Find out who wrote the annotations of the two pods.", "kubectl -n NAMESPACE get pod POD -o yaml --show-managed-fields"},
 		Fixes: []Fix{
 			{Text: "Delete the pod whose annotation the VPC resource controller did not write.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
-			{Text: "Make sure that the controller's webhooks answer, which refuse such an annotation.", Command: "kubectl get validatingwebhookconfigurations vpc-resource-validating-webhook -o yaml"},
+			{Text: "Make sure that the controller's webhooks answer, which refuse such an annotation.", Command: "kubectl get validatingwebhookconfigurations --field-selector metadata.name=vpc-resource-validating-webhook -o yaml"},
 		},
 		Links: []string{eks + "security-groups-for-pods.html", controller + "8"},
 		Signatures: []Signature{

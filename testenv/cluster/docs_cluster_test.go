@@ -66,7 +66,7 @@ func newDesk(t *testing.T) *desk {
 	d := deskOf(t, kubeconfig, kubectl)
 	// The test server comes with its own roles and accounts.
 	d.run("kubectl delete --ignore-not-found clusterrole,clusterrolebinding aws-node cni-metrics-helper")
-	d.run("kubectl -n kube-system delete --ignore-not-found serviceaccount aws-node cni-metrics-helper")
+	d.run("kubectl -n kube-system delete --ignore-not-found serviceaccount,role,rolebinding aws-node cni-metrics-helper")
 	return d
 }
 
