@@ -120,11 +120,13 @@ func (f *file) rotate() error {
 
 // replace gives what has the file's name the name of a backup, and creates the file.
 func (f *file) replace(dir logfile.Dir, like *unix.Stat_t) error {
-	name := filepath.Base(f.path)
-	if err := dir.Rotate(name, f.now()); err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("rename: %w", err)
+	name, fd, err := filepath.Base(f.path), -1, error(unix.EEXIST)
+	for try := 0; try < 5 && errors.Is(err, unix.EEXIST); try++ { // others may put something there again
+		if err := dir.Rotate(name, f.now()); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("rename: %w", err)
+		}
+		fd, err = dir.Create(name, unix.O_WRONLY|unix.O_APPEND)
 	}
-	fd, err := dir.Create(name, unix.O_WRONLY|unix.O_APPEND)
 	if err != nil {
 		return err
 	}
