@@ -36,15 +36,16 @@ func anonymized(ev *evidence.Evidence) *evidence.Evidence {
 // those of a recording do. A name has the same replacement in all of them.
 type Anonymizer struct {
 	key      []byte
-	kinds    map[string]string // of names: pod, namespace, …
-	fresh    []string          // names without a replacement yet
-	names    map[string]string // replacements
-	count    map[string]int    // of replacements, by kind
-	parts    map[string]bool   // of names, between dots
-	longest  int               // bytes of the longest name
-	weak     map[string]bool   // first words of names that also stand for something else; see ambiguous
-	shown    map[string]bool   // zones, types and versions, where they stand as such
-	pairs    map[[2]string]bool
+	kinds    map[string]string    // of names: pod, namespace, …
+	fresh    []string             // names without a replacement yet
+	names    map[string]string    // replacements
+	count    map[string]int       // of replacements, by kind
+	parts    map[string]bool      // of names, between dots
+	longest  int                  // bytes of the longest name
+	weak     map[string]bool      // first words of names that also stand for something else; see ambiguous
+	shown    map[string]bool      // zones, types and versions, where they stand as such
+	pairs    map[[2]string]bool   // of namespace and name; true for pods
+	unlinked [][2]string          // pods whose links have no replacement yet
 	links    map[string]string    // hashes in names of veths
 	shortest map[netip.Prefix]int // length of the shortest range in each network
 	ends     map[netip.Prefix]int // how many bits of an address may change, once one was replaced
@@ -248,7 +249,13 @@ func (a *Anonymizer) pair(kind, namespace, name string) {
 	}
 	a.name("namespace", namespace)
 	a.name(kind, name)
-	a.pairs[[2]string{namespace, name}] = kind == "pod" || a.pairs[[2]string{namespace, name}]
+	p := [2]string{namespace, name}
+	if pod, known := a.pairs[p]; kind == "pod" && !pod {
+		a.pairs[p] = true
+		a.unlinked = append(a.unlinked, p)
+	} else if !known {
+		a.pairs[p] = false
+	}
 }
 
 // learn notes what a text of a kind holds.
@@ -461,14 +468,12 @@ func (a *Anonymizer) number() {
 		}
 	}
 	a.fresh = nil
-	for p, pod := range a.pairs {
-		if !pod || a.links[netnames.Hash(p[0], p[1], 0)] != "" {
-			continue
-		}
+	for _, p := range a.unlinked {
 		for i := range 4 {
 			a.links[netnames.Hash(p[0], p[1], i)] = netnames.Hash(a.replace("namespace", p[0]), a.replace("pod", p[1]), i)
 		}
 	}
+	a.unlinked = nil
 }
 
 func (a *Anonymizer) next(kind, name string) string {

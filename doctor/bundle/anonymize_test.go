@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"fmt"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -181,5 +182,24 @@ func TestAnonymize_Addresses(t *testing.T) {
 	}
 	if got := netip.PrefixFrom(a.address(netip.MustParseAddr("2600:1f14:aa:bb01::")), 80); got != got.Masked() {
 		t.Errorf("%v is not aligned", got)
+	}
+}
+
+// TestAnonymizer_Learn: what a document costs does not depend on how much was learned before it.
+func TestAnonymizer_Learn(t *testing.T) { // not parallel: it counts allocations
+	cost := func(pods int) float64 {
+		a := NewAnonymizer()
+		var all []introspect.PodRef
+		for i := range pods {
+			all = append(all, introspect.PodRef{Namespace: fmt.Sprintf("acme-%d", i%7), Name: fmt.Sprintf("checkout-%d", i)})
+		}
+		a.Learn(all)
+		if len(a.links) < 4*pods || len(a.unlinked) != 0 {
+			t.Fatalf("%d links of %d pods", len(a.links), pods)
+		}
+		return testing.AllocsPerRun(10, func() { a.Learn(all[:5]) })
+	}
+	if few, many := cost(5), cost(500); many > few+1 {
+		t.Errorf("five known pods cost %.0f allocations after 5 pods, and %.0f after 500", few, many)
 	}
 }

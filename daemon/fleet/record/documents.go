@@ -197,6 +197,9 @@ func (w *Writer) WriteDocuments(of watch.Detail, at time.Time) error {
 		return nil
 	}
 	w.docs[of.Node] = before.with(fresh)
+	if w.names != nil {
+		w.names.Learn(fresh)
+	}
 	return w.line(entry{At: stamp(at), Doc: &fresh})
 }
 

@@ -306,6 +306,53 @@ func TestWriter_View(t *testing.T) {
 	}
 }
 
+// learner counts what is learned, and replaces nothing.
+type learner map[string]int
+
+func (l learner) Learn(v any) {
+	switch v := v.(type) {
+	case document.NodeIPAM:
+		l[v.Metadata.Name]++
+	case documents:
+		l["documents of "+v.Node]++
+	default:
+		l[fmt.Sprintf("%T", v)]++
+	}
+}
+
+func (l learner) Replace(v any) any { return v }
+
+// TestWriter_Learns: an anonymized recording learns each sample once, and none that is unchanged.
+func TestWriter_Learns(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Header{StartedAt: start})
+	if err != nil {
+		t.Fatal(err)
+	}
+	learned := learner{}
+	w.Anonymize(learned)
+	s := store.New()
+	for i := range 100 { // the last are in another key frame
+		at := start.Add(time.Duration(i) * 10 * time.Second)
+		s.PutAt(sample("a", i, at), at)
+		s.PutAt(sample("b", i/50, at), at)
+		if err := w.WriteView(s.View(), at); err != nil {
+			t.Fatal(err)
+		}
+		d := watch.Detail{Node: "a", Logs: &introspect.NodeLogs{Lines: []string{"x"}}}
+		if err := w.WriteDocuments(d, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.WriteRemoved("b", start.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(learner{"a": 100, "b": 2, "documents of a": 1}, learned); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestOpen_CutFile plays a file that was truncated anywhere, up to its end.
 func TestOpen_CutFile(t *testing.T) {
 	t.Parallel()

@@ -74,12 +74,40 @@ type Anonymizer interface {
 	Replace(document any) any // returns a copy without them
 }
 
-// Anonymize makes the writer replace names from now on. The title is the caller's.
+// Anonymize makes the writer replace names, and comes before the first sample. The title is the
+// caller's.
 func (w *Writer) Anonymize(names Anonymizer) { w.names = names }
 
 // WriteSample adds a sample that was taken, or failed, at the given time. Only Flush guarantees
 // that it is in the file.
 func (w *Writer) WriteSample(n document.NodeIPAM, at time.Time) error {
+	s, err := w.learned(n)
+	if err != nil {
+		return err
+	}
+	return w.add(s, at)
+}
+
+// learned prepares a sample to be written. The names in it are learned if they may be new.
+func (w *Writer) learned(n document.NodeIPAM) (*written, error) {
+	s := &written{sample: shareable(n)}
+	body := s.sample
+	body.SampledAt, body.LatencySeconds, body.Object = nil, nil, nil
+	var err error
+	if s.body, err = w.sum(body); err != nil {
+		return nil, err
+	}
+	if s.object, err = w.sum(s.sample.Object); err != nil {
+		return nil, err
+	}
+	before := w.last[n.Metadata.Name]
+	if w.names != nil && (before == nil || before.body != s.body || before.object != s.object) {
+		w.names.Learn(s.sample)
+	}
+	return s, nil
+}
+
+func (w *Writer) add(s *written, at time.Time) error {
 	if !w.key.IsZero() && (at.Sub(w.key).Abs() >= KeyInterval || w.since >= max(keyEntries, 10*len(w.last))) {
 		if err := w.keyFrame(at); err != nil {
 			return err
@@ -88,12 +116,12 @@ func (w *Writer) WriteSample(n document.NodeIPAM, at time.Time) error {
 	if w.key.IsZero() {
 		w.key = at
 	}
-	if err := w.write(shareable(n), at); err != nil {
+	if err := w.write(s, at); err != nil {
 		return err
 	}
 	w.count++
 	w.since++
-	w.nodes[n.Metadata.Name] = true
+	w.nodes[s.sample.Metadata.Name] = true
 	if w.from.IsZero() {
 		w.from = at
 	}
@@ -119,13 +147,15 @@ func (w *Writer) WriteView(v *store.View, at time.Time) error {
 			return err
 		}
 	}
-	for _, n := range changed {
-		if w.names != nil {
-			w.names.Learn(shareable(n.NodeIPAM)) // one node's texts may name what is on another
+	samples := make([]*written, len(changed))
+	for i, n := range changed { // all are learned first: one node's texts may name what is on another
+		var err error
+		if samples[i], err = w.learned(n.NodeIPAM); err != nil {
+			return err
 		}
 	}
-	for _, n := range changed {
-		if err := w.WriteSample(n.NodeIPAM, at); err != nil {
+	for _, s := range samples {
+		if err := w.add(s, at); err != nil {
 			return err
 		}
 	}
@@ -134,25 +164,16 @@ func (w *Writer) WriteView(v *store.View, at time.Time) error {
 }
 
 // write adds a sample, or an entry that it is unchanged.
-func (w *Writer) write(n document.NodeIPAM, at time.Time) error {
-	body, object := n, n.Object
-	body.SampledAt, body.LatencySeconds, body.Object = nil, nil, nil
-	bodySum, err := w.sum(body)
-	if err != nil {
-		return err
-	}
-	objectSum, err := w.sum(object)
-	if err != nil {
-		return err
-	}
+func (w *Writer) write(s *written, at time.Time) error {
+	n := s.sample
 	name := n.Metadata.Name
 	before := w.last[name]
 	if before == nil && len(w.last) >= maxNodes {
 		return fmt.Errorf("more than %d nodes: select fewer with --nodes or --selector", maxNodes)
 	}
-	w.last[name] = &written{sample: n, body: bodySum, object: objectSum}
-	if before != nil && before.object == objectSum {
-		if before.body == bodySum {
+	w.last[name] = s
+	if before != nil && before.object == s.object {
+		if before.body == s.body {
 			return w.line(entry{At: stamp(at), Same: &same{Node: name, SampledAt: n.SampledAt, LatencySeconds: n.LatencySeconds}})
 		}
 		n.Object = nil
@@ -194,7 +215,6 @@ func (w *Writer) line(v any) error {
 		return w.failed
 	}
 	if e, ok := v.(entry); ok && w.names != nil {
-		w.names.Learn(e)
 		v = w.names.Replace(e)
 	}
 	w.buf.Reset()
