@@ -105,10 +105,14 @@ func (b *branches) inPool(pod cluster.Pod, branch cluster.Branch) error {
 		if !held {
 			return nil
 		}
+		holder := "pod " + other.Pod.Namespace + "/" + other.Pod.Name
+		if other.Pod.Name == "" { // rebuilt from the kernel
+			holder = "another pod"
+		}
 		return &branchError{cause.BranchConflict, textBranchConflict,
-			fmt.Errorf("the annotation vpc.amazonaws.com/pod-eni of pod %s/%s names address %s, which pod %s/%s has from the node's pool: "+
+			fmt.Errorf("the annotation vpc.amazonaws.com/pod-eni of pod %s/%s names address %s, which %s has from the node's pool: "+
 				"it is not from the VPC resource controller; find out who wrote it, and delete the pod",
-				pod.Namespace, pod.Name, branch.Address, other.Pod.Namespace, other.Pod.Name)}
+				pod.Namespace, pod.Name, branch.Address, holder)}
 	})
 	if !ok {
 		return &branchError{cause.DaemonTerminating, cause.DaemonTerminating.Title(), errEnded}

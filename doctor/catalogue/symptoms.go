@@ -102,10 +102,11 @@ var symptoms = []Symptom{
 		Daemon:  []cause.Code{cause.CheckpointUnreadable},
 	},
 	{
-		Title:   "two pods of a node would have host links of the same name",
-		Meaning: "A link's name is a hash of 44 bits of the pod's namespace and name, so this is no accident: someone chose a name that gives a pod the link of another. The pod that has the link keeps it, and the other gets no network.",
-		Check:   Check{"The pod's event names the other pod. Find out who created the two, and give one another name.", podEvents},
-		Daemon:  []cause.Code{cause.LinkConflict},
+		Title:      "two pods of a node would have host links of the same name",
+		Meaning:    "A link's name is a hash of 44 bits of the pod's namespace and name, so this is no accident: someone chose a name that gives a pod the link of another. The pod that has the link keeps it, and the other gets no network.",
+		Check:      Check{"The pod's event names the other pod. Find out who created the two, and give one another name.", podEvents},
+		Signatures: []Signature{{Text: "its host link would have the same name, ending in ", Where: inEvents}},
+		Daemon:     []cause.Code{cause.LinkConflict},
 	},
 	{
 		Title:   "the pool of a cordoned node does not grow",

@@ -70,7 +70,7 @@ var titles = map[Code]string{
 	TrunkLinkMissing:     "the trunk network interface is not on the node",
 	BranchPending:        "the pod's branch network interface is not ready yet",
 	BranchInvalid:        "the pod's branch network interface annotation cannot be used",
-	BranchConflict:       "another pod of the node names the same branch network interface",
+	BranchConflict:       "another pod of the node names the same branch network interface, or has its address",
 	LinkConflict:         "another pod of the node has the name of the pod's host link",
 	PodUnknown:           "the pod cannot be read from the API server",
 	PodAnnotation:        "the pod's address could not be written to its annotation",

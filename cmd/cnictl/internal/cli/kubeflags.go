@@ -36,7 +36,7 @@ func (f *Factory) RefuseNamespace(cmd *cobra.Command) error {
 		Do: f.Name + " help connection lists what -n is for; --daemonset-namespace is where aws-node runs",
 	}
 	if cmd.Flags().Lookup("pod") != nil {
-		e.Why, e.Do = "it selects by pod", cmd.CommandPath()+" --pod "+f.Globals.Kube.Namespace+"/NAME"
+		e.Why, e.Do = "it selects by pod", cmd.CommandPath()+" --pod "+f.Globals.Kube.Namespace+"/NAME selects one; --daemonset-namespace is where aws-node runs"
 	}
 	return e
 }
