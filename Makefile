@@ -174,10 +174,12 @@ PLATFORMS := linux_amd64 linux_arm64 darwin_amd64 darwin_arm64
 SOURCE    ?=
 REVISION  := $(shell git rev-parse HEAD 2>/dev/null)
 # The same, or nothing where a file differs from the commit's.
-COMMITTED  = $(shell [ -n "$$(git status --porcelain 2>/dev/null)" ] || git rev-parse HEAD 2>/dev/null)
+COMMITTED  = $(shell [ -n "$$(git status --porcelain --untracked-files=all 2>/dev/null)" ] || git rev-parse HEAD 2>/dev/null)
 # The time of everything that is released: the commit's.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 STAGE     := .cache/images
+# FRESH=required: Debian's lists of packages must be those of this moment.
+FRESH     ?=
 ARCHIVES  := dist
 comma     := ,
 space     := $(subst ,, )
@@ -206,7 +208,7 @@ images-here: build reference # those of tests, beside the programs: those in dis
 .PHONY: stage-%
 stage-%: build reference
 	@rm -rf $(STAGE)/$* && mkdir -p $(STAGE)/$*/bin $(STAGE)/$*/reference
-	@ln -s "$$(tools/release/rootfs.sh $*)" $(STAGE)/$*/root
+	@root=$$(FRESH=$(FRESH) tools/release/rootfs.sh $*); ln -s "$$root" $(STAGE)/$*/root
 	@if [ $* = "$$($(GO) env GOHOSTARCH)" ]; then \
 		cp -l $(addprefix $(BIN)/,$(notdir $(IMAGED))) $(STAGE)/$*/bin/; cp -l $(BIN)/reference/* $(STAGE)/$*/reference/; \
 	else \
@@ -225,13 +227,15 @@ dist: checked ## pack cnictl and the charts in dist/: archives, .deb, .rpm, krew
 # Of everything, with what says where it comes from. It is built only from a commit, and only if it
 # could be checked. BUILDER is the URI of who builds, such as that of a workflow.
 BUILDER   ?= $(SOURCE)
+# What would build other bytes from the same commit.
+PLAIN     := GOWORK=off GOFLAGS="-trimpath -buildvcs=true" GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0
 
 .PHONY: release
 release: ## make images and dist in an empty dist/; refuses known vulnerabilities, an outdated Go, and what could not be checked (VERSION=v1.2.3 SOURCE=https://… BUILDER=https://…)
 	@$(if $(CHARTED),,echo "release: $(VERSION) is no version such as v1.2.3; set VERSION"; exit 1)
-	@$(MAKE) vuln VULN=required CHECK='-release dist -source "$(SOURCE)"'
-	@$(MAKE) pack-images ARCHIVES=dist ARGS="-tag $(VERSION)"
-	@$(MAKE) pack-dist PACKED=-images
+	@$(MAKE) vuln $(PLAIN) VULN=required CHECK='-release dist -source "$(SOURCE)"'
+	@$(MAKE) pack-images $(PLAIN) FRESH=required ARCHIVES=dist ARGS="-tag $(VERSION)"
+	@$(MAKE) pack-dist $(PLAIN) PACKED=-images
 
 .PHONY: pack-dist
 pack-dist: $(TOOLBIN)/mkdist $(addprefix cnictl-,$(PLATFORMS)) $(if $(CHARTED),chart)
@@ -274,7 +278,7 @@ lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm $(TOOLBIN)/mutants ## check forma
 	$(GO) -C tools/monitoring test -count=1 ./... # it reads files of this module, which the test cache does not see
 	$(GO) -C tools/release vet ./...
 	$(GO) -C tools/release test ./...
-	$(GO) -C tools/release test -count=1 -run '^TestMake$$' ./check # it reads this file, which the test cache does not see
+	$(GO) -C tools/release test -count=1 -run '^(TestMake|TestRootfs)$$' ./check # they read this file and rootfs.sh, which the test cache does not see
 	$(GO) test -count=1 ./testenv/archtest/...
 
 .PHONY: generate
@@ -289,7 +293,7 @@ VULN      ?=
 
 .PHONY: vuln
 vuln: build reference $(TOOLBIN)/govulncheck $(TOOLBIN)/checkbuild ## look for known vulnerabilities in what is linked into the programs and for a newer patch of Go, or print NOT CHECKED (VULN=required: fail)
-	@$(TOOLBIN)/checkbuild -go $(GO) -govulncheck $(TOOLBIN)/govulncheck -probe $(BIN)/portmap -tags $(TAGS) $(if $(VULN),-$(VULN)) $(CHECK)
+	@$(TOOLBIN)/checkbuild -go $(GO) -govulncheck $(TOOLBIN)/govulncheck -probe $(BIN)/portmap -tags $(TAGS) -systems $(subst $(space),$(comma),$(sort $(foreach p,$(PLATFORMS),$(firstword $(subst _, ,$p))))) $(if $(VULN),-$(VULN)) $(CHECK)
 
 .PHONY: verify
 verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test lists are stale, a licence is not allowed, or cnictl does not build for every platform; look for known vulnerabilities

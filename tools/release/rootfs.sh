@@ -7,6 +7,7 @@
 #
 # CNI_TEST_CACHE moves the cache. Needs apt-get and dpkg-deb, but no root: the lists of
 # packages are in the cache, too, and are updated once a day if the archive can be reached.
+# With FRESH=required they are updated now, and it is an error if they cannot be.
 set -euo pipefail
 packages=(ca-certificates iptables libbsd0 libc6 libedit2 libgmp10 libip4tc2 libip6tc2 libjansson4
 	libmd0 libmnl0 libnetfilter-conntrack3 libnfnetlink0 libnftables1 libnftnl11 libtinfo6 libxtables12 netbase nftables)
@@ -30,11 +31,12 @@ apt() {
 		-o Dir::Cache="$state" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o Acquire::Languages=none "$@"
 }
 uris() { apt download --print-uris "${packages[@]}" 2>/dev/null; }
-if [ -z "$(find "$state/updated" -mtime -1 2>/dev/null)" ]; then
-	if apt update >&2; then
+if [ "${FRESH:-}" = required ] || [ -z "$(find "$state/updated" -mtime -1 2>/dev/null)" ]; then
+	if apt -o APT::Update::Error-Mode=any update >&2; then # otherwise it succeeds with no source within reach
 		touch "$state/updated"
 	else
-		say "the lists of packages could not be updated"
+		say "the lists of packages could not be updated: newer packages are not found"
+		[ "${FRESH:-}" != required ] || exit 1
 	fi
 fi
 found=$(uris) || { say "no lists of packages for $arch: is Debian's archive within reach?"; exit 1; }

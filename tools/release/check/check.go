@@ -18,12 +18,18 @@ import (
 
 // Build is what is checked, in the root of a checkout.
 type Build struct {
-	Go          string     // the program
-	Modules     []string   // go.mod of each module of which programs are shipped
-	Govulncheck string     // the program
-	Database    string     // URL of the database of vulnerabilities
-	Probe       string     // a small Go program, to learn whether the database can be reached
-	Scans       [][]string // govulncheck's arguments for what is shipped
+	Go          string   // the program
+	Modules     []string // go.mod of each module of which programs are shipped
+	Govulncheck string   // the program
+	Database    string   // URL of the database of vulnerabilities
+	Probe       string   // a small Go program, to learn whether the database can be reached
+	Scans       []Scan   // of what is shipped
+}
+
+// Scan is one run of govulncheck.
+type Scan struct {
+	Args []string
+	Env  []string // in addition to this process's
 }
 
 // Release is what a release has in addition.
@@ -52,17 +58,27 @@ func (b Build) Run(ctx context.Context, required bool, release *Release, out io.
 	}
 	var refused []error
 	for _, s := range steps {
-		err := s.do(ctx)
-		var only remark
-		switch {
-		case err == nil:
-		case !required && errors.As(err, &only):
-			fmt.Fprintf(out, "%s: %v\n", s.name, only)
-		default:
+		for _, err := range parts(s.do(ctx)) {
+			var only remark
+			if !required && errors.As(err, &only) {
+				fmt.Fprintf(out, "%s: %v\n", s.name, only)
+				continue
+			}
 			refused = append(refused, fmt.Errorf("%s: %w", s.name, err))
 		}
 	}
 	return errors.Join(refused...)
+}
+
+// parts returns the errors that were joined.
+func parts(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
 }
 
 var pin = regexp.MustCompile(`(?m)^toolchain (go\S+)$`)
@@ -109,8 +125,8 @@ func (b Build) toolchain(ctx context.Context) error {
 // proxyLimit bounds the wait for a proxy that does not answer.
 const proxyLimit = time.Minute
 
-// newest asks the module proxy for the newest patch of the Go that go.mod names: most known
-// vulnerabilities of Go programs are those of the standard library.
+// newest asks the module proxy for the newest patch of the Go that go.mod names, within its minor
+// release: most known vulnerabilities of Go programs are those of the standard library.
 func (b Build) newest(ctx context.Context) error {
 	want, err := b.pinned()
 	if err != nil {
@@ -132,17 +148,22 @@ func (b Build) newest(ctx context.Context) error {
 // outOfReach is what govulncheck says when it cannot read the database: Go's own, or a mirror.
 var outOfReach = regexp.MustCompile(`fetching vulnerabilities|unrecognized vulndb format`)
 
-// vulnerabilities asks govulncheck.
+// nothing is what govulncheck says when it finds nothing.
+const nothing = "No vulnerabilities found."
+
+// vulnerabilities asks govulncheck. It returns what it found also when it could not look at all.
 func (b Build) vulnerabilities(ctx context.Context) error {
 	database := "-db=" + b.Database
 	// Scans load all sources before they look for the database.
 	var found []error
-	for _, args := range append([][]string{{"-mode", "binary", b.Probe}}, b.Scans...) {
-		said, err := command(ctx, nil, b.Govulncheck, append([]string{database}, args...)...)
+	for _, scan := range append([]Scan{{Args: []string{"-mode", "binary", b.Probe}}}, b.Scans...) {
+		said, err := command(ctx, scan.Env, b.Govulncheck, append([]string{database}, scan.Args...)...)
 		switch {
-		case err == nil:
+		case err == nil && strings.Contains(said, nothing):
+		case err == nil: // it can end so after a panic, too
+			found = append(found, fmt.Errorf("%s does not say %q:\n%s", b.Govulncheck, nothing, said))
 		case outOfReach.MatchString(err.Error()):
-			return remark(fmt.Sprintf("NOT CHECKED for known vulnerabilities, the database is out of reach: %v", err))
+			return errors.Join(append(found, remark(fmt.Sprintf("NOT CHECKED for known vulnerabilities, the database is out of reach: %v", err)))...)
 		default:
 			found = append(found, fmt.Errorf("%w\n%s", err, said))
 		}
@@ -152,7 +173,7 @@ func (b Build) vulnerabilities(ctx context.Context) error {
 
 // prepared refuses what cannot be a release.
 func (r Release) prepared(ctx context.Context) error {
-	changed, err := command(ctx, nil, "git", "status", "--porcelain")
+	changed, err := command(ctx, nil, "git", "status", "--porcelain", "--untracked-files=all") // whatever status.showUntrackedFiles says
 	if err != nil {
 		return err
 	}

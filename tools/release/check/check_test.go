@@ -54,7 +54,7 @@ func database(t *testing.T, affected string) string {
 	if affected != "" {
 		modules = `[{"path":"stdlib","vulns":[{"id":"GO-2026-0001","modified":"2026-01-01T00:00:00Z"}]}]`
 		write(t, dir+"/ID/GO-2026-0001.json", `{"schema_version":"1.3.1","id":"GO-2026-0001","modified":"2026-01-01T00:00:00Z","published":"2026-01-01T00:00:00Z",
-			"summary":"planted","details":"planted","affected":[{"package":{"name":"stdlib","ecosystem":"Go"},"ranges":[{"type":"SEMVER","events":[{"introduced":"0"}]}],
+			"summary":"planted","details":"planted","database_specific":{"url":"https://example.com"},"affected":[{"package":{"name":"stdlib","ecosystem":"Go"},"ranges":[{"type":"SEMVER","events":[{"introduced":"0"}]}],
 			"ecosystem_specific":{"imports":[{"path":"`+affected+`"}]}}]}`)
 	}
 	write(t, dir+"/index/modules.json", modules)
@@ -89,6 +89,7 @@ func TestRun(t *testing.T) {
 	sources := t.TempDir() + "/m"
 	write(t, sources+"/go.mod", "module m\n\ngo 1.26\n")
 	write(t, sources+"/main.go", "package main\n\nimport \"os\"\n\nfunc main() { os.Exit(0) }\n")
+	write(t, sources+"/main_darwin.go", "package main\n\nimport \"encoding/ascii85\"\n\nvar _ = ascii85.MaxEncodedLen(1)\n")
 	probe := sources + "/../probe"
 	if text, err := exec.CommandContext(t.Context(), "go", "-C", sources, "build", "-o", probe, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -100,6 +101,7 @@ func TestRun(t *testing.T) {
 		away            string   // URL of a database that is out of reach
 		proxied         []string // versions of Go that the proxy has; nil: it is out of reach
 		pinned, another string   // by the two modules
+		scan            Scan     // in addition, of the same sources
 		refused         string
 		says            string
 	}{
@@ -107,6 +109,9 @@ func TestRun(t *testing.T) {
 		{name: "a minor release is no patch", proxied: []string{running, "go1.99.1"}, refused: never},
 		{name: "a vulnerability", affected: "os", proxied: []string{running}, refused: always, says: "GO-2026-0001"},
 		{name: "a vulnerability of what is not linked", affected: "net/http/cgi", proxied: []string{running}, refused: never},
+		{name: "a vulnerability on another system", affected: "encoding/ascii85", proxied: []string{running}, scan: Scan{Env: []string{"GOOS=darwin"}}, refused: always, says: "GO-2026-0001"},
+		{name: "a vulnerability of a system that is not built for", affected: "encoding/ascii85", proxied: []string{running}, scan: Scan{Env: []string{"GOOS=linux"}}, refused: never},
+		{name: "no database after a vulnerability", affected: "os", proxied: []string{running}, scan: Scan{Args: []string{"-db=http://127.0.0.1:1"}}, refused: always, says: "GO-2026-0001"},
 		{name: "no database", away: "https://vuln.go.dev", proxied: []string{running}, refused: ifRequired, says: "vuln: NOT CHECKED for known vulnerabilities"},
 		{name: "no mirror of the database", away: "http://127.0.0.1:1", proxied: []string{running}, refused: ifRequired, says: "vuln: NOT CHECKED for known vulnerabilities"},
 		{name: "no proxy", refused: ifRequired, says: "toolchain: NOT CHECKED whether " + running + " is the newest patch"},
@@ -131,7 +136,11 @@ func TestRun(t *testing.T) {
 				Modules: []string{write(t, dir+"/go.mod", "module a\n\n"+line(row.pinned, running)), write(t, dir+"/b/go.mod", "module b\n\n"+line(row.another, running))},
 			}
 			if row.affected != "" { // a scan takes a second
-				b.Scans = [][]string{{"-C", sources, "."}}
+				b.Scans = []Scan{{Args: []string{"-C", sources, "."}}}
+			}
+			if row.scan.Args != nil || row.scan.Env != nil {
+				row.scan.Args = append(row.scan.Args, "-C", sources, ".")
+				b.Scans = append(b.Scans, row.scan)
 			}
 			if row.away != "" {
 				b.Database = row.away
@@ -184,6 +193,8 @@ func TestRun_Release(t *testing.T) {
 	refused(Release{source, "dist"}, "dist has files of another build; remove it")
 	write(t, "extra.go", "package main\n")
 	refused(Release{source, "new"}, "?? extra.go")
+	git("config", "status.showUntrackedFiles", "no")
+	refused(Release{source, "new"}, "?? extra.go")
 	git("add", "extra.go")
 	refused(Release{source, "new"}, "A  extra.go")
 	git("commit", "-q", "-m", "second")
@@ -196,8 +207,9 @@ func TestRun_Release(t *testing.T) {
 // and dist by themselves go on and say that they were not checked, unless they are told to check.
 func TestMake(t *testing.T) {
 	const unsaid, checks = "NOT CHECKED for known vulnerabilities", "/checkbuild -go"
+	const plain, fresh = "GOWORK=off GOFLAGS=\"-trimpath -buildvcs=true\" GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0", "FRESH=required tools/release/rootfs.sh amd64"
 	for command, want := range map[string][]string{
-		"release VERSION=v1.2.3 SOURCE=https://example.com/p":       {checks, "-required -release dist -source \"https://example.com/p\"", "-o dist -tag v1.2.3 deploy/images", "/mkdist -version \"v1.2.3\"", "-o dist -images"},
+		"release VERSION=v1.2.3 SOURCE=https://example.com/p":       {"vuln " + plain, checks, "-systems darwin,linux -required -release dist -source \"https://example.com/p\"", "pack-images " + plain, fresh, "-o dist -tag v1.2.3 deploy/images", "pack-dist " + plain, "/mkdist -version \"v1.2.3\"", "-o dist -images"},
 		"release VERSION=v1.2.3 SOURCE=https://example.com/p VULN=": {checks, "-required -release dist", "/mkdist "},
 		"release VERSION=abc":  {"set VERSION\"; exit 1"},
 		"vuln":                 {checks},
@@ -226,8 +238,42 @@ func TestMake(t *testing.T) {
 			}
 			rest = after
 		}
+		if said := strings.Contains(string(text), fresh); said != strings.HasPrefix(command, "release") {
+			t.Errorf("make %s wants new lists of packages: %v", command, said)
+		}
 		if said := strings.Contains(string(text), unsaid); said != slices.Contains(want, unsaid) {
 			t.Errorf("make %s says that it was not checked: %v", command, said)
 		}
+	}
+}
+
+// TestMake_Committed: an untracked file counts, whatever git's settings say.
+func TestMake_Committed(t *testing.T) {
+	makefile, err := os.ReadFile("../../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, "Makefile", string(makefile))
+	run := func(name string, args ...string) string {
+		t.Helper()
+		text, err := command(t.Context(), []string{"MAKEFLAGS=", "MAKEOVERRIDES="}, name, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	run("git", "init", "-q")
+	run("git", "config", "status.showUntrackedFiles", "no")
+	run("git", "add", ".")
+	run("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "first")
+	committed := func() string { return run("make", "-s", "--eval", "committed: ; @echo $(COMMITTED)", "committed") }
+	if have, want := committed(), run("git", "rev-parse", "HEAD"); have != want {
+		t.Errorf("commit %q, want %q", have, want)
+	}
+	write(t, "extra.go", "package main\n")
+	if have := committed(); have != "" {
+		t.Errorf("with a file in no commit: %q", have)
 	}
 }

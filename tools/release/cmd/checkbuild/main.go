@@ -1,7 +1,7 @@
 // Checkbuild looks for known vulnerabilities in what is shipped and for a newer patch of Go, and
 // prints what it could not check. With -required that is an error.
 //
-//	checkbuild -govulncheck PROGRAM -probe PROGRAM [-tags TAGS] [-go go] [-db URL] [-required] [-release DIR -source https://host/project]
+//	checkbuild -govulncheck PROGRAM -probe PROGRAM [-tags TAGS] [-systems OS,…] [-go go] [-db URL] [-required] [-release DIR -source https://host/project]
 //
 // The working directory is the root of the checkout. With -release the commit and the directory to
 // write to must fit a release.
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"cnictl/tools/release/check"
 )
@@ -35,6 +36,7 @@ func run(args []string, out, errOut io.Writer) error {
 	fs.StringVar(&b.Govulncheck, "govulncheck", "govulncheck", "the program govulncheck")
 	fs.StringVar(&b.Database, "db", "https://vuln.go.dev", "URL of the database of vulnerabilities")
 	fs.StringVar(&b.Probe, "probe", "", "a small Go program")
+	systems := fs.String("systems", "", "operating systems that cnictl is shipped for, with commas between them")
 	tags := fs.String("tags", "", "build tags of the programs")
 	required := fs.Bool("required", false, "refuse what could not be checked")
 	var r check.Release
@@ -43,7 +45,15 @@ func run(args []string, out, errOut io.Writer) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	b.Scans = [][]string{{"-tags", *tags, "./cmd/..."}, {"-C", "tools/reference", "tool"}}
+	b.Scans = []check.Scan{
+		{Args: []string{"-tags", *tags, "./cmd/..."}, Env: []string{"GOOS=linux"}},
+		{Args: []string{"-C", "tools/reference", "tool"}, Env: []string{"GOOS=linux"}},
+	}
+	for system := range strings.SplitSeq(*systems, ",") {
+		if system != "" && system != "linux" { // the first scan has cnictl for it
+			b.Scans = append(b.Scans, check.Scan{Args: []string{"-tags", *tags, "./cmd/cnictl"}, Env: []string{"GOOS=" + system}})
+		}
+	}
 	release := &r
 	if r.Out == "" {
 		release = nil
