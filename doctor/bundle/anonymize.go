@@ -36,19 +36,19 @@ func anonymized(ev *evidence.Evidence) *evidence.Evidence {
 // those of a recording do. A name has the same replacement in all of them.
 type Anonymizer struct {
 	key      []byte
-	kinds    map[string]string    // of names: pod, namespace, …
-	fresh    []string             // names without a replacement yet
-	names    map[string]string    // replacements
-	count    map[string]int       // of replacements, by kind
-	parts    map[string]bool      // of names, between dots
-	longest  int                  // bytes of the longest name
-	weak     map[string]bool      // first words of names that also stand for something else; see ambiguous
-	shown    map[string]bool      // zones, types and versions, where they stand as such
-	pairs    map[[2]string]bool   // of namespace and name; true for pods
-	unlinked [][2]string          // pods whose links have no replacement yet
-	links    map[string]string    // hashes in names of veths
-	shortest map[netip.Prefix]int // length of the shortest range in each network
-	ends     map[netip.Prefix]int // how many bits of an address may change, once one was replaced
+	kinds    map[string]string     // of names: pod, namespace, …
+	fresh    []string              // names without a replacement yet
+	names    map[string]string     // replacements
+	count    map[string]int        // of replacements, by kind
+	parts    map[string]bool       // of names, between dots
+	longest  int                   // bytes of the longest name
+	weak     map[string]bool       // first words of names that also stand for something else; see ambiguous
+	shown    map[string]bool       // zones, types and versions, where they stand as such
+	pairs    map[[2]string]bool    // of namespace and name; true for pods
+	unlinked [][2]string           // pods whose links have no replacement yet
+	links    map[string]string     // hashes in names of veths
+	subnets  map[netip.Prefix]bool // ranges whose first address stays the first
+	flips    map[netip.Prefix]bool // whether the bit after these is flipped, of addresses that were replaced
 }
 
 // NewAnonymizer returns an anonymizer with a random key: two recordings have nothing in common.
@@ -62,7 +62,7 @@ func newAnonymizer(key []byte) *Anonymizer {
 	return &Anonymizer{
 		key: key, kinds: map[string]string{}, names: map[string]string{}, parts: map[string]bool{}, weak: map[string]bool{},
 		count: map[string]int{}, shown: map[string]bool{},
-		pairs: map[[2]string]bool{}, links: map[string]string{}, shortest: map[netip.Prefix]int{}, ends: map[netip.Prefix]int{},
+		pairs: map[[2]string]bool{}, links: map[string]string{}, subnets: map[netip.Prefix]bool{}, flips: map[netip.Prefix]bool{},
 	}
 }
 
@@ -504,7 +504,7 @@ func (a *Anonymizer) rewriter() rewriter {
 		text:    func(at place, text string) string { return a.replace(kindAt(at), text) },
 		setting: a.replaceSetting,
 		addr:    a.address,
-		prefix:  func(p netip.Prefix) netip.Prefix { return netip.PrefixFrom(a.address(p.Addr()), p.Bits()) },
+		prefix:  a.prefix,
 	}
 }
 

@@ -1,11 +1,10 @@
 package bundle
 
 import (
-	"cmp"
-	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync"
 )
 
 // mac replaces a MAC address, but keeps its first byte, which shows who made the interface.
@@ -46,45 +45,82 @@ func network(address netip.Addr) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
-// ranges records the length of the shortest range in a network.
+// ranges records a range whose first address stays the first: one that is as small as a subnet.
+// Where it is larger, that would keep bits of many addresses.
 func (a *Anonymizer) ranges(p netip.Prefix) {
-	if !p.IsValid() {
-		return
-	}
-	net, ok := network(p.Addr().Unmap())
-	if was := a.shortest[net]; ok && p.Bits() > net.Bits() && (was == 0 || p.Bits() < was) {
-		a.shortest[net] = p.Bits()
+	if _, ok := network(p.Addr()); ok && p.Addr().Is4() && p.Bits() > 16 && p.Bits() < 24 {
+		a.subnets[p.Masked()] = true
 	}
 }
 
-// address flips some of the bits between those of its network and those of its shortest range,
-// always the first of them.
+// address replaces the bits between those of the address's network and the last ones. Whether a
+// bit is flipped depends on the key and on all bits before it: addresses share as many bits
+// afterwards as before, so that ranges hold what they held, but a replaced address tells nothing
+// about those of other ranges. Zeros that follow the beginning of a subnet stay.
 func (a *Anonymizer) address(address netip.Addr) netip.Addr {
 	if address.Is4In6() {
 		return netip.AddrFrom16(a.address(address.Unmap()).As16())
+	}
+	if nat64().Contains(address) { // has an IPv4 address at its end
+		b := address.As16()
+		v4 := a.address(netip.AddrFrom4([4]byte(b[12:]))).As4()
+		copy(b[12:], v4[:])
+		return netip.AddrFrom16(b).WithZone(address.Zone())
 	}
 	net, ok := network(address)
 	if !ok {
 		return a.linkLocal(address)
 	}
-	b := address.AsSlice()
-	end, fixed := a.ends[net]
-	if !fixed { // later documents may have shorter ranges: an address stays the same in all
-		end = min(cmp.Or(a.shortest[net], 64), len(b)*8*3/4, 64)
-		a.ends[net] = end
+	b, end := address.AsSlice(), 64
+	if address.Is4() {
+		end = 24
 	}
-	sum, err := hex.DecodeString(a.sum(net.String()))
-	if err != nil {
-		return address
-	}
+	flipped, first := false, false
 	for bit := net.Bits(); bit < end; bit++ {
-		if bit == net.Bits() || sum[bit/8]>>(bit%8)&1 == 1 {
-			b[bit/8] ^= 0x80 >> (bit % 8)
+		before, _ := address.WithZone("").Prefix(bit)
+		first = first || a.subnets[before]
+		flip, chosen := a.flips[before]
+		if !chosen { // later documents may have more subnets: an address stays the same in all
+			last := bit == end-1 || a.ends(before)
+			flip = !first && (!flipped && last || a.sum("bit after " + before.String())[0] >= '8')
+			a.flips[before] = flip
+		}
+		mask := byte(0x80) >> (bit % 8)
+		first = first && b[bit/8]&mask == 0
+		if flip {
+			b[bit/8] ^= mask
+			flipped = true
 		}
 	}
 	out, _ := netip.AddrFromSlice(b)
 	return out.WithZone(address.Zone())
 }
+
+// ends reports whether a subnet is half of p: no later bit of its first address is flipped.
+func (a *Anonymizer) ends(p netip.Prefix) bool {
+	low := netip.PrefixFrom(p.Addr(), p.Bits()+1)
+	b := p.Addr().AsSlice()
+	b[p.Bits()/8] |= 0x80 >> (p.Bits() % 8)
+	upper, _ := netip.AddrFromSlice(b)
+	return a.subnets[low] || a.subnets[netip.PrefixFrom(upper, p.Bits()+1)]
+}
+
+// prefix replaces the address of a range. That of a whole range is its first.
+func (a *Anonymizer) prefix(p netip.Prefix) netip.Prefix {
+	if !p.IsValid() {
+		return p
+	}
+	if net, ok := network(p.Addr()); p == p.Masked() && !p.Addr().Is4In6() {
+		if ok && p.Bits() <= net.Bits() {
+			return p // of all networks that begin like this
+		}
+		return netip.PrefixFrom(a.address(p.Addr()), p.Bits()).Masked()
+	}
+	return netip.PrefixFrom(a.address(p.Addr()), p.Bits())
+}
+
+// nat64 is RFC 6052's well-known prefix.
+var nat64 = sync.OnceValue(func() netip.Prefix { return netip.MustParsePrefix("64:ff9b::/96") })
 
 // linkLocal replaces the MAC address in an address that was made from one.
 func (a *Anonymizer) linkLocal(address netip.Addr) netip.Addr {

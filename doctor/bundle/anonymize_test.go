@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -182,6 +183,99 @@ func TestAnonymize_Addresses(t *testing.T) {
 	}
 	if got := netip.PrefixFrom(a.address(netip.MustParseAddr("2600:1f14:aa:bb01::")), 80); got != got.Masked() {
 		t.Errorf("%v is not aligned", got)
+	}
+}
+
+// common returns how many bits two addresses share.
+func common(x, y netip.Addr) int {
+	for bits := x.BitLen(); ; bits-- {
+		if p, err := x.Prefix(bits); err == nil && p.Contains(y) {
+			return bits
+		}
+	}
+}
+
+// TestAnonymize_Ranges: whatever ranges the evidence has, addresses stay in them, all bits between
+// the network and the last ones may change, and one address does not tell another.
+func TestAnonymize_Ranges(t *testing.T) {
+	t.Parallel()
+	parse := netip.MustParsePrefix
+	short := []netip.Prefix{parse("10.0.0.0/9"), parse("10.64.0.0/10"), parse("10.96.0.0/12"), parse("172.16.0.0/13"), parse("2600::/20")}
+	wide := []netip.Prefix{parse("0.0.0.0/1"), parse("128.0.0.0/1"), parse("10.0.0.0/8"), parse("172.16.0.0/12"), parse("::/0")}
+	own := []netip.Prefix{parse("10.20.0.0/16"), parse("10.20.32.0/19"), parse("10.20.33.0/24"), parse("10.20.33.16/28"), parse("10.100.0.0/16"),
+		parse("192.168.0.0/17"), parse("192.168.64.0/18"), parse("172.20.0.0/16"), parse("2600:1f14:aa:bb00::/56"), parse("2600:1f14:aa:bb01::/64")}
+	r := rand.New(rand.NewPCG(1, 2))
+	known, other := netip.MustParseAddr("10.100.0.10"), netip.MustParseAddr("10.20.171.44") // of the service of EKS's DNS, and a pod
+	flips, same := [32]int{}, 0
+	const keys = 64
+	for key := range keys {
+		a := newAnonymizer([]byte{byte(key)})
+		for _, p := range slices.Concat(short, wide, own) {
+			a.ranges(p)
+		}
+		x, y := a.address(known).As4(), a.address(other).As4()
+		was, is := known.As4(), other.As4()
+		alike := true
+		for bit := range 32 {
+			mask := byte(0x80) >> (bit % 8)
+			flipped := (is[bit/8]^y[bit/8])&mask != 0
+			if flipped {
+				flips[bit]++
+			}
+			alike = alike && flipped == ((was[bit/8]^x[bit/8])&mask != 0)
+		}
+		if alike {
+			same++
+		}
+		for _, p := range wide {
+			if got := a.prefix(p); got != p {
+				t.Errorf("%v became %v", p, got)
+			}
+		}
+		var addresses []netip.Addr
+		for _, p := range slices.Concat(short, own) {
+			first := a.prefix(p)
+			if first != first.Masked() || first.Bits() != p.Bits() {
+				t.Errorf("%v became %v", p, first)
+			}
+			if got := a.address(p.Addr()); slices.Contains(own, p) && p.Bits() != 16 && p.Bits() != 56 && got != first.Addr() {
+				t.Errorf("the first address of %v is %v of %v", p, got, first)
+			}
+			if got, want := a.text("to "+p.String()+" via x"), "to "+first.String()+" via x"; got != want {
+				t.Errorf("%v in a text: %s, want %s", p, got, want)
+			}
+			for range 4 {
+				b := p.Addr().AsSlice()
+				for bit := p.Bits(); bit < len(b)*8; bit++ {
+					b[bit/8] ^= byte(r.IntN(2)) << (7 - bit%8)
+				}
+				address, _ := netip.AddrFromSlice(b)
+				addresses = append(addresses, address)
+				if !first.Contains(a.address(address)) {
+					t.Errorf("%v of %v became %v, not of %v", address, p, a.address(address), first)
+				}
+			}
+		}
+		for _, x := range addresses {
+			for _, y := range addresses {
+				if x.Is4() == y.Is4() && common(x, y) != common(a.address(x), a.address(y)) {
+					t.Errorf("%v and %v share %d bits, now %d", x, y, common(x, y), common(a.address(x), a.address(y)))
+				}
+			}
+		}
+	}
+	for bit, n := range flips {
+		if in := bit >= 8 && bit < 24; in && (n < keys/5 || n > keys*4/5) || !in && n > 0 {
+			t.Errorf("bit %d of %v is flipped with %d of %d keys", bit, other, n, keys)
+		}
+	}
+	if same > 0 {
+		t.Errorf("with %d of %d keys, %v is replaced with the same mask as %v", same, keys, other, known)
+	}
+	a := newAnonymizer([]byte("key"))
+	if got, want := a.text("64:ff9b::10.20.7.44"), netip.AddrFrom16([16]byte{1: 0x64, 2: 0xff, 3: 0x9b}); common(netip.MustParseAddr(got), want) < 96 ||
+		a.text(got) == a.text("10.20.7.44") || strings.HasSuffix(got, "a14:72c") {
+		t.Errorf("an address of NAT64 became %s", got)
 	}
 }
 

@@ -197,11 +197,21 @@ func (a *Anonymizer) tokens(out *strings.Builder, text string) {
 			text = text[at[0]+colon+1:]
 			continue
 		}
+		if m := lengthForm().FindString(rest); m != "" {
+			if p, err := netip.ParsePrefix(token + m); err == nil {
+				out.WriteString(a.prefix(p).String())
+				text = rest[len(m):]
+				continue
+			}
+		}
 		out.WriteString(a.token(token))
 		text = rest
 	}
 	out.WriteString(text)
 }
+
+// lengthForm matches the length of a range, after its address.
+var lengthForm = lazy(`^/[0-9]{1,3}\b`)
 
 // isAddress reports whether a text is an IP or a MAC address.
 func isAddress(text string) bool {
