@@ -227,8 +227,8 @@ dist: checked ## pack cnictl and the charts in dist/: archives, .deb, .rpm, krew
 # Of everything, with what says where it comes from. It is built only from a commit, and only if it
 # could be checked. BUILDER is the URI of who builds, such as that of a workflow.
 BUILDER   ?= $(SOURCE)
-# What would build other bytes from the same commit.
-PLAIN     := GOWORK=off GOFLAGS="-trimpath -buildvcs=true" GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0
+# What would build other bytes from the same commit. Go notes the commit in a clone, but not in a worktree.
+PLAIN     := GOWORK=off GOFLAGS="-trimpath -buildvcs=false" GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0
 
 .PHONY: release
 release: ## make images and dist in an empty dist/; refuses known vulnerabilities, an outdated Go, and what could not be checked (VERSION=v1.2.3 SOURCE=https://… BUILDER=https://…)

@@ -207,7 +207,7 @@ func TestRun_Release(t *testing.T) {
 // and dist by themselves go on and say that they were not checked, unless they are told to check.
 func TestMake(t *testing.T) {
 	const unsaid, checks = "NOT CHECKED for known vulnerabilities", "/checkbuild -go"
-	const plain, fresh = "GOWORK=off GOFLAGS=\"-trimpath -buildvcs=true\" GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0", "FRESH=required tools/release/rootfs.sh amd64"
+	const plain, fresh = "GOWORK=off GOFLAGS=\"-trimpath -buildvcs=false\" GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0", "FRESH=required tools/release/rootfs.sh amd64"
 	for command, want := range map[string][]string{
 		"release VERSION=v1.2.3 SOURCE=https://example.com/p":       {"vuln " + plain, checks, "-systems darwin,linux -required -release dist -source \"https://example.com/p\"", "pack-images " + plain, fresh, "-o dist -tag v1.2.3 deploy/images", "pack-dist " + plain, "/mkdist -version \"v1.2.3\"", "-o dist -images"},
 		"release VERSION=v1.2.3 SOURCE=https://example.com/p VULN=": {checks, "-required -release dist", "/mkdist "},
