@@ -143,7 +143,7 @@ func TestScrapes(t *testing.T) {
 		var running, most, served, refused atomic.Int64
 		handler := Scrapes(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			most.Store(max(most.Load(), running.Add(1)))
-			time.Sleep(3 * time.Millisecond)
+			<-time.After(3 * time.Millisecond)
 			running.Add(-1)
 			served.Add(1)
 		}))
@@ -168,7 +168,7 @@ func TestScrapes(t *testing.T) {
 			t.Errorf("%d scrapes were refused", n)
 		}
 		synctest.Wait()
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		w, began := httptest.NewRecorder(), time.Now()
 		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 		if took := time.Since(began); w.Code != http.StatusOK || took > 10*time.Millisecond {
