@@ -188,6 +188,38 @@ func knownDomain(name string) bool {
 	return false
 }
 
+// enumerations are labels, annotations and tags whose values Kubernetes, AWS or this software
+// choose. All other values are names that people chose, though their key may be well-known.
+var enumerations = set(`kubernetes.io/os kubernetes.io/arch beta.kubernetes.io/os beta.kubernetes.io/arch kubernetes.io/role
+	node.kubernetes.io/windows-build node.kubernetes.io/exclude-from-external-load-balancers node.alpha.kubernetes.io/ttl
+	volumes.kubernetes.io/controller-managed-attach-detach alpha.kubernetes.io/provided-node-ip
+	kubernetes.io/config.source kubernetes.io/config.seen kubernetes.io/config.hash kubectl.kubernetes.io/restartedAt
+	deployment.kubernetes.io/revision batch.kubernetes.io/job-completion-index apps.kubernetes.io/pod-index
+	scheduler.alpha.kubernetes.io/critical-pod cluster-autoscaler.kubernetes.io/safe-to-evict
+	topology.k8s.aws/zone-id k8s.amazonaws.com/accelerator k8s.amazonaws.com/nicConfig
+	kubernetes.io/role/cni kubernetes.io/role/elb kubernetes.io/role/internal-elb
+	app.kubernetes.io/managed-by app.kubernetes.io/version helm.sh/hook helm.sh/hook-weight helm.sh/resource-policy
+	karpenter.sh/capacity-type karpenter.sh/initialized karpenter.sh/registered karpenter.sh/do-not-disrupt
+	karpenter.sh/nodepool-hash karpenter.sh/nodepool-hash-version karpenter.k8s.aws/ec2nodeclass-hash
+	karpenter.k8s.aws/ec2nodeclass-hash-version
+	eks.amazonaws.com/capacityType eks.amazonaws.com/compute-type eks.amazonaws.com/sourceLaunchTemplateVersion
+	eks.amazonaws.com/nodegroup-image eks.amazonaws.com/sourceLaunchTemplateId eks.amazonaws.com/sts-regional-endpoints
+	eks.amazonaws.com/token-expiration node.k8s.amazonaws.com/no_manage vpc.amazonaws.com/primary-ipv6
+	vpc.amazonaws.com/has-trunk-attached vpc.amazonaws.com/pod-ips vpc.amazonaws.com/PrivateIPv4Address
+	node.k8s.amazonaws.com/createdAt node.k8s.aws/createdAt eks:eni:owner`)
+
+// ofInstance are what such keys of an instance type end in.
+var ofInstance = set(`category family size generation cpu cpu-manufacturer cpu-sustained-clock-speed-mhz memory hypervisor tenancy
+	ebs-bandwidth network-bandwidth local-nvme encryption-in-transit-supported capability-flex gpu-name gpu-manufacturer gpu-count
+	gpu-memory accelerator-name accelerator-manufacturer accelerator-count`)
+
+func enumerated(key string) bool {
+	domain, name, _ := strings.Cut(key, "/")
+	property, instance := strings.CutPrefix(name, "instance-")
+	return enumerations[key] || domain == "pod-security.kubernetes.io" ||
+		instance && ofInstance[property] && (domain == "karpenter.k8s.aws" || domain == "eks.amazonaws.com")
+}
+
 // knownVariables are beginnings of names of variables that are no one's own.
 var knownVariables = []string{"AWS_", "KUBERNETES_", "HTTP", "http", "NO_PROXY", "no_proxy", "MY_", "HOSTNAME", "PATH", "HOME", "GO"}
 
@@ -320,7 +352,7 @@ func (a *Anonymizer) setting(at place, name, value string) {
 		a.learn(kind, value)
 	case slices.Contains(labelPlaces, at.member):
 		a.labelKey(name)
-		if !knownDomain(name) || !readable(value) {
+		if !readable(name, value) {
 			a.name("value", value)
 		}
 	case slices.Contains(envPlaces, at.member):
@@ -331,11 +363,11 @@ func (a *Anonymizer) setting(at place, name, value string) {
 	}
 }
 
-// readable reports whether the value of a label that Kubernetes or AWS define is no name: its
-// parts are replaced one by one.
-func readable(value string) bool {
-	return plain(value) || isForm("zone", value) || isForm("type", value) || isForm("version", value) ||
-		strings.HasPrefix(value, "arn:") || strings.HasPrefix(value, "[") || strings.HasPrefix(value, "{")
+// readable reports whether the value of a label is no name: its parts are replaced one by one.
+func readable(name, value string) bool {
+	structured := strings.HasPrefix(value, "arn:") || strings.HasPrefix(value, "[") || strings.HasPrefix(value, "{")
+	return knownDomain(name) && (structured || enumerated(name) &&
+		(plain(value) || isForm("zone", value) || isForm("type", value) || isForm("version", value)))
 }
 
 func (a *Anonymizer) labelKey(name string) {
@@ -572,7 +604,7 @@ func (a *Anonymizer) replaceSetting(at place, name, value string) (string, strin
 	case kind != "":
 		return name, a.replace(kind, value)
 	case slices.Contains(labelPlaces, at.member):
-		if knownDomain(name) && readable(value) && a.kinds[value] != "eniconfig" { // ENI_CONFIG_LABEL_DEF names any label
+		if readable(name, value) && a.kinds[value] != "eniconfig" { // ENI_CONFIG_LABEL_DEF names any label
 			return a.replaceKey(name), a.text(value)
 		}
 		return a.replaceKey(name), a.replace("value", value)

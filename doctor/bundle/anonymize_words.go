@@ -91,7 +91,8 @@ var vocabulary = sync.OnceValue(func() map[string]bool {
 		exporter fips http https init java kops local manage
 		meta mutating validating networking nm setup nodeagent path pin routed scheduler socat timer tracking utils
 		vpcresources privileged baseline restricted keep enable disable wl wlz
-		warm target minimum cooldown ipam prefix delegation externaleniconfig createdat networkmanager general purpose cloud`)
+		warm target minimum cooldown ipam prefix delegation externaleniconfig createdat networkmanager general purpose cloud
+		karpenter ec2nodeclass elbv2 discovery`)
 	for w := range commonWords() {
 		out[w] = true
 	}

@@ -46,10 +46,10 @@ world:
   instance: i-0123456789abcdef0
   vpc: vpc-0bbbbbbbbbbbbbbbb
   env: {CLUSTER_NAME: "CLUSTER"}
-  subnets: [{id: subnet-0aaaaaaaaaaaaaaaa, cidr: 10.20.0.0/19, tags: {Name: "SUBNET", "kubernetes.io/cluster/CLUSTER": shared, "KEY": "VALUE"}}]
+  subnets: [{id: subnet-0aaaaaaaaaaaaaaaa, cidr: 10.20.0.0/19, tags: {Name: "SUBNET", "kubernetes.io/cluster/CLUSTER": shared, karpenter.sh/discovery: "CLUSTER", elbv2.k8s.aws/cluster: "CLUSTER", kubernetes.io/created-for/pvc/namespace: "NAMESPACE", "KEY": "VALUE"}}]
   enis: [{id: eni-0dddddddddddddddd, subnet: subnet-0aaaaaaaaaaaaaaaa, ips: 2, addresses: [10.20.7.44, 10.20.7.45], assigned: 1}]
   pods:
-    - {pod: "NAMESPACE/POD", node: "NODE", eni: eni-0dddddddddddddddd, labels: {"KEY": "VALUE", app.kubernetes.io/name: "OWNER", app.kubernetes.io/part-of: "VALUE"}, serviceAccount: "ACCOUNT"}
+    - {pod: "NAMESPACE/POD", node: "NODE", eni: eni-0dddddddddddddddd, labels: {"KEY": "VALUE", app.kubernetes.io/name: "OWNER", app.kubernetes.io/part-of: "VALUE", argocd.argoproj.io/instance: "OWNER", eks.amazonaws.com/fargate-profile: "VALUE"}, serviceAccount: "ACCOUNT"}
     - {pod: "kube-system/aws-node-x7k2p", hostNetwork: true}
 `
 
@@ -221,6 +221,9 @@ func fleetOf(t *testing.T, names map[string]string) *evidence.Evidence {
 	r.Node.Content.Taints = []evidence.Taint{{Key: names["KEY"], Value: names["VALUE"], Effect: "NoSchedule"}}
 	r.Node.Content.Labels[names["KEY"]] = names["VALUE"]
 	r.Node.Content.Labels["vpc.amazonaws.com/externalEniConfig"] = names["CONFIG"]
+	for _, key := range []string{"eks.amazonaws.com/nodeclass", "karpenter.k8s.aws/ec2nodeclass", "example.k8s.io/team", "node.kubernetes.io/x"} {
+		r.Node.Content.Labels[key] = names["VALUE"]
+	}
 	r.Node.Content.Labels["node-role.kubernetes.io/"+names["OWNER"]] = ""
 	r.Node.Content.Annotations["eks.amazonaws.com/role-arn"] = "arn:aws:iam::123456789012:role/" + names["ROLE"]
 	return ev
@@ -248,9 +251,8 @@ func checkNames(t *testing.T, what string, got *evidence.Evidence, names map[str
 				hidden(place, role, "OWNER")
 			}
 			for _, word := range []string{"VALUE", "OWNER", "SUBNET", "CLUSTER", "RELEASE", "NAMESPACE"} {
-				own := key != "topology.kubernetes.io/zone" && key != "node.kubernetes.io/instance-type" &&
-					!strings.HasPrefix(key, "kubernetes.io/")
-				if own && !harmless["value"][value] && value != "" {
+				own := key != "topology.kubernetes.io/zone" && key != "node.kubernetes.io/instance-type"
+				if own && !enumerated(key) && !harmless["value"][value] && value != "" {
 					hidden(place+" "+key, value, word)
 				}
 			}
@@ -362,5 +364,39 @@ func TestAnonymize_Words(t *testing.T) {
 	}
 	for _, s := range catalogue.Symptoms() {
 		check(s.Signatures)
+	}
+}
+
+// TestAnonymize_KnownKeys: of labels that Kubernetes and AWS define, only those values stay that
+// they define too.
+func TestAnonymize_KnownKeys(t *testing.T) {
+	t.Parallel()
+	kept := map[string]string{
+		"kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64", "karpenter.sh/capacity-type": "on-demand",
+		"eks.amazonaws.com/capacityType": "SPOT", "eks.amazonaws.com/compute-type": "fargate", "topology.kubernetes.io/zone": "eu-west-1a",
+		"topology.kubernetes.io/region": "eu-west-1", "node.kubernetes.io/instance-type": "m5.large",
+		"karpenter.k8s.aws/instance-size": "xlarge", "eks.amazonaws.com/instance-generation": "5",
+		"kubernetes.io/cluster/x": "shared", "kubernetes.io/role/cni": "0", "k8s.amazonaws.com/nicConfig": "multi-nic-attachment", "app.kubernetes.io/managed-by": "Helm", "vpc.amazonaws.com/has-trunk-attached": "true",
+		"pod-security.kubernetes.io/enforce": "privileged", "node.k8s.amazonaws.com/createdAt": "2026-11-21T12:00:00Z",
+	}
+	replaced := map[string]string{
+		"karpenter.sh/discovery": "network", "elbv2.k8s.aws/cluster": "security", "eks.amazonaws.com/nodeclass": "network-security",
+		"karpenter.k8s.aws/ec2nodeclass": "monitoring", "eks.amazonaws.com/fargate-profile": "2024",
+		"kubernetes.io/created-for/pvc/namespace": "policy", "argocd.argoproj.io/instance": "report", "kubernetes.io/os": "acmebank",
+		"karpenter.k8s.aws/instance-profile": "proxy", "karpenter.sh/capacity-type": "zorbla",
+	}
+	type node struct{ Labels map[string]string }
+	a := newAnonymizer([]byte("key"))
+	a.Learn([]node{{kept}, {replaced}})
+	got := a.Replace([]node{{kept}, {replaced}}).([]node)
+	for key, value := range kept {
+		if is := got[0].Labels[a.replaceKey(key)]; is != value {
+			t.Errorf("%s=%s became %q", key, value, is)
+		}
+	}
+	for key, value := range replaced {
+		if is := got[1].Labels[a.replaceKey(key)]; is == value || is == "" {
+			t.Errorf("%s=%s became %q", key, value, is)
+		}
 	}
 }
