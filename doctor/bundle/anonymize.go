@@ -21,7 +21,7 @@ import (
 
 // anonymized replaces names, addresses and ids consistently: in members, in link names that
 // derive from pods, in texts. It preserves which address is in which range, and which is the
-// first of it. The same evidence is always replaced the same way; without the evidence, nobody
+// first of a subnet. The same evidence is always replaced the same way; without the evidence, nobody
 // can reverse it.
 func anonymized(ev *evidence.Evidence) *evidence.Evidence {
 	digest := sha256.New()
@@ -124,8 +124,8 @@ var kindOfPlace = map[string]string{
 	"Result": "fixed", "FailurePolicy": "fixed", "Protocol": "fixed", "IPFamily": "fixed", "Support": "fixed",
 	"Action": "fixed", "Architecture": "fixed", "OS": "fixed", "Scope": "fixed",
 	"Denied": "fixed", "Reviewed": "fixed", "Roles": "fixed", "Bindings": "fixed", "LinkPolicy": "fixed", "SELinux": "fixed",
-	"Modules": "fixed", "Sysctls": "fixed", "Actions": "fixed",
-	"Causes": "fixed", "Table": "fixed", "Forward": "fixed", "Chains": "fixed", "NFTTables": "fixed", "UnmetTarget.Target": "fixed",
+	"Modules": "fixed", "Sysctls": "sysctl", "Actions": "fixed",
+	"Causes": "fixed", "Table": "fixed", "Forward": "fixed", "Chains": "chain", "NFTTables": "chain", "UnmetTarget.Target": "fixed",
 	"Reason": "reason", "Missing": "reason", "Samples": "series",
 }
 
@@ -319,6 +319,15 @@ func (a *Anonymizer) learn(kind, text string) {
 		if namespace, name, ok := strings.Cut(text, "/"); ok {
 			a.pair("pod", namespace, name)
 		}
+	case "chain": // TABLE CHAIN of iptables, FAMILY TABLE of nftables
+		if _, name, ok := strings.Cut(text, " "); ok {
+			a.chain(name)
+		}
+	case "sysctl":
+		if m := linkOfSysctl().FindStringSubmatch(text); m != nil && m[2] != "all" && m[2] != "default" {
+			a.learn("device", strings.ReplaceAll(m[2], "/", "."))
+		}
+		return
 	case "key":
 		a.labelKey(text)
 	case "monitor": // KIND/NAMESPACE/NAME
@@ -360,6 +369,8 @@ func (a *Anonymizer) setting(at place, name, value string) {
 	case kindAt(at) == "words":
 		a.words(name)
 		a.words(value)
+	case kindAt(at) == "sysctl":
+		a.learn("sysctl", name)
 	}
 }
 
@@ -439,6 +450,13 @@ func (a *Anonymizer) name(kind, name string) {
 				a.name("host", domain)
 			}
 		}
+	}
+}
+
+// chain notes the name of a chain of iptables or a table of nftables.
+func (a *Anonymizer) chain(name string) {
+	if !knownChain().MatchString(name) {
+		a.name("chain", name)
 	}
 }
 
@@ -568,6 +586,22 @@ func (a *Anonymizer) replace(kind, text string) string {
 			labels = "{" + a.text(labels)
 		}
 		return name + labels
+	case "chain":
+		table, name, ok := strings.Cut(text, " ")
+		if to, replaced := a.names[name]; ok && replaced {
+			return table + " " + to
+		}
+		return text
+	case "sysctl":
+		m := linkOfSysctl().FindStringSubmatch(text)
+		if m == nil || m[2] == "all" || m[2] == "default" {
+			return text
+		}
+		link := a.replace("device", strings.ReplaceAll(m[2], "/", "."))
+		if strings.Contains(m[2], "/") {
+			link = strings.ReplaceAll(link, ".", "/")
+		}
+		return m[1] + link + m[3]
 	case "device":
 		if knownDevice().MatchString(text) {
 			return a.text(text)

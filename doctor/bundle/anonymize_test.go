@@ -279,6 +279,68 @@ func TestAnonymize_Ranges(t *testing.T) {
 	}
 }
 
+// TestAnonymize_Kernel: chains, nft tables and links that are no software's own are replaced the
+// same way wherever they stand.
+func TestAnonymize_Kernel(t *testing.T) {
+	t.Parallel()
+	type reading struct {
+		IPTables evidence.IPTables
+		Sysctls  map[string]string
+		Links    []evidence.Link
+	}
+	kept := reading{
+		IPTables: evidence.IPTables{
+			Legacy: evidence.Backend{Chains: []string{"nat AWS-SNAT-CHAIN-0", "nat KUBE-SERVICES", "filter FORWARD", "mangle cali-PREROUTING", "nat CILIUM_PRE_nat"}},
+			NFT: evidence.Backend{Rules: []string{"nat -A POSTROUTING -o eni+ -m comment --comment \"AWS SNAT CHAIN\" -j AWS-SNAT-CHAIN-0",
+				"mangle -A PREROUTING -i eth0 -j CONNMARK --restore-mark"}},
+			NFTTables: []string{"ip aws-cni", "inet filter", "ip nat", "ip6 kube-proxy"},
+		},
+		Sysctls: map[string]string{"net.ipv4.conf.all.rp_filter": "1", "net.ipv4.conf.eth0.rp_filter": "1", "net.ipv4.ip_forward": "1", "net.ipv6.conf.vlan/eth/1.forwarding": "1"},
+	}
+	for _, name := range []string{"lo", "eth0", "ens5", "enp0s6", "docker0", "vlan.eth.12", "dummy0", "cali", "gre0", "gretap0", "sit0", "ip6tnl0", "cni0", "mNicIf1", "br-0123456789ab"} {
+		kept.Links = append(kept.Links, evidence.Link{Name: name})
+	}
+	a := newAnonymizer([]byte("key"))
+	a.Learn(kept)
+	if diff := cmp.Diff(kept, a.Replace(kept)); diff != "" {
+		t.Errorf("what software chose (-before +after):\n%s", diff)
+	}
+
+	own := reading{
+		IPTables: evidence.IPTables{
+			Legacy: evidence.Backend{Chains: []string{"nat ACMEBANK-FW", "filter SECURITY"}},
+			NFT: evidence.Backend{Rules: []string{"filter -A ACMEBANK-FW -i acmevpn+ -j ACMEBANK-DROP", "nat -A POSTROUTING -j ACMEBANK-FW",
+				"nat -A OUTPUT -o acmelink3 -g SECURITY", "filter -A FORWARD -i eth0 -o acmetun0 -j ACCEPT"}},
+			NFTTables: []string{"inet acmebank_fw", "ip monitoring"},
+		},
+		Sysctls: map[string]string{"net.ipv4.conf.acmebank0.rp_filter": "1", "net.ipv6.conf.acme/vpn.forwarding": "0"},
+	}
+	links := []string{"acmebank0", "acme.vpn", "greenbank0", "sitebank1", "dummybank", "enibank0", "vlan.acme", "cilium_acme", "docker-acme", "br-acme", "kube-acme", "lxcacme", "eth0acme"}
+	for _, name := range links {
+		own.Links = append(own.Links, evidence.Link{Name: name})
+	}
+	a.Learn(own)
+	got := a.Replace(own).(reading)
+	for i, l := range got.Links {
+		if l.Name == links[i] {
+			t.Errorf("the link %s stays", l.Name)
+		}
+	}
+	text := fmt.Sprintf("%+v", got)
+	for _, name := range append(links, "ACMEBANK", "acme", "SECURITY", "monitoring") {
+		if strings.Contains(text, name) {
+			t.Errorf("%s is in %s", name, text)
+		}
+	}
+	_, chain, _ := strings.Cut(got.IPTables.Legacy.Chains[0], " ")
+	if r := got.IPTables.NFT.Rules; !strings.HasPrefix(r[0], "filter -A "+chain+" -i ") || r[1] != "nat -A POSTROUTING -j "+chain {
+		t.Errorf("the chain is %s, in rules %q", chain, r)
+	}
+	if _, ok := got.Sysctls["net.ipv4.conf."+got.Links[0].Name+".rp_filter"]; !ok || len(got.Sysctls) != 2 {
+		t.Errorf("the link is %s, in %v", got.Links[0].Name, got.Sysctls)
+	}
+}
+
 // TestAnonymizer_Learn: what a document costs does not depend on how much was learned before it.
 func TestAnonymizer_Learn(t *testing.T) { // not parallel: it counts allocations
 	cost := func(pods int) float64 {

@@ -24,6 +24,8 @@ var (
 	rangeText      = lazy(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/\d{1,2}\b|[0-9a-fA-F:]*::[0-9a-fA-F:]*/\d{1,3}\b`)
 	hostOfURL      = lazy(`://(?:[^/@\s]*@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)`)
 	comment        = lazy(`--comment \\*"([a-z0-9][a-z0-9-]*)/([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)`) // of kube-proxy's rules
+	chainOfRule    = lazy(`(?:^|\s)-[Ajg] ([0-9A-Za-z_]\S*)`)
+	linkOfRule     = lazy(`(?:^|\s)-A .*?\s-[io] ([0-9A-Za-z_]\S*?)\+?(?:\s.*?-[io] ([0-9A-Za-z_]\S*?)\+?)?(?:\s|$)`)
 	hostOfService  = lazy(`\b[a-z0-9-]+\.[a-z0-9-]+\.svc\b`)
 )
 
@@ -69,6 +71,16 @@ func (a *Anonymizer) scan(text string) {
 		kind, names := partsOfARN(m[1], m[2])
 		for _, name := range names {
 			a.name(kind, name)
+		}
+	}
+	for _, m := range chainOfRule().FindAllStringSubmatch(text, -1) {
+		a.chain(strings.Trim(m[1], "\"'`,;:.()[]\\"))
+	}
+	for _, m := range linkOfRule().FindAllStringSubmatch(text, -1) {
+		for _, link := range m[1:] {
+			if link != "" && !knownDevice().MatchString(link) {
+				a.name("device", link)
+			}
 		}
 	}
 	for _, m := range hostOfURL().FindAllStringSubmatch(text, -1) {
@@ -140,7 +152,7 @@ var (
 	idWithin = lazy(`\b(?:` + idKinds + `)-[0-9a-f]{8}`)
 	hostForm = lazy(`^ip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}`)
 	ipv4Form = lazy(`^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}`)
-	vethForm = lazy(`^[a-z]{1,4}[0-9a-f]{11}`)
+	vethForm = lazy(`^(?:[a-z]{1,4}|dummy)[0-9a-f]{11}`)
 	hexForm  = lazy(`^(?:[0-9A-F]{32,}|[0-9a-f]{32,})`)
 )
 
@@ -237,6 +249,7 @@ var (
 		lazy(`\bassigned \S+ to ` + nameForm),
 		lazy(`\bNode ` + nameForm + ` (?:status is now|event)`),
 		lazy(`(?i)\bcontainer ` + nameForm + `(?:$| in pod)`),
+		lazy(`(?:^|\s)-[Ajg] ` + nameForm), // of rules of iptables
 		lazy(`["']([0-9a-z-]+)/([0-9a-z.-]+)(?::[0-9a-z-]+)?\\*["']`),
 		lazy("(?:^|[^:\\s\"'\\\\])\\s*\\\\*[\"'`]" + nameForm + "\\\\*[\"'`](?:$|[^:])"),
 	}

@@ -173,7 +173,7 @@ func isForm(kind, text string) bool { return forms[kind]().MatchString(text) }
 func (a *Anonymizer) ambiguous(name string) bool {
 	lower := strings.ToLower(name)
 	switch a.kinds[name] {
-	case "key", "value", "tag", "word", "variable", "container", "role", "resource", "object", "host":
+	case "key", "value", "tag", "word", "variable", "container", "role", "resource", "object", "host", "chain":
 		if vocabulary()[lower] {
 			return true
 		}
@@ -182,8 +182,24 @@ func (a *Anonymizer) ambiguous(name string) bool {
 }
 
 // knownDevice matches names of devices that the kernel, systemd or software around the CNI chooses.
-var knownDevice = lazy(`^(?:lo$|eth[0-9]|ens[0-9]|enp[0-9]|eno[0-9]|enx|eni|vlan|dummy|veth|docker|br-[0-9a-f]|` +
-	`cni[0-9]|nodelocaldns|kube-|cilium|lxc|cali|flannel|vxlan|tunl|erspan|gre|sit|ip6|pod-id|%)`)
+var knownDevice = lazy(`^(?:lo|eth[0-9]+|en[ops][0-9]+(?:[a-z]{1,2}[0-9]+)*|eni|eth|ens|vlan|veth|cali|lxc|docker|cni|(?:[a-z]{1,4}|dummy)[0-9a-f]{11}|vlan\.eth\.[0-9]+|` +
+	`vlan[0-9]+|dummy[0-9]+|mNicIf[0-9]+|v[46]if[0-9]+|pod-id-link[0-9]+|veth[0-9a-f]+|docker[0-9]+|docker_gwbridge|br-[0-9a-f]{12}|` +
+	`cni[0-9]+|cni-podman[0-9]+|cbr[0-9]+|nodelocaldns|kube-ipvs[0-9]+|kube-bridge|kube-dummy-if|` +
+	`cilium_(?:host|net|vxlan|geneve|wg[0-9]+|ipip[46])|lxc[0-9a-f]+|lxc_health|flannel\.[0-9]+|flannel-(?:v6\.[0-9]+|wg|wg-v6)|` +
+	`vxlan(?:-v6)?\.calico|vxlan[0-9]+|wireguard\.cali|tunl[0-9]+|(?:ip6)?erspan[0-9]+|(?:ip6)?gre(?:tap)?[0-9]+|sit[0-9]+|` +
+	`ip6tnl[0-9]+|ip6?_vti[0-9]+|ifb[0-9]+|bond[0-9]+|virbr[0-9]+|%[a-z0-9]{0,3})$`)
+
+// linkOfSysctl finds the link in the name of a kernel parameter.
+var linkOfSysctl = lazy(`^(net\.(?:ipv4|ipv6|mpls)\.(?:conf|neigh)\.)(.+)(\.[a-z0-9_]+)$`)
+
+// knownChain matches chains and targets of iptables and tables of nftables that the kernel or
+// software around the CNI chooses.
+var knownChain = lazy(`^(?:PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING|ACCEPT|DROP|RETURN|REJECT|QUEUE|NFQUEUE|LOG|NFLOG|` +
+	`ULOG|AUDIT|TRACE|MARK|CONNMARK|SECMARK|CONNSECMARK|SNAT|DNAT|NETMAP|MASQUERADE|REDIRECT|TPROXY|NOTRACK|CT|CHECKSUM|CLASSIFY|` +
+	`CLUSTERIP|DNPT|SNPT|DSCP|ECN|HL|TTL|TOS|TCPMSS|TCPOPTSTRIP|TEE|SET|SYNPROXY|HMARK|IDLETIMER|LED|RATEEST|BALANCE|` +
+	`(?:KUBE|AWS|CNI|DOCKER|LIBVIRT|NETAVARK|ISTIO|FLANNEL|WEAVE)-.*|DOCKER|(?:CILIUM|OLD_CILIUM|ISTIO|IN_public|FWDI|FWDO)_.*|` +
+	`cali-.*|f2b-sshd|filter|nat|mangle|raw|security|route|firewalld|aws-cni|kube-proxy|calico|cilium|istio|` +
+	`(?:cni_|cni-)(?:hostport|plugins?_[a-z]+)|libvirt_network|netavark|podman|docker-bridges)$`)
 
 // Hosts of AWS, of registries and within the cluster. Of some, the first part is a name.
 var (
