@@ -102,8 +102,8 @@ func TestAdmissionPolicy(t *testing.T) {
 		{"an annotation of its CNINode", cninode(here, `{"metadata":{"annotations":{"vpc.amazonaws.com/pod-ips":"1"}}}`), onlyIPs},
 		{"a token without a node", pod(loose, "mine", podIPs), "the token does not say which node"},
 		{"a token without a node, features", features(loose, here), "the token does not say which node"},
-		{"somebody else", pod(l.s.Objects(), "theirs", `{"metadata":{"labels":{"app":"db"}}}`), ""},
-		{"somebody else, features", features(l.s.Objects(), there), ""},
+		{"another user", pod(l.s.Objects(), "theirs", `{"metadata":{"labels":{"app":"db"}}}`), ""},
+		{"another user, features", features(l.s.Objects(), there), ""},
 	} {
 		if row.refused == "" && row.err != nil || row.refused != "" && (!apierrors.IsForbidden(row.err) || !strings.Contains(row.err.Error(), row.refused)) {
 			t.Errorf("%s: %v, want %q", row.name, row.err, row.refused)
