@@ -32,11 +32,12 @@ func (f *Factory) RefuseNamespace(cmd *cobra.Command) error {
 		return nil
 	}
 	e := &Error{
-		Code: ExitUsage, What: cmd.CommandPath() + " does not select by --namespace", Why: "what it shows is not in a namespace",
-		Do: f.Name + " help connection lists what -n is for; --daemonset-namespace is where aws-node runs",
+		Code: ExitUsage, What: cmd.CommandPath() + " cannot filter by --namespace", Why: "what it shows has no namespace",
+		Do: "leave out -n (" + f.Name + " help connection says what it is for); --daemonset-namespace says where aws-node runs",
 	}
 	if cmd.Flags().Lookup("pod") != nil {
-		e.Why, e.Do = "it selects by pod", cmd.CommandPath()+" --pod "+f.Globals.Kube.Namespace+"/NAME selects one; --daemonset-namespace is where aws-node runs"
+		e.Why = "it filters by pod"
+		e.Do = cmd.CommandPath() + " --pod " + f.Globals.Kube.Namespace + "/NAME; --daemonset-namespace says where aws-node runs"
 	}
 	return e
 }

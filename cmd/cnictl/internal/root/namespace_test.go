@@ -62,7 +62,7 @@ func TestNamespace_EveryCommand(t *testing.T) {
 			}
 		}
 		_, stderr, code := w.run(t, call{args: args + " -n shop"})
-		if code != cli.ExitUsage || !strings.Contains(stderr, cmd.CommandPath()+" does not select by --namespace\n") {
+		if code != cli.ExitUsage || !strings.Contains(stderr, cmd.CommandPath()+" cannot filter by --namespace\n") {
 			t.Errorf("%s -n shop: exit %d\n%s", args, code, stderr)
 		}
 		byDefault := map[string]string{"CNICTL_NAMESPACE": "shop"}
@@ -238,7 +238,7 @@ func TestNamespace_OfANamedPod(t *testing.T) {
 		"ips --pod shop/cart-7d9f-1 -n pay @large": {cli.ExitUsage, "pod shop/cart-7d9f-1 is not in --namespace=pay"},
 		"ips --ip 10.0.3.42 -n pay @large":         {cli.ExitNotFound, "address 10.0.3.42 of a pod in namespace pay not found"},
 		"logs --pod cart -n shop @rich":            {cli.ExitUsage, "try: cnictl logs --pod shop/NAME"},
-		"replay --print -n shop x":                 {cli.ExitUsage, "cnictl replay does not select by --namespace"},
+		"replay --print -n shop x":                 {cli.ExitUsage, "cnictl replay cannot filter by --namespace"},
 	} {
 		if _, stderr, code := w.runNoun(t, call{args: args}); code != want.code || !strings.Contains(stderr, want.says) {
 			t.Errorf("%s: exit %d\n%s", args, code, stderr)
