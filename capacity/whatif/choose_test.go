@@ -57,16 +57,18 @@ func TestChoose(t *testing.T) {
 		"one address for 11 requests":         {front(at{3, 11}, at{4, 0}), one, Balanced, 1},
 		"one address for 5 requests":          {front(at{3, 5}, at{4, 0}), one, Balanced, 0},
 		"a node spends the share of all":      {fleet(119, front(at{295, 119}, at{364, 0})), hundred, Balanced, 1},
-		"a fleet has its nodes' share":        {fleet(12, front(at{2500, 1200}, at{2600, 800}, at{2700, 100}, at{2800, 0})), hundred, Balanced, 2},
-		"nothing held":                        {front(at{0, 0}), one, Balanced, 0},
-		"equally far below the chord":         {front(at{100, 6}, at{150, 0}, at{200, -1}), one, Balanced, 1},
-		"1 % more addresses, fewer calls":     {fleet(1, front(at{2700, 90}, at{2727, 80}, at{2728, 70}, at{2970, 0})), hundred, Balanced, 1},
-		"fewest addresses":                    {front(at{25, 43}, at{26, 8}), one, FewestAddresses, 0},
-		"fewest addresses, nearly equal":      {front(at{28.956, 29}, at{28.97, 20}, at{29, 0}, at{30, -1}), one, FewestAddresses, 2},
-		"burst, nearly equal":                 {front(at{28.956, 29}, at{29, 0}), one, ServedBurst, 1},
-		"burst, but more ADDs would wait":     {front(at{28.956, 29, 4}, at{29, 0, 5}), one, ServedBurst, 0},
-		"burst, 1 % more ADDs wait":           {front(at{28.956, 29, 400}, at{29, 0, 404}), one, ServedBurst, 1},
-		"fewest calls":                        {front(at{25, 43}, at{26, 8}), one, FewestCalls, 1},
+		"a fleet has its nodes' share": {
+			fleet(12, front(at{2500, 1200}, at{2600, 800}, at{2700, 100}, at{2800, 0})), hundred, Balanced, 2,
+		},
+		"nothing held":                    {front(at{0, 0}), one, Balanced, 0},
+		"equally far below the chord":     {front(at{100, 6}, at{150, 0}, at{200, -1}), one, Balanced, 1},
+		"1 % more addresses, fewer calls": {fleet(1, front(at{2700, 90}, at{2727, 80}, at{2728, 70}, at{2970, 0})), hundred, Balanced, 1},
+		"fewest addresses":                {front(at{25, 43}, at{26, 8}), one, FewestAddresses, 0},
+		"fewest addresses, nearly equal":  {front(at{28.956, 29}, at{28.97, 20}, at{29, 0}, at{30, -1}), one, FewestAddresses, 2},
+		"burst, nearly equal":             {front(at{28.956, 29}, at{29, 0}), one, ServedBurst, 1},
+		"burst, but more ADDs would wait": {front(at{28.956, 29, 4}, at{29, 0, 5}), one, ServedBurst, 0},
+		"burst, 1 % more ADDs wait":       {front(at{28.956, 29, 400}, at{29, 0, 404}), one, ServedBurst, 1},
+		"fewest calls":                    {front(at{25, 43}, at{26, 8}), one, FewestCalls, 1},
 	} {
 		if got := Choose(c.front, c.goal, c.bound); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)

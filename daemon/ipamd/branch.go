@@ -94,7 +94,8 @@ func (b *branches) waitForAnnotation(ctx context.Context, pod cluster.Pod) (clus
 		found, err := b.kubernetes.WaitPod(ctx, pod.Namespace, pod.Name, func(p cluster.Pod) bool { return p.PodENI != "" || p.Ended || p.UID != pod.UID })
 		switch {
 		case err == nil && found.UID != pod.UID:
-			return pod, cluster.Branch{}, &branchError{cause.PodUnknown, textNoPod, fmt.Errorf("pod %s/%s was replaced by another of its name", pod.Namespace, pod.Name)}
+			return pod, cluster.Branch{}, &branchError{cause.PodUnknown, textNoPod,
+				fmt.Errorf("pod %s/%s was replaced by another of its name", pod.Namespace, pod.Name)}
 		case found.PodENI == "" && !b.hasTrunk():
 			return pod, cluster.Branch{}, errNoTrunk() // the reason why nothing is announced
 		case found.PodENI == "":
@@ -190,7 +191,8 @@ func (b *branches) del(ctx context.Context, req *cniwire.DelRequest) (*cniwire.D
 	}
 	if err := b.undisputed(ctx, pod, branch); err != nil {
 		// What the annotation names may be in use by another pod.
-		b.log.Warn("branch ENI of a DEL left alone", slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace), slog.Any(logline.KeyError, err))
+		b.log.Warn("branch ENI of a DEL left alone", slog.String(logline.KeyPod, req.PodName),
+			slog.String(logline.KeyNamespace, req.PodNamespace), slog.Any(logline.KeyError, err))
 		return nil, false
 	}
 	return &cniwire.DelReply{

@@ -40,7 +40,7 @@ func untilRead(ctx context.Context, check func() error) error {
 }
 
 // undisputed fails if another pod of the node has what a branch pod is to get: the branch ENI
-// in its annotation, or its host link. Whoever may write annotations can name the branch ENI of
+// in its annotation, or its host link. Anyone who may write annotations can name the branch ENI of
 // another pod there, and the plugin gives it to the pod that comes last. Which pod it belongs to
 // cannot be told from the annotations, so neither gets it until one of them has ended or names
 // another. The pod that has it keeps it.

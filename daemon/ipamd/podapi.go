@@ -57,7 +57,10 @@ func (b *backend) failPod(req *cniwire.AddRequest, code cause.Code, line string,
 	b.owner.deliver(keeper.BranchFailed{
 		Pod: ipam.Pod{Namespace: req.PodNamespace, Name: req.PodName}, PodUID: req.PodUID, Cause: code, Text: err.Error(), Took: took,
 	})
-	return &cniwire.AddReply{Cause: string(code), Detail: code.Title() + ": " + err.Error(), Transient: keeper.TransientCause(code) && !errors.Is(err, kube.ErrNotFound)}
+	return &cniwire.AddReply{
+		Cause: string(code), Detail: code.Title() + ": " + err.Error(),
+		Transient: keeper.TransientCause(code) && !errors.Is(err, kube.ErrNotFound),
+	}
 }
 
 // podIPs is the annotation that shows a pod's address to others (ANNOTATE_POD_IP).

@@ -66,7 +66,8 @@ func newLab(t *testing.T) *lab {
 	secrets := s.Objects().Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
 	l.check(secrets.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "owner=helm"}))
 	for _, kind := range []string{
-		"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy", "DaemonSet", "Deployment", "ClusterRoleBinding", "ClusterRole", "ConfigMap", "ServiceAccount",
+		"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy",
+		"DaemonSet", "Deployment", "ClusterRoleBinding", "ClusterRole", "ConfigMap", "ServiceAccount",
 	} {
 		for _, name := range []string{account, settings, helper} {
 			l.delete(kind, name)

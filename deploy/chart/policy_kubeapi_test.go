@@ -49,7 +49,9 @@ func TestAdmissionPolicy(t *testing.T) {
 	l.s.CreatePod(t, name, "theirs", there, annotated)
 	l.s.CreatePod(t, name, "pending", "", annotated)
 	daemon := l.s.CreatePod(t, namespace, name, here, func(p *corev1.Pod) { p.Spec.ServiceAccountName = account })
-	bound := l.daemon(map[string]any{"boundObjectRef": map[string]any{"apiVersion": "v1", "kind": "Pod", "name": daemon.Name, "uid": string(daemon.UID)}})
+	bound := l.daemon(map[string]any{"boundObjectRef": map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "name": daemon.Name, "uid": string(daemon.UID),
+	}})
 	loose := l.daemon(map[string]any{})
 
 	pod := func(c dynamic.Interface, pod, patch string) error {
@@ -105,7 +107,8 @@ func TestAdmissionPolicy(t *testing.T) {
 		{"another user", pod(l.s.Objects(), "theirs", `{"metadata":{"labels":{"app":"db"}}}`), ""},
 		{"another user, features", features(l.s.Objects(), there), ""},
 	} {
-		if row.refused == "" && row.err != nil || row.refused != "" && (!apierrors.IsForbidden(row.err) || !strings.Contains(row.err.Error(), row.refused)) {
+		refused := apierrors.IsForbidden(row.err) && strings.Contains(row.err.Error(), row.refused)
+		if row.refused == "" && row.err != nil || row.refused != "" && !refused {
 			t.Errorf("%s: %v, want %q", row.name, row.err, row.refused)
 		}
 	}

@@ -80,7 +80,7 @@ func TestAppendLog_Unwritable(t *testing.T) {
 	}
 }
 
-// TestAppendLog_Planted: whatever whoever can write to the log directory puts in the place of a
+// TestAppendLog_Planted: whatever someone with write access to the log directory puts in place of a
 // log, root appends to no other file, creates none and does not wait. The lines are lost, and the
 // error says why.
 func TestAppendLog_Planted(t *testing.T) {

@@ -49,7 +49,8 @@ func TestSelect(t *testing.T) {
 	pod := func(namespace, eni string) watch.Pod {
 		return watch.Pod{PodRef: introspect.PodRef{Namespace: namespace, Name: "p"}, Wants: true, Phase: "Pending", PodENI: eni}
 	}
-	all := WithPods(document.TrunkItem{BranchUsed: ptr(3)}, []watch.Pod{pod("shop", ""), pod("pay", ""), pod("pay", ""), pod("pay", "no JSON")}, false)
+	pods := []watch.Pod{pod("shop", ""), pod("pay", ""), pod("pay", ""), pod("pay", "no JSON")}
+	all := WithPods(document.TrunkItem{BranchUsed: ptr(3)}, pods, false)
 	for namespace, want := range map[string]struct{ pods, waiting int }{"shop": {1, 1}, "pay": {3, 2}, "nope": {0, 0}} {
 		got := Select(all, func(of string) bool { return of == namespace })
 		if len(got.Pods) != want.pods || *got.Waiting != want.waiting || *got.Cooling != 2 || len(all.Pods) != 4 || *all.Waiting != 3 {

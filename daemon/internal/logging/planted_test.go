@@ -32,7 +32,7 @@ func victim(t *testing.T) string {
 	return path
 }
 
-// plants are what whoever can write to the log directory may put in the place of a log.
+// plants are what someone with write access to the log directory can put in place of a log.
 var plants = map[string]func(victim, path string) error{
 	"a link":            os.Symlink,
 	"a hard link":       os.Link,

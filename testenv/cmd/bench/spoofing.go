@@ -22,10 +22,20 @@ import (
 var sourceChecks = []struct{ name, on, off string }{
 	{"none", ":", ":"},
 	{"rp_filter of the pod's link", "echo 1 >/proc/sys/net/ipv4/conf/$1/rp_filter", "echo 0 >/proc/sys/net/ipv4/conf/$1/rp_filter"},
-	{"iptables, match rpfilter, one rule", "iptables -t raw -I PREROUTING -i eni+ -m rpfilter --invert -j DROP", "iptables -t raw -D PREROUTING -i eni+ -m rpfilter --invert -j DROP"},
-	{"nftables, fib of link and source, one rule", `nft 'table ip spoof { chain c { type filter hook prerouting priority raw; iifname "eni*" fib saddr . iif oif missing drop; }; }'`, "nft delete table ip spoof"},
+	{
+		"iptables, match rpfilter, one rule",
+		"iptables -t raw -I PREROUTING -i eni+ -m rpfilter --invert -j DROP",
+		"iptables -t raw -D PREROUTING -i eni+ -m rpfilter --invert -j DROP",
+	},
+	{
+		"nftables, fib of link and source, one rule",
+		`nft 'table ip spoof { chain c {
+			type filter hook prerouting priority raw; iifname "eni*" fib saddr . iif oif missing drop; }; }'`,
+		"nft delete table ip spoof",
+	},
 	{"nftables, set of links and addresses", `nft "table ip spoof { set pods { type ifname . ipv4_addr; elements = { $1 . $2 }; };
-		chain c { type filter hook prerouting priority raw; iifname \"eni*\" iifname . ip saddr != @pods drop; }; }"`, "nft delete table ip spoof"},
+		chain c { type filter hook prerouting priority raw; iifname \"eni*\" iifname . ip saddr != @pods drop; }; }"`,
+		"nft delete table ip spoof"},
 }
 
 // spoofing measures what a check of the source address adds to a packet from one pod to another on
@@ -64,7 +74,9 @@ func (r *session) spoofing(ctx context.Context) error {
 	defer sink.Close()
 	to := sink.LocalAddr().(*net.UDPAddr).AddrPort()
 	shell := func(script string) error {
-		result, err := c.node.Run(agent.Cmd{Argv: []string{"/bin/sh", "-euc", script, "sh", link, at[0].String()}, Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}})
+		result, err := c.node.Run(agent.Cmd{
+			Argv: []string{"/bin/sh", "-euc", script, "sh", link, at[0].String()}, Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"},
+		})
 		if err == nil && result.Code != 0 {
 			err = fmt.Errorf("%s: %s", script, result.Stderr)
 		}
@@ -102,7 +114,8 @@ func (r *session) spoofing(ctx context.Context) error {
 	r.section("packets of 64 bytes from one pod to another, %d times %d", r.scale(rounds), r.scale(packets))
 	lines := []string{"check of the source\tprocessor time per packet\tratio\tdrops a stranger's address"}
 	for i, check := range sourceChecks {
-		lines = append(lines, strings.Join([]string{check.name, fmt.Sprintf("%.2f µs", float64(least[i].Nanoseconds())/1e3), ratio(least[i], least[0]), fmt.Sprint(drops[i])}, "\t"))
+		cost := fmt.Sprintf("%.2f µs", float64(least[i].Nanoseconds())/1e3)
+		lines = append(lines, strings.Join([]string{check.name, cost, ratio(least[i], least[0]), fmt.Sprint(drops[i])}, "\t"))
 	}
 	r.rows(lines...)
 	return nil

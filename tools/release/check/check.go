@@ -140,7 +140,8 @@ func (b Build) newest(ctx context.Context) error {
 		return remark(fmt.Sprintf("NOT CHECKED whether %s is the newest patch: %v", want, err))
 	}
 	if is := "go" + said; version.Compare(is, want) > 0 {
-		return remark(fmt.Sprintf("%s is out, and go.mod names %s; run for each of %s: go mod edit -toolchain=%s FILE", is, want, strings.Join(b.Modules, " "), is))
+		return remark(fmt.Sprintf("%s is out, and go.mod names %s; run for each of %s: go mod edit -toolchain=%s FILE",
+			is, want, strings.Join(b.Modules, " "), is))
 	}
 	return nil
 }

@@ -63,8 +63,10 @@ func recorded(t *testing.T, names *strings.Replacer, anonymizer record.Anonymize
 		}}}
 		link := netnames.HostVeth("eni", pod.Namespace, pod.Name, 0)
 		d := watch.Detail{
-			Node:     name,
-			Failures: &introspect.NodeFailures{Items: []introspect.Failure{{At: at, Pod: pod, Detail: names.Replace("no address for POD_NAMESPACE")}}},
+			Node: name,
+			Failures: &introspect.NodeFailures{Items: []introspect.Failure{
+				{At: at, Pod: pod, Detail: names.Replace("no address for POD_NAMESPACE")},
+			}},
 			Events: &introspect.NodeEvents{Epoch: "e", Items: []introspect.Event{
 				{Seq: 1, At: at, Kind: introspect.EventADDFailed, Message: names.Replace(`pod "POD" in namespace "NAMESPACE"`)},
 			}},

@@ -86,7 +86,10 @@ func (f *front) modify(r *http.Response) error {
 		return nil
 	}
 	if r.Request.URL.Query().Get("watch") != "" {
-		r.Body = &changedLines{ReadCloser: r.Body, lines: bufio.NewReader(r.Body), change: func(line []byte) []byte { return f.change(r.Request, line) }}
+		r.Body = &changedLines{
+			ReadCloser: r.Body, lines: bufio.NewReader(r.Body),
+			change: func(line []byte) []byte { return f.change(r.Request, line) },
+		}
 		r.ContentLength = -1
 		r.Header.Del("Content-Length")
 		return nil

@@ -156,7 +156,8 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next 
 	file := kubeconfigOf(f)
 	asked := app.Options{
 		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(),
-		Namespace: kubeconfig.Namespace(f), Only: f.Globals.Kube.Namespace, Examine: examine(f, src), Interval: f.Globals.Interval, ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
+		Namespace: kubeconfig.Namespace(f), Only: f.Globals.Kube.Namespace, Examine: examine(f, src), Interval: f.Globals.Interval,
+		ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
 		In: f.Streams.In, Out: f.Streams.Out, Environ: environ(f), Now: f.Now,
 	}
 	if file != nil {
