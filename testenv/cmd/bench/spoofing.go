@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"runtime"
 	"strings"
 	"time"
@@ -18,10 +19,13 @@ import (
 )
 
 // sourceChecks are ways to drop what a pod sends with another source than its own address. ON and
-// OFF are shell commands in the node, with the pod's host link as $1 and its address as $2.
+// OFF are shell commands in the node, with the pod's host link as $1 and its address as $2. The
+// link's rp_filter is 0 before ON. The link has no address, so the kernel treats 2, which asks only
+// for some way back, like 1 (net/ipv4/fib_frontend.c, __fib_validate_source, no_addr).
 var sourceChecks = []struct{ name, on, off string }{
 	{"none", ":", ":"},
-	{"rp_filter of the pod's link", "echo 1 >/proc/sys/net/ipv4/conf/$1/rp_filter", "echo 0 >/proc/sys/net/ipv4/conf/$1/rp_filter"},
+	{"rp_filter 2 of the pod's link, systemd's default", rpFilter + "2", ":"},
+	{"rp_filter 1 of the pod's link", rpFilter + "1", ":"},
 	{
 		"iptables, match rpfilter, one rule",
 		"iptables -t raw -I PREROUTING -i eni+ -m rpfilter --invert -j DROP",
@@ -33,10 +37,15 @@ var sourceChecks = []struct{ name, on, off string }{
 			type filter hook prerouting priority raw; iifname "eni*" fib saddr . iif oif missing drop; }; }'`,
 		"nft delete table ip spoof",
 	},
-	{"nftables, set of links and addresses", `nft "table ip spoof { set pods { type ifname . ipv4_addr; elements = { $1 . $2 }; };
-		chain c { type filter hook prerouting priority raw; iifname \"eni*\" iifname . ip saddr != @pods drop; }; }"`,
-		"nft delete table ip spoof"},
+	{
+		"nftables, set of links and addresses",
+		`nft "table ip spoof { set pods { type ifname . ipv4_addr; elements = { $1 . $2 }; }; chain c {
+			type filter hook prerouting priority raw; iifname \"eni*\" iifname . ip saddr != @pods drop; }; }"`,
+		"nft delete table ip spoof",
+	},
 }
+
+const rpFilter = ">/proc/sys/net/ipv4/conf/$1/rp_filter echo "
 
 // spoofing measures what a check of the source address adds to a packet from one pod to another on
 // the node: the processor time of the sender, in whose context the kernel takes the packet to the
@@ -91,7 +100,7 @@ func (r *session) spoofing(ctx context.Context) error {
 	least, drops := make([]time.Duration, len(sourceChecks)), make([]bool, len(sourceChecks))
 	for range r.scale(rounds) {
 		for i, check := range sourceChecks {
-			if err := errors.Join(shell(check.on), ctx.Err()); err != nil {
+			if err := errors.Join(shell(rpFilter+"0"), shell(check.on), ctx.Err()); err != nil {
 				return err
 			}
 			took, err := sendingCost(ctx, pods[0], at[0], to, r.scale(packets))
@@ -101,7 +110,7 @@ func (r *session) spoofing(ctx context.Context) error {
 			if least[i] == 0 || took < least[i] {
 				least[i] = took
 			}
-			came, err := arrives(ctx, pods[0], stranger, sink)
+			came, err := arrives(ctx, pods[0], at[0], stranger, sink)
 			if err != nil {
 				return err
 			}
@@ -174,33 +183,55 @@ func threadCPU() (time.Duration, error) {
 	return time.Duration(t.Nano()), err
 }
 
-// arrives reports whether a packet with a source that is not the pod's reaches the sink.
-func arrives(ctx context.Context, p *pod, from netip.Addr, sink net.PacketConn) (bool, error) {
-	buf := make([]byte, 1500)
-	for { // what the measurement left in the sink's queue
-		if err := sink.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
-			return false, err
-		}
-		if _, _, err := sink.ReadFrom(buf); err != nil {
-			break
-		}
-	}
-	conn, err := p.netns.Dial(ctx, "udp", from, sink.LocalAddr().(*net.UDPAddr).AddrPort())
+// arrives reports whether a packet with a source that is not the pod's reaches the sink. Packets of
+// the pod's own before and after it show when the kernel has dealt with those before them.
+func arrives(ctx context.Context, p *pod, own, stranger netip.Addr, sink net.PacketConn) (bool, error) {
+	to := sink.LocalAddr().(*net.UDPAddr).AddrPort()
+	honest, err := p.netns.Dial(ctx, "udp", own, to)
 	if err != nil {
 		return false, err
 	}
-	defer conn.Close()
-	if _, err := conn.Write([]byte("spoofed")); err != nil {
+	defer honest.Close()
+	spoofed, err := p.netns.Dial(ctx, "udp", stranger, to)
+	if err != nil {
 		return false, err
 	}
-	// The kernel has taken the packet to the socket, or dropped it, by now.
-	if err := sink.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+	defer spoofed.Close()
+	if _, err := received(honest, sink, "before"); err != nil { // and what the measurement left in the queue
 		return false, err
 	}
-	_, _, err = sink.ReadFrom(buf)
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
-		return false, nil
+	if _, err := spoofed.Write([]byte("spoofed")); err != nil {
+		return false, err
 	}
-	return err == nil, err
+	seen, err := received(honest, sink, "after")
+	return seen["spoofed"], err
+}
+
+// received sends a text until the sink has it, and returns what the sink received up to it.
+func received(from net.Conn, sink net.PacketConn, text string) (seen map[string]bool, _ error) {
+	seen = map[string]bool{}
+	buf := make([]byte, 1500)
+	const attempts = 100
+	for range attempts { // the queue may be full
+		if _, err := from.Write([]byte(text)); err != nil {
+			return nil, err
+		}
+		for !seen[text] {
+			if err := sink.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+				return nil, err
+			}
+			n, _, err := sink.ReadFrom(buf)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			seen[string(buf[:n])] = true
+		}
+		if seen[text] {
+			return seen, nil
+		}
+	}
+	return nil, fmt.Errorf("packets of a pod do not reach another one: %d of %q are lost", attempts, text)
 }
