@@ -20,10 +20,7 @@ import (
 // TestHTTP_Bounds sends endless headers on many connections, as any pod of a node can to the
 // metrics. Without a bound the server keeps a megabyte of each.
 func TestHTTP_Bounds(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := loopback(t)
 	server := HTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }))
 	var all sync.WaitGroup
 	all.Go(func() { _ = server.Serve(Limited(l)) })
@@ -63,6 +60,16 @@ func TestHTTP_Bounds(t *testing.T) {
 	}
 }
 
+// loopback listens on a free port.
+func loopback(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 // heap returns the bytes of live objects.
 func heap() int64 {
 	runtime.GC()
@@ -73,10 +80,7 @@ func heap() int64 {
 
 func TestLimited(t *testing.T) {
 	t.Parallel()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := loopback(t)
 	limited := Limited(l)
 	defer limited.Close()
 	var first net.Conn
@@ -116,10 +120,7 @@ func TestLimited(t *testing.T) {
 // TestLimited_Queue: the kernel accepts few connections that the server has not.
 func TestLimited_Queue(t *testing.T) {
 	t.Parallel()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := loopback(t)
 	limited := Limited(l)
 	defer limited.Close()
 	raw, err := l.(*net.TCPListener).SyscallConn()
@@ -128,7 +129,8 @@ func TestLimited_Queue(t *testing.T) {
 	}
 	var info *unix.TCPInfo
 	var infoErr error
-	if err := raw.Control(func(fd uintptr) { info, infoErr = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) }); err != nil || infoErr != nil {
+	err = raw.Control(func(fd uintptr) { info, infoErr = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
+	if err != nil || infoErr != nil {
 		t.Fatal(err, infoErr)
 	}
 	if info.Sacked != MaxConnections { // of a listener, its queue
