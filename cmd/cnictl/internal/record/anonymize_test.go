@@ -3,7 +3,6 @@ package record
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"errors"
 	"io"
 	"net/netip"
@@ -14,12 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
-	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/bundle"
@@ -169,41 +165,9 @@ func TestAnonymize(t *testing.T) {
 // TestRun_Anonymize: cnictl record --anonymize writes neither the node's name nor the title.
 func TestRun_Anonymize(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	asked := make(chan struct{}, 100)
-	address := fleettest.ServeFunc(t, t.TempDir(), "n", func() fleettest.View {
-		select {
-		case asked <- struct{}{}:
-		default:
-		}
-		return fleettest.Secondary()
-	})
+	b := newBench(t)
 	file := filepath.Join(t.TempDir(), "x.cnirec")
-	ticks := make(chan time.Time)
-	var out bytes.Buffer
-	f := &cli.Factory{
-		Streams: &cli.Streams{Out: &out, Err: new(bytes.Buffer)}, Env: func(string) (string, bool) { return "", false },
-		Now: time.Now, Name: "cnictl", Version: "v1.2.3",
-		LocalTarget: func(context.Context) (fleet.Target, bool) { return fleet.Target{}, false },
-		Tick:        func(time.Duration) (<-chan time.Time, func()) { return ticks, func() {} },
-	}
-	go func() {
-		defer cancel()
-		<-asked
-		for range 3 {
-			select {
-			case ticks <- time.Time{}:
-			case <-time.After(2 * time.Minute):
-				return
-			}
-		}
-	}()
-	cmd := New(f)
-	f.Prepare(cmd)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetArgs([]string{"--targets=2024-acmebank=" + address, "--anonymize", file})
-	if err := cmd.ExecuteContext(ctx); err != nil {
+	if _, err := b.record("--targets=2024-acmebank="+b.address, "--anonymize", file); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(file)

@@ -17,49 +17,76 @@ import (
 	"cnictl/daemon/fleet/record"
 )
 
-// TestRun_AnInterruptEndsItWell: a recording that the user interrupts is complete, readable only
-// by the user, and not overwritten by the next.
-func TestRun_AnInterruptEndsItWell(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	asked := make(chan struct{}, 100)
-	address := fleettest.ServeFunc(t, t.TempDir(), "n", func() fleettest.View {
+// bench is a node to record.
+type bench struct {
+	*testing.T
+	address string
+	asked   chan struct{} // receives when the node was read
+	ticks   chan time.Time
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{T: t, asked: make(chan struct{}, 100), ticks: make(chan time.Time)}
+	b.address = fleettest.ServeFunc(t, t.TempDir(), "n", func() fleettest.View {
 		select {
-		case asked <- struct{}{}:
+		case b.asked <- struct{}{}:
 		default:
 		}
 		return fleettest.Secondary()
 	})
-	file := filepath.Join(t.TempDir(), "x.cnirec")
-	run := func(ctx context.Context, ticks <-chan time.Time) (string, error) {
-		var out bytes.Buffer
-		f := &cli.Factory{
-			Streams: &cli.Streams{Out: &out, Err: new(bytes.Buffer)}, Env: func(string) (string, bool) { return "", false },
-			Now: time.Now, Name: "cnictl", Version: "v1.2.3",
-			LocalTarget: func(context.Context) (fleet.Target, bool) { return fleet.Target{}, false },
-			Tick:        func(time.Duration) (<-chan time.Time, func()) { return ticks, func() {} },
-		}
-		cmd := New(f)
-		f.Prepare(cmd)
-		cmd.SilenceErrors, cmd.SilenceUsage = true, true
-		cmd.SetArgs([]string{"--targets=n=" + address, file})
-		err := cmd.ExecuteContext(ctx)
-		return out.String(), err
-	}
-	ticks := make(chan time.Time)
+	return b
+}
+
+// record runs the command and interrupts it after some samples.
+func (b *bench) record(args ...string) (string, error) {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
 	go func() {
 		defer cancel()
-		<-asked
+		<-b.asked
 		for range 3 {
 			select {
-			case ticks <- time.Time{}:
+			case b.ticks <- time.Time{}:
 			case <-time.After(2 * time.Minute):
 				return
 			}
 		}
 	}()
-	out, err := run(ctx, ticks)
+	return b.run(ctx, args...)
+}
+
+// again runs the command, which must end by itself.
+func (b *bench) again(args ...string) (string, error) {
+	b.Helper()
+	return b.run(b.Context(), args...)
+}
+
+func (b *bench) run(ctx context.Context, args ...string) (string, error) {
+	b.Helper()
+	var out bytes.Buffer
+	f := &cli.Factory{
+		Streams: &cli.Streams{Out: &out, Err: new(bytes.Buffer)}, Env: func(string) (string, bool) { return "", false },
+		Now: time.Now, Name: "cnictl", Version: "v1.2.3",
+		LocalTarget: func(context.Context) (fleet.Target, bool) { return fleet.Target{}, false },
+		Tick:        func(time.Duration) (<-chan time.Time, func()) { return b.ticks, func() {} },
+	}
+	cmd := New(f)
+	f.Prepare(cmd)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(ctx)
+	return out.String(), err
+}
+
+// TestRun_AnInterruptEndsItWell: a recording that the user interrupts is complete, readable only
+// by the user, and not overwritten by the next.
+func TestRun_AnInterruptEndsItWell(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	file := filepath.Join(t.TempDir(), "x.cnirec")
+	out, err := b.record("--targets=n="+b.address, file)
 	if err != nil || !strings.Contains(out, "of 1 node over") {
 		t.Errorf("%q, %v", out, err)
 	}
@@ -67,7 +94,7 @@ func TestRun_AnInterruptEndsItWell(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v, %v", info, err)
 	}
-	if _, err := run(t.Context(), ticks); err == nil || !strings.Contains(err.Error(), "already exists") {
+	if _, err := b.again("--targets=n="+b.address, file); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("a second time: %v", err)
 	}
 	opened, err := os.Open(file)
