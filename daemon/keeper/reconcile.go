@@ -24,9 +24,9 @@ const (
 	// ec2Spacing is the minimum time between two requested reads of EC2, since each
 	// describes all ENIs of the instance.
 	ec2Spacing = 15 * time.Second
-	// ec2Every is how often EC2 is read even without a reason: only EC2 shows changed tags.
+	// EC2Every is how often EC2 is read even without a reason: only EC2 shows changed tags.
 	// A thousand nodes make one request every two seconds.
-	ec2Every = 30 * time.Minute
+	EC2Every = 30 * time.Minute
 )
 
 // reconciler is the Keeper's state between two reads.
@@ -294,7 +294,7 @@ func known[T any](all []T, asked bool, err error) resync.Knowledge {
 func (k *Keeper) reconcilePolicy() resync.ReconcilePolicy {
 	return resync.ReconcilePolicy{
 		InstanceID: k.settings.InstanceID, PrimaryENI: k.settings.PrimaryENI, ManageUntagged: k.settings.ManageUntagged,
-		MultiNIC: k.settings.MultiNIC, IPv6: k.settings.IPv6, Subnets: k.settings.Subnets, EC2Every: ec2Every, OrphanAge: k.orphanAge(),
+		MultiNIC: k.settings.MultiNIC, IPv6: k.settings.IPv6, Subnets: k.settings.Subnets, EC2Every: EC2Every, OrphanAge: k.orphanAge(),
 	}
 }
 

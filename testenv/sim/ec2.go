@@ -48,8 +48,8 @@ type eni struct {
 	loose      time.Duration // since when it has been unattached
 	unreported bool          // the daemon that created it never got the answer
 
-	byOthers bool // somebody else detached it
-	retagged bool // somebody else changed whether it belongs to the CNI
+	byOthers bool          // somebody else detached it
+	retagged time.Duration // when somebody else last changed whether it belongs to the CNI; 0: never
 
 	adopted bool // created by somebody else, then managed by a daemon
 }

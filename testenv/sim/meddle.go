@@ -82,7 +82,7 @@ func (w *World) meddleOnce(n *node) {
 		to := pick(d, "true", "")
 		w.tracef("%s: somebody sets no_manage of %s to %q", n.name, x.ID, to)
 		n.surprised()
-		x.retagged = true
+		x.retagged = w.clock
 		w.ec2.tag(x, map[string]string{resync.TagNoManage: to})
 	case act < 90 && len(w.ec2.subnets) > 1:
 		s := w.ec2.subnets[1+d.Below(len(w.ec2.subnets)-1)]

@@ -66,7 +66,7 @@ const deleteEffort = 4 * time.Minute
 // deletes what it detached or could not attach, and does not leave that to a sweep.
 func (w *World) inspectLoose(settling time.Duration) {
 	for _, x := range w.ec2.ordered() {
-		if x.maker == nil || x.adopted || x.unreported || x.retagged || x.Tags[resync.TagNoManage] == "true" || x.node != nil || x.loose > w.clock-2*deleteEffort {
+		if x.maker == nil || x.adopted || x.unreported || x.retagged > 0 || x.Tags[resync.TagNoManage] == "true" || x.node != nil || x.loose > w.clock-2*deleteEffort {
 			continue
 		}
 		p := x.maker.process
@@ -309,7 +309,7 @@ func (n *node) couldGrow() bool {
 			continue
 		}
 		attached++
-		if n.manages(x) && !n.excludes(x) && x.slots() < takes.IPv4PerENI && room(x.subnet, 0) {
+		if n.manages(x) && !n.mayMiss(x) && !n.excludes(x) && x.slots() < takes.IPv4PerENI && room(x.subnet, 0) {
 			return true
 		}
 	}
@@ -323,6 +323,12 @@ func (n *node) couldGrow() bool {
 	return slices.ContainsFunc(w.ec2.subnets, func(s *subnet) bool {
 		return policy.Usable(resync.Subnet{ID: s.id, Tags: s.tags}) && room(s, 1)
 	})
+}
+
+// mayMiss reports whether the daemon may not know yet that an ENI belongs to it: only EC2
+// shows changed tags, and without another reason it is asked every [keeper.EC2Every].
+func (n *node) mayMiss(x *eni) bool {
+	return x.retagged > 0 && n.w.clock < x.retagged+keeper.EC2Every+time.Minute
 }
 
 // excludes reports whether the tags of an ENI's subnet keep new pods off it.
