@@ -48,7 +48,7 @@ endif
 .PHONY: help
 help: ## print this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "variables: LAYERS=pure,adapter,binary,cluster,race  LANES=2  RUN=<test regexp>  COUNT=<n>  UPDATE=1  FUZZTIME=10s  SEEDS=2000  SEED_START=<by UTC day>  FLEET=1000  VERBOSE=1  ARGS=<for demo and bench>"
+	@echo "variables: LAYERS=pure,adapter,binary,cluster,race  LANES=2  RUN=<test regexp>  COUNT=<n>  FUZZTIME=10s  SEEDS=2000  SEED_START=<by UTC day>  FLEET=1000  VERBOSE=1  ARGS=<for demo and bench>"
 
 .PHONY: deps
 deps: ## install the Debian packages for tests and the demo (as root), or print the apt line
@@ -99,8 +99,8 @@ demo: deps build ## run three simulated nodes with real daemons and plugins, ful
 	@$(BIN)/demo $(ARGS)
 
 .PHONY: test
-test: $(if $(filter pure,$(LAYERS)),,deps kube vm reference $(TOOLBIN)/helm) $(if $(findstring cluster,$(LAYERS)),kube-cluster) $(if $(or $(findstring binary,$(LAYERS)),$(findstring cluster,$(LAYERS))),images-here) build crash $(TOOLBIN)/testlayers ## run all test layers (LAYERS=…), two at a time (LANES=2); UPDATE=1 rewrites the list of required tests
-	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -lanes $(LANES) -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
+test: $(if $(filter pure,$(LAYERS)),,deps kube vm reference $(TOOLBIN)/helm) $(if $(findstring cluster,$(LAYERS)),kube-cluster) $(if $(or $(findstring binary,$(LAYERS)),$(findstring cluster,$(LAYERS))),images-here) build crash $(TOOLBIN)/testlayers ## run all test layers (LAYERS=…), two at a time (LANES=2)
+	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -lanes $(LANES) -run "$(RUN)" -count $(COUNT)
 
 # Takes long (docs/testing.md), and is no gate: make lint sees that all mutants still apply and compile.
 .PHONY: mutants
@@ -110,10 +110,6 @@ mutants: deps $(TOOLBIN)/helm $(TOOLBIN)/mutants ## change the code in the ways 
 .PHONY: fuzz
 fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME=10s
 	@$(TOOLBIN)/testlayers -fuzz $(FUZZTIME) -run "$(RUN)"
-
-.PHONY: lists
-lists: $(TOOLBIN)/testlayers ## update the lists of required tests and fuzz targets in testenv/
-	@$(TOOLBIN)/testlayers -lists -update
 
 # A run of many seeds also proves that it finds deliberate bugs.
 .PHONY: sim
@@ -296,8 +292,7 @@ vuln: build reference $(TOOLBIN)/govulncheck $(TOOLBIN)/checkbuild ## look for k
 	@$(TOOLBIN)/checkbuild -go $(GO) -govulncheck $(TOOLBIN)/govulncheck -probe $(BIN)/portmap -tags $(TAGS) -systems $(subst $(space),$(comma),$(sort $(foreach p,$(PLATFORMS),$(firstword $(subst _, ,$p))))) $(if $(VULN),-$(VULN)) $(CHECK)
 
 .PHONY: verify
-verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test lists are stale, a licence is not allowed, or cnictl does not build for every platform; look for known vulnerabilities
-	@$(TOOLBIN)/testlayers -lists # first: it takes a second
+verify: ## fail if generated files, go.mod or go.sum are stale, a licence is not allowed, or cnictl does not build for every platform; look for known vulnerabilities
 	@generated() { git ls-files -co --exclude-standard -- '*.pb.go' '*zz_generated*' docs README.md deploy | sort | xargs -r sha256sum; }; \
 	before=$$(generated); $(MAKE) generate; after=$$(generated); \
 	if [ "$$before" != "$$after" ]; then \

@@ -28,7 +28,7 @@ func (m metered) Read(p []byte) (int, error) {
 // TestLargeCluster: what is read and kept does not grow with the cluster.
 func TestLargeCluster(t *testing.T) {
 	if testing.Short() {
-		t.Skip("makes 7,000 objects")
+		t.Skip("skip: -short: makes 7,000 objects")
 	}
 	const clusterNodes, clusterPods, own = 5000, 2000, 20
 	s := kubeapi.Start(t)

@@ -21,7 +21,7 @@ import (
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("compresses 100 MB")
+		t.Skip("skip: -short: compresses 100 MB")
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ipamd.log")

@@ -96,7 +96,7 @@ func TestRotated(t *testing.T) {
 func TestRotated_Bounds(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("decompresses 1 GB")
+		t.Skip("skip: -short: decompresses 1 GB")
 	}
 	full := slices.Concat(said(30, "too old"), bytes.Repeat(said(20, "old"), maxLog/len(said(20, "old"))), said(2, "its end"))
 	whole := packed(t, said(2, "lost"))

@@ -32,6 +32,36 @@ type layerResult struct {
 // noPackages is the note of a layer that has nothing to run.
 const noPackages = "no packages"
 
+// hidden reports the skips, which go test passes over. Only what -short leaves out runs in
+// another layer.
+func (r layerResult) hidden() (problems []string) {
+	for _, s := range r.skips {
+		if !strings.Contains(s, ": "+shortSkip) {
+			problems = append(problems, "("+r.name+") must not be skipped: "+s)
+		}
+	}
+	return problems
+}
+
+// shortSkip begins the reason of a test that -short skips.
+const shortSkip = "skip: -short"
+
+// missing reports the tests that the files of pkgs declare and that gave no result, such as those
+// of a TestMain that does not run them. Where something failed, the rest may be its consequence.
+func (r layerResult) missing(pkgs []pkg) (problems []string) {
+	if r.failed > 0 {
+		return nil
+	}
+	for _, p := range pkgs {
+		for _, test := range slices.Concat(p.Tests, p.Fuzz) {
+			if r.status[testID{p.ImportPath, test}] == "" {
+				problems = append(problems, "("+r.name+") did not run: "+p.ImportPath+" "+test)
+			}
+		}
+	}
+	return problems
+}
+
 type collector struct {
 	layerResult
 	output     map[testID][]string

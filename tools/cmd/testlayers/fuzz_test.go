@@ -33,10 +33,8 @@ func FuzzSkipped(f *testing.F) { f.Skip("never") }
 func TestRunFuzz(t *testing.T) {
 	t.Parallel()
 	dir := writeModule(t, "")
-	for name, text := range map[string]string{"a/a_test.go": fuzzedTest, requiredFuzz: "# c\nbytes m/a FuzzGood\nbytes m/a FuzzBad\nbytes m/a FuzzSkipped\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(dir, "a/a_test.go"), []byte(fuzzedTest), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	// Uses its full time, in which even a busy machine must try at least one input.
 	o := options{root: dir, fuzz: 3 * time.Second, run: "Good"}
@@ -52,17 +50,6 @@ func TestRunFuzz(t *testing.T) {
 	}
 	if found, err := filepath.Glob(filepath.Join(dir, "a/testdata/fuzz/FuzzBad/*")); err != nil || len(found) != 1 {
 		t.Errorf("inputs that fail: %v, %v", found, err)
-	}
-	// A list with a missing target, while another layer is run.
-	if err := os.WriteFile(filepath.Join(dir, requiredFuzz), []byte("bytes m/a FuzzGone\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	o.run, o.fuzz = "Good", time.Second
-	if err := run(t.Context(), o); !errors.Is(err, errFailed) {
-		t.Errorf("a required target that is gone: %v, want %v", err, errFailed)
-	}
-	if err := run(t.Context(), options{root: dir, layers: []string{"pure"}, count: 1}); !errors.Is(err, errFailed) {
-		t.Errorf("the same when tests run: %v, want %v", err, errFailed)
 	}
 }
 
@@ -124,31 +111,5 @@ func TestFuzzer_Report(t *testing.T) {
 	}
 	if f.ran != 1 || f.failed != 1 {
 		t.Errorf("%d ran, %d failed", f.ran, f.failed)
-	}
-}
-
-func TestFuzzList(t *testing.T) {
-	t.Parallel()
-	list, err := parseFuzzList([]byte("# header\n\nlean m/a  FuzzX\ntags m/b FuzzY\n"))
-	if err != nil || len(list) != 2 || list[testID{"m/a", "FuzzX"}] != "lean" {
-		t.Errorf("%v, %v", list, err)
-	}
-	tree := []pkg{{ImportPath: "m/a", Fuzz: []string{"FuzzX", "FuzzNew"}}, {ImportPath: "m/b"}}
-	want := []string{
-		"m/a FuzzNew is not in testenv/required-fuzz.txt (make lists)",
-		"m/b FuzzY (tags) is in testenv/required-fuzz.txt but no longer exists (make lists)",
-	}
-	if got := list.compare(tree); !slices.Equal(got, want) {
-		t.Errorf("compared: %q", got)
-	}
-	mended, err := parseFuzzList(list.update(tree).format())
-	if err != nil || len(mended) != 2 || mended[testID{"m/a", "FuzzX"}] != "lean" || mended[testID{"m/a", "FuzzNew"}] != "other" {
-		t.Errorf("mended: %v, %v", mended, err)
-	}
-	if got := mended.compare(tree); len(got) > 0 {
-		t.Errorf("compared after that: %q", got)
-	}
-	if _, err := parseFuzzList([]byte("# c\nm/a FuzzX\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
-		t.Errorf("two words: %v", err)
 	}
 }

@@ -22,7 +22,6 @@ type pkg struct {
 	ImportPath string
 	Rel        string // import path below the module's
 	Tests      []string
-	Gated      []string // tests that need root, a kernel or built binaries
 	Fuzz       []string
 	Concurrent bool // starts goroutines or guards state: worth the race detector
 	layer      string
@@ -184,9 +183,6 @@ func (p *pkg) readTests(path string) error {
 		switch name := fn.Name.Name; {
 		case isTest(name, "Test") && name != "TestMain":
 			p.Tests = append(p.Tests, name)
-			if p.layer == "binary" || gate(path) != "" {
-				p.Gated = append(p.Gated, name)
-			}
 		case isTest(name, "Fuzz"):
 			p.Fuzz = append(p.Fuzz, name)
 		}

@@ -20,7 +20,6 @@ func writeModule(t *testing.T, gatedBody string) string {
 		"b/b.go":             "// Package b.\npackage b\n",
 		"b/b_kernel_test.go": "package b\n\nimport \"testing\"\n\nfunc TestKernel(t *testing.T) { " + gatedBody + " }\n",
 		"testenv/doc.go":     "// Package testenv.\npackage testenv\n",
-		requiredFuzz:         "bytes m/a FuzzA\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -37,30 +36,26 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	dir := writeModule(t, "")
 	o := options{root: dir, layers: []string{"pure", "adapter"}, count: 1, strict: true}
+	if err := run(t.Context(), o); err != nil {
+		t.Errorf("all tests run: %v", err)
+	}
+	idle := writeModule(t, "")
+	if err := os.WriteFile(filepath.Join(idle, "b/main_test.go"), []byte("package b\n\nimport \"testing\"\n\nfunc TestMain(m *testing.M) {}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o.root = idle
 	if err := run(t.Context(), o); !errors.Is(err, errFailed) {
-		t.Errorf("a gated test that is not listed: %v, want %v", err, errFailed)
+		t.Errorf("a package whose TestMain runs no test: %v, want %v", err, errFailed)
 	}
-	o.update = true
+	short := writeModule(t, `t.Skip("skip: -short: takes minutes")`)
+	o.root = short
 	if err := run(t.Context(), o); err != nil {
-		t.Fatal(err)
+		t.Errorf("a skip because of -short: %v", err)
 	}
-	list, err := os.ReadFile(filepath.Join(dir, requiredList))
-	if err != nil || !strings.HasSuffix(string(list), "\nrun  m/b TestKernel\n") {
-		t.Errorf("list %q, %v", list, err)
-	}
-	o.update = false
-	if err := run(t.Context(), o); err != nil {
-		t.Errorf("with the list written: %v", err)
-	}
-
-	// The same list, but the test is skipped.
 	skips := writeModule(t, `t.Skip("no kernel")`)
-	if err := os.WriteFile(filepath.Join(skips, requiredList), list, 0o644); err != nil {
-		t.Fatal(err)
-	}
 	o.root = skips
 	if err := run(t.Context(), o); !errors.Is(err, errFailed) {
-		t.Errorf("a required test that is skipped: %v, want %v", err, errFailed)
+		t.Errorf("a test that is skipped: %v, want %v", err, errFailed)
 	}
 	o.strict = false
 	if err := run(t.Context(), o); err != nil {

@@ -82,14 +82,14 @@ func TestListPackages(t *testing.T) {
 	}
 	for rel, want := range map[string]pkg{
 		"a":            {layer: "pure", Tests: []string{"TestF", "TestX"}, Fuzz: []string{"FuzzF"}, Concurrent: true},
-		"b":            {layer: "adapter", Tests: []string{"TestKernel", "TestPlain"}, Gated: []string{"TestKernel"}, Concurrent: true},
-		"testenv/node": {layer: "binary", Tests: []string{"TestNode"}, Gated: []string{"TestNode"}},
+		"b":            {layer: "adapter", Tests: []string{"TestKernel", "TestPlain"}, Concurrent: true},
+		"testenv/node": {layer: "binary", Tests: []string{"TestNode"}},
 		"testenv/api":  {layer: "pure", Tests: []string{"TestAPI"}, Concurrent: true},
 		"c":            {layer: "pure"},
 	} {
 		got := byRel[rel]
 		slices.Sort(got.Tests)
-		if got.layer != want.layer || !slices.Equal(got.Tests, want.Tests) || !slices.Equal(got.Gated, want.Gated) ||
+		if got.layer != want.layer || !slices.Equal(got.Tests, want.Tests) ||
 			!slices.Equal(got.Fuzz, want.Fuzz) || got.Concurrent != want.Concurrent {
 			t.Errorf("%s: got %+v, want %+v", rel, got, want)
 		}
@@ -168,7 +168,7 @@ func TestSummarize(t *testing.T) {
 	}
 	out.Reset()
 	results[0].fails = []string{"m/a TestBad: a_test.go:3: wrong"}
-	if err := summarize(&out, results, []string{"m/a TestX must run but was skipped"}); !errors.Is(err, errFailed) {
+	if err := summarize(&out, results, []string{"m/a TestX did not run"}); !errors.Is(err, errFailed) {
 		t.Errorf("error %v, want %v", err, errFailed)
 	}
 	if !strings.HasSuffix(out.String(), "\n3 passed, 1 failed, 1 skipped\n") || !strings.Contains(out.String(), "failed (pure) m/a TestBad: a_test.go:3: wrong\n") {
@@ -176,53 +176,25 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-func TestRequired(t *testing.T) {
+// A skip hides a test, and so does a TestMain that does not run it.
+func TestHiddenAndMissing(t *testing.T) {
 	t.Parallel()
-	id := func(test string) testID { return testID{"m/b", test} }
-	gated := map[testID]string{id("TestRan"): "adapter", id("TestSkipped"): "adapter", id("TestKnown"): "adapter",
-		id("TestNew"): "adapter", id("TestLost"): "adapter", id("TestWoke"): "adapter", {"m/n", "TestNode"}: "binary",
-		{"m/n", "TestNewNode"}: "binary"}
-	req := required{id("TestRan"): "run", id("TestSkipped"): "run", id("TestKnown"): "skip", id("TestLost"): "run",
-		id("TestWoke"): "skip", id("TestGone"): "run", {"m/n", "TestNode"}: "run"}
-	ran := map[string]map[testID]string{"adapter": {id("TestRan"): "pass", id("TestSkipped"): "skip", id("TestKnown"): "skip",
-		id("TestNew"): "pass", id("TestWoke"): "pass"}}
-
-	always := []string{
-		"m/b TestGone is in testenv/required-tests.txt but no longer exists (make lists)",
-		"m/b TestNew is not in testenv/required-tests.txt (make lists)",
-		"m/b TestWoke is listed as skipped but ran (make test UPDATE=1)",
-		"m/n TestNewNode is not in testenv/required-tests.txt (make lists)", // although its layer did not run
+	r := layerResult{name: "race", skips: []string{"m/a TestKernel: skip: needs root: why; run: sudo go test", "m/a TestLong: skip: -short",
+		"m/a TestLong/x: skip: -short: takes minutes", "m/a TestOther: no reason given"},
+		status: map[testID]string{{"m/a", "TestKernel"}: "skip", {"m/a", "FuzzA"}: "pass"}}
+	want := []string{"(race) must not be skipped: m/a TestKernel: skip: needs root: why; run: sudo go test",
+		"(race) must not be skipped: m/a TestOther: no reason given"}
+	if got := r.hidden(); !slices.Equal(got, want) {
+		t.Errorf("hidden: %q", got)
 	}
-	if got := compareRequired(req, gated, ran, false); !slices.Equal(got, always) {
-		t.Errorf("lenient: %q", got)
+	tree := []pkg{{ImportPath: "m/a", Tests: []string{"TestKernel", "TestGone"}, Fuzz: []string{"FuzzA"}}, {ImportPath: "m/b", Fuzz: []string{"FuzzB"}}}
+	want = []string{"(race) did not run: m/a TestGone", "(race) did not run: m/b FuzzB"}
+	if got := r.missing(tree); !slices.Equal(got, want) {
+		t.Errorf("missing: %q", got)
 	}
-	strict := append([]string{"m/b TestLost must run but did not", "m/b TestSkipped must run but was skipped"}, always...)
-	slices.Sort(strict)
-	if got := compareRequired(req, gated, ran, true); !slices.Equal(got, strict) {
-		t.Errorf("strict: %q", got)
-	}
-
-	updated := updateRequired(req, gated, ran)
-	want := required{id("TestRan"): "run", id("TestSkipped"): "skip", id("TestKnown"): "skip", id("TestNew"): "run",
-		id("TestLost"): "run", id("TestWoke"): "run", {"m/n", "TestNode"}: "run", {"m/n", "TestNewNode"}: "run"}
-	if string(updated.format()) != string(want.format()) {
-		t.Errorf("updated:\n%s", updated.format())
-	}
-	again, err := parseRequired(updated.format())
-	if err != nil || string(again.format()) != string(updated.format()) {
-		t.Errorf("round trip: %v\n%s", err, again.format())
-	}
-	if got := compareRequired(updated, gated, ran, true); !slices.Equal(got, []string{"m/b TestLost must run but did not"}) {
-		t.Errorf("after the update: %q", got)
-	}
-}
-
-func TestParseRequired_Errors(t *testing.T) {
-	t.Parallel()
-	for _, line := range []string{"run m/b", "must m/b TestX", "run m/b TestX extra"} {
-		if _, err := parseRequired([]byte("# c\n\n" + line + "\n")); err == nil || !strings.Contains(err.Error(), "line 3") {
-			t.Errorf("%q: error %v", line, err)
-		}
+	r.failed = 1
+	if got := r.missing(tree); got != nil {
+		t.Errorf("missing after a failure: %q", got)
 	}
 }
 
