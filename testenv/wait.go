@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -110,11 +111,34 @@ func Within(t testing.TB, d time.Duration, what string, f func()) {
 	}
 }
 
+// Soon is a deadline for tests of what happens at a deadline. Nothing may depend on when it
+// comes.
+func Soon() time.Time { return time.Now().Add(50 * time.Millisecond) }
+
+// Later is a deadline that no test lives to see, for tests of what is decided because of it.
+func Later() time.Time { return time.Now().Add(24 * time.Hour) }
+
+// Patience is for calls that insist on a limit: go test's comes earlier.
+const Patience = 24 * time.Hour
+
 // Took returns how long f takes: for lower bounds, which no busy machine breaks, and for logs.
 func Took(f func()) time.Duration {
 	began := time.Now()
 	f()
 	return time.Since(began)
+}
+
+// Context ends with the test and shortly before go test's limit, for calls that wait by
+// themselves and report what they waited for when their context ends.
+func Context(t testing.TB) context.Context {
+	t.Helper()
+	end := giveUpAt(t)
+	if end.IsZero() {
+		return t.Context()
+	}
+	ctx, cancel := context.WithDeadline(t.Context(), end)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // giveUpAt returns when a test stops waiting; zero if go test has no limit.

@@ -41,7 +41,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 func record(t *testing.T, limit time.Duration, f func(r *recorder)) (r *recorder, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		r = &recorder{TB: t}
+		r = &recorder{TB: t} // with its context and clean-up
 		if limit > 0 {
 			r.deadline = began.Add(limit)
 		}
@@ -137,6 +137,20 @@ func TestReceive(t *testing.T) {
 	})
 	if took != 0 || r.failed != "" {
 		t.Errorf("a closed channel: failed %q after %s", r.failed, took)
+	}
+}
+
+func TestContext(t *testing.T) {
+	for limit, want := range map[time.Duration]time.Duration{10 * time.Minute: 570 * time.Second, 0: time.Hour} {
+		_, took := record(t, limit, func(r *recorder) {
+			select {
+			case <-Context(r).Done():
+			case <-time.After(time.Hour):
+			}
+		})
+		if took != want {
+			t.Errorf("with a limit of %s it ends after %s, want %s", limit, took, want)
+		}
 	}
 }
 

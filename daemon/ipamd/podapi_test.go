@@ -19,6 +19,7 @@ import (
 	"cnictl/daemon/internal/kube"
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/keeper"
+	"cnictl/testenv"
 )
 
 // asked is a backend whose owner and API server the test plays.
@@ -88,15 +89,10 @@ func (a *asked) pass(d time.Duration) {
 // take returns the next message for the keeper, which must have type M.
 func take[M keeper.Message](a *asked) (m M) {
 	a.t.Helper()
-	select {
-	case i := <-a.owner.inbox:
-		m, ok := i.message.(M)
-		if !ok {
-			a.t.Fatalf("the keeper got %+v, want a %T", i.message, m)
-		}
-		return m
-	case <-time.After(2 * time.Minute):
-		a.t.Fatalf("the keeper got no %T", m)
+	i := testenv.Receive(a.t, fmt.Sprintf("a %T for the keeper", m), a.owner.inbox)
+	m, ok := i.message.(M)
+	if !ok {
+		a.t.Fatalf("the keeper got %+v, want a %T", i.message, m)
 	}
 	return m
 }
@@ -230,11 +226,7 @@ func TestDel_Withdraws(t *testing.T) {
 				t.Error("the annotation is still there when the DEL is answered")
 			}
 			close(release)
-			select {
-			case <-written: // alongside the answer
-			case <-time.After(2 * time.Minute):
-				t.Error("the DEL was answered when its annotation was given up")
-			}
+			testenv.Receive(t, "the write of the annotation, alongside the answer", written)
 		})
 	}
 }

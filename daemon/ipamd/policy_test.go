@@ -20,6 +20,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/internal/policyagent"
 	"cnictl/daemon/keeper"
+	"cnictl/testenv"
 	"cnictl/testenv/npa"
 )
 
@@ -133,9 +134,7 @@ func (x *policyBench) policy(name, sandbox string, del bool) *cniwire.PolicyRepl
 // await waits until the agent has received that many calls.
 func (x *policyBench) await(a *npa.Agent, calls int) {
 	x.t.Helper()
-	ctx, cancel := context.WithTimeout(x.t.Context(), 2*time.Minute)
-	defer cancel()
-	if err := a.Await(ctx, func(c []npa.Call) bool { return len(c) >= calls }); err != nil {
+	if err := a.Await(x.t.Context(), func(c []npa.Call) bool { return len(c) >= calls }); err != nil {
 		x.t.Fatal(err)
 	}
 }
@@ -148,19 +147,6 @@ func (x *policyBench) waiting() int {
 		n++
 	}
 	return n
-}
-
-func (x *policyBench) eventually(what string, f func() bool) {
-	x.t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !f() {
-		if time.Now().After(deadline) {
-			x.t.Fatalf("no %s in time", what)
-		}
-		<-tick.C
-	}
 }
 
 // TestPolicy_Requests: the agent gets the requests that the plugin asks for, including
@@ -225,10 +211,10 @@ func TestPolicy_AgentAway(t *testing.T) {
 			}
 		}
 	}
-	x.eventually("three deletions to wait", func() bool { return x.waiting() == 3 })
+	testenv.Eventually(x.t, "three deletions to wait", func() bool { return x.waiting() == 3 })
 	a := x.agent()
 	x.await(a, 3)
-	x.eventually("none to wait", func() bool { return x.waiting() == 0 })
+	testenv.Eventually(x.t, "none to wait", func() bool { return x.waiting() == 0 })
 	got := map[string]int{}
 	for _, c := range a.Calls() {
 		if !c.Delete || !c.Success {
@@ -247,7 +233,7 @@ func TestPolicy_NameLivesAgain(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
 	x.policy("web-0", "c1", true)
-	x.eventually("the deletion to wait", func() bool { return x.waiting() == 1 })
+	testenv.Eventually(x.t, "the deletion to wait", func() bool { return x.waiting() == 1 })
 	a := x.agent()
 	if r := x.policy("web-0", "c2", false); !r.Success {
 		t.Errorf("enforce: %+v", r)
@@ -258,7 +244,7 @@ func TestPolicy_NameLivesAgain(t *testing.T) {
 	}
 	x.policy("web-1", "gone", true)
 	x.policy("other", "c9", true)
-	x.eventually("none to wait", func() bool { return x.waiting() == 0 })
+	testenv.Eventually(x.t, "none to wait", func() bool { return x.waiting() == 0 })
 	if d := cmp.Diff(map[string]string{"shop/web-0": "Strict"}, a.Pods()); d != "" {
 		t.Error(d)
 	}
@@ -279,9 +265,9 @@ func TestPolicy_GivenUp(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
 	x.policy("web", "c1", true)
-	x.eventually("the deletion to wait", func() bool { return x.waiting() == 1 })
+	testenv.Eventually(x.t, "the deletion to wait", func() bool { return x.waiting() == 1 })
 	x.advance(deletionPatience)
-	x.eventually("it to be given up", func() bool { return x.waiting() == 0 })
+	testenv.Eventually(x.t, "it to be given up", func() bool { return x.waiting() == 0 })
 	for i := range deletionsMost + 10 {
 		x.policy(strings.Repeat("x", i), "c", true)
 	}
@@ -342,7 +328,7 @@ func TestPolicy_VoidsWaiting(t *testing.T) {
 	x := newPolicyBench(t)
 	x.policy("a", "c", true)
 	x.policy("b", "c", true)
-	x.eventually("two to wait", func() bool { return x.waiting() == 2 })
+	testenv.Eventually(x.t, "two to wait", func() bool { return x.waiting() == 2 })
 	x.policies.markLive(t.Context(), podName{"shop", "b"}, "c2")
 	if n := x.waiting(); n != 1 {
 		t.Errorf("%d wait", n)
@@ -375,7 +361,7 @@ func TestPolicy_RestartKeepsLiving(t *testing.T) {
 	x.link("dummy", "gone", true) // no host link
 	x.policy("gone", "old", true)
 	x.await(a, 1)
-	x.eventually("the rest to be put off", func() bool { return x.waiting() == 3 })
+	testenv.Eventually(x.t, "the rest to be put off", func() bool { return x.waiting() == 3 })
 	x.link("vlan", "webvlan", false) // its own DEL: the namespace is going away
 	if r := x.policy("webeni", "new", false); !r.Success {
 		t.Errorf("enforce: %+v", r)
@@ -386,7 +372,7 @@ func TestPolicy_RestartKeepsLiving(t *testing.T) {
 		t.Error(d)
 	}
 	x.advance(deletionPatience)
-	x.eventually("none to wait for a pod that lives", func() bool { return x.waiting() == 0 })
+	testenv.Eventually(x.t, "none to wait for a pod that lives", func() bool { return x.waiting() == 0 })
 	if d := cmp.Diff([]string{"gone", "webvlan"}, deletions(a)); d != "" {
 		t.Error(d)
 	}
@@ -400,7 +386,7 @@ func TestPolicy_LinksUnknown(t *testing.T) {
 	x.blind = errors.New("no buffer space available")
 	a := x.agent()
 	x.policy("web", "c1", true)
-	x.eventually("it to be put off", func() bool {
+	testenv.Eventually(x.t, "it to be put off", func() bool {
 		x.policies.mu.Lock()
 		defer x.policies.mu.Unlock()
 		return len(x.policies.waiting) == 1 && !x.policies.waiting[0].after.IsZero()
@@ -424,7 +410,7 @@ func TestPolicy_SureAfterUnsure(t *testing.T) {
 	x := newPolicyBench(t)
 	x.link("vlan", "web", true)
 	x.policy("web", "c1", true)
-	x.eventually("it to be put off", func() bool {
+	testenv.Eventually(x.t, "it to be put off", func() bool {
 		x.policies.mu.Lock()
 		defer x.policies.mu.Unlock()
 		return len(x.policies.waiting) == 1 && !x.policies.waiting[0].after.IsZero()
@@ -435,7 +421,7 @@ func TestPolicy_SureAfterUnsure(t *testing.T) {
 	x.policy("web", "c2", true)
 	a := x.agent()
 	x.await(a, 1)
-	x.eventually("none to wait", func() bool { return x.waiting() == 0 })
+	testenv.Eventually(x.t, "none to wait", func() bool { return x.waiting() == 0 })
 }
 
 // TestPolicy_RemembersTheLiving: only living pods are remembered.

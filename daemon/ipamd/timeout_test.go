@@ -1,7 +1,6 @@
 package ipamd
 
 import (
-	"context"
 	"net"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"cnictl/daemon/config"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/vpcapi"
+	"cnictl/testenv"
 )
 
 // TestHTTPTimeout: HTTP_TIMEOUT bounds an EC2 call. The minimum is ten seconds, so the test
@@ -36,9 +36,9 @@ func TestHTTPTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second) // less than the default
-	defer cancel()
-	if _, err := ec2.DescribeSubnets(ctx); err == nil || ctx.Err() != nil || took < c.HTTPTimeout {
-		t.Errorf("%v after %s, want a timeout of %s", err, took, c.HTTPTimeout)
-	}
+	testenv.Within(t, 9*time.Second, "the timeout, which is less than the default", func() {
+		if _, err := ec2.DescribeSubnets(t.Context()); err == nil || took < c.HTTPTimeout {
+			t.Errorf("%v after %s, want a timeout of %s", err, took, c.HTTPTimeout)
+		}
+	})
 }

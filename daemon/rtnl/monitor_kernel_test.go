@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"slices"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -43,9 +42,6 @@ func watched(t *testing.T, ns *netns.NS, open func() (int, error)) *os.File {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	if err := f.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
 	return f
 }
 
@@ -145,9 +141,6 @@ func TestGather(t *testing.T) {
 	}
 	buf := make([]byte, 64<<10)
 	for round := range 3 {
-		if err := wakeup.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
-			t.Fatal(err)
-		}
 		if g.Woken() {
 			t.Errorf("round %d: woken before anything is reported", round)
 		}

@@ -46,7 +46,7 @@ func TestAllPods(t *testing.T) {
 		"an address":         {watch.PodQuery{IP: netip.MustParseAddr("10.77.1.3")}, 100, "cart-1@" + node, false},
 		"an address of none": {watch.PodQuery{IP: netip.MustParseAddr("10.77.9.9")}, 100, "", false},
 	} {
-		got, err := c.allPods(bounded(t), x.find, x.most)
+		got, err := c.allPods(t.Context(), x.find, x.most)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -67,7 +67,7 @@ func TestAllPods(t *testing.T) {
 	}
 	nobody := s.Admin()
 	nobody.Impersonate.UserName = "nobody"
-	if _, err := connect(t, s, nobody).AllPods(bounded(t), watch.PodQuery{}); reasonOf(err) != introspect.ReasonForbidden {
+	if _, err := connect(t, s, nobody).AllPods(t.Context(), watch.PodQuery{}); reasonOf(err) != introspect.ReasonForbidden {
 		t.Errorf("without the permission: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -13,19 +14,9 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
-
-// patience limits how long a test waits for what must happen. Nothing normally takes that
-// long.
-const patience = 2 * time.Minute
-
-func bounded(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 // connect connects to the cluster as a user. On a shared server other tests do not
 // interfere: this test's nodes and daemon pods have its label.
@@ -125,20 +116,14 @@ func follow(t *testing.T, c *Cluster) *followed {
 // await waits until the reports satisfy check.
 func (f *followed) await(t *testing.T, what string, check func(map[string]fleet.Target) bool) {
 	t.Helper()
-	late := time.After(patience)
-	for {
+	testenv.EventuallyErr(t, what, func() error {
 		f.mu.Lock()
-		ok := check(f.targets)
-		f.mu.Unlock()
-		if ok {
-			return
+		defer f.mu.Unlock()
+		if !check(f.targets) {
+			return fmt.Errorf("have %+v", f.targets)
 		}
-		select {
-		case <-f.changed:
-		case <-late:
-			t.Fatalf("still not: %s; have %+v", what, f.targets)
-		}
-	}
+		return nil
+	})
 }
 
 const connectSoon = 50 * time.Millisecond

@@ -21,6 +21,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/tunnel"
 	"cnictl/deploy"
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
 
@@ -102,9 +103,8 @@ func as(t *testing.T, s *kubeapi.Server, user string, missing ...string) *Cluste
 	cfg := s.Admin()
 	cfg.Impersonate.UserName = user
 	c := connect(t, s, cfg)
-	late := time.After(patience)
-	for {
-		access, err := c.Check(bounded(t))
+	testenv.EventuallyErr(t, "the rights of "+user, func() error {
+		access, err := c.Check(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,15 +117,12 @@ func as(t *testing.T, s *kubeapi.Server, user string, missing ...string) *Cluste
 		slices.Sort(lacks)
 		lacks = slices.Compact(lacks) // the same right in one namespace and in all
 		slices.Sort(missing)
-		if slices.Equal(lacks, missing) {
-			return c
+		if !slices.Equal(lacks, missing) {
+			return fmt.Errorf("lacks %q, want %q", lacks, missing)
 		}
-		select {
-		case <-late:
-			t.Fatalf("%s lacks %q, want %q", user, lacks, missing)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+		return nil
+	})
+	return c
 }
 
 // uses are all operations on a cluster, with the rights that each needs. Those that need a
@@ -200,12 +197,20 @@ func drop(c io.Closer, err error) error {
 	return err
 }
 
-// until watches until something is seen and a moment more, so that a missing right for the
-// watch itself shows.
+// lacking is the key of a context in which a right is missing.
+type lacking struct{}
+
+// until watches until something is seen and a moment more, so that the need for another right
+// shows. Where one is missing, it watches until that shows.
 func until(ctx context.Context, watch func(ctx context.Context, seen func()) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err := watch(ctx, func() { time.AfterFunc(300*time.Millisecond, cancel) })
+	err := watch(ctx, func() {
+		if ctx.Value(lacking{}) != true {
+			moment, end := context.WithDeadline(ctx, testenv.Soon())
+			context.AfterFunc(moment, func() { cancel(); end() })
+		}
+	})
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -237,10 +242,11 @@ func TestRights(t *testing.T) {
 			c := as(t, s, grant(t, s, without, all...), missing...)
 			c.cfg.NodeSelector, c.cfg.Selector = "test="+node.Labels["test"], "k8s-app="+node.Labels["test"] // only this test's objects
 			for _, u := range uses {
-				err := u.do(bounded(t), c, node.Name)
+				want := slices.Contains(u.rights, without)
+				err := u.do(context.WithValue(t.Context(), lacking{}, want), c, node.Name)
 				var e *Error
 				forbidden := errors.As(err, &e) && e.Reason == introspect.ReasonForbidden
-				if want := slices.Contains(u.rights, without); forbidden != want {
+				if forbidden != want {
 					t.Errorf("%s: %v", u.name, err)
 					continue
 				}
@@ -271,23 +277,23 @@ func TestRights_OneNamespace(t *testing.T) {
 		bind(t, s, r.kind, r.namespace, user+"-"+name, user, r.rules)
 	}
 	c := as(t, s, user, "list pods", "get pods", "create pods/exec", "get pods/proxy")
-	access, err := c.Check(bounded(t))
+	access, err := c.Check(t.Context())
 	if err != nil || len(access.Missing()) != 0 {
 		t.Errorf("missing %v, %v", access.Missing(), err)
 	}
 	c.cfg.NodeSelector, c.cfg.Selector = "test="+node.Labels["test"], "k8s-app="+node.Labels["test"]
-	targets, err := c.Targets(bounded(t))
+	targets, err := c.Targets(t.Context())
 	if err != nil || len(targets) != 1 || targets[0].Absent != nil {
 		t.Errorf("targets %+v, %v", targets, err)
 	}
 	seen := func(ctx context.Context, seen func()) error {
 		return c.Watch(ctx, func(fleet.Target) { seen() }, func(string) {}, nil)
 	}
-	if err := until(bounded(t), seen); err != nil {
+	if err := until(t.Context(), seen); err != nil {
 		t.Errorf("watch: %v", err)
 	}
 	var e *Error
-	if _, err := c.Pods(bounded(t), node.Name); !errors.As(err, &e) || e.Reason != introspect.ReasonForbidden || e.Verb+" "+e.Resource != "list pods" {
+	if _, err := c.Pods(t.Context(), node.Name); !errors.As(err, &e) || e.Reason != introspect.ReasonForbidden || e.Verb+" "+e.Resource != "list pods" {
 		t.Errorf("the pods of a node: %v", err)
 	}
 }
@@ -317,7 +323,7 @@ func TestRights_NothingMore(t *testing.T) {
 		{Verb: "patch", Group: "vpcresources.k8s.aws", Resource: "cninodes"},
 		{Verb: "*", Group: "*", Resource: "*"},
 	} {
-		allowed, err := c.may(bounded(t), r)
+		allowed, err := c.may(t.Context(), r)
 		if err != nil || allowed {
 			t.Errorf("%s: allowed %v, %v", r, allowed, err)
 		}
@@ -365,22 +371,22 @@ func TestEvents(t *testing.T) {
 	from("kubelet", "Pulled", "2026-01-02T03:04:08Z")
 	first := from("vpc-resource-controller", "BranchAllocationFailed", "2026-01-02T03:04:06Z")
 	c := connect(t, s, s.Admin())
-	list, err := c.Events(bounded(t), EventQuery{Namespace: namespace})
+	list, err := c.Events(t.Context(), EventQuery{Namespace: namespace})
 	if err != nil || len(list) != 2 || list[0].UID != first || list[1].UID != second {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	if e := list[1]; e.Count != 3 || e.Node != "node-1" || e.Object != namespace+"/app" || e.Kind != "Pod" || e.Source != "kubelet" || e.Type != "Warning" || e.At.Format(time.RFC3339) != "2026-01-02T03:04:07Z" {
 		t.Errorf("%+v", e)
 	}
-	if list, err := c.Events(bounded(t), EventQuery{Namespace: namespace, Node: "another"}); err != nil || len(list) != 0 {
+	if list, err := c.Events(t.Context(), EventQuery{Namespace: namespace, Node: "another"}); err != nil || len(list) != 0 {
 		t.Errorf("of another node: %+v, %v", list, err)
 	}
 
-	if list, err := c.NodeEvents(bounded(t), "node-1", time.Time{}); err != nil || !slices.ContainsFunc(list, func(e Event) bool { return e.UID == second }) {
+	if list, err := c.NodeEvents(t.Context(), "node-1", time.Time{}); err != nil || !slices.ContainsFunc(list, func(e Event) bool { return e.UID == second }) {
 		t.Errorf("of its node: %+v, %v", list, err)
 	}
 
-	ctx, cancel := context.WithCancel(bounded(t))
+	ctx, cancel := context.WithCancel(t.Context())
 	events := make(chan Event, 10)
 	ended := make(chan error, 1)
 	go func() {

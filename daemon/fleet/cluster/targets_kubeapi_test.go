@@ -16,6 +16,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/kubeclient"
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
 
@@ -41,7 +42,7 @@ func TestTargets(t *testing.T) {
 	})
 	s.CreateNode(t, s.Name(t)+"-not-selected")
 
-	targets, err := connect(t, s, s.Admin()).Targets(bounded(t))
+	targets, err := connect(t, s, s.Admin()).Targets(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestTargets(t *testing.T) {
 	}
 	for _, g := range targets {
 		if g.Name == off.Name {
-			if _, err := g.Dial(bounded(t)); reasonOf(err) != introspect.ReasonOff {
+			if _, err := g.Dial(t.Context()); reasonOf(err) != introspect.ReasonOff {
 				t.Errorf("a daemon that is configured not to answer: %v", err)
 			}
 		}
@@ -113,16 +114,16 @@ func TestTargets_Ways(t *testing.T) {
 		p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "INTROSPECTION_BIND_ADDRESS", Value: "unix:/x"}}
 	})
 	for _, via := range []string{document.ViaPortForward, document.ViaExec, document.ViaProxy} {
-		targets, err := connect(t, s, s.Admin(), func(c *Config) { c.Via = via }).Targets(bounded(t))
+		targets, err := connect(t, s, s.Admin(), func(c *Config) { c.Via = via }).Targets(t.Context())
 		if err != nil || len(targets) != 2 || targets[0].Via != via || targets[1].Via != via {
 			t.Fatalf("via %s: %+v, %v", via, targets, err)
 		}
-		if _, err := targets[1].Dial(bounded(t)); via != document.ViaExec && reasonOf(err) != introspect.ReasonOff {
+		if _, err := targets[1].Dial(t.Context()); via != document.ViaExec && reasonOf(err) != introspect.ReasonOff {
 			t.Errorf("a unix socket via %s: %v", via, err)
 		}
 	}
 	for _, names := range [][]string{{node.Name}, {node.Name, "absent"}} {
-		targets, err := connect(t, s, s.Admin(), func(c *Config) { c.Nodes = names }).Targets(bounded(t))
+		targets, err := connect(t, s, s.Admin(), func(c *Config) { c.Nodes = names }).Targets(t.Context())
 		if err != nil || len(targets) != 1 || targets[0].Name != node.Name || targets[0].Absent != nil {
 			t.Errorf("named: %+v, %v", targets, err)
 		}
@@ -140,7 +141,7 @@ func TestTargets_Pages(t *testing.T) {
 		makeNode(t, s, fmt.Sprintf("%04d", i))
 	}
 	c := connect(t, s, s.Admin())
-	targets, err := c.Targets(bounded(t))
+	targets, err := c.Targets(t.Context())
 	if err != nil || len(targets) != count {
 		t.Fatalf("%d targets, %v", len(targets), err)
 	}
@@ -236,11 +237,11 @@ func TestWatch_Hopeless(t *testing.T) {
 		introspect.ReasonForbidden:  connect(t, s, nobody),
 		introspect.ReasonCredential: connect(t, s, expired),
 	} {
-		err := cfg.Watch(bounded(t), func(fleet.Target) {}, func(string) {}, nil)
+		err := cfg.Watch(t.Context(), func(fleet.Target) {}, func(string) {}, nil)
 		if reasonOf(err) != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
-		if _, err := cfg.Targets(bounded(t)); reasonOf(err) != want {
+		if _, err := cfg.Targets(t.Context()); reasonOf(err) != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -265,7 +266,7 @@ func TestPods(t *testing.T) {
 	})
 	s.CreatePod(t, s.Name(t), "elsewhere", "another")
 	c := connect(t, s, s.Admin())
-	pods, err := c.Pods(bounded(t), node.Name)
+	pods, err := c.Pods(t.Context(), node.Name)
 	if err != nil || len(pods) != 2 {
 		t.Fatalf("%+v, %v", pods, err)
 	}
@@ -275,11 +276,11 @@ func TestPods(t *testing.T) {
 	if p := pods[1]; p.Name != "plain" || p.Wants || p.Phase != "Running" || len(p.IPs) != 1 || p.IPs[0] != "10.0.0.9" {
 		t.Errorf("%+v", p)
 	}
-	one, on, err := c.Pod(bounded(t), s.Name(t), "branch")
+	one, on, err := c.Pod(t.Context(), s.Name(t), "branch")
 	if err != nil || on != node.Name || !one.Wants {
 		t.Errorf("%+v on %s, %v", one, on, err)
 	}
-	if _, _, err := c.Pod(bounded(t), s.Name(t), "absent"); reasonOf(err) != introspect.ReasonNoPod {
+	if _, _, err := c.Pod(t.Context(), s.Name(t), "absent"); reasonOf(err) != introspect.ReasonNoPod {
 		t.Errorf("a pod that there is not: %v", err)
 	}
 }
@@ -295,11 +296,11 @@ func TestCNINode(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := connect(t, s, s.Admin())
-	n, ok, err := c.CNINode(bounded(t), s.Name(t))
+	n, ok, err := c.CNINode(t.Context(), s.Name(t))
 	if err != nil || !ok || len(n.Features) != 1 || n.Features[0] != (Feature{Name: "SecurityGroupsForPods", Value: "x"}) {
 		t.Errorf("%+v, %v, %v", n, ok, err)
 	}
-	if _, ok, err := c.CNINode(bounded(t), "absent"); ok || err != nil {
+	if _, ok, err := c.CNINode(t.Context(), "absent"); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 }
@@ -314,7 +315,7 @@ func TestTargets_Context(t *testing.T) {
 	if err := proxy.Hang(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), connectSoon)
+	ctx, cancel := context.WithDeadline(t.Context(), testenv.Soon())
 	defer cancel()
 	if _, err := c.Targets(ctx); reasonOf(err) != introspect.ReasonTimeout {
 		t.Errorf("error %v", err)
@@ -323,7 +324,7 @@ func TestTargets_Context(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The first requests may share the hung connection, which breaks.
-	for ctx := bounded(t); ; {
+	for ctx := t.Context(); ; {
 		_, err := c.Targets(ctx)
 		if reasonOf(err) != introspect.ReasonTransport {
 			t.Fatalf("error %v", err)

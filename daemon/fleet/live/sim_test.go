@@ -15,6 +15,7 @@ import (
 	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/testenv"
 	"cnictl/testenv/fleetsim"
 )
 
@@ -50,22 +51,15 @@ func start(tb testing.TB, opts live.Options) (_ *live.Live, stop func()) {
 	}
 }
 
-// patience limits how long a test waits for what must happen. Answers may time out on a busy
-// machine: such a node is read again, after three failures within a minute.
-const patience = 3 * time.Minute
-
 // until waits until ok accepts the view.
 func until(tb testing.TB, l *live.Live, what string, ok func(*store.View) bool) {
 	tb.Helper()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	for !ok(l.View()) {
-		select {
-		case <-l.Changed():
-		case <-limit.C:
-			tb.Fatalf("%s: not after %s: %+v", what, patience, l.View().Totals)
+	testenv.EventuallyErr(tb, what, func() error {
+		if v := l.View(); !ok(v) {
+			return fmt.Errorf("%+v", v.Totals)
 		}
-	}
+		return nil
+	})
 }
 
 // TestLive_SimulatedFleet: our nodes, nodes of upstream's releases and hostile ones side by

@@ -76,7 +76,7 @@ func BenchmarkTunnel(b *testing.B) {
 				return float64(m.HeapInuse+m.StackInuse) / (1 << 10)
 			}
 			open := func() net.Conn {
-				c, err := d.Dial(within(b), aPod, port)
+				c, err := d.Dial(b.Context(), aPod, port)
 				if err != nil {
 					b.Fatal(err)
 				}

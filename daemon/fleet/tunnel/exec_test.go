@@ -16,6 +16,7 @@ import (
 	channels "k8s.io/apimachinery/pkg/util/remotecommand"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 )
 
 // program runs in the peer's container: it echoes its input in capitals until the input
@@ -98,7 +99,7 @@ func TestExec(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
 		p := newPeer(t, nil)
-		c, err := p.dialer(t, Options{Protocol: protocol}).Exec(within(t), aPod, "aws-node", []string{"shout"})
+		c, err := p.dialer(t, Options{Protocol: protocol}).Exec(t.Context(), aPod, "aws-node", []string{"shout"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +140,7 @@ func TestExec_Fails(t *testing.T) {
 			{[]string{"fails", "dial unix:/x: no such file or directory"}, introspect.ReasonNoSocket, "no such file"},
 			{[]string{"fails", "it rains"}, introspect.ReasonTransport, "it rains"},
 		} {
-			conn, err := d.Exec(within(t), aPod, "aws-node", c.argv)
+			conn, err := d.Exec(t.Context(), aPod, "aws-node", c.argv)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +158,7 @@ func TestExec_Close(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
 		p := newPeer(t, nil)
-		c, err := p.dialer(t, Options{Protocol: protocol}).Exec(within(t), aPod, "aws-node", []string{"shout"})
+		c, err := p.dialer(t, Options{Protocol: protocol}).Exec(t.Context(), aPod, "aws-node", []string{"shout"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +169,7 @@ func TestExec_Close(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Close()
-		await(t, "the program to end", func() bool { return p.streams() == 0 })
+		testenv.Eventually(t, "the program to end", func() bool { return p.streams() == 0 })
 	})
 }
 
@@ -178,7 +179,7 @@ func TestExec_Refused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
 		p := newPeer(t, func(*http.Request) (int, string) { return 403, statusBody(403, "Forbidden", "no") })
-		_, err := p.dialer(t, Options{Protocol: protocol}).Exec(within(t), aPod, "aws-node", []string{"shout"})
+		_, err := p.dialer(t, Options{Protocol: protocol}).Exec(t.Context(), aPod, "aws-node", []string{"shout"})
 		if e := wantReason(t, err, introspect.ReasonForbidden); e.Resource != "pods/exec" {
 			t.Errorf("%+v", e)
 		}

@@ -75,7 +75,7 @@ func TestHostile_Garbage(t *testing.T) {
 				t.Parallel()
 				s, far := between(t, makeOne)
 				tunnel := &Tunnel{pod: aPod, carrier: s}
-				c, err := tunnel.Dial(within(t), 1)
+				c, err := tunnel.Dial(t.Context(), 1)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +140,7 @@ func TestHostile_Flood(t *testing.T) {
 	t.Parallel()
 	eachCarrier(t, func(t *testing.T, makeOne func(*testing.T, net.Conn) carrier) {
 		s, far := between(t, makeOne)
-		c, err := (&Tunnel{pod: aPod, carrier: s}).Dial(within(t), 1)
+		c, err := (&Tunnel{pod: aPod, carrier: s}).Dial(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,12 +10,12 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/moby/spdystream/spdy"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 )
 
 // TestFraming_Read: the SPDY implementation of Kubernetes' peers can read what we send,
@@ -67,7 +67,7 @@ func TestFraming_Read(t *testing.T) {
 func dialled(t *testing.T) (*mux, net.Conn, net.Conn) {
 	t.Helper()
 	m, far := between(t, carriers["mux"])
-	c, err := (&Tunnel{pod: aPod, carrier: m}).Dial(within(t), 1)
+	c, err := (&Tunnel{pod: aPod, carrier: m}).Dial(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,19 +178,19 @@ func TestMux_StuckWrite(t *testing.T) {
 	streams = appendOpen(streams, 3, false, "port", "1", "requestid", "0", "streamtype", "data")
 	go func() { _, _ = io.ReadFull(far, make([]byte, len(streams))) }() // and nothing more
 	tunnel := &Tunnel{pod: aPod, carrier: m}
-	c, err := tunnel.Dial(within(t), 1)
+	c, err := tunnel.Dial(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	writes, waits := make(chan error, 1), make(chan error, 1)
 	go func() { _, err := c.Write(make([]byte, 1<<10)); writes <- err }()
-	await(t, "the write", func() bool {
+	testenv.Eventually(t, "the write", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return m.writing // the peer read the streams before the dial ended
 	})
-	go func() { _, err := tunnel.Dial(within(t), 1); waits <- err }()
-	_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+	go func() { _, err := tunnel.Dial(t.Context(), 1); waits <- err }()
+	_ = c.SetWriteDeadline(testenv.Soon())
 	if err := <-writes; !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the write ends by %v", err)
 	}

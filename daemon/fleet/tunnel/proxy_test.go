@@ -40,7 +40,7 @@ func TestProxy(t *testing.T) {
 	}}
 	defer client.CloseIdleConnections()
 	get := func(path, etag string) (int, string, error) {
-		req, err := http.NewRequestWithContext(within(t), http.MethodGet, "http://node"+path, nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://node"+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestProxy(t *testing.T) {
 // TestProxy_Get: other methods are not forwarded.
 func TestProxy_Get(t *testing.T) {
 	t.Parallel()
-	c, err := newPeer(t, nil).dialer(t, Options{}).Proxy(within(t), aPod, 1)
+	c, err := newPeer(t, nil).dialer(t, Options{}).Proxy(t.Context(), aPod, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+
+	"cnictl/testenv"
 )
 
 // TestShare: concurrent streams share a tunnel, which ends with the last of them.
@@ -25,7 +27,7 @@ func TestShare(t *testing.T) {
 		}
 		dial := func() net.Conn {
 			t.Helper()
-			c, err := shared.Dial(within(t), port)
+			c, err := shared.Dial(t.Context(), port)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +66,7 @@ func TestShare_AtOnce(t *testing.T) {
 		var wait sync.WaitGroup
 		for range 30 {
 			wait.Go(func() {
-				c, err := shared.Dial(within(t), port)
+				c, err := shared.Dial(t.Context(), port)
 				if err != nil {
 					t.Error(err)
 					return
@@ -80,7 +82,7 @@ func TestShare_AtOnce(t *testing.T) {
 		if shared.open != nil || len(shared.users) != 0 {
 			t.Errorf("%v, %v", shared.open, shared.users)
 		}
-		await(t, "all streams to end on the other side", func() bool { return p.streams() == 0 })
+		testenv.Eventually(t, "all streams to end on the other side", func() bool { return p.streams() == 0 })
 	})
 }
 
@@ -98,7 +100,7 @@ func TestClose_LeavesNothing(t *testing.T) {
 		p := newPeer(t, nil)
 		d, port := p.dialer(t, Options{Protocol: protocol}), echo(t)
 		for range 50 {
-			c, err := d.Dial(within(t), aPod, port)
+			c, err := d.Dial(t.Context(), aPod, port)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +111,7 @@ func TestClose_LeavesNothing(t *testing.T) {
 			c.Close()
 		}
 		for range 5 {
-			c, err := d.Exec(within(t), aPod, "aws-node", []string{"shout"})
+			c, err := d.Exec(t.Context(), aPod, "aws-node", []string{"shout"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +120,7 @@ func TestClose_LeavesNothing(t *testing.T) {
 		p.CloseClientConnections()
 		d.Close()
 		for _, what := range functions {
-			await(t, "goroutines of "+what+" to end", func() bool { return running(what) <= before[what] })
+			testenv.Eventually(t, "goroutines of "+what+" to end", func() bool { return running(what) <= before[what] })
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 )
 
 func pemOf(c *x509.Certificate) []byte {
@@ -60,13 +61,6 @@ func free(t *testing.T) uint16 {
 	return uint16(l.Addr().(*net.TCPAddr).Port)
 }
 
-func within(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // wantReason checks an error's reason, also through wrapping.
 func wantReason(t *testing.T, err error, want introspect.Reason) *Error {
 	t.Helper()
@@ -90,7 +84,7 @@ func TestDial(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
 		p := newPeer(t, nil)
-		c, err := p.dialer(t, Options{Protocol: protocol}).Dial(within(t), aPod, echo(t))
+		c, err := p.dialer(t, Options{Protocol: protocol}).Dial(t.Context(), aPod, echo(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +109,7 @@ func TestDial(t *testing.T) {
 func TestDial_Refused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
-		c, err := newPeer(t, nil).dialer(t, Options{Protocol: protocol}).Dial(within(t), aPod, free(t))
+		c, err := newPeer(t, nil).dialer(t, Options{Protocol: protocol}).Dial(t.Context(), aPod, free(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +129,7 @@ func TestTunnel_ManyStreams(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
 		p := newPeer(t, nil)
-		tunnel, err := p.dialer(t, Options{Protocol: protocol}).Open(within(t), aPod)
+		tunnel, err := p.dialer(t, Options{Protocol: protocol}).Open(t.Context(), aPod)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +137,7 @@ func TestTunnel_ManyStreams(t *testing.T) {
 		port := echo(t)
 		var conns []net.Conn
 		for i := range 10 {
-			c, err := tunnel.Dial(within(t), port)
+			c, err := tunnel.Dial(t.Context(), port)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +160,7 @@ func TestTunnel_ManyStreams(t *testing.T) {
 		for _, c := range conns {
 			c.Close()
 		}
-		await(t, "all streams to end on the other side", func() bool { return p.streams() == 0 })
+		testenv.Eventually(t, "all streams to end on the other side", func() bool { return p.streams() == 0 })
 		select {
 		case <-tunnel.Done():
 			t.Error("the tunnel ended with its streams")
@@ -174,27 +168,13 @@ func TestTunnel_ManyStreams(t *testing.T) {
 		}
 		tunnel.Close()
 		<-tunnel.Done()
-		if _, err := tunnel.Dial(within(t), port); err == nil {
+		if _, err := tunnel.Dial(t.Context(), port); err == nil {
 			t.Error("a closed tunnel gives a stream")
 		}
 		if p.upgraded(protocol) != 1 {
 			t.Errorf("%v", p.upgrades)
 		}
 	})
-}
-
-func await(t *testing.T, what string, check func() bool) {
-	t.Helper()
-	ctx := within(t)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !check() {
-		select {
-		case <-ctx.Done():
-			t.Fatal("waited for " + what)
-		case <-tick.C:
-		}
-	}
 }
 
 // TestDeadlines: blocked reads and writes end at their deadline, which can be moved.
@@ -204,7 +184,7 @@ func TestDeadlines(t *testing.T) {
 		stuck := make(chan struct{})
 		t.Cleanup(func() { close(stuck) })
 		port := serve(t, func(c net.Conn) { <-stuck })
-		c, err := newPeer(t, nil).dialer(t, Options{Protocol: protocol}).Dial(within(t), aPod, port)
+		c, err := newPeer(t, nil).dialer(t, Options{Protocol: protocol}).Dial(t.Context(), aPod, port)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,18 +196,18 @@ func TestDeadlines(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		_ = c.SetReadDeadline(time.Now().Add(-time.Second))
+		_ = c.SetReadDeadline(time.Unix(1, 0))
 		_, err = c.Read(make([]byte, 1))
 		check("read after the deadline", err)
-		_ = c.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+		_ = c.SetReadDeadline(testenv.Soon())
 		_, err = c.Read(make([]byte, 1))
 		check("read", err)
 		_ = c.SetDeadline(time.Time{})
 		done := make(chan error, 1)
 		go func() { _, err := c.Read(make([]byte, 1)); done <- err }()
-		_ = c.SetReadDeadline(time.Now().Add(10 * time.Millisecond)) // during the read
+		_ = c.SetReadDeadline(testenv.Soon()) // during the read
 		check("read under way", <-done)
-		_ = c.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+		_ = c.SetWriteDeadline(testenv.Soon())
 		for err = nil; err == nil; { // until all buffers on the way are full
 			_, err = c.Write(make([]byte, 1<<20))
 		}
@@ -249,7 +229,7 @@ func TestDial_Context(t *testing.T) {
 		go func() { <-asked; cancel() }()
 		_, err := d.Dial(ctx, aPod, 1)
 		wantReason(t, err, introspect.ReasonCancelled)
-		ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+		ctx, cancel = context.WithDeadline(t.Context(), testenv.Soon())
 		defer cancel()
 		_, err = d.Dial(ctx, aPod, 1)
 		wantReason(t, err, introspect.ReasonTimeout)
@@ -286,7 +266,7 @@ func TestProtocol_Fallback(t *testing.T) {
 			})
 			d, port := p.dialer(t, Options{}), echo(t)
 			for range 2 {
-				conn, err := d.Dial(within(t), aPod, port)
+				conn, err := d.Dial(t.Context(), aPod, port)
 				if c.fallback != (err == nil) {
 					t.Fatalf("fallback %v, error %v", c.fallback, err)
 				}
@@ -316,7 +296,7 @@ func TestProtocol_Fallback(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t, func(*http.Request) (int, string) { return 403, statusBody(403, "Forbidden", "no") })
-	_, err := p.dialer(t, Options{}).Dial(within(t), aPod, 1)
+	_, err := p.dialer(t, Options{}).Dial(t.Context(), aPod, 1)
 	e := wantReason(t, err, introspect.ReasonForbidden)
 	if e.Verb != "create" || e.Resource != "pods/portforward" || e.Namespace != "kube-system" || !e.Hopeless() {
 		t.Errorf("%+v", e)
@@ -346,7 +326,7 @@ func TestDial_NoServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer d.Close()
-			_, err = d.Dial(within(t), aPod, 1)
+			_, err = d.Dial(t.Context(), aPod, 1)
 			wantReason(t, err, c.reason)
 		})
 	}
@@ -357,7 +337,7 @@ func TestDial_PeerGone(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
 		p := newPeer(t, nil)
-		c, err := p.dialer(t, Options{Protocol: protocol}).Dial(within(t), aPod, echo(t))
+		c, err := p.dialer(t, Options{Protocol: protocol}).Dial(t.Context(), aPod, echo(t))
 		if err != nil {
 			t.Fatal(err)
 		}

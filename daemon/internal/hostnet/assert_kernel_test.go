@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,6 +17,7 @@ import (
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
+	"cnictl/testenv"
 )
 
 // livingPods returns pods to compare with [Host.View].
@@ -273,11 +273,10 @@ func TestNoIPv6Address(t *testing.T) {
 	n.sh("ip link add with type veth peer name far1; ip link add without type veth peer name far2; ip link set far1 up; ip link set far2 up")
 	n.do(func() error { return with(func(c *rtnl.Conn) error { return noIPv6Address(c, "without") }) })
 	n.sh("ip link set without up; ip link set with up") // in this order: when the second has its address, the first could have one
-	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(n.sh("ip -6 addr show dev with"), "inet6"); {
-		if time.Now().After(deadline) {
-			t.Fatal("the kernel makes no addresses of IPv6, so the test would show nothing")
-		}
-	}
+	// Otherwise the test would show nothing:
+	testenv.Eventually(t, "the kernel makes an address of IPv6", func() bool {
+		return strings.Contains(n.sh("ip -6 addr show dev with"), "inet6")
+	})
 	if got := n.sh("ip -6 addr show dev without"); strings.Contains(got, "inet6") {
 		t.Errorf("it has one:\n%s", got)
 	}
@@ -311,16 +310,7 @@ func TestMonitor(t *testing.T) {
 	})
 	await := func(what string, want NoticeKind) {
 		t.Helper()
-		deadline := time.After(2 * time.Minute)
-		for {
-			select {
-			case got := <-notices:
-				if got.Kind == want {
-					return
-				}
-			case <-deadline:
-				t.Fatalf("%s: no notice in 2 min", what)
-			}
+		for testenv.Receive(t, "a notice of "+what, notices).Kind != want {
 		}
 	}
 	drain := func() {

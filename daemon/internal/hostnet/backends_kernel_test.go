@@ -13,6 +13,7 @@ import (
 
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/iptables"
+	"cnictl/testenv"
 )
 
 func v6Egress(in *rules.NodeInput) { in.V6Egress = true }
@@ -267,7 +268,7 @@ func TestSetupNode_LockHeldForLong(t *testing.T) {
 	go func() {
 		done <- n.ns.Do(func() error { return n.host.SetupNode(t.Context(), input(moreCIDRs)) })
 	}()
-	eventually(t, "the pass waits for the lock", func() bool {
+	testenv.Eventually(t, "the pass waits for the lock", func() bool {
 		locks, err := os.ReadFile("/proc/locks")
 		return err == nil && strings.Contains(string(locks), "-> FLOCK")
 	})

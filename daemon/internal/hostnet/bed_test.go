@@ -192,18 +192,3 @@ func (n *bed) want(change ...func(*rules.NodeInput)) rules.NodeState {
 	in.PrimaryLink, in.Backend, in.RandomFully = "eth0", rules.Backend(n.host.Backend()), true
 	return rules.Node(in)
 }
-
-// eventually waits for a condition.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(2 * time.Minute)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not in 2 min: %s", what)
-		}
-	}
-}

@@ -16,6 +16,7 @@ import (
 
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/rtnl"
+	"cnictl/testenv"
 )
 
 const eniMAC = "02:fa:4e:00:00:03"
@@ -114,7 +115,7 @@ func TestSetupENI_LateLinkOfAnyName(t *testing.T) {
 			go func() {
 				done <- n.ns.Do(func() error { return n.host.SetupENI(t.Context(), eni()) })
 			}()
-			eventually(t, "SetupENI listens for links", func() bool { return n.listeners() == 1 })
+			testenv.Eventually(t, "SetupENI listens for links", func() bool { return n.listeners() == 1 })
 			n.sh("ip link add other type veth peer name another") // another link
 			n.attach(name)
 			if err := <-done; err != nil {
@@ -123,7 +124,7 @@ func TestSetupENI_LateLinkOfAnyName(t *testing.T) {
 			if got := n.eniState(name); !strings.Contains(got, "default via 10.0.0.1 table 2") || !strings.Contains(got, "32765:\tfrom 10.0.0.20 lookup 2") {
 				t.Errorf("%s", got)
 			}
-			eventually(t, "the subscription is closed", func() bool { return n.listeners() == 0 })
+			testenv.Eventually(t, "the subscription is closed", func() bool { return n.listeners() == 0 })
 		})
 	}
 }
@@ -150,7 +151,7 @@ func (n *bed) listeners() int {
 func TestSetupENI_LinkNeverAppears(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx, stop := context.WithDeadline(t.Context(), testenv.Soon())
 	defer stop()
 	err := n.ns.Do(func() error { return n.host.SetupENI(ctx, eni()) })
 	var missing *LinkError
@@ -158,7 +159,7 @@ func TestSetupENI_LinkNeverAppears(t *testing.T) {
 		!strings.HasPrefix(err.Error(), "setupENINetwork: failed to find the link which uses MAC address 02:fa:4e:00:00:03") {
 		t.Errorf("%v", err)
 	}
-	eventually(t, "the subscription is closed", func() bool { return n.listeners() == 0 })
+	testenv.Eventually(t, "the subscription is closed", func() bool { return n.listeners() == 0 })
 }
 
 func TestSetupENI_RefusesThePrimary(t *testing.T) {

@@ -223,16 +223,12 @@ func (l *flowsLab) await(phase int) {
 }
 
 // arrived counts the SYNs of a phase that have reached the pods since it was last asked.
-func (l *flowsLab) arrived(phase int) int {
+func (l *flowsLab) arrived(phase int) (arrived int) {
 	l.t.Helper()
 	l.markers++
 	port := uint16(l.markers)
 	buf := make([]byte, 2048)
-	limit := time.Now().Add(2 * time.Minute)
-	for tries := 0; ; tries++ {
-		if time.Now().After(limit) {
-			l.t.Fatal("the packet after the SYNs does not arrive")
-		}
+	testenv.Eventually(l.t, "the packet after the SYNs", func() bool {
 		l.sendTo(l.marker, port, phase) // behind them
 		for range 10_000 {
 			n, _, err := unix.Recvfrom(l.recv, buf, unix.MSG_DONTWAIT)
@@ -241,7 +237,7 @@ func (l *flowsLab) arrived(phase int) int {
 				if n, _ := unix.Poll(ready, 100); n > 0 {
 					continue
 				}
-				break // nothing for a while: it may have been lost while the neighbour was resolved
+				return false // nothing for a while: it may have been lost while the neighbour was resolved
 			}
 			if err != nil {
 				l.t.Fatal(err)
@@ -252,12 +248,13 @@ func (l *flowsLab) arrived(phase int) int {
 			case dst != l.marker:
 				l.got[of]++
 			case from == port:
-				n := l.got[phase]
-				l.got[phase] = 0
-				return n
+				arrived, l.got[phase] = l.got[phase], 0
+				return true
 			}
 		}
-	}
+		return false
+	})
+	return arrived
 }
 
 // sendTo sends a SYN of a phase, which is in the packet's ID or flow label.

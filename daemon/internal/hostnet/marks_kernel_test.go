@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"testing"
 
+	"cnictl/testenv"
 	"cnictl/testenv/netns"
 )
 
@@ -87,7 +88,7 @@ func (n *bed) sendOn(c net.Conn, count int) (seen map[string]int) {
 			n.t.Fatal(err)
 		}
 	}
-	eventually(n.t, fmt.Sprintf("%d packets to %s have left the node", count, c.RemoteAddr()), func() bool {
+	testenv.Eventually(n.t, fmt.Sprintf("%d packets to %s have left the node", count, c.RemoteAddr()), func() bool {
 		seen = n.counters()
 		for k, v := range before {
 			seen[k] -= v

@@ -17,6 +17,7 @@ import (
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/iptables"
 	"cnictl/daemon/netstate"
+	"cnictl/testenv"
 )
 
 func externalSNAT(in *rules.NodeInput) { in.ExternalSNAT = true }
@@ -330,7 +331,7 @@ func TestSetupNode_WaitsForTheLockOfIPTables(t *testing.T) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, stop := context.WithDeadline(t.Context(), testenv.Soon())
 	defer stop()
 	if err := n.ns.Do(func() error { return n.host.SetupNode(ctx, input()) }); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with the lock held: %v", err)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 )
 
 // observe reads a pod's address. It clears the index and the MAC, which the kernel chooses.
@@ -88,7 +89,7 @@ ip link add eni0d7763386da mtu 9001 type veth peer name pod1 netns $POD; ip link
 nsenter --net=$POD ip link set pod1 up
 ip -6 route add fd00::21 dev eni0d7763386da; ip -6 rule add priority 512 to fd00::21 lookup main`)
 	var got introspect.PodKernel
-	eventually(t, "the link runs", func() bool {
+	testenv.Eventually(t, "the link runs", func() bool {
 		got = n.observe("fd00::21", "eni0d7763386da")
 		return got.Link != nil && got.Link.Running
 	})

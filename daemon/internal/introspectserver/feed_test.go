@@ -18,6 +18,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
+	"cnictl/testenv"
 )
 
 func numbered(n uint64) introspect.Event {
@@ -170,20 +171,6 @@ func newClient(t *testing.T, addr string) *client.Client {
 	return c
 }
 
-// waiting waits until n requests wait for events.
-func waiting(t *testing.T, h *handler, n int) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(2 * time.Minute); len(h.polls) != n; {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%d requests wait, not %d", len(h.polls), n)
-		}
-	}
-}
-
 // TestEvents_LongPollOutlivesTheWriteTimeout: the server's time limits apply only to
 // immediate answers.
 func TestEvents_LongPollOutlivesTheWriteTimeout(t *testing.T) {
@@ -205,10 +192,14 @@ func TestEvents_LongPollOutlivesTheWriteTimeout(t *testing.T) {
 		}
 	}()
 	c := newClient(t, s.Addr())
-	began := time.Now()
-	doc, err := c.Events(t.Context(), client.Cursor{Epoch: opts.Events.epoch, Seq: 3}, client.EventsOptions{Wait: time.Second})
-	if err != nil || len(doc.Items) != 0 || doc.Next != 3 || time.Since(began) < time.Second {
-		t.Fatalf("%+v, %v after %s", doc, err, time.Since(began))
+	took := testenv.Took(func() {
+		doc, err := c.Events(t.Context(), client.Cursor{Epoch: opts.Events.epoch, Seq: 3}, client.EventsOptions{Wait: time.Second})
+		if err != nil || len(doc.Items) != 0 || doc.Next != 3 {
+			t.Fatalf("%+v, %v", doc, err)
+		}
+	})
+	if took < time.Second {
+		t.Fatalf("an answer after %s, not a second", took)
 	}
 	answer := make(chan introspect.NodeEvents, 1)
 	go func() {
@@ -219,12 +210,12 @@ func TestEvents_LongPollOutlivesTheWriteTimeout(t *testing.T) {
 		answer <- doc
 	}()
 	h := s.http.Handler.(*handler)
-	waiting(t, h, 1)
+	testenv.Eventually(t, "requests wait for events", func() bool { return len(h.polls) == 1 })
 	opts.Events.Append(numbered(4))
 	if doc := <-answer; len(doc.Items) != 1 || doc.Items[0].Seq != 4 {
 		t.Errorf("%+v", doc)
 	}
-	waiting(t, h, 0)
+	testenv.Eventually(t, "requests wait for events", func() bool { return len(h.polls) == 0 })
 }
 
 func TestEvents_EndWithTheServer(t *testing.T) {
@@ -244,7 +235,8 @@ func TestEvents_EndWithTheServer(t *testing.T) {
 		_, err := c.Events(t.Context(), client.Cursor{Epoch: opts.Events.epoch, Seq: 3}, client.EventsOptions{Wait: 30 * time.Second})
 		answer <- err
 	}()
-	waiting(t, s.http.Handler.(*handler), 1)
+	h := s.http.Handler.(*handler)
+	testenv.Eventually(t, "requests wait for events", func() bool { return len(h.polls) == 1 })
 	cancel()
 	if err := <-answer; err != nil {
 		t.Error(err)
@@ -264,7 +256,7 @@ func TestEvents_TooManyWait(t *testing.T) {
 	for range maxPolls {
 		all.Go(func() { ask(t, h, target) })
 	}
-	waiting(t, h, maxPolls)
+	testenv.Eventually(t, "requests wait for events", func() bool { return len(h.polls) == maxPolls })
 	w := ask(t, h, target)
 	if f := read[introspect.Fault](t, w); w.Code != http.StatusServiceUnavailable || f.Code != introspect.FaultBusy || w.Header().Get("Retry-After") != "5" {
 		t.Errorf("%d %+v", w.Code, f)
@@ -275,17 +267,17 @@ func TestEvents_TooManyWait(t *testing.T) {
 	}
 	close(stop)
 	all.Wait()
-	waiting(t, h, 0)
+	testenv.Eventually(t, "requests wait for events", func() bool { return len(h.polls) == 0 })
 	// A client that disconnects frees its place.
 	ctx, cancel := context.WithCancel(t.Context())
 	h = newHandler(opts, "", nil)
 	all.Go(func() {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, target, nil))
 	})
-	waiting(t, h, 1)
+	testenv.Eventually(t, "requests wait for events", func() bool { return len(h.polls) == 1 })
 	cancel()
 	all.Wait()
-	waiting(t, h, 0)
+	testenv.Eventually(t, "requests wait for events", func() bool { return len(h.polls) == 0 })
 }
 
 // TestFollow_NothingLostNothingDoubled: several clients follow a node across restarts of its
@@ -333,11 +325,7 @@ func TestFollow_NothingLostNothingDoubled(t *testing.T) {
 		}
 	}
 	for range followers {
-		select {
-		case <-last:
-		case <-time.After(2 * time.Minute):
-			t.Fatal("the last event did not come")
-		}
+		testenv.Receive(t, "the last event", last)
 	}
 	cancel()
 	all.Wait()

@@ -12,26 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"cnictl/daemon/cluster"
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
-
-// patience limits how long a test waits for what must happen. Nothing normally takes that
-// long.
-const patience = 2 * time.Minute
-
-// eventually waits until ok returns true.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline, tick := time.After(patience), time.NewTicker(5*time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("still not: %s", what)
-		}
-	}
-}
 
 // record is what Run reported.
 type record struct {
@@ -88,11 +71,7 @@ func run(t *testing.T, c *Client) *record {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		select {
-		case <-done:
-		case <-time.After(patience):
-			t.Error("Run does not end with its context")
-		}
+		testenv.Receive(t, "the end of Run with its context", done)
 		if !r.has(func(r *record) bool { return !r.late })() {
 			t.Error("Run reported something after it returned")
 		}
@@ -118,7 +97,7 @@ func connect(t *testing.T, kubeconfig, node string) *Client {
 // synced waits until everything that c watches is in sync.
 func synced(t *testing.T, c *Client) {
 	t.Helper()
-	eventually(t, "all watches are open", func() bool {
+	testenv.Eventually(t, "all watches are open", func() bool {
 		_, _, n := c.nodes.get("")
 		_, _, p := c.pods.get("")
 		_, _, f := c.cniNodes.get("")

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/cluster"
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
 
@@ -35,21 +36,21 @@ func TestCNINode(t *testing.T) {
 		t.Errorf("adding to nothing: %v", err)
 	}
 	create(t, s, cniNodeResource, "CNINode", name, map[string]any{"tags": map[string]any{"a": "b"}})
-	eventually(t, "it is reported", rec.has(func(r *record) bool { return r.exists }))
+	testenv.Eventually(t, "it is reported", rec.has(func(r *record) bool { return r.exists }))
 	if err := c.AddFeatures(t.Context(), custom, sgp); err != nil {
 		t.Fatal(err)
 	}
 	want := []cluster.Feature{custom, sgp}
-	eventually(t, "its features are reported", rec.has(func(r *record) bool { return cmp.Equal(r.cniNode.Features, want) }))
+	testenv.Eventually(t, "its features are reported", rec.has(func(r *record) bool { return cmp.Equal(r.cniNode.Features, want) }))
 	if n, err := c.CNINode(t.Context()); err != nil || !cmp.Equal(n.Features, want) {
 		t.Errorf("%+v, %v", n, err)
 	}
 	apply(t, s, cniNodeResource, "", name, `{"spec":{"features":[]}}`)
-	eventually(t, "that they are gone is reported", rec.has(func(r *record) bool { return len(r.cniNode.Features) == 0 }))
+	testenv.Eventually(t, "that they are gone is reported", rec.has(func(r *record) bool { return len(r.cniNode.Features) == 0 }))
 	if err := s.Objects().Resource(cniNodeResource).Delete(t.Context(), name, deleteNow); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "that it is gone is reported", rec.has(func(r *record) bool { return !r.exists }))
+	testenv.Eventually(t, "that it is gone is reported", rec.has(func(r *record) bool { return !r.exists }))
 }
 
 // TestFeatureObject: a feature without a value has none in the object, like upstream's.

@@ -13,6 +13,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/kubeclient"
 	"cnictl/daemon/notice"
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
 
@@ -126,7 +127,7 @@ func TestEmitLater(t *testing.T) {
 	go c.sendEvents(ctx)
 	policy := notice.DefaultPolicy()
 	last := surplus + policy.TotalBurst - policy.ForNode - 1
-	eventually(t, "the last that may be sent was", func() bool {
+	testenv.Eventually(t, "the last that may be sent was", func() bool {
 		return len(sentEvents(t, s, name, fmt.Sprint("web-", last))) == 1
 	})
 	for i, want := range map[int]int{surplus - 1: 0, surplus: 1, last + 1: 0} {

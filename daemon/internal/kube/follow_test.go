@@ -8,7 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"cnictl/testenv"
 )
 
 // script is an API server that answers as a test says, and records all requests.
@@ -52,7 +53,7 @@ func (s *script) follow(t *testing.T, c *Client, ok func() bool) []url.Values {
 		follow(c, pods, "spec.nodeName=x", parsePod, c.pods, podsChanged)(ctx)
 		close(done)
 	}()
-	eventually(t, "the pods are as they should be", ok)
+	testenv.Eventually(t, "the pods are as they should be", ok)
 	cancel()
 	<-done
 	s.mu.Lock()
@@ -174,10 +175,9 @@ func TestFollow_Nonsense(t *testing.T) {
 			t.Parallel()
 			var s script
 			c := s.client(t, func(_ int, q url.Values, w http.ResponseWriter) { answer(q, w) })
-			started := time.Now()
-			s.follow(t, c, func() bool { return s.count() > 5 })
+			took := testenv.Took(func() { s.follow(t, c, func() bool { return s.count() > 5 }) })
 			// Six requests have at least two pauses in between; every other one may succeed.
-			if took, least := time.Since(started), c.pauses.First/2+c.pauses.First; took < least {
+			if least := c.pauses.First/2 + c.pauses.First; took < least {
 				t.Errorf("six requests in %v, want pauses of %v", took, least)
 			}
 			if c.pods.size() != 0 {
@@ -206,7 +206,7 @@ func TestRun_NobodyListens(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { c.Run(ctx, Changes{}); close(done) }()
-	eventually(t, "all are asked for", func() bool { return s.count() > 8 })
+	testenv.Eventually(t, "all are asked for", func() bool { return s.count() > 8 })
 	cancel()
 	<-done
 }

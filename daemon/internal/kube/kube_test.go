@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"cnictl/testenv"
+
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -190,7 +192,7 @@ func TestTimeLimit(t *testing.T) {
 	for name, call := range calls {
 		t.Run(name+", the caller's", func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			ctx, cancel := context.WithDeadline(t.Context(), testenv.Soon())
 			defer cancel()
 			if err := call(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("error %v, want the deadline", err)

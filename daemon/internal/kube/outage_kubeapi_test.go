@@ -17,6 +17,7 @@ import (
 
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/kubeclient"
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
 
@@ -84,7 +85,7 @@ func TestOutage(t *testing.T) {
 			synced(t, c)
 			expected(t, c, 1)
 			// The watches may be faster than the first probe.
-			eventually(t, "it is reached", rec.has(func(r *record) bool { return len(r.versions) == 1 }))
+			testenv.Eventually(t, "it is reached", rec.has(func(r *record) bool { return len(r.versions) == 1 }))
 
 			if err := tc.down(proxy); err != nil {
 				t.Fatal(err)
@@ -92,7 +93,7 @@ func TestOutage(t *testing.T) {
 			if tc.cut {
 				proxy.Cut()
 			}
-			eventually(t, "the loss is reported", rec.has(func(r *record) bool { return len(r.lost) == 1 }))
+			testenv.Eventually(t, "the loss is reported", rec.has(func(r *record) bool { return len(r.lost) == 1 }))
 			if p, err := c.Pod(t.Context(), name, "early"); err != nil || p.Name != "early" {
 				t.Errorf("the cached pod: %+v, %v", p, err)
 			}
@@ -115,8 +116,8 @@ func TestOutage(t *testing.T) {
 			if err := proxy.Restore(); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "it is reached again", rec.has(func(r *record) bool { return len(r.versions) >= 2 }))
-			eventually(t, "what happened is seen", func() bool {
+			testenv.Eventually(t, "it is reached again", rec.has(func(r *record) bool { return len(r.versions) >= 2 }))
+			testenv.Eventually(t, "what happened is seen", func() bool {
 				_, late, _ := c.pods.get(name + "/late")
 				_, early, current := c.pods.get(name + "/early")
 				n, err := c.Node(t.Context())
@@ -147,14 +148,14 @@ func TestOutage_AtTheStart(t *testing.T) {
 	}
 	c := connect(t, kubeconfig, name)
 	rec := run(t, c)
-	eventually(t, "its absence is reported", rec.has(func(r *record) bool { return len(r.lost) == 1 }))
+	testenv.Eventually(t, "its absence is reported", rec.has(func(r *record) bool { return len(r.lost) == 1 }))
 	if _, err := c.Node(t.Context()); err == nil {
 		t.Error("a Node was read")
 	}
 	if err := proxy.Restore(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is reached and the Node reported", rec.has(func(r *record) bool { return len(r.versions) == 1 && len(r.nodes) == 1 }))
+	testenv.Eventually(t, "it is reached and the Node reported", rec.has(func(r *record) bool { return len(r.versions) == 1 && len(r.nodes) == 1 }))
 	expected(t, c, 1)
 }
 
@@ -234,7 +235,7 @@ func listsPods(t *testing.T, s *kubeapi.Server, user string) {
 	}
 	s.ExpectDenied(user, "list pods") // until the authorizer knows the binding
 	pods := connect(t, s.Kubeconfig(t, user), "none")
-	eventually(t, "the right to list pods", func() bool {
+	testenv.Eventually(t, "the right to list pods", func() bool {
 		body, err := pods.open(t.Context(), "", kubeclient.Request{Kind: kubeclient.Pods}, nil)
 		if err == nil {
 			_ = body.Close()
@@ -271,7 +272,7 @@ func TestMissingRights(t *testing.T) {
 	}
 	done()
 	expected(t, c, 1)
-	eventually(t, "all were tried a few times", func() bool { return count.gets.Load() > 20 })
+	testenv.Eventually(t, "all were tried a few times", func() bool { return count.gets.Load() > 20 })
 	for _, what := range []string{"nodes", "cninodes", "eniconfigs"} {
 		if n := log.containing("source=" + what); n != 1 {
 			t.Errorf("%d lines about %s, want one:\n%s", n, what, log.text.String())

@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnictl/daemon/cluster"
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
 
@@ -45,14 +47,12 @@ func TestWaitPod(t *testing.T) {
 			c := connect(t, s.Kubeconfig(t, "aws-node"), name)
 			if watching {
 				run(t, c)
-				eventually(t, "pods are watched", func() bool { _, _, current := c.pods.get(""); return current })
+				testenv.Eventually(t, "pods are watched", func() bool { _, _, current := c.pods.get(""); return current })
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			answer := wait(ctx, c, name, "web-0")
+			answer := wait(t.Context(), c, name, "web-0")
 			s.CreatePod(t, name, "web-0", name)
 			if watching {
-				eventually(t, "the pod is seen", func() bool { return c.pods.size() == 1 })
+				testenv.Eventually(t, "the pod is seen", func() bool { return c.pods.size() == 1 })
 			}
 			apply(t, s, podResource, name, "web-0", `{"metadata":{"annotations":{"vpc.amazonaws.com/pod-eni":"[1]"}}}`)
 			if got := <-answer; got.err != nil || got.pod.PodENI != "[1]" {
@@ -74,19 +74,21 @@ func TestWaitPod_Watched(t *testing.T) {
 	run(t, c)
 	synced(t, c)
 	expected(t, c, 1)
-	before, began := count.gets.Load(), time.Now()
-	answer := wait(t.Context(), c, name, "web-0")
-	// Changes of other pods neither end the wait nor cause a request.
-	for i := range 20 {
-		s.CreatePod(t, name, fmt.Sprintf("other-%d", i), name)
-	}
-	expected(t, c, 21)
-	apply(t, s, podResource, name, "web-0", `{"metadata":{"annotations":{"vpc.amazonaws.com/pod-eni":"[1]"}}}`)
-	if got := <-answer; got.err != nil || got.pod.PodENI != "[1]" {
-		t.Errorf("%+v, %v", got.pod, got.err)
-	}
+	before := count.gets.Load()
+	took := testenv.Took(func() {
+		answer := wait(t.Context(), c, name, "web-0")
+		// Changes of other pods neither end the wait nor cause a request.
+		for i := range 20 {
+			s.CreatePod(t, name, fmt.Sprintf("other-%d", i), name)
+		}
+		expected(t, c, 21)
+		apply(t, s, podResource, name, "web-0", `{"metadata":{"annotations":{"vpc.amazonaws.com/pod-eni":"[1]"}}}`)
+		if got := <-answer; got.err != nil || got.pod.PodENI != "[1]" {
+			t.Errorf("%+v, %v", got.pod, got.err)
+		}
+	})
 	// It polls now and then, in case the connection is dead, but no more often.
-	if n := count.gets.Load() - before; n > int64(time.Since(began)/c.pauses.reread) {
+	if n := count.gets.Load() - before; n > int64(took/c.pauses.reread) {
 		t.Errorf("%d requests were made besides the watch", n)
 	}
 }
@@ -98,17 +100,35 @@ func TestWaitPod_End(t *testing.T) {
 	name := s.Name(t)
 	s.CreateNamespace(t, name)
 	s.CreatePod(t, name, "web-0", name)
-	c := connect(t, s.Kubeconfig(t, "aws-node"), name)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a busy server answers within that
-	defer cancel()
-	there, nowhere := wait(ctx, c, name, "web-0"), wait(ctx, c, name, "none")
-	if got := <-there; !errors.Is(got.err, context.DeadlineExceeded) || got.pod.Name != "web-0" || !strings.Contains(got.err.Error(), "not in the expected state") {
+	// ends waits for a pod until the first answer has been read.
+	ends := func(pod string) waited {
+		c := connect(t, s.Kubeconfig(t, "aws-node"), name)
+		ctx, cancel := context.WithCancel(t.Context())
+		next := c.rest.Client.Transport
+		c.rest.Client.Transport = tripper(func(r *http.Request) (*http.Response, error) {
+			answer, err := next.RoundTrip(r)
+			if err == nil {
+				answer.Body = ending{answer.Body, cancel}
+			}
+			return answer, err
+		})
+		return <-wait(ctx, c, name, pod)
+	}
+	if got := ends("web-0"); !errors.Is(got.err, context.Canceled) || got.pod.Name != "web-0" || !strings.Contains(got.err.Error(), "not in the expected state") {
 		t.Errorf("%+v, %v", got.pod, got.err)
 	}
-	if got := <-nowhere; !errors.Is(got.err, context.DeadlineExceeded) || !errors.Is(got.err, ErrNotFound) || got.pod != (cluster.Pod{}) {
+	if got := ends("none"); !errors.Is(got.err, context.Canceled) || !errors.Is(got.err, ErrNotFound) || got.pod != (cluster.Pod{}) {
 		t.Errorf("%+v, %v", got.pod, got.err)
 	}
 }
+
+// ending is an answer that ends a context once it has been read.
+type ending struct {
+	io.ReadCloser
+	end context.CancelFunc
+}
+
+func (e ending) Close() error { e.end(); return e.ReadCloser.Close() }
 
 // TestPod_OfTheSameName: a StatefulSet's pod is replaced while the cache still has its
 // predecessor, which has ended.

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"cnictl/daemon/cluster"
+	"cnictl/testenv"
 )
 
 const (
@@ -40,7 +40,7 @@ func stalePods(t *testing.T, watch, get http.HandlerFunc) *Client {
 	c := connect(t, kubeconfig(t, server, server.URL), "x")
 	c.pauses.blind, c.pauses.reread = shortPause, shortPause
 	run(t, c)
-	eventually(t, "the pod is cached", func() bool { return c.pods.size() == 1 })
+	testenv.Eventually(t, "the pod is cached", func() bool { return c.pods.size() == 1 })
 	return c
 }
 
@@ -71,14 +71,12 @@ func TestWaitPod_WatchSilent(t *testing.T) {
 					fmt.Fprint(w, announcedPod)
 				}
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			began := time.Now()
-			got := <-wait(ctx, c, "a", "web-0")
+			var got waited
+			took := testenv.Took(func() { got = <-wait(t.Context(), c, "a", "web-0") })
 			if got.err != nil || got.pod.PodENI != "[1]" {
 				t.Errorf("%+v, %v", got.pod, got.err)
 			}
-			if n, took := gets.Load(), time.Since(began); n != 3 || took < 3*shortPause {
+			if n := gets.Load(); n != 3 || took < 3*shortPause {
 				t.Errorf("%d requests in %v, want three and pauses of %v", n, took, shortPause)
 			}
 		})

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+
+	"cnictl/testenv"
 )
 
 // TestReach: the API server is reachable whatever it answers to a request for its version.
@@ -34,7 +36,7 @@ func TestReach(t *testing.T) {
 			})
 			c := connect(t, kubeconfig(t, s, s.URL), "x")
 			rec := run(t, c)
-			eventually(t, "it is reported", rec.has(func(r *record) bool { return len(r.versions)+len(r.lost) > 0 }))
+			testenv.Eventually(t, "it is reported", rec.has(func(r *record) bool { return len(r.versions)+len(r.lost) > 0 }))
 			want := []string{tc.version}
 			if tc.version == "" {
 				want = nil

@@ -9,6 +9,7 @@ import (
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/notice"
 	"cnictl/deploy"
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
 
@@ -58,7 +59,7 @@ func TestRights_AreUsed(t *testing.T) {
 			if slices.Contains(unused, right) {
 				continue
 			}
-			eventually(t, of.user+" uses "+right, func() bool { // logged when the answer ends
+			testenv.Eventually(t, of.user+" uses "+right, func() bool { // logged when the answer ends
 				used, err := s.Used(of.user)
 				if err != nil {
 					t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cnictl/daemon/kubeclient"
+	"cnictl/testenv"
 )
 
 // eventServer is an API server that accepts events as a test says.
@@ -88,11 +89,11 @@ func TestEmitLater_Outage(t *testing.T) {
 			c.EmitLater(newEvent(aboutPod(fmt.Sprint("p", i))))
 		}
 	}
-	eventually(t, "each was tried", func() bool { return s.attempts() > 20 })
+	testenv.Eventually(t, "each was tried", func() bool { return s.attempts() > 20 })
 	for i := range 2 * maxWaitingEvents {
 		c.EmitLater(newEvent(aboutPod(fmt.Sprint("many", i))))
 	}
-	eventually(t, "more was tried", func() bool { return s.attempts() > 40 })
+	testenv.Eventually(t, "more was tried", func() bool { return s.attempts() > 40 })
 	for i := range 5 {
 		c.EmitLater(newEvent(aboutPod(fmt.Sprint("p", i))))
 	}
@@ -101,9 +102,9 @@ func TestEmitLater_Outage(t *testing.T) {
 	}
 
 	s.becomes(takes)
-	eventually(t, "the Node's is sent", func() bool { return len(s.notes()["x"]) == 1 })
-	eventually(t, "those that pods may use are sent", func() bool { return len(s.notes()) >= 1+8 }) // before one more about the Node
-	eventually(t, "none waits", func() bool {
+	testenv.Eventually(t, "the Node's is sent", func() bool { return len(s.notes()["x"]) == 1 })
+	testenv.Eventually(t, "those that pods may use are sent", func() bool { return len(s.notes()) >= 1+8 }) // before one more about the Node
+	testenv.Eventually(t, "none waits", func() bool {
 		c.events.mu.Lock()
 		defer c.events.mu.Unlock()
 		return len(c.events.waiting) == 0
@@ -112,7 +113,7 @@ func TestEmitLater_Outage(t *testing.T) {
 	e := newEvent(c.OwnNode())
 	e.Reason = "Other"
 	c.EmitLater(e)
-	eventually(t, "another about the Node was sent", func() bool { return len(s.notes()["x"]) == 2 })
+	testenv.Eventually(t, "another about the Node was sent", func() bool { return len(s.notes()["x"]) == 2 })
 	if n := len(s.notes()); n > 1+9 {
 		t.Errorf("%d objects are reported, want as many as may be", n)
 	}
@@ -138,12 +139,12 @@ func TestEmitLater_ShortOutage(t *testing.T) {
 			c.EmitLater(newEvent(aboutPod(fmt.Sprint("p", i))))
 		}
 		if round == 0 {
-			eventually(t, "it is known to be away", func() bool { return s.attempts() > 5 })
+			testenv.Eventually(t, "it is known to be away", func() bool { return s.attempts() > 5 })
 		}
 	}
-	eventually(t, "they were tried more often than would be allowed", func() bool { return s.attempts() > 30 })
+	testenv.Eventually(t, "they were tried more often than would be allowed", func() bool { return s.attempts() > 30 })
 	s.becomes(takes)
-	eventually(t, "all are reported", func() bool { return len(s.notes()) == 5 })
+	testenv.Eventually(t, "all are reported", func() bool { return len(s.notes()) == 5 })
 	for name, notes := range s.notes() {
 		if len(notes) != 1 || !strings.HasSuffix(notes[0], "(and 2 times since the last event)") {
 			t.Errorf("%s: %q, want one that counts two more", name, notes)
@@ -179,9 +180,9 @@ func TestEmitLater_Refused(t *testing.T) {
 			for _, name := range []string{"bad-0", "bad-1", "../x"} {
 				c.EmitLater(newEvent(aboutPod(name)))
 			}
-			eventually(t, "the bad ones were tried", func() bool { return s.attempts() == 2 })
+			testenv.Eventually(t, "the bad ones were tried", func() bool { return s.attempts() == 2 })
 			c.EmitLater(newEvent(aboutPod("good")))
-			eventually(t, "the good one is sent", func() bool { return len(s.notes()["good"]) == 1 })
+			testenv.Eventually(t, "the good one is sent", func() bool { return len(s.notes()["good"]) == 1 })
 			if n := log.containing("rejected an event"); n != tc.lines {
 				t.Errorf("%d lines about refusals, want %d", n, tc.lines)
 			}
@@ -213,7 +214,7 @@ func TestEmitLater_First(t *testing.T) {
 	done := make(chan struct{})
 	go func() { c.sendEvents(ctx); close(done) }()
 	c.EmitLater(first)
-	eventually(t, "it is sent", func() bool { return len(s.notes()["p"]) == 1 })
+	testenv.Eventually(t, "it is sent", func() bool { return len(s.notes()["p"]) == 1 })
 	cancel()
 	<-done
 	if got := s.notes()["p"]; len(got) != 1 || got[0] != first.Note {
@@ -234,9 +235,9 @@ func TestEmitLater_Poison(t *testing.T) {
 	})
 	c, _ := s.client(t)
 	c.EmitLater(newEvent(c.OwnNode()))
-	eventually(t, "it was tried", func() bool { return s.attempts() > 1 })
+	testenv.Eventually(t, "it was tried", func() bool { return s.attempts() > 1 })
 	c.EmitLater(newEvent(aboutPod("p")))
-	eventually(t, "the other is sent", func() bool { return len(s.notes()["p"]) == 1 })
+	testenv.Eventually(t, "the other is sent", func() bool { return len(s.notes()["p"]) == 1 })
 }
 
 // TestEventName: for any object name, cut anywhere, the result is a valid name.

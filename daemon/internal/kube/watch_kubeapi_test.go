@@ -11,6 +11,7 @@ import (
 	quantities "k8s.io/apimachinery/pkg/api/resource"
 
 	"cnictl/daemon/cluster"
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
 
@@ -19,7 +20,7 @@ func expects(p cluster.Pod) bool { return p.Expects(true) }
 // expected waits until that many pods of the node are expected.
 func expected(t *testing.T, c *Client, want int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d pods are expected", want), func() bool {
+	testenv.Eventually(t, fmt.Sprintf("%d pods are expected", want), func() bool {
 		n, known := c.ExpectedPods(expects)
 		return known && n == want
 	})
@@ -56,7 +57,7 @@ func TestWatch_Pods(t *testing.T) {
 	expected(t, c, 1)
 	s.DeletePod(t, name, "early")
 	expected(t, c, 0)
-	eventually(t, "host, branch and late are stored", func() bool { return c.pods.size() == 3 })
+	testenv.Eventually(t, "host, branch and late are stored", func() bool { return c.pods.size() == 3 })
 	if _, err := c.Pod(t.Context(), name, "early"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the deleted pod: %v", err)
 	}
@@ -84,13 +85,13 @@ func TestWatch_Node(t *testing.T) {
 		t.Fatalf("by a GET: %+v, %v", direct, err)
 	}
 	rec := run(t, c)
-	eventually(t, "the Node is reported", rec.has(func(r *record) bool { return len(r.nodes) == 1 }))
+	testenv.Eventually(t, "the Node is reported", rec.has(func(r *record) bool { return len(r.nodes) == 1 }))
 	watched, err := c.Node(t.Context())
 	if diff := cmp.Diff(direct, watched); diff != "" || err != nil {
 		t.Errorf("error %v, the watched Node (-GET +watched):\n%s", err, diff)
 	}
 	apply(t, s, nodeResource, "", name, `{"metadata":{"annotations":{"k8s.amazonaws.com/eniConfig":"b"}},"spec":{"unschedulable":true}}`)
-	eventually(t, "the change is reported", rec.has(func(r *record) bool {
+	testenv.Eventually(t, "the change is reported", rec.has(func(r *record) bool {
 		last := r.nodes[len(r.nodes)-1]
 		return last.Unschedulable && cluster.ENIConfigName(last, "k8s.amazonaws.com/eniConfig", "") == "b"
 	}))
@@ -98,7 +99,7 @@ func TestWatch_Node(t *testing.T) {
 	rec.has(func(r *record) bool { before = len(r.nodes); return true })()
 	apply(t, s, nodeResource, "", name, `{"spec":{"providerID":"aws:///a/i-1"}}`)
 	apply(t, s, nodeResource, "", name, `{"spec":{"unschedulable":false}}`)
-	eventually(t, "the Node is schedulable", rec.has(func(r *record) bool { return !r.nodes[len(r.nodes)-1].Unschedulable }))
+	testenv.Eventually(t, "the Node is schedulable", rec.has(func(r *record) bool { return !r.nodes[len(r.nodes)-1].Unschedulable }))
 	if rec.has(func(r *record) bool { return len(r.nodes) != before+1 })() {
 		t.Errorf("reports of Nodes: want one more than %d", before)
 	}
@@ -127,19 +128,19 @@ func TestWatch_ENIConfig(t *testing.T) {
 	synced(t, c)
 	apply(t, s, eniConfigResource, "", name, `{"spec":{"subnet":"subnet-0123456789abcdef1","securityGroups":["sg-01234567"]}}`)
 	want := cluster.ENIConfig{Name: name, Subnet: "subnet-0123456789abcdef1", SecurityGroups: []string{"sg-01234567"}}
-	eventually(t, "the change is seen", func() bool {
+	testenv.Eventually(t, "the change is seen", func() bool {
 		got, err := c.ENIConfig(t.Context(), name)
 		return err == nil && cmp.Equal(got, want)
 	})
 	apply(t, s, eniConfigResource, "", name, `{"spec":{"subnet":"mine"}}`)
-	eventually(t, "the spoilt one is reported", func() bool {
+	testenv.Eventually(t, "the spoilt one is reported", func() bool {
 		_, err := c.ENIConfig(t.Context(), name)
 		return errors.Is(err, ErrInvalid) && strings.Contains(err.Error(), `"mine"`)
 	})
 	if err := s.Objects().Resource(eniConfigResource).Delete(t.Context(), name, deleteNow); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the deleted one is gone", func() bool {
+	testenv.Eventually(t, "the deleted one is gone", func() bool {
 		_, err := c.ENIConfig(t.Context(), name)
 		return errors.Is(err, ErrNotFound)
 	})

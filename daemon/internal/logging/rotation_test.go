@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cnictl/daemon/logfile"
+	"cnictl/testenv"
 )
 
 // TestRotation fills a log to its 100 MB, beside seven older ones: the next line starts a
@@ -82,11 +83,7 @@ func TestRotation(t *testing.T) {
 // waitFor polls the directory: old files are handled in the background.
 func waitFor(t *testing.T, dir string, done func([]string) bool) (files []string) {
 	t.Helper()
-	deadline := time.NewTimer(2 * time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	testenv.EventuallyErr(t, "the log files", func() error {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -95,15 +92,12 @@ func waitFor(t *testing.T, dir string, done func([]string) bool) (files []string
 		for _, e := range entries {
 			files = append(files, e.Name())
 		}
-		if done(files) {
-			return files
+		if !done(files) {
+			return fmt.Errorf("there are %v", files)
 		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatal(fmt.Errorf("after 2 min there are %v", files))
-		}
-	}
+		return nil
+	})
+	return files
 }
 
 func unzipped(t *testing.T, path string) int64 {

@@ -134,9 +134,7 @@ func TestSilent(t *testing.T) {
 			}
 			defer l.Close()
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		defer cancel()
-		if err := c.Enforce(ctx, "default", "web-0", "strict", 1); !Unreachable(err) || ctx.Err() != nil {
+		if err := c.Enforce(t.Context(), "default", "web-0", "strict", 1); !Unreachable(err) {
 			t.Errorf("accepts %v: %v", accepts, err)
 		}
 		gone, leave := context.WithCancel(t.Context())

@@ -28,6 +28,7 @@ import (
 
 	"cnictl/daemon/api/cnirpc"
 	"cnictl/daemon/api/cniwire"
+	"cnictl/testenv"
 )
 
 // backend answers with two functions.
@@ -82,39 +83,15 @@ func start(t *testing.T, b Backend, change ...func(*Options)) *running {
 	r := &running{grpc: opts.GRPCSocket, lean: opts.LeanSocket, stop: cancel, done: make(chan error, 1)}
 	go func() { r.done <- New(opts).Serve(ctx) }()
 	t.Cleanup(func() { cancel() })
-	eventually(t, "the sockets to appear", func() bool { return exists(r.grpc) && exists(r.lean) })
+	testenv.Eventually(t, "the sockets to appear", func() bool { return exists(r.grpc) && exists(r.lean) })
 	return r
 }
 
 func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
 
-// patience limits how long a test waits for what must happen.
-const patience = 2 * time.Minute
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("waited too long for %s", what)
-		}
-	}
-}
-
 func (r *running) wait(t *testing.T) error {
 	t.Helper()
-	select {
-	case err := <-r.done:
-		return err
-	case <-time.After(patience):
-		t.Fatal("Serve did not return")
-		return nil
-	}
+	return testenv.Receive(t, "the end of Serve", r.done)
 }
 
 // dial connects like upstream's plugin.
@@ -134,7 +111,6 @@ func (r *running) connect(t *testing.T) net.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn.SetDeadline(time.Now().Add(patience))
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -357,7 +333,7 @@ func TestStaleSocketsAreReplaced(t *testing.T) {
 		stale(t, path)
 	}
 	r := start(t, echoAdd(&fullReply, nil), func(o *Options) { o.GRPCSocket, o.LeanSocket = g, l })
-	eventually(t, "an answer on the lean socket", func() bool {
+	testenv.Eventually(t, "an answer on the lean socket", func() bool {
 		conn, err := net.Dial("unix", r.lean)
 		if err != nil {
 			return false
@@ -460,17 +436,6 @@ func newHeld() *held {
 	return h
 }
 
-func receive[T any](t *testing.T, what string, c <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("waited too long for %s", what)
-		panic("unreachable")
-	}
-}
-
 type addResult struct {
 	reply *cnirpc.AddNetworkReply
 	err   error
@@ -491,17 +456,17 @@ func TestDrain(t *testing.T) {
 	h := newHeld()
 	r := start(t, h)
 	viaGRPC := r.addInBackground(t, t.Context())
-	receive(t, "the gRPC request", h.entered)
+	testenv.Receive(t, "the gRPC request", h.entered)
 	busy, idle := r.connect(t), r.connect(t)
 	write(t, busy, cniwire.AppendAddRequest(nil, &cniwire.AddRequest{}))
-	receive(t, "the lean request", h.entered)
+	testenv.Receive(t, "the lean request", h.entered)
 
 	r.stop()
 	// A connection without a request ends at once, and no new one is accepted.
 	if _, err := idle.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("idle connection: %v, want end of file", err)
 	}
-	eventually(t, "the sockets to go", func() bool { return !exists(r.grpc) && !exists(r.lean) })
+	testenv.Eventually(t, "the sockets to go", func() bool { return !exists(r.grpc) && !exists(r.lean) })
 	select {
 	case err := <-r.done:
 		t.Fatalf("Serve returned before its requests were answered: %v", err)
@@ -512,7 +477,7 @@ func TestDrain(t *testing.T) {
 	if reply := readAdd(t, busy); !reply.Success {
 		t.Errorf("lean reply while draining: %+v", reply)
 	}
-	if got := receive(t, "the gRPC reply", viaGRPC); got.err != nil || !got.reply.GetSuccess() {
+	if got := testenv.Receive(t, "the gRPC reply", viaGRPC); got.err != nil || !got.reply.GetSuccess() {
 		t.Errorf("gRPC reply while draining: %v", got.err)
 	}
 	if err := r.wait(t); err != nil {
@@ -525,24 +490,24 @@ func TestDrainLimit(t *testing.T) {
 	h := newHeld()
 	r := start(t, h, func(o *Options) { o.DrainLimit = 20 * time.Millisecond })
 	viaGRPC := r.addInBackground(t, t.Context())
-	receive(t, "the gRPC request", h.entered)
+	testenv.Receive(t, "the gRPC request", h.entered)
 	conn := r.connect(t)
 	write(t, conn, cniwire.AppendAddRequest(nil, &cniwire.AddRequest{}))
-	receive(t, "the lean request", h.entered)
+	testenv.Receive(t, "the lean request", h.entered)
 
 	r.stop()
 	if err := r.wait(t); err != nil {
 		t.Errorf("Serve: %v", err)
 	}
 	for range 2 {
-		if err := receive(t, "a cancelled request", h.ended); !errors.Is(err, context.Canceled) {
+		if err := testenv.Receive(t, "a cancelled request", h.ended); !errors.Is(err, context.Canceled) {
 			t.Errorf("request ended with %v", err)
 		}
 	}
 	if reply := readAdd(t, conn); reply.Success || reply.Cause != "daemon-terminating" {
 		t.Errorf("lean reply after the limit: %+v", reply)
 	}
-	if got := receive(t, "the gRPC error", viaGRPC); status.Code(got.err) != codes.Unavailable {
+	if got := testenv.Receive(t, "the gRPC error", viaGRPC); status.Code(got.err) != codes.Unavailable {
 		t.Errorf("gRPC error after the limit: %v", got.err)
 	}
 }
@@ -553,17 +518,17 @@ func TestClientGone(t *testing.T) {
 	r := start(t, h)
 	conn := r.connect(t)
 	write(t, conn, cniwire.AppendAddRequest(nil, &cniwire.AddRequest{}))
-	receive(t, "the lean request", h.entered)
+	testenv.Receive(t, "the lean request", h.entered)
 	conn.Close()
-	if err := receive(t, "the lean request to be given up", h.ended); !errors.Is(err, context.Canceled) {
+	if err := testenv.Receive(t, "the lean request to be given up", h.ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("lean request ended with %v", err)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	r.addInBackground(t, ctx)
-	receive(t, "the gRPC request", h.entered)
+	testenv.Receive(t, "the gRPC request", h.entered)
 	cancel()
-	if err := receive(t, "the gRPC request to be given up", h.ended); !errors.Is(err, context.Canceled) {
+	if err := testenv.Receive(t, "the gRPC request to be given up", h.ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("gRPC request ended with %v", err)
 	}
 }
@@ -589,7 +554,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		conns = append(conns, conn)
 	}
 	for range limit {
-		receive(t, "a request to enter", entered)
+		testenv.Receive(t, "a request to enter", entered)
 	}
 	for range clients {
 		release <- struct{}{}
@@ -605,10 +570,10 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	h := newHeld()
 	full := start(t, h, func(o *Options) { o.MaxRequests = 1 })
 	waiting := full.addInBackground(t, t.Context())
-	receive(t, "the request that takes the slot", h.entered)
-	second, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	testenv.Receive(t, "the request that takes the slot", h.entered)
+	second, cancel := context.WithDeadline(t.Context(), testenv.Soon())
 	defer cancel()
-	if got := receive(t, "the request without a slot", full.addInBackground(t, second)); status.Code(got.err) != codes.DeadlineExceeded {
+	if got := testenv.Receive(t, "the request without a slot", full.addInBackground(t, second)); status.Code(got.err) != codes.DeadlineExceeded {
 		t.Errorf("request without a slot: %v", got.err)
 	}
 	if _, err := healthpb.NewHealthClient(full.dial(t)).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
@@ -620,7 +585,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		t.Errorf("lean DEL while gRPC is busy: %v", err)
 	}
 	close(h.release)
-	receive(t, "the waiting request", waiting)
+	testenv.Receive(t, "the waiting request", waiting)
 }
 
 func TestServeAfterTheEnd(t *testing.T) {

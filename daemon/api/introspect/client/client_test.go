@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 )
 
 var clock = time.Date(2026, 11, 21, 3, 0, 20, 0, time.UTC)
@@ -144,7 +145,7 @@ func TestClient_TimeoutAndCancel(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { close(release) })
-	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	short, cancel := context.WithDeadline(t.Context(), testenv.Soon())
 	defer cancel()
 	if _, _, err := c.Summary(short); ReasonOf(err) != introspect.ReasonTimeout {
 		t.Errorf("deadline: %v", err)
