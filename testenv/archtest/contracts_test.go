@@ -12,7 +12,8 @@ import (
 
 var contractTest = regexp.MustCompile("`([a-z0-9/-]+ Test[A-Za-z0-9_]+)`")
 
-// TestContracts: the tests that docs/testing.md lists under Contracts exist.
+// TestContracts: the tests that docs/testing.md lists under Contracts exist, and each contract has one
+// that runs for every commit.
 func TestContracts(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(root, "docs/testing.md"))
@@ -30,11 +31,16 @@ func TestContracts(t *testing.T) {
 		if len(names) == 0 {
 			t.Errorf("no test: %s", row)
 		}
+		inGate := false
 		for _, name := range names {
 			found++
 			if err := tests.Find(name[1]); err != nil {
 				t.Error(err)
 			}
+			inGate = inGate || tests.InGate(name[1]) == nil
+		}
+		if !inGate {
+			t.Errorf("all tests of a contract only run nightly: %s", row)
 		}
 	}
 	if found == 0 {

@@ -23,36 +23,58 @@ import (
 // not safe for concurrent use.
 type Index struct {
 	root string
-	dirs map[string]map[string]*ast.FuncDecl
+	dirs map[string]*directory
+}
+
+// directory is what the test files of a directory declare.
+type directory struct {
+	tests   map[string]*ast.FuncDecl
+	tables  map[string][]ast.Node // what the variables of the package are made of
+	nightly map[string]bool       // tests that a build with the tag nightly has, and no other
 }
 
 // New indexes the module with the given root.
 func New(root string) *Index {
-	return &Index{root: root, dirs: map[string]map[string]*ast.FuncDecl{}}
+	return &Index{root: root, dirs: map[string]*directory{}}
 }
 
 // Find returns an error that names the missing part if a test does not exist.
 func (x *Index) Find(name string) error {
-	dir, test, ok := strings.Cut(name, " ")
-	if !ok || dir == "" || test == "" {
-		return fmt.Errorf("%q is not a test: write a directory, a space and the name", name)
-	}
-	tests, err := x.tests(dir)
-	if err != nil {
-		return err
-	}
-	test, row, ofTable := strings.Cut(test, "/")
-	f := tests[test]
-	if f == nil {
-		return fmt.Errorf("%s has no test %s", dir, test)
-	}
-	if ofTable && !hasSubtest(f, row) {
-		return fmt.Errorf("%s %s has no subtest %q", dir, test, row)
-	}
-	return nil
+	_, err := x.find(name)
+	return err
 }
 
-func (x *Index) tests(dir string) (map[string]*ast.FuncDecl, error) {
+// InGate is Find for tests that run for every commit: one that only the nightly run has is an
+// error. It does not look at the table that a row is from.
+func (x *Index) InGate(name string) error {
+	nightly, err := x.find(name)
+	if err == nil && nightly {
+		err = fmt.Errorf("%s only runs nightly", name)
+	}
+	return err
+}
+
+func (x *Index) find(name string) (nightly bool, err error) {
+	dir, test, ok := strings.Cut(name, " ")
+	if !ok || dir == "" || test == "" {
+		return false, fmt.Errorf("%q is not a test: write a directory, a space and the name", name)
+	}
+	d, err := x.directory(dir)
+	if err != nil {
+		return false, err
+	}
+	test, row, ofTable := strings.Cut(test, "/")
+	f := d.tests[test]
+	if f == nil {
+		return false, fmt.Errorf("%s has no test %s", dir, test)
+	}
+	if ofTable && !d.hasSubtest(f, row) {
+		return false, fmt.Errorf("%s %s has no subtest %q", dir, test, row)
+	}
+	return d.nightly[test], nil
+}
+
+func (x *Index) directory(dir string) (*directory, error) {
 	if out := x.dirs[dir]; out != nil {
 		return out, nil
 	}
@@ -63,20 +85,58 @@ func (x *Index) tests(dir string) (map[string]*ast.FuncDecl, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]*ast.FuncDecl{}
+	out := &directory{tests: map[string]*ast.FuncDecl{}, tables: map[string][]ast.Node{}, nightly: map[string]bool{}}
 	for _, name := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			return nil, err
 		}
-		for _, d := range f.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && isTest(f) {
-				out[f.Name.Name] = f
-			}
-		}
+		out.read(f)
 	}
 	x.dirs[dir] = out
 	return out, nil
+}
+
+func (d *directory) read(f *ast.File) {
+	nightly := slices.ContainsFunc(f.Comments, func(g *ast.CommentGroup) bool { return g.List[0].Text == "//go:build nightly" })
+	for _, decl := range f.Decls {
+		switch decl := decl.(type) {
+		case *ast.GenDecl:
+			for _, spec := range decl.Specs {
+				if v, ok := spec.(*ast.ValueSpec); ok && len(v.Values) == len(v.Names) {
+					for i, name := range v.Names {
+						d.tables[name.Name] = append(d.tables[name.Name], v.Values[i])
+					}
+				}
+			}
+		case *ast.FuncDecl:
+			switch {
+			case decl.Body == nil:
+			case isTest(decl):
+				d.tests[decl.Name.Name], d.nightly[decl.Name.Name] = decl, nightly
+			case decl.Recv == nil && decl.Name.Name == "init":
+				d.readInit(decl)
+			}
+		}
+	}
+}
+
+// readInit reads what an init function adds to tables: x = append(x, …) and maps.Copy(x, …).
+func (d *directory) readInit(f *ast.FuncDecl) {
+	for _, statement := range f.Body.List {
+		var to ast.Expr
+		switch s := statement.(type) {
+		case *ast.AssignStmt:
+			to = s.Lhs[0]
+		case *ast.ExprStmt:
+			if call, ok := s.X.(*ast.CallExpr); ok && len(call.Args) > 0 {
+				to = call.Args[0]
+			}
+		}
+		if table, ok := to.(*ast.Ident); ok {
+			d.tables[table.Name] = append(d.tables[table.Name], statement)
+		}
+	}
 }
 
 func isTest(f *ast.FuncDecl) bool {
@@ -84,10 +144,25 @@ func isTest(f *ast.FuncDecl) bool {
 }
 
 // hasSubtest reports whether a test has a subtest: as a literal passed to Run, or as a row of
-// a table. A table is a slice of rows whose first member, or whose member "name", is the name,
+// a table, in the test or in a variable of the package that it uses. A table is a slice of rows whose first member, or whose member "name", is the name,
 // or a map of rows by name. Other strings do not count: the values and messages of a row often
 // contain the same words.
-func hasSubtest(f *ast.FuncDecl, name string) (found bool) {
+func (d *directory) hasSubtest(f *ast.FuncDecl, name string) bool {
+	if names(f.Body, name) {
+		return true
+	}
+	found := false
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		if variable, ok := n.(*ast.Ident); ok {
+			found = found || slices.ContainsFunc(d.tables[variable.Name], func(table ast.Node) bool { return names(table, name) })
+		}
+		return !found
+	})
+	return found
+}
+
+// names reports whether code names a subtest.
+func names(code ast.Node, name string) (found bool) {
 	is := func(e ast.Expr) bool {
 		lit, ok := e.(*ast.BasicLit)
 		if !ok || lit.Kind != token.STRING {
@@ -96,7 +171,7 @@ func hasSubtest(f *ast.FuncDecl, name string) (found bool) {
 		s, err := strconv.Unquote(lit.Value)
 		return err == nil && s == name
 	}
-	ast.Inspect(f.Body, func(n ast.Node) bool {
+	ast.Inspect(code, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			run, ok := n.Fun.(*ast.SelectorExpr)

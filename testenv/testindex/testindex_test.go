@@ -20,6 +20,21 @@ func TestX(t *testing.T) {
 func TestMain(m *testing.M) {}
 func (s suite) TestMethod(t *testing.T) {}
 func helper(t *testing.T) { t.Run("elsewhere", nil) }
+var slice, rows = []row{{"of a variable", "value"}}, map[string]row{"key of a variable": {}}
+var unused = []row{{"of no test", "value"}}
+func TestTables(t *testing.T) { run(t, slice, rows) }
+`
+
+// night adds to the tables of source.
+const night = `//go:build nightly
+
+package p
+func init() {
+	slice = append(slice, []row{{"appended", "value"}}...)
+	maps.Copy(rows, map[string]row{"copied": {}})
+	unused = append(unused, []row{{"added to no test", "value"}}...)
+}
+func TestNight(t *testing.T) { t.Run("direct", nil) }
 `
 
 // TestFind checks what the index finds, and what it must not mistake for a test or a row.
@@ -31,7 +46,7 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"x_test.go": source,
+		"x_test.go": source, "x_nightly_test.go": night,
 		"y_test.go": "package p_test\nfunc TestY(t *testing.T) {}\n",
 		"z.go":      "package p\nfunc TestZ(t *testing.T) {}\n",
 	} {
@@ -43,6 +58,8 @@ func TestFind(t *testing.T) {
 	for _, name := range []string{
 		"some/where TestX", "some/where TestY", "some/where TestX/first", "some/where TestX/named", "some/where TestX/last",
 		"some/where TestX/by key", "some/where TestX/by call", "some/where TestX/with/slash", "some/where TestX/direct",
+		"some/where TestTables/of a variable", "some/where TestTables/key of a variable", "some/where TestTables/appended", "some/where TestTables/copied",
+		"some/where TestNight", "some/where TestNight/direct",
 	} {
 		if err := x.Find(name); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -53,6 +70,16 @@ func TestFind(t *testing.T) {
 	} {
 		if x.Find("some/where TestX/"+row) == nil {
 			t.Errorf("%q was found as a subtest", row)
+		}
+	}
+	for _, row := range []string{"value", "of no test", "added to no test", "first"} {
+		if x.Find("some/where TestTables/"+row) == nil {
+			t.Errorf("%q was found as a row of a table", row)
+		}
+	}
+	for name, want := range map[string]bool{"TestX": true, "TestTables/appended": true, "TestNight": false, "TestNone": false} {
+		if err := x.InGate("some/where " + name); (err == nil) != want {
+			t.Errorf("in the gate: %s: %v", name, err)
 		}
 	}
 	for _, name := range []string{
