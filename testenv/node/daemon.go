@@ -188,7 +188,7 @@ func (n *Node) SignalDaemon(s syscall.Signal) error {
 func (n *Node) awaitSocketClosed(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	tick := time.NewTicker(2 * time.Millisecond)
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		c, err := n.agent.Dial("unix", LeanSocket, time.Second)
@@ -232,7 +232,7 @@ func (n *Node) WaitServing(ctx context.Context) error {
 	if d == nil {
 		return fmt.Errorf("wait for daemon of node %s: not running", n.Name)
 	}
-	tick := time.NewTicker(2 * time.Millisecond)
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		c, err := n.agent.Dial("unix", LeanSocket, time.Second)

@@ -7,4 +7,6 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
+//testlayers: parallel=2
+
 func TestMain(m *testing.M) { testenv.MainOn(m, "vlan", kubeapi.Service()) }

@@ -22,7 +22,7 @@ import (
 // for a pod that ended.
 func TestAssert_Egress(t *testing.T) {
 	t.Parallel()
-	for _, backend := range []string{"nft", "legacy"} {
+	for _, backend := range assertedBackends {
 		t.Run(backend, func(t *testing.T) {
 			t.Parallel()
 			a := egressNode(t, backend)

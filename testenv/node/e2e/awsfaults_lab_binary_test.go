@@ -197,19 +197,14 @@ type faultRow struct {
 	held bool
 }
 
-// atOnce is how many rows run in parallel: they wait more than they compute.
-const atOnce = 3
-
-// runAll runs rows in parallel, regardless of -parallel.
+// runAll runs rows in parallel.
 func runAll(t *testing.T, rows []faultRow, run func(faultRow, *testing.T)) {
 	if testing.Short() {
 		t.Skip("skip: -short")
 	}
-	each(len(rows), atOnce, func(i int) {
-		t.Run(rows[i].name, func(t *testing.T) {
-			run(rows[i], t)
-		})
-	})
+	for _, row := range rows {
+		atOnce(t, row.name, func(t *testing.T) { run(row, t) })
+	}
 }
 
 // run starts pods during the fault, ends it, and expects the same state as without the fault.

@@ -25,6 +25,7 @@ import (
 // TestCnictl_EqualsTheWorldAndTheKernel compares the built cnictl's output about a real node
 // with EC2 and with the node's kernel.
 func TestCnictl_EqualsTheWorldAndTheKernel(t *testing.T) {
+	t.Parallel()
 	for mode, env := range map[string]map[string]string{
 		introspect.ModeSecondaryIP: {},
 		introspect.ModePrefix:      {"ENABLE_PREFIX_DELEGATION": "true"},
@@ -141,6 +142,7 @@ func (c cnictl) enis() []introspect.NodeENI {
 
 // TestCnictl_ShowsUnusedSettings: cnictl shows for every setting what this version does with it.
 func TestCnictl_ShowsUnusedSettings(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
 	if err != nil {

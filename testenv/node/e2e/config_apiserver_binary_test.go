@@ -71,6 +71,7 @@ func (s *apiServer) saw(request string) bool {
 // TestConfig_APIServer gives a daemon an API server where its Node is cordoned: the
 // pool does not change, unless AWS_MANAGE_ENIS_NON_SCHEDULABLE is set.
 func TestConfig_APIServer(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	l.settled(n)

@@ -18,6 +18,7 @@ import (
 // AWS_EC2_ENDPOINT, which takes precedence over the SDK's own variable. Each request names
 // the release in VPC_CNI_VERSION.
 func TestConfig_EC2Endpoint(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
 	if err != nil {

@@ -35,6 +35,7 @@ func (c cnictl) print(command ...string) string {
 // TestConfig_ProblemsAreReported gives a daemon values that it cannot use as written. Each is
 // logged, counted in the summary and shown by cnictl, and no credential is revealed.
 func TestConfig_ProblemsAreReported(t *testing.T) {
+	t.Parallel()
 	const secret = "hunter2"
 	l := newLab(t, fakeaws.Options{})
 	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
@@ -152,6 +153,7 @@ func TestConfig_ProblemsAreReported(t *testing.T) {
 // TestConfig_Refused starts daemons with settings that they must refuse: each exits at once,
 // reports why and what would be accepted, and changes nothing.
 func TestConfig_Refused(t *testing.T) {
+	t.Parallel()
 	type env = map[string]string
 	const validation = "ipamd: failed to validate configuration: "
 	type row struct {

@@ -40,6 +40,7 @@ func (l *lab) signal(n *node.Node, s syscall.Signal) {
 
 // TestRestart kills the daemon; the next daemon must know every pod.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	pods := l.mustAdd(n, "p", 12, 4)
@@ -184,6 +185,7 @@ func (l *lab) damage(n *node.Node, change func(string) string) {
 
 // TestSIGTERM: the daemon fails a waiting ADD with the reason, and exits in time.
 func TestSIGTERM(t *testing.T) {
+	t.Parallel()
 	// An attach takes longer than the test, so the ADD must wait.
 	l := newLab(t, fakeaws.Options{Latency: map[string]time.Duration{"CreateNetworkInterface": 10 * time.Minute}})
 	n := l.boot("t3.small", map[string]string{"CNI_ADD_WAIT": "60s"})

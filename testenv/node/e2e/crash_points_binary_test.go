@@ -39,36 +39,26 @@ func TestCrashPoints(t *testing.T) {
 			passed[p] = true
 		}
 	}
-	var all []func()
 	for _, s := range pluginScenes {
-		all = append(all, func() { t.Run(s.name, func(t *testing.T) { s.crashes(t, note) }) })
+		atOnce(t, s.name, func(t *testing.T) { s.crashes(t, note) })
 	}
 	for _, s := range daemonScenes {
-		all = append(all, func() { t.Run(s.name, func(t *testing.T) { s.crashes(t, note) }) })
+		atOnce(t, s.name, func(t *testing.T) { s.crashes(t, note) })
 	}
-	sideBySide(all)
-	if scenes < len(daemonScenes)+len(pluginScenes) {
-		return // only some tests were selected
-	}
-	for _, p := range crashpoint.All() {
-		if !passed[p] {
-			t.Errorf("no scene passes the crash point %s", p)
+	t.Cleanup(func() {
+		if !everyScene || scenes < len(daemonScenes)+len(pluginScenes) {
+			return // only some were selected
 		}
-	}
+		for _, p := range crashpoint.All() {
+			if !passed[p] {
+				t.Errorf("no scene passes the crash point %s", p)
+			}
+		}
+	})
 }
 
-// working limits the number of parallel stages. They wait for the kernel more than they compute,
-// so t.Parallel would run too few.
-var working = make(chan struct{}, 6)
-
-// oneAtWork waits for a free slot and returns the function that frees it.
-func oneAtWork() func() {
-	working <- struct{}{}
-	return func() { <-working }
-}
-
-// sideBySide runs subtests in parallel.
-func sideBySide(run []func()) { each(len(run), len(run), func(i int) { run[i]() }) }
+// everyScene is set in the nightly run, which has more scenes and more of each.
+var everyScene bool
 
 // newCrashLab makes a lab whose binaries have crash points.
 func newCrashLab(t *testing.T) *lab {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -77,9 +78,6 @@ func newStage(t *testing.T, sc *scene) *stage {
 // and the size of the pool at the end.
 func (sc *scene) record(t *testing.T) ([]passing, size) {
 	t.Helper()
-	if sc.resting == nil {
-		defer oneAtWork()()
-	}
 	s := newStage(t, sc)
 	f := newTrace(s)
 	s.start(s.Node, merged(sc.env, f.env("", 0)))
@@ -108,7 +106,8 @@ func (sc *scene) record(t *testing.T) ([]passing, size) {
 	return ofOperation(f.points(t), 0), s.size(s.Node)
 }
 
-// crashes makes the daemon die at every point of the operation.
+// crashes makes the daemon die at every point of the operation, in the nightly run before each of
+// the recoveries, otherwise before them in turn.
 func (sc *scene) crashes(t *testing.T, note func([]crashpoint.Point)) {
 	if sc.resting != nil {
 		sc.restingCrashes(t, note)
@@ -120,43 +119,34 @@ func (sc *scene) crashes(t *testing.T, note func([]crashpoint.Point)) {
 		recoveries = map[string]recovery{"restart": {}}
 	}
 	var passed []crashpoint.Point
-	var cases []func()
-	for _, p := range points {
+	names := slices.Sorted(maps.Keys(recoveries))
+	for i, p := range points {
 		passed = append(passed, p.point)
-		for name, w := range recoveries {
-			cases = append(cases, func() {
-				t.Run(fmt.Sprintf("%s/%s", p.point, name), func(t *testing.T) {
-					defer oneAtWork()()
-					sc.crash(t, p, w, want)
-				})
-			})
+		for j, name := range names {
+			if everyScene || i%len(names) == j {
+				atOnce(t, fmt.Sprintf("%s/%s", p.point, name), func(t *testing.T) { sc.crash(t, p, recoveries[name], want) })
+			}
 		}
 	}
-	sideBySide(cases)
 	note(passed)
 }
 
-// restingCrashes runs all cases in parallel, beside the other scenes: they only wait.
+// restingCrashes runs all cases beside each other.
 func (sc *scene) restingCrashes(t *testing.T, note func([]crashpoint.Point)) {
-	cases := []func(){func() {
-		t.Run("no crash", func(t *testing.T) {
-			points, _ := sc.record(t)
-			var passed []crashpoint.Point
-			for _, p := range points {
-				passed = append(passed, p.point)
-			}
-			if diff := cmp.Diff(sc.resting, passed); diff != "" {
-				t.Errorf("points (- expected, + passed):\n%s", diff)
-			}
-			note(passed)
-		})
-	}}
+	atOnce(t, "no crash", func(t *testing.T) {
+		points, _ := sc.record(t)
+		var passed []crashpoint.Point
+		for _, p := range points {
+			passed = append(passed, p.point)
+		}
+		if diff := cmp.Diff(sc.resting, passed); diff != "" {
+			t.Errorf("points (- expected, + passed):\n%s", diff)
+		}
+		note(passed)
+	})
 	for _, p := range sc.resting {
-		cases = append(cases, func() {
-			t.Run(string(p), func(t *testing.T) { sc.crash(t, passing{p, 1}, recovery{}, size{}) })
-		})
+		atOnce(t, string(p), func(t *testing.T) { sc.crash(t, passing{p, 1}, recovery{}, size{}) })
 	}
-	sideBySide(cases)
 }
 
 func lastOf(points []crashpoint.Point) []string {
@@ -392,23 +382,11 @@ var (
 		"DEL again": {up: (*stage).deleteAgain, young: true},
 	}
 
+	// The nightly run has more of them, and more of the plugin.
 	daemonScenes = []*scene{
 		{name: "ADD", env: full, pods: 3, operation: (*stage).add, recoveries: addRecoveries},
-		{name: "ADD over gRPC", env: full, pods: 3, operation: (*stage).grpcAdd, rest: (*stage).finishAdd, recoveries: addRecoveries},
 		{name: "DEL", env: full, pods: 4, operation: (*stage).delOne, rest: (*stage).remove, recoveries: delRecoveries},
-		{name: "DEL over gRPC", env: full, pods: 4, operation: (*stage).grpcDel, rest: (*stage).finishDel, recoveries: map[string]recovery{
-			"removed":   {down: (*stage).deleteAgain},
-			"DEL again": {down: (*stage).tearDown, up: (*stage).deleteAgain, young: true},
-		}},
 		{name: "attach", env: full, before: env{"MAX_ENI": "1"}, pods: 2},
-		{name: "assign addresses", env: env{"WARM_IP_TARGET": "2", "CLUSTER_NAME": "blue"}, before: env{"WARM_IP_TARGET": "1", "CLUSTER_NAME": ""}, pods: 1},
-		{name: "assign prefixes", env: env{"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "2"}, before: env{"WARM_PREFIX_TARGET": "1"}, pods: 1},
-		{name: "release addresses", env: env{"WARM_IP_TARGET": "1"}, before: env{"WARM_IP_TARGET": "2"}, pods: 1},
-		{name: "release prefixes", env: env{"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}, before: env{"WARM_PREFIX_TARGET": "2"}, pods: 1},
-		{name: "detach", env: env{"MAX_ENI": "2", "WARM_IP_TARGET": "1"}, before: env{"WARM_IP_TARGET": "", "WARM_ENI_TARGET": "2"}, pods: 2, resting: []crashpoint.Point{
-			crashpoint.BeforeDetachENI, crashpoint.AfterDetachENI, crashpoint.BeforeENITearDown, crashpoint.AfterENITearDown,
-			crashpoint.BeforeBookDetachENI, crashpoint.AfterBookDetachENI, crashpoint.BeforeDeleteENI, crashpoint.AfterDeleteENI,
-		}},
 		{name: "restart", env: full, pods: 5, down: (*stage).disturb},
 	}
 )
@@ -436,11 +414,6 @@ type act struct {
 
 var pluginScenes = []*act{
 	{name: "plugin ADD", prepare: func(s *stage) { s.sandbox("new") }, command: "ADD", recoveries: pluginAddRecoveries},
-	{name: "plugin ADD again", prepare: (*stage).halfAdded, command: "ADD", recoveries: pluginAddRecoveries},
-	{name: "plugin ADD beside an older sandbox", prepare: (*stage).olderSandbox, command: "ADD", recoveries: pluginAddRecoveries},
-	{name: "plugin ADD that fails", prepare: (*stage).badSandbox, command: "ADD", fails: true, recoveries: map[string]func(s *stage){
-		"new sandbox": pluginAddRecoveries["new sandbox"],
-	}},
 	{name: "plugin DEL", prepare: (*stage).added, command: "DEL", recoveries: map[string]func(s *stage){
 		"DEL again":         (*stage).deleteAgain,
 		"DEL, daemon ended": (*stage).deleteWithoutDaemon,
@@ -520,7 +493,6 @@ func (a *act) stage(t *testing.T) *stage {
 // record lists the points that the plugin passes when nothing kills it.
 func (a *act) record(t *testing.T) []crashpoint.Point {
 	t.Helper()
-	defer oneAtWork()()
 	s := a.stage(t)
 	f := newTrace(s)
 	a.prepare(s)
@@ -533,21 +505,16 @@ func (a *act) record(t *testing.T) []crashpoint.Point {
 
 func (a *act) crashes(t *testing.T, note func([]crashpoint.Point)) {
 	points := a.record(t)
-	var cases []func()
 	for name, resume := range a.recoveries {
-		cases = append(cases, func() {
-			t.Run(name, func(t *testing.T) {
-				defer oneAtWork()()
-				s := a.stage(t)
-				for _, p := range points {
-					if !a.crash(t, s, p, resume) {
-						s = a.stage(t)
-					}
+		atOnce(t, name, func(t *testing.T) {
+			s := a.stage(t)
+			for _, p := range points {
+				if !a.crash(t, s, p, resume) {
+					s = a.stage(t)
 				}
-			})
+			}
 		})
 	}
-	sideBySide(cases)
 	note(points)
 }
 

@@ -30,6 +30,7 @@ import (
 // expected for the same world. The two are independent: one comes from the kernel and the
 // daemon, the other from the rules that both implement.
 func TestDoctor_HealthyNode(t *testing.T) {
+	t.Parallel()
 	for name, env := range map[string]map[string]string{
 		"secondary IPs": {},
 		"prefixes":      {"ENABLE_PREFIX_DELEGATION": "true"},
@@ -49,6 +50,7 @@ func TestDoctor_HealthyNode(t *testing.T) {
 
 // TestDoctor_HealthyIPv6Node does the same for a node whose pods have addresses of its /80.
 func TestDoctor_HealthyIPv6Node(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	v := l.world.AddVPC(netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("2001:db8:1::/56"))
 	var err error
@@ -71,6 +73,7 @@ func TestDoctor_HealthyIPv6Node(t *testing.T) {
 // TestDoctor_TwoReadings: a second reading of an unchanged node shows the same, and its logs
 // continue those of the first. The doctor finds no fault in either.
 func TestDoctor_TwoReadings(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	l.mustAdd(n, "p", 4, 2)
@@ -96,6 +99,7 @@ func TestDoctor_TwoReadings(t *testing.T) {
 
 // TestDoctor_Faults: the doctor finds a node's faults in what it reads there.
 func TestDoctor_Faults(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	l.mustAdd(n, "p", 2, 1)

@@ -125,6 +125,7 @@ func (l *lab) poolIsTheWorld(instanceID string, s introspect.Summary) {
 // TestPod_EqualsTheKernel requests pods on both ENIs, breaks their kernel state by hand, and
 // expects a message about each fault.
 func TestPod_EqualsTheKernel(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	pods := l.mustAdd(n, "p", 12, 4)
@@ -204,6 +205,7 @@ func TestPod_EqualsTheKernel(t *testing.T) {
 
 // TestLogs_BoundedAndScrubbed reads the daemon's log over HTTP.
 func TestLogs_BoundedAndScrubbed(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	pods := l.mustAdd(n, "p", 6, 3)
@@ -261,6 +263,7 @@ func TestLogs_BoundedAndScrubbed(t *testing.T) {
 // request, keeps its ETag while nothing changes, and is the same over TCP and over the Unix
 // socket, even if a killed daemon has left its socket behind.
 func TestIntrospection_Transport(t *testing.T) {
+	t.Parallel()
 	const socket = "/var/run/aws-node/introspection.sock"
 	for name, where := range map[string]struct{ network, addr, setting string }{
 		"tcp":  {"tcp", inNode, ""},

@@ -89,6 +89,7 @@ func inOrder(t *testing.T, events []introspect.Event, first uint64) {
 // TestEvents_NoneLostNoneDoubled adds and deletes sixty pods while the follower's
 // connection is cut after every seventh event.
 func TestEvents_NoneLostNoneDoubled(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.4xlarge", map[string]string{"ENABLE_PREFIX_DELEGATION": "true"})
 	_, d := l.introspection(n)
@@ -183,6 +184,7 @@ func encoded(t *testing.T, v any) string {
 // TestEvents_Restart kills the daemon during a follow: a gap with the reason separates the two
 // runs, and both are complete.
 func TestEvents_Restart(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	_, d := l.introspection(n)
@@ -218,6 +220,7 @@ func TestEvents_Restart(t *testing.T) {
 // TestEvents_Overflow: a follower that returns after more changes than the daemon keeps is given
 // the number of missing ones.
 func TestEvents_Overflow(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", map[string]string{"IP_COOLDOWN_PERIOD": "0", "MAX_ENI": "1"})
 	l.settled(n)

@@ -33,8 +33,11 @@ type failureRow struct {
 	gone     bool   // no daemon is left
 }
 
+// fill gives addresses to pods, once the pool has those that it keeps ready: the row's ADDs hardly
+// wait for more.
 func fill(pods int) func(l *lab, n *node.Node) {
 	return func(l *lab, n *node.Node) {
+		l.settled(n)
 		for i := range pods {
 			if r := l.wireAdd(n, sandbox(100+i)); !r.Success {
 				l.t.Fatalf("ADD %d: %+v", i, r)
@@ -259,6 +262,7 @@ func (l *lab) run(n *node.Node, argv ...string) {
 
 // TestFailures_Bounded: the last hundred failures are reported, newest first, and no successes.
 func TestFailures_Bounded(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("t3.small", map[string]string{"MAX_ENI": "1", "CNI_ADD_WAIT": "1s"})
 	c, _ := l.introspection(n)

@@ -357,21 +357,6 @@ func pluginError(err error) *node.PluginError {
 	return nil
 }
 
-// rowsAtOnce runs subtests in parallel, regardless of -parallel: they wait more than they
-// compute.
-func rowsAtOnce[T any](t *testing.T, rows map[string]T, run func(t *testing.T, row T)) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("skip: -short")
-	}
-	names := make([]string, 0, len(rows))
-	for name := range rows {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	each(len(names), atOnce, func(i int) { t.Run(names[i], func(t *testing.T) { run(t, rows[names[i]]) }) })
-}
-
 func containsAny(text string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool { return p != "" && strings.Contains(text, p) })
 }

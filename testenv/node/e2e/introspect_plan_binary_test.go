@@ -101,6 +101,7 @@ func (l *lab) carriedOut(from int, enis []fakeaws.ENI) []string {
 // targets, and expects the same EC2 calls: the action, the ENI, the count, the addresses, the
 // device, the subnet.
 func TestPlan_IsWhatEC2SeesNext(t *testing.T) {
+	t.Parallel()
 	type env = map[string]string
 	prefixes := env{"ENABLE_PREFIX_DELEGATION": "true"}
 	with := func(base env, name string, value int) env {
@@ -176,112 +177,82 @@ func TestPlan_IsWhatEC2SeesNext(t *testing.T) {
 	})
 }
 
-// TestPlan_WhileHeldBack: while the daemon is held back, its plan says what it will do as soon as
-// it may.
-func TestPlan_WhileHeldBack(t *testing.T) {
-	t.Parallel()
-	rowsAtOnce(t, map[string]func(t *testing.T){
-		// The attach waits for the list of subnets, which takes long and fails at first.
-		"an attach, by a slow list of subnets": func(t *testing.T) {
-			l := newLab(t, fakeaws.Options{})
-			l.world.SetLatency("DescribeSubnets", 5*time.Second)
-			n := l.bootFaulty("m5.large", map[string]string{"WARM_ENI_TARGET": "2"}, fakeaws.Rule{Action: "DescribeSubnets", Last: 3, Fault: fakeaws.Internal})
-			c, _ := l.introspection(n)
-			var want []string
-			l.until("an attach in the plan", func() bool {
-				plan, _, err := c.Plan(t.Context(), introspect.PlanQuery{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if slices.ContainsFunc(plan.Actions, func(a introspect.PlannedAction) bool { return a.Kind == introspect.ActionAttachENI }) {
-					want = planned(plan.Actions)
-				}
-				return want != nil
-			})
-			l.world.SetLatency("DescribeSubnets", 0)
-			l.until("calls", func() bool { return len(l.carriedOut(0, nil)) >= len(want) })
-			l.settled(n)
-			got := l.carriedOut(0, nil)
-			for i, line := range want {
-				// If the plan names no subnet, the node's own is used.
-				want[i] = strings.Replace(line, "create in  with", "create in "+l.subnet.ID+" with", 1)
-			}
-			for _, line := range want {
-				if !slices.Contains(got, line) {
-					t.Errorf("planned %q, EC2 saw %q", want, got)
-				}
-			}
-		},
-		// An ENI is not released in its first minute: the plan says when it will be.
-		"a detach, by the age of the ENI": func(t *testing.T) {
-			l := newLab(t, fakeaws.Options{})
-			n := l.boot("m5.large", map[string]string{"WARM_ENI_TARGET": "2"})
-			l.until("two ENIs", func() bool { return len(l.world.ENIsOf(n.InstanceID)) == 2 })
-			l.settled(n)
-			l.kill(n, 9)
-			l.start(n, map[string]string{"WARM_ENI_TARGET": "1"})
-			c, _ := l.introspection(n)
-			enis, before := l.world.ENIs(), len(l.world.Calls())
+// heldBack are the rows of TestPlan_WhileHeldBack. The nightly run has more.
+var heldBack = map[string]func(t *testing.T){
+	// The attach waits for the list of subnets, which takes long and fails at first.
+	"an attach, by a slow list of subnets": func(t *testing.T) {
+		l := newLab(t, fakeaws.Options{})
+		l.world.SetLatency("DescribeSubnets", 5*time.Second)
+		n := l.bootFaulty("m5.large", map[string]string{"WARM_ENI_TARGET": "2"}, fakeaws.Rule{Action: "DescribeSubnets", Last: 3, Fault: fakeaws.Internal})
+		c, _ := l.introspection(n)
+		var want []string
+		l.until("an attach in the plan", func() bool {
 			plan, _, err := c.Plan(t.Context(), introspect.PlanQuery{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(plan.Actions) != 1 || plan.Actions[0].Kind != introspect.ActionWait || plan.Actions[0].Until == nil || plan.Actions[0].Reason != "eni-too-young" {
-				t.Fatalf("plan %+v", plan)
+			if slices.ContainsFunc(plan.Actions, func(a introspect.PlannedAction) bool { return a.Kind == introspect.ActionAttachENI }) {
+				want = planned(plan.Actions)
 			}
-			until := *plan.Actions[0].Until
-			l.until("a detach", func() bool { return len(l.carriedOut(before, enis)) >= 2 })
-			for _, call := range l.world.Calls()[before:] {
-				if late := call.Start.Sub(until); call.Action == "DetachNetworkInterface" && (late < 0 || late > 30*time.Second) {
-					t.Errorf("the detach came %v after the time that the plan named", late)
-				}
+			return want != nil
+		})
+		l.world.SetLatency("DescribeSubnets", 0)
+		l.until("calls", func() bool { return len(l.carriedOut(0, nil)) >= len(want) })
+		l.settled(n)
+		got := l.carriedOut(0, nil)
+		for i, line := range want {
+			// If the plan names no subnet, the node's own is used.
+			want[i] = strings.Replace(line, "create in  with", "create in "+l.subnet.ID+" with", 1)
+		}
+		for _, line := range want {
+			if !slices.Contains(got, line) {
+				t.Errorf("planned %q, EC2 saw %q", want, got)
 			}
-			second := ""
-			for _, e := range enis {
-				if !e.Primary() {
-					second = e.ID
-				}
+		}
+	},
+	// A failed attach backs off: the plan says why and until when, and then the attach follows.
+	"an attach, by a back-off": func(t *testing.T) {
+		l := newLab(t, fakeaws.Options{})
+		n := l.bootFaulty("m5.large", map[string]string{"WARM_ENI_TARGET": "2"}, fakeaws.Rule{Action: "CreateNetworkInterface", Fault: fakeaws.Internal})
+		c, _ := l.introspection(n)
+		var wait introspect.PlannedAction
+		l.until("a wait in the plan", func() bool {
+			plan, _, err := c.Plan(t.Context(), introspect.PlanQuery{})
+			if err != nil {
+				t.Fatal(err)
 			}
-			if got := l.carriedOut(before, enis); !slices.Equal(got, []string{"delete " + second, "detach " + second}) {
-				t.Errorf("EC2 saw %q", got)
-			}
-		},
-		// A failed attach backs off: the plan says why and until when, and then the attach follows.
-		"an attach, by a back-off": func(t *testing.T) {
-			l := newLab(t, fakeaws.Options{})
-			n := l.bootFaulty("m5.large", map[string]string{"WARM_ENI_TARGET": "2"}, fakeaws.Rule{Action: "CreateNetworkInterface", Fault: fakeaws.Internal})
-			c, _ := l.introspection(n)
-			var wait introspect.PlannedAction
-			l.until("a wait in the plan", func() bool {
-				plan, _, err := c.Plan(t.Context(), introspect.PlanQuery{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				at := slices.IndexFunc(plan.Actions, func(a introspect.PlannedAction) bool {
-					return a.Kind == introspect.ActionWait && a.Reason == "attach-backed-off"
-				})
-				if at >= 0 {
-					wait = plan.Actions[at]
-				}
-				return at >= 0 && len(planned(plan.Actions)) == 0
+			at := slices.IndexFunc(plan.Actions, func(a introspect.PlannedAction) bool {
+				return a.Kind == introspect.ActionWait && a.Reason == "attach-backed-off"
 			})
-			l.world.RemoveFaults()
-			before := len(l.world.Calls())
-			l.until("an attach", func() bool { return slices.Contains(l.carriedOut(before, nil), "attach at card 0 device 1") })
-			first := l.world.Calls()[before]
-			if first.Action != "CreateNetworkInterface" && first.Action != "DescribeSubnets" {
-				t.Errorf("the first call is %s", first.Action)
+			if at >= 0 {
+				wait = plan.Actions[at]
 			}
-			if early := wait.Until.Sub(first.Start); early > 0 || early < -30*time.Second {
-				t.Errorf("the call came %v before the time that the plan named", early)
-			}
-		},
-	}, func(t *testing.T, run func(*testing.T)) { run(t) })
+			return at >= 0 && len(planned(plan.Actions)) == 0
+		})
+		l.world.RemoveFaults()
+		before := len(l.world.Calls())
+		l.until("an attach", func() bool { return slices.Contains(l.carriedOut(before, nil), "attach at card 0 device 1") })
+		first := l.world.Calls()[before]
+		if first.Action != "CreateNetworkInterface" && first.Action != "DescribeSubnets" {
+			t.Errorf("the first call is %s", first.Action)
+		}
+		if early := wait.Until.Sub(first.Start); early > 0 || early < -30*time.Second {
+			t.Errorf("the call came %v before the time that the plan named", early)
+		}
+	},
+}
+
+// TestPlan_WhileHeldBack: while the daemon is held back, its plan says what it will do as soon as
+// it may.
+func TestPlan_WhileHeldBack(t *testing.T) {
+	t.Parallel()
+	rowsAtOnce(t, heldBack, func(t *testing.T, run func(*testing.T)) { run(t) })
 }
 
 // TestPlan_Parameters: each target can be set, a target equal to the node's own is not a what-if,
 // and unknown ones are refused.
 func TestPlan_Parameters(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", map[string]string{"WARM_IP_TARGET": "3", "MINIMUM_IP_TARGET": "4", "MAX_ENI": "2"})
 	l.settled(n)

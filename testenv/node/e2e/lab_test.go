@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,9 @@ import (
 	"cnictl/testenv/node"
 	"cnictl/testenv/vpc"
 )
+
+// Tests wait for their nodes more than they compute.
+//testlayers: parallel=8
 
 func TestMain(m *testing.M) { testenv.Main(m, kubeapi.EndShared()...) }
 
@@ -142,18 +146,28 @@ func (l *lab) allowOnly(actions ...string) {
 	l.world.Allow(actions...)
 }
 
+// start starts a daemon and waits until it serves. A daemon that gets no processor while the
+// metadata service has a second to answer ends; like kubelet, start then starts another.
 func (l *lab) start(n *node.Node, env map[string]string) {
 	l.t.Helper()
 	if env["ENABLE_IPv6"] == "true" && !l.refusing {
 		l.grant(n.InstanceID, "aws-node-ipv6")
 	}
-	if err := n.StartDaemon(env); err != nil {
-		l.t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
 	defer cancel()
-	if err := n.WaitServing(ctx); err != nil {
-		l.t.Fatal(err)
+	for {
+		if err := n.StartDaemon(env); err != nil {
+			l.t.Fatal(err)
+		}
+		err := n.WaitServing(ctx)
+		if err == nil {
+			return
+		}
+		starved := strings.Contains(err.Error(), "ec2imds: GetMetadata, request canceled, context deadline exceeded")
+		if _, ended := n.DaemonEnded(ctx); !starved || ended != nil {
+			l.t.Fatal(err)
+		}
+		l.t.Logf("started again: %v", err)
 	}
 }
 
@@ -209,6 +223,25 @@ func (l *lab) nothingLeft(n *node.Node) {
 	}
 	for _, what := range left {
 		l.t.Errorf("left on %s: %s", n.Name, what)
+	}
+}
+
+// atOnce runs a subtest beside others.
+func atOnce(t *testing.T, name string, run func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		run(t)
+	})
+}
+
+// rowsAtOnce runs the rows of a table beside each other, each as a subtest.
+func rowsAtOnce[T any](t *testing.T, rows map[string]T, run func(t *testing.T, row T)) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skip: -short")
+	}
+	for name, row := range rows {
+		atOnce(t, name, func(t *testing.T) { run(t, row) })
 	}
 }
 

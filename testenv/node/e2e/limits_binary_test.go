@@ -74,7 +74,8 @@ func TestStatedLimits(t *testing.T) {
 		},
 		"addresses": {
 			enis: 3, addresses: 6, env: map[string]string{"WARM_IP_TARGET": "20"}, most: 5, ofType: 9, held: 15, after: 20, reason: "address-limit-stated",
-			limit: func(c introspect.CardSummary) *introspect.StatedLimit { return c.StatedSlots }, code: "PrivateIpAddressLimitExceeded", refusals: 8,
+			limit: func(c introspect.CardSummary) *introspect.StatedLimit { return c.StatedSlots }, code: "PrivateIpAddressLimitExceeded",
+			refusals: 20, // of three ENIs, each of which may be asked for 8, 7 and 6 before a refusal of another is known
 		},
 	}, func(t *testing.T, row limitRow) {
 		l := newLab(t, fakeaws.Options{Types: []limits.Instance{smaller(t, row.enis, row.addresses)}})

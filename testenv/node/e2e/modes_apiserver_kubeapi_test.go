@@ -150,15 +150,15 @@ func apiServerGone(t *testing.T) {
 	m.restore()
 	c.until("the daemon knows that its node is cordoned", func() bool { s := m.summary(); return s.Cordoned != nil && *s.Cordoned })
 	c.settled(m.Node)
-	// A pool that keeps an address ready would grow for the last of these pods. The first get new
-	// sandboxes: had they been deleted, the daemon could learn it late and expect them until then.
-	free := m.summary().Cards[0].Free
-	for i := range free {
-		if i < 6 {
-			m.gave(m.add(pods[i]))
-		} else {
-			m.gave(m.addMore())
-		}
+	// New sandboxes: the daemon expects pods without an address, and the pool grows for them even
+	// now. Had they been deleted, the daemon could learn it late.
+	for _, pod := range pods[:6] {
+		m.gave(m.add(pod))
+	}
+	c.settled(m.Node)
+	// A pool that keeps an address ready would grow for the last of these pods.
+	for range m.summary().Cards[0].Free {
+		m.gave(m.addMore())
 	}
 	c.settled(m.Node)
 	if card := m.summary().Cards[0]; card.Free != 0 {

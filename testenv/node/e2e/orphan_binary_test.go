@@ -10,6 +10,7 @@ import (
 // TestRestart_DeletesOrphans leaves ENIs behind like a daemon that dies between create and attach:
 // the next daemon deletes its own and no others.
 func TestRestart_DeletesOrphans(t *testing.T) {
+	t.Parallel()
 	const instance, noManage = "node.k8s.amazonaws.com/instance_id", "node.k8s.amazonaws.com/no_manage"
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
@@ -43,6 +44,7 @@ func TestRestart_DeletesOrphans(t *testing.T) {
 
 // TestRestart_KeepsOrphansIfSet: with DISABLE_LEAKED_ENI_CLEANUP the daemon keeps them.
 func TestRestart_KeepsOrphansIfSet(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	l.mustAdd(n, "p", 1, 1)

@@ -15,6 +15,7 @@ import (
 // TestPods_ReachEachOther adds pods on two nodes, on one of them until two ENIs are in use, and
 // pings along every path.
 func TestPods_ReachEachOther(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	a, b := l.boot("m5.large", nil), l.boot("m5.large", nil)
 	onA, onB := l.mustAdd(a, "a", 11, 4), l.mustAdd(b, "b", 3, 1)
@@ -56,6 +57,7 @@ func TestPods_ReachEachOther(t *testing.T) {
 
 // TestIntrospection_EqualsTheWorld compares what the daemon shows with EC2.
 func TestIntrospection_EqualsTheWorld(t *testing.T) {
+	t.Parallel()
 	for name, env := range map[string]map[string]string{
 		"secondary": nil,
 		"prefix":    {"ENABLE_PREFIX_DELEGATION": "true"},
@@ -117,6 +119,7 @@ func (l *lab) settled(n *node.Node) {
 // TestADD_FullNode: on a full node an ADD fails at once, with upstream's message and the
 // cause.
 func TestADD_FullNode(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("t3.small", map[string]string{"MAX_ENI": "1", "CNI_ADD_WAIT": "60s"})
 	pods := l.mustAdd(n, "p", 3, 1)

@@ -209,118 +209,62 @@ func (s watched) logSays(words ...string) {
 	s.t.Errorf("no line of the log says %q", words)
 }
 
-var modeRows = map[string]map[string]string{
-	"addresses": {"MAX_ENI": "1", "IP_COOLDOWN_PERIOD": "1", "CNI_ADD_WAIT": "2s"},
-	"prefixes":  {"ENABLE_PREFIX_DELEGATION": "true", "MAX_ENI": "1", "IP_COOLDOWN_PERIOD": "1", "CNI_ADD_WAIT": "2s", "WARM_PREFIX_TARGET": "1"},
+// takenAddresses are the rows of TestReconcile_Addresses. The nightly run has more. This one takes
+// most of a minute, and nothing less shows that no pod gets an address that EC2 took from another.
+var takenAddresses = map[string]func(t *testing.T){
+	"of a living pod, addresses": ofLivingPod(singleAddresses),
 }
+
+// singleAddresses are the settings of a node with one ENI.
+var singleAddresses = env{"MAX_ENI": "1", "IP_COOLDOWN_PERIOD": "1", "CNI_ADD_WAIT": "2s"}
 
 // TestReconcile_Addresses removes addresses and prefixes behind the daemon's back.
 func TestReconcile_Addresses(t *testing.T) {
 	t.Parallel()
-	rows := map[string]func(t *testing.T){
-		"gone from the metadata only": func(t *testing.T) {
-			s := newWatched(t, "m5.large", nil)
-			pods := s.mustAdd(s.n, "p", 12, 4)
-			s.settled(s.n)
-			before := s.world.Snapshot().ENIs
-			s.seen(1)
-			s.quiet(introspect.EventQuarantined, introspect.EventMissedDEL, introspect.EventCIDRsRemoved, introspect.EventENIDetached)
-			held := s.assigned(s.n)
-			for _, p := range pods {
-				if !held[p.IP] {
-					t.Errorf("%s has lost %s", p.Name, p.IP)
-				}
-				if err := s.n.Ping(p.IP, patience); err != nil {
-					t.Errorf("%s: %v", p.Name, err)
-				}
-			}
-			if after := s.world.Snapshot().ENIs; len(after) != len(before) || s.difference(s.n) != "" {
-				t.Errorf("%d ENIs were %d; %s", len(after), len(before), s.difference(s.n))
-			}
-		},
-		"given to an ENI of the node anew": func(t *testing.T) {
-			// The address is not taken, so EC2 offers it in the very next request: for a new ENI.
-			// The pod's entry stays, and the ENI is still usable.
-			s := newWatched(t, "m5.large", map[string]string{"WARM_ENI_TARGET": "0", "IP_COOLDOWN_PERIOD": "1"})
-			pods := s.mustAdd(s.n, "p", 9, 4)
-			s.settled(s.n)
-			victim := pods[3]
-			eni, cidr := s.rangeOf(victim.IP)
-			if err := s.world.Unassign(eni, cidr); err != nil {
-				t.Fatal(err)
-			}
-			s.awaitEvent(noticedWithin, introspect.EventQuarantined, eni, cidr)
-			more := s.avoid(single(victim.IP), "more", 4)
-			s.seen(1)
-			s.quiet("book-refused")
-			if !s.assigned(s.n)[victim.IP] {
-				t.Errorf("%s has lost %s", victim.Name, victim.IP)
-			}
-			s.del(s.n, append(pods, more...), 4)
-			s.nothingLeft(s.n)
-		},
-	}
-	for mode, env := range modeRows {
-		rows["of a living pod, "+mode] = func(t *testing.T) {
-			s := newWatched(t, "m5.large", env)
-			pods := s.mustAdd(s.n, "p", 5, 4)
-			s.settled(s.n)
-			victim := pods[2]
-			eni, cidr := s.rangeOf(victim.IP)
-			giveBack := s.takeAway(eni, cidr)
-			e := s.awaitEvent(noticedWithin, introspect.EventQuarantined, eni, cidr)
-			if e.Reason == "" || e.Message == "" {
-				t.Errorf("event %+v", e)
-			}
-			s.logSays(eni, cidr.String(), "not used until that is certain")
-			if cidr.IsSingleIP() {
-				more := s.avoid(cidr, "more", 4)
-				if _, err := s.n.AddPod(node.PodSpec{Namespace: "default", Name: "too-many"}); err == nil {
-					t.Error("a tenth pod got an address: nine are left, one of them taken away")
-				}
-				pods = append(pods, more...)
-			} else {
-				pods = append(pods, s.avoid(cidr, "more", 16)...)
-			}
-			held := s.assigned(s.n)
-			for _, p := range pods {
-				if !held[p.IP] {
-					t.Errorf("%s has lost %s", p.Name, p.IP)
-				}
-			}
-			giveBack(true)
-			s.awaitEvent(noticedWithin, introspect.EventUnquarantined, eni, cidr)
-			s.del(s.n, []*node.Pod{victim}, 1)
-			pods = slices.DeleteFunc(pods, func(p *node.Pod) bool { return p == victim })
-			if cidr.IsSingleIP() {
-				again := s.mustAdd(s.n, "again", 1, 1)[0]
-				if again.IP != victim.IP {
-					t.Errorf("%s got %s, want %s, the only free one", again.Name, again.IP, victim.IP)
-				}
-				pods = append(pods, again)
-			}
-			s.del(s.n, pods, 4)
-			s.nothingLeft(s.n)
+	rowsAtOnce(t, takenAddresses, func(t *testing.T, run func(*testing.T)) { run(t) })
+}
+
+// ofLivingPod takes a pod's address, or the prefix that has it, and gives it back.
+func ofLivingPod(settings env) func(t *testing.T) {
+	return func(t *testing.T) {
+		s := newWatched(t, "m5.large", settings)
+		pods := s.mustAdd(s.n, "p", 5, 4)
+		s.settled(s.n)
+		victim := pods[2]
+		eni, cidr := s.rangeOf(victim.IP)
+		giveBack := s.takeAway(eni, cidr)
+		e := s.awaitEvent(noticedWithin, introspect.EventQuarantined, eni, cidr)
+		if e.Reason == "" || e.Message == "" {
+			t.Errorf("event %+v", e)
 		}
-		rows["without a pod, "+mode] = func(t *testing.T) {
-			s := newWatched(t, "m5.large", env)
-			pods := s.mustAdd(s.n, "p", 2, 2)
-			s.settled(s.n)
-			eni, _ := s.rangeOf(pods[0].IP)
-			cidr := s.freeOf(eni, pods)
-			giveBack := s.takeAway(eni, cidr)
-			s.awaitEvent(noticedWithin, introspect.EventQuarantined, eni, cidr)
-			pods = append(pods, s.avoid(cidr, "more", 6)...)
-			s.untilWithin(confirmed, "the range leaves the pool", func() bool { return !s.shows(cidr) })
-			s.settled(s.n)
-			pods = append(pods, s.avoid(cidr, "late", 1)...)
-			giveBack(false)
-			if wrong := s.difference(s.n); wrong != "" {
-				t.Errorf("the pool is not EC2's world: %s", wrong)
+		s.logSays(eni, cidr.String(), "not used until that is certain")
+		if cidr.IsSingleIP() {
+			more := s.avoid(cidr, "more", 4)
+			if _, err := s.n.AddPod(node.PodSpec{Namespace: "default", Name: "too-many"}); err == nil {
+				t.Error("a tenth pod got an address: nine are left, one of them taken away")
 			}
-			s.del(s.n, pods, 4)
-			s.nothingLeft(s.n)
+			pods = append(pods, more...)
+		} else {
+			pods = append(pods, s.avoid(cidr, "more", 16)...)
 		}
+		held := s.assigned(s.n)
+		for _, p := range pods {
+			if !held[p.IP] {
+				t.Errorf("%s has lost %s", p.Name, p.IP)
+			}
+		}
+		giveBack(true)
+		s.awaitEvent(noticedWithin, introspect.EventUnquarantined, eni, cidr)
+		s.del(s.n, []*node.Pod{victim}, 1)
+		pods = slices.DeleteFunc(pods, func(p *node.Pod) bool { return p == victim })
+		if cidr.IsSingleIP() {
+			again := s.mustAdd(s.n, "again", 1, 1)[0]
+			if again.IP != victim.IP {
+				t.Errorf("%s got %s, want %s, the only free one", again.Name, again.IP, victim.IP)
+			}
+			pods = append(pods, again)
+		}
+		s.del(s.n, pods, 4)
+		s.nothingLeft(s.n)
 	}
-	rowsAtOnce(t, rows, func(t *testing.T, run func(*testing.T)) { run(t) })
 }

@@ -20,6 +20,7 @@ import (
 // everything, with the recordings in testdata/metrics, on which tools/monitoring evaluates
 // every alert and every panel. Run it with -update to record them.
 func TestRecordedMetrics(t *testing.T) {
+	t.Parallel()
 	refused := func(code string) []fakeaws.Rule {
 		var rules []fakeaws.Rule
 		for _, action := range []string{"AssignPrivateIpAddresses", "CreateNetworkInterface"} {

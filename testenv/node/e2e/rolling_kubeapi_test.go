@@ -12,6 +12,7 @@ import (
 // pods have no address of the pool, like host-network pods on any node. The
 // cooldown is longer than the test, so an ADD that waited for it would fail.
 func TestFullNode_RollingUpdate(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("skip: -short")
 	}

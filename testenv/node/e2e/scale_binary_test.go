@@ -16,6 +16,7 @@ func rm(path string) agent.Cmd { return agent.Cmd{Argv: []string{"/bin/rm", path
 // TestScaleUp starts 150 pods, 20 at a time, on a fresh m5.4xlarge: no ADD fails. It logs the
 // duration and EC2 calls beside upstream's (docs/performance.md).
 func TestScaleUp(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("skip: -short")
 	}
@@ -85,22 +86,4 @@ func (c callCount) String() string {
 	}
 	slices.Sort(parts)
 	return fmt.Sprintf("%d EC2 calls (%s)", c.total, strings.Join(parts, ", "))
-}
-
-// TestChurn adds and deletes 500 pods, 10 and 30 at a time.
-func TestChurn(t *testing.T) {
-	if testing.Short() {
-		t.Skip("skip: -short")
-	}
-	for _, parallel := range []int{10, 30} {
-		t.Run(fmt.Sprintf("%d at a time", parallel), func(t *testing.T) {
-			l := newLab(t, fakeaws.Options{})
-			n := l.boot("m5.24xlarge", map[string]string{"IP_COOLDOWN_PERIOD": "1"})
-			for round := range 5 {
-				pods := l.mustAdd(n, fmt.Sprintf("r%d", round), 100, parallel)
-				l.del(n, pods, parallel)
-			}
-			l.nothingLeft(n)
-		})
-	}
 }

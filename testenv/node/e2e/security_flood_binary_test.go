@@ -16,6 +16,7 @@ import (
 // TestFlood: a pod that floods the metrics with requests that do not end makes the daemon hold
 // little, and other pods start.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	if got := l.scrape(n); !strings.Contains(got, "\ngo_gc_gomemlimit_bytes 1.34217728e+08\n") {

@@ -88,6 +88,7 @@ func (o one) refused(addr string) {
 
 // TestSettings starts a daemon for each setting and checks the setting's effect.
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	type env = map[string]string
 	rows := []struct {
 		name   string
@@ -228,6 +229,7 @@ func (o one) secondENIIn(cidr string) {
 // TestMetrics_AreUpstreams compares the metric names that a live daemon serves with those recorded
 // from upstream in the same situation: three pods.
 func TestMetrics_AreUpstreams(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	l.mustAdd(n, "p", 3, 1)

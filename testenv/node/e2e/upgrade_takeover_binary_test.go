@@ -11,23 +11,6 @@ import (
 	"cnictl/testenv/node"
 )
 
-// TestUpgrade_TheNodeIsAsRecorded checks the fixture: the other tests start from the recorded
-// state.
-func TestUpgrade_TheNodeIsAsRecorded(t *testing.T) {
-	for mode := range modes {
-		t.Run(mode, func(t *testing.T) {
-			r := readRecording(t, mode)
-			l, n := r.boot(t)
-			pods := r.restore(l, n)
-			compare(t, r.picture(), l.take(n, r.sysctlPaths(), pods), r.staleNeighbour()...)
-			if got := l.sh(n, "cat "+node.Checkpoint); got != string(r.file) {
-				t.Errorf("file is %s", got)
-			}
-			r.sameENIs(l, n)
-		})
-	}
-}
-
 func (r *recording) sysctlPaths() []string { paths, _ := r.sysctls(); return paths }
 
 // picture returns the recorded picture.
@@ -148,6 +131,7 @@ func (o *takenOver) takeoverDifferences() []difference {
 // TestUpgrade_TakesOver starts our daemon on an upstream node: the pods' state does not change,
 // and book, file and kernel agree.
 func TestUpgrade_TakesOver(t *testing.T) {
+	t.Parallel()
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			o := takeOver(t, mode)
@@ -203,6 +187,7 @@ func entries(file string) []string {
 // TestUpgrade_NewPodsGetOtherAddresses fills the node: no address of a running pod is assigned
 // again.
 func TestUpgrade_NewPodsGetOtherAddresses(t *testing.T) {
+	t.Parallel()
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			o := takeOver(t, mode)
@@ -227,6 +212,7 @@ func TestUpgrade_NewPodsGetOtherAddresses(t *testing.T) {
 // TestUpgrade_RepeatedADD repeats the ADD of a recorded sandbox: the reply is upstream's, byte
 // for byte.
 func TestUpgrade_RepeatedADD(t *testing.T) {
+	t.Parallel()
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			o := takeOver(t, mode)
@@ -251,6 +237,7 @@ func TestUpgrade_RepeatedADD(t *testing.T) {
 
 // TestUpgrade_DEL deletes the recorded pods in different ways: exactly their state is removed.
 func TestUpgrade_DEL(t *testing.T) {
+	t.Parallel()
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			o := takeOver(t, mode)

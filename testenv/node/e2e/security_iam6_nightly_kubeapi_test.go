@@ -1,8 +1,9 @@
+//go:build nightly
+
 package e2e_test
 
 import (
 	"net/netip"
-	"slices"
 	"testing"
 
 	"cnictl/capacity/limits"
@@ -73,11 +74,6 @@ func (m *member) freed6() bool { return len(m.enis()[0].IPv6Prefixes) == 0 }
 func (m *member) cannotSetUp() {
 	m.c.t.Helper()
 	m.c.breakEC2(fakeaws.Rule{Action: "AttachNetworkInterface", Fault: fakeaws.Fault{Hold: fakeaws.HoldLink}})
-}
-
-// endsWithInstance reports whether the instance's termination deletes all of its ENIs.
-func (m *member) endsWithInstance() bool {
-	return !slices.ContainsFunc(m.enis(), func(e fakeaws.ENI) bool { return !e.Attachment.DeleteOnTermination })
 }
 
 // cannotAttach makes EC2 refuse to attach ENIs, for a reason other than a permission, so that

@@ -1,3 +1,5 @@
+//go:build nightly
+
 package e2e_test
 
 import (
@@ -65,6 +67,7 @@ func (l *lab) answers(d *door, path string, status int, want string) {
 // TestV1_RecordedBytes: once our daemon has taken over the recorded node, it answers as the
 // recorded daemon did, including ids, order and times.
 func TestV1_RecordedBytes(t *testing.T) {
+	t.Parallel()
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			r := readRecording(t, mode)
@@ -131,6 +134,7 @@ func (l *lab) commands(d *door, path, recorded string) {
 // from the defaults and from each other; any two of the three booleans differ here
 // or in the recordings.
 func TestV1_EverySettingChanged(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", map[string]string{
 		"AWS_EXTERNAL_SERVICE_CIDRS": "10.8.0.0/16, 203.0.113.7/32", "AWS_VPC_CNI_NODE_PORT_SUPPORT": "false",

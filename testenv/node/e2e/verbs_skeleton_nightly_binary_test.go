@@ -1,3 +1,5 @@
+//go:build nightly
+
 package e2e_test
 
 import (
@@ -48,6 +50,7 @@ var offset = regexp.MustCompile(` at offset [0-9]+$`)
 // it calls a plugin's code, our plugin refuses with the same code, message and exit status.
 // Commands that the skeleton accepts are not run here.
 func TestVerbs_AsTheSkeleton(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv("CNI_TEST_BIN")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "bin")

@@ -1,0 +1,49 @@
+//go:build nightly
+
+package e2e_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/testenv/fakeaws"
+)
+
+func init() {
+	// An ENI is not released in its first minute: the plan says when it will be.
+	heldBack["a detach, by the age of the ENI"] = func(t *testing.T) {
+		l := newLab(t, fakeaws.Options{})
+		n := l.boot("m5.large", map[string]string{"WARM_ENI_TARGET": "2"})
+		l.until("two ENIs", func() bool { return len(l.world.ENIsOf(n.InstanceID)) == 2 })
+		l.settled(n)
+		l.kill(n, 9)
+		l.start(n, map[string]string{"WARM_ENI_TARGET": "1"})
+		c, _ := l.introspection(n)
+		enis, before := l.world.ENIs(), len(l.world.Calls())
+		plan, _, err := c.Plan(t.Context(), introspect.PlanQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(plan.Actions) != 1 || plan.Actions[0].Kind != introspect.ActionWait || plan.Actions[0].Until == nil || plan.Actions[0].Reason != "eni-too-young" {
+			t.Fatalf("plan %+v", plan)
+		}
+		until := *plan.Actions[0].Until
+		l.until("a detach", func() bool { return len(l.carriedOut(before, enis)) >= 2 })
+		for _, call := range l.world.Calls()[before:] {
+			if late := call.Start.Sub(until); call.Action == "DetachNetworkInterface" && (late < 0 || late > 30*time.Second) {
+				t.Errorf("the detach came %v after the time that the plan named", late)
+			}
+		}
+		second := ""
+		for _, e := range enis {
+			if !e.Primary() {
+				second = e.ID
+			}
+		}
+		if got := l.carriedOut(before, enis); !slices.Equal(got, []string{"delete " + second, "detach " + second}) {
+			t.Errorf("EC2 saw %q", got)
+		}
+	}
+}
