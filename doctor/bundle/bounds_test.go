@@ -58,7 +58,7 @@ func TestHeld(t *testing.T) {
 // many of them fit the archive; their oldest lines are dropped then.
 func TestWrite_ReadAgain(t *testing.T) {
 	t.Parallel()
-	const most = 3 << 20
+	const nodes, most = 4, 5 << 18
 	one := healthy(t, "").Nodes[0]
 	one.Second = nil
 	for i := range 2_000 {
@@ -67,7 +67,7 @@ func TestWrite_ReadAgain(t *testing.T) {
 	}
 	ev := healthy(t, "")
 	ev.Nodes = nil
-	for i := range 10 {
+	for i := range nodes {
 		n := one
 		n.Name = fmt.Sprint("node-", i)
 		ev.Nodes = append(ev.Nodes, n)
@@ -81,10 +81,10 @@ func TestWrite_ReadAgain(t *testing.T) {
 		t.Errorf("nothing was dropped: %+v", m.Nodes[0])
 	}
 	got, notes, err := read(bytes.NewReader(b.Bytes()), "", most)
-	if err != nil || len(notes) > 0 || len(got.Nodes) != len(ev.Nodes) || len(got.Nodes[9].First.LogIPAMD.Content.Lines) == 0 {
+	if err != nil || len(notes) > 0 || len(got.Nodes) != len(ev.Nodes) || len(got.Nodes[nodes-1].First.LogIPAMD.Content.Lines) == 0 {
 		t.Fatalf("%v, %v", err, notes)
 	}
-	_, err = Write(&b, ev, Options{evidence: 100 << 10})
+	_, err = Write(&b, ev, Options{evidence: nodes * 10 << 10})
 	if err == nil || !strings.Contains(err.Error(), "to be read again: choose fewer nodes") {
 		t.Errorf("more than fits: %v", err)
 	}

@@ -146,6 +146,9 @@ func times(text, name string) int {
 	return len(regexp.MustCompile(`(?:^|[^0-9A-Za-z])`+regexp.QuoteMeta(name)+`(?:$|[^0-9A-Za-z])`).FindAllString(text, -1))
 }
 
+// nameSeeds is how many sets of names TestAnonymize_Names draws; at night more.
+var nameSeeds = 4
+
 // TestAnonymize_Names: whatever names look like, an archive has none of them where names stand,
 // nor in messages that are about them.
 func TestAnonymize_Names(t *testing.T) {
@@ -160,11 +163,7 @@ func TestAnonymize_Names(t *testing.T) {
 		t.Fatal(err)
 	}
 	others := content(t, b.Bytes())
-	seeds := 24
-	if testing.Short() {
-		seeds = 4
-	}
-	for seed := range seeds {
+	for seed := range nameSeeds {
 		names := names(rand.New(rand.NewPCG(uint64(seed), 27)))
 		ev := fleetOf(t, names)
 		var b bytes.Buffer

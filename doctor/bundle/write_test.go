@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,10 @@ import (
 	"cnictl/doctor/file"
 )
 
-// situations returns one in every each of the causes' fixtures, by name.
+// everySituation is set at night.
+var everySituation bool
+
+// situations returns the causes' fixtures by name: all of them, or one for every each code.
 func situations(t testing.TB, each int) map[string]*evidence.Evidence {
 	t.Helper()
 	paths, err := filepath.Glob("../causes/testdata/*/*.yaml")
@@ -27,8 +31,16 @@ func situations(t testing.TB, each int) map[string]*evidence.Evidence {
 		t.Fatal("no fixtures", err)
 	}
 	out := map[string]*evidence.Evidence{}
-	for i := 0; i < len(paths); i += each {
-		path := paths[i]
+	if !everySituation {
+		codes := slices.DeleteFunc(paths, func(path string) bool {
+			return strings.ContainsAny(strings.TrimSuffix(filepath.Base(path), ".yaml"), "@.")
+		})
+		paths = nil
+		for i := 0; i < len(codes); i += each {
+			paths = append(paths, codes[i])
+		}
+	}
+	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +74,7 @@ var equal = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), 
 // TestRoundTrip: what was written is read back unchanged.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	for name, ev := range situations(t, 7) {
+	for name, ev := range situations(t, 5) {
 		got, _ := through(t, ev, Options{})
 		want := *ev
 		want.Mode = evidence.ModeBundle

@@ -16,7 +16,7 @@ import (
 // that was read.
 func TestDropped(t *testing.T) {
 	t.Parallel()
-	for _, f := range fixtures(t) {
+	for _, f := range sampled(t) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			seed := fnv.New64a()

@@ -11,7 +11,7 @@ import (
 // TestSaved: evidence that was saved yields the same report.
 func TestSaved(t *testing.T) {
 	t.Parallel()
-	for _, f := range fixtures(t) {
+	for _, f := range sampled(t) {
 		saved, err := file.Save(f.ev)
 		if err != nil {
 			t.Fatalf("%s: %v", f.name, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -14,6 +15,9 @@ import (
 )
 
 const published = "../../docs/evidence.schema.json"
+
+// everySituation is set at night.
+var everySituation bool
 
 // TestSchema: the published schema matches the types. It accepts the situations of the tests,
 // both as written and as saved, and refuses unknown members.
@@ -55,6 +59,9 @@ func TestSchema(t *testing.T) {
 		t.Fatal("no situations", err)
 	}
 	for _, path := range paths {
+		if !everySituation && strings.ContainsAny(strings.TrimSuffix(filepath.Base(path), ".yaml"), "@.") {
+			continue // one for each code is enough
+		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,5 @@
+//go:build nightly
+
+package bundle
+
+func init() { everySituation, nameSeeds = true, 24 }

@@ -1,0 +1,5 @@
+//go:build nightly
+
+package file
+
+func init() { everySituation = true }
