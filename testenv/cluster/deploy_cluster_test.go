@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -24,17 +23,24 @@ import (
 	"cnictl/testenv"
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/kubeapi"
-	"cnictl/testenv/tour"
 	"cnictl/testenv/vpc"
 )
 
+// stage is a part of the life of an installation.
+type stage struct {
+	name string
+	do   func(*lab)
+}
+
+// stages of TestDeploy, in order. At night more follow.
+var stages = []stage{{"upgrade", (*lab).upgrades}}
+
 // TestDeploy takes a cluster with running pods through the life of an installation: an upgrade
-// of the release that the cluster started with, whose selector is the chart's default; a change
-// of the selector; uninstall; upstream's manifest; its adoption; fields that a managed add-on
-// owns; and the migration of docs/migrate.md to ours and back. Throughout, pods' connections
-// across nodes and to the outside stay up, no pod restarts, and pods that are created while a
-// DaemonSet rolls out all run in the end. Upstream's manifest starts our images: upstream's are
-// not available.
+// of the release that the cluster started with, whose selector is the chart's default, and at
+// night a change of the selector, uninstall, and the migration of docs/migrate.md from upstream's
+// manifest to ours and back. Throughout, pods' connections across nodes and to the outside stay
+// up, no pod restarts, and pods that are created while a DaemonSet rolls out all run in the end.
+// Upstream's manifest starts our images: upstream's are not available.
 func TestDeploy(t *testing.T) {
 	l := requireCluster(t)
 	pods := l.run(pod("flow-a", l.c.Machines[0]), pod("flow-b", l.c.Machines[1]), pod("flow-c", l.c.Machines[2]))
@@ -42,17 +48,7 @@ func TestDeploy(t *testing.T) {
 		l.flow(pods[0], lineOf(pods[1])), l.flow(pods[1], lineOf(pods[2])), l.flow(pods[2], lineOf(pods[0])),
 		l.flow(pods[0], vpc.Outside.String()),
 	}
-	for _, stage := range []struct {
-		name string
-		do   func(*lab)
-	}{
-		{"upgrade", (*lab).upgrades},
-		{"selector", (*lab).changesSelector},
-		{"uninstall", (*lab).uninstalls},
-		{"adoption", (*lab).adopts},
-		{"fields_of_eks", (*lab).takesFields},
-		{"move_and_back", (*lab).moves},
-	} {
+	for _, stage := range stages {
 		passed := t.Run(stage.name, func(t *testing.T) {
 			l := &lab{T: t, c: l.c}
 			t.Cleanup(l.explain)
@@ -105,159 +101,12 @@ func (l *lab) tag(daemon, initial string) {
 	}
 }
 
-// changesSelector to the manifest's selector, without ending a pod of the CNI.
-func (l *lab) changesSelector() {
-	before := l.cniPods()
-	args := []string{"upgrade", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true,global.image.tag=" + nextTag}
-	l.refuses(`a selector never changes. Set originalMatchLabels to false`, args...)
-	l.kubectl("", "delete", "daemonset", "aws-node", "--cascade=orphan")
-	l.helm(args...)
-	l.rolled()
-	l.samePods(before)
-}
-
-// uninstalls: running pods keep working, new pods wait until the CNI comes back as
-// upstream's manifest.
-func (l *lab) uninstalls() {
-	l.helm("uninstall", cluster.Release, "--wait")
-	for _, m := range l.c.Machines[:3] {
-		l.await("the CNI's pod to be gone", func() error {
-			if p, err := m.CNIPod(l.context()); err == nil {
-				return errors.New(p.Name + " is there")
-			}
-			return nil
-		})
-	}
-	l.kubectl("", "get", "customresourcedefinition", "eniconfigs.crd.k8s.amazonaws.com") // and with it every ENIConfig
-	for _, gone := range []string{"serviceaccount/aws-node", "configmap/amazon-vpc-cni", "clusterrole/aws-node", "clusterrolebinding/aws-node"} {
-		if out := l.kubectl("", "get", gone, "--ignore-not-found", "--output", "name"); out != "" {
-			l.Errorf("after the release there is %s", out)
-		}
-	}
-	l.creates("waits", 3)
-	l.await("kubelet to be refused an address", func() error {
-		if l.refusals("waits-") == 0 {
-			return errors.New("no event")
-		}
-		return nil
-	})
-	l.kubectl(l.manifest("--include-crds"), "apply", "--filename", "-")
-	l.rolled()
-	l.allRun("waits", 3)
-}
-
-// manifest returns upstream's manifest: the chart rendered for a manifest, without what only
-// Helm writes.
-func (l *lab) manifest(args ...string) string {
-	l.Helper()
-	rendered := l.helm(append([]string{"template", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true"}, args...)...)
-	return regexp.MustCompile(`(?m)^ +(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n`).ReplaceAllString(rendered, "")
-}
-
-// adopted are the objects of a manifest that a release takes over.
-var adopted = []string{"daemonset/aws-node", "clusterrole/aws-node", "clusterrolebinding/aws-node", "serviceaccount/aws-node", "configmap/amazon-vpc-cni"}
-
-// adopts the manifest: Helm refuses it without ownership marks, and with them does not change
-// the DaemonSet.
-func (l *lab) adopts() {
-	args := []string{"upgrade", "--install", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true"}
-	before, set := l.cniPods(), l.daemonSet()
-	l.refuses(`ServiceAccount "aws-node" in namespace "kube-system" exists and cannot be imported into the current release: invalid ownership metadata`, args...)
-	for _, object := range adopted {
-		l.kubectl("", "annotate", object, "meta.helm.sh/release-name="+cluster.Release, "meta.helm.sh/release-namespace="+cluster.SystemNamespace)
-		l.kubectl("", "label", object, "app.kubernetes.io/managed-by=Helm")
-	}
-	l.helm(args...)
-	if now := l.daemonSet(); now.Generation != set.Generation || now.UID != set.UID {
-		l.Errorf("the DaemonSet is of generation %d, was of %d", now.Generation, set.Generation)
-	}
-	l.samePods(before)
-}
-
-// takesFields back that the managed add-on has set by server-side apply.
-func (l *lab) takesFields() {
-	before := l.cniPods()
-	l.kubectl(`{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "aws-node"}, "spec": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": "50%"}}}}`,
-		"apply", "--server-side", "--force-conflicts", "--field-manager", "eks", "--filename", "-")
-	if at := l.daemonSet().Spec.UpdateStrategy.RollingUpdate.MaxUnavailable.String(); at != "50%" {
-		l.Fatalf("the add-on's maxUnavailable is %s", at)
-	}
-	l.helm("upgrade", cluster.Release, l.c.Chart(), "--reuse-values")
-	if at := l.daemonSet().Spec.UpdateStrategy.RollingUpdate.MaxUnavailable.String(); at != "10%" {
-		l.Errorf("maxUnavailable is %s after the upgrade, want the chart's", at)
-	}
-	l.samePods(before)
-}
-
-// moves from upstream's manifest to ours and back, as described in docs/migrate.md, which shows
-// the commands and output of this test.
-func (l *lab) moves() {
-	l.helm("uninstall", cluster.Release, "--wait")
-	programs, err := kubeapi.ProgramDir()
-	l.check(err)
-	d := deskOf(l.T, l.c.Kubeconfig, programs)
-	const upstream = "602401143452.dkr.ecr.us-west-2.amazonaws.com/amazon-k8s-cni"
-	l.tag(upstream+":v1.23.1", upstream+"-init:v1.23.1")
-	l.tag("registry.example/aws-vpc-cni:v1", "registry.example/aws-vpc-cni-init:v1")
-	d.write("upstream.yaml", l.manifest("--values", filepath.Join(d.dir, "adopt.yaml")))
-
-	var typed strings.Builder
-	types := func(commands ...string) {
-		l.Helper()
-		for _, c := range commands {
-			typed.WriteString("$ " + c + "\n" + varies.ReplaceAllString(d.run(c), ""))
-		}
-	}
-	const (
-		rolledOut = "kubectl rollout status daemonset/aws-node --namespace kube-system"
-		now       = "kubectl get daemonset aws-node --namespace kube-system --output custom-columns=GENERATION:.metadata.generation,IMAGE:.spec.template.spec.containers[0].image"
-		pods      = "kubectl get pods flow-a flow-b flow-c"
-	)
-	types("kubectl apply -f upstream.yaml", rolledOut, now)
-	l.rolled()
-	before, generation := l.cniPods(), l.daemonSet().Generation
-	text := page(l.T, "docs/migrate.md")
-	carry, way := commandsOf(l.T, text, "Carry the settings over"), commandsOf(l.T, text, "With Helm")
-	types(carry[2]) // the settings
-	types(way[0], now)
-	l.samePods(before)
-	if g := l.daemonSet().Generation; g != generation {
-		l.Errorf("adopted: generation %d, was %d", g, generation)
-	}
-	for i, command := range way[2:] {
-		l.rolls(fmt.Sprintf("move-%d", i), func() { types(command) })
-		types(rolledOut, now, pods)
-	}
-	for _, m := range l.c.Machines[:3] {
-		for _, command := range commandsOf(l.T, text, "After going back") {
-			_, err := m.Output("sh", "-c", command)
-			l.check(err)
-		}
-	}
-	pages := tour.NewPages(l.T, "docs/migrate.md")
-	pages.Code("docs/migrate.md", "transcript", typed.String())
-
-	l.helm("upgrade", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true")
-	l.rolled()
-}
-
-// varies matches output that differs each time or is irrelevant.
-var varies = regexp.MustCompile(`(?ms)^(Release "|NAME: |LAST DEPLOYED: |NAMESPACE: |DESCRIPTION: |TEST SUITE: |Waiting for )[^\n]*\n|^NOTES:\n.*| +(AGE|(\d+[smh])+)$`)
-
 // helm runs helm, which must succeed.
 func (l *lab) helm(args ...string) string {
 	l.Helper()
 	out, err := l.c.Helm(l.context(), args...)
 	l.check(err)
 	return out
-}
-
-// refuses runs helm, which must fail with the given reason.
-func (l *lab) refuses(why string, args ...string) {
-	l.Helper()
-	if _, err := l.c.Helm(l.context(), args...); err == nil || !strings.Contains(err.Error(), why) {
-		l.Fatalf("helm: %v, want %q", err, why)
-	}
 }
 
 // kubectl runs kubectl as an administrator in the CNI's namespace.
@@ -305,15 +154,6 @@ func (l *lab) cniPods() map[string]string {
 	return out
 }
 
-func (l *lab) samePods(before map[string]string) {
-	l.Helper()
-	for node, now := range l.cniPods() {
-		if now != before[node] {
-			l.Errorf("the CNI's pod on %s is %s, was %s", node, now, before[node])
-		}
-	}
-}
-
 // rolled waits until every node has a Ready CNI pod of the DaemonSet's current template.
 func (l *lab) rolled() {
 	l.Helper()
@@ -356,14 +196,6 @@ func (l *lab) rolls(name string, do func()) {
 	}
 	l.allRun(name, made)
 	l.Logf("%d pods run, kubelet was refused an address %d times", made, l.refusals(name+"-"))
-}
-
-// creates creates pods on the nodes in turn.
-func (l *lab) creates(name string, number int) {
-	l.Helper()
-	for i := range number {
-		l.create(fmt.Sprintf("%s-%d", name, i), l.c.Machines[i%3])
-	}
 }
 
 func (l *lab) create(name string, on *cluster.Machine) {

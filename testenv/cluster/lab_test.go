@@ -37,15 +37,14 @@ type shared struct {
 	err     error // why it did not start, reported to every test
 }
 
-// The clusters. The first lets pods reach IPv6 destinations; its third node has room for many
-// pods.
-var (
-	ipv4Cluster = &shared{options: cluster.Options{
-		Nodes: []cluster.NodeOptions{{IPv6: true}, {IPv6: true}, {IPv6: true, Type: "c5.xlarge"}},
-		Env:   map[string]string{"ENABLE_BANDWIDTH_PLUGIN": "true", "ENABLE_V6_EGRESS": "true"},
-	}}
-	ipv6Cluster = &shared{options: cluster.Options{Nodes: make([]cluster.NodeOptions, 2), IPv6: true, Env: map[string]string{"ANNOTATE_POD_IP": "true"}}}
-)
+// ipv4Cluster lets pods reach IPv6 destinations; its third node has room for many pods.
+var ipv4Cluster = &shared{options: cluster.Options{
+	Nodes: []cluster.NodeOptions{{IPv6: true}, {IPv6: true}, {IPv6: true, Type: "c5.xlarge"}},
+	Env:   map[string]string{"ANNOTATE_POD_IP": "true", "ENABLE_BANDWIDTH_PLUGIN": "true", "ENABLE_V6_EGRESS": "true"},
+}}
+
+// clusters has each cluster, of which one runs at a time. Before a commit there is one.
+var clusters = []*shared{ipv4Cluster}
 
 func requireCluster(t *testing.T) *lab { t.Helper(); return ipv4Cluster.require(t) }
 
@@ -61,7 +60,7 @@ func (s *shared) require(t *testing.T) *lab {
 	s.Lock()
 	defer s.Unlock()
 	if s.cluster == nil && s.err == nil {
-		for _, other := range []*shared{ipv4Cluster, ipv6Cluster} {
+		for _, other := range clusters {
 			if other != s {
 				s.err = other.end() // their links have the same names, and the machine is small
 			}
@@ -102,7 +101,13 @@ func (s *shared) end() error {
 	return errors.Join(append(errs, os.RemoveAll(s.options.Dir))...)
 }
 
-func endShared() error { return errors.Join(ipv4Cluster.end(), ipv6Cluster.end()) }
+func endShared() error {
+	var errs []error
+	for _, s := range clusters {
+		errs = append(errs, s.end())
+	}
+	return errors.Join(errs...)
+}
 
 // lab is a test with its cluster.
 type lab struct {

@@ -237,12 +237,3 @@ func (l *lab) log(p *corev1.Pod) (string, error) {
 	}
 	return string(text), err
 }
-
-// TestIPv4_ReachesIPv6: pods of an IPv4 cluster reach IPv6 destinations with their node's
-// address, if that is enabled.
-func TestIPv4_ReachesIPv6(t *testing.T) {
-	l := requireCluster(t)
-	m := l.c.Machines[1]
-	outside := l.answers(cluster.UplinkIPv6.Addr())
-	l.goesOut(m, way6, func(network string) string { return outside[network] }, m.Primary.IPv6s[0])
-}

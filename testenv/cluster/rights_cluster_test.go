@@ -16,7 +16,7 @@ import (
 // TestRights: with seccomp's default profile and the admission policy, the daemon annotates pods
 // with the token that kubelet gives it; the uninstaller has the profile, too.
 func TestRights(t *testing.T) {
-	l := ipv6Cluster.require(t)
+	l := requireCluster(t)
 	for _, p := range l.run(pod("annotated-a", l.c.Machines[0]), pod("annotated-b", l.c.Machines[1])) {
 		l.await("the annotation of "+p.Name, func() error {
 			now, err := cluster.Get[corev1.Pod](l.context(), l.c, namespace, p.Name)
@@ -47,7 +47,7 @@ func TestRights(t *testing.T) {
 // filtered: the daemon's program runs with a seccomp filter on each machine.
 func (l *lab) filtered() {
 	l.Helper()
-	for _, m := range l.c.Machines[:2] {
+	for _, m := range l.c.Machines[:3] {
 		l.await("the daemon's program on "+m.Name, func() error {
 			pid, err := m.Process("aws-k8s-agent")
 			if err != nil {

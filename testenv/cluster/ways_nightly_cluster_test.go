@@ -1,3 +1,5 @@
+//go:build nightly
+
 package cluster_test
 
 import (
@@ -16,6 +18,10 @@ import (
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/vpc"
 )
+
+func init() { clusters = append(clusters, ipv6Cluster) }
+
+var ipv6Cluster = &shared{options: cluster.Options{Nodes: make([]cluster.NodeOptions, 2), IPv6: true}}
 
 // TestIPv6_Pods have addresses from their node's /80 and no IPv4 addresses, and reach each
 // other on a node and across nodes without address translation.
@@ -148,6 +154,15 @@ func TestIPv6_ReachesIPv4(t *testing.T) {
 	l := ipv6Cluster.require(t)
 	m := l.c.Machines[0]
 	l.goesOut(m, way4, func(string) string { return vpc.Outside.String() }, m.Instance.PrimaryIP)
+}
+
+// TestIPv4_ReachesIPv6: pods of an IPv4 cluster reach IPv6 destinations with their node's
+// address, if that is enabled.
+func TestIPv4_ReachesIPv6(t *testing.T) {
+	l := requireCluster(t)
+	m := l.c.Machines[1]
+	outside := l.answers(cluster.UplinkIPv6.Addr())
+	l.goesOut(m, way6, func(network string) string { return outside[network] }, m.Primary.IPv6s[0])
 }
 
 // answers serves lines at one of the test's addresses, as podprobe does.
