@@ -26,16 +26,17 @@ IMAGED    := $(patsubst %/,./%,$(dir $(wildcard cmd/*/main.go)))
 MAINS     := $(patsubst %/,./%,$(dir $(wildcard cmd/*/main.go testenv/cmd/*/main.go)))
 
 LAYERS    ?= pure,adapter,binary,cluster,race
-LANES     ?= 2
 RUN       ?=
-COUNT     ?= 1
+COUNT     ?= 0
 FUZZTIME  ?= 10s
-SEEDS     ?= 2000
+SEEDS     ?= 300
 # Each UTC day has its own seeds, so that CI finds what earlier days did not.
 ifndef SEED_START
 SEED_START := $(shell echo $$(( $$(date -u +%s) / 86400 * 100000 + 1 )))
 endif
 FLEET     ?= 1000
+# Also the tests that are no part of the gate.
+NIGHTLY   ?=
 NODES     ?= 3
 VERBOSE   ?=
 ARGS      ?=
@@ -45,10 +46,17 @@ ifeq ($(shell id -u),0)
 export CNI_TEST_REQUIRE ?= root
 endif
 
+# What the layers need.
+PURE      := $(filter pure,$(LAYERS))
+TESTED     = $(if $(PURE),,deps kube vm reference $(TOOLBIN)/helm) $(if $(findstring cluster,$(LAYERS)),kube-cluster) \
+	$(if $(or $(findstring binary,$(LAYERS)),$(findstring cluster,$(LAYERS))),images-here) build crash $(TOOLBIN)/testlayers
+# In CI a checkout's files get times that depend on their content: go test finds the results of another clone.
+TESTLAYERS = CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers $(if $(filter true,$(CI)),-stamp) -run "$(RUN)" -count $(COUNT) $(if $(NIGHTLY),-nightly)
+
 .PHONY: help
 help: ## print this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "variables: LAYERS=pure,adapter,binary,cluster,race  LANES=2  RUN=<test regexp>  COUNT=<n>  FUZZTIME=10s  SEEDS=2000  SEED_START=<by UTC day>  FLEET=1000  VERBOSE=1  ARGS=<for demo and bench>"
+	@echo "variables: LAYERS=pure,adapter,binary,cluster,race  RUN=<test regexp>  COUNT=<n>  STAGES=<of nightly>  FUZZTIME=10s  SEEDS=300  SEED_START=<by UTC day>  FLEET=1000  VERBOSE=1  ARGS=<for demo and bench>"
 
 .PHONY: deps
 deps: ## install the Debian packages for tests and the demo (as root), or print the apt line
@@ -99,8 +107,17 @@ demo: deps build ## run three simulated nodes with real daemons and plugins, ful
 	@$(BIN)/demo $(ARGS)
 
 .PHONY: test
-test: $(if $(filter pure,$(LAYERS)),,deps kube vm reference $(TOOLBIN)/helm) $(if $(findstring cluster,$(LAYERS)),kube-cluster) $(if $(or $(findstring binary,$(LAYERS)),$(findstring cluster,$(LAYERS))),images-here) build crash $(TOOLBIN)/testlayers ## run all test layers (LAYERS=…), two at a time (LANES=2)
-	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -lanes $(LANES) -run "$(RUN)" -count $(COUNT)
+test: $(TESTED) ## run all test layers (LAYERS=…, RUN=<test regexp>, COUNT=<n>: not from go test's cache)
+	@$(TESTLAYERS) -layers "$(LAYERS)"
+
+# The simulation is a short one: nightly runs many more seeds.
+.PHONY: gate
+gate: $(TESTED) ## run what every change must pass: all test layers, and beside them lint, verify and sim
+	@FLEET=0 $(TESTLAYERS) -targets lint,verify,sim
+
+.PHONY: nightly
+nightly: ## run everything there is, in stages of at most an hour; what has passed on this tree does not run again (STAGES=race,fuzz,…)
+	@STAGES="$(STAGES)" .ci/nightly
 
 # Takes long (docs/testing.md), and is no gate: make lint sees that all mutants still apply and compile.
 .PHONY: mutants
@@ -113,12 +130,12 @@ fuzz: $(TOOLBIN)/testlayers ## run every fuzz target for FUZZTIME=10s
 
 # A run of many seeds also proves that it finds deliberate bugs.
 .PHONY: sim
-sim: ## simulate SEEDS=2000 seeds from SEED_START (default: new ones each UTC day), then FLEET=1000 nodes that scale up together (0: none); VERBOSE=1 prints everything
+sim: ## simulate SEEDS=300 seeds from SEED_START (default: new ones each UTC day) and find deliberate bugs, then FLEET=1000 nodes that scale up together (0: none); VERBOSE=1 prints everything
 	@mkdir -p $(BIN)
 	@$(GOBUILD) -o $(BIN)/ ./testenv/cmd/sim
 	@echo "sim: seeds from $(SEED_START); to run them again: make sim SEEDS=$(SEEDS) SEED_START=$(SEED_START)"
 	@$(BIN)/sim -seeds $(SEEDS) -start $(SEED_START) $(if $(VERBOSE),-v)
-	@if [ $(SEEDS) -ge 500 ]; then $(BIN)/sim -mistakes 500; fi
+	@if [ $(SEEDS) -ge 300 ]; then $(BIN)/sim -mistakes 500; fi
 	@if [ $(FLEET) -gt 0 ] && [ -z "$(VERBOSE)" ]; then $(BIN)/sim -fleet $(FLEET); fi
 
 .PHONY: bench
@@ -267,22 +284,32 @@ chart: $(TOOLBIN)/helm ## package the Helm charts in dist/chart (VERSION=v1.2.3)
 lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm $(TOOLBIN)/mutants ## check formatting, vet, staticcheck, house rules, import layers, charts, alerts and dashboard, and that all mutants apply
 	$(TOOLBIN)/helm lint --strict --quiet $(CHARTS)
 	$(TOOLBIN)/golangci-lint run ./...
-	$(GO) -C tools vet ./...
-	$(GO) -C tools test ./...
 	$(TOOLBIN)/mutants -check
-	$(GO) -C tools/monitoring vet ./...
-	$(GO) -C tools/monitoring test -count=1 ./... # it reads files of this module, which the test cache does not see
-	$(GO) -C tools/release vet ./...
-	$(GO) -C tools/release test ./...
-	$(GO) -C tools/release test -count=1 -run '^(TestMake|TestRootfs)$$' ./check # they read this file and rootfs.sh, which the test cache does not see
 	$(GO) test -count=1 ./testenv/archtest/...
+	tools/once.sh tools tools go.mod Makefile -- $(GO) -C tools vet ./...
+	tools/once.sh tools-tests tools go.mod Makefile -- $(GO) -C tools test ./...
+	$(GO) -C tools test -count=1 -run '^TestInputs$$' ./cmd/testlayers # it reads the whole module
+	tools/once.sh monitoring tools/monitoring deploy/monitoring docs/metrics.md testenv/node/e2e/testdata Makefile -- sh -c '$(GO) -C tools/monitoring vet ./... && $(GO) -C tools/monitoring test -count=1 ./...'
+	tools/once.sh release tools deploy/krew docs/install.md Makefile go.mod -- sh -c '$(GO) -C tools/release vet ./... && $(GO) -C tools/release test -count=1 ./...'
+
+GENERATORS := $(TOOLBIN)/protogen $(TOOLBIN)/helm $(TOOLBIN)/thirdparty
+THIRDPARTY  = $(TOOLBIN)/thirdparty $(addprefix $(BIN)/,$(notdir $(IMAGED))) $$(find $(BIN)/reference -type f | sort)
 
 .PHONY: generate
-generate: $(TOOLBIN)/protogen $(TOOLBIN)/helm $(TOOLBIN)/thirdparty ## regenerate *.pb.go, zz_generated tables, plain manifests, deploy/iam and generated parts of docs/; fails on a licence that is not allowed
+generate: $(GENERATORS) build reference ## regenerate *.pb.go, zz_generated tables, plain manifests, deploy/iam and generated parts of docs/; fails on a licence that is not allowed
 	@PATH="$(TOOLBIN):$$PATH" $(GO) generate ./...
-	@$(MAKE) build reference >/dev/null
-	@$(TOOLBIN)/thirdparty $(addprefix $(BIN)/,$(notdir $(IMAGED))) $$(find $(BIN)/reference -type f | sort) >$(TOOLBIN)/third-party.md
+	@$(THIRDPARTY) >$(TOOLBIN)/third-party.md
 	@mv $(TOOLBIN)/third-party.md docs/third-party.md
+
+# In a copy: nothing of the tree changes below those who read it meanwhile.
+.PHONY: generated
+generated: $(GENERATORS) build reference
+	@rm -rf .cache/generated && mkdir -p .cache/generated
+	@git ls-files -co --exclude-standard | while read -r f; do if [ -f "$$f" ]; then echo "$$f"; fi; done | xargs -d '\n' cp -P --parents -t .cache/generated
+	@PATH="$(TOOLBIN):$$PATH" $(GO) -C .cache/generated generate ./...
+	@$(THIRDPARTY) >.cache/generated/docs/third-party.md
+	@stale=$$(diff -rq . .cache/generated | grep -v '^Only in \.[:/]' | grep -v '^Only in \.$$' || true); \
+	if [ -n "$$stale" ]; then echo "these generated files are stale; run make generate and commit them:"; echo "$$stale"; exit 1; fi
 
 # It needs https://vuln.go.dev and a module proxy, which a build machine may not reach.
 VULN      ?=
@@ -291,24 +318,15 @@ VULN      ?=
 vuln: build reference $(TOOLBIN)/govulncheck $(TOOLBIN)/checkbuild ## look for known vulnerabilities in what is linked into the programs and for a newer patch of Go, or print NOT CHECKED (VULN=required: fail)
 	@$(TOOLBIN)/checkbuild -go $(GO) -govulncheck $(TOOLBIN)/govulncheck -probe $(BIN)/portmap -tags $(TAGS) -systems $(subst $(space),$(comma),$(sort $(foreach p,$(PLATFORMS),$(firstword $(subst _, ,$p))))) $(if $(VULN),-$(VULN)) $(CHECK)
 
+# Those that differ most from what tests run here; nightly builds all.
+BUILT     ?= linux_arm64 darwin_arm64
+
 .PHONY: verify
-verify: ## fail if generated files, go.mod or go.sum are stale, a licence is not allowed, or cnictl does not build for every platform; look for known vulnerabilities
-	@generated() { git ls-files -co --exclude-standard -- '*.pb.go' '*zz_generated*' docs README.md deploy | sort | xargs -r sha256sum; }; \
-	before=$$(generated); $(MAKE) generate; after=$$(generated); \
-	if [ "$$before" != "$$after" ]; then \
-		echo "these generated files were stale (now rewritten, please commit):"; \
-		diff <(echo "$$before") <(echo "$$after") | awk '/^>/ {print "  " $$3}'; exit 1; fi
-	$(GO) mod tidy -diff
-	$(GO) -C tools mod tidy -diff
-	$(GO) -C tools/golangci mod tidy -diff
-	$(GO) -C tools/helm mod tidy -diff
-	$(GO) -C tools/release mod tidy -diff
-	$(GO) -C tools/reference mod tidy -diff
-	$(GO) -C tools/kube mod tidy -diff
-	$(GO) -C tools/monitoring mod tidy -diff
+verify: generated ## fail if generated files, go.mod or go.sum are stale, a licence is not allowed, or cnictl does not build for other platforms; look for known vulnerabilities
+	@for module in . $$(git ls-files 'tools/**/go.mod' tools/go.mod | xargs -n1 dirname); do echo "$(GO) -C $$module mod tidy -diff"; $(GO) -C $$module mod tidy -diff; done
 	$(GO) mod verify
-	@$(MAKE) $(addprefix cnictl-,$(PLATFORMS))
-	@$(MAKE) vuln
+	@$(MAKE) $(addprefix cnictl-,$(BUILT))
+	@$(MAKE) -o build -o reference vuln
 
 .PHONY: clean
 clean: ## remove bin/ and the built tools

@@ -34,7 +34,8 @@ func MainOn(m *testing.M, feature string, services ...Service) {
 	if Inside() && !vm.Inside() && !hasFeature(feature) {
 		files, err := vm.Find()
 		if err == nil {
-			os.Exit(runInGuest(files, services))
+			code := runInGuest(files, services)
+			os.Exit(max(code, logInputs()))
 		}
 		if !errors.Is(err, vm.ErrMissing) {
 			fmt.Fprintln(os.Stderr, "testenv:", err)
@@ -77,7 +78,7 @@ func remember(variable string, refusal error) {
 }
 
 func run(m *testing.M, end []func() error) {
-	code := m.Run()
+	code := Run(m)
 	for _, f := range end {
 		if err := f(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

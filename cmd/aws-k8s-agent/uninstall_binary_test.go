@@ -17,6 +17,7 @@ import (
 	"cnictl/testenv/netns"
 )
 
+//testlayers:uses=cmd/aws-k8s-agent
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // host is a node that a daemon once set up and where no daemon runs now.

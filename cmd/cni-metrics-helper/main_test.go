@@ -13,6 +13,7 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
+//testlayers:uses=cmd/cni-metrics-helper
 func TestMain(m *testing.M) { kubeapi.Main(m) }
 
 func words(text string) []string {

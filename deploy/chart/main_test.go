@@ -20,6 +20,7 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
+//testlayers:uses=tools/helm
 func TestMain(m *testing.M) { kubeapi.Main(m) }
 
 // The directories of the charts.

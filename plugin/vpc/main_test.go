@@ -6,4 +6,5 @@ import (
 	"cnictl/testenv"
 )
 
+//testlayers:uses=cmd/aws-cni,cmd/aws-cni-grpc
 func TestMain(m *testing.M) { testenv.Main(m) }

@@ -6,4 +6,5 @@ import (
 	"cnictl/testenv/leftover"
 )
 
+//testlayers:uses=cmd/cnictl,tools/kube
 func TestMain(m *testing.M) { leftover.Main(m) }

@@ -10,6 +10,8 @@ import (
 	"runtime/pprof"
 	"testing"
 	"time"
+
+	"cnictl/testenv"
 )
 
 // patience is how long goroutines and descriptors may take to disappear after the tests.
@@ -19,7 +21,7 @@ const patience = 30 * time.Second
 // body of a TestMain.
 func Main(m *testing.M) {
 	descriptors := openDescriptors()
-	code := m.Run()
+	code := testenv.Run(m)
 	// The fuzzing engine keeps a goroutine for signals.
 	fuzzing := flag.Lookup("test.fuzz").Value.String() != ""
 	if code == 0 && !fuzzing && !settled(descriptors) {

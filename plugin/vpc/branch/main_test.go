@@ -6,4 +6,5 @@ import (
 	"cnictl/testenv"
 )
 
+//testlayers:uses=cmd/aws-cni
 func TestMain(m *testing.M) { testenv.MainOn(m, "vlan") }

@@ -18,6 +18,7 @@ import (
 	"cnictl/testenv/terminal"
 )
 
+//testlayers:uses=testenv/cmd/demo,cmd/...
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // command returns the built demo, started as a user does: it creates its own sandbox.

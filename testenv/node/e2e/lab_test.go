@@ -27,8 +27,8 @@ import (
 )
 
 // Tests wait for their nodes more than they compute.
-//testlayers: parallel=8
-
+//
+//testlayers:uses=cmd/...,deploy/images,testenv/cmd/podprobe,tools/reference,tools/release parallel=8
 func TestMain(m *testing.M) { testenv.Main(m, kubeapi.EndShared()...) }
 
 // patience bounds waits for what must happen; a passing test never uses it up.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -21,7 +23,9 @@ type testID struct{ Package, Test string }
 // not build, TestMain failed, it panicked) counts as one failure.
 type layerResult struct {
 	name                    string
+	target                  bool // of the Makefile: nothing is counted
 	passed, failed, skipped int
+	packages, cached        int // of the packages, those whose results the go command had
 	took, cpu               time.Duration
 	times                   []spent
 	status                  map[testID]string // pass, fail, skip
@@ -65,7 +69,6 @@ func (r layerResult) missing(pkgs []pkg) (problems []string) {
 type collector struct {
 	layerResult
 	output     map[testID][]string
-	packageCPU map[string]time.Duration
 	failedIn   map[string]bool // packages with a failed test
 	failures   io.Writer
 	buildLines map[string][]string
@@ -74,7 +77,7 @@ type collector struct {
 func newCollector(name string, failures io.Writer) *collector {
 	return &collector{
 		layerResult: layerResult{name: name, status: map[testID]string{}},
-		output:      map[testID][]string{}, packageCPU: map[string]time.Duration{}, failedIn: map[string]bool{},
+		output:      map[testID][]string{}, failedIn: map[string]bool{},
 		buildLines: map[string][]string{}, failures: failures,
 	}
 }
@@ -86,19 +89,15 @@ func (c *collector) add(e gotest.Event) {
 		if strings.HasPrefix(e.Output, "=== ") {
 			return // RUN, PAUSE, CONT, NAME
 		}
-		if m := cpuLine.FindStringSubmatch(e.Output); m != nil {
-			c.packageCPU[e.Package], _ = time.ParseDuration(m[1])
-			return
+		if e.Test == "" && cachedLine.MatchString(e.Output) {
+			c.cached++
+			c.times = slices.DeleteFunc(c.times, func(s spent) bool { return s.id.Package == e.Package }) // those of another run
 		}
 		c.output[id] = append(c.output[id], e.Output)
 	case "build-output":
 		c.buildLines[e.ImportPath] = append(c.buildLines[e.ImportPath], e.Output)
 	case "pass", "fail", "skip":
-		took := spent{id: id, wall: time.Duration(e.Elapsed * float64(time.Second))}
-		if e.Test == "" {
-			took.cpu = c.packageCPU[e.Package]
-		}
-		c.times = append(c.times, took)
+		c.times = append(c.times, spent{id, time.Duration(e.Elapsed * float64(time.Second))})
 		if e.Test == "" {
 			c.endPackage(e)
 			return
@@ -144,6 +143,9 @@ func (c *collector) fail(id testID, lines []string) {
 	const most = 200
 	c.fails = append(c.fails, name+": "+cmp.Or(reason[:min(len(reason), most)], "see above"))
 }
+
+// cachedLine matches how the go command ends a package whose result is from its cache.
+var cachedLine = regexp.MustCompile(`^ok  \t\S+\t\(cached\)`)
 
 // testLine matches what a test logs.
 var testLine = regexp.MustCompile(`^ +(\S+\.go:\d+: .*)`)
@@ -201,8 +203,8 @@ func runLayer(ctx context.Context, o options, l layer, pkgs []pkg) (layerResult,
 		c.note = noPackages
 		return c.layerResult, nil
 	}
-	if l.name == "race" {
-		if _, err := exec.LookPath(ccName()); err != nil {
+	if slices.Contains(l.args, "-race") {
+		if _, err := exec.LookPath(cmp.Or(os.Getenv("CC"), "gcc")); err != nil {
 			c.note = "not run: the race detector needs a C compiler (apt-get install gcc libc6-dev)"
 			if o.strict {
 				c.failed++
@@ -211,35 +213,73 @@ func runLayer(ctx context.Context, o options, l layer, pkgs []pkg) (layerResult,
 		}
 	}
 	fmt.Printf("=== %s: %d packages\n", l.name, len(pkgs))
-	cmd := l.command(ctx, o, pkgs)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return layerResult{}, fmt.Errorf("open pipe: %w", err)
-	}
+	c.packages = len(pkgs)
 	start := time.Now()
-	if err := cmd.Start(); err != nil {
-		return layerResult{}, fmt.Errorf("start go test: %w", err)
+	for parallel, some := range l.groups(pkgs) {
+		if err := c.goTest(l.command(ctx, o, parallel, some)); err != nil {
+			return layerResult{}, err
+		}
+		if ctx.Err() != nil {
+			return layerResult{}, ctx.Err()
+		}
 	}
-	readErr := c.read(out)
-	waitErr := cmd.Wait()
-	c.took, c.cpu = time.Since(start), cpuTime(cmd.ProcessState)
-	if readErr != nil {
-		return layerResult{}, fmt.Errorf("read go test output: %w", readErr)
-	}
-	if ctx.Err() != nil {
-		return layerResult{}, ctx.Err()
-	}
-	if waitErr != nil && c.failed == 0 {
-		return layerResult{}, fmt.Errorf("go test: %w", waitErr)
-	}
+	c.took = time.Since(start)
 	return c.layerResult, nil
 }
 
-// command returns the `go test` command for a layer.
-func (l layer) command(ctx context.Context, o options, pkgs []pkg) *exec.Cmd {
-	args := append([]string{"test", "-json", noSymbols, fmt.Sprintf("-count=%d", o.count)}, l.args...)
-	if o.self != "" {
-		args = append(args, "-exec='"+o.self+"' -measured")
+// groups returns packages by how many of their tests run at once, those with the most first.
+// 0 leaves it to go test.
+func (l layer) groups(pkgs []pkg) iter.Seq2[int, []pkg] {
+	by := map[int][]pkg{}
+	for _, p := range pkgs {
+		n := p.Parallel
+		if n == 0 && l.lane == waits {
+			n = defaultParallel
+		}
+		by[n] = append(by[n], p)
+	}
+	return func(yield func(int, []pkg) bool) {
+		for _, n := range slices.Backward(slices.Sorted(maps.Keys(by))) {
+			if !yield(n, by[n]) {
+				return
+			}
+		}
+	}
+}
+
+// goTest runs a `go test` command and adds its results.
+func (c *collector) goTest(cmd *exec.Cmd) error {
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("open pipe: %w", err)
+	}
+	before := c.failed
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start go test: %w", err)
+	}
+	readErr := c.read(out)
+	waitErr := cmd.Wait()
+	c.cpu += cpuTime(cmd.ProcessState)
+	if readErr != nil {
+		return fmt.Errorf("read go test output: %w", readErr)
+	}
+	if waitErr != nil && c.failed == before {
+		return fmt.Errorf("go test: %w", waitErr)
+	}
+	return nil
+}
+
+// command returns the `go test` command for some packages of a layer.
+func (l layer) command(ctx context.Context, o options, parallel int, pkgs []pkg) *exec.Cmd {
+	args := slices.Concat(testArgs, l.args)
+	if o.count > 0 { // else the go command may have the result
+		args = append(args, fmt.Sprintf("-count=%d", o.count))
+	}
+	if parallel > 0 {
+		args = append(args, fmt.Sprintf("-parallel=%d", parallel))
+	}
+	if o.nightly {
+		args = append(args, "-tags="+nightlyTag)
 	}
 	if o.run != "" {
 		args = append(args, "-run", o.run)
@@ -247,22 +287,10 @@ func (l layer) command(ctx context.Context, o options, pkgs []pkg) *exec.Cmd {
 	for _, p := range pkgs {
 		args = append(args, p.ImportPath)
 	}
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = o.root
+	cmd := o.command(ctx, l.lane, "go", args...)
 	cmd.Env = append(os.Environ(), l.env...)
-	// From a terminal, an interrupt reaches the whole process group. On SIGTERM, go test gets
-	// time to end its children.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 10 * time.Second
 	cmd.Stderr = os.Stderr
 	return cmd
-}
-
-func ccName() string {
-	if cc := os.Getenv("CC"); cc != "" {
-		return cc
-	}
-	return "gcc"
 }
 
 // summarize prints one line per layer and the closing line.
@@ -282,8 +310,18 @@ func summarize(w io.Writer, results []layerResult, problems []string) error {
 		fmt.Fprintln(w, "problem:", p)
 	}
 	for _, r := range results {
-		fmt.Fprintf(w, "%-8s %5d passed, %d failed, %d skipped  (%s, %s CPU)", r.name, r.passed, r.failed, r.skipped,
-			r.took.Round(100*time.Millisecond), r.cpu.Round(100*time.Millisecond))
+		took := fmt.Sprintf("(%s, %s CPU)", r.took.Round(100*time.Millisecond), r.cpu.Round(100*time.Millisecond))
+		switch {
+		case r.target && r.failed == 0:
+			fmt.Fprintf(w, "%-12s passed  %s", r.name, took)
+		case r.target:
+			fmt.Fprintf(w, "%-12s failed  %s", r.name, took)
+		default:
+			fmt.Fprintf(w, "%-12s %5d passed, %d failed, %d skipped  %s", r.name, r.passed, r.failed, r.skipped, took)
+		}
+		if r.cached > 0 {
+			fmt.Fprintf(w, "  %d of %d packages from go test's cache", r.cached, r.packages)
+		}
 		if r.note != "" {
 			fmt.Fprintf(w, "  %s", r.note)
 		}

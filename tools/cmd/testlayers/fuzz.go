@@ -114,7 +114,7 @@ func (f *fuzzer) runUnit(ctx context.Context, u fuzzUnit) {
 		return
 	}
 	binary := filepath.Join(f.bin, strings.ReplaceAll(u.pkg.ImportPath, "/", "-")+".test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-fuzz=.", noSymbols, "-o", binary, u.pkg.ImportPath)
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-fuzz=.", "-ldflags=-s -w", "-o", binary, u.pkg.ImportPath)
 	build.Dir = f.root
 	if out, err := build.CombinedOutput(); err != nil {
 		for _, name := range u.names {

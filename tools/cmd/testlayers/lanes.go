@@ -2,44 +2,97 @@ package main
 
 import (
 	"context"
-	"slices"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"sync"
+	"time"
 )
 
-// runLayers runs layers concurrently, as many at once as there are lanes, the longest first:
-// layers of processes and clusters mostly wait, which leaves time for layers that compute.
-// The results are in the order of the given layers.
-func runLayers(ctx context.Context, o options, selected []layer, pkgs []pkg) ([]layerResult, error) {
+// job is what a lane runs: a layer of tests, or a target of the Makefile.
+type job struct {
+	name string
+	lane lane
+	run  func(context.Context) (layerResult, error)
+}
+
+// runJobs runs the jobs of each lane in order, beside those of the other lane. The results are
+// in the order of the jobs. The first error ends everything.
+func runJobs(ctx context.Context, jobs []job) ([]layerResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	results := make([]layerResult, len(selected))
-	next := make(chan int)
+	results := make([]layerResult, len(jobs))
 	var lanes sync.WaitGroup
-	for range max(1, o.lanes) {
+	for _, l := range []lane{waits, computes} {
 		lanes.Go(func() {
-			for i := range next {
+			for i, j := range jobs {
+				if j.lane != l || ctx.Err() != nil {
+					continue
+				}
 				var err error
-				if results[i], err = runLayer(ctx, o, selected[i], selected[i].packages(pkgs)); err != nil {
-					cancel(err) // the first error is why the others end
+				if results[i], err = j.run(ctx); err != nil {
+					cancel(err)
 				}
 			}
 		})
 	}
-	for _, i := range laneOrder(selected) {
-		next <- i
-	}
-	close(next)
 	lanes.Wait()
 	return results, context.Cause(ctx)
 }
 
-// laneOrder returns the indices of layers, the longest first, so that none of them runs alone
-// at the end.
-func laneOrder(selected []layer) []int {
-	order := make([]int, len(selected))
-	for i := range order {
-		order[i] = i
+// command returns a command in the directory of the module, for a lane.
+func (o options) command(ctx context.Context, l lane, name string, args ...string) *exec.Cmd {
+	if nice, err := exec.LookPath("nice"); err == nil && l == computes {
+		name, args = nice, append([]string{"-n", niceness, name}, args...)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return selected[a].rank - selected[b].rank })
-	return order
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = o.root
+	// From a terminal, an interrupt reaches the whole process group. On SIGTERM, go test gets
+	// time to end its children.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
 }
+
+// logs is the directory for what targets print, below the module's.
+const logs = ".cache/gate"
+
+// runTarget runs a target of the Makefile and prints what it says if it fails. What the tests use
+// is not built again below them.
+func runTarget(ctx context.Context, o options, target string) (layerResult, error) {
+	r := layerResult{name: target, target: true}
+	path := filepath.Join(o.root, logs, target+".log")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return r, fmt.Errorf("make directory for logs: %w", err)
+	}
+	log, err := os.Create(path)
+	if err != nil {
+		return r, fmt.Errorf("create log: %w", err)
+	}
+	defer log.Close()
+	fmt.Printf("=== %s: see %s/%s.log\n", target, logs, target)
+	cmd := o.command(ctx, computes, "make", "-o", "build", "-o", "reference", target)
+	cmd.Stdout, cmd.Stderr = log, log
+	start := time.Now()
+	err = cmd.Run()
+	if cmd.ProcessState == nil {
+		return r, fmt.Errorf("start make %s: %w", target, err)
+	}
+	r.took, r.cpu = time.Since(start), cpuTime(cmd.ProcessState)
+	if ctx.Err() != nil {
+		return r, ctx.Err()
+	}
+	if err != nil {
+		said, readErr := os.ReadFile(path)
+		if readErr != nil {
+			return r, fmt.Errorf("read log of make %s: %w", target, readErr)
+		}
+		r.failed, r.fails = 1, []string{"make " + target + ": " + err.Error()}
+		fmt.Printf("--- make %s\n%s", target, said)
+	}
+	return r, nil
+}
+
+// cpuTime returns the CPU time of a process and of all children that were waited for.
+func cpuTime(s *os.ProcessState) time.Duration { return s.UserTime() + s.SystemTime() }

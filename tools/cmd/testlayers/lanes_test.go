@@ -5,81 +5,122 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
 
-// TestMain acts as the program when go test runs it to measure a test binary.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "-measured" {
-		os.Exit(measured(os.Args[2:], os.Stdout, os.Stderr))
+// TestRunJobs runs two lanes whose jobs wait for each other: the lanes run side by side, the jobs
+// of a lane in order.
+func TestRunJobs(t *testing.T) {
+	t.Parallel()
+	began, ended := make(chan string), make(chan string)
+	wait := func(name string, l lane) job {
+		return job{name, l, func(ctx context.Context) (layerResult, error) {
+			began <- name
+			<-ended
+			return layerResult{name: name}, nil
+		}}
 	}
-	os.Exit(m.Run())
+	jobs := []job{wait("a", computes), wait("b", waits), wait("c", computes), wait("d", waits)}
+	done := make(chan []layerResult)
+	go func() {
+		results, err := runJobs(t.Context(), jobs)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- results
+	}()
+	for _, pair := range [][]string{{"a", "b"}, {"c", "d"}} {
+		got := []string{<-began, <-began}
+		slices.Sort(got)
+		if !slices.Equal(got, pair) {
+			t.Errorf("%v run at once, want %v", got, pair)
+		}
+		ended <- ""
+		ended <- ""
+	}
+	for i, r := range <-done {
+		if r.name != jobs[i].name {
+			t.Errorf("result %d is of %q, want %q", i, r.name, jobs[i].name)
+		}
+	}
+	bad := errors.New("no disk")
+	ran := false
+	_, err := runJobs(t.Context(), []job{
+		{"a", computes, func(context.Context) (layerResult, error) { return layerResult{}, bad }},
+		{"b", computes, func(context.Context) (layerResult, error) { ran = true; return layerResult{}, nil }},
+	})
+	if !errors.Is(err, bad) || ran {
+		t.Errorf("after an error: %v, and the next job ran: %v", err, ran)
+	}
 }
 
-func TestLaneOrder(t *testing.T) {
+// TestRunLayer runs layers of a module twice: the second time the go command has the results.
+func TestRunLayer(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct{ given, want []string }{
-		{layerNames(), []string{"binary", "cluster", "race", "adapter", "pure"}},
-		{[]string{"pure", "race"}, []string{"race", "pure"}},
-	} {
-		selected, err := selectLayers(row.given)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, i := range laneOrder(selected) {
-			got = append(got, selected[i].name)
-		}
-		if !slices.Equal(got, row.want) {
-			t.Errorf("%v: began as %v, want %v", row.given, got, row.want)
-		}
-	}
-}
-
-// TestRunLayers runs layers with zero to two lanes, and with a cancelled context.
-func TestRunLayers(t *testing.T) {
-	t.Parallel()
-	self, err := os.Executable()
+	o := options{root: writeModule(t, "")}
+	tr, err := readTree(t.Context(), o.root, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options{root: writeModule(t, ""), count: 1, self: self}
-	pkgs, err := listPackages(t.Context(), o.root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	selected, err := selectLayers([]string{"pure", "adapter", "cluster"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for o.lanes = range 3 {
-		results, err := runLayers(t.Context(), o, selected, pkgs)
-		if err != nil {
-			t.Fatal(err)
+	for round, want := range []layerResult{{packages: 1, passed: 2}, {packages: 1, passed: 2, cached: 1}} {
+		r, err := runLayer(t.Context(), o, layers[0], layers[0].packages(tr.pkgs))
+		if err != nil || r.packages != want.packages || r.passed != want.passed || r.cached != want.cached || r.failed > 0 {
+			t.Errorf("round %d: %+v, %v, want %+v", round, r, err, want)
 		}
-		for i, want := range []struct {
-			name, note string
-			passed     int
-		}{{"pure", "", 2}, {"adapter", "", 1}, {"cluster", noPackages, 0}} {
-			r := results[i]
-			if r.name != want.name || r.passed != want.passed || r.note != want.note || r.failed > 0 {
-				t.Errorf("%d lanes, layer %d: %+v, want %+v", o.lanes, i, r, want)
-			}
-			measured := slices.ContainsFunc(r.times, func(s spent) bool { return s.id.Test == "" && s.cpu > 0 })
-			if want.passed > 0 && (!measured || r.cpu == 0) {
-				t.Errorf("%d lanes, %s: no CPU time in %+v", o.lanes, r.name, r.times)
-			}
-		}
+	}
+	o.count = 1
+	if r, err := runLayer(t.Context(), o, layers[0], layers[0].packages(tr.pkgs)); err != nil || r.cached > 0 || r.passed != 2 {
+		t.Errorf("with -count=1: %+v, %v", r, err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := runLayers(ended, o, selected, pkgs); !errors.Is(err, context.Canceled) {
+	if _, err := runLayer(ended, o, layers[0], layers[0].packages(tr.pkgs)); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended from outside: %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestGroups checks that packages run with as many tests at once as they say.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	pkgs := []pkg{{Rel: "a"}, {Rel: "b", Parallel: 8}, {Rel: "c", Parallel: 1}, {Rel: "d"}}
+	for l, want := range map[lane]string{waits: "8:b 2:a,d 1:c", computes: "8:b 1:c 0:a,d"} {
+		var got []string
+		for n, some := range (layer{lane: l}).groups(pkgs) {
+			var names []string
+			for _, p := range some {
+				names = append(names, p.Rel)
+			}
+			got = append(got, string(rune('0'+n))+":"+strings.Join(names, ","))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("lane %d: %q, want %q", l, strings.Join(got, " "), want)
+		}
+	}
+}
+
+// TestRunTarget runs targets of a Makefile, one of which fails and one of which would build again.
+func TestRunTarget(t *testing.T) {
+	t.Parallel()
+	o := options{root: t.TempDir()}
+	const rules = ".PHONY: build lint verify\nbuild:\n\t@echo built again; exit 1\nlint: build\n\t@echo fine\nverify:\n\t@echo stale; exit 1\n"
+	if err := os.WriteFile(filepath.Join(o.root, "Makefile"), []byte(rules), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for target, want := range map[string]struct {
+		failed int
+		log    string
+	}{"lint": {0, "fine\n"}, "verify": {1, "stale\n"}} {
+		r, err := runTarget(t.Context(), o, target)
+		if err != nil || r.failed != want.failed || !r.target {
+			t.Errorf("%s: %+v, %v", target, r, err)
+		}
+		if log, err := os.ReadFile(filepath.Join(o.root, logs, target+".log")); err != nil || !strings.HasPrefix(string(log), want.log) {
+			t.Errorf("%s: log %q, %v", target, log, err)
+		}
 	}
 }
 
@@ -87,69 +128,16 @@ func TestPrintSlowest(t *testing.T) {
 	t.Parallel()
 	id := func(test string) testID { return testID{"m/a", test} }
 	results := []layerResult{
-		{name: "pure", times: []spent{{id("TestShort"), time.Second, 0}, {id("TestLong/x"), 9 * time.Second, 0}, {id("TestLong"), 10 * time.Second, 0},
-			{id(""), 12 * time.Second, 3 * time.Second}}},
-		{name: "race", times: []spent{{id("TestLong"), 20 * time.Second, 0}, {id(""), 21 * time.Second, 0}}},
+		{name: "pure", times: []spent{{id("TestShort"), time.Second}, {id("TestLong/x"), 9 * time.Second}, {id("TestLong"), 10 * time.Second}, {id(""), 12 * time.Second}}},
+		{name: "race", times: []spent{{id("TestLong"), 20 * time.Second}, {id(""), 21 * time.Second}}},
 	}
 	var out bytes.Buffer
 	printSlowest(&out, results, 2)
-	const want = "slow (race)     21.0s                m/a \n" +
-		"slow (pure)     12.0s      3.0s CPU  m/a \n" +
-		"slow (race)     20.0s                m/a TestLong\n" +
-		"slow (pure)     10.0s                m/a TestLong\n"
+	const want = "slow (race)     21.0s  m/a \n" +
+		"slow (pure)     12.0s  m/a \n" +
+		"slow (race)     20.0s  m/a TestLong\n" +
+		"slow (pure)     10.0s  m/a TestLong\n"
 	if out.String() != want {
 		t.Errorf("printed\n%s, want\n%s", out.String(), want)
-	}
-}
-
-func TestMeasured(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		command []string
-		status  int
-		said    string // suffix of stderr; if empty, stdout has the CPU time
-	}{
-		{[]string{"true"}, 0, ""},
-		{[]string{"sh", "-c", "exit 7"}, 7, ""},
-		{[]string{"sh", "-c", "kill -TERM $$"}, 128 + 15, ""},
-		{[]string{"/no/such/program"}, 2, "no such file or directory\n"},
-		{nil, 2, "-measured needs a command\n"},
-	} {
-		var out, said bytes.Buffer
-		status := measured(row.command, &out, &said)
-		if status != row.status || !strings.HasSuffix(said.String(), row.said) || cpuLine.Match(out.Bytes()) != (row.said == "") {
-			t.Errorf("%q: status %d, want %d; printed %q and %q", row.command, status, row.status, out.String(), said.String())
-		}
-	}
-}
-
-// TestMeasured_Quit asks a test binary for its goroutines, as go test does at a
-// timeout.
-func TestMeasured_Quit(t *testing.T) {
-	t.Parallel()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self, "-measured", "sh", "-c", "trap 'echo asked; exit 3' QUIT; echo ready; while :; do :; done")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	said := make([]byte, len("ready\n"))
-	if _, err := out.Read(said); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Signal(syscall.SIGQUIT); err != nil {
-		t.Fatal(err)
-	}
-	var rest bytes.Buffer
-	_, readErr := rest.ReadFrom(out)
-	err = cmd.Wait()
-	if readErr != nil || cmd.ProcessState.ExitCode() != 3 || !strings.HasPrefix(rest.String(), "asked\n"+cpuPrefix) {
-		t.Errorf("said %q, then %q: %v, %v", said, rest.String(), err, readErr)
 	}
 }

@@ -1,5 +1,5 @@
-// Command testlayers runs the test layers of docs/testing.md, two at a time, and prints what
-// ran, failed, was skipped and took long in each. In CI and as root a skip fails, and so does a
+// Command testlayers runs the test layers of docs/testing.md in two lanes, and prints what ran,
+// failed, was skipped and took long in each. In CI and as root a skip fails, and so does a
 // test that a file declares and that gave no result: what does not run must not look like
 // what passes.
 package main
@@ -25,9 +25,10 @@ type options struct {
 	count  int
 	strict bool // a skip fails, unless -short is its reason
 
-	lanes   int    // layers to run at once
-	slowest int    // packages and tests to print
-	self    string // this program, which measures each test binary; "" to measure nothing
+	nightly bool     // also what is no part of the gate
+	stamp   bool     // give files times that depend on their content
+	targets []string // of the Makefile, to run beside the layers
+	slowest int      // packages and tests to print
 
 	fuzz time.Duration // run fuzz targets, this long each, instead of tests
 }
@@ -36,26 +37,21 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var o options
-	var layers string
+	var layers, targets string
 	flag.StringVar(&o.root, "root", ".", "directory of the module under test")
-	flag.StringVar(&layers, "layers", strings.Join(layerNames(), ","), "comma-separated list of layers")
+	flag.StringVar(&layers, "layers", strings.Join(layerNames(false), ","), "comma-separated list of layers")
+	flag.StringVar(&targets, "targets", "", "comma-separated list of targets of the Makefile to run beside the layers, after those that compute")
+	flag.BoolVar(&o.stamp, "stamp", false, "give the files of the checkout times that depend on their content, so that the go command finds the results of another clone")
+	flag.BoolVar(&o.nightly, "nightly", false, "also run the tests with the build tag "+nightlyTag)
 	flag.StringVar(&o.run, "run", "", "run only matching tests; with -fuzz: only targets whose \"PACKAGE TARGET\" matches")
-	flag.IntVar(&o.count, "count", 1, "number of times to run each test")
-	flag.IntVar(&o.lanes, "lanes", 2, "number of layers to run in parallel")
+	flag.IntVar(&o.count, "count", 0, "number of times to run each test; 0: once, unless the go command has the result of the same tests with the same inputs")
 	flag.IntVar(&o.slowest, "slowest", 10, "number of slowest packages and tests to print")
 	flag.DurationVar(&o.fuzz, "fuzz", 0, "run every fuzz target for this long instead of tests")
-	measure := flag.Bool("measured", false, "run the given test binary and print its CPU time (for go test -exec)")
 	flag.Parse()
-	if *measure {
-		os.Exit(measured(flag.Args(), os.Stdout, os.Stderr))
-	}
-	o.layers = strings.FieldsFunc(layers, func(r rune) bool { return r == ',' || r == ' ' })
+	o.layers, o.targets = words(layers), words(targets)
 	o.strict = os.Getenv("CI") == "true" || strings.Contains(os.Getenv("CNI_TEST_REQUIRE"), "root")
 
-	var err error
-	if o.self, err = os.Executable(); err == nil {
-		err = run(ctx, o)
-	}
+	err := run(ctx, o)
 	if errors.Is(err, errFailed) {
 		os.Exit(1)
 	}
@@ -69,19 +65,27 @@ func main() {
 var errFailed = errors.New("tests failed")
 
 func run(ctx context.Context, o options) error {
-	pkgs, err := listPackages(ctx, o.root)
+	t, err := readTree(ctx, o.root, o.nightly)
 	if err != nil {
 		return err
 	}
 	if o.fuzz > 0 {
-		return runFuzz(ctx, o, pkgs)
+		return runFuzz(ctx, o, t.pkgs)
 	}
 	selected, err := selectLayers(o.layers)
 	if err != nil {
 		return err
 	}
+	if err := t.writeInputs(ctx, o.root); err != nil {
+		return err
+	}
+	if o.stamp {
+		if err := stampTree(ctx, o.root); err != nil {
+			return err
+		}
+	}
 	before := nodeFiles("/")
-	results, err := runLayers(ctx, o, selected, pkgs)
+	results, err := runJobs(ctx, jobs(o, selected, t.pkgs))
 	if err != nil {
 		return err
 	}
@@ -93,13 +97,31 @@ func run(ctx context.Context, o options) error {
 			problems = append(problems, results[i].hidden()...)
 		}
 		if o.run == "" && results[i].note == "" {
-			problems = append(problems, results[i].missing(l.packages(pkgs))...)
+			problems = append(problems, results[i].missing(l.packages(t.pkgs))...)
 		}
 	}
 	if err := summarize(os.Stdout, results, problems); err != nil {
 		return err
 	}
 	return matched(o.run, results)
+}
+
+// nightlyTag is the build tag of tests that are no part of the gate.
+const nightlyTag = "nightly"
+
+func words(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// jobs returns the layers, then the targets of the Makefile.
+func jobs(o options, selected []layer, pkgs []pkg) (out []job) {
+	for _, l := range selected {
+		out = append(out, job{l.name, l.lane, func(ctx context.Context) (layerResult, error) { return runLayer(ctx, o, l, l.packages(pkgs)) }})
+	}
+	for _, target := range o.targets {
+		out = append(out, job{target, computes, func(ctx context.Context) (layerResult, error) { return runTarget(ctx, o, target) }})
+	}
+	return out
 }
 
 // nodeFiles returns what the CNI has on a machine: files that a test must not touch there.

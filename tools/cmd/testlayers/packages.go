@@ -10,8 +10,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,48 +26,83 @@ type pkg struct {
 	Rel        string // import path below the module's
 	Tests      []string
 	Fuzz       []string
-	Concurrent bool // starts goroutines or guards state: worth the race detector
+	Concurrent bool            // starts goroutines or guards state: worth the race detector
+	Parallel   int             // tests to run at once, from a directive; 0: none given
+	Uses       []string        // what its tests use besides what they link and read, from a directive
+	Guest      bool            // its tests may run in a virtual machine
+	Tells      bool            // its TestMain tells the go command what its tests use
+	Programs   bool            // its tests name the directory of built programs
+	Imports    map[string]bool // packages of the module that its tests link, by import path below the module's
 	layer      string
 }
 
 func (p pkg) hasTests() bool { return len(p.Tests) > 0 || len(p.Fuzz) > 0 }
 
-// noSymbols links test binaries in two thirds of the time; nobody debugs them.
-const noSymbols = "-ldflags=-s -w"
+// testArgs are for all tests. Without symbols, test binaries link in two thirds of the time, and
+// nobody debugs them; golangci-lint vets the same files.
+var testArgs = []string{"test", "-json", "-vet=off", "-ldflags=-s -w"}
+
+// A lane is what runs one after the other, beside the other lane.
+type lane int
+
+const (
+	// waits is for what waits on the real clock most of the time: nodes, clusters.
+	waits lane = iota
+	// computes is for all else. It runs at a lower priority, so that nodes get their CPU whatever
+	// else runs, and the product's time limits of a second or two hold.
+	computes
+)
+
+// niceness is the priority of the lane that computes.
+const niceness = "15"
 
 // A layer is a set of packages. A package belongs to the highest layer that one of its test
 // files requires, so each runs once (and possibly again under race).
 type layer struct {
 	name string
+	lane lane
 	pick func(pkg) bool
 	args []string
 	env  []string
-	rank int // among the layers to run, the lowest starts first
 }
 
+// layers are in the order in which their lanes run them.
 var layers = []layer{
 	// go test's ten minutes are too short for a package whose tests share two CPUs with nodes.
-	{name: "pure", rank: 4, pick: func(p pkg) bool { return p.layer == "pure" },
+	{name: "pure", lane: computes, pick: func(p pkg) bool { return p.layer == "pure" },
 		args: []string{"-timeout=30m"}},
-	{name: "adapter", rank: 3, pick: func(p pkg) bool { return p.layer == "adapter" },
+	{name: "adapter", lane: computes, pick: func(p pkg) bool { return p.layer == "adapter" },
 		args: []string{"-timeout=30m"}},
-	// One package at a time, as in cluster: nodes, and the guest whose CPU is emulated, need the
-	// CPU that the other lane leaves.
-	{name: "binary", rank: 0, pick: func(p pkg) bool { return p.layer == "binary" },
-		args: []string{"-timeout=60m", "-p=1", "-parallel=2"}},
-	{name: "cluster", rank: 1, pick: func(p pkg) bool { return p.layer == "cluster" }, // One cluster at a time: it fills a small machine.
+	// One package at a time, as in cluster: each has nodes of its own, or fills a small machine.
+	{name: "binary", lane: waits, pick: func(p pkg) bool { return p.layer == "binary" },
+		args: []string{"-timeout=60m", "-p=1"}},
+	{name: "cluster", lane: waits, pick: func(p pkg) bool { return p.layer == "cluster" },
 		args: []string{"-timeout=40m", "-p=1"}},
 	// The product's packages: their tests run those of the test bed under the detector too.
-	{name: "race", rank: 2, pick: func(p pkg) bool {
-		return p.layer != "binary" && p.layer != "cluster" && p.Concurrent && !strings.HasPrefix(p.Rel, "testenv/")
-	},
+	{name: "race", lane: computes, pick: func(p pkg) bool { return p.layer == "pure" && p.raced() },
 		args: []string{"-timeout=30m", "-race", "-short"}, env: []string{"CGO_ENABLED=1"}},
+	// Only at night: servers and the kernel, which the detector does not see, take most of the time.
+	{name: "race-adapter", lane: computes, pick: func(p pkg) bool { return p.layer == "adapter" && p.raced() },
+		args: []string{"-timeout=30m", "-race"}, env: []string{"CGO_ENABLED=1"}},
 }
 
-func layerNames() []string {
+// nightly are the layers that are no part of the gate.
+var nightly = []string{"race-adapter"}
+
+// raced reports whether a package is worth the race detector.
+func (p pkg) raced() bool { return p.Concurrent && !strings.HasPrefix(p.Rel, "testenv/") }
+
+// defaultParallel is how many tests of a package of the waiting lane run at once, unless the
+// package says otherwise.
+const defaultParallel = 2
+
+// layerNames lists the layers of the gate, or those of the night too.
+func layerNames(night bool) []string {
 	var names []string
 	for _, l := range layers {
-		names = append(names, l.name)
+		if night || !slices.Contains(nightly, l.name) {
+			names = append(names, l.name)
+		}
 	}
 	return names
 }
@@ -74,12 +112,12 @@ func selectLayers(names []string) ([]layer, error) {
 	for _, n := range names {
 		i := slices.IndexFunc(layers, func(l layer) bool { return l.name == n })
 		if i < 0 {
-			return nil, fmt.Errorf("unknown layer %q; layers are %s", n, strings.Join(layerNames(), ", "))
+			return nil, fmt.Errorf("unknown layer %q; layers are %s", n, strings.Join(layerNames(true), ", "))
 		}
 		out = append(out, layers[i])
 	}
 	if len(out) == 0 {
-		return nil, errors.New("no layer given; layers are " + strings.Join(layerNames(), ", "))
+		return nil, errors.New("no layer given; layers are " + strings.Join(layerNames(true), ", "))
 	}
 	return out, nil
 }
@@ -129,56 +167,162 @@ func gate(file string) string {
 	return ""
 }
 
-func listPackages(ctx context.Context, root string) ([]pkg, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-json=ImportPath,Dir,Module,GoFiles,TestGoFiles,XTestGoFiles", "./...")
+// listed is what the go command says of a package.
+type listed struct {
+	ImportPath, Dir, Name, ForTest     string
+	Standard                           bool
+	Module                             *struct{ Path string }
+	GoFiles, TestGoFiles, XTestGoFiles []string
+	IgnoredGoFiles, SFiles, EmbedFiles []string
+	Deps                               []string
+}
+
+// rel returns the import path below the module's, which may be "", and whether the package is in it.
+func (l listed) rel(module string) (string, bool) {
+	path, _, _ := strings.Cut(l.ImportPath, " [") // how the go command marks a package built for a test
+	rel, ok := strings.CutPrefix(path, module)
+	return strings.TrimPrefix(rel, "/"), ok && (rel == "" || rel[0] == '/')
+}
+
+// tree is the module under test.
+type tree struct {
+	pkgs     []pkg
+	module   string            // its path
+	packages map[string]listed // those of the module, by import path below the module's
+}
+
+// readTree reads the module in root with the go command, with or without the tests for the night.
+func readTree(ctx context.Context, root string, night bool) (tree, error) {
+	args := []string{"list", "-e", "-test", "-deps", "-json=ImportPath,Dir,Name,ForTest,Standard,Module,GoFiles,TestGoFiles,XTestGoFiles,IgnoredGoFiles,SFiles,EmbedFiles,Deps"}
+	if night {
+		args = append(args, "-tags="+nightlyTag)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, "./...")...)
 	cmd.Dir = root
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w: %s", err, stderr.String())
+		return tree{}, fmt.Errorf("go list: %w: %s", err, stderr.String())
 	}
-	var pkgs []pkg
+	var all []listed
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var l struct {
-			ImportPath, Dir                    string
-			Module                             struct{ Path string }
-			GoFiles, TestGoFiles, XTestGoFiles []string
-		}
+		var l listed
 		if err := dec.Decode(&l); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("decode go list: %w", err)
+			return tree{}, fmt.Errorf("decode go list: %w", err)
 		}
-		p := pkg{ImportPath: l.ImportPath, Rel: strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, l.Module.Path), "/")}
+		all = append(all, l)
+	}
+	t := tree{packages: map[string]listed{}}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return tree{}, fmt.Errorf("read module: %w", err)
+	}
+	if m := moduleLine.FindSubmatch(mod); m != nil {
+		t.module = string(m[1])
+	}
+	linked := map[string]map[string]bool{} // by the test binary's import path
+	for _, l := range all {
+		rel, ours := l.rel(t.module)
+		switch {
+		case !ours:
+		case strings.HasSuffix(l.ImportPath, ".test"):
+			linked[strings.TrimSuffix(rel, ".test")] = t.below(l.Deps)
+		case l.ForTest == "":
+			t.packages[rel] = l
+		}
+	}
+	for _, rel := range slices.Sorted(maps.Keys(t.packages)) {
+		l := t.packages[rel]
+		p := pkg{ImportPath: l.ImportPath, Rel: rel, Imports: linked[rel]}
 		tests := append(l.TestGoFiles, l.XTestGoFiles...)
 		p.layer = layerOf(p.Rel, tests)
 		for _, f := range tests {
 			if err := p.readTests(filepath.Join(l.Dir, f)); err != nil {
-				return nil, err
+				return tree{}, err
 			}
 		}
 		for _, f := range l.GoFiles {
 			conc, err := concurrent(filepath.Join(l.Dir, f))
 			if err != nil {
-				return nil, err
+				return tree{}, err
 			}
 			p.Concurrent = p.Concurrent || conc
 		}
-		pkgs = append(pkgs, p)
+		t.pkgs = append(t.pkgs, p)
 	}
-	return pkgs, nil
+	return t, nil
+}
+
+var moduleLine = regexp.MustCompile(`(?m)^module (\S+)`)
+
+// below returns the packages of the module among deps.
+func (t tree) below(deps []string) map[string]bool {
+	out := map[string]bool{}
+	for _, d := range deps {
+		if rel, ours := (listed{ImportPath: d}).rel(t.module); ours {
+			out[rel] = true
+		}
+	}
+	return out
+}
+
+// directive matches a comment line of a test file that says how to run its package:
+//
+//	//testlayers:parallel=8 uses=cmd/aws-cni,tools/helm
+//
+// where uses names what the tests use besides what they link and read themselves: commands of the
+// module, which they start, and other directories.
+var directive = regexp.MustCompile(`^// ?testlayers:(.*)`)
+
+// direct reads a directive.
+func (p *pkg) direct(text string) error {
+	for _, word := range strings.Fields(text) {
+		name, value, _ := strings.Cut(word, "=")
+		switch name {
+		case "parallel":
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 1 {
+				return fmt.Errorf("parallel=%s: want a number of tests", value)
+			}
+			p.Parallel = n
+		case "uses":
+			p.Uses = append(p.Uses, strings.Split(value, ",")...)
+		default:
+			return fmt.Errorf("unknown word %q; there are parallel= and uses=", word)
+		}
+	}
+	return nil
 }
 
 func (p *pkg) readTests(path string) error {
-	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		return fmt.Errorf("parse test file: %w", err)
 	}
+	for _, group := range f.Comments {
+		for _, c := range group.List {
+			if m := directive.FindStringSubmatch(c.Text); m != nil {
+				if err := p.direct(m[1]); err != nil {
+					return fmt.Errorf("read //testlayers in %s: %w", path, err)
+				}
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		lit, ok := n.(*ast.BasicLit)
+		p.Programs = p.Programs || ok && lit.Value == `"CNI_TEST_BIN"`
+		return true
+	})
 	for _, d := range f.Decls {
 		fn, ok := d.(*ast.FuncDecl)
 		if !ok || fn.Recv != nil {
 			continue
+		}
+		if fn.Name.Name == "TestMain" {
+			p.Guest, p.Tells = calls(fn, "MainOn"), calls(fn, "Main", "MainOn", "Run")
 		}
 		switch name := fn.Name.Name; {
 		case isTest(name, "Test") && name != "TestMain":
@@ -188,6 +332,18 @@ func (p *pkg) readTests(path string) error {
 		}
 	}
 	return nil
+}
+
+// calls reports whether a function names a function of another package, such as testenv.Main.
+func calls(fn *ast.FuncDecl, names ...string) (found bool) {
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			found = found || ok && slices.Contains(names, sel.Sel.Name) && len(call.Args) > 0 // not m.Run()
+		}
+		return !found
+	})
+	return found
 }
 
 // isTest is go test's own rule: the prefix, then no lower-case letter.

@@ -13,7 +13,6 @@ import (
 type spent struct {
 	id   testID
 	wall time.Duration // for a parallel test, since it continued
-	cpu  time.Duration // for packages, including their children; 0 if unknown
 }
 
 // printSlowest prints the n packages and the n tests that took longest, across all layers.
@@ -37,11 +36,7 @@ func printSlowest(w io.Writer, results []layerResult, n int) {
 	for _, list := range [][]row{packages, tests} {
 		slices.SortStableFunc(list, func(a, b row) int { return cmp.Compare(b.wall, a.wall) })
 		for _, s := range list[:min(n, len(list))] {
-			cpu := ""
-			if s.cpu > 0 {
-				cpu = seconds(s.cpu) + " CPU"
-			}
-			fmt.Fprintf(w, "slow (%s) %9s %13s  %s %s\n", s.layer, seconds(s.wall), cpu, s.id.Package, s.id.Test)
+			fmt.Fprintf(w, "slow (%s) %9s  %s %s\n", s.layer, seconds(s.wall), s.id.Package, s.id.Test)
 		}
 	}
 }

@@ -47,8 +47,8 @@ func TestSelectLayers(t *testing.T) {
 	}
 }
 
-// TestListPackages reads a module written for the purpose.
-func TestListPackages(t *testing.T) {
+// TestReadTree reads a module written for the purpose.
+func TestReadTree(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -72,10 +72,11 @@ func TestListPackages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pkgs, err := listPackages(t.Context(), dir)
+	read, err := readTree(t.Context(), dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
+	pkgs := read.pkgs
 	byRel := map[string]pkg{}
 	for _, p := range pkgs {
 		byRel[p.Rel] = p
@@ -98,8 +99,11 @@ func TestListPackages(t *testing.T) {
 	for _, p := range layers[4].packages(pkgs) {
 		race = append(race, p.Rel)
 	}
-	if !slices.Equal(race, []string{"a", "b"}) {
-		t.Errorf("race layer: %v", race)
+	for _, p := range layers[5].packages(pkgs) {
+		race = append(race, "at night "+p.Rel)
+	}
+	if !slices.Equal(race, []string{"a", "at night b"}) {
+		t.Errorf("race layers: %v", race)
 	}
 }
 
