@@ -47,7 +47,7 @@ func (d *Dialer) execWebSocket(ctx context.Context, u *url.URL, to addr) (net.Co
 	cfg := rest.CopyConfig(d.front.config)
 	cfg.Wrap(func(under http.RoundTripper) http.RoundTripper {
 		return tripper(func(req *http.Request) (*http.Response, error) {
-			resp, err := shake(ctx, req, under)
+			resp, err := d.front.shake(ctx, req, under)
 			made <- err
 			return resp, err
 		})

@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apimachinery/pkg/util/portforward"
@@ -20,6 +22,9 @@ import (
 type Options struct {
 	// Protocol is ProtocolWebSocket or ProtocolSPDY; "" tries the first and then the second.
 	Protocol string
+	// HandshakeLimit limits each of connecting, TLS and the response to an upgrade, even if nobody
+	// waits for them any more; 0 means 5 s.
+	HandshakeLimit time.Duration
 }
 
 // Protocols of the upgrade.
@@ -46,7 +51,7 @@ func New(cfg *rest.Config, opts Options) (*Dialer, error) {
 	default:
 		return nil, fmt.Errorf("build tunnels: protocol %q is not %s or %s", opts.Protocol, ProtocolWebSocket, ProtocolSPDY)
 	}
-	f, err := newFront(cfg)
+	f, err := newFront(cfg, cmp.Or(opts.HandshakeLimit, handshakeLimit))
 	if err != nil {
 		return nil, &Error{Reason: introspect.ReasonCredential, Err: fmt.Errorf("build tunnels: %w", err)}
 	}

@@ -25,8 +25,8 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// handshakeLimit limits each of connecting, TLS and the response to an upgrade, even if nobody
-// waits for them any more.
+// handshakeLimit is the default of [Options.HandshakeLimit]. Closing a tunnel waits as long for a
+// peer that accepts no data.
 const handshakeLimit = 5 * time.Second
 
 // maxRefusal limits how much is read of a response that is not an upgrade.
@@ -41,9 +41,10 @@ type front struct {
 	web  http.RoundTripper // upgrades to WebSocket, with credentials
 
 	config *rest.Config // for client-go's own clients
+	limit  time.Duration
 }
 
-func newFront(cfg *rest.Config) (*front, error) {
+func newFront(cfg *rest.Config, limit time.Duration) (*front, error) {
 	base, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func newFront(cfg *rest.Config) (*front, error) {
 		dial = options.DialHolder.Dial
 	}
 	if dial == nil {
-		dial = (&net.Dialer{Timeout: handshakeLimit, KeepAlive: 30 * time.Second}).DialContext
+		dial = (&net.Dialer{Timeout: limit, KeepAlive: 30 * time.Second}).DialContext
 	}
 	proxy := utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
 	if cfg.Proxy != nil {
@@ -78,10 +79,10 @@ func newFront(cfg *rest.Config) (*front, error) {
 	pool := &http.Transport{
 		Proxy: proxy, DialContext: dial, TLSClientConfig: secure, DisableCompression: true,
 		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{},
-		TLSHandshakeTimeout: handshakeLimit, MaxResponseHeaderBytes: 64 << 10,
+		TLSHandshakeTimeout: limit, MaxResponseHeaderBytes: 64 << 10,
 		ReadBufferSize: 4 << 10, WriteBufferSize: 2 << 10,
 		// Connections remain after a refusal or an abandoned dial.
-		MaxIdleConnsPerHost: 8, IdleConnTimeout: 2 * handshakeLimit,
+		MaxIdleConnsPerHost: 8, IdleConnTimeout: 2 * limit,
 	}
 	trip, err := transport.HTTPWrappersForConfig(options, pool)
 	if err != nil {
@@ -89,7 +90,7 @@ func newFront(cfg *rest.Config) (*front, error) {
 	}
 	config := rest.CopyConfig(cfg)
 	config.NextProtos = secure.NextProtos
-	f := &front{base: base, pool: pool, trip: trip, config: config}
+	f := &front{base: base, pool: pool, trip: trip, config: config, limit: limit}
 	f.web, err = transport.HTTPWrappersForConfig(options, upgradeToWebSocket(f.newWebSocketDialer()))
 	return f, err
 }
@@ -140,11 +141,11 @@ type tripper func(*http.Request) (*http.Response, error)
 
 func (t tripper) RoundTrip(req *http.Request) (*http.Response, error) { return t(req) }
 
-// shake makes an upgrade limited by ctx and by a fixed timeout; neither limits the upgraded
-// connection. Once connected, gorilla's dialer respects only the deadline of a context.
-func shake(ctx context.Context, req *http.Request, by http.RoundTripper) (*http.Response, error) {
+// shake makes an upgrade limited by ctx and by three times the limit of its parts; neither limits the
+// upgraded connection. Once connected, gorilla's dialer respects only the deadline of a context.
+func (f *front) shake(ctx context.Context, req *http.Request, by http.RoundTripper) (*http.Response, error) {
 	var used connUsed
-	ctx, cancel := context.WithTimeout(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: used.got}), 3*handshakeLimit)
+	ctx, cancel := context.WithTimeout(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: used.got}), 3*f.limit)
 	defer cancel()
 	stop := context.AfterFunc(ctx, used.close)
 	resp, err := by.RoundTrip(req.WithContext(ctx))
@@ -191,7 +192,7 @@ func (f *front) webSocket(ctx context.Context, u *url.URL) (*mux, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := shake(ctx, req, f.web)
+	resp, err := f.shake(ctx, req, f.web)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +226,7 @@ func (f *front) spdy(ctx context.Context, u *url.URL, protocols ...string) (s *s
 		httpstream.HeaderConnection: {httpstream.HeaderUpgrade}, httpstream.HeaderUpgrade: {spdy.HeaderSpdy31},
 		httpstream.HeaderProtocolVersion: protocols,
 	}
-	resp, err := shake(ctx, req, f.trip)
+	resp, err := f.shake(ctx, req, f.trip)
 	if err != nil {
 		return nil, "", err
 	}
