@@ -59,7 +59,7 @@ func (l *lab) uninstalls() {
 // Helm writes.
 func (l *lab) manifest(args ...string) string {
 	l.Helper()
-	rendered := l.helm(append([]string{"template", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true"}, args...)...)
+	rendered := l.helm(append([]string{"template", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true,admissionPolicy.create=false"}, args...)...)
 	return regexp.MustCompile(`(?m)^ +(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n`).ReplaceAllString(rendered, "")
 }
 
