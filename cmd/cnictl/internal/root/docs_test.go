@@ -138,6 +138,10 @@ func TestDocs_Commands(t *testing.T) {
 		}
 		for _, command := range tour.Mentions(string(text)) {
 			args := placeholders.Replace(strings.TrimPrefix(command, "cnictl "))
+			if done[args+" --help"] {
+				continue
+			}
+			done[args+" --help"] = true
 			stdout, stderr, code := w.runNoun(t, call{args: args + " --help"})
 			if first, _, _ := strings.Cut(args, " "); code != cli.ExitOK || !strings.Contains(stdout, "\n  cnictl "+first) {
 				t.Errorf("%s: %s: exit %d\n%s", page, command, code, stderr)
@@ -145,11 +149,11 @@ func TestDocs_Commands(t *testing.T) {
 		}
 		for _, command := range tour.Commands(string(text)) {
 			args, ok := strings.CutPrefix(command, "cnictl ")
+			args = placeholders.Replace(args)
 			if !ok || done[args] {
 				continue
 			}
 			done[args] = true
-			args = placeholders.Replace(args)
 			args = strings.TrimSuffix(args, " --watch") // TestTerminal_Watch has it: a recording does not change
 			switch {
 			case strings.HasPrefix(args, "migrate values"): // TestDocs_Migrate runs these, with the files that they read
