@@ -146,11 +146,11 @@ bench: deps build reference ## measure ADD and DEL against the process floor and
 # Compares with a file; not a test, because machines differ.
 .PHONY: bench-scale
 bench-scale: deps kube build ## measure the daemon's start, growth, memory and CPU against upstream's figures and docs/performance-baseline.json (ARGS=--write: new baseline)
-	@$(BIN)/benchscale --baseline docs/performance-baseline.json $(ARGS)
+	@$(BIN)/bench scale --baseline docs/performance-baseline.json $(ARGS)
 
 .PHONY: bench-tui
 bench-tui: build ## measure cnictl and its screens with 5,000 simulated nodes against their targets and eks-node-viewer (ARGS=--quick)
-	@$(BIN)/benchtui $(ARGS)
+	@$(BIN)/bench tui $(ARGS)
 
 .PHONY: doctor-report
 doctor-report: ## print how each cause of cnictl doctor is tested; fails when one has no situation or look-alike
@@ -158,17 +158,17 @@ doctor-report: ## print how each cause of cnictl doctor is tested; fails when on
 
 .PHONY: bench-doctor
 bench-doctor: build ## measure cnictl doctor: 1,000 simulated nodes with three planted causes, and an archive with 1 GB of logs
-	@$(BIN)/benchtui --phases doctor,archive $(ARGS)
+	@$(BIN)/bench tui --phases doctor,archive $(ARGS)
 
 # Takes half an hour; make test includes a short one.
 .PHONY: doctor-soak
 doctor-soak: build ## examine a sound fleet of 40 simulated nodes for half an hour; fails on a finding (ARGS="--for 2m")
-	@$(BIN)/benchtui --phases doctor-soak --for 30m $(ARGS)
+	@$(BIN)/bench tui --phases doctor-soak --for 30m $(ARGS)
 
-# Takes ten minutes; make test includes a short one.
+# Takes ten minutes.
 .PHONY: soak-tui
 soak-tui: build ## run the screens with 5,000 simulated nodes for ten minutes and check memory, goroutines, sockets and frames (ARGS="--for 2m")
-	@$(BIN)/benchtui --phases soak $(ARGS)
+	@$(BIN)/bench tui --phases soak $(ARGS)
 
 # The reference plugins, static and stripped: those in the images, and those that the
 # bench compares ours with.

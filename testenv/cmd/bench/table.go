@@ -1,138 +1,230 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"os"
+	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
-	"cnictl/testenv/cmd/internal/figure"
+	"cnictl/testenv/cmd/internal/frame"
 )
 
-// report prints the results.
-type report struct{ w io.Writer }
-
-func (r report) section(format string, args ...any) {
-	fmt.Fprintf(r.w, "\n"+format+"\n", args...)
+// row is one measured quantity. Less is better for every row. Unknown figures are NaN, and so is
+// what is computed from them.
+type row struct {
+	name, unit string
+	samples    []float64
+	other      float64 // upstream's or eks-node-viewer's, as measured (docs/performance.md)
+	aim, must  float64
+	bound      bound // the minimum that EC2 allows
 }
 
-// rows prints lines of tab-separated cells.
-func (r report) rows(lines ...string) {
-	cells := make([][]string, len(lines))
-	for i, l := range lines {
-		cells[i] = strings.Split(l, "\t")
+// bound is the minimum that any daemon can reach for a figure, and how it is computed.
+type bound struct {
+	least float64
+	why   string
+}
+
+type table struct {
+	rows  []*row
+	notes []string // printed below the rows
+}
+
+var unknown = math.NaN()
+
+func (t *table) add(name, unit string, samples ...float64) *row {
+	r := &row{name, unit, samples, unknown, unknown, unknown, bound{unknown, ""}}
+	t.rows = append(t.rows, r)
+	return r
+}
+
+func (t *table) note(format string, args ...any) {
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+}
+
+// against sets another's figure and our targets as ratios to it.
+func (r *row) against(other, must, aim float64) *row {
+	r.other, r.must, r.aim = other, other*must, other*aim
+	return r
+}
+
+func (r *row) beside(other float64) *row { r.other = other; return r }
+
+func (r *row) aimAt(v float64) *row { r.aim = v; return r }
+
+// atMost sets a limit that fails the run if it is exceeded.
+func (r *row) atMost(v float64) *row { r.aim, r.must = v, v; return r }
+
+func (r *row) median() float64 {
+	if len(r.samples) == 0 {
+		return unknown
 	}
-	figure.Lines(r.w, cells)
+	return slices.Sorted(slices.Values(r.samples))[len(r.samples)/2]
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.2f", figure.Milliseconds(d)) }
-
-func ratio(a, b time.Duration) string {
-	if b == 0 {
-		return "-"
+// verdict returns the row's result in a word or two.
+func (r *row) verdict() string {
+	switch m := r.median(); {
+	case m > r.must:
+		return "MISSED"
+	case m > r.aim:
+		return "below aim"
+	case m <= r.aim:
+		return "ok"
 	}
-	return fmt.Sprintf("%.2f", float64(a)/float64(b))
+	return ""
 }
 
-// costs prints the cost of one command for each contender.
-func (r report) costs(l *lab, verb string, m map[*contender]*samples, n int) {
-	r.section("%s, one pod at a time, %d pods, ms (the daemon's CPU: means of 5 in a row)", verb, n)
-	lines := []string{"contender\twall p50\tp90\tp99\tplugin CPU p50\tp90\tp99\tdaemon CPU p50\tp90\tp99\tpage faults\tfailed"}
-	for _, c := range l.sequence() {
-		s := m[c]
-		cells := []string{c.name}
-		for _, list := range [][]time.Duration{s.wall, s.cpu, s.daemon} {
-			for _, q := range []float64{0.5, 0.9, 0.99} {
-				cells = append(cells, ms(figure.Quantile(list, q)))
+// missed returns an error that names the rows that miss a required figure.
+func (t *table) missed() error {
+	var errs []error
+	for _, r := range t.rows {
+		if r.verdict() == "MISSED" {
+			figure := strings.TrimSpace(number(r.median()) + " " + r.unit)
+			errs = append(errs, fmt.Errorf("%s: %s, at most %s is allowed", r.name, figure, number(r.must)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+const explanation = `
+Medians. "other" is upstream's figure or eks-node-viewer's, from another machine, "bound" the minimum that EC2's
+latencies and calls allow, "before" the baseline file's; "/" is the ratio of ours to it.
+`
+
+// print writes the rows next to those of a baseline, without columns in which nothing is known, and
+// how each bound is computed.
+func (t *table) print(w io.Writer, before baseline) {
+	lines := [][]string{{"", "unit", "measured", "spread", "other", "/other", "aim", "must", "bound", "/bound", "before", "/before", ""}}
+	var whys []string
+	for _, r := range t.rows {
+		least, spread := number(r.bound.least), ""
+		if r.bound.why != "" {
+			if !slices.Contains(whys, r.bound.why) {
+				whys = append(whys, r.bound.why)
+			}
+			least += fmt.Sprintf(" [%d]", slices.Index(whys, r.bound.why)+1)
+		}
+		if len(r.samples) > 1 {
+			spread = number(slices.Min(r.samples)) + "–" + number(slices.Max(r.samples))
+		}
+		m, old := r.median(), before.of(r.name)
+		lines = append(lines, []string{r.name, r.unit, number(m), spread, number(r.other), number(m / r.other), number(r.aim), number(r.must),
+			least, number(m / r.bound.least), number(old), number(m / old), r.verdict()})
+	}
+	for column := len(lines[0]) - 1; column > 0; column-- {
+		if !slices.ContainsFunc(lines[1:], func(l []string) bool { return l[column] != "" && l[column] != number(unknown) }) {
+			for i, l := range lines {
+				lines[i] = slices.Delete(l, column, column+1)
 			}
 		}
-		cells = append(cells, fmt.Sprint(int64(figure.Quantile(s.faults, 0.5))), fmt.Sprint(len(s.failed)))
-		lines = append(lines, strings.Join(cells, "\t"))
 	}
-	r.rows(lines...)
+	columns(w, "Measured", lines)
+	fmt.Fprint(w, explanation)
+	for i, why := range whys {
+		fmt.Fprintf(w, "[%d] %s.\n", i+1, why)
+	}
+	for _, n := range t.notes {
+		fmt.Fprintf(w, "\n%s\n", n)
+	}
 }
 
-func (r report) sequential(l *lab, adds, dels map[*contender]*samples, n int) {
-	r.costs(l, "ADD", adds, n)
-	r.costs(l, "DEL", dels, n)
-	r.section("Ratios of the medians")
-	median := func(m map[*contender]*samples, c *contender) (wall, cpu time.Duration) {
-		return figure.Quantile(m[c].wall, 0.5), figure.Quantile(m[c].cpu, 0.5) + m[c].daemonMean()
+// columns prints lines of cells: the first, a name, left-aligned, the others, figures, right-aligned.
+func columns(w io.Writer, title string, lines [][]string) {
+	fmt.Fprintf(w, "\n%s\n", title)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	widest := 0
+	for _, l := range lines {
+		widest = max(widest, utf8.RuneCountInString(l[0]))
 	}
-	lines := []string{"\tADD wall\tADD CPU\tDEL wall\tDEL CPU\taim (ADD)"}
-	for _, row := range []struct {
-		of, to *contender
-		aim    string
-	}{
-		{l.ours, l.floor, "1.30"}, {l.ours, l.reference, "0.40, must 0.58"}, {l.floor, l.reference, "0.33"},
-		{l.pluginOnly, l.floor, ""}, {l.pluginOnly, l.reference, ""},
-		{l.deployed, l.reference, "0.60 (CPU)"}, {l.ours6, l.ours, "no wait for DAD"},
-	} {
-		aw, ac := median(adds, row.of)
-		bw, bc := median(adds, row.to)
-		dw, dc := median(dels, row.of)
-		ew, ec := median(dels, row.to)
-		lines = append(lines, fmt.Sprintf("%s / %s\t%s\t%s\t%s\t%s\t%s", row.of.name, row.to.name,
-			ratio(aw, bw), ratio(ac, bc), ratio(dw, ew), ratio(dc, ec), row.aim))
+	for _, l := range lines {
+		fmt.Fprintf(tw, "%s%s\t%s\t\n", l[0], strings.Repeat(" ", widest-utf8.RuneCountInString(l[0])), strings.Join(l[1:], "\t"))
 	}
-	r.rows(lines...)
+	check(tw.Flush())
 }
 
-func (r report) memory(l *lab, held map[*contender]int64) {
-	r.section("Memory of the largest process of an ADD, MB (upstream's plugin: 17.5; aim 0.35 of it)")
-	lines := []string{"contender\tpeak"}
-	for _, c := range l.sequence() {
-		lines = append(lines, fmt.Sprintf("%s\t%.1f", c.name, float64(held[c])/1e6))
-	}
-	r.rows(lines...)
-}
-
-func (r report) parallel(l *lab, title string, m map[*contender]*samples) {
-	r.section("%s", title)
-	lines := []string{"contender\tADD/s\tof floor\twall p50 ms\tp90\tp99\tp99 of floor\tplugin CPU p50\tp90\tp99\tdaemon CPU mean\tfailed"}
-	rate := func(s *samples) float64 {
-		if s.took == 0 {
-			return 0
+// grid prints a table of one phase. A list of times becomes its p50, p90 and p99.
+func (r *run) grid(title, head string, lines ...[]any) {
+	cells := [][]string{strings.Split(head, "|")}
+	for _, l := range lines {
+		var line []string
+		for _, v := range l {
+			switch v := v.(type) {
+			case time.Duration:
+				line = append(line, fmt.Sprintf("%.2f", milliseconds(v)))
+			case float64:
+				line = append(line, fmt.Sprintf("%.2f", v))
+			case []time.Duration:
+				for _, q := range []float64{0.5, 0.9, 0.99} {
+					line = append(line, fmt.Sprintf("%.2f", quantile(v, q)))
+				}
+			default:
+				line = append(line, fmt.Sprint(v))
+			}
 		}
-		return float64(len(s.wall)) / s.took.Seconds()
+		cells = append(cells, line)
 	}
-	floor := rate(m[l.floor])
-	for _, c := range l.all() {
-		s := m[c]
-		if s == nil {
-			continue
-		}
-		lines = append(lines, fmt.Sprintf("%s\t%.0f\t%.2f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d", c.name, rate(s), rate(s)/floor,
-			ms(figure.Quantile(s.wall, 0.5)), ms(figure.Quantile(s.wall, 0.9)), ms(figure.Quantile(s.wall, 0.99)), ratio(figure.Quantile(s.wall, 0.99), figure.Quantile(m[l.floor].wall, 0.99)),
-			ms(figure.Quantile(s.cpu, 0.5)), ms(figure.Quantile(s.cpu, 0.9)), ms(figure.Quantile(s.cpu, 0.99)), ms(s.daemonMean()), len(s.failed)))
-	}
-	r.rows(lines...)
-	for _, c := range l.all() {
-		if s := m[c]; s != nil && len(s.failed) > 0 {
-			fmt.Fprintf(r.w, "  first failure of %s: %v\n", c.name, s.failed[0])
-		}
-	}
+	columns(r.out, title, cells)
 }
 
-func (r report) crowd(l *lab, few, full map[*contender]*samples, many int) {
-	r.section("ADD on a node that fills up: around pod 10 and the last before pod %d, wall p50 ms (aim 1.05, must 1.15)", many)
-	lines := []string{"contender\tpod 10\tpod " + fmt.Sprint(many) + "\tratio\tfailed"}
-	for _, c := range l.all() {
-		if few[c] == nil {
-			continue
-		}
-		a, b := figure.Quantile(few[c].wall, 0.5), figure.Quantile(full[c].wall, 0.5)
-		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s\t%d", c.name, ms(a), ms(b), ratio(b, a), len(few[c].failed)+len(full[c].failed)))
+// number prints three digits, or all those before the point.
+func number(v float64) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v), math.IsInf(v, 0):
+		return "–"
+	case v == math.Trunc(v), a >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case a >= 10:
+		return fmt.Sprintf("%.1f", v)
 	}
-	r.rows(lines...)
+	return fmt.Sprintf("%.2f", v)
 }
 
-func (r report) starts(list []startCost) {
-	r.section("Start of each program (aws-cni: CNI_COMMAND=VERSION, must stay below 400 page faults)")
-	lines := []string{"program\twall p50 ms\tpage faults\tpackage init ms\tpackages\tpeak memory MB\tbinary MB"}
-	for _, c := range list {
-		lines = append(lines, fmt.Sprintf("%s\t%s\t%d\t%.3f\t%d\t%.1f\t%.1f", c.name, ms(c.wall), c.faults,
-			figure.Milliseconds(c.init), c.packages, float64(c.peak)/1e6, float64(c.size)/1e6))
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func quantile(list []time.Duration, q float64) float64 { return milliseconds(frame.Quantile(list, q)) }
+
+func median(list []time.Duration) time.Duration { return frame.Quantile(list, 0.5) }
+
+// baseline holds the figures of an earlier run, from a file in the repository. Compare
+// ratios between rows, calls and memory: times depend on the machine.
+type baseline struct {
+	Machine string             `json:"machine"`
+	Load    string             `json:"load"` // the machine's, at the end of the run
+	Median  map[string]float64 `json:"median"`
+}
+
+func readBaseline(path string) (b baseline) {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &b)
 	}
-	r.rows(lines...)
+	if err != nil {
+		check(fmt.Errorf("read baseline %s (make bench-scale ARGS=--write makes a new one): %w", path, err))
+	}
+	return b
+}
+
+func (b baseline) of(name string) float64 {
+	if v, ok := b.Median[name]; ok {
+		return v
+	}
+	return unknown
+}
+
+func (t *table) writeBaseline(path string) {
+	b := baseline{machine(), load(), map[string]float64{}}
+	for _, r := range t.rows {
+		if m := r.median(); !math.IsNaN(m) {
+			b.Median[r.name] = m
+		}
+	}
+	check(os.WriteFile(path, append(must(json.MarshalIndent(b, "", "  ")), '\n'), 0o644))
 }

@@ -5,34 +5,62 @@
 // everything else with start-up cost, and the runtime's cgroup lookups. Whatever aws-cni needs
 // beyond that is the price of being a real plugin.
 //
-//	floor                 run as a CNI plugin (ADD, DEL)
-//	floor serve           answer addresses 10.100.0.2 and up, route table 2
+//	floor                       run as a CNI plugin (ADD, DEL)
+//	floor                       without CNI_COMMAND: answer addresses 10.100.0.2 and up
+//	FLOOR_PEAK=COMMAND floor    run a command, then print peak_kib=N on stderr
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
 package main
 
 import (
+	"errors"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// socket is where the server listens in a node of the bench.
-const socket = "/run/floor.sock"
-
 func main() {
-	var err error
-	switch command, _ := syscall.Getenv("CNI_COMMAND"); {
+	command, _ := syscall.Getenv("CNI_COMMAND")
+	measured, measures := syscall.Getenv("FLOOR_PEAK")
+	switch {
+	case measures:
+		peak(strings.Fields(measured))
 	case command == "ADD":
-		err = add()
+		add()
 	case command == "DEL":
-		err = del()
+		del()
 	default:
-		err = serve(socket)
+		serve()
 	}
+}
+
+// check ends the program if there is an error.
+func check(err error) {
 	if err != nil {
-		_, _ = unix.Write(2, append([]byte(err.Error()), '\n'))
-		unix.Exit(1)
+		_, _ = unix.Write(2, []byte("floor: "+err.Error()+"\n"))
+		unix.Exit(126)
 	}
+}
+
+// peak runs a command with this one's streams and environment, and prints its peak memory. The
+// kernel starts a child's count at its parent's memory at the fork, so the parent must be smaller
+// than the program that it measures. The exit status becomes the program's.
+func peak(argv []string) {
+	_ = syscall.Unsetenv("FLOOR_PEAK") // the command may be this one
+	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{Env: syscall.Environ(), Files: []uintptr{0, 1, 2}})
+	check(err)
+	var status unix.WaitStatus
+	var used unix.Rusage
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		_, err = unix.Wait4(pid, &status, 0, &used)
+	}
+	check(err)
+	_, _ = unix.Write(2, []byte("\npeak_kib="+strconv.FormatInt(used.Maxrss, 10)+"\n"))
+	if status.Signaled() {
+		unix.Exit(128 + int(status.Signal()))
+	}
+	unix.Exit(status.ExitStatus())
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/binary"
+	"errors"
 	"net/netip"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,16 +26,6 @@ const (
 
 var gateway = netip.AddrFrom4([4]byte{169, 254, 1, 1})
 
-func readStdin() error {
-	buf := make([]byte, 4096)
-	for {
-		n, err := unix.Read(0, buf)
-		if err != nil || n == 0 {
-			return err
-		}
-	}
-}
-
 // identity derives names, indexes and MACs from the container id (FNV-1a).
 func identity(id string) (near, far netstate.End) {
 	h := uint64(14695981039346656037)
@@ -49,34 +42,32 @@ func identity(id string) (near, far netstate.End) {
 	return near, far
 }
 
-func add() error {
-	if err := readStdin(); err != nil {
-		return err
+// begin reads the input and asks the server for the address.
+func begin(verb byte) (id string, address netip.Addr, host *rtnl.Conn) {
+	buf := make([]byte, 4096)
+	for n := 1; n > 0; {
+		var err error
+		n, err = unix.Read(0, buf)
+		check(err)
 	}
-	id, _ := syscall.Getenv("CNI_CONTAINERID")
-	path, _ := syscall.Getenv("CNI_NETNS")
-	address, err := ask('A', id)
-	if err != nil {
-		return err
-	}
-	ns, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
+	id, _ = syscall.Getenv("CNI_CONTAINERID")
+	address = ask(verb, id)
 	host, err := rtnl.Open()
-	if err != nil {
-		return err
-	}
+	check(err)
+	return id, address, host
+}
+
+func add() {
+	id, address, host := begin('A')
+	path, _ := syscall.Getenv("CNI_NETNS")
+	ns, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	check(err)
 	near, far := identity(id)
 	var b rtnl.Batch
 	b.Veth(near, far, mtu, ns)
-	if err := host.Do(&b); err != nil {
-		return err
-	}
+	check(host.Do(&b))
 	pod, err := rtnl.OpenAndStay(ns)
-	if err != nil {
-		return err
-	}
+	check(err)
 	own := netip.PrefixFrom(address, 32)
 	b.Reset()
 	b.LinkUp(podIndex)
@@ -84,41 +75,72 @@ func add() error {
 	b.RouteAdd(netstate.Route{Gateway: gateway, Link: podIndex})
 	b.AddrAdd(netstate.Address{Link: podIndex, Prefix: own})
 	b.NeighAdd(netstate.Neighbour{Link: podIndex, IP: gateway, MAC: near.MAC})
-	if err := pod.Do(&b); err != nil {
-		return err
-	}
+	check(pod.Do(&b))
 	b.Reset()
 	b.RouteReplace(netstate.Route{Dst: own, Link: near.Index, Scope: netstate.OnLink})
 	b.RuleAdd(netstate.Rule{Priority: ruleTo, To: own, Table: unix.RT_TABLE_MAIN})
 	b.RuleAdd(netstate.Rule{Priority: ruleFrom, From: own, Table: table})
-	if err := host.Do(&b); err != nil {
-		return err
-	}
-	return answer(address)
+	check(host.Do(&b))
+	_, err = unix.Write(1, []byte(`{"cniVersion":"0.4.0","ips":[{"version":"4","address":"`+address.String()+`/32"}],"dns":{}}`))
+	check(err)
 }
 
-func answer(address netip.Addr) error {
-	_, err := unix.Write(1, []byte(`{"cniVersion":"0.4.0","ips":[{"version":"4","address":"`+address.String()+`/32"}],"dns":{}}`))
-	return err
-}
-
-func del() error {
-	if err := readStdin(); err != nil {
-		return err
-	}
-	id, _ := syscall.Getenv("CNI_CONTAINERID")
-	address, err := ask('D', id)
-	if err != nil {
-		return err
-	}
-	host, err := rtnl.Open()
-	if err != nil {
-		return err
-	}
+func del() {
+	_, address, host := begin('D')
 	own := netip.PrefixFrom(address, 32)
 	var b rtnl.Batch
 	b.RuleDel(netstate.Rule{Priority: ruleTo, To: own, Table: unix.RT_TABLE_MAIN})
 	b.RuleDel(netstate.Rule{Priority: ruleFrom, From: own, Table: table})
 	b.RouteDel(netstate.Route{Dst: own, Scope: netstate.OnLink})
-	return host.Do(&b)
+	check(host.Do(&b))
+}
+
+// at is where the server listens in a node of the bench.
+var at = unix.SockaddrUnix{Name: "/run/floor.sock"}
+
+// serve answers one line per connection, one connection at a time: "A <id>" with a fresh
+// address, "D <id>" with the address of that id.
+func serve() {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	check(errors.Join(err, unix.Bind(fd, &at), unix.Listen(fd, 1024)))
+	given := map[string]netip.Addr{}
+	last := uint32(10<<24 | 100<<16 | 1)
+	var buf [512]byte
+	for {
+		conn, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		check(err)
+		if n, _ := unix.Read(conn, buf[:]); n > 2 {
+			id := string(buf[2:n])
+			if buf[0] == 'A' {
+				last++
+				given[id] = netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, last)))
+			}
+			_, _ = unix.Write(conn, []byte(given[id].String()+"\n"))
+			if buf[0] == 'D' {
+				delete(given, id)
+			}
+		}
+		unix.Close(conn)
+	}
+}
+
+// ask sends one line and returns the address in the reply.
+func ask(verb byte, id string) netip.Addr {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	check(err)
+	check(unix.Connect(fd, &at))
+	_, err = unix.Write(fd, append(append(make([]byte, 0, 128), verb, ' '), id+"\n"...))
+	check(err)
+	var buf [64]byte
+	n := 0
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		n, err = unix.Read(fd, buf[:])
+	}
+	check(err)
+	address, err := netip.ParseAddr(strings.TrimSuffix(string(buf[:n]), "\n"))
+	check(err)
+	return address
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"cnictl/testenv/cmd/internal/figure"
+	"cnictl/testenv/cmd/internal/frame"
 )
 
 // tally collects events from all goroutines.
@@ -55,7 +55,7 @@ func (t *tally) line(since time.Duration, of int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return fmt.Sprintf("%d/%d pods, %.1f/s, start p50 %s p99 %s, %d tries failed, %d pods failed, %d kills",
-		t.done, of, float64(t.done)/max(since.Seconds(), 1), figure.Quantile(t.times, 0.5).Round(time.Millisecond), figure.Quantile(t.times, 0.99).Round(time.Millisecond), t.tries, len(t.failed), t.kills)
+		t.done, of, float64(t.done)/max(since.Seconds(), 1), frame.Quantile(t.times, 0.5).Round(time.Millisecond), frame.Quantile(t.times, 0.99).Round(time.Millisecond), t.tries, len(t.failed), t.kills)
 }
 
 // problems returns the reasons for which the soak fails.

@@ -1,9 +1,8 @@
-// Package frame holds what the programs of testenv share: help, flags, signals, the
-// exit status, and the description of the machine that they run on.
+// Package frame holds what the programs of testenv share: help, flags, signals, the exit status,
+// and what those that measure need.
 package frame
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -12,12 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"cnictl/testenv"
 )
@@ -66,20 +60,6 @@ func Parse(fs *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// Phases parses the value of --phases: some of the known phases, "" for none.
-func Phases(list string, known ...string) ([]string, error) {
-	if list == "" {
-		return nil, nil
-	}
-	phases := strings.Split(list, ",")
-	for _, p := range phases {
-		if !slices.Contains(known, p) {
-			return nil, fmt.Errorf("--phases: %q is not one of %s", p, strings.Join(known, ", "))
-		}
-	}
-	return phases, nil
-}
-
 // Bin returns the directory of the programs under test: the value of --bin, or else the
 // directory of this program.
 func Bin(dir string) (string, error) {
@@ -99,23 +79,4 @@ func Enter() error {
 		return fmt.Errorf("the kernel does not allow the namespaces it needs (run as root): %w", err)
 	}
 	return nil
-}
-
-// Machine describes the machine and the toolchain.
-func Machine() string {
-	release := "?"
-	var u unix.Utsname
-	if unix.Uname(&u) == nil {
-		release, _, _ = strings.Cut(unix.ByteSliceToString(u.Release[:]), "-") // the rest is the distribution's
-	}
-	return fmt.Sprintf("%d CPUs, Linux %s, %s", runtime.NumCPU(), release, runtime.Version())
-}
-
-// Load returns the machine's load, including other programs.
-func Load() string {
-	b, err := os.ReadFile("/proc/loadavg")
-	if f := bytes.Fields(b); err == nil && len(f) >= 3 {
-		return string(bytes.Join(f[:3], []byte(" ")))
-	}
-	return "?"
 }

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"slices"
 	"testing"
+	"time"
 )
 
 func TestRun(t *testing.T) {
@@ -45,15 +45,15 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestPhases(t *testing.T) {
+func TestQuantile(t *testing.T) {
 	t.Parallel()
-	if got, err := Phases("a,c", "a", "b", "c"); err != nil || !slices.Equal(got, []string{"a", "c"}) {
-		t.Errorf("%q, %v", got, err)
+	list := []time.Duration{4, 1, 3, 2}
+	for q, want := range map[float64]time.Duration{0: 1, 0.5: 3, 0.99: 4, 1: 4} {
+		if got := Quantile(list, q); got != want {
+			t.Errorf("%v: %d, want %d", q, got, want)
+		}
 	}
-	if got, err := Phases("", "a"); err != nil || got != nil {
-		t.Errorf("%q, %v", got, err)
-	}
-	if _, err := Phases("a,d", "a"); err == nil || err.Error() != `--phases: "d" is not one of a` {
-		t.Error(err)
+	if Quantile(nil, 0.5) != 0 {
+		t.Error("of nothing")
 	}
 }
