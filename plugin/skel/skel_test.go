@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,11 @@ func TestRun_AsTheLibrary(t *testing.T) {
 		`{"name":"a","cniVersion":"1.1.0"}`, `{"name":"a","cniVersion":"0.4.0"}`, `{"name":"a"}`, `{"name":"a","cniVersion":"0.3.1"}`, `{"name":"a","cniVersion":"9.9.9"}`,
 		`{"name":"a","cniVersion":"x"}`, `{"name":"a","cniVersion":"1.0.0.0"}`, `{"name":"a","cniVersion":5}`, `{"cniVersion":"1.0.0"}`, `{"name":"a/b"}`, `{"name":5}`, `{`, ``, `[]`, `null`, `{"name":"a","cniVersion":"0.9.0"}`,
 	}
+	more := []string{ // with the usual environment
+		`{}`, `{"name":null}`, `{"name":""}`, `{"name":"a","name":"b/"}`, `{"NAME":"a/b"}`,
+		`{"name":"a","cniVersion":""}`, `{"name":"a","cniVersion":" 1.0.0"}`, `{"name":"a","cniVersion":"1"}`, `{"name":"a","cniVersion":"-1.0.0"}`,
+		`{"name":"a","cniVersion":"2.0.0"}`, `{"name":"a","cniVersion":"0.1.0"}`, `{"name":"a","cniVersion":"0.5.0"}`, `{"name":"a","cniVersion":"1.1.1"}`,
+	}
 	// Our texts name the configuration where encoding/json names Go types.
 	plain := map[string]string{
 		"cannot unmarshal number into Go struct field .name of type string":                   "name is number, not string, at offset 8",
@@ -51,7 +57,11 @@ func TestRun_AsTheLibrary(t *testing.T) {
 	}
 	for _, verb := range []string{"ADD", "DEL", "CHECK", "GC", "STATUS", "VERSION", "JUMP", "add"} {
 		for _, changes := range environments {
-			for _, conf := range configurations {
+			confs := configurations
+			if len(changes) == 0 {
+				confs = slices.Concat(configurations, more)
+			}
+			for _, conf := range confs {
 				t.Setenv("CNI_NETNS_OVERRIDE", "")
 				t.Setenv("CNI_COMMAND", verb)
 				for _, set := range []map[string]string{usual, changes} {

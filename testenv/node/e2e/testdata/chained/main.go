@@ -1,16 +1,12 @@
 // Chained is a plugin that follows aws-cni in the tests' lists. It is
 // built on the CNI library's own skeleton: it passes the previous result on with one
 // more interface, as egress-cni does, and at CHECK expects that interface back.
-//
-// If the variable SKELETON is set, no command has a body, as in upstream's CHECK,
-// STATUS and GC.
 package main
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/containernetworking/cni/pkg/skel"
@@ -23,11 +19,7 @@ import (
 const linkName = "chained0"
 
 func main() {
-	funcs := skel.CNIFuncs{Add: add, Check: check, Del: nothing, GC: nothing, Status: nothing}
-	if os.Getenv("SKELETON") != "" {
-		funcs = skel.CNIFuncs{}
-	}
-	skel.PluginMainFuncs(funcs, version.All, "AWS CNI ")
+	skel.PluginMainFuncs(skel.CNIFuncs{Add: add, Check: check, Del: nothing, GC: nothing, Status: nothing}, version.All, "chained")
 }
 
 func nothing(*skel.CmdArgs) error { return nil }
