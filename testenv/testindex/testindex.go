@@ -121,20 +121,27 @@ func (d *directory) read(f *ast.File) {
 	}
 }
 
-// readInit reads what an init function adds to tables: x = append(x, …) and maps.Copy(x, …).
+// readInit reads what an init function adds to tables: x = append(x, …), x["row"] = … and
+// maps.Copy(x, …).
 func (d *directory) readInit(f *ast.FuncDecl) {
 	for _, statement := range f.Body.List {
 		var to ast.Expr
+		var added ast.Node = statement
 		switch s := statement.(type) {
 		case *ast.AssignStmt:
 			to = s.Lhs[0]
+			if row, ok := to.(*ast.IndexExpr); ok {
+				to = row.X
+				likeMap := &ast.MapType{Key: row.X, Value: row.X}
+				added = &ast.CompositeLit{Type: likeMap, Elts: []ast.Expr{&ast.KeyValueExpr{Key: row.Index, Value: s.Rhs[0]}}}
+			}
 		case *ast.ExprStmt:
 			if call, ok := s.X.(*ast.CallExpr); ok && len(call.Args) > 0 {
 				to = call.Args[0]
 			}
 		}
 		if table, ok := to.(*ast.Ident); ok {
-			d.tables[table.Name] = append(d.tables[table.Name], statement)
+			d.tables[table.Name] = append(d.tables[table.Name], added)
 		}
 	}
 }

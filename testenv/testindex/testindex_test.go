@@ -32,6 +32,7 @@ package p
 func init() {
 	slice = append(slice, []row{{"appended", "value"}}...)
 	maps.Copy(rows, map[string]row{"copied": {}})
+	rows["set"] = row{"inner"}
 	unused = append(unused, []row{{"added to no test", "value"}}...)
 }
 func TestNight(t *testing.T) { t.Run("direct", nil) }
@@ -58,7 +59,7 @@ func TestFind(t *testing.T) {
 	for _, name := range []string{
 		"some/where TestX", "some/where TestY", "some/where TestX/first", "some/where TestX/named", "some/where TestX/last",
 		"some/where TestX/by key", "some/where TestX/by call", "some/where TestX/with/slash", "some/where TestX/direct",
-		"some/where TestTables/of a variable", "some/where TestTables/key of a variable", "some/where TestTables/appended", "some/where TestTables/copied",
+		"some/where TestTables/of a variable", "some/where TestTables/key of a variable", "some/where TestTables/appended", "some/where TestTables/copied", "some/where TestTables/set",
 		"some/where TestNight", "some/where TestNight/direct",
 	} {
 		if err := x.Find(name); err != nil {
@@ -72,7 +73,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q was found as a subtest", row)
 		}
 	}
-	for _, row := range []string{"value", "of no test", "added to no test", "first"} {
+	for _, row := range []string{"value", "of no test", "added to no test", "first", "inner"} {
 		if x.Find("some/where TestTables/"+row) == nil {
 			t.Errorf("%q was found as a row of a table", row)
 		}

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -290,15 +292,15 @@ func (a *taken) takenAway(what, script string, notified bool) {
 	a.sh(script)
 	began := time.Now()
 	var away time.Duration // until the reading that shows everything again began
-	for deadline := began.Add(patience + 30*time.Second); ; {
+	var got []string
+	ctx, cancel := context.WithTimeout(a.t.Context(), patience+30*time.Second)
+	defer cancel()
+	if !testenv.Poll(ctx, func() bool {
 		away = time.Since(began)
-		got := a.hostState()
-		if slices.Equal(got, want) {
-			break
-		}
-		if time.Now().After(deadline) {
-			a.t.Fatalf("%s: not back (-want +have):\n%s", what, cmp.Diff(want, got))
-		}
+		got = a.hostState()
+		return slices.Equal(got, want)
+	}) {
+		a.t.Fatalf("%s: not back (-want +have):\n%s", what, cmp.Diff(want, got))
 	}
 	a.t.Logf("%s: back after %v, seen after %v", what, away.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
 	if !notified {

@@ -2,28 +2,22 @@ package e2e_test
 
 import (
 	"context"
-	"errors"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/install"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/vpc"
 )
 
-// TestBackend_Follows: kubelet's or kube-proxy's chains appear in the other backend of iptables
-// while the daemon and pods run. The rules move there once and back once, each with one event, and
-// no packet of the pods is lost or leaves untranslated.
-func TestBackend_Follows(t *testing.T) {
-	t.Parallel()
-	t.Run("IPv4", func(t *testing.T) {
-		t.Parallel()
+// followers are the rows of TestBackend_Follows. The nightly run has one for IPv6. Each takes a
+// minute: the daemon looks every 30 s, and the rules move there and back.
+var followers = map[string]func(t *testing.T){
+	"IPv4": func(t *testing.T) {
 		l := newLab(t, fakeaws.Options{})
 		a := l.takenFrom("nft", nil)
 		pods := l.mustAdd(a.n, "p", 11, 4)
@@ -31,26 +25,15 @@ func TestBackend_Follows(t *testing.T) {
 		a.follows("AWS-SNAT-CHAIN-0", pods[0], pods[len(pods)-1]) // on the primary ENI and on another one
 		l.del(a.n, pods, 4)
 		l.nothingLeft(a.n)
-	})
-	t.Run("IPv6", func(t *testing.T) {
-		t.Parallel()
-		a := egressNode(t, "nft")
-		r := a.newRuntime(a.n, "portmap")
-		r.exec.path = a.path
-		r.Path = append(r.Path, filepath.Join(a.binaries, "reference"))
-		list := r.list(t, install.Template, func(s *install.Settings) {
-			logs := s.PluginLogFile
-			*s = install.Defaults(true)
-			s.PluginLogFile, s.Egress.LogFile, s.Egress.NodeIP = logs, logs+".egress", a.n.Primary.PrimaryIP
-		})
-		p, rt := r.add(t, list, "p-0")
-		a.outside(p)
-		a.follows("Block Node Local Pod access via IPv4", p)
-		if err := errors.Join(r.DelNetworkList(t.Context(), list, rt), a.n.RemoveSandbox(p)); err != nil {
-			t.Error(err)
-		}
-		a.until("nothing of the pod", func() bool { return len(a.egressState()) == 0 })
-	})
+	},
+}
+
+// TestBackend_Follows: kubelet's or kube-proxy's chains appear in the other backend of iptables
+// while the daemon and pods run. The rules move there once and back once, each with one event, and
+// no packet of the pods is lost or leaves untranslated.
+func TestBackend_Follows(t *testing.T) {
+	t.Parallel()
+	rowsAtOnce(t, followers, func(t *testing.T, run func(*testing.T)) { run(t) })
 }
 
 // follows moves the rules to the legacy backend and back, and looks for one of them there.

@@ -57,24 +57,30 @@ func TestHostileNames(t *testing.T) {
 			socket := filepath.Join(m.Dir, "i.sock")
 			env["INTROSPECTION_BIND_ADDRESS"] = "unix:" + socket
 			c.start(m.Node, env)
-			var given []*cniwire.AddRequest
-			i := 0
-			for what, name := range hostileNames {
-				for _, r := range []*cniwire.AddRequest{sandbox(2 * i), sandbox(2*i + 1)} {
-					if r.PodName = name; i%2 == 1 {
+			var requests, given []*cniwire.AddRequest
+			for _, name := range hostileNames {
+				for _, r := range []*cniwire.AddRequest{sandbox(len(requests)), sandbox(len(requests) + 1)} {
+					if r.PodName = name; len(requests)%2 == 1 {
 						r.PodName, r.PodNamespace = "p", name
 					}
-					i++
-					reply := c.wireAdd(m.Node, r)
-					if !reply.Success && (reply.Cause == "" || reply.Detail == "") {
-						t.Errorf("%s: failed without a reason: %+v", what, reply)
-					}
-					if !utf8.ValidString(reply.Detail) || len(reply.Detail) > 4096 {
-						t.Errorf("%s: detail of %d bytes: %.300q", what, len(reply.Detail), reply.Detail)
-					}
-					if reply.Success {
-						given = append(given, r)
-					}
+					requests = append(requests, r)
+				}
+			}
+			replies := make([]*cniwire.AddReply, len(requests))
+			each(len(requests), 5, func(i int) { replies[i] = c.wireAdd(m.Node, requests[i]) }) // a look-up takes seconds
+			if t.Failed() {
+				return
+			}
+			for i, reply := range replies {
+				what := requests[i].PodNamespace + "/" + requests[i].PodName
+				if !reply.Success && (reply.Cause == "" || reply.Detail == "") {
+					t.Errorf("%.60q: failed without a reason: %+v", what, reply)
+				}
+				if !utf8.ValidString(reply.Detail) || len(reply.Detail) > 4096 {
+					t.Errorf("%.60q: detail of %d bytes: %.300q", what, len(reply.Detail), reply.Detail)
+				}
+				if reply.Success {
+					given = append(given, requests[i])
 				}
 			}
 			m.unharmed(t, socket)
