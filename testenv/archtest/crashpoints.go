@@ -1,14 +1,10 @@
 package archtest
 
 import (
-	"bytes"
-	"fmt"
 	"go/ast"
 	"go/token"
 	"path"
 	"strings"
-
-	"cnictl/daemon/api/crashpoint"
 )
 
 // crashMarker appears in every binary with crash points and in no other.
@@ -60,23 +56,4 @@ func isSelector(e ast.Expr, pkg, name string) bool {
 	}
 	x, ok := sel.X.(*ast.Ident)
 	return ok && x.Name == pkg && (name == "" || sel.Sel.Name == name)
-}
-
-// checkRelease: a released binary contains neither the code that kills it nor the name of any
-// crash point.
-func checkRelease(pkg string, binary []byte) []Violation {
-	markers := []string{crashMarker}
-	for _, p := range crashpoint.All() {
-		markers = append(markers, string(p))
-	}
-	var found []string
-	for _, m := range markers {
-		if bytes.Contains(binary, []byte(m)) {
-			found = append(found, m)
-		}
-	}
-	if len(found) == 0 {
-		return nil
-	}
-	return []Violation{{pkg, fmt.Sprintf("has %d texts of crash points, such as %s: build it without the tag %s", len(found), found[0], crashTag)}}
 }

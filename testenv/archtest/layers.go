@@ -187,20 +187,6 @@ var topLevel = []string{
 // meaningless package names say nothing about their domain.
 var meaningless = []string{"util", "utils", "helper", "helpers", "common", "manager", "misc", "shared", "base", "lib"}
 
-// forbiddenModules may be neither required directly nor imported.
-var forbiddenModules = map[string]string{
-	"github.com/golang/mock":         "no mocks: run the real client against a fake server",
-	"go.uber.org/mock":               "no mocks: run the real client against a fake server",
-	"github.com/vektra/mockery":      "no mocks: run the real client against a fake server",
-	"github.com/stretchr/testify":    "the standard library and go-cmp are enough",
-	"github.com/onsi/ginkgo":         "the standard library and go-cmp are enough",
-	"github.com/onsi/gomega":         "the standard library and go-cmp are enough",
-	"github.com/pkg/errors":          "use the standard errors package",
-	"github.com/sirupsen/logrus":     "log through the *slog.Logger that was passed in",
-	"go.uber.org/zap":                "log through the *slog.Logger that was passed in",
-	"sigs.k8s.io/controller-runtime": "a framework; client-go is enough",
-}
-
 // budget limits what a binary links.
 type budget struct {
 	pkg       string

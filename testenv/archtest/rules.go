@@ -17,7 +17,6 @@ var rules = map[string]func(Tree) []Violation{
 	"wire only":    checkWireOnly,
 	"purity":       checkPurity,
 	"edges":        checkEdges,
-	"modules":      checkModules,
 	"docs":         checkDocs,
 	"links":        checkLinks,
 	"doc links":    checkDocLinks,
@@ -171,16 +170,12 @@ func checkPurity(t Tree) []Violation {
 }
 
 var (
-	environment = map[string][]string{"os": {"Getenv", "LookupEnv", "ExpandEnv"}, "syscall": {"Getenv"}}
-	printing    = map[string][]string{"fmt": {"Print", "Printf", "Println"}}
-	roots       = map[string][]string{"context": {"Background", "TODO"}}
-	sleeping    = map[string][]string{"time": {"Sleep"}}
-	globalLogs  = map[string][]string{"log/slog": {"Default", "SetDefault", "Info", "Warn", "Error", "Debug"}, "log": {"Print", "Printf", "Println", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf"}}
-	exiting     = map[string][]string{"os": {"Exit"}}
+	globalLogs = map[string][]string{"log/slog": {"Default", "SetDefault"}, "log": {"Print", "Printf", "Println", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf"}}
+	exiting    = map[string][]string{"os": {"Exit"}}
 )
 
-// checkEdges: only main.go reads the environment, writes to streams, creates contexts and
-// exits; nothing sleeps, logs through a global or runs before main.
+// checkEdges: only main.go exits; nothing logs through a global or runs before main. What else
+// belongs to main, .golangci.yml knows.
 func checkEdges(t Tree) []Violation {
 	var out []Violation
 	for _, p := range t.Packages {
@@ -194,41 +189,14 @@ func checkEdges(t Tree) []Violation {
 				}
 			}
 			if !main && !support && !f.Test {
-				add(environment, "settings are read by main and handed down (daemon/config, plugin/netconf)")
-				add(printing, "write to the stream that was passed in")
 				add(globalLogs, "log through the *slog.Logger that was passed in")
 				add(exiting, "return an error; main chooses the exit status")
 			}
-			if !main && !support {
-				add(roots, "take the caller's context; tests use t.Context()")
-			}
-			add(sleeping, "wait on a condition with a deadline, or a ticker and a context")
 			if !f.Test && !generated(f.AST) {
 				for _, d := range f.AST.Decls {
 					if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
 						out = append(out, Violation{f.position(fn), "no init functions: main builds what is needed"})
 					}
-				}
-			}
-		}
-	}
-	return out
-}
-
-func checkModules(t Tree) []Violation {
-	var out []Violation
-	for _, r := range t.Requires {
-		for m, why := range forbiddenModules {
-			if under(r, m) {
-				out = append(out, Violation{"go.mod", fmt.Sprintf("requires %s: %s", r, why)})
-			}
-		}
-	}
-	for _, p := range t.Packages {
-		for _, imp := range slices.Concat(p.Imports, p.TestImports) {
-			for m, why := range forbiddenModules {
-				if under(imp, m) {
-					out = append(out, Violation{p.Path, fmt.Sprintf("imports %s: %s", imp, why)})
 				}
 			}
 		}

@@ -43,7 +43,6 @@ type File struct {
 type Tree struct {
 	Packages []Package
 	Root     []string // names in the root directory
-	Requires []string // modules that go.mod requires directly
 	Docs     []Doc
 	Notes    []Doc           // comments of other texts: manifests, scripts, lists
 	Names    map[string]bool // files and directories below the root, except what the build creates
@@ -73,9 +72,6 @@ func Load(ctx context.Context, dir string) (Tree, error) {
 	}
 	for _, e := range entries {
 		t.Root = append(t.Root, e.Name())
-	}
-	if t.Requires, err = requires(ctx, dir); err != nil {
-		return t, err
 	}
 	if t.Docs, t.Notes, t.Names, err = loadDocs(dir); err != nil {
 		return t, err
@@ -140,29 +136,6 @@ func list(ctx context.Context, dir string, patterns ...string) ([]listedPackage,
 		}
 		all = append(all, l)
 	}
-}
-
-func requires(ctx context.Context, dir string) ([]string, error) {
-	out, err := goTool(ctx, dir, "mod", "edit", "-json")
-	if err != nil {
-		return nil, err
-	}
-	var mod struct {
-		Require []struct {
-			Path     string
-			Indirect bool
-		}
-	}
-	if err := json.Unmarshal(out, &mod); err != nil {
-		return nil, fmt.Errorf("decode go.mod: %w", err)
-	}
-	var paths []string
-	for _, r := range mod.Require {
-		if !r.Indirect {
-			paths = append(paths, r.Path)
-		}
-	}
-	return paths, nil
 }
 
 // LoadBinary lists what a main package links and, if its size is limited, builds it as "make
