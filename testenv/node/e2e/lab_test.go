@@ -28,7 +28,7 @@ import (
 
 // Tests wait for their nodes more than they compute.
 //
-//testlayers:uses=cmd/...,deploy/images,testenv/cmd/podprobe,tools/reference,tools/release parallel=8
+//testlayers:uses=cmd/...,deploy/images,testenv/cmd/podprobe,testenv/node/e2e/testdata/chained,tools/reference,tools/release parallel=8
 func TestMain(m *testing.M) { testenv.Main(m, kubeapi.EndShared()...) }
 
 // patience bounds waits for what must happen; a passing test never uses it up.
