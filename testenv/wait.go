@@ -92,14 +92,15 @@ func Never(t testing.TB, n int, what string, bad func() bool) {
 	}
 }
 
-// Within fails the test if f takes longer than d. Where the machine starved this process in
-// the meantime, the bound grows with the measured starvation, and the log says so. f runs to
-// its end in any case.
-func Within(t testing.TB, d time.Duration, what string, f func()) {
+// Within fails the test if f takes longer than d, and reports whether it was in time. Where the
+// machine starved this process in the meantime, the bound grows with the measured starvation,
+// and the log says so. f runs to its end in any case.
+func Within(t testing.TB, d time.Duration, what string, f func()) (inTime bool) {
 	t.Helper()
 	w := watch(t, what)
 	defer w.stop()
 	m := startMeter()
+	defer m.stop() // f may end the test
 	took := Took(f)
 	s := m.stop()
 	bound := s.scale(d, took)
@@ -109,6 +110,7 @@ func Within(t testing.TB, d time.Duration, what string, f func()) {
 	case took > d:
 		t.Logf("%s took %s instead of %s, but starved (%s)", what, took, d, s)
 	}
+	return took <= bound
 }
 
 // Soon is a deadline for tests of what happens at a deadline. Nothing may depend on when it
@@ -117,9 +119,6 @@ func Soon() time.Time { return time.Now().Add(50 * time.Millisecond) }
 
 // Later is a deadline that no test lives to see, for tests of what is decided because of it.
 func Later() time.Time { return time.Now().Add(24 * time.Hour) }
-
-// Patience is for calls that insist on a limit: go test's comes earlier.
-const Patience = 24 * time.Hour
 
 // Took returns how long f takes: for lower bounds, which no busy machine breaks, and for logs.
 func Took(f func()) time.Duration {
@@ -139,6 +138,15 @@ func Context(t testing.TB) context.Context {
 	ctx, cancel := context.WithDeadline(t.Context(), end)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// Left is the time until shortly before go test's limit, for calls that insist on a limit.
+func Left(t testing.TB) time.Duration {
+	t.Helper()
+	if end := giveUpAt(t); !end.IsZero() {
+		return time.Until(end)
+	}
+	return time.Until(Later())
 }
 
 // giveUpAt returns when a test stops waiting; zero if go test has no limit.
@@ -234,19 +242,22 @@ func (s starvation) String() string {
 
 // meter measures starvation: it wants to wake up every 5 ms and adds up how late it is.
 type meter struct {
-	ended  chan struct{}
-	result chan starvation
+	stop  func() starvation // may be called again
+	ended chan struct{}
+	found starvation
 }
 
 func startMeter() *meter {
-	m := &meter{ended: make(chan struct{}), result: make(chan starvation, 1)}
-	go m.run(time.Now())
+	m := &meter{ended: make(chan struct{})}
+	var running sync.WaitGroup
+	began := time.Now()
+	running.Go(func() { m.run(began) })
+	m.stop = sync.OnceValue(func() starvation {
+		close(m.ended)
+		running.Wait()
+		return m.found
+	})
 	return m
-}
-
-func (m *meter) stop() starvation {
-	close(m.ended)
-	return <-m.result
 }
 
 func (m *meter) run(slept time.Time) {
@@ -269,7 +280,7 @@ func (m *meter) run(slept time.Time) {
 		}
 	}
 	s.runnable = sum / float64(max(n, 1)) / float64(runtime.NumCPU())
-	m.result <- s
+	m.found = s
 }
 
 // runnable returns the number of the machine's tasks that run or could run (proc_loadavg(5)).

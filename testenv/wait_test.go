@@ -154,6 +154,16 @@ func TestContext(t *testing.T) {
 	}
 }
 
+func TestLeft(t *testing.T) {
+	for limit, want := range map[time.Duration]time.Duration{10 * time.Minute: 570 * time.Second, time.Minute: 54 * time.Second, 0: 24 * time.Hour} {
+		record(t, limit, func(r *recorder) {
+			if got := Left(r); got != want {
+				t.Errorf("of a limit of %s are left %s, want %s", limit, got, want)
+			}
+		})
+	}
+}
+
 func TestNever(t *testing.T) {
 	for _, x := range []struct {
 		bad, polls int
@@ -174,13 +184,23 @@ func TestWithin(t *testing.T) {
 		takes  time.Duration
 		failed string
 	}{{time.Second, ""}, {time.Second + 1, "the answer took 1.000000001s, at most 1s allowed"}, {time.Minute, "the answer took 1m0s, at most 1s"}} {
-		ended := false
+		ended, inTime := false, false
 		r, took := record(t, time.Hour, func(r *recorder) {
-			Within(r, time.Second, "the answer", func() { <-time.After(x.takes); ended = true })
+			inTime = Within(r, time.Second, "the answer", func() { <-time.After(x.takes); ended = true })
 		})
-		if took != x.takes || !ended || !strings.HasPrefix(r.failed, x.failed) || (r.failed != "") != (x.failed != "") {
+		if took != x.takes || !ended || inTime != (x.failed == "") || !strings.HasPrefix(r.failed, x.failed) || (r.failed != "") != (x.failed != "") {
 			t.Errorf("%s: ended %v after %s, failed %q", x.takes, ended, took, r.failed)
 		}
+	}
+}
+
+// Nothing goes on when f ends the test: the bubble would not end.
+func TestWithin_Fatal(t *testing.T) {
+	r, took := record(t, time.Hour, func(r *recorder) {
+		Within(r, time.Hour, "the answer", func() { r.Fatalf("no answer") })
+	})
+	if r.failed != "no answer" || took != 0 {
+		t.Errorf("failed %q after %s", r.failed, took)
 	}
 }
 

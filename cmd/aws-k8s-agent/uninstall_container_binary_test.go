@@ -10,11 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/deploy"
+	"cnictl/testenv"
 )
 
 // container imitates how a runtime runs the image with the mounts of deploy: the root is read-only,
@@ -158,7 +158,7 @@ func (h *host) stays() {
 		h.t.Errorf("said %q (%v)", lines.Text(), lines.Err())
 	}
 	// A program that exits closes its output, and does so sooner than this.
-	if err := pipe.(*os.File).SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+	if err := pipe.(*os.File).SetReadDeadline(testenv.Soon()); err != nil {
 		h.t.Fatal(err)
 	}
 	for lines.Scan() {

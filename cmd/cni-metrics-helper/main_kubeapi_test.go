@@ -31,9 +31,6 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// patience bounds every wait. A machine that also runs other tests is slow.
-const patience = 90 * time.Second
-
 // helperBinary is the binary that make test built (CNI_TEST_BIN), or one built here.
 func helperBinary(t *testing.T) string {
 	t.Helper()
@@ -47,21 +44,6 @@ func helperBinary(t *testing.T) string {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return bin
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	end := time.After(patience)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-end:
-			t.Fatalf("timed out: %s", what)
-		case <-tick.C:
-		}
-	}
 }
 
 // node is an aws-node pod with its ipamd's metrics, at its own address.
@@ -197,13 +179,8 @@ func (h *helper) end(t *testing.T) string {
 	if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case err := <-h.done:
-		if err != nil {
-			t.Fatalf("it ended with %v", err)
-		}
-	case <-time.After(patience):
-		t.Fatal("it did not end")
+	if err := testenv.Receive(t, "its end", h.done); err != nil {
+		t.Fatalf("it ended with %v", err)
 	}
 	return h.log()
 }
@@ -262,7 +239,7 @@ func polled(t *testing.T, nodes ...*node) {
 	for _, n := range nodes {
 		from = append(from, n.scrapes.Load())
 	}
-	until(t, "two more polls", func() bool {
+	testenv.Eventually(t, "two more polls", func() bool {
 		for i, n := range nodes {
 			if n.scrapes.Load() < from[i]+2 {
 				return false
@@ -306,13 +283,13 @@ func TestHelper(t *testing.T) {
 	a.adds.Add(20)
 	b.adds.Add(50)
 	polled(t, a, b, c)
-	until(t, "CloudWatch refuses", func() bool { return cw.Requests() >= 3 })
+	testenv.Eventually(t, "CloudWatch refuses", func() bool { return cw.Requests() >= 3 })
 
 	// The API server is down for a while. c keeps counting, and no count is lost.
 	if err := api.Refuse(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the list fails", func() bool { return strings.Contains(h.log(), "Unable to list the aws-node pods") })
+	testenv.Eventually(t, "the list fails", func() bool { return strings.Contains(h.log(), "Unable to list the aws-node pods") })
 	c.adds.Add(30)
 	b.nothing.Add(2)
 	c.errors.WithLabelValues("x").Inc()
@@ -449,7 +426,7 @@ func TestHelper_Environment(t *testing.T) {
 		cw := newCloudWatch(t, "eu-central-1")
 		h := startHelper(t, bin, append(cw.Env(), kubeconfig, "AWS_EC2_METADATA_DISABLED=true", "AWS_REGION=eu-central-1", "AWS_CLUSTER_ID=red", "USE_CLOUDWATCH=Yes", "AWS_VPC_K8S_CNI_LOGLEVEL=INFO",
 			"CLUSTER_ENDPOINT=https://"+s.Endpoint()), "--cloudwatch=false")
-		until(t, "data arrive", func() bool { return len(cw.Data()) > 0 })
+		testenv.Eventually(t, "data arrive", func() bool { return len(cw.Data()) > 0 })
 		log := h.end(t)
 		if d := cw.Data()[0]; d.Dimensions["CLUSTER_ID"] != "red" {
 			t.Errorf("%+v", d)

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fleetsim"
 )
 
@@ -105,11 +105,7 @@ func TestTerminal_LeavesUnanswered(t *testing.T) {
 			t.Parallel()
 			kubeconfig, asked := silentCluster(t)
 			x := onTerminal(t, 120, []string{"KUBECONFIG=" + kubeconfig}, strings.Fields(command)...)
-			select {
-			case <-asked:
-			case <-time.After(patience):
-				t.Fatalf("the API server is not asked: %q", x.text())
-			}
+			testenv.Receive(t, "a request to the API server", asked)
 			x.press(ctrlC)
 			code, said := x.end(), x.text()
 			if quiet := !strings.Contains(said, "cnictl"); code != want.code || want.said == "" && !quiet || want.said != "" && said != want.said {
@@ -131,11 +127,7 @@ func TestProcess_Terminated(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-asked:
-	case <-time.After(patience):
-		t.Fatal("the API server is not asked")
-	}
+	testenv.Receive(t, "a request to the API server", asked)
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"cnictl/daemon/fleet/fleettest"
+	"cnictl/testenv"
 )
 
 // suite builds into a directory that is removed after the tests.
@@ -105,12 +105,7 @@ func TestProcess_Interrupt(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case c := <-accepted: // the other node was read earlier
-		defer c.Close()
-	case <-time.After(2 * time.Minute):
-		t.Fatal("the silent node is not asked")
-	}
+	defer testenv.Receive(t, "a request to the silent node", accepted).Close() // the other node was read earlier
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -150,23 +145,20 @@ func TestProcess_InterruptTwice(t *testing.T) {
 	}
 	go func() { ended <- cmd.Wait() }()
 	interrupts := 0
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for late := time.After(2 * time.Minute); ; {
+	testenv.Eventually(t, "the end of the process", func() bool {
 		select {
-		case err := <-ended:
-			status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
-			if !ok || !status.Signaled() || status.Signal() != syscall.SIGINT || interrupts < 2 {
-				t.Errorf("%v after %d interrupts", err, interrupts)
-			}
-			return
-		case <-again.C:
-			if err := cmd.Process.Signal(os.Interrupt); err == nil {
-				interrupts++
-			}
-		case <-late:
-			t.Fatalf("it goes on after %d interrupts", interrupts)
+		case err = <-ended:
+			return true
+		default:
 		}
+		if err := cmd.Process.Signal(os.Interrupt); err == nil {
+			interrupts++
+		}
+		return false
+	})
+	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() || status.Signal() != syscall.SIGINT || interrupts < 2 {
+		t.Errorf("%v after %d interrupts", err, interrupts)
 	}
 }
 

@@ -3,15 +3,12 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/show"
+	"cnictl/testenv"
 	"cnictl/testenv/terminal"
 )
-
-// patience is how long a test waits for something that must happen.
-const patience = 2 * time.Minute
 
 // screen is a terminal that runs the real binary.
 type screen struct {
@@ -38,7 +35,7 @@ func (x *screen) text() string { return x.Drawn() }
 // await waits until the screen meets a condition.
 func (x *screen) await(what string, want func(drawn string) bool) {
 	x.t.Helper()
-	if err := x.AwaitDrawn(x.t.Context(), patience, want); err != nil {
+	if err := x.AwaitDrawn(testenv.Context(x.t), 0, want); err != nil {
 		x.t.Fatalf("%s: %v\nof %q", what, err, x.text())
 	}
 }
@@ -62,7 +59,7 @@ func (x *screen) resize(columns, rows int) {
 // end waits for the tool to exit and returns its exit code.
 func (x *screen) end() int {
 	x.t.Helper()
-	code, err := x.Ended(patience)
+	code, err := x.Ended(testenv.Context(x.t))
 	if err != nil {
 		x.t.Fatal(err)
 	}

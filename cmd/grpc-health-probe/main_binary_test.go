@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -137,9 +136,7 @@ func TestProbe(t *testing.T) {
 		"user agent":         {[]string{"-addr", agent, "-user-agent", "kubelet-probe"}, 0, "status: SERVING"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			out, err := exec.CommandContext(ctx, bin, tc.args...).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), bin, tc.args...).CombinedOutput()
 			code := 0
 			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 				code = exit.ExitCode()

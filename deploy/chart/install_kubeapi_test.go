@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
 
@@ -446,7 +447,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: deployer}]
 		}
 	})
 	as := []string{cni, "--kube-as-user", "deployer"}
-	l.await(func() bool { // the authorizer watches roles
+	testenv.Eventually(l, "the rights", func() bool { // the authorizer watches roles
 		_, err := l.helm("status", as[1:]...)
 		return err == nil
 	})
@@ -578,7 +579,7 @@ func TestRights(t *testing.T) {
 	for _, annotate := range []bool{false, true} {
 		l.must("upgrade", cni, "--install", "--set", fmt.Sprintf("env.ANNOTATE_POD_IP=%t", annotate))
 		// The authorizer watches roles, so changes take a moment.
-		l.await(func() bool {
+		testenv.Eventually(l, "the rights", func() bool {
 			return allowed("list", "eniconfigs", "crd.k8s.amazonaws.com") && allowed("patch", "pods", "") == annotate
 		})
 		for _, row := range rows {
@@ -592,16 +593,6 @@ func TestRights(t *testing.T) {
 					t.Errorf("may %s %s.%s", verb, row.resource, row.group)
 				}
 			}
-		}
-	}
-}
-
-// await polls until the condition holds or the test's deadline expires.
-func (l *lab) await(is func() bool) {
-	l.Helper()
-	for !is() {
-		if err := l.Context().Err(); err != nil {
-			l.Fatal(err)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"cnictl/testenv"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,7 +74,7 @@ func TestAdmissionPolicy(t *testing.T) {
 		return err
 	}
 	const podIPs = `{"metadata":{"annotations":{"vpc.amazonaws.com/pod-ips":"10.0.0.7"}}}`
-	l.await(func() bool { // the server compiles policies some time after they are stored
+	testenv.Eventually(l, "the policies", func() bool { // the server compiles policies some time after they are stored
 		return apierrors.IsForbidden(pod(bound, "theirs", podIPs))
 	})
 	const onlyPods, onlyIPs = "may change only pods of that node", "may change only the annotation vpc.amazonaws.com/pod-ips"

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/vishvananda/netlink"
 
@@ -211,8 +210,6 @@ func (p *pod) command(ctx context.Context, verb, stdin string, change ...string)
 
 // try runs the plugin on the node.
 func (p *pod) try(ctx context.Context, verb, stdin string, change ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
 	cmd := p.command(ctx, verb, stdin, change...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut

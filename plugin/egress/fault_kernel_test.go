@@ -11,26 +11,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"cnictl/testenv"
 	"cnictl/testenv/netns"
 )
-
-// until waits for a condition.
-func until(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(2 * time.Minute); !done(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatal("timed out waiting for " + what)
-		}
-	}
-}
 
 // hangs replaces a program in a directory with one that hangs, either before or after it does
 // the program's work. It returns the file that appears once it hangs.
@@ -85,7 +73,7 @@ func TestKilled(t *testing.T) {
 			p := b.pod("c1")
 			cmd := p.command(t.Context(), "ADD", b.stdin())
 			b.do(b.node, cmd.Start)
-			until(t, row.name, func() bool { _, err := os.Stat(marker); return err == nil })
+			testenv.Eventually(t, row.name, func() bool { _, err := os.Stat(marker); return err == nil })
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -307,7 +295,7 @@ func TestStaleRoute(t *testing.T) {
 			cmd := p.command(t.Context(), "ADD", b.stdin())
 			b.do(b.node, cmd.Start)
 			// The lease is taken before the route is tried.
-			until(t, "the lease", func() bool { return len(b.leases()) > 0 })
+			testenv.Eventually(t, "the lease", func() bool { return len(b.leases()) > 0 })
 			b.do(b.node, func() error {
 				l, err := netlink.LinkByName("vethold")
 				if err != nil {

@@ -207,7 +207,7 @@ func TestErrors_AsGRPC(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			socket, _ := serve(t, backend{add: func(context.Context, *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) { return nil, fail }})
-			_, theirs := grpcAdd(t, socket, minute)
+			_, theirs := grpcAdd(t, socket)
 			_, ours := addNetwork(t, socket, minute, &request)
 			var s *cniwire.CallError
 			if !errors.As(ours, &s) || theirs == nil || ours.Error() != theirs.Error() || s.Answered != (status.Code(theirs) != codes.Unavailable) {
@@ -226,23 +226,21 @@ func TestErrors_Unimplemented(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	_, theirs := grpcAdd(t, socket, minute)
+	_, theirs := grpcAdd(t, socket)
 	_, ours := addNetwork(t, socket, minute, &request)
 	if theirs == nil || ours == nil || ours.Error() != theirs.Error() {
 		t.Errorf("got  %v\nwant %v", ours, theirs)
 	}
 }
 
-func grpcAdd(t testing.TB, socket string, timeout time.Duration) (*cnirpc.AddNetworkReply, error) {
+func grpcAdd(t testing.TB, socket string) (*cnirpc.AddNetworkReply, error) {
 	t.Helper()
 	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
-	defer cancel()
-	return cnirpc.NewCNIBackendClient(conn).AddNetwork(ctx, &cnirpc.AddNetworkRequest{K8S_POD_NAME: "web-0", K8S_POD_NAMESPACE: "default"})
+	return cnirpc.NewCNIBackendClient(conn).AddNetwork(t.Context(), &cnirpc.AddNetworkRequest{K8S_POD_NAME: "web-0", K8S_POD_NAMESPACE: "default"})
 }
 
 // TestDial_Refused: the error has grpc-go's text and wraps the errno.
@@ -257,7 +255,7 @@ func TestDial_Refused(t *testing.T) {
 	l.SetUnlinkOnClose(false)
 	l.Close()
 	for path, errno := range map[string]unix.Errno{socket: unix.ENOENT, refusing: unix.ECONNREFUSED} {
-		_, theirs := grpcAdd(t, path, minute)
+		_, theirs := grpcAdd(t, path)
 		_, ours := addNetwork(t, path, minute, &request)
 		var failed *cniwire.CallError
 		want := `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix ` + path + `: connect: ` + errno.Error() + `"`

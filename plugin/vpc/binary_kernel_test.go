@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/testenv/netns"
@@ -194,8 +193,6 @@ func (s *sandbox) run(ctx context.Context, command, stdin string, change ...stri
 		"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + s.id, "CNI_NETNS=" + s.netns, "CNI_IFNAME=eth0",
 		"CNI_ARGS=" + s.args(), "CNI_PATH=/opt/cni/bin",
 	}, change...)
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
 	cmd := exec.CommandContext(ctx, bin)
 	var out, errOut bytes.Buffer
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = vars, strings.NewReader(stdin), &out, &errOut

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/plugin/vpc"
+	"cnictl/testenv"
 )
 
 // TestCall_Deadline: a call to a daemon that never answers ends, and the log is flushed long
@@ -35,16 +36,15 @@ func TestCall_Deadline(t *testing.T) {
 	caller, stop := unix.Gettid(), make(chan struct{})
 	var signals sync.WaitGroup
 	signals.Go(func() {
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
+		testenv.Eventually(t, "the end of the call", func() bool {
+			_ = unix.Tgkill(unix.Getpid(), caller, unix.SIGURG) // the Go runtime sends it, too
 			select {
 			case <-stop:
-				return
-			case <-tick.C:
-				_ = unix.Tgkill(unix.Getpid(), caller, unix.SIGURG) // the Go runtime sends it, too
+				return true
+			default:
+				return false
 			}
-		}
+		})
 	})
 	slow := 0
 	text := vpc.CallText(path, 3*time.Second, func() { slow++ })

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,17 +24,11 @@ func TestBinary_SlowDaemon(t *testing.T) {
 	node, pod := netns.New(t), netns.New(t)
 	box := newSandbox(t, node, "abc001", "web-1", pod.Path)
 	(&server{add: func(r *cniwire.AddRequest) *cniwire.AddReply {
-		deadline := time.Now().Add(2 * time.Minute)
-		tick := time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		for time.Now().Before(deadline) {
-			if b, err := os.ReadFile(box.log); err == nil && strings.Contains(string(b), "Received CNI add request") {
-				return gives("10.0.0.21", 1, 2)(r)
-			}
-			<-tick.C
-		}
-		t.Error("nothing in the log after 10 s")
-		return &cniwire.AddReply{}
+		testenv.Eventually(t, "the request in the log", func() bool {
+			b, err := os.ReadFile(box.log)
+			return err == nil && strings.Contains(string(b), "Received CNI add request")
+		})
+		return gives("10.0.0.21", 1, 2)(r)
 	}}).serve(t)
 	box.expect(t, "ADD", box.stdin(), 0, withNetns(recorded(t, "add-web-1.json"), "/run/netns/rec2", pod.Path))
 	if n := strings.Count(box.logged(t), "Received CNI add request"); n != 1 {

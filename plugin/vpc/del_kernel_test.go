@@ -259,7 +259,7 @@ func TestBinary_SlowDel(t *testing.T) {
 							t.Errorf("ADD meanwhile: %d %s %s %v", code, out, errOut, err)
 						}
 					}
-					<-time.After(vpc.Promptly + vpc.Promptly/2) // longer than an unhindered DEL takes
+					<-time.After(vpc.Promptly + vpc.Promptly/2) //realtime: longer than an unhindered DEL takes
 					return had("10.0.0.21", 1, 2)(r)
 				},
 			}).serve(t)

@@ -152,7 +152,8 @@ func (t *Terminal) checkWaiter(now time.Time) {
 	}
 }
 
-// Await waits until a complete frame meets a condition.
+// Await waits until a complete frame meets a condition. A limit of 0, here and below, is none
+// but the context's.
 func (t *Terminal) Await(ctx context.Context, limit time.Duration, want func(*Screen) bool) error {
 	_, err := t.Expect(ctx, "", limit, want)
 	return err
@@ -190,13 +191,17 @@ func (t *Terminal) expect(ctx context.Context, keys string, limit time.Duration,
 			return 0, err
 		}
 	}
-	timeout := time.NewTimer(limit)
-	defer timeout.Stop()
+	var late <-chan time.Time
+	if limit > 0 {
+		timeout := time.NewTimer(limit)
+		defer timeout.Stop()
+		late = timeout.C
+	}
 	var err error
 	select {
 	case at := <-seen:
 		return at.Sub(begin), nil
-	case <-timeout.C:
+	case <-late:
 		err = fmt.Errorf("what was expected is not on the screen after %v", limit)
 	case <-t.ended:
 		err = ErrEnded
@@ -273,13 +278,11 @@ func (t *Terminal) Process() *os.Process { return t.cmd.Process }
 
 // Ended waits for the end of the program and returns its exit code, or -1 if a signal ended
 // it.
-func (t *Terminal) Ended(limit time.Duration) (code int, err error) {
-	timeout := time.NewTimer(limit)
-	defer timeout.Stop()
+func (t *Terminal) Ended(ctx context.Context) (code int, err error) {
 	select {
 	case <-t.ended:
-	case <-timeout.C:
-		return 0, fmt.Errorf("the program goes on after %v; the screen:\n%s", limit, t.Text())
+	case <-ctx.Done():
+		return 0, fmt.Errorf("the program goes on (%w); the screen:\n%s", ctx.Err(), t.Text())
 	}
 	var exit *exec.ExitError
 	if t.err != nil && !errors.As(t.err, &exit) {
@@ -300,7 +303,9 @@ func (t *Terminal) Kill() {
 func (t *Terminal) Close() error {
 	const limit = 2 * time.Minute       // a busy machine may starve it
 	_, _ = t.master.WriteString("\x03") // it may have ended
-	if _, err := t.Ended(limit); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if _, err := t.Ended(ctx); err != nil {
 		t.Kill()
 		return fmt.Errorf("it did not end within %v of ctrl-c: %w", limit, err)
 	}

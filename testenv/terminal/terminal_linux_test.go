@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"cnictl/testenv"
 	"cnictl/testenv/leftover"
 )
 
 func TestMain(m *testing.M) { leftover.Main(m) }
-
-const patience = 2 * time.Minute
 
 // run starts a shell on a terminal.
 func run(t *testing.T, o Options, script string) *Terminal {
@@ -36,13 +35,13 @@ func has(text string) func(*Screen) bool {
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	x := run(t, Options{}, `test -t 0 && stty size && read -r line && echo "read $line" && exit 3`)
-	if err := x.Await(t.Context(), patience, has("5 40")); err != nil {
+	if err := x.Await(testenv.Context(t), 0, has("5 40")); err != nil {
 		t.Fatal(err)
 	}
-	if took, err := x.Expect(t.Context(), "abc\r", patience, has("read abc")); err != nil || took <= 0 {
+	if took, err := x.Expect(testenv.Context(t), "abc\r", 0, has("read abc")); err != nil || took <= 0 {
 		t.Errorf("%v, %v", took, err)
 	}
-	if code, err := x.Ended(patience); code != 3 || err != nil {
+	if code, err := x.Ended(testenv.Context(t)); code != 3 || err != nil {
 		t.Errorf("exit %d, %v", code, err)
 	}
 	if cooked, err := x.Cooked(); !cooked || err != nil {
@@ -51,7 +50,7 @@ func TestTerminal(t *testing.T) {
 	if got := x.Drawn(); got != "5 40\r\nabc\r\nread abc\r\n" {
 		t.Errorf("drawn %q", got)
 	}
-	if err := x.Await(t.Context(), patience, has("more")); !errors.Is(err, ErrEnded) || !strings.Contains(err.Error(), "read abc") {
+	if err := x.Await(testenv.Context(t), 0, has("more")); !errors.Is(err, ErrEnded) || !strings.Contains(err.Error(), "read abc") {
 		t.Errorf("of a program that has ended: %v", err)
 	}
 }
@@ -61,7 +60,7 @@ func TestTerminal_LastBytes(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		x := run(t, Options{}, `printf last`)
-		if err := x.AwaitDrawn(t.Context(), patience, func(drawn string) bool { return drawn == "last" }); err != nil {
+		if err := x.AwaitDrawn(testenv.Context(t), 0, func(drawn string) bool { return drawn == "last" }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,13 +69,13 @@ func TestTerminal_LastBytes(t *testing.T) {
 func TestTerminal_Resize(t *testing.T) {
 	t.Parallel()
 	x := run(t, Options{}, `trap 'stty size' WINCH; echo ready; while :; do sleep 0.1; done`) // a signal right before a read would wait for its end
-	if err := x.Await(t.Context(), patience, has("ready")); err != nil {
+	if err := x.Await(testenv.Context(t), 0, has("ready")); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.Resize(30, 7); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.Expect(t.Context(), "", patience, func(s *Screen) bool { return has("7 30")(s) && s.Height() == 7 }); err != nil {
+	if _, err := x.Expect(testenv.Context(t), "", 0, func(s *Screen) bool { return has("7 30")(s) && s.Height() == 7 }); err != nil {
 		t.Error(err)
 	}
 }
@@ -85,7 +84,7 @@ func TestTerminal_Resize(t *testing.T) {
 func TestTerminal_NotSeen(t *testing.T) {
 	t.Parallel()
 	x := run(t, Options{}, `echo here; read -r line`)
-	if err := x.Await(t.Context(), patience, has("here")); err != nil {
+	if err := x.Await(testenv.Context(t), 0, has("here")); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.Await(t.Context(), time.Millisecond, has("there")); err == nil || !strings.Contains(err.Error(), "after 1ms; the screen:\nhere") {
@@ -93,10 +92,10 @@ func TestTerminal_NotSeen(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := x.Await(ended, patience, has("there")); !errors.Is(err, context.Canceled) {
+	if err := x.Await(ended, 0, has("there")); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if _, err := x.Ended(time.Millisecond); err == nil {
+	if _, err := x.Ended(ended); err == nil {
 		t.Error("it has ended")
 	}
 }
@@ -105,7 +104,7 @@ func TestTerminal_NotSeen(t *testing.T) {
 func TestTerminal_Raw(t *testing.T) {
 	t.Parallel()
 	x := run(t, Options{Raw: true}, `exec cat`)
-	if _, err := x.AwaitBytes(t.Context(), "x", patience, 0); err != nil {
+	if _, err := x.AwaitBytes(testenv.Context(t), "x", 0, 0); err != nil {
 		t.Error(err)
 	}
 	if cooked, err := x.Cooked(); cooked || err != nil {
@@ -120,7 +119,7 @@ func TestTerminal_Close(t *testing.T) {
 	t.Parallel()
 	// A shell misses a signal that arrives before it starts to read, so it sleeps briefly.
 	x := run(t, Options{}, `trap 'exit 0' INT; echo ready; while :; do sleep 0.2; done`)
-	if err := x.Await(t.Context(), patience, has("ready")); err != nil {
+	if err := x.Await(testenv.Context(t), 0, has("ready")); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.Close(); err != nil {

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/evidence"
+	"cnictl/testenv"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
 )
@@ -132,17 +132,17 @@ func TestExamine_GivenUp(t *testing.T) {
 		t.Fatal("help gave up the examination")
 	}
 	b.press("esc")
-	if err := within(t, ended); !errors.Is(err, context.Canceled) {
+	if err := testenv.Receive(t, "the end of the examination", ended); !errors.Is(err, context.Canceled) {
 		t.Fatalf("left: %v", err)
 	}
-	b.send(within(t, answers))
+	b.send(testenv.Receive(t, "an answer", answers))
 
 	b.press("4") // starts again
 	b.sees(t, "examining")
 	b.press("1", "enter", "D") // examines one node
 	for range 2 {
-		err := within(t, ended)
-		if msg := within(t, answers).(pages.Examined); err == nil {
+		err := testenv.Receive(t, "the end of the examination", ended)
+		if msg := testenv.Receive(t, "an answer", answers).(pages.Examined); err == nil {
 			b.send(msg)
 		}
 	}
@@ -150,17 +150,6 @@ func TestExamine_GivenUp(t *testing.T) {
 	if most.Load() != 1 {
 		t.Errorf("%d examinations at once", most.Load())
 	}
-}
-
-func within[T any](t *testing.T, c <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(2 * time.Minute):
-		t.Fatal("nothing came")
-	}
-	panic("not reached")
 }
 
 // TestExamine_Plain: without a full screen, the report is printed with the screen, and the finding

@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/watch"
+	"cnictl/testenv"
 	"cnictl/testenv/terminal"
 	"cnictl/tui/app"
 	"cnictl/tui/sourcetest"
@@ -62,19 +63,18 @@ func TestRun_Panic(t *testing.T) {
 	for _, method := range []string{"Title", "Now", "Detail"} {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
-			const patience = 2 * time.Minute
 			x, err := terminal.Start(t.Context(), terminal.Options{Columns: 100, Rows: 24, Keep: true, Env: locale}, os.Args[0], "-test.run=^TestRun_Panic$", method)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer x.Kill()
-			if err := x.Await(t.Context(), patience, func(s *terminal.Screen) bool { return strings.Contains(s.String(), "ip-10-0-0-") }); err != nil {
+			if err := x.Await(testenv.Context(t), 0, func(s *terminal.Screen) bool { return strings.Contains(s.String(), "ip-10-0-0-") }); err != nil {
 				t.Fatal(err)
 			}
 			if err := x.Press("r\r"); err != nil { // enter opens the node, which is then read
 				t.Fatal(err)
 			}
-			if _, err := x.Ended(patience); err != nil {
+			if _, err := x.Ended(testenv.Context(t)); err != nil {
 				t.Fatal(err)
 			}
 			_, after, restored := strings.Cut(x.Drawn(), "\x1b[?1049l")

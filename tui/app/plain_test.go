@@ -2,11 +2,9 @@ package app
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"cnictl/testenv/golden"
 	"cnictl/tui/sourcetest"
@@ -52,18 +50,16 @@ func TestPlainEndsWithItsInput(t *testing.T) {
 
 func TestRunNeedsATerminal(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
 	o := Options{Source: sourcetest.New(1, 1), Now: sourcetest.Start, Environ: utf8Locale, Out: &bytes.Buffer{}, In: strings.NewReader("")}
-	if err := Run(ctx, o); !errors.Is(err, ErrNoTerminal) {
+	if err := Run(t.Context(), o); !errors.Is(err, ErrNoTerminal) {
 		t.Errorf("%v", err)
 	}
 	o.Theme = "pink"
-	if err := Run(ctx, o); err == nil || !strings.Contains(err.Error(), "pink") {
+	if err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "pink") {
 		t.Errorf("%v", err)
 	}
 	o.Theme, o.Keys = "", map[string][]string{"up": {"j"}, "down": {"j"}}
-	if err := Run(ctx, o); err == nil || !strings.Contains(err.Error(), `"j"`) {
+	if err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `"j"`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -149,14 +149,12 @@ func checkIPv6(t *testing.T, node, pod *netns.NS, p podrules.Pod) {
 			}
 		}
 	}
-	for deadline := time.Now().Add(2 * time.Minute); ; {
-		if !slices.ContainsFunc(state6(t, pod), func(line string) bool { return strings.Contains(line, "tentative") }) {
-			break
+	testenv.EventuallyErr(t, "no address is tentative", func() error {
+		if state := strings.Join(state6(t, pod), "\n"); strings.Contains(state, "tentative") {
+			return errors.New(state)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("still tentative:\n%s", strings.Join(state6(t, pod), "\n"))
-		}
-	}
+		return nil
+	})
 	for what, pair := range map[string][2]string{
 		"host accept_dad":  {"0", sysctl(t, node, "ipv6/conf/"+hostLink+"/accept_dad")},
 		"pod accept_dad":   {"0", sysctl(t, pod, "ipv6/conf/eth0/accept_dad")},

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -153,7 +152,7 @@ func TestPlugin_WaitsUnlocked(t *testing.T) {
 	parent := trunk(t, node)
 	(&server{
 		add: func(*cniwire.AddRequest) *cniwire.AddReply {
-			eventually(t, "the pod's link", func() bool { return slices.Contains(linkNames(t, node), link) })
+			testenv.Eventually(t, "the pod's link", func() bool { return slices.Contains(linkNames(t, node), link) })
 			do(t, node, func() error { return setLink(link, unix.IFLA_LINKMODE, 1) })
 			return &cniwire.AddReply{Success: true, PodVLANID: 3, PodENIMAC: "02:00:00:00:00:03", PodENISubnetGW: "fe80:ec2::1", ParentIfIndex: parent,
 				Allocations: []cniwire.Allocation{{IPv6: "2001:db8::90", Device: -1}}}
@@ -166,7 +165,7 @@ func TestPlugin_WaitsUnlocked(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	// The rules are the last step before the wait.
-	eventually(t, "the rules of the pod", func() bool { return strings.Contains(rulesOf(t, node, netlink.FAMILY_V6), "1536: from 2001:db8::90") })
+	testenv.Eventually(t, "the rules of the pod", func() bool { return strings.Contains(rulesOf(t, node, netlink.FAMILY_V6), "1536: from 2001:db8::90") })
 	dir, err := os.Open(recordsDir)
 	if err != nil {
 		t.Fatal(err)
@@ -184,17 +183,5 @@ func TestPlugin_WaitsUnlocked(t *testing.T) {
 	do(t, node, func() error { return setLink(link, unix.IFLA_OPERSTATE, operUp) })
 	if err := <-ended; err != nil {
 		t.Errorf("ADD: %v\n%s", err, box.logged(t))
-	}
-}
-
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(2 * time.Minute); !is(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Error("not there after 30 s: " + what)
-			return
-		}
 	}
 }

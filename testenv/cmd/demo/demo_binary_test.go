@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -111,33 +111,22 @@ func TestKilled(t *testing.T) {
 			if err := cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
-			deadline := time.NewTimer(2 * time.Minute)
-			defer deadline.Stop()
-			tick := time.NewTicker(10 * time.Millisecond)
-			defer tick.Stop()
 			ended := make(chan error, 1)
 			go func() {
 				for lines.Scan() { // Wait closes the pipe
 				}
 				ended <- cmd.Wait()
 			}()
-			for waited := false; ; {
-				left := processes(t)
-				left = slices.DeleteFunc(left, func(p string) bool { return slices.Contains(before, p) })
-				if waited && len(left) == 0 {
-					return
-				}
-				select {
-				case err := <-ended:
-					waited = true
-					if err == nil {
-						t.Error("the demo ended with success")
-					}
-				case <-tick.C:
-				case <-deadline.C:
-					t.Fatalf("processes left: %v", left)
-				}
+			if testenv.Receive(t, "the end of the demo", ended) == nil {
+				t.Error("the demo ended with success")
 			}
+			testenv.EventuallyErr(t, "the end of its processes", func() error {
+				left := slices.DeleteFunc(processes(t), func(p string) bool { return slices.Contains(before, p) })
+				if len(left) > 0 {
+					return fmt.Errorf("left are %v", left)
+				}
+				return nil
+			})
 		})
 	}
 }
@@ -154,7 +143,6 @@ func killedOnTerminal(t *testing.T, args, node string) {
 	t.Helper()
 	cmd := command(t, "--fleet", "5")
 	file := filepath.Join(t.TempDir(), "pid")
-	const patience = 2 * time.Minute
 	// As under a shell, the demo is not the leader of its session.
 	x, err := terminal.Start(t.Context(), terminal.Options{Columns: 100, Rows: 30, Keep: true, Env: append(slices.Clone(cmd.Env), "TERM=xterm-256color")},
 		"/bin/sh", "-c", `sh -c 'echo $$ >"$1"; exec "$0" $2' "$0" "$1" "$2"; echo "exit $?"; until stty -a | grep -q ' icanon'; do :; done; echo restored; read key`, cmd.Path, file, args)
@@ -163,7 +151,7 @@ func killedOnTerminal(t *testing.T, args, node string) {
 	}
 	defer x.Kill()
 	await := func(what, text string) {
-		if err := x.AwaitDrawn(t.Context(), patience, func(drawn string) bool { return strings.Contains(drawn, text) }); err != nil {
+		if err := x.AwaitDrawn(testenv.Context(t), 0, func(drawn string) bool { return strings.Contains(drawn, text) }); err != nil {
 			t.Fatalf("%s: %v\n%q", what, err, x.Drawn())
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/fakecloudwatch"
 )
@@ -127,7 +128,7 @@ func TestSend_Cancelled(t *testing.T) {
 	s, c, q := sender(t)
 	s.SetFault(func(int) fakecloudwatch.Fault { return fakecloudwatch.Fault{Hang: true} })
 	q.Add(numbered(0, 30, time.Now())...)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithDeadline(t.Context(), testenv.Soon())
 	defer cancel()
 	if sent, err := c.Send(ctx); sent != 0 || err == nil || q.Len() != 30 {
 		t.Errorf("sent %d, %v; %d left", sent, err, q.Len())

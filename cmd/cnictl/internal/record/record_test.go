@@ -49,7 +49,7 @@ func (b *bench) record(args ...string) (string, error) {
 		for range 3 {
 			select {
 			case b.ticks <- time.Time{}:
-			case <-time.After(2 * time.Minute):
+			case <-ctx.Done():
 				return
 			}
 		}

@@ -64,7 +64,7 @@ func TestEvents_OfTheNodesAskedFor(t *testing.T) {
 	for _, args := range []string{"events -w --nodes " + a, "events -w --daemon --nodes " + a, "events -w -l kubernetes.io/hostname=" + a, "events -w -n shop"} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			out := &until{what: a, done: cancel}
 			f := &cli.Factory{

@@ -1,6 +1,7 @@
 package root_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,7 @@ func TestLive_AsksKubernetes(t *testing.T) {
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 3, Seed: 1, Churn: -1, Named: map[string][]fleetsim.Trait{original: {fleetsim.Upstream}, off: {fleetsim.Refused}}})
 	front := before(t, sim)
 	f := factory(t, &lineWriter{}, &lineWriter{})
-	ctx, cancel := bounded(t)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var live watch.Source
 	ended := make(chan error, 1)

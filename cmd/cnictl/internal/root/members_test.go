@@ -68,7 +68,7 @@ func TestFollow_Members(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			front := before(t, sim)
-			ctx, cancel := bounded(t)
+			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			c := &memberWatcher{left: map[string]bool{}, joined: cancel}
 			out, errOut := &lineWriter{line: c.shown}, &lineWriter{line: c.said}

@@ -149,7 +149,7 @@ func TestNamespace_Selects(t *testing.T) {
 // until runs a command with --watch until it has printed a text.
 func (w world) until(t *testing.T, line, text string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out := &until{what: text, done: cancel}
 	errOut := new(bytes.Buffer)

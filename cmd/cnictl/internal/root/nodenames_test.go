@@ -15,8 +15,7 @@ func TestNodeNames(t *testing.T) {
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 12, Seed: 1, Churn: -1})
 	front := before(t, sim)
 	run := func(args ...string) (stdout, stderr string, code int) {
-		ctx, cancel := bounded(t)
-		defer cancel()
+		ctx := t.Context()
 		var out, errOut lineWriter
 		code = root.Main(ctx, factory(t, &out, &errOut), append(args, "--kubeconfig="+front.kubeconfig, "--node-timeout=1m"))
 		return out.String(), errOut.String(), code

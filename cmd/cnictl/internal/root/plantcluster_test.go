@@ -98,8 +98,7 @@ func ran(ctx context.Context, t *testing.T, front *front, see func(string), line
 // branchPod returns the name of a pod with a branch ENI.
 func branchPod(t *testing.T, sim *fleetsim.Sim) string {
 	t.Helper()
-	ctx, cancel := bounded(t)
-	defer cancel()
+	ctx := t.Context()
 	stdout, stderr := ran(ctx, t, before(t, sim), nil, "trunks -o json")
 	var list document.TrunkList
 	if err := json.Unmarshal([]byte(stdout), &list); err != nil {
@@ -141,7 +140,7 @@ func (c clusterRound) run(t *testing.T, pod string, shown *fleettest.Shown) {
 		}))
 	}
 	for _, args := range c.lines {
-		ctx, cancel := bounded(t)
+		ctx, cancel := context.WithCancel(t.Context())
 		watches := strings.Contains(args, "--watch")
 		stdout, stderr := ran(ctx, t, front, func(line string) {
 			if watches && strings.Contains(line, inWatch) {

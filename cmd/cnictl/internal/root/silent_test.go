@@ -19,8 +19,7 @@ func TestSilent(t *testing.T) {
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 2, Seed: 1, Churn: -1, Named: map[string][]fleetsim.Trait{silent: {fleetsim.Refused}}})
 	run := func(args ...string) (stdout, stderr string, code, lists int) {
 		front := before(t, sim)
-		ctx, cancel := bounded(t)
-		defer cancel()
+		ctx := t.Context()
 		out, errOut := &lineWriter{}, &lineWriter{}
 		code = root.Main(ctx, factory(t, out, errOut), append(args, "--kubeconfig="+front.kubeconfig))
 		return out.String(), errOut.String(), code, front.listed("pods")
@@ -57,8 +56,7 @@ func TestSilent_NotKnown(t *testing.T) {
 	silent := fleetsim.NodeName(0)
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 1, Seed: 1, Churn: -1, Named: map[string][]fleetsim.Trait{silent: {fleetsim.Refused}}})
 	front := before(t, sim, "get cninodes")
-	ctx, cancel := bounded(t)
-	defer cancel()
+	ctx := t.Context()
 	out, errOut := &lineWriter{}, &lineWriter{}
 	code := root.Main(ctx, factory(t, out, errOut), []string{"node", "show", silent, "-o", "json", "--kubeconfig=" + front.kubeconfig})
 	var n document.NodeIPAM

@@ -3,7 +3,6 @@ package root_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
@@ -155,7 +154,7 @@ func factory(t *testing.T, out, errOut *lineWriter) *cli.Factory {
 			return v, ok
 		},
 		Tick: func(d time.Duration) (<-chan time.Time, func()) {
-			ticker := time.NewTicker(d)
+			ticker := time.NewTicker(d) //realtime: as main does
 			return ticker.C, ticker.Stop
 		},
 	}
@@ -191,12 +190,4 @@ func (w *lineWriter) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.all.String()
-}
-
-// patience is how long a test waits for something that must happen.
-const patience = 2 * time.Minute
-
-func bounded(t *testing.T) (context.Context, context.CancelFunc) {
-	t.Helper()
-	return context.WithTimeout(t.Context(), patience)
 }

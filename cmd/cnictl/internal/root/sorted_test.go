@@ -18,9 +18,7 @@ func TestWatch_FirstListIsInOrder(t *testing.T) {
 	const nodes = 12
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: nodes, Seed: 1, Churn: -1, Latency: 50 * time.Millisecond})
 	front := before(t, sim)
-	ctx, stop := bounded(t)
-	ctx, cancel := context.WithCancel(ctx)
-	defer stop()
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var names []string
 	out, errOut := lineWriter{line: func(line string) {

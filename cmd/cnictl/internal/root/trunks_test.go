@@ -15,6 +15,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/root"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/testenv"
 	"cnictl/testenv/fleetsim"
 )
 
@@ -41,7 +42,7 @@ func TestTrunks_Watch(t *testing.T) {
 					return false
 				}
 			}
-			ctx, cancel := bounded(t)
+			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			rows, read, shown := map[string]int{}, 0, make(chan struct{})
 			out, errOut := &lineWriter{line: func(line string) {
@@ -85,9 +86,11 @@ func TestTrunks_Watch(t *testing.T) {
 				}()
 				return ticks, func() {}
 			}
-			began := time.Now()
-			code := root.Main(ctx, f, append(strings.Fields("trunks -w -o json --interval="+interval.String()), "--kubeconfig="+front.kubeconfig))
-			rounds := 1 + int(time.Since(began)/(30*time.Second))
+			var code int
+			took := testenv.Took(func() {
+				code = root.Main(ctx, f, append(strings.Fields("trunks -w -o json --interval="+interval.String()), "--kubeconfig="+front.kubeconfig))
+			})
+			rounds := 1 + int(took/(30*time.Second))
 			if code != 0 || !errors.Is(ctx.Err(), context.Canceled) || read == 0 {
 				t.Fatalf("exit %d, %v, the pods of %d rows were read\n%s%s", code, ctx.Err(), read, errOut, out)
 			}
@@ -152,7 +155,7 @@ func followWithoutPods(t *testing.T, front *front, timeout string) {
 		}
 		return true
 	}
-	ctx, cancel := bounded(t)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, errOut := &lineWriter{line: func(line string) {
 		var row struct {

@@ -13,6 +13,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
+	"cnictl/testenv"
 )
 
 // watching runs a command with --watch. It sends a tick after each reading, calls between, and
@@ -33,21 +34,24 @@ func watching(t *testing.T, args string, tty bool, address string, readings int,
 	}
 	done := make(chan int, 1)
 	go func() { done <- Main(ctx, f, append(strings.Fields(args), "--targets=n="+address)) }()
+	tick := func() { // received once the previous reading is drawn
+		t.Helper()
+		testenv.Eventually(t, "the command waits for a tick", func() bool {
+			select {
+			case ticks <- time.Time{}:
+				return true
+			default:
+				return false
+			}
+		})
+	}
 	for reading := 1; reading < readings; reading++ {
 		between(reading)
-		select {
-		case ticks <- time.Time{}: // received once the previous reading is drawn
-		case <-time.After(2 * time.Minute):
-			t.Fatal("the command does not wait for a tick")
-		}
+		tick()
 	}
 	// The command takes one more tick only after it drew the last reading. The reading which that
 	// tick starts sees the interrupt.
-	select {
-	case ticks <- time.Time{}:
-	case <-time.After(2 * time.Minute):
-		t.Fatal("the command does not wait for a tick")
-	}
+	tick()
 	cancel()
 	code = <-done
 	return out.String(), errOut.String(), code
