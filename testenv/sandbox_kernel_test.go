@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -52,7 +51,7 @@ func TestSandbox_AdoptedOrphansAreReaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	proc := filepath.Join("/proc", strings.TrimSpace(string(out)))
-	waitFor(t, "the orphan to be reaped", func() bool {
+	testenv.Eventually(t, "the orphan to be reaped", func() bool {
 		_, err := os.Stat(proc)
 		return errors.Is(err, os.ErrNotExist)
 	})
@@ -95,7 +94,7 @@ func starterDies(t *testing.T, sig syscall.Signal) {
 	if err := cmd.Process.Signal(sig); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the sandbox to be empty", func() bool { return processesIn(t, namespace) == 0 })
+	testenv.Eventually(t, "the sandbox to be empty", func() bool { return processesIn(t, namespace) == 0 })
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() == 77 {
 		t.Errorf("the helper ended by itself: %v", cmd.ProcessState)
 	}
@@ -126,19 +125,4 @@ func processesIn(t *testing.T, namespace string) int {
 		}
 	}
 	return n
-}
-
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(2 * time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("timeout waiting for %s", what)
-		}
-	}
 }

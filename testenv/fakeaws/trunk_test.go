@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"cnictl/testenv"
 )
 
 // trunked returns a world with an instance that has a trunk at its highest device index.
@@ -113,20 +115,10 @@ func TestAddTrunk_IsSeenByOneBeforeTheOther(t *testing.T) {
 func TestAddTrunk_VeilEndsByItself(t *testing.T) {
 	t.Parallel()
 	w, i, trunk := trunked(t, TrunkSpec{MetadataAfter: 2 * time.Millisecond, DescribeAfter: time.Millisecond})
-	deadline := time.NewTimer(2 * time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
-		if m, l := shows(w, i, trunk); m && l {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatal("still hidden")
-		}
-	}
+	testenv.Eventually(t, "the end of the veil", func() bool {
+		m, l := shows(w, i, trunk)
+		return m && l
+	})
 }
 
 func TestAssociateBranch(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -305,13 +306,8 @@ func TestWorld_AttachDelay(t *testing.T) {
 	}
 	wait := func(kind fakeaws.ChangeKind, status string) {
 		t.Helper()
-		select {
-		case c := <-changes:
-			if c.Kind != kind || c.ENI.Attachment.Status != status {
-				t.Fatalf("%s %q, want %s %q", c.Kind, c.ENI.Attachment.Status, kind, status)
-			}
-		case <-time.After(2 * time.Minute):
-			t.Fatalf("no %s within 2 min", kind)
+		if c := testenv.Receive(t, string(kind), changes); c.Kind != kind || c.ENI.Attachment.Status != status {
+			t.Fatalf("%s %q, want %s %q", c.Kind, c.ENI.Attachment.Status, kind, status)
 		}
 	}
 	wait(fakeaws.ENIAttached, "attached")

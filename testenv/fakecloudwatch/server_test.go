@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/smithy-go"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakecloudwatch"
 )
 
@@ -178,12 +179,11 @@ func TestServer_Hangs(t *testing.T) {
 	s.SetFault(func(int) fakecloudwatch.Fault { return fakecloudwatch.Fault{Hang: true} })
 	done := make(chan error, 1)
 	go func() { done <- put(t, c, datum("a")) }()
-	for s.Requests() == 0 {
-		select {
-		case err := <-done:
-			t.Fatalf("answered: %v", err)
-		case <-time.After(time.Millisecond):
-		}
+	testenv.Eventually(t, "the request", func() bool { return s.Requests() > 0 })
+	select {
+	case err := <-done:
+		t.Fatalf("answered: %v", err)
+	default:
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -2,12 +2,10 @@ package fleetsim
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/tools/remotecommand"
 )
@@ -22,15 +20,13 @@ func TestExec(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		defer cancel()
 		in, write := io.Pipe() // stdin stays open until the answer arrives
 		defer write.Close()
 		go func() {
 			_, _ = io.WriteString(write, "GET /v1/summary HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 		}()
 		var out bytes.Buffer
-		err = e.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: &out})
+		err = e.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: in, Stdout: &out})
 		return out.String(), err
 	}
 	if out, err := ask(NodeName(0), "cnictl", "local", "dial"); err != nil || !strings.Contains(out, `"kind":"NodeSummary"`) {

@@ -51,9 +51,7 @@ func (k kubectl) command(ctx context.Context, args ...string) *exec.Cmd {
 
 func (k kubectl) run(t *testing.T, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	out, err := k.command(ctx, args...).CombinedOutput()
+	out, err := k.command(t.Context(), args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("kubectl %v: %v\n%s", args, err, out)
 	}
@@ -63,7 +61,7 @@ func (k kubectl) run(t *testing.T, args ...string) string {
 // lines starts kubectl and returns the lines it prints until the test ends.
 func (k kubectl) lines(t *testing.T, args ...string) *bufio.Scanner {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
 	cmd := k.command(ctx, args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {

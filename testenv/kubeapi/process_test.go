@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"cnictl/testenv"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,13 +87,7 @@ func TestProcess_EndsWithItsStarter(t *testing.T) {
 	if err != nil || readErr != nil {
 		t.Fatalf("the holder said %q: %v", line, errors.Join(err, readErr))
 	}
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(2 * time.Minute); !gone(pid); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("process %d is still there", pid)
-		}
-	}
+	testenv.Eventually(t, fmt.Sprintf("the end of process %d", pid), func() bool { return gone(pid) })
 }
 
 // gone reports whether a process has ended, even if it is still a zombie.

@@ -14,15 +14,18 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
 
-// patience bounds waits for what must happen; short is how long to check that something does
-// not happen. The latter only costs time: a slow machine cannot make it fail.
-const (
-	patience = 2 * time.Minute
-	short    = 150 * time.Millisecond
-)
+// expiring returns a context that ends soon: to see that something does not happen. A slow
+// machine cannot make that fail.
+func expiring(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithDeadline(t.Context(), testenv.Soon())
+	t.Cleanup(cancel)
+	return ctx
+}
 
 // get requests /version through a proxy. Calls may reuse earlier connections.
 func get(ctx context.Context, c *http.Client, p *kubeapi.Proxy) error {
@@ -42,13 +45,6 @@ func get(ctx context.Context, c *http.Client, p *kubeapi.Proxy) error {
 	return err
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func proxied(t *testing.T, listener net.Listener) (*kubeapi.Proxy, *http.Client) {
 	t.Helper()
 	p := kubeapi.Shared(t).Proxy(t, listener)
@@ -60,7 +56,7 @@ func proxied(t *testing.T, listener net.Listener) (*kubeapi.Proxy, *http.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := get(within(t, patience), client, p); err != nil {
+	if err := get(t.Context(), client, p); err != nil {
 		t.Fatalf("through an honest proxy: %v", err)
 	}
 	return p, client
@@ -100,14 +96,14 @@ func testRefuse(t *testing.T, listener net.Listener) {
 			t.Errorf("%d connections outlive a server that is gone", n)
 		}
 		// The client may first notice that its connection was cut.
-		if err := get(within(t, patience), client, p); err == nil {
+		if err := get(t.Context(), client, p); err == nil {
 			t.Error("a server that is gone answers")
 		}
-		if err := get(within(t, patience), client, p); !errors.Is(err, syscall.ECONNREFUSED) {
+		if err := get(t.Context(), client, p); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("want the kernel to refuse, have %v", err)
 		}
 		must(t, p.Restore())
-		if err := get(within(t, patience), client, p); err != nil {
+		if err := get(t.Context(), client, p); err != nil {
 			t.Errorf("back again: %v", err)
 		}
 	}
@@ -116,14 +112,14 @@ func testRefuse(t *testing.T, listener net.Listener) {
 func TestProxy_Hang(t *testing.T) {
 	p, client := proxied(t, nil)
 	must(t, p.Hang())
-	if err := get(within(t, short), client, p); !errors.Is(err, context.DeadlineExceeded) {
+	if err := get(expiring(t), client, p); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("on a connection that there was: want silence, have %v", err)
 	}
-	if err := get(within(t, short), client, p); !errors.Is(err, context.DeadlineExceeded) {
+	if err := get(expiring(t), client, p); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("on a new connection: want silence, have %v", err)
 	}
 	answered := make(chan error, 1)
-	go func() { answered <- get(within(t, patience), client, p) }()
+	go func() { answered <- get(t.Context(), client, p) }()
 	must(t, p.Restore())
 	if err := <-answered; err != nil {
 		t.Errorf("what was held back is not passed on: %v", err)
@@ -132,13 +128,15 @@ func TestProxy_Hang(t *testing.T) {
 
 func TestProxy_Slow(t *testing.T) {
 	p, client := proxied(t, nil)
-	must(t, p.Slow(short))
-	begin := time.Now()
-	if err := get(within(t, patience), client, p); err != nil {
-		t.Fatal(err)
-	}
-	if took := time.Since(begin); took < 2*short {
-		t.Errorf("took %v, want the delay of both directions, %v", took, 2*short)
+	const delay = 150 * time.Millisecond
+	must(t, p.Slow(delay))
+	took := testenv.Took(func() {
+		if err := get(t.Context(), client, p); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if took < 2*delay {
+		t.Errorf("took %v, want the delay of both directions, %v", took, 2*delay)
 	}
 }
 
@@ -147,8 +145,7 @@ func TestProxy_Cut(t *testing.T) {
 	conn, err := net.Dial("tcp", p.Addr())
 	must(t, err)
 	defer conn.Close()
-	must(t, conn.SetDeadline(time.Now().Add(patience)))
-	awaitConnections(t, p, 2) // this one and the client's
+	testenv.Eventually(t, "the connections", func() bool { return p.Connections() >= 2 }) // this one and the client's
 	p.Cut()
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("want a reset, have %v", err)
@@ -166,25 +163,9 @@ func TestProxy_HangThenCut(t *testing.T) {
 	conn, err := net.Dial("tcp", p.Addr())
 	must(t, err)
 	defer conn.Close()
-	awaitConnections(t, p, 1)
+	testenv.Eventually(t, "the connection", func() bool { return p.Connections() >= 1 })
 	p.Cut()
-	must(t, conn.SetDeadline(time.Now().Add(patience)))
 	if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) || err == nil {
 		t.Errorf("want a reset, have %v", err)
-	}
-}
-
-// awaitConnections waits until the proxy has at least n connections.
-func awaitConnections(t *testing.T, p *kubeapi.Proxy, n int) {
-	t.Helper()
-	ctx := within(t, patience)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for p.Connections() < n {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("the proxy has %d connections, want %d", p.Connections(), n)
-		case <-tick.C:
-		}
 	}
 }

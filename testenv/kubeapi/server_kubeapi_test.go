@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
 
@@ -56,13 +57,7 @@ func watchFrom(t *testing.T, objects dynamic.ResourceInterface, version string) 
 		return err
 	}
 	defer w.Stop()
-	select {
-	case e := <-w.ResultChan():
-		return apierrors.FromObject(e.Object)
-	case <-within(t, patience).Done():
-		t.Fatal("the watch sends nothing")
-		return nil
-	}
+	return apierrors.FromObject(testenv.Receive(t, "the watch's first event", w.ResultChan()).Object)
 }
 
 func TestObjects(t *testing.T) {

@@ -113,24 +113,16 @@ func TestClose_LeavesNoThreadBehind(t *testing.T) {
 	}
 	wg.Wait()
 	// The kernel removes a veth with the namespace of its peer.
-	deadline := time.NewTimer(2 * time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	testenv.EventuallyErr(t, "the end of the namespaces", func() error {
 		var links []netlink.Link
 		if err := outer.Do(func() (err error) { links, err = netns.Dump(netlink.LinkList); return err }); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(links, func(l netlink.Link) bool { return l.Type() == "veth" }) {
-			return
+		if slices.ContainsFunc(links, func(l netlink.Link) bool { return l.Type() == "veth" }) {
+			return fmt.Errorf("%d links left", len(links))
 		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("%d links left, namespaces are still alive", len(links))
-		}
-	}
+		return nil
+	})
 }
 
 func TestDo_ReturnsTheFunctionsError(t *testing.T) {

@@ -26,10 +26,8 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-const (
-	patience = 2 * time.Minute        // for what must happen
-	denial   = 250 * time.Millisecond // for what must not
-)
+// denial is how long no answer means that there is none.
+const denial = 250 * time.Millisecond
 
 // lab is a world, its fabric, and stand-in binaries.
 type lab struct {
@@ -121,14 +119,16 @@ func (l *lab) serving(addresses int) *node.Node {
 	if err := n.StartDaemon(map[string]string{"POOL": strings.Join(pool, " ")}); err != nil {
 		l.t.Fatal(err)
 	}
-	if err := n.WaitServing(bounded(l.t, patience)); err != nil {
+	if err := n.WaitServing(testenv.Context(l.t)); err != nil {
 		l.t.Fatal(err)
 	}
 	return n
 }
 
-func bounded(t *testing.T, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), d)
+// briefly returns a context that ends soon, for what is then still there.
+func briefly(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithDeadline(t.Context(), testenv.Soon())
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -149,10 +149,10 @@ func TestStart_BootsAsAnInstance(t *testing.T) {
 	if n.Link != "ens5" || n.Primary.PrimaryIP != netip.MustParseAddr("10.1.0.4") {
 		t.Errorf("primary link %s, address %s", n.Link, n.Primary.PrimaryIP)
 	}
-	if err := n.Ping(vpc.Gateway(l.subnet.CIDR), patience); err != nil {
+	if err := n.Ping(vpc.Gateway(l.subnet.CIDR), testenv.Left(t)); err != nil {
 		t.Error(err)
 	}
-	saw, err := n.NS.AskEcho(t.Context(), "tcp", netip.Addr{}, vpc.Outside, patience)
+	saw, err := n.NS.AskEcho(t.Context(), "tcp", netip.Addr{}, vpc.Outside, testenv.Left(t))
 	if err != nil || saw.Addr() != n.Primary.PrimaryIP {
 		t.Errorf("outside saw %v, error %v", saw, err)
 	}
@@ -180,10 +180,10 @@ func TestStart_MetadataOverTheFabric(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	n, _ := l.node(0)
-	client := http.Client{Timeout: patience, Transport: &http.Transport{
+	client := http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(_ context.Context, network, address string) (net.Conn, error) {
-			return n.Dial(network, address, patience)
+			return n.Dial(network, address, testenv.Left(t))
 		},
 	}}
 	get := func(method, path string, header http.Header) string {
@@ -231,17 +231,17 @@ func TestPods_ReachEachOtherAndLeaveNothing(t *testing.T) {
 	a, b := l.serving(2), l.serving(1)
 	first, second, far := addPod(t, a, "first"), addPod(t, a, "second"), addPod(t, b, "far")
 	for _, to := range []netip.Addr{a.Primary.PrimaryIP, second.IP, far.IP, b.Primary.PrimaryIP} {
-		if err := a.PingFrom(first, to, patience); err != nil {
+		if err := a.PingFrom(first, to, testenv.Left(t)); err != nil {
 			t.Errorf("from the first pod: %v", err)
 		}
 	}
-	if err := b.Ping(first.IP, patience); err != nil {
+	if err := b.Ping(first.IP, testenv.Left(t)); err != nil {
 		t.Errorf("from the other node: %v", err)
 	}
 	if err := first.Ping(netip.MustParseAddr("10.1.0.200"), denial); err == nil {
 		t.Error("an unassigned address answers")
 	}
-	left, err := a.Leftovers(bounded(t, 50*time.Millisecond))
+	left, err := a.Leftovers(briefly(t))
 	if err != nil || len(left) != 2+2+2+2+2 { // rules, routes, links, namespaces, allocations
 		t.Errorf("with two pods: %v, error %v", left, err)
 	}
@@ -254,7 +254,7 @@ func TestPods_ReachEachOtherAndLeaveNothing(t *testing.T) {
 		}
 	}
 	for _, n := range []*node.Node{a, b} {
-		left, err := n.Leftovers(bounded(t, patience))
+		left, err := n.Leftovers(testenv.Context(t))
 		if err != nil || len(left) != 0 {
 			t.Errorf("leftovers on %s: %v, error %v", n.Name, left, err)
 		}
@@ -277,7 +277,7 @@ func TestAddPod_ReportsThePluginsError(t *testing.T) {
 	if !strings.Contains(err.Error(), "ADD: code 999: no address left; stand-in") {
 		t.Errorf("text: %v", err)
 	}
-	left, err := n.Leftovers(bounded(t, 50*time.Millisecond))
+	left, err := n.Leftovers(briefly(t))
 	if err != nil || len(left) != 5 { // those of the pod that is up
 		t.Errorf("leftovers: %v, error %v", left, err)
 	}
@@ -309,7 +309,7 @@ func TestLeftovers_FindsWhatIsLeft(t *testing.T) {
 			if err := n.DelPod(p); err != nil {
 				t.Fatal(err)
 			}
-			left, err := n.Leftovers(bounded(t, time.Second))
+			left, err := n.Leftovers(briefly(t))
 			if err != nil || !slices.ContainsFunc(left, func(s string) bool { return strings.HasPrefix(s, tc.want) }) {
 				t.Errorf("leftovers: %q, error %v; want %q", left, err, tc.want)
 			}
@@ -324,24 +324,24 @@ func TestDaemon_StartStop(t *testing.T) {
 	if err := n.StartDaemon(nil); err == nil {
 		t.Error("a second daemon was started")
 	}
-	r, err := n.StopDaemon(bounded(t, patience), unix.SIGTERM)
+	r, err := n.StopDaemon(testenv.Context(t), unix.SIGTERM)
 	if err != nil || r.Code != 0 {
 		t.Errorf("StopDaemon = code %d, error %v", r.Code, err)
 	}
 	if !strings.Contains(n.Logs()["daemon-1.out"], "terminated") {
 		t.Errorf("logs: %q", n.Logs())
 	}
-	if _, err := n.StopDaemon(bounded(t, patience), unix.SIGTERM); err == nil {
+	if _, err := n.StopDaemon(testenv.Context(t), unix.SIGTERM); err == nil {
 		t.Error("a daemon was stopped twice")
 	}
-	if err := n.WaitServing(bounded(t, patience)); err == nil {
+	if err := n.WaitServing(testenv.Context(t)); err == nil {
 		t.Error("a stopped daemon serves")
 	}
 
 	if err := n.StartDaemon(map[string]string{"STANDIN_FAIL": "1"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.WaitServing(bounded(t, patience)); err == nil || !strings.Contains(err.Error(), "ended with status 4") || !strings.Contains(err.Error(), "asked to fail") {
+	if err := n.WaitServing(testenv.Context(t)); err == nil || !strings.Contains(err.Error(), "ended with status 4") || !strings.Contains(err.Error(), "asked to fail") {
 		t.Errorf("WaitServing of a failing daemon = %v", err)
 	}
 }
@@ -353,10 +353,10 @@ func TestDaemon_KilledWhenItDoesNotStop(t *testing.T) {
 	if err := n.StartDaemon(map[string]string{"STANDIN_DEAF": "1"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.WaitServing(bounded(t, patience)); err != nil {
+	if err := n.WaitServing(testenv.Context(t)); err != nil {
 		t.Fatal(err)
 	}
-	r, err := n.StopDaemon(bounded(t, 50*time.Millisecond), unix.SIGTERM)
+	r, err := n.StopDaemon(briefly(t), unix.SIGTERM)
 	if !errors.Is(err, context.DeadlineExceeded) || r.Code != 128+int(unix.SIGKILL) {
 		t.Errorf("StopDaemon = code %d, error %v", r.Code, err)
 	}
@@ -384,7 +384,7 @@ func TestNodes_SixAtOnce(t *testing.T) {
 		return
 	}
 	for i := range pods {
-		if err := pods[i].Ping(pods[(i+1)%len(pods)].IP, patience); err != nil {
+		if err := pods[i].Ping(pods[(i+1)%len(pods)].IP, testenv.Left(t)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -428,7 +428,7 @@ func TestStart_IPv6(t *testing.T) {
 	}
 	for i, n := range nodes {
 		for _, to := range []netip.Addr{nodes[1-i].Primary.IPv6s[0], pods[1-i]} {
-			if err := n.Ping(to, patience); err != nil {
+			if err := n.Ping(to, testenv.Left(t)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -436,7 +436,7 @@ func TestStart_IPv6(t *testing.T) {
 			t.Errorf("node %s reaches an unassigned address", n.Name)
 		}
 	}
-	left, err := nodes[0].Leftovers(bounded(t, denial))
+	left, err := nodes[0].Leftovers(briefly(t))
 	if err != nil || len(left) != 2 { // the pod's link and the route over it
 		t.Errorf("left %q, %v", left, err)
 	}

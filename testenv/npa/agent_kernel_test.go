@@ -4,7 +4,6 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
@@ -79,7 +78,7 @@ func TestAgent_LooksForLinks(t *testing.T) {
 		t.Errorf("one refusal: %q", got)
 	}
 	a.SetFault(npa.Fault{Hang: true})
-	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	short, cancel := context.WithDeadline(t.Context(), testenv.Soon())
 	defer cancel()
 	if _, err := client.EnforceNpToPod(short, &cnirpc.EnforceNpRequest{}); err == nil {
 		t.Error("a call that hangs was answered")
@@ -87,7 +86,7 @@ func TestAgent_LooksForLinks(t *testing.T) {
 	if _, err := client.DeletePodNp(t.Context(), &cnirpc.DeleteNpRequest{K8S_POD_NAME: "web-0", K8S_POD_NAMESPACE: "default"}); err != nil || len(a.Pods()) != 0 {
 		t.Errorf("deletion: %v, left %v", err, a.Pods())
 	}
-	if err := a.Await(t.Context(), func(c []npa.Call) bool { return len(c) == 8 }); err != nil {
+	if err := a.Await(testenv.Context(t), func(c []npa.Call) bool { return len(c) == 8 }); err != nil {
 		t.Error(err)
 	}
 	r, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: npa.HealthService})

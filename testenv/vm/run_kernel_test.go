@@ -26,9 +26,6 @@ import (
 	"cnictl/testenv/vm"
 )
 
-// patience limits how long expected events may take.
-const patience = 10 * time.Minute
-
 // timeoutVar is the guest's time limit.
 const timeoutVar = "VM_TEST_TIMEOUT"
 
@@ -191,7 +188,7 @@ var inner = map[string]func() int{
 
 func hang() int {
 	fmt.Print(hanging)
-	<-time.After(time.Hour) // the runtime would end a process that nothing can wake
+	<-time.After(time.Hour) //realtime: the runtime would end a process that nothing can wake
 	return 0
 }
 
@@ -291,9 +288,7 @@ func run(t *testing.T, name string, limit time.Duration, args ...string) (o outc
 // QEMU has.
 func nothingLeft(t *testing.T, dir string) {
 	t.Helper()
-	deadline, tick := time.After(patience), time.NewTicker(10*time.Millisecond)
-	defer tick.Stop()
-	for {
+	testenv.EventuallyErr(t, "the end of the guest's processes", func() error {
 		var left []string
 		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {
@@ -304,20 +299,16 @@ func nothingLeft(t *testing.T, dir string) {
 				left = append(left, f)
 			}
 		}
-		if len(left) == 0 {
-			return
+		if len(left) > 0 {
+			return fmt.Errorf("left are %v", left)
 		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("processes left: %v", left)
-		}
-	}
+		return nil
+	})
 }
 
 func TestRun_GivesAndTakesWhatAProgramHas(t *testing.T) {
 	t.Parallel()
-	o, stdout, stderr := run(t, "speak", patience, "-one", "two words", "-test.testlogfile=/x")
+	o, stdout, stderr := run(t, "speak", testenv.Left(t), "-one", "two words", "-test.testlogfile=/x")
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -330,7 +321,7 @@ func TestRun_GivesAndTakesWhatAProgramHas(t *testing.T) {
 
 func TestRun_LosesNoOutput(t *testing.T) {
 	t.Parallel()
-	o, stdout, _ := run(t, "flood", patience)
+	o, stdout, _ := run(t, "flood", testenv.Left(t))
 	want := sha256.Sum256(bytes.Repeat([]byte("0123456789abcde\n"), floodSize/16))
 	if o.Code != 0 || o.Err != "" || sha256.Sum256([]byte(stdout)) != want {
 		t.Errorf("%+v, %d bytes of %d", o, len(stdout), floodSize)
@@ -339,21 +330,21 @@ func TestRun_LosesNoOutput(t *testing.T) {
 
 func TestRun_IsASystemWithVLAN(t *testing.T) {
 	t.Parallel()
-	if o, _, stderr := run(t, "system", patience); o.Code != 0 || o.Err != "" {
+	if o, _, stderr := run(t, "system", testenv.Left(t)); o.Code != 0 || o.Err != "" {
 		t.Errorf("%+v: %s", o, stderr)
 	}
 }
 
 func TestRun_ReportsTheSignal(t *testing.T) {
 	t.Parallel()
-	if o, _, _ := run(t, "killed", patience); o.Code != 128+9 || o.Err != "" {
+	if o, _, _ := run(t, "killed", testenv.Left(t)); o.Code != 128+9 || o.Err != "" {
 		t.Errorf("%+v", o)
 	}
 }
 
 func TestRun_ReachesPortsOfTheCaller(t *testing.T) {
 	t.Parallel()
-	if o, _, stderr := run(t, "connect", patience); o.Code != 0 || o.Err != "" {
+	if o, _, stderr := run(t, "connect", testenv.Left(t)); o.Code != 0 || o.Err != "" {
 		t.Errorf("%+v: %s", o, stderr)
 	}
 }
@@ -362,7 +353,7 @@ func TestRun_ReachesPortsOfTheCaller(t *testing.T) {
 func TestRun_CrashedGuest(t *testing.T) {
 	t.Parallel()
 	for name, said := range map[string]string{"power": "ended without a result", "panic": "sysrq triggered crash"} {
-		if o, _, _ := run(t, name, patience); o.Code != 0 || !strings.Contains(o.Err, said) {
+		if o, _, _ := run(t, name, testenv.Left(t)); o.Code != 0 || !strings.Contains(o.Err, said) {
 			t.Errorf("%s: %+v", name, o)
 		}
 	}
@@ -370,7 +361,7 @@ func TestRun_CrashedGuest(t *testing.T) {
 
 func TestRun_HungGuest(t *testing.T) {
 	t.Parallel()
-	o, stdout, _ := run(t, "cancelled", patience)
+	o, stdout, _ := run(t, "cancelled", testenv.Left(t))
 	if o.Code != 0 || !strings.Contains(o.Err, context.Canceled.Error()) || !strings.Contains(o.Err, "end of its console") {
 		t.Errorf("%+v", o)
 	}
@@ -389,7 +380,7 @@ func TestRun_TimeLimit(t *testing.T) {
 
 func TestRun_EndsWithItsStarter(t *testing.T) {
 	t.Parallel()
-	cmd, dir, result := start(t, "hang", patience)
+	cmd, dir, result := start(t, "hang", testenv.Left(t))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/vpc"
 )
@@ -92,7 +93,7 @@ func TestIPv6_SourceCheck(t *testing.T) {
 	x := second.IPv6Prefixes[0].Addr().Next()
 	b.own(x)
 	// The main table sends it through the primary ENI, which does not own it.
-	waitFor(t, "a dropped packet of the primary ENI", func() bool {
+	testenv.Eventually(t, "a dropped packet of the primary ENI", func() bool {
 		b.misses(x, a.primary.IPv6s[0])
 		n, err := l.fabric.SourceDrops(b.primary.ID)
 		return err == nil && n > 0
@@ -136,5 +137,5 @@ func TestLink_TrunksAndFurtherCards(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waitFor(t, "the links to go", func() bool { return len(b.links()) == 1 })
+	testenv.Eventually(t, "the links to go", func() bool { return len(b.links()) == 1 })
 }

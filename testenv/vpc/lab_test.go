@@ -19,12 +19,9 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// patience bounds waits for what must happen, denial for what must not. A packet that
-// passes needs well under a millisecond.
-const (
-	patience = 2 * time.Minute
-	denial   = 250 * time.Millisecond
-)
+// denial is how long no answer means that there is none. A packet that passes needs well under
+// a millisecond.
+const denial = 250 * time.Millisecond
 
 // lab is a world with two subnets and a fabric for it.
 type lab struct {
@@ -225,7 +222,7 @@ func (l *lab) unassign(e fakeaws.ENI, a netip.Addr) {
 // reaches and misses ping. With an invalid from, the kernel chooses the source.
 func (h *host) reaches(from, to netip.Addr) {
 	h.lab.t.Helper()
-	if err := h.ns.Ping(from, to, patience); err != nil {
+	if err := h.ns.Ping(from, to, testenv.Left(h.lab.t)); err != nil {
 		h.lab.t.Errorf("%s cannot reach %s: %v", h.id, to, err)
 	}
 }
@@ -256,19 +253,4 @@ func linkByMAC(mac string) (netlink.Link, error) {
 
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
-}
-
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("timeout waiting for %s", what)
-		}
-	}
 }

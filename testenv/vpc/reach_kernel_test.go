@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/vpc"
 )
@@ -89,7 +90,7 @@ func TestAddress_MovedIsReachableOnlyAtItsNewPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer echoB.Close()
-	if _, err := a.ns.AskEcho(t.Context(), "udp", anyAddr, at, patience); err != nil {
+	if _, err := a.ns.AskEcho(t.Context(), "udp", anyAddr, at, testenv.Left(t)); err != nil {
 		t.Fatalf("before the move: %v", err)
 	}
 
@@ -106,7 +107,7 @@ func TestAddress_MovedIsReachableOnlyAtItsNewPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer echoC.Close()
-	if _, err := a.ns.AskEcho(t.Context(), "udp", anyAddr, at, patience); err != nil {
+	if _, err := a.ns.AskEcho(t.Context(), "udp", anyAddr, at, testenv.Left(t)); err != nil {
 		t.Errorf("after the move: %v", err)
 	}
 	b.misses(x, a.primary.PrimaryIP)
@@ -127,7 +128,7 @@ func TestSourceCheck(t *testing.T) {
 	b.misses(x, a.primary.PrimaryIP)
 	// The first packet waits for the gateway's neighbour entry: on a busy machine the ping
 	// may give up before it leaves.
-	waitFor(t, "dropped packets of the primary ENI", func() bool {
+	testenv.Eventually(t, "dropped packets of the primary ENI", func() bool {
 		n, err := l.fabric.SourceDrops(b.primary.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -171,7 +172,7 @@ func TestOutside_AnswersPrimaryAddressesOnly(t *testing.T) {
 	x := l.assign(b.primary)
 	b.own(x)
 	for _, network := range []string{"tcp", "udp"} {
-		saw, err := b.ns.AskEcho(t.Context(), network, anyAddr, vpc.Outside, patience)
+		saw, err := b.ns.AskEcho(t.Context(), network, anyAddr, vpc.Outside, testenv.Left(t))
 		if err != nil || saw.Addr() != b.primary.PrimaryIP {
 			t.Errorf("%s: outside saw %v, error %v; want %v", network, saw, err, b.primary.PrimaryIP)
 		}

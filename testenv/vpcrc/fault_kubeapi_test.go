@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/kubeapi"
 )
@@ -35,7 +36,7 @@ func TestFault_CNINodeDeletedUnderALiveNode(t *testing.T) {
 	l := withTrunk(t)
 	old := l.cninode()
 	l.deleteCNINode()
-	l.eventually("made again", func() error {
+	testenv.EventuallyErr(l.t, "made again", func() error {
 		c := l.cninode()
 		if c == nil || c.UID == old.UID || len(c.Spec.Features) != 1 || c.Spec.Features[0].Name != featurePodGroups || metav1.GetControllerOf(c) == nil {
 			return fmt.Errorf("%+v", c)
@@ -196,10 +197,11 @@ func TestFault_AnnotationDelayed(t *testing.T) {
 	t.Parallel()
 	const delay = 60 * time.Second
 	l := withTrunk(t, faulty(Faults{AnnotationDelay: delay}))
-	start := time.Now()
-	l.pod("a")
-	l.awaitBranches("a")
-	if took := time.Since(start); took < time.Duration(float64(delay)*scale) {
+	took := testenv.Took(func() {
+		l.pod("a")
+		l.awaitBranches("a")
+	})
+	if took < time.Duration(float64(delay)*scale) {
 		t.Errorf("it took %s", took)
 	}
 }
@@ -235,7 +237,7 @@ func TestFault_Annotation(t *testing.T) {
 			l := withTrunk(t, faulty(row.faults))
 			l.pod("a")
 			var entries []map[string]any
-			l.eventually("annotation", func() error { return json.Unmarshal([]byte(l.annotationOf("a")), &entries) })
+			testenv.EventuallyErr(l.t, "annotation", func() error { return json.Unmarshal([]byte(l.annotationOf("a")), &entries) })
 			if !row.check(entries) {
 				t.Errorf("annotation %v", entries)
 			}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/kubeapi"
 )
@@ -88,26 +89,6 @@ func withTrunk(t *testing.T, edit ...func(*Options)) *lab {
 
 func faulty(f Faults) func(*Options) { return func(o *Options) { o.Faults = f } }
 
-// eventually waits until check passes.
-func (l *lab) eventually(what string, check func() error) {
-	l.t.Helper()
-	deadline := time.NewTimer(2 * time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		select {
-		case <-deadline.C:
-			l.t.Fatalf("%s: %v", what, err)
-		case <-tick.C:
-		}
-	}
-}
-
 func (l *lab) create(res schema.GroupVersionResource, kind, name string, spec map[string]any) {
 	l.t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{}}
@@ -160,7 +141,7 @@ func (l *lab) want(features ...feature) {
 func (l *lab) awaitCNINode() *cninode {
 	l.t.Helper()
 	var c *cninode
-	l.eventually("CNINode", func() error {
+	testenv.EventuallyErr(l.t, "CNINode", func() error {
 		if c = l.cninode(); c == nil {
 			return errors.New("there is none")
 		}
@@ -180,7 +161,7 @@ func (l *lab) capacity() string {
 
 func (l *lab) awaitTrunk() fakeaws.ENI {
 	l.t.Helper()
-	l.eventually("capacity", func() error {
+	testenv.EventuallyErr(l.t, "capacity", func() error {
 		if l.capacity() == "" {
 			return errors.New("not advertised")
 		}
@@ -238,7 +219,7 @@ func (l *lab) annotationOf(pod string) string {
 // awaitBranches waits for a pod's annotation.
 func (l *lab) awaitBranches(pod string) (text string, branches []branch) {
 	l.t.Helper()
-	l.eventually("annotation of "+pod, func() error {
+	testenv.EventuallyErr(l.t, "annotation of "+pod, func() error {
 		if text = l.annotationOf(pod); text == "" {
 			return fmt.Errorf("not there; events %v", l.events("Pod", pod))
 		}
@@ -285,7 +266,7 @@ func (l *lab) events(kind, name string) []happened {
 func (l *lab) awaitEvent(kind, name, reason string, atLeast int32) happened {
 	l.t.Helper()
 	var found happened
-	l.eventually("event "+reason, func() error {
+	testenv.EventuallyErr(l.t, "event "+reason, func() error {
 		all := l.events(kind, name)
 		at := slices.IndexFunc(all, func(h happened) bool { return h.reason == reason && h.count >= atLeast })
 		if at < 0 {
@@ -310,7 +291,7 @@ func (l *lab) wantNoEvent(kind, name, reason string) {
 func (l *lab) awaitState(what string, ok func(NodeState) bool) NodeState {
 	l.t.Helper()
 	var s NodeState
-	l.eventually(what, func() error {
+	testenv.EventuallyErr(l.t, what, func() error {
 		if s, _ = l.rc.Node(l.name); !ok(s) {
 			return fmt.Errorf("it has %+v", s)
 		}

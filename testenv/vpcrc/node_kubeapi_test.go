@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/kubeapi"
 )
@@ -48,7 +49,7 @@ func TestCNINode_IsCompleted(t *testing.T) {
 		"metadata": map[string]any{"labels": map[string]any{"kubernetes.io/os": nil}, "finalizers": []string{"example.com/other"}},
 		"spec":     map[string]any{"tags": map[string]any{"a": "b", cninodeClusterTag: nil}},
 	})
-	l.eventually("completed", func() error {
+	testenv.EventuallyErr(l.t, "completed", func() error {
 		c := l.cninode()
 		if c.Labels["kubernetes.io/os"] != "linux" || !slices.Equal(c.Finalizers, []string{"example.com/other", cninodeFinalizer}) ||
 			!maps.Equal(c.Spec.Tags, map[string]string{"a": "b", cninodeClusterTag: "cluster"}) {
@@ -92,7 +93,7 @@ func TestCapacity_IsWrittenAgain(t *testing.T) {
 	if err := l.rcAPI().merge(t.Context(), nodesResource, "", l.name, map[string]any{"status": map[string]any{"capacity": map[string]any{podENIKey: "3"}}}, "status"); err != nil {
 		t.Fatal(err)
 	}
-	l.eventually("capacity", func() error {
+	testenv.EventuallyErr(l.t, "capacity", func() error {
 		if got := l.capacity(); got != "9" {
 			return errors.New(got)
 		}
@@ -113,7 +114,7 @@ func TestAutoNode_IsLeftAlone(t *testing.T) {
 	l := newLab(t)
 	name := l.name + "-auto"
 	l.api.CreateNode(t, name, auto)
-	l.eventually("the controller knows the Node", func() error {
+	testenv.EventuallyErr(l.t, "the controller knows the Node", func() error {
 		if l.rc.current.nodeObject(name) == nil {
 			return errors.New("it does not")
 		}

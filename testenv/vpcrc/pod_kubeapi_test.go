@@ -111,7 +111,7 @@ func TestPodEnd_FreesAfterTheCooldown(t *testing.T) {
 			l.awaitBranches("b")
 			// On a busy machine the cool-down may be over before the state is checked.
 			start := time.Now()
-			cooling := func() bool { return time.Since(start) < time.Duration(float64(defaultCooldown)*scale) }
+			cooling := func() bool { return time.Since(start) < time.Duration(float64(defaultCooldown)*scale) } //realtime: see above
 			end(l, pod)
 			if s := l.awaitState("released", func(s NodeState) bool { return s.Used == 1 }); s.Cooling != 1 && cooling() {
 				t.Errorf("it has %+v", s)

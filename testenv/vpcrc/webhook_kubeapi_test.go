@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"cnictl/testenv"
 	"cnictl/testenv/kubeapi"
 )
 
@@ -23,7 +24,7 @@ func hooked(t *testing.T) *lab {
 	l.awaitTrunk()
 	l.policy("web")
 	// A registration takes a moment to take effect everywhere in the API server.
-	l.eventually("webhooks are in force", func() error {
+	testenv.EventuallyErr(l.t, "webhooks are in force", func() error {
 		_, err := l.tryPod("probe", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{podENIKey: "[]"}) })
 		if apierrors.IsForbidden(err) {
 			return nil

@@ -86,10 +86,8 @@ func TestServes_UntilASignal(t *testing.T) {
 
 func TestServes_ForATime(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
 	path := filepath.Join(t.TempDir(), "config")
-	if out, err := built(t, ctx, "--for", "10ms", "--kubeconfig", path).CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != path {
+	if out, err := built(t, t.Context(), "--for", "10ms", "--kubeconfig", path).CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != path {
 		t.Errorf("%v: %s", err, out)
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {

@@ -105,7 +105,7 @@ func TestBackground(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the daemon to start", func() bool { return read(t, out.Name()) == "up\n" })
+	testenv.Eventually(t, "the daemon to start", func() bool { return read(t, out.Name()) == "up\n" })
 	if err := a.Signal(pid, unix.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -279,19 +279,4 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(2 * time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("timeout waiting for %s", what)
-		}
-	}
 }

@@ -187,8 +187,7 @@ func (m *member) start(more map[string]string) {
 		maps.Copy(env, map[string]string{"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true", "WARM_IP_TARGET": ""})
 	}
 	maps.Copy(env, more)
-	ctx, cancel := context.WithTimeout(m.l.t.Context(), patience)
-	defer cancel()
+	ctx := m.l.t.Context()
 	// Restart it as kubelet does: on a busy machine the metadata service, in the same emulated
 	// guest, may not answer within the daemon's timeout of a few seconds.
 	for {
@@ -209,8 +208,7 @@ func (m *member) start(more map[string]string) {
 // restart restarts the daemon in another mode.
 func (m *member) restart(mode string) {
 	m.l.t.Helper()
-	ctx, cancel := context.WithTimeout(m.l.t.Context(), patience)
-	defer cancel()
+	ctx := m.l.t.Context()
 	if _, err := m.StopDaemon(ctx, syscall.SIGTERM); err != nil {
 		m.l.t.Fatal(err)
 	}
@@ -326,8 +324,7 @@ func (m *member) endSandbox(pods ...*node.Pod) {
 // nothingLeft checks that no pod left anything behind.
 func (m *member) nothingLeft() {
 	m.l.t.Helper()
-	ctx, cancel := context.WithTimeout(m.l.t.Context(), patience)
-	defer cancel()
+	ctx := m.l.t.Context()
 	left, err := m.Leftovers(ctx)
 	if err != nil {
 		m.l.t.Fatal(err)
@@ -390,8 +387,7 @@ type pair struct {
 // until polls a condition until it holds.
 func (l *lab) until(what string, ok func() bool) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
-	defer cancel()
+	ctx := l.t.Context()
 	if !testenv.Poll(ctx, ok) {
 		l.t.Fatalf("timed out after %v waiting for: %s", patience, what)
 	}

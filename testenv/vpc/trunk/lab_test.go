@@ -19,11 +19,8 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// patience bounds waits for what must happen, denial for what must not.
-const (
-	patience = 2 * time.Minute
-	denial   = 500 * time.Millisecond
-)
+// denial is how long no answer means that there is none.
+const denial = 500 * time.Millisecond
 
 // lab is a world with two hosts, one of which has a trunk.
 type lab struct {
@@ -238,7 +235,7 @@ func (h *host) do(f func() error) {
 
 func (h *host) reaches(from, to netip.Addr) {
 	h.t.Helper()
-	if err := h.ns.Ping(from, to, patience); err != nil {
+	if err := h.ns.Ping(from, to, testenv.Left(h.t)); err != nil {
 		h.t.Errorf("%s cannot reach %s: %v", h.id, to, err)
 	}
 }

@@ -3,6 +3,7 @@ package trunk_test
 import (
 	"testing"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/vpc"
 )
@@ -173,7 +174,7 @@ func TestFabric_LegacyChecks(t *testing.T) {
 	if n := l.drops(l.a.primary); n != before {
 		t.Errorf("%d packets of an unchecked ENI were dropped", n-before)
 	}
-	if _, err := l.b.ns.AskEcho(t.Context(), "tcp", anyAddr, vpc.Outside, patience); err != nil {
+	if _, err := l.b.ns.AskEcho(t.Context(), "tcp", anyAddr, vpc.Outside, testenv.Left(t)); err != nil {
 		t.Error(err)
 	}
 	extra, err := l.world.Assign(l.b.primary.ID, fakeaws.AssignSpec{Count: 1})
