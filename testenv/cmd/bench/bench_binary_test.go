@@ -23,11 +23,12 @@ func TestQuick(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	var out, errOut bytes.Buffer
-	if code := program.Run(testenv.Context(t), []string{"tui", "--quick", "--phases", "first,sweep,start", "--bin", built()}, &out, &errOut); code != 0 {
+	args := []string{"tui", "--quick", "--phases", "first,sweep,start", "--bin", built()}
+	if code := program.Run(testenv.Context(t), args, &out, &errOut); code != 0 {
 		t.Fatalf("exit %d: %s", code, &errOut)
 	}
 	for _, want := range []string{
-		"1000 nodes: exec to first rows", "LIST answered to all rows", "cnictl nodes, 1000 nodes, 32 at a time", "cnictl version, CPU, least", "load after",
+		"1000 nodes: exec to first rows", "LIST answered to all rows", "cnictl nodes, 1000 nodes, 32 at a time", "cnictl version, CPU, least",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)

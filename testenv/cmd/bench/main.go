@@ -173,8 +173,7 @@ func (r *run) scope(f func()) error {
 
 func (r *run) later(end func() error) { r.ends = append(r.ends, end) }
 
-// bench runs a suite's phases and prints what they measured. Its error says what failed, or which
-// figures miss their targets.
+// bench runs a suite's phases and prints what they measured.
 func bench(ctx context.Context, o options, out, progress io.Writer) error {
 	r := &run{options: o, ctx: ctx, out: out, progress: progress, begin: time.Now()}
 	return r.scope(func() {
@@ -186,13 +185,11 @@ func bench(ctx context.Context, o options, out, progress io.Writer) error {
 			before = readBaseline(o.baseline)
 		}
 		r.dir = must(os.MkdirTemp("", "bench-"))
-		r.later(func() error {
-			if r.keep {
-				r.say("logs are in %s", r.dir)
-				return nil
-			}
-			return os.RemoveAll(r.dir)
-		})
+		if r.keep {
+			r.say("files are in %s", r.dir)
+		} else {
+			r.later(func() error { return os.RemoveAll(r.dir) })
+		}
 		fmt.Fprintf(out, "%s, load before %s\n", machine(), load())
 		err := r.scope(r.measure)
 		if len(r.rows) > 0 {
@@ -238,7 +235,6 @@ func (r *run) part(n int) int {
 	return n
 }
 
-// lasting is the same for a time.
 func (r *run) lasting(d time.Duration) time.Duration { return time.Duration(r.part(int(d))) }
 
 func (r *run) pause(d time.Duration) {
@@ -261,7 +257,6 @@ func machine() string {
 	return fmt.Sprintf("%d CPUs, Linux %s, %s", runtime.NumCPU(), release, runtime.Version())
 }
 
-// load returns the machine's load, including other programs.
 func load() string {
 	return string(bytes.Join(bytes.Fields(must(os.ReadFile("/proc/loadavg")))[:3], []byte(" ")))
 }

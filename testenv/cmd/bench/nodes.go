@@ -114,10 +114,9 @@ func links(n *node.Node) (count int) {
 	return count
 }
 
-// copyPrograms makes the nodes run copies of the programs. How a file got into the page cache
-// decides how much of it counts as resident: nearly all of it if the linker has just written
-// it or if it was written in one go. The copies are written like an unpacked image: in pieces,
-// by a writer and a reader that hide that the kernel could copy the file itself.
+// copyPrograms makes the nodes run copies of the programs. Nearly all of a file counts as resident
+// if the linker has just written it or if it was written in one go. The copies are written like an
+// unpacked image: in pieces, with what would let the kernel copy the file itself hidden.
 func (r *run) copyPrograms() {
 	from, to := r.bin, filepath.Join(r.dir, "bin")
 	check(os.Mkdir(to, 0o755))
@@ -140,10 +139,6 @@ func (r *run) startAPI() {
 	r.later(r.api.API.Close)
 }
 
-func (r *run) newNamespace(name string) {
-	must(cluster.Create(r.ctx, r.api, "", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
-}
-
 func (r *run) newNode(name string, maxPods int64) {
 	capacity := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(maxPods, resource.DecimalSI), "cpu": resource.MustParse("16")}
 	must(cluster.Create(r.ctx, r.api, "", &corev1.Node{
@@ -152,8 +147,8 @@ func (r *run) newNode(name string, maxPods int64) {
 	}))
 }
 
-func (r *run) newPod(namespace, name, node string) {
-	must(cluster.Create(r.ctx, r.api, namespace, &corev1.Pod{
+func (r *run) newPod(name, node string) {
+	must(cluster.Create(r.ctx, r.api, "default", &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "bench"}},
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "app", Image: "registry.invalid/app:1"}}},
 	}))
@@ -163,9 +158,8 @@ func (r *run) newPod(namespace, name, node string) {
 func (r *run) fill() (nodes, pods int) {
 	nodes, pods = r.part(5000), r.part(20000)
 	name := func(i int) string { return fmt.Sprintf("other-%d", i) }
-	r.newNamespace("elsewhere")
 	check(frame.Each(r.ctx, nodes, 16, func(i int) { r.newNode(name(i), 110) }))
-	check(frame.Each(r.ctx, pods, 16, func(i int) { r.newPod("elsewhere", name(i), name(i%nodes)) }))
+	check(frame.Each(r.ctx, pods, 16, func(i int) { r.newPod(name(i), name(i%nodes)) }))
 	return nodes, pods
 }
 
@@ -196,15 +190,13 @@ type link struct {
 	config map[string]any
 }
 
-// lab holds the contenders.
 type lab struct {
 	*site
 	floor, reference, ours, pluginOnly *contender
 	deployed, ours6                    *contender // one pod at a time only
 }
 
-func (l *lab) all() []*contender { return []*contender{l.floor, l.reference, l.ours, l.pluginOnly} }
-
+func (l *lab) all() []*contender      { return []*contender{l.floor, l.reference, l.ours, l.pluginOnly} }
 func (l *lab) sequence() []*contender { return append(l.all(), l.deployed, l.ours6) }
 
 // poolSize is how many addresses the daemon holds: more than the number of pods at any time.
@@ -249,7 +241,6 @@ func (l *lab) served(name, host string, size int, env map[string]string) *conten
 	return c
 }
 
-// background starts a server in a node and waits for its socket.
 func (l *lab) background(n *node.Node, socket string, argv ...string) {
 	log := must(os.Create(filepath.Join(n.Dir, "log", "server.log")))
 	defer log.Close()

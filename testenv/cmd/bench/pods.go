@@ -147,7 +147,7 @@ func (r *run) sequential() {
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
-// peaks measures the memory of each contender's ADD: the minimum over several pods.
+// peaks measures the memory of an ADD: the minimum over several pods.
 func (r *run) peaks(list []*contender) {
 	var lines [][]any
 	for _, c := range list {
@@ -280,15 +280,14 @@ func track(entries int) error {
 // turns on one node. The attacker works on the same CPUs.
 func (r *run) flood() {
 	const turns, unfinished = 5, 300
-	n := r.shortLived()
-	c := r.lab.served("flooded", "flooded", poolSize, nil)
+	n, c := max(r.shortLived()/turns, 1), r.lab.served("flooded", "flooded", poolSize, nil)
 	adds, dels := [2]results{{}, {}}, [2]results{{}, {}}
 	for range turns {
-		r.pairs([]*contender{c}, max(n/turns, 1), adds[1], dels[1])
+		r.pairs([]*contender{c}, n, adds[1], dels[1])
 		ctx, cancel := context.WithCancel(r.ctx)
 		var attack sync.WaitGroup
 		attack.Go(func() { c.node.NS.Flood(ctx, netip.MustParseAddrPort("127.0.0.1:61678"), unfinished) })
-		err := frame.Attempt(func() { r.pairs([]*contender{c}, max(n/turns, 1), adds[0], dels[0]) })
+		err := frame.Attempt(func() { r.pairs([]*contender{c}, n, adds[0], dels[0]) })
 		cancel()
 		attack.Wait()
 		check(err)

@@ -56,11 +56,8 @@ func (r *row) against(other, must, aim float64) *row {
 }
 
 func (r *row) beside(other float64) *row { r.other = other; return r }
-
-func (r *row) aimAt(v float64) *row { r.aim = v; return r }
-
-// atMost sets a limit that fails the run if it is exceeded.
-func (r *row) atMost(v float64) *row { r.aim, r.must = v, v; return r }
+func (r *row) aimAt(v float64) *row      { r.aim = v; return r }
+func (r *row) atMost(v float64) *row     { r.aim, r.must = v, v; return r } // else the run fails
 
 func (r *row) median() float64 {
 	if len(r.samples) == 0 {
@@ -69,7 +66,6 @@ func (r *row) median() float64 {
 	return slices.Sorted(slices.Values(r.samples))[len(r.samples)/2]
 }
 
-// verdict returns the row's result in a word or two.
 func (r *row) verdict() string {
 	switch m := r.median(); {
 	case m > r.must:
@@ -82,7 +78,6 @@ func (r *row) verdict() string {
 	return ""
 }
 
-// missed returns an error that names the rows that miss a required figure.
 func (t *table) missed() error {
 	var errs []error
 	for _, r := range t.rows {
@@ -93,11 +88,6 @@ func (t *table) missed() error {
 	}
 	return errors.Join(errs...)
 }
-
-const explanation = `
-Medians. "other" is upstream's figure or eks-node-viewer's, from another machine, "bound" the minimum that EC2's
-latencies and calls allow, "before" the baseline file's; "/" is the ratio of ours to it.
-`
 
 // print writes the rows next to those of a baseline, without columns in which nothing is known, and
 // how each bound is computed.
@@ -127,7 +117,8 @@ func (t *table) print(w io.Writer, before baseline) {
 		}
 	}
 	columns(w, "Measured", lines)
-	fmt.Fprint(w, explanation)
+	fmt.Fprint(w, "\nMedians. \"other\" is upstream's figure or eks-node-viewer's, from another machine, \"bound\" the minimum that\n"+
+		"EC2's latencies and calls allow, \"before\" the baseline file's; \"/\" is the ratio of ours to it.\n")
 	for i, why := range whys {
 		fmt.Fprintf(w, "[%d] %s.\n", i+1, why)
 	}
@@ -187,11 +178,9 @@ func number(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
+func milliseconds(d time.Duration) float64             { return float64(d) / float64(time.Millisecond) }
 func quantile(list []time.Duration, q float64) float64 { return milliseconds(frame.Quantile(list, q)) }
-
-func median(list []time.Duration) time.Duration { return frame.Quantile(list, 0.5) }
+func median(list []time.Duration) time.Duration        { return frame.Quantile(list, 0.5) }
 
 // baseline holds the figures of an earlier run, from a file in the repository. Compare
 // ratios between rows, calls and memory: times depend on the machine.

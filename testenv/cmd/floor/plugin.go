@@ -15,13 +15,9 @@ import (
 
 // Numbers of the objects, as for an ordinary pod on a secondary ENI.
 const (
-	mtu        = 9001
-	podIndex   = 2
-	table      = 2
-	ruleTo     = 512
-	ruleFrom   = 1536
-	firstIndex = 1 << 20
-	indexes    = 1<<24 - 1<<20
+	mtu, podIndex, table = 9001, 2, 2
+	ruleTo, ruleFrom     = 512, 1536
+	firstIndex, indexes  = 1 << 20, 1<<24 - 1<<20
 )
 
 var gateway = netip.AddrFrom4([4]byte{169, 254, 1, 1})
