@@ -16,13 +16,6 @@ import (
 	"cnictl/testenv/cluster"
 )
 
-// kubelet's timeouts for the calls.
-const (
-	dialWithin = 10 * time.Second
-	runWithin  = 4 * time.Minute
-	callWithin = 2 * time.Minute
-)
-
 // sandboxes is containerd's CRI on a machine.
 type sandboxes struct {
 	conn   *grpc.ClientConn
@@ -35,32 +28,31 @@ func openCRI(m *cluster.Machine) (*sandboxes, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := grpc.NewClient("passthrough:///localhost",
+	conn, err := grpc.NewClient("passthrough:///localhost", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
-			return m.Dial("unix", cluster.ContainerdSocket, dialWithin)
-		}),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
+			return m.Dial("unix", cluster.ContainerdSocket, 10*time.Second)
+		}))
 	if err != nil {
 		return nil, fmt.Errorf("connect to containerd: %w", err)
 	}
-	return &sandboxes{conn: conn, client: cri.NewRuntimeServiceClient(conn), cgroup: cgroup}, nil
+	return &sandboxes{conn, cri.NewRuntimeServiceClient(conn), cgroup}, nil
 }
 
 // identity identifies a pod as kubelet does.
 type identity struct {
-	namespace, name, uid string
-	attempt              uint32
+	name, uid string
+	attempt   uint32
 }
 
-// run calls RunPodSandbox and returns the address of the sandbox.
+// run calls RunPodSandbox, with kubelet's time limit, and returns the address of the sandbox.
 func (s *sandboxes) run(ctx context.Context, i identity) (id string, address netip.Addr, err error) {
-	ctx, cancel := context.WithTimeout(ctx, runWithin)
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	defer cancel()
 	r, err := s.client.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: &cri.PodSandboxConfig{
-		Metadata: &cri.PodSandboxMetadata{Namespace: i.namespace, Name: i.name, Uid: i.uid, Attempt: i.attempt},
+		Metadata: &cri.PodSandboxMetadata{Namespace: namespace, Name: i.name, Uid: i.uid, Attempt: i.attempt},
 		Hostname: i.name,
 		Labels: map[string]string{
-			"io.kubernetes.pod.namespace": i.namespace, "io.kubernetes.pod.name": i.name, "io.kubernetes.pod.uid": i.uid,
+			"io.kubernetes.pod.namespace": namespace, "io.kubernetes.pod.name": i.name, "io.kubernetes.pod.uid": i.uid,
 		},
 		Linux: &cri.LinuxPodSandboxConfig{
 			CgroupParent: s.cgroup,
@@ -73,15 +65,13 @@ func (s *sandboxes) run(ctx context.Context, i identity) (id string, address net
 		return "", netip.Addr{}, err
 	}
 	status, err := s.client.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: r.PodSandboxId})
-	if err != nil {
-		return r.PodSandboxId, netip.Addr{}, err
-	}
-	address, err = netip.ParseAddr(status.GetStatus().GetNetwork().GetIp())
-	if err != nil {
-		err = fmt.Errorf("a sandbox without an address: %w", err)
+	if err == nil {
+		address, err = netip.ParseAddr(status.GetStatus().GetNetwork().GetIp())
 	}
 	return r.PodSandboxId, address, err
 }
+
+const callWithin = 2 * time.Minute // kubelet's time limit of the other calls
 
 func (s *sandboxes) stop(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
@@ -101,45 +91,24 @@ func (s *sandboxes) remove(ctx context.Context, id string) error {
 var running = &cri.PodSandboxFilter{State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY}}
 
 // list describes the sandboxes of the soak's pods.
-func (s *sandboxes) list(ctx context.Context, which *cri.PodSandboxFilter) ([]string, error) {
+func (s *sandboxes) list(ctx context.Context, which *cri.PodSandboxFilter) (out []string, _ error) {
 	r, err := s.client.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: which})
 	if err != nil {
 		return nil, fmt.Errorf("list sandboxes: %w", err)
 	}
-	var out []string
 	for _, i := range r.Items {
-		if i.Metadata.GetNamespace() != namespace {
-			continue
+		if i.Metadata.GetNamespace() == namespace {
+			out = append(out, fmt.Sprintf("sandbox %.12s of pod %s", i.Id, i.Metadata.GetName()))
 		}
-		out = append(out, fmt.Sprintf("sandbox %.12s of pod %s", i.Id, i.Metadata.GetName()))
 	}
 	return out, nil
 }
 
-// startAgain restarts a container as kubelet does: it creates another one with the same
+// startAgain restarts a container that ends, as kubelet does: it creates another one with the same
 // configuration in the same sandbox, as the next attempt.
 func (s *sandboxes) startAgain(ctx context.Context, name string) error {
-	old, sandbox, config, err := s.ended(ctx, name)
-	if err != nil {
-		return fmt.Errorf("find container %s: %w", name, err)
-	}
-	config.Metadata.Attempt++
-	made, err := s.client.CreateContainer(ctx, &cri.CreateContainerRequest{PodSandboxId: old.PodSandboxId, Config: config, SandboxConfig: sandbox})
-	if err != nil {
-		return fmt.Errorf("create container %s again: %w", name, err)
-	}
-	if _, err := s.client.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: made.ContainerId}); err != nil {
-		return fmt.Errorf("start container %s again: %w", name, err)
-	}
-	if _, err := s.client.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: old.Id}); err != nil {
-		return fmt.Errorf("remove the container %s that ended: %w", name, err)
-	}
-	return nil
-}
-
-// ended waits for the end of a container and reads the configuration of it and its sandbox.
-func (s *sandboxes) ended(ctx context.Context, name string) (old *cri.Container, sandbox *cri.PodSandboxConfig, config *cri.ContainerConfig, err error) {
-	err = cluster.Await(ctx, "its end", func() error {
+	var old *cri.Container
+	err := cluster.Await(ctx, "its end", func() error {
 		r, err := s.client.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{
 			LabelSelector: map[string]string{"io.kubernetes.container.name": name},
 		}})
@@ -160,23 +129,28 @@ func (s *sandboxes) ended(ctx context.Context, name string) (old *cri.Container,
 		return nil
 	})
 	if err != nil {
-		return nil, nil, nil, err
+		return err
 	}
 	container, err := s.client.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: old.Id, Verbose: true})
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	pod, err := s.client.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: old.PodSandboxId, Verbose: true})
-	if err != nil {
-		return nil, nil, nil, err
+	pod, also := s.client.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: old.PodSandboxId, Verbose: true})
+	if err := errors.Join(err, also); err != nil {
+		return err
 	}
 	var info struct{ Config *cri.ContainerConfig }
 	var podInfo struct{ Config *cri.PodSandboxConfig }
-	if err := json.Unmarshal([]byte(container.Info["info"]), &info); err != nil {
-		return nil, nil, nil, fmt.Errorf("decode what containerd knows of it: %w", err)
+	err = errors.Join(json.Unmarshal([]byte(container.Info["info"]), &info), json.Unmarshal([]byte(pod.Info["info"]), &podInfo))
+	if err != nil {
+		return fmt.Errorf("decode what containerd knows of container %s: %w", name, err)
 	}
-	if err := json.Unmarshal([]byte(pod.Info["info"]), &podInfo); err != nil {
-		return nil, nil, nil, fmt.Errorf("decode what containerd knows of its sandbox: %w", err)
+	info.Config.Metadata.Attempt++
+	request := &cri.CreateContainerRequest{PodSandboxId: old.PodSandboxId, Config: info.Config, SandboxConfig: podInfo.Config}
+	made, err := s.client.CreateContainer(ctx, request)
+	if err != nil {
+		return fmt.Errorf("create container %s again: %w", name, err)
 	}
-	return old, podInfo.Config, info.Config, nil
+	if _, err := s.client.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: made.ContainerId}); err != nil {
+		return fmt.Errorf("start container %s again: %w", name, err)
+	}
+	_, err = s.client.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: old.Id})
+	return err
 }

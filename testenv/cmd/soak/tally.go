@@ -54,8 +54,9 @@ func (t *tally) do(f func()) {
 func (t *tally) line(since time.Duration, of int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	took := func(q float64) time.Duration { return frame.Quantile(t.times, q).Round(time.Millisecond) }
 	return fmt.Sprintf("%d/%d pods, %.1f/s, start p50 %s p99 %s, %d tries failed, %d pods failed, %d kills",
-		t.done, of, float64(t.done)/max(since.Seconds(), 1), frame.Quantile(t.times, 0.5).Round(time.Millisecond), frame.Quantile(t.times, 0.99).Round(time.Millisecond), t.tries, len(t.failed), t.kills)
+		t.done, of, float64(t.done)/max(since.Seconds(), 1), took(0.5), took(0.99), t.tries, len(t.failed), t.kills)
 }
 
 // problems returns the reasons for which the soak fails.
@@ -82,22 +83,18 @@ func (t *tally) refusals() []string {
 	return texts
 }
 
-// particulars match the details in which errors of the same kind differ.
-var particulars = []struct {
-	is  *regexp.Regexp
-	put string
-}{
-	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UID"},
-	{regexp.MustCompile(`[0-9a-f]{12,}`), "ID"},
-	{regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+\b`), "IP"},
-	{regexp.MustCompile(`\bpod-\d+-\d+\b`), "POD"},
-	{regexp.MustCompile(`\beni[0-9a-f]{11}\b`), "LINK"},
-}
+// particulars are the details in which errors of the same kind differ.
+var particulars = regexp.MustCompile(`(?P<UID>[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})|(?P<LINK>\beni[0-9a-f]{11}\b)|` +
+	`(?P<ID>[0-9a-f]{12,})|(?P<IP>\b\d+\.\d+\.\d+\.\d+\b)|(?P<POD>\bpod-\d+-\d+\b)`)
 
 // general replaces the particulars in a text with placeholders.
 func general(text string) string {
-	for _, p := range particulars {
-		text = p.is.ReplaceAllString(text, p.put)
-	}
-	return text
+	return particulars.ReplaceAllStringFunc(text, func(found string) string {
+		for i, group := range particulars.FindStringSubmatch(found) {
+			if name := particulars.SubexpNames()[i]; name != "" && group != "" {
+				return name
+			}
+		}
+		return found
+	})
 }

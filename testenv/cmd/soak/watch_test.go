@@ -24,7 +24,7 @@ func TestLedger(t *testing.T) {
 	if err := l.enter("a", tenant{address: one}); err != nil {
 		t.Error(err)
 	}
-	before := l.living()
+	before := l.living(nil)
 	if err := l.enter("b", tenant{address: one}); err == nil || !strings.Contains(err.Error(), "both have 10.0.0.1") {
 		t.Errorf("a doubled address: %v", err)
 	}
@@ -33,10 +33,10 @@ func TestLedger(t *testing.T) {
 	if err := l.enter("c", tenant{address: one}); err != nil {
 		t.Error(err)
 	}
-	if got := stayed(before, l.living()); len(got) > 0 {
+	if got := l.living(before); len(got) > 0 {
 		t.Errorf("stayed %v, want none", got)
 	}
-	if got := stayed(l.living(), l.living()); got["c"].address != one {
+	if got := l.living(l.living(nil)); got["c"].address != one {
 		t.Errorf("stayed %v, want c", got)
 	}
 }
