@@ -21,6 +21,7 @@ import (
 // TestBranch_TakenAway: whatever other programs remove from pods with branch ENIs is restored,
 // also for a pod that is being deleted and still serves.
 func TestBranch_TakenAway(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, mode := range []string{strict, standard} {
 		m, other := l.join(mode, vpcrc.Faults{}), l.host()

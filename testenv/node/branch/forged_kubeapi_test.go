@@ -44,6 +44,7 @@ func (m *member) announce(name, value string) {
 // TestBranch_Forged: a pod whose annotation names the branch ENI of another pod, or only its VLAN
 // ID, gets no network, and neither its ADD and DEL nor a repair take anything from the other pod.
 func TestBranch_Forged(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	m, other := l.join(strict, vpcrc.Faults{}), l.host()
 	victim := m.run("victim")
@@ -87,6 +88,7 @@ func TestBranch_Forged(t *testing.T) {
 // TestBranch_ForgedWhileRunning: a running pod names the branch ENI of another pod. Its state is not
 // repaired to that, and it can name its own again.
 func TestBranch_ForgedWhileRunning(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	m, other := l.join(strict, vpcrc.Faults{}), l.host()
 	victim, forged := m.run("victim"), m.run("forged")

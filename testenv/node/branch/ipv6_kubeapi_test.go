@@ -10,6 +10,7 @@ import (
 
 // TestBranch_IPv6 checks branch ENIs in an IPv6 cluster.
 func TestBranch_IPv6(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{strict, standard} {
 		t.Run(mode, func(t *testing.T) {
 			l := newLab(t)

@@ -11,6 +11,7 @@ import (
 // TestBranch_VLANIDAgain: the controller gives the VLAN id of an ended pod to another pod
 // at once, and the first pod's DEL comes late.
 func TestBranch_VLANIDAgain(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	m, other := l.join(strict, vpcrc.Faults{ReuseVLANs: true}), l.host()
 	first := m.run("first")
@@ -42,6 +43,7 @@ func TestBranch_VLANIDAgain(t *testing.T) {
 // TestBranch_NameAgain: like a StatefulSet's, a pod comes back under its name before its first
 // sandbox's DEL, with the same VLAN id or another.
 func TestBranch_NameAgain(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	m, other := l.join(strict, vpcrc.Faults{ReuseVLANs: true}), l.host()
 	for _, same := range []bool{true, false} {
@@ -66,6 +68,7 @@ func TestBranch_NameAgain(t *testing.T) {
 // TestBranch_SandboxAgain: the runtime creates a new sandbox for a running pod and deletes the old
 // one late. Both have the same branch ENI.
 func TestBranch_SandboxAgain(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	m, other := l.join(strict, vpcrc.Faults{}), l.host()
 	first := m.run("p")
@@ -81,6 +84,7 @@ func TestBranch_SandboxAgain(t *testing.T) {
 
 // TestBranch_DEL: DEL can be repeated, and works with as little as a runtime may pass.
 func TestBranch_DEL(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, mode := range []string{strict, standard} {
 		m := l.join(mode, vpcrc.Faults{})
@@ -123,6 +127,7 @@ func TestBranch_DEL(t *testing.T) {
 // TestBranch_ADDFailsHalfWay: the VLAN id is already in use on the trunk, by a device with another
 // name. Whatever ADD created before it failed is removed.
 func TestBranch_ADDFailsHalfWay(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	m := l.join(strict, vpcrc.Faults{})
 	p := m.bind("p")
@@ -186,6 +191,7 @@ func (m *member) linkOf(mac string) (name string) {
 // TestBranch_SandboxEndsAlone: a running pod's sandbox is deleted, as before a new one is created.
 // Its network is not restored before the runtime removes the namespace.
 func TestBranch_SandboxEndsAlone(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, mode := range []string{strict, standard} {
 		m := l.join(mode, vpcrc.Faults{})

@@ -20,6 +20,7 @@ import (
 
 // TestBranch_Strict: all traffic from and to a pod goes through its branch ENI.
 func TestBranch_Strict(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	m, other := l.join(strict, vpcrc.Faults{}), l.host()
 	a, b, plain := m.run("a"), m.run("b"), m.ordinary("plain")
@@ -75,6 +76,7 @@ func TestBranch_Strict(t *testing.T) {
 // TestBranch_Standard: local traffic stays on the node; traffic that leaves the VPC has the
 // node's address.
 func TestBranch_Standard(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	m, other := l.join(standard, vpcrc.Faults{}), l.host()
 	a, b, plain := m.run("a"), m.run("b"), m.ordinary("plain")
@@ -117,6 +119,7 @@ func TestBranch_Standard(t *testing.T) {
 
 // TestBranch_AcrossNodes: pods with branch ENIs run on two nodes, one in each mode.
 func TestBranch_AcrossNodes(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	m, n := l.join(strict, vpcrc.Faults{}), l.join(standard, vpcrc.Faults{})
 	a, b := m.run("a"), n.run("b")
@@ -130,6 +133,7 @@ func TestBranch_AcrossNodes(t *testing.T) {
 // TestBranch_ModeChangesUnderLivingPods: a pod keeps the mode in which it was created, and is
 // deleted without leftovers in either.
 func TestBranch_ModeChangesUnderLivingPods(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	m, other := l.join(strict, vpcrc.Faults{}), l.host()
 	old := m.run("old")

@@ -14,6 +14,7 @@ import (
 // TestBranch_Monitoring: the EKS node monitoring agent, whose fatal findings cost the node, finds
 // nothing on a node with branch ENIs, in any settled state.
 func TestBranch_Monitoring(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{strict, standard} {
 		t.Run(mode, func(t *testing.T) {
 			l := newLab(t)
