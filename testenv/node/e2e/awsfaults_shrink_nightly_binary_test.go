@@ -55,6 +55,9 @@ func (row faultRow) shrink(t *testing.T) {
 	l.del(n, pods, 4)
 	l.untilWithin(shrinkTime, "the fault", func() bool { return row.met(l.world) })
 	l.world.RemoveFaults()
+	// A pod gets an address of the primary ENI, whose pool may shrink around it, unless all of that
+	// still cool down.
+	l.until("no address that cools down", func() bool { c := l.card(n).Cooling; return c == nil || *c == 0 })
 	kept, failed := l.addAsKubelet(n, "q", 1, 1, patience)
 	l.explained(failed)
 	l.ownAddresses(n, kept)
