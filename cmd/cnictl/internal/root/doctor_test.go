@@ -155,6 +155,8 @@ func TestGolden_Values(t *testing.T) {
 		"to-addon-no-schema": {args: "migrate values --to addon - --schema ../../../../deploy/chart/testdata/addon.json", in: addon},
 		"to-nowhere":         {args: "migrate values -", in: addon},
 		"no-file":            {args: "migrate values --to chart none.yaml"},
+		"directory":          {args: "migrate values --to chart testdata"},
+		"complete-file":      {args: "__complete migrate values --to addon"},
 		"csv":                {args: "migrate values --to chart - -o csv", in: addon},
 		"complete-to":        {args: "__complete migrate values --to "},
 	})
