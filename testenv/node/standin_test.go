@@ -24,10 +24,6 @@ import (
 // socket, one line per request: "ADD <id>" → address, "DEL <id>" → address or "-".
 // It writes the checkpoint in upstream's format.
 func daemonMain() int {
-	if os.Getenv("STANDIN_FAIL") != "" {
-		fmt.Println("stand-in daemon: asked to fail")
-		return 4
-	}
 	if err := os.MkdirAll(filepath.Dir(node.LeanSocket), 0o755); err != nil {
 		return fatal(err)
 	}
