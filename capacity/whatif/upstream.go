@@ -8,9 +8,10 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// Periods of upstream's daemon, v1.23.1.
+// UpstreamPass is the period of the loop of upstream's daemon, v1.23.1.
+const UpstreamPass = 5 * time.Second
+
 const (
-	upstreamPass   = 5 * time.Second
 	upstreamShrink = 30 * time.Second
 	upstreamENIAge = time.Minute
 )
@@ -25,8 +26,8 @@ func PlanUpstream(s warmpool.Snapshot, p warmpool.Policy, now time.Time) []warmp
 	u := readUpstream(&s, &p, now)
 	actions := u.step()
 	next := u.wait
-	if pass := now.Truncate(upstreamPass); len(actions) > 0 && !pass.Equal(now) {
-		actions, next = nil, pass.Add(upstreamPass)
+	if pass := now.Truncate(UpstreamPass); len(actions) > 0 && !pass.Equal(now) {
+		actions, next = nil, pass.Add(UpstreamPass)
 	}
 	if s.Waiting[0] > 0 {
 		if ends := u.cooldownEnds(); next.IsZero() || ends.After(now) && ends.Before(next) {
@@ -253,7 +254,7 @@ func (u *upstream) freeOne() []warmpool.Action {
 			continue
 		}
 		if age := u.now.Sub(e.AttachedAt); age < upstreamENIAge || cooling > 0 {
-			u.wait = u.now.Add(max(upstreamPass, upstreamENIAge-age))
+			u.wait = u.now.Add(max(UpstreamPass, upstreamENIAge-age))
 			continue
 		}
 		return []warmpool.Action{warmpool.DetachENI{ENI: e.ID, Reason: warmpool.SurplusENI}}

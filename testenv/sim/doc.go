@@ -20,8 +20,8 @@
 // that died restarts; a host route disappears with its link.
 //
 // A [Fleet] uses the same world for another purpose: many nodes that scale up together,
-// without faults except EC2's request limits, running our daemon or a model of upstream's
-// loop (upstream.go).
+// without faults except EC2's request limits, running our daemon or upstream's loop as
+// capacity/whatif models it (upstream.go).
 //
 // The package reads no clock and no environment, and keeps no state between runs. A
 // [World] is not safe for concurrent use; several worlds may run in parallel.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"net/netip"
 	"time"
 )
 
@@ -92,11 +91,3 @@ func (n *node) addPod(pod int, done func(ok bool)) {
 }
 
 func podName(i int) string { return fmt.Sprintf("pod-%d", i) }
-
-// holder records that a pod on an upstream node has an address, which no other pod may have.
-func (w *World) holder(a netip.Addr, by string) {
-	if other, taken := w.heldBy[a]; taken {
-		w.violate("given twice", "%v is given to %s while %s has it", a, by, other)
-	}
-	w.heldBy[a] = by
-}

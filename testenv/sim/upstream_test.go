@@ -57,36 +57,6 @@ func TestUpstream_MeasuredFigures(t *testing.T) {
 	}
 }
 
-// TestUpstream_FreesOneENITooMany follows the pool down to one spare ENI. A fleet's pods
-// never end, so the test makes the pool too large itself.
-func TestUpstream_FreesOneENITooMany(t *testing.T) {
-	t.Parallel()
-	f := OneNode(Instant())
-	w := newWorld(f.scenario(), nil)
-	t.Cleanup(w.close)
-	w.settling = true
-	o := newUpstream(w.nodes[0])
-	w.begin(func() {
-		if err := o.start(); err != nil {
-			t.Errorf("start: %v", err)
-		}
-		o.newENI()
-		o.newENI()
-		w.sleep(2 * time.Minute)
-		o.poolStep()
-		o.poolStep()
-		o.poolStep()
-	})
-	w.runUntil(10 * time.Minute)
-	if w.fail != nil {
-		t.Fatal(w.fail)
-	}
-	if len(o.enis) != 1 || o.total != 29 || len(w.nodes[0].attached) != 1 || len(w.ec2.enis) != 1 {
-		t.Errorf("%d ENIs with %d addresses are left, %d attached, %d in EC2; want the primary one with 29",
-			len(o.enis), o.total, len(w.nodes[0].attached), len(w.ec2.enis))
-	}
-}
-
 // TestUpstream_ThrottledStart: the process exits when a call that its start needs is
 // throttled, and kubelet restarts it.
 func TestUpstream_ThrottledStart(t *testing.T) {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"net/netip"
 	"time"
 )
 
@@ -27,8 +26,7 @@ type World struct {
 	stats Stats
 	fail  *Failure
 
-	heldBy   map[netip.Addr]string // only pods on upstream nodes
-	settling bool                  // faults have ended
+	settling bool // faults have ended
 
 	retagged bool // a subnet's tags have changed since the start
 
@@ -40,7 +38,7 @@ func newWorld(s Scenario, trace func(string)) *World {
 	w := &World{Scenario: s, trace: trace, hash: s.Seed}
 	w.dice.pods, w.dice.ec2, w.dice.faults = stream(s.Seed, 1), stream(s.Seed, 2), stream(s.Seed, 3)
 	w.dice.crashes, w.dice.keepers = stream(s.Seed, 4), stream(s.Seed, 5)
-	w.ec2, w.heldBy = newEC2(w), map[netip.Addr]string{}
+	w.ec2 = newEC2(w)
 	for i, spec := range s.Nodes {
 		w.nodes = append(w.nodes, newNode(w, i, spec))
 	}
