@@ -13,17 +13,14 @@ func TestFleet_OursAndUpstream(t *testing.T) {
 	one := OneNode(Realistic())
 	few := ScaleUp(30)
 	few.Wave = 10 * time.Second
-	late := few
-	late.Pace.Link = 2 * time.Second
 	prefixes := few
 	prefixes.Policy.PrefixDelegation = true
 	crowded := few
 	crowded.Crowd = 5
-	storm := ScaleUp(200)
 	for _, row := range []struct {
 		name  string
 		fleet Fleet
-	}{{"one node", one}, {"thirty", few}, {"late devices", late}, {"prefixes", prefixes}, {"crowded account", crowded}, {"two hundred", storm}} {
+	}{{"one node", one}, {"thirty", few}, {"prefixes", prefixes}, {"crowded account", crowded}} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			c := Comparison{row.fleet, row.fleet.Ours(), row.fleet.Upstream()}
@@ -53,11 +50,11 @@ func TestFleet_OursAndUpstream(t *testing.T) {
 	}
 }
 
-// scarce returns a fleet with a fifth of EC2's request limits, which slow it down like a fleet
-// five times its size.
+// scarce returns a fleet with a part of EC2's request limits, which slow it down like a fleet
+// of a thousand.
 func scarce() Fleet {
-	f := ScaleUp(200)
-	f.Crowd = 5
+	f := ScaleUp(60)
+	f.Crowd = 1000.0 / 60
 	return f
 }
 
@@ -99,7 +96,7 @@ func TestComparison_Verdict(t *testing.T) {
 		{"just good enough", func(*Outcome, *Fleet) {}, ""},
 		{"pods wait", func(o *Outcome, _ *Fleet) { o.Running-- }, "4 of 5 pods"},
 		{"slow", func(o *Outcome, _ *Fleet) { o.All++ }, "all pods run after"},
-		{"ENIs", func(o *Outcome, _ *Fleet) { o.Loose++ }, "301 ENIs"},
+		{"ENIs", func(o *Outcome, _ *Fleet) { o.Loose++ }, "91 ENIs"},
 		{"throttled", func(o *Outcome, _ *Fleet) { o.Refused[createAction]++ }, "51 requests"},
 		{"spare ENIs where nothing is scarce", func(o *Outcome, f *Fleet) { o.Loose++; f.Wave = b.After }, ""},
 		{"slow though nothing is scarce", func(o *Outcome, f *Fleet) { o.All++; f.Wave = b.After }, "all pods run after"},
@@ -142,33 +139,5 @@ func TestFleet_BoundHolds(t *testing.T) {
 				t.Errorf("%s: %d calls of %v, want %d at least", name, got, fill, needed)
 			}
 		}
-	}
-}
-
-// TestFleet_IsDeterministic: the same fleet gives the same outcome.
-func TestFleet_IsDeterministic(t *testing.T) {
-	t.Parallel()
-	f := ScaleUp(8)
-	f.Crowd = 20
-	for name, run := range map[string]func() Outcome{"ours": f.Ours, "upstream": f.Upstream} {
-		first, second := run(), run()
-		if first.All != second.All || first.Failed != second.Failed || first.Wait(0.5) != second.Wait(0.5) {
-			t.Errorf("%s: %v and %d failed ADDs, again %v and %d", name, first.All, first.Failed, second.All, second.Failed)
-		}
-	}
-}
-
-// TestFleet_EndsAtItsLimit: a run whose pods can never all run ends and is reported.
-func TestFleet_EndsAtItsLimit(t *testing.T) {
-	t.Parallel()
-	f := OneNode(Instant())
-	f.PodsFrom, f.PodsTo, f.Limit = 400, 400, time.Minute // the type takes 232
-	o := f.Ours()
-	if o.Failure != nil || o.Running >= o.Pods || o.Running < 200 {
-		t.Errorf("%d of %d pods run, %v", o.Running, o.Pods, o.Failure)
-	}
-	var text strings.Builder
-	if _, err := (Comparison{Fleet: f, Ours: o}).WriteTo(&text); err != nil || !strings.Contains(text.String(), "168 wait") {
-		t.Errorf("the error does not mention the waiting pods: %v\n%s", err, text.String())
 	}
 }
