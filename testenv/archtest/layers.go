@@ -22,6 +22,7 @@ var (
 	collector  = layer{"2 adapter", 42, false} // reads through adapters
 	shell      = layer{"3 shell", 50, false}
 	binary     = layer{"4 binary", 60, false}
+	model      = layer{"test support", 68, true} // facts of EC2
 	simulation = layer{"test support", 69, true} // runs in virtual time
 	testSupply = layer{"test support", 70, false}
 )
@@ -147,6 +148,7 @@ var placements = []placement{
 	// Generators run at development time; nothing imports them.
 	{"capacity/limits/internal/gen", binary, false},
 
+	{"testenv/ec2model", model, false},
 	{"testenv/sim", simulation, false},
 	{"testenv/...", testSupply, true},
 	{"deploy/...", testSupply, true},

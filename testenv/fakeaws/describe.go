@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnictl/capacity/limits"
+	"cnictl/testenv/ec2model"
 )
 
 // The Describe actions.
@@ -124,7 +125,7 @@ func describeSubnets(f *form) func(*World) (any, error) {
 	return func(w *World) (any, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if err := q.filters.check(subnetAttributes(&subnet{Subnet: Subnet{Tags: map[string]string{}}, pool: &pool4{}})); err != nil {
+		if err := q.filters.check(subnetAttributes(&subnet{Subnet: Subnet{Tags: map[string]string{}}, pool: &ec2model.Space{}})); err != nil {
 			return nil, err
 		}
 		all, err := chosen(q.ids, w.subnets, noSubnet)
@@ -138,7 +139,7 @@ func describeSubnets(f *form) func(*World) (any, error) {
 func subnetAttributes(s *subnet) attributes {
 	return attributes{map[string][]string{
 		"subnet-id": {s.ID}, "vpc-id": {s.VPCID}, "availability-zone": {s.AZ}, "cidr-block": {valid(s.CIDR)}, "ipv6-native": {strconv.FormatBool(!s.CIDR.IsValid())}, "state": {"available"},
-		"available-ip-address-count": {strconv.Itoa(s.pool.free)},
+		"available-ip-address-count": {strconv.Itoa(s.pool.Free())},
 	}, s.Tags}
 }
 
@@ -164,7 +165,7 @@ type xmlIPv6CIDR struct {
 
 func (w *World) xmlSubnet(s *subnet) xmlSubnet {
 	x := xmlSubnet{ID: s.ID, ARN: "arn:aws:ec2:" + w.opts.Region + ":" + w.opts.AccountID + ":subnet/" + s.ID, State: "available", VPCID: s.VPCID,
-		AZ: s.AZ, CIDR: valid(s.CIDR), Native: !s.CIDR.IsValid(), Assign: s.AssignIPv6, Free: s.pool.free, Owner: w.opts.AccountID, Tags: tagSet(s.Tags)}
+		AZ: s.AZ, CIDR: valid(s.CIDR), Native: !s.CIDR.IsValid(), Assign: s.AssignIPv6, Free: s.pool.Free(), Owner: w.opts.AccountID, Tags: tagSet(s.Tags)}
 	if s.IPv6CIDR.IsValid() {
 		x.IPv6Set = []xmlIPv6CIDR{{s.IPv6CIDR.String(), "associated"}}
 	}

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"cnictl/testenv/ec2model"
 )
 
 // maxAddressesPerCall limits one request, well above the largest instance type's
@@ -144,28 +146,28 @@ func (w *World) pick(n *subnet, a assignment) ([]netip.Prefix, error) {
 	// Reserve the given CIDRs so that the counts below do not pick them.
 	var reserved []netip.Prefix
 	for _, c := range given {
-		if n.pool.isFree(c) {
-			n.pool.mark(c, true)
+		if n.pool.IsFree(c) {
+			n.pool.Mark(c, true)
 			reserved = append(reserved, c)
 		}
 	}
 	defer func() {
 		for _, c := range reserved {
-			n.pool.mark(c, false)
+			n.pool.Mark(c, false)
 		}
 	}()
-	blocks := n.pool.lowestBlocks(a.prefixCount)
+	blocks := n.pool.FindBlocks(a.prefixCount, 0)
 	if len(blocks) < a.prefixCount {
-		if w.wire.exhaustedAsValue() && n.pool.free < a.prefixCount*blockSize {
+		if w.wire.exhaustedAsValue() && n.pool.Free() < a.prefixCount*ec2model.BlockSize {
 			return nil, w.exhausted()
 		}
 		return nil, fail(codeFragmented, "The specified subnet does not have enough free cidr blocks to satisfy the request.")
 	}
 	for _, c := range blocks {
-		n.pool.mark(c, true)
+		n.pool.Mark(c, true)
 		reserved = append(reserved, c)
 	}
-	picked := n.pool.lowest(a.count)
+	picked := n.pool.Find(a.count, 0)
 	if len(picked) < a.count {
 		return nil, w.exhausted()
 	}
@@ -176,7 +178,7 @@ func (w *World) pick(n *subnet, a assignment) ([]netip.Prefix, error) {
 	if n.pool6 == nil {
 		return nil, fail(codeInvalidValue, "The subnet '%s' does not have an associated IPv6 CIDR block", n.ID)
 	}
-	return slices.Concat(out, n.pool6.lowest(a.count6), n.pool6.lowestBlocks(a.prefixCount6)), nil
+	return slices.Concat(out, n.pool6.Find(a.count6), n.pool6.FindBlocks(a.prefixCount6)), nil
 }
 
 func (w *World) exhausted() error {
@@ -204,7 +206,7 @@ func (w *World) pickGiven(n *subnet, a assignment) ([]netip.Prefix, error) {
 		if slices.ContainsFunc(out[:i], c.Overlaps) {
 			return nil, fail(codeInvalidValue, "Address %s is given twice", c.Addr())
 		}
-		if !n.pool.isFree(c) && !(a.reassign && w.reassignable(c)) {
+		if !n.pool.IsFree(c) && !(a.reassign && w.reassignable(c)) {
 			return nil, fail(codeInvalidValue, "Address %s is in use.", c.Addr())
 		}
 	}
@@ -224,20 +226,20 @@ func (w *World) give(e *ENI, cidrs []netip.Prefix) {
 		w.owners[c] = e.ID
 		switch a := c.Addr(); {
 		case a.Is4() && !c.IsSingleIP():
-			n.pool.mark(c, true)
+			n.pool.Mark(c, true)
 			e.Prefixes = append(e.Prefixes, c)
 		case a.Is4():
-			n.pool.mark(c, true)
+			n.pool.Mark(c, true)
 			if !e.PrimaryIP.IsValid() {
 				e.PrimaryIP = a
 				continue
 			}
 			e.SecondaryIPs = append(e.SecondaryIPs, a)
 		case c.IsSingleIP():
-			n.pool6.taken[c] = true
+			n.pool6.Mark(c, true)
 			e.IPv6s = append(e.IPv6s, a)
 		default:
-			n.pool6.taken[c] = true
+			n.pool6.Mark(c, true)
 			e.IPv6Prefixes = append(e.IPv6Prefixes, c)
 		}
 	}
@@ -249,9 +251,9 @@ func (w *World) take(e *ENI, cidrs []netip.Prefix) {
 	for _, c := range cidrs {
 		delete(w.owners, c)
 		if c.Addr().Is4() {
-			n.pool.mark(c, false)
+			n.pool.Mark(c, false)
 		} else {
-			delete(n.pool6.taken, c)
+			n.pool6.Mark(c, false)
 		}
 	}
 	isAddr := func(a netip.Addr) bool { return slices.Contains(cidrs, single(a)) }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"cnictl/testenv/ec2model"
 )
 
 // Snapshot is a copy of the world as plain values, ordered by id. It holds no times, so
@@ -141,15 +143,14 @@ func (w *World) checkFree() error {
 		if !s.CIDR.IsValid() {
 			continue // IPv6-only
 		}
-		size := 1 << (32 - s.CIDR.Bits())
-		want := size - reservedLow - reservedHigh - len(s.occupied)
+		want := 1<<(32-s.CIDR.Bits()) - ec2model.Reserved - len(s.occupied)
 		for c, id := range w.owners {
 			if c.Addr().Is4() && w.enis[id] != nil && w.enis[id].SubnetID == s.ID {
 				want -= 1 << (32 - c.Bits())
 			}
 		}
-		if s.pool.free != want {
-			errs = append(errs, fmt.Errorf("%s counts %d free addresses, %d are", s.ID, s.pool.free, want))
+		if s.pool.Free() != want {
+			errs = append(errs, fmt.Errorf("%s counts %d free addresses, %d are", s.ID, s.pool.Free(), want))
 		}
 	}
 	return errors.Join(errs...)

@@ -2,34 +2,29 @@ package fakeaws
 
 import (
 	"fmt"
-	"time"
-)
 
-// Bucket is a token bucket: Size requests at once, then PerSecond.
-type Bucket struct {
-	Size      float64 `json:"size"`
-	PerSecond float64 `json:"perSecond"`
-}
+	"cnictl/testenv/ec2model"
+)
 
 // Throttle holds EC2's request limits. Each action has a separate bucket, of its class's size,
 // that all instances share: a world is one account in one region. An action's unfiltered calls
 // have another bucket.
 type Throttle struct {
-	Describe   Bucket            `json:"describe"`   // non-mutating actions
-	Unfiltered Bucket            `json:"unfiltered"` // non-mutating, without ids, filters or paging
-	Mutating   Bucket            `json:"mutating"`
-	Actions    map[string]Bucket `json:"actions,omitempty"` // figures of single actions, before the classes
+	Describe   ec2model.Limit            `json:"describe"`   // non-mutating actions
+	Unfiltered ec2model.Limit            `json:"unfiltered"` // non-mutating, without ids, filters or paging
+	Mutating   ec2model.Limit            `json:"mutating"`
+	Actions    map[string]ec2model.Limit `json:"actions,omitempty"` // figures of single actions, before the classes
 }
 
 // AccountBuckets returns the values of AWS's "Request throttling for the Amazon EC2
 // API" for an account and region.
 func AccountBuckets() *Throttle {
-	return &Throttle{Describe: Bucket{100, 20}, Unfiltered: Bucket{50, 10}, Mutating: Bucket{50, 5}}
+	return &Throttle{Describe: ec2model.Describe, Unfiltered: ec2model.Unfiltered, Mutating: ec2model.Mutating}
 }
 
-func (t *Throttle) classOf(action string, mutating, unfiltered bool) (key string, b Bucket) {
-	if b, ok := t.Actions[action]; ok {
-		return action, b
+func (t *Throttle) classOf(action string, mutating, unfiltered bool) (key string, l ec2model.Limit) {
+	if l, ok := t.Actions[action]; ok {
+		return action, l
 	}
 	switch {
 	case mutating:
@@ -38,24 +33,6 @@ func (t *Throttle) classOf(action string, mutating, unfiltered bool) (key string
 		return action + "/unfiltered", t.Unfiltered
 	}
 	return action, t.Describe
-}
-
-type bucket struct {
-	Bucket
-	tokens float64
-	at     time.Time
-}
-
-func (b *bucket) take(now time.Time) bool {
-	if passed := now.Sub(b.at); passed > 0 { // a clock that is set back earns nothing
-		b.tokens = min(b.Size, b.tokens+passed.Seconds()*b.PerSecond)
-	}
-	b.at = now
-	if b.tokens < 1 {
-		return false
-	}
-	b.tokens--
-	return true
 }
 
 // admit takes a token for a call if limits are on.
@@ -69,10 +46,10 @@ func (w *World) admit(action string, mutating, unfiltered bool) error {
 		key, size := t.classOf(action, mutating, unfiltered)
 		b := w.wire.buckets[key]
 		if b == nil {
-			b = &bucket{Bucket: size, tokens: size.Size, at: now}
+			b = ec2model.NewBucket(size, now)
 			w.wire.buckets[key] = b
 		}
-		if !b.take(now) {
+		if !b.Take(now) {
 			return fail(codeThrottled, "Request limit exceeded.")
 		}
 		return nil
@@ -84,7 +61,7 @@ func (t *Throttle) check() error {
 	if t == nil {
 		return nil
 	}
-	all := map[string]Bucket{"describe": t.Describe, "unfiltered": t.Unfiltered, "mutating": t.Mutating}
+	all := map[string]ec2model.Limit{"describe": t.Describe, "unfiltered": t.Unfiltered, "mutating": t.Mutating}
 	for a, b := range t.Actions {
 		if _, known := actions[a]; !known {
 			return fmt.Errorf("bucket of %q: no such action", a)

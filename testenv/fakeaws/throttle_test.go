@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"cnictl/daemon/awssdk"
+	"cnictl/testenv/ec2model"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -79,8 +80,8 @@ func TestThrottle_Refill(t *testing.T) {
 func TestThrottle_Scope(t *testing.T) {
 	t.Parallel()
 	clock := func() time.Time { return time.Unix(1_800_000_000, 0) }
-	few := &fakeaws.Throttle{Describe: fakeaws.Bucket{Size: 3, PerSecond: 1}, Unfiltered: fakeaws.Bucket{Size: 2, PerSecond: 1}, Mutating: fakeaws.Bucket{Size: 1, PerSecond: 1},
-		Actions: map[string]fakeaws.Bucket{"DescribeSecurityGroups": {Size: 5, PerSecond: 1}}}
+	few := &fakeaws.Throttle{Describe: ec2model.Limit{Size: 3, PerSecond: 1}, Unfiltered: ec2model.Limit{Size: 2, PerSecond: 1}, Mutating: ec2model.Limit{Size: 1, PerSecond: 1},
+		Actions: map[string]ec2model.Limit{"DescribeSecurityGroups": {Size: 5, PerSecond: 1}}}
 	b := newBench(t, fakeaws.Options{Throttle: few, Now: clock})
 	other := ec2.New(ec2.Options{APIOptions: awssdk.APIOptions(), Region: b.Region(), BaseEndpoint: aws.String(b.server.EC2URL), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA2", "secret", "")})

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"cnictl/testenv/ec2model"
 )
 
 // wire is the part of a world that its two servers need: latencies, limits, faults and logs.
@@ -21,7 +23,7 @@ type wire struct {
 	allow       []string // nil: all
 	asValue     bool
 	throttle    *Throttle
-	buckets     map[string]*bucket
+	buckets     map[string]*ec2model.Bucket
 	fault       FaultFunc
 	imdsFault   IMDSFaultFunc
 	rules       []*rule        // oldest first
@@ -41,7 +43,7 @@ func newWire(o Options, r *rand.Rand) wire {
 		l = make(map[string]time.Duration)
 	}
 	return wire{mu: new(sync.Mutex), rand: r, latency: l, attach: o.AttachDelay, detach: o.DetachDelay, lag: o.MetadataLag,
-		allow: slices.Clone(o.Allow), asValue: o.ExhaustedAsValue, throttle: o.Throttle, buckets: make(map[string]*bucket),
+		allow: slices.Clone(o.Allow), asValue: o.ExhaustedAsValue, throttle: o.Throttle, buckets: make(map[string]*ec2model.Bucket),
 		counts: make(map[string]int), imdsCounts: make(map[string]int), tokens: make(map[string]token), iam: newIAM()}
 }
 
@@ -104,7 +106,7 @@ func (w *World) AllowAll() { w.wire.do(func() { w.wire.allow = nil }) }
 
 // SetThrottle enables request limits, with full buckets; nil disables them.
 func (w *World) SetThrottle(t *Throttle) {
-	w.wire.do(func() { w.wire.throttle, w.wire.buckets = t, make(map[string]*bucket) })
+	w.wire.do(func() { w.wire.throttle, w.wire.buckets = t, make(map[string]*ec2model.Bucket) })
 }
 
 // SetExhaustedAsValue replaces Options.ExhaustedAsValue.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cnictl/capacity/limits"
+	"cnictl/testenv/ec2model"
 )
 
 // World is one AWS account in one region. All methods may be called concurrently.
@@ -48,8 +49,8 @@ type World struct {
 
 type subnet struct {
 	Subnet
-	pool     *pool4
-	pool6    *pool6 // nil without an IPv6 CIDR
+	pool     *ec2model.Space
+	pool6    *ec2model.Space6 // nil without an IPv6 CIDR
 	occupied map[netip.Prefix]bool
 }
 
@@ -233,10 +234,10 @@ func (w *World) AddSubnet(s SubnetSpec) (Subnet, error) {
 	}
 	n := &subnet{
 		Subnet: Subnet{ID: s.ID, VPCID: s.VPCID, AZ: s.AZ, CIDR: s.CIDR.Masked(), Tags: tagsOf(s.Tags), AssignIPv6: s.AssignIPv6},
-		pool:   newPool4(s.CIDR), occupied: make(map[netip.Prefix]bool),
+		pool:   ec2model.NewSpace(s.CIDR), occupied: make(map[netip.Prefix]bool),
 	}
 	if s.IPv6CIDR.IsValid() {
-		n.IPv6CIDR, n.pool6 = s.IPv6CIDR.Masked(), newPool6(s.IPv6CIDR)
+		n.IPv6CIDR, n.pool6 = s.IPv6CIDR.Masked(), ec2model.NewSpace6(s.IPv6CIDR)
 	}
 	w.subnets[s.ID] = n
 	return n.public(), nil
@@ -261,7 +262,7 @@ func (v *VPC) checkSubnet(s SubnetSpec) error {
 func (s *subnet) public() Subnet {
 	c := s.Subnet
 	c.Tags = maps.Clone(s.Tags)
-	c.Free = s.pool.free
+	c.Free = s.pool.Free()
 	return c
 }
 
@@ -273,12 +274,9 @@ func (w *World) Occupy(subnetID string, n int) (taken int, err error) {
 		if s == nil {
 			return noSubnet(subnetID)
 		}
-		for i := len(s.pool.taken) - 1; i >= 0 && taken < n; i-- {
-			if !s.pool.taken[i] {
-				s.occupy(i)
-				taken++
-			}
-		}
+		found := s.pool.FindLast(n)
+		s.occupy(found)
+		taken = len(found)
 		return nil
 	})
 	return taken, err
@@ -292,10 +290,10 @@ func (w *World) Fragment(subnetID string) error {
 		if s == nil {
 			return noSubnet(subnetID)
 		}
-		for b, used := range s.pool.used {
-			if used == 0 {
-				s.occupy(b*blockSize + blockSize - 1)
-			}
+		for _, b := range s.pool.FindBlocks(s.pool.FreeBlocks(), 0) {
+			a := b.Addr().As4()
+			a[3] += ec2model.BlockSize - 1
+			s.occupy([]netip.Prefix{single(netip.AddrFrom4(a))})
 		}
 		return nil
 	})
@@ -309,16 +307,18 @@ func (w *World) Vacate(subnetID string) error {
 			return noSubnet(subnetID)
 		}
 		for c := range s.occupied {
-			s.pool.mark(c, false)
+			s.pool.Mark(c, false)
 		}
 		clear(s.occupied)
 		return nil
 	})
 }
 
-func (s *subnet) occupy(i int) {
-	s.pool.set(i, true)
-	s.occupied[single(s.pool.addr(i))] = true
+func (s *subnet) occupy(addrs []netip.Prefix) {
+	for _, a := range addrs {
+		s.pool.Mark(a, true)
+		s.occupied[a] = true
+	}
 }
 
 // typeLimits returns the limits of an instance type.

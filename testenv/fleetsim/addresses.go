@@ -2,57 +2,38 @@ package fleetsim
 
 import (
 	"net/netip"
-	"slices"
 	"time"
 )
 
-// take returns free addresses and prefixes from the node's block.
+// take returns free addresses and prefixes of the node's block.
 func (w *world) take(ips, prefixes int) []netip.Prefix {
-	var out []netip.Prefix
+	addrs := w.space.Find(ips, 0)
+	w.mark(addrs, true)
+	blocks := w.space.FindBlocks
 	if w.node.profile.policy.IPv6 {
-		for range prefixes {
-			w.nextV6++
-			out = append(out, netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, byte(w.node.index >> 8), byte(w.node.index), 0, 0, byte(w.nextV6 >> 8), byte(w.nextV6)}), 80))
-		}
-		return append(out, w.find(ips, 1)...)
+		blocks = func(n, _ int) []netip.Prefix { return w.space6.FindBlocks(n) }
 	}
-	return append(w.find(ips, 1), w.find(prefixes, 16)...)
-}
-
-func (w *world) find(count, size int) []netip.Prefix {
-	var out []netip.Prefix
-	for at := 0; count > 0 && at+size <= blockSize; at += size {
-		if slices.Contains(w.used[at:at+size], true) {
-			continue
-		}
-		for i := range size {
-			w.used[at+i] = true
-		}
-		out = append(out, netip.PrefixFrom(w.addr(at), map[int]int{1: 32, 16: 28}[size]))
-		count--
-	}
-	return out
-}
-
-func (w *world) addr(at int) netip.Addr {
-	a := w.node.block.As4()
-	a[2] += byte(at >> 8)
-	a[3] = byte(at)
-	return netip.AddrFrom4(a)
+	found := blocks(prefixes, 0)
+	w.mark(found, true)
+	return append(addrs, found...)
 }
 
 // give returns addresses to the node's block.
-func (w *world) give(cidrs []netip.Prefix) {
+func (w *world) give(cidrs []netip.Prefix) { w.mark(cidrs, false) }
+
+func (w *world) mark(cidrs []netip.Prefix, taken bool) {
 	for _, c := range cidrs {
-		if !c.Addr().Is4() {
-			continue
-		}
-		a, b := c.Addr().As4(), w.node.block.As4()
-		at := int(a[2]-b[2])<<8 + int(a[3])
-		for i := range 1 << (32 - c.Bits()) {
-			w.used[at+i] = false
+		if c.Addr().Is4() {
+			w.space.Mark(c, taken)
+		} else {
+			w.space6.Mark(c, taken)
 		}
 	}
+}
+
+// block6 is where the node's IPv6 prefixes come from.
+func (n *node) block6() netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, byte(n.index >> 8), byte(n.index)}), 64)
 }
 
 // available returns how many addresses EC2 reports as free in a node's subnet. The first

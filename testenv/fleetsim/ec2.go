@@ -152,7 +152,7 @@ func (f fakeEC2) Attach(a warmpool.AttachENI) (ipam.ENI, []netip.Prefix) {
 	}
 	if first {
 		e.PrimaryIP = n.ip
-		w.used[4] = true
+		w.space.Mark(netip.PrefixFrom(n.ip, 32), true)
 	} else {
 		e.PrimaryIP = w.take(1, 0)[0].Addr()
 		if e.RouteTable = a.Device + 1; a.Card > 0 {

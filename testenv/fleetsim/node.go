@@ -9,12 +9,15 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"cnictl/testenv/ec2model"
 )
 
 // The network layout: a node has a block of blockSize addresses, a /16 subnet has the blocks
 // of nodesPerSubnet nodes, and subnets alternate between the zones.
 const (
-	blockSize      = 512
+	nodeBits       = 23
+	blockSize      = 1 << (32 - nodeBits)
 	nodesPerSubnet = 65536 / blockSize
 	region         = "eu-west-1"
 )
@@ -46,7 +49,7 @@ type node struct {
 
 	zone, subnet string
 	prefix       netip.Prefix // the subnet's
-	block        netip.Addr   // the first of the node's addresses
+	block        netip.Prefix // the node's addresses
 	ip           netip.Addr   // of the primary network interface
 	instanceID   string
 	created      time.Time // of the Node object
@@ -76,18 +79,17 @@ func NodeName(i int) string {
 	return fmt.Sprintf("ip-%d-%d-%d-%d.%s.compute.internal", a[0], a[1], a[2], a[3], region)
 }
 
-func blockOf(i int) (netip.Addr, int) {
+func blockOf(i int) (netip.Prefix, int) {
 	subnet := i/len(zones)/nodesPerSubnet*len(zones) + i%len(zones)
 	at := i / len(zones) % nodesPerSubnet * blockSize
-	return netip.AddrFrom4([4]byte{10, byte(subnet), byte(at >> 8), byte(at)}), subnet
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(subnet), byte(at >> 8), byte(at)}), nodeBits), subnet
 }
 
-// primary skips the first address of a block: EC2 reserves that address and the next three in a
-// subnet's first block.
+// primary is the first address of a block that EC2 does not reserve.
 func primary(i int) netip.Addr {
 	block, _ := blockOf(i)
-	a := block.As4()
-	a[3] += 4
+	a := block.Addr().As4()
+	a[3] += ec2model.Reserved - 1
 	return netip.AddrFrom4(a)
 }
 

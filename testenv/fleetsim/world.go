@@ -11,6 +11,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/warmpool"
+	"cnictl/testenv/ec2model"
 )
 
 // Limits of a node's history.
@@ -32,8 +33,8 @@ type world struct {
 	nextPod time.Time
 
 	enis   int // created so far
-	used   [blockSize]bool
-	nextV6 int
+	space  *ec2model.Space
+	space6 *ec2model.Space6
 
 	seq        uint64 // of the newest event
 	events     []introspect.Event
@@ -69,13 +70,10 @@ func newWorld(n *node) *world {
 			Limits:     warmpool.Limits{IPv4PerENI: n.profile.limits.IPv4PerENI, ENIsByCard: n.profile.limits.ENIsByCard()[:cards]},
 			ENIBackoff: map[ipam.ENIID]time.Time{},
 		},
-		node: n, rnd: rand.New(rand.NewPCG(seed, 2)), calls: map[string]*introspect.EC2Calls{},
+		node: n, space: ec2model.NewSpace(n.block), space6: ec2model.NewSpace6(n.block6()), rnd: rand.New(rand.NewPCG(seed, 2)), calls: map[string]*introspect.EC2Calls{},
 		adds: introspect.RequestCounts{Failed: new(0), Causes: map[string]int{}}, dels: introspect.RequestCounts{Failed: new(0), Causes: map[string]int{}},
 	}
 	w.EC2 = fakeEC2{w}
-	for i := range 4 { // the subnet's router and so on, in its first block
-		w.used[i] = true
-	}
 	w.Attach(warmpool.AttachENI{Card: 0, Device: 0})
 	if n.profile.podENI {
 		w.Attach(warmpool.AttachENI{Card: 0, Device: 1})

@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"cnictl/testenv/ec2model"
+)
 
 // Bound is what EC2's request limits alone impose on a fleet.
 type Bound struct {
@@ -16,7 +20,7 @@ type Bound struct {
 func (f Fleet) Bound() Bound {
 	perENI := f.facts().IPv4PerENI - 1
 	if f.Policy.PrefixDelegation {
-		perENI *= blockSize
+		perENI *= ec2model.BlockSize
 	}
 	b := Bound{Calls: map[string]int{}}
 	for _, pods := range f.podsByNode() {
@@ -31,8 +35,8 @@ func (f Fleet) Bound() Bound {
 	}
 	crowd := max(1, f.Crowd)
 	for _, calls := range b.Calls {
-		left := float64(calls) - mutatingSize/crowd
-		b.After = max(b.After, time.Duration(left*crowd/mutatingRefill*float64(time.Second)))
+		left := float64(calls) - ec2model.Mutating.Size/crowd
+		b.After = max(b.After, time.Duration(left*crowd/ec2model.Mutating.PerSecond*float64(time.Second)))
 	}
 	return b
 }

@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
+	"cnictl/testenv/ec2model"
 )
 
 // EC2's names of states.
@@ -30,7 +31,7 @@ type ec2 struct {
 	subnets   []*subnet
 	enis      map[ipam.ENIID]*eni
 	tokens    map[string]ipam.ENIID // by client token
-	buckets   map[string]*bucket
+	buckets   map[string]*ec2model.Bucket
 	lastID    uint64
 	shortages int                       // number of create calls still to be refused with InsufficientFreeAddressesInSubnet
 	made      *eni                      // created by a daemon's latest call
@@ -55,12 +56,13 @@ type eni struct {
 }
 
 func newEC2(w *World) *ec2 {
-	e := &ec2{w: w, enis: map[ipam.ENIID]*eni{}, tokens: map[string]ipam.ENIID{}, buckets: map[string]*bucket{}}
+	e := &ec2{w: w, enis: map[ipam.ENIID]*eni{}, tokens: map[string]ipam.ENIID{}, buckets: map[string]*ec2model.Bucket{}}
 	for i, spec := range w.Scenario.Subnets {
-		s := newSubnet(fmt.Sprintf("subnet-%017x", i+1), spec.CIDR, spec.Tags)
-		s.az = fmt.Sprintf("sim-1%c", 'a'+spec.AZ)
+		s := &subnet{
+			Space: ec2model.NewSpace(spec.CIDR), id: fmt.Sprintf("subnet-%017x", i+1), az: fmt.Sprintf("sim-1%c", 'a'+spec.AZ), cidr: spec.CIDR, tags: spec.Tags,
+		}
 		for range spec.TakenByOthers {
-			s.foreign = append(s.foreign, s.takeAddresses(1, w.dice.ec2.Below(len(s.taken)))...)
+			s.foreign = append(s.foreign, s.take(s.Find, 1, w.dice.ec2.Below(s.Size()))...)
 		}
 		e.subnets = append(e.subnets, s)
 	}
@@ -89,19 +91,19 @@ func (e *ec2) place(s *subnet) int {
 	if e.w.Scenario.LowestFirst {
 		return 0
 	}
-	return e.w.dice.ec2.Below(len(s.taken))
+	return e.w.dice.ec2.Below(s.Size())
 }
 
 // draw takes addresses or prefixes from a subnet.
 func (e *ec2) draw(s *subnet, ips, prefixes int) ([]netip.Prefix, error) {
-	blocks := s.takeBlocks(prefixes, e.place(s))
+	blocks := s.take(s.FindBlocks, prefixes, e.place(s))
 	if prefixes > 0 && blocks == nil {
 		return nil, errFragmented
 	}
-	addrs := s.takeAddresses(ips, e.place(s))
+	addrs := s.take(s.Find, ips, e.place(s))
 	if ips > 0 && addrs == nil {
 		for _, b := range blocks {
-			s.mark(b, false)
+			s.Mark(b, false)
 		}
 		return nil, errExhausted
 	}
@@ -110,17 +112,17 @@ func (e *ec2) draw(s *subnet, ips, prefixes int) ([]netip.Prefix, error) {
 
 // create creates an unattached ENI.
 func (e *ec2) create(s *subnet, ips, prefixes int, description string, tags map[string]string) (*eni, error) {
-	if s.free < 1+ips+blockSize*prefixes {
+	if s.Free() < 1+ips+ec2model.BlockSize*prefixes {
 		return nil, errExhausted
 	}
 	cidrs, err := e.draw(s, ips, prefixes)
 	if err != nil {
 		return nil, err
 	}
-	primary := s.takeAddresses(1, e.place(s))
+	primary := s.take(s.Find, 1, e.place(s))
 	if primary == nil {
 		for _, p := range cidrs {
-			s.mark(p, false)
+			s.Mark(p, false)
 		}
 		return nil, errExhausted
 	}
@@ -228,9 +230,9 @@ func (e *ec2) detached(x *eni, attachment string) {
 // delete removes an unattached ENI and frees its addresses.
 func (e *ec2) delete(x *eni) {
 	delete(e.enis, x.ID)
-	x.subnet.mark(netip.PrefixFrom(x.PrimaryIP, 32), false)
+	x.subnet.Mark(netip.PrefixFrom(x.PrimaryIP, 32), false)
 	for _, p := range x.CIDRs() {
-		x.subnet.mark(p, false)
+		x.subnet.Mark(p, false)
 	}
 	e.changed(x)
 }
@@ -249,7 +251,7 @@ func (e *ec2) assign(x *eni, ips, prefixes int) ([]netip.Prefix, error) {
 // unassign removes addresses or prefixes from an ENI.
 func (e *ec2) unassign(x *eni, cidrs []netip.Prefix) {
 	for _, p := range cidrs {
-		x.subnet.mark(p, false)
+		x.subnet.Mark(p, false)
 	}
 	// Descriptions share these lists, so replace them instead of changing them.
 	x.SecondaryIPs = slices.DeleteFunc(slices.Clone(x.SecondaryIPs), func(a netip.Addr) bool { return slices.Contains(cidrs, netip.PrefixFrom(a, 32)) })
@@ -317,7 +319,7 @@ func (e *ec2) describeSubnets(n *node) []resync.Subnet {
 	out := make([]resync.Subnet, 0, len(e.subnets))
 	for _, s := range e.subnets {
 		if s.az == n.primary.subnet.az {
-			out = append(out, resync.Subnet{ID: s.id, AZ: s.az, CIDR: s.cidr, AvailableIPs: s.free, Tags: maps.Clone(s.tags)})
+			out = append(out, resync.Subnet{ID: s.id, AZ: s.az, CIDR: s.cidr, AvailableIPs: s.Free(), Tags: maps.Clone(s.tags)})
 		}
 	}
 	return out

@@ -3,14 +3,12 @@ package sim
 import (
 	"errors"
 	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
-	"cnictl/testenv/fakeaws"
 )
 
 // quiet returns a world with one node where nothing happens.
@@ -41,99 +39,13 @@ func (w *World) make(t *testing.T, token string, ips, prefixes int) *eni {
 	return w.ec2.enis[d.ID]
 }
 
-func TestSubnet(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		cidr         string
-		free, blocks int
-	}{
-		{"10.0.0.0/28", 11, 0}, {"10.0.0.0/27", 27, 0}, {"10.0.0.0/26", 59, 2}, {"10.0.0.0/24", 251, 14},
-	} {
-		s := newSubnet("subnet-1", netip.MustParsePrefix(row.cidr), nil)
-		if s.free != row.free || s.blocks() != row.blocks {
-			t.Errorf("%s has %d addresses and %d /28s, want %d and %d", row.cidr, s.free, s.blocks(), row.free, row.blocks)
-		}
-		if got := s.takeAddresses(row.free+1, 0); got != nil {
-			t.Errorf("%s gave %d addresses", row.cidr, len(got))
-		}
-		for i := range len(s.used) {
-			s.takeAddresses(1, i*blockSize)
-		}
-		if s.blocks() != 0 || s.takeBlocks(1, 0) != nil {
-			t.Errorf("%s has a /28 with an address of each taken", row.cidr)
-		}
-	}
-}
-
-// TestEC2_LikeFakeaws: the model gives the same answers as the server that the real client is
-// tested with.
-func TestEC2_LikeFakeaws(t *testing.T) {
-	t.Parallel()
-	const cidr = "10.0.0.0/26"
-	w := quiet(t, cidr)
-	other := fakeaws.NewWorld(fakeaws.Options{})
-	t.Cleanup(other.Close)
-	vpc := other.AddVPC(netip.MustParsePrefix("10.0.0.0/16"))
-	subnet, err := other.AddSubnet(fakeaws.SubnetSpec{VPCID: vpc.ID, CIDR: netip.MustParsePrefix(cidr)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := other.CreateENI(fakeaws.ENISpec{SubnetID: subnet.ID}); err != nil { // as the node's primary one
-		t.Fatal(err)
-	}
-	type pair struct {
-		ours   *eni
-		theirs string
-	}
-	var pairs []pair
-	d := stream(1, 0)
-	for step := range 300 {
-		var ours, theirs error
-		act := d.Below(4)
-		switch {
-		case act == 0 || len(pairs) == 0:
-			n := d.Below(12)
-			x, err := w.ec2.create(w.ec2.subnets[0], n, 0, "", nil)
-			e, err2 := other.CreateENI(fakeaws.ENISpec{SubnetID: subnet.ID, IPs: n})
-			if ours, theirs = err, err2; err == nil && err2 == nil {
-				pairs = append(pairs, pair{x, e.ID})
-			}
-		case act == 1:
-			p, n := pairs[d.Below(len(pairs))], d.between(1, 8)
-			_, ours = w.ec2.assign(p.ours, n, 0)
-			_, theirs = other.Assign(p.theirs, fakeaws.AssignSpec{Count: n})
-		case act == 2:
-			p := pairs[d.Below(len(pairs))]
-			e, _ := other.ENI(p.theirs)
-			if len(p.ours.SecondaryIPs) != len(e.SecondaryIPs) {
-				t.Fatalf("step %d: %d addresses, want %d", step, len(p.ours.SecondaryIPs), len(e.SecondaryIPs))
-			}
-			if len(e.SecondaryIPs) == 0 {
-				continue
-			}
-			w.ec2.unassign(p.ours, p.ours.CIDRs()[:1])
-			theirs = other.Unassign(p.theirs, netip.PrefixFrom(e.SecondaryIPs[0], 32))
-		default:
-			i := d.Below(len(pairs))
-			w.ec2.delete(pairs[i].ours)
-			theirs = other.DeleteENI(pairs[i].theirs)
-			pairs = slices.Delete(pairs, i, i+1)
-		}
-		now, _ := other.Subnet(subnet.ID)
-		free := now.Free
-		if (ours == nil) != (theirs == nil) || w.ec2.subnets[0].free != free {
-			t.Fatalf("step %d, act %d: %v and %d free, want %v and %d", step, act, ours, w.ec2.subnets[0].free, theirs, free)
-		}
-	}
-}
-
 func TestEC2_ClientTokens(t *testing.T) {
 	t.Parallel()
 	w := quiet(t, "10.0.0.0/26")
-	free := w.ec2.subnets[0].free
+	free := w.ec2.subnets[0].Free()
 	x := w.make(t, "a", 3, 0)
-	if again := w.make(t, "a", 3, 0); again != x || w.ec2.subnets[0].free != free-4 {
-		t.Errorf("the same token made %s beside %s, %d free", again.ID, x.ID, w.ec2.subnets[0].free)
+	if again := w.make(t, "a", 3, 0); again != x || w.ec2.subnets[0].Free() != free-4 {
+		t.Errorf("the same token made %s beside %s, %d free", again.ID, x.ID, w.ec2.subnets[0].Free())
 	}
 	if y := w.make(t, "b", 0, 1); y == x || len(y.Prefixes) != 1 {
 		t.Errorf("another token made %+v", y.ENI)
@@ -152,7 +64,7 @@ func TestEC2_LifeOfAnENI(t *testing.T) {
 	w := quiet(t, "10.0.0.0/24")
 	n, e := w.nodes[0], w.ec2
 	n.surprised() // the test makes calls that EC2 refuses
-	free := e.subnets[0].free
+	free := e.subnets[0].Free()
 	x := w.make(t, "a", 2, 0)
 	if _, err := e.attachFor(n, x.ID, 0); err == nil {
 		t.Error("attached where the primary ENI is")
@@ -191,26 +103,8 @@ func TestEC2_LifeOfAnENI(t *testing.T) {
 	if err := e.detachFor(n, attachment); !keeper.IsNotFound(err) {
 		t.Errorf("an attachment that has ended: %v", err)
 	}
-	if err := e.deleteFor(n, x.ID); err != nil || e.subnets[0].free != free {
-		t.Errorf("%v, %d addresses free, want %d", err, e.subnets[0].free, free)
-	}
-}
-
-func TestEC2_Buckets(t *testing.T) {
-	t.Parallel()
-	w := quiet(t, "10.0.0.0/26")
-	took := func(mutating bool) (n int) {
-		for w.ec2.admit("An"+map[bool]string{true: "Mutating"}[mutating]+"Action", mutating) {
-			n++
-		}
-		return n
-	}
-	if m, d := took(true), took(false); m != mutatingSize || d != describeSize {
-		t.Errorf("%d mutating calls and %d others at once, want %d and %d", m, d, mutatingSize, describeSize)
-	}
-	w.runUntil(w.clock + 2*time.Second)
-	if m, d := took(true), took(false); m != 2*mutatingRefill || d != 2*describeRefill {
-		t.Errorf("%d mutating calls and %d others after two seconds, want %d and %d", m, d, 2*mutatingRefill, 2*describeRefill)
+	if err := e.deleteFor(n, x.ID); err != nil || e.subnets[0].Free() != free {
+		t.Errorf("%v, %d addresses free, want %d", err, e.subnets[0].Free(), free)
 	}
 }
 

@@ -165,15 +165,15 @@ func (w *World) crowd(s *subnet) {
 	if len(s.foreign) > 0 && d.chance(0.5) {
 		n := d.between(1, len(s.foreign))
 		for _, p := range s.foreign[:n] {
-			s.mark(p, false)
+			s.Mark(p, false)
 		}
 		s.foreign = s.foreign[n:]
 		return
 	}
-	for range d.between(1, max(1, s.free)) {
-		s.foreign = append(s.foreign, s.takeAddresses(1, d.Below(len(s.taken)))...)
+	for range d.between(1, max(1, s.Free())) {
+		s.foreign = append(s.foreign, s.take(s.Find, 1, d.Below(s.Size()))...)
 	}
-	w.tracef("%s: %d addresses are in use outside the cluster, %d are free", s.id, len(s.foreign), s.free)
+	w.tracef("%s: %d addresses are in use outside the cluster, %d are free", s.id, len(s.foreign), s.Free())
 }
 
 // cordon sets whether the node takes new pods. The daemon reads it from the API.

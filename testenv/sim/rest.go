@@ -10,6 +10,7 @@ import (
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
+	"cnictl/testenv/ec2model"
 )
 
 // This file is the end of a run: no more faults occur, and each node must settle into the
@@ -269,7 +270,7 @@ func (n *node) checkPool() {
 	case p.WarmIP > 0 || p.MinIP > 0:
 		short = t.Free < p.WarmIP || t.Total < p.MinIP
 	case p.PrefixDelegation:
-		short = t.Free < p.WarmPrefix*blockSize
+		short = t.Free < p.WarmPrefix*ec2model.BlockSize
 	default:
 		short = t.Free < p.WarmENI*perENI
 	}
@@ -293,14 +294,14 @@ func (n *node) couldGrow() bool {
 	w, p := n.w, n.spec.Policy
 	kind, unit := ipam.SecondaryIPs, 1
 	if p.PrefixDelegation {
-		kind, unit = ipam.Prefixes, blockSize
+		kind, unit = ipam.Prefixes, ec2model.BlockSize
 	}
 	t := n.process.keeper.State(w.now()).Book.Totals(0, kind, w.now(), p.Cooldown)
 	if t.Assigned+t.Free >= n.spec.MaxPods {
 		return false
 	}
 	room := func(s *subnet, more int) bool {
-		return s.free >= unit+more && (!p.PrefixDelegation || s.blocks() > 0)
+		return s.Free() >= unit+more && (!p.PrefixDelegation || s.FreeBlocks() > 0)
 	}
 	policy, takes := n.settings().Subnets, n.believed()
 	attached := 0

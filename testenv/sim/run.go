@@ -67,7 +67,7 @@ func (w *World) describe() {
 		w.tracef("%s: %s", n.name, fmt.Sprintf("%+v", n.spec))
 	}
 	for _, s := range w.ec2.subnets {
-		w.tracef("%s: %v, %d free, %v", s.id, s.cidr, s.free, s.tags)
+		w.tracef("%s: %v, %d free, %v", s.id, s.cidr, s.Free(), s.tags)
 	}
 }
 
