@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -19,7 +18,6 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/awssdk"
-	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -312,91 +310,6 @@ func TestEC2_Permissions(t *testing.T) {
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("unsigned: %s", resp.Status)
-	}
-	b.noViolations()
-}
-
-func TestEC2_FaultsAndLog(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, fakeaws.Options{})
-	b.SetFaults(fakeaws.FailCalls("DescribeSubnets", 2, 3, fakeaws.Fault{Code: "Unavailable", Message: "later"}))
-	var got []string
-	for range 4 {
-		if _, err := b.ec2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{SubnetIds: []string{b.subnet.ID}}); err != nil {
-			var e smithy.APIError
-			errors.As(err, &e)
-			got = append(got, e.ErrorCode())
-			continue
-		}
-		got = append(got, "")
-	}
-	if diff := cmp.Diff([]string{"", "Unavailable", "Unavailable", ""}, got); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
-	}
-	calls := b.Calls()
-	if len(calls) != 4 || calls[1].Code != "Unavailable" || calls[0].Params["SubnetId.1"] != b.subnet.ID || calls[0].Start.IsZero() {
-		t.Errorf("call log: %+v", calls)
-	}
-	b.ResetCalls()
-	if n := len(b.Calls()); n != 0 {
-		t.Errorf("%d calls after reset", n)
-	}
-	b.noViolations()
-}
-
-func TestEC2_Throttle(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1_800_000_000, 0)
-	b := newBench(t, fakeaws.Options{Throttle: fakeaws.AccountBuckets(), Now: func() time.Time { return now }})
-	ask := func(in *ec2.DescribeSubnetsInput) (worked int) {
-		for range 120 {
-			if _, err := b.ec2.DescribeSubnets(t.Context(), in); err == nil {
-				worked++
-			}
-		}
-		return worked
-	}
-	byID := &ec2.DescribeSubnetsInput{SubnetIds: []string{b.subnet.ID}}
-	if n := ask(byID); n != 100 {
-		t.Errorf("%d of 120 calls by id worked, want the bucket's 100", n)
-	}
-	if n := ask(&ec2.DescribeSubnetsInput{}); n != 50 {
-		t.Errorf("%d of 120 unfiltered calls worked, want the bucket's 50", n)
-	}
-	now = now.Add(2 * time.Second)
-	if n := ask(byID); n != 40 {
-		t.Errorf("%d calls worked after 2 s, want 2 × 20", n)
-	}
-	if code := refused(b, b.ec2.DescribeSubnets, byID); code != "RequestLimitExceeded" {
-		t.Errorf("throttled: %s", code)
-	}
-	b.noViolations()
-}
-
-func TestEC2_LatencyAndSerialisedAttach(t *testing.T) {
-	t.Parallel()
-	const wait = 30 * time.Millisecond
-	b := newBench(t, fakeaws.Options{SerialiseAttach: true, Latency: map[string]time.Duration{"AttachNetworkInterface": wait}})
-	took := testenv.Took(func() {
-		results := make(chan error, 2)
-		for device := range int32(2) {
-			e := b.eni(fakeaws.ENISpec{})
-			go func() {
-				_, err := b.ec2.AttachNetworkInterface(t.Context(), &ec2.AttachNetworkInterfaceInput{NetworkInterfaceId: &e.ID, InstanceId: &b.instance.ID, DeviceIndex: aws.Int32(device + 1)})
-				results <- err
-			}()
-		}
-		if err := errors.Join(<-results, <-results); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if took < 2*wait {
-		t.Errorf("two attachments took %s, want them one after the other", took)
-	}
-	for _, c := range b.Calls() {
-		if c.Took < wait {
-			t.Errorf("%s took %s, want %s", c.Action, c.Took, wait)
-		}
 	}
 	b.noViolations()
 }

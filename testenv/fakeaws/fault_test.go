@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
@@ -94,97 +90,6 @@ func TestFault_Replies(t *testing.T) {
 	}
 }
 
-// A well-formed answer that is empty, or names things that do not exist.
-func TestFault_WrongContent(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, fakeaws.Options{})
-	b.fault(fakeaws.Rule{Action: "CreateNetworkInterface", Last: 1, Fault: fakeaws.Fault{Reply: fakeaws.ReplyEmpty}})
-	b.fault(fakeaws.Rule{Action: "CreateNetworkInterface", First: 2, Fault: fakeaws.Fault{Reply: fakeaws.ReplyForeign}})
-	if out, err := b.create(t.Context(), 0); err != nil || out.NetworkInterface != nil {
-		t.Errorf("empty answer: %+v (%v)", out, err)
-	}
-	out, err := b.create(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, there := b.ENI(*out.NetworkInterface.NetworkInterfaceId); there {
-		t.Errorf("%s exists", *out.NetworkInterface.NetworkInterfaceId)
-	}
-	if n := len(b.ENIs()); n != 3 {
-		t.Errorf("%d ENIs, want the primary one and two created", n)
-	}
-}
-
-// Neither a hang nor a stall ends before the client gives up; they differ only in EC2's effect.
-func TestFault_HangAndStall(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		fault fakeaws.Fault
-		made  int
-	}{
-		{fakeaws.Fault{Reply: fakeaws.ReplyHang}, 0},
-		{fakeaws.Fault{Reply: fakeaws.ReplyHang, Effect: true}, 1},
-		{fakeaws.Fault{Reply: fakeaws.ReplyStall}, 1},
-	} {
-		t.Run(row.fault.String(), func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, fakeaws.Options{})
-			before := len(b.ENIs())
-			b.fault(fakeaws.Rule{Action: "CreateNetworkInterface", Fault: row.fault})
-			ctx, giveUp := context.WithCancel(t.Context())
-			done := make(chan error, 1)
-			go func() {
-				_, err := b.create(ctx, 0)
-				done <- err
-			}()
-			for len(b.Calls()) == 0 { // until the server has the call; bounded by the test's own limit
-				select {
-				case err := <-done:
-					t.Fatalf("answered: %v", err)
-				default:
-				}
-			}
-			select {
-			case err := <-done:
-				t.Fatalf("answered: %v", err)
-			default:
-			}
-			giveUp()
-			if err := <-done; !errors.Is(err, context.Canceled) {
-				t.Errorf("ended with %v, want the client's own end", err)
-			}
-			if made := len(b.ENIs()) - before; made != row.made {
-				t.Errorf("%d ENIs made, want %d", made, row.made)
-			}
-		})
-	}
-}
-
-// A stalled answer sends its headers and part of its body.
-func TestFault_StallBegins(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, fakeaws.Options{})
-	b.fault(fakeaws.Rule{Action: "IMDS", Path: "api/token", Fault: fakeaws.Fault{Reply: fakeaws.ReplyStall}})
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, b.server.IMDSURL+"/latest/api/token", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("X-aws-ec2-metadata-token-ttl-seconds", "60")
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	half := make([]byte, resp.ContentLength/2)
-	if _, err := io.ReadFull(resp.Body, half); err != nil || len(half) == 0 {
-		t.Fatalf("%d bytes of %d: %v", len(half), resp.ContentLength, err)
-	}
-	b.Close() // closing the world ends the stall
-	if rest, err := io.ReadAll(resp.Body); err == nil || len(rest) > 0 {
-		t.Errorf("after the stall %q (%v)", rest, err)
-	}
-}
-
 // Every mutating call loses its reply: it was carried out, and the SDK's retry meets its
 // effect.
 func TestFault_LostReplies(t *testing.T) {
@@ -228,36 +133,6 @@ func TestFault_LostReplies(t *testing.T) {
 	b.RemoveFaults()
 	if code := refused(b, b.ec2.DeleteNetworkInterface, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &e.ID}); code != "InvalidNetworkInterfaceID.NotFound" {
 		t.Errorf("deleted again: %s", code)
-	}
-	b.noViolations()
-}
-
-// A call limited by AtMost assigns fewer addresses than EC2 could, and reports success.
-func TestFault_PartialSuccess(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, fakeaws.Options{})
-	for _, action := range []string{"CreateNetworkInterface", "AssignPrivateIpAddresses", "AssignIpv6Addresses", "UnassignPrivateIpAddresses"} {
-		b.fault(fakeaws.Rule{Action: action, Fault: fakeaws.Fault{AtMost: 2}})
-	}
-	made, err := b.create(t.Context(), 5)
-	if err != nil || len(made.NetworkInterface.PrivateIpAddresses) != 3 {
-		t.Fatalf("created with %+v (%v), want a primary and 2 of 5", made, err)
-	}
-	id := made.NetworkInterface.NetworkInterfaceId
-	ips := must(b, b.ec2.AssignPrivateIpAddresses, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: id, SecondaryPrivateIpAddressCount: aws.Int32(3)})
-	prefixes := must(b, b.ec2.AssignPrivateIpAddresses, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: id, Ipv4PrefixCount: aws.Int32(3)})
-	six := must(b, b.ec2.AssignIpv6Addresses, &ec2.AssignIpv6AddressesInput{NetworkInterfaceId: id, Ipv6PrefixCount: aws.Int32(3)})
-	if len(ips.AssignedPrivateIpAddresses) != 2 || len(prefixes.AssignedIpv4Prefixes) != 2 || len(six.AssignedIpv6Prefixes) != 2 {
-		t.Errorf("assigned %v, %v, %v, want two of each", ips, prefixes, six)
-	}
-	e, _ := b.ENI(*id)
-	var all []string
-	for _, a := range e.SecondaryIPs {
-		all = append(all, a.String())
-	}
-	must(b, b.ec2.UnassignPrivateIpAddresses, &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: id, PrivateIpAddresses: all})
-	if e, _ = b.ENI(*id); len(e.SecondaryIPs) != 2 {
-		t.Errorf("%v are left of 4, want 2", e.SecondaryIPs)
 	}
 	b.noViolations()
 }
@@ -354,28 +229,6 @@ func TestFault_Holds(t *testing.T) {
 	}
 }
 
-// An attachment without a link ends without an event for the network.
-func TestFault_HeldAttachmentEnds(t *testing.T) {
-	t.Parallel()
-	for _, hold := range []fakeaws.Hold{fakeaws.HoldAttaching, fakeaws.HoldLink} {
-		b := newBench(t, fakeaws.Options{})
-		e := b.eni(fakeaws.ENISpec{})
-		var links []fakeaws.ChangeKind
-		cancel := b.Subscribe(func(c fakeaws.Change) { links = append(links, c.Kind) })
-		attachment, err := b.AttachENI(fakeaws.AttachSpec{ENIID: e.ID, InstanceID: b.instance.ID, Device: 1, Hold: hold})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(b.DetachENI(attachment), b.DeleteENI(e.ID)); err != nil {
-			t.Errorf("%s: %v", hold, err)
-		}
-		cancel()
-		if len(links) > 0 {
-			t.Errorf("%s: the network heard of %v", hold, links)
-		}
-	}
-}
-
 // Rules count the calls that match them, separately for each action.
 func TestRule_Numbers(t *testing.T) {
 	t.Parallel()
@@ -418,169 +271,6 @@ func TestRule_Numbers(t *testing.T) {
 		if !b.RemoveFault(id) || b.RemoveFault(id) {
 			t.Errorf("%s is not removed once", id)
 		}
-	}
-}
-
-// The oldest rule that a call meets applies; the others count the call too.
-func TestRule_Order(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, fakeaws.Options{})
-	b.fault(fakeaws.Rule{ID: "a", Action: "DescribeSubnets", Last: 2, Fault: fakeaws.Internal})
-	b.fault(fakeaws.Rule{ID: "b", Action: "DescribeSubnets", First: 2, Last: 3, Fault: fakeaws.Throttled})
-	if _, err := b.AddFault(fakeaws.Rule{ID: "a", Action: "*", Fault: fakeaws.Internal}); err == nil {
-		t.Error("two rules of one id")
-	}
-	var got []string
-	for range 4 {
-		_, err := b.ec2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
-		got = append(got, answerOf(err))
-	}
-	if diff := cmp.Diff([]string{"InternalError", "InternalError", "RequestLimitExceeded", ""}, got); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
-	}
-	if rules := b.Faults(); len(rules) != 2 || rules[0].ID != "a" {
-		t.Errorf("rules %+v", rules)
-	}
-}
-
-// drawn returns which of an action's first n calls a random rule hits.
-func drawn(t *testing.T, seed uint64, n int, others bool) (met []int) {
-	t.Helper()
-	b := newBench(t, fakeaws.Options{})
-	b.fault(fakeaws.Rule{Action: "*", Probability: 0.3, Seed: seed, Fault: fakeaws.Internal})
-	var all sync.WaitGroup
-	defer all.Wait()
-	if others {
-		all.Go(func() {
-			for range n {
-				_, _ = b.ec2.DescribeSecurityGroups(t.Context(), nil) // its result does not matter
-			}
-		})
-	}
-	for i := range n {
-		if _, err := b.ec2.DescribeSubnets(t.Context(), nil); err != nil {
-			met = append(met, i+1)
-		}
-	}
-	return met
-}
-
-// Random faults depend only on the seed, the action and the number: calls of other actions, in
-// any order, change nothing.
-func TestRule_Probability(t *testing.T) {
-	t.Parallel()
-	const calls = 200
-	alone := drawn(t, 5, calls, false)
-	if n := len(alone); n < calls*20/100 || n > calls*40/100 {
-		t.Errorf("%d of %d calls met a fault of probability 0.3", n, calls)
-	}
-	if again := drawn(t, 5, calls, true); !slices.Equal(alone, again) {
-		t.Errorf("calls %v, with others beside %v", alone, again)
-	}
-	if other := drawn(t, 6, calls, false); slices.Equal(alone, other) {
-		t.Error("another seed draws the same calls")
-	}
-	f := fakeaws.FailRandomly(0.3, 5, fakeaws.Internal)
-	var same []int
-	for n := range calls {
-		if f("DescribeSubnets", n+1) != nil {
-			same = append(same, n+1)
-		}
-	}
-	if !slices.Equal(alone, same) {
-		t.Errorf("FailRandomly meets %v, a rule %v", same, alone)
-	}
-}
-
-func TestRule_Refused(t *testing.T) {
-	t.Parallel()
-	w, _ := newWorld(t, fakeaws.Options{})
-	for _, row := range []struct {
-		rule fakeaws.Rule
-		says string
-	}{
-		{fakeaws.Rule{Action: "DescribeVpcs", Fault: fakeaws.Internal}, "DescribeVpcs"},
-		{fakeaws.Rule{Fault: fakeaws.Internal}, "action"},
-		{fakeaws.Rule{Action: "*"}, "does nothing"},
-		{fakeaws.Rule{Action: "*", Fault: fakeaws.Fault{Effect: true}}, "does nothing"},
-		{fakeaws.Rule{Action: "*", Fault: fakeaws.Fault{Reply: "lunch"}}, "lunch"},
-		{fakeaws.Rule{Action: "*", Fault: fakeaws.Fault{Reply: fakeaws.ReplyHang, Code: "InternalError"}}, "one of the two"},
-		{fakeaws.Rule{Action: "*", Fault: fakeaws.Fault{Status: 500}}, "code"},
-		{fakeaws.Rule{Action: "*", Fault: fakeaws.Fault{Code: "X", Status: 200}}, "200"},
-		{fakeaws.Rule{Action: "*", First: 3, Last: 2, Fault: fakeaws.Internal}, "3 to 2"},
-		{fakeaws.Rule{Action: "*", First: -1, Fault: fakeaws.Internal}, "-1"},
-		{fakeaws.Rule{Action: "*", Probability: 1.5, Fault: fakeaws.Internal}, "1.5"},
-		{fakeaws.Rule{Action: "*", Path: "meta-data/mac", Fault: fakeaws.Internal}, "path"},
-		{fakeaws.Rule{Action: "IMDS", Params: map[string]string{"a": "b"}, Fault: fakeaws.Fault{Status: 500}}, "params"},
-		{fakeaws.Rule{Action: "IMDS", Fault: fakeaws.Internal}, "status"},
-		{fakeaws.Rule{Action: "IMDS", Fault: fakeaws.Fault{Reply: fakeaws.ReplyForeign}}, "foreign"},
-		{fakeaws.Rule{Action: "DescribeSubnets", Fault: fakeaws.Fault{AtMost: 1}}, "atMost"},
-		{fakeaws.Rule{Action: "AssignPrivateIpAddresses", Fault: fakeaws.Fault{AtMost: -1}}, "-1"},
-		{fakeaws.Rule{Action: "*", Fault: fakeaws.Fault{Hold: fakeaws.HoldLink}}, "hold"},
-		{fakeaws.Rule{Action: "AttachNetworkInterface", Fault: fakeaws.Fault{Hold: fakeaws.HoldDetaching}}, "hold"},
-		{fakeaws.Rule{Action: "AttachNetworkInterface", Fault: fakeaws.Fault{Hold: "for ever"}}, "for ever"},
-		{fakeaws.Rule{Action: "AttachNetworkInterface", Fault: fakeaws.Fault{Hold: fakeaws.HoldLink, Code: "InternalError"}}, "without effect"},
-	} {
-		if _, err := w.AddFault(row.rule); err == nil || !strings.Contains(err.Error(), row.says) {
-			t.Errorf("%+v: %v, want an error that says %q", row.rule, err, row.says)
-		}
-	}
-	if rules := w.Faults(); len(rules) > 0 {
-		t.Errorf("refused rules are there: %+v", rules)
-	}
-}
-
-// Faults of the metadata service, by path and number.
-func TestFault_Metadata(t *testing.T) {
-	t.Parallel()
-	get := func(b *bench, path string) (string, error) {
-		// A separate client: the SDK's default gives up after 500 ms, too soon on a busy machine.
-		out, err := imds.New(imds.Options{Endpoint: b.server.IMDSURL, Retryer: aws.NopRetryer{}, HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}).GetMetadata(b.t.Context(), &imds.GetMetadataInput{Path: path})
-		if err != nil {
-			return "", err
-		}
-		defer out.Content.Close()
-		body, err := io.ReadAll(out.Content)
-		return string(body), err
-	}
-	for _, row := range []struct {
-		fault fakeaws.Fault
-		ok    bool
-		want  string
-	}{
-		{fakeaws.Fault{Status: 503}, false, ""},
-		{fakeaws.Fault{Reply: fakeaws.ReplyClosed}, false, ""},
-		{fakeaws.Fault{Reply: fakeaws.ReplyTruncated}, false, ""},
-		{fakeaws.Fault{Reply: fakeaws.ReplyEmpty}, true, ""},
-		{fakeaws.Fault{Reply: fakeaws.ReplyHTML}, true, "<!DOCTYPE html>"},
-		{fakeaws.Fault{Reply: fakeaws.ReplyGarbage}, true, "\x00\xff"},
-	} {
-		b := newBench(t, fakeaws.Options{})
-		b.fault(fakeaws.Rule{Action: "IMDS", Path: "meta-data/m*", First: 2, Fault: row.fault})
-		if got, err := get(b, "mac"); err != nil || got != b.instance.PrimaryMAC {
-			t.Errorf("%s: first request: %q (%v)", row.fault.String(), got, err)
-		}
-		body, err := get(b, "mac")
-		if len(body) > len(row.want) && row.want != "" {
-			body = body[:len(row.want)]
-		}
-		if (err == nil) != row.ok || row.ok && body != row.want {
-			t.Errorf("%s: second request: %q (%v), want %q", row.fault.String(), body, err, row.want)
-		}
-		if got, err := get(b, "instance-id"); err != nil || got != b.instance.ID {
-			t.Errorf("%s: another path: %q (%v)", row.fault.String(), got, err)
-		}
-		var faults []string
-		for _, c := range b.IMDSCalls() {
-			if c.Fault != "" {
-				faults = append(faults, c.Path+" "+c.Fault)
-			}
-		}
-		// net/http itself retries a GET whose connection was closed.
-		if len(faults) == 0 || slices.ContainsFunc(faults, func(f string) bool { return f != "/latest/meta-data/mac "+row.fault.String() }) {
-			t.Errorf("%s: log of faults %q", row.fault.String(), faults)
-		}
-		b.noViolations()
 	}
 }
 

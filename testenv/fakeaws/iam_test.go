@@ -6,13 +6,9 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
-	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"cnictl/daemon/awssdk"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -101,50 +97,5 @@ func TestIAM_Resources(t *testing.T) {
 				t.Errorf("%s, want %s", code, row.code)
 			}
 		})
-	}
-}
-
-// The credentials from its metadata service identify an instance.
-func TestIAM_CallerByAccessKey(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, fakeaws.Options{})
-	other := addInstance(t, b.World, "m5.large", b.subnet.ID)
-	if err := b.SetPolicy(other.ID, eniPolicy); err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := fakeaws.NewServer(b.World, other.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer theirs.Close()
-	client := func(s *fakeaws.Server) *ec2.Client {
-		role := ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = imds.New(imds.Options{Endpoint: s.IMDSURL}) })
-		return ec2.New(ec2.Options{APIOptions: awssdk.APIOptions(), Region: b.Region(), BaseEndpoint: &b.server.EC2URL, RetryMaxAttempts: 1,
-			Credentials: role})
-	}
-	if code := refused(b, client(theirs).DescribeSubnets, &ec2.DescribeSubnetsInput{}); code != "UnauthorizedOperation" {
-		t.Errorf("the other instance's call at this one's server: %s", code)
-	}
-	must(b, client(b.server).DescribeSubnets, &ec2.DescribeSubnetsInput{})
-	must(b, ec2.New(ec2.Options{APIOptions: awssdk.APIOptions(), Region: b.Region(), BaseEndpoint: &b.server.EC2URL,
-		Credentials: credentials.NewStaticCredentialsProvider("AKIA", "s", "")}).DescribeTags, &ec2.DescribeTagsInput{})
-	want := []string{"ec2:DescribeSubnets", "ec2:DescribeTags"} // an unknown key counts as the served instance's
-	if got := b.ActionsUsed(b.instance.ID); !slices.Equal(got, want) {
-		t.Errorf("this instance used %q, want %q", got, want)
-	}
-	var callers []string
-	for _, c := range b.Calls() {
-		callers = append(callers, c.Caller)
-	}
-	if want := []string{other.ID, b.instance.ID, b.instance.ID}; !slices.Equal(callers, want) {
-		t.Errorf("callers %q, want %q", callers, want)
-	}
-}
-
-func TestPolicyActions(t *testing.T) {
-	t.Parallel()
-	got, err := fakeaws.PolicyActions([]byte(eniPolicy))
-	if want := []string{"ec2:AttachNetworkInterface", "ec2:CreateNetworkInterface", "ec2:CreateTags", "ec2:DescribeNetworkInterfaces"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q, %v", got, err)
 	}
 }

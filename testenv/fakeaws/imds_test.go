@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
-	"github.com/google/go-cmp/cmp"
 
 	"cnictl/testenv/fakeaws"
 )
@@ -140,82 +139,5 @@ func TestIMDS_Tokens(t *testing.T) {
 	}
 	if calls := b.IMDSCalls(); len(calls) != len(steps)+1 || calls[1].Status != 401 || calls[3].InstanceID != b.instance.ID {
 		t.Errorf("metadata log: %+v", calls)
-	}
-}
-
-// The SDK fetches a new token when its token becomes stale.
-func TestIMDS_Revoked(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, fakeaws.Options{})
-	c := b.imds()
-	for range 2 {
-		if got, status := metadata(t, c, "instance-id"); got != b.instance.ID {
-			t.Fatalf("%d %q", status, got)
-		}
-		b.RevokeTokens()
-	}
-	b.noViolations()
-}
-
-// Metadata follows EC2 after its lag.
-func TestIMDS_Lag(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1_800_000_000, 0)
-	b := newBench(t, fakeaws.Options{MetadataLag: 10 * time.Second, Now: func() time.Time { return now }})
-	c := b.imds()
-	const ips, macs = "network/interfaces/macs/02:fa:4e:00:00:01/local-ipv4s", "network/interfaces/macs"
-	now = now.Add(time.Minute)
-	if _, err := b.Assign(b.instance.PrimaryENI, fakeaws.AssignSpec{Count: 1}); err != nil {
-		t.Fatal(err)
-	}
-	now = now.Add(5 * time.Second)
-	e := b.eni(fakeaws.ENISpec{})
-	if _, err := b.AttachENI(fakeaws.AttachSpec{ENIID: e.ID, InstanceID: b.instance.ID, Device: 1}); err != nil {
-		t.Fatal(err)
-	}
-	type seen struct{ ips, enis int }
-	var got []seen
-	for range 4 {
-		a, _ := metadata(t, c, ips)
-		m, _ := metadata(t, c, macs)
-		got = append(got, seen{len(strings.Fields(a)), len(strings.Fields(m))})
-		now = now.Add(5 * time.Second)
-	}
-	if diff := cmp.Diff([]seen{{1, 1}, {2, 1}, {2, 2}, {2, 2}}, got, cmp.AllowUnexported(seen{})); diff != "" {
-		t.Errorf("seen at 5, 10, 15, 20 s (-want +got):\n%s", diff)
-	}
-	b.noViolations()
-}
-
-func TestIMDS_Faults(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, fakeaws.Options{})
-	b.SetIMDSFaults(func(path string, nth int) int {
-		if path == "meta-data/mac" && nth == 1 {
-			return 500
-		}
-		return 0
-	})
-	if got, status := metadata(t, b.imds(), "mac"); got != b.instance.PrimaryMAC {
-		t.Errorf("after one failure: %d %q, want the SDK to have tried again", status, got)
-	}
-	b.noViolations()
-}
-
-func TestIMDS_UnknownCaller(t *testing.T) {
-	t.Parallel()
-	w, _ := newWorld(t, fakeaws.Options{})
-	s, err := fakeaws.Listen(w, fakeaws.ServerOptions{Identify: func(*http.Request) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	resp, err := http.Get(s.IMDSURL + "/latest/meta-data/mac")
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusForbidden || len(w.Violations()) != 1 {
-		t.Errorf("%s, violations %q", resp.Status, w.Violations())
 	}
 }

@@ -29,52 +29,6 @@ func (b *bench) burst(call func() error) (worked int) {
 	return worked
 }
 
-// The documented buckets, exact to the token: sizes, refills in fractions of a second, the
-// limit at the size, and a clock that is set back.
-func TestThrottle_Refill(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1_800_000_000, 0)
-	b := newBench(t, fakeaws.Options{Throttle: fakeaws.AccountBuckets(), Now: func() time.Time { return now }})
-	none := "eni-0ffffffffffffffff"
-	classes := map[string]func() error{
-		"describe": func() error {
-			_, err := b.ec2.DescribeNetworkInterfaces(t.Context(), &ec2.DescribeNetworkInterfacesInput{NetworkInterfaceIds: []string{b.instance.PrimaryENI}})
-			return err
-		},
-		"unfiltered": func() error {
-			_, err := b.ec2.DescribeNetworkInterfaces(t.Context(), &ec2.DescribeNetworkInterfacesInput{})
-			return err
-		},
-		"mutating": func() error {
-			_, err := b.ec2.DeleteNetworkInterface(t.Context(), &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &none})
-			return err
-		},
-	}
-	for _, step := range []struct {
-		pass time.Duration
-		want map[string]int
-	}{
-		{0, map[string]int{"describe": 100, "unfiltered": 50, "mutating": 50}},
-		{0, map[string]int{"describe": 0, "unfiltered": 0, "mutating": 0}},
-		{49 * time.Millisecond, map[string]int{"describe": 0, "unfiltered": 0, "mutating": 0}},
-		{time.Millisecond, map[string]int{"describe": 1, "unfiltered": 0, "mutating": 0}},
-		{50 * time.Millisecond, map[string]int{"describe": 1, "unfiltered": 1, "mutating": 0}},
-		{100 * time.Millisecond, map[string]int{"describe": 2, "unfiltered": 1, "mutating": 1}},
-		{1500 * time.Millisecond, map[string]int{"describe": 30, "unfiltered": 15, "mutating": 7}},
-		{100 * time.Millisecond, map[string]int{"describe": 2, "unfiltered": 1, "mutating": 1}}, // half a token was left
-		{time.Hour, map[string]int{"describe": 100, "unfiltered": 50, "mutating": 50}},
-		{-time.Hour, map[string]int{"describe": 0, "unfiltered": 0, "mutating": 0}},
-		{time.Second, map[string]int{"describe": 20, "unfiltered": 10, "mutating": 5}},
-	} {
-		now = now.Add(step.pass)
-		for class, call := range classes {
-			if got := b.burst(call); got != step.want[class] {
-				t.Errorf("%v later: %d %s calls worked, want %d", step.pass, got, class, step.want[class])
-			}
-		}
-	}
-}
-
 // An action has one bucket, shared by all callers in the account; a world in another region
 // has separate buckets.
 func TestThrottle_Scope(t *testing.T) {

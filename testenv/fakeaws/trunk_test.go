@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"cnictl/testenv"
 )
 
 // trunked returns a world with an instance that has a trunk at its highest device index.
@@ -47,78 +45,6 @@ func wantCode(t *testing.T, err error, code string) {
 	if !errors.As(err, &e) || e.Code != code {
 		t.Errorf("got %v, want %s", err, code)
 	}
-}
-
-func TestAddTrunk_TakesTheInstancesSubnetAndGroups(t *testing.T) {
-	t.Parallel()
-	w, i, trunk := trunked(t, TrunkSpec{Tags: map[string]string{"a": "b"}, Description: "x"})
-	primary, _ := w.ENI(i.PrimaryENI)
-	if trunk.Type != "trunk" || trunk.SubnetID != i.SubnetID || !slices.Equal(trunk.SecurityGroups, primary.SecurityGroups) {
-		t.Errorf("trunk %+v", trunk)
-	}
-	if a := trunk.Attachment; a.Device != 2 || a.Card != 0 || a.Status != "attached" || !a.DeleteOnTermination {
-		t.Errorf("attachment %+v", a)
-	}
-	if err := w.Check(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestAddTrunk_LeavesNothingWhenItCannotBeAttached(t *testing.T) {
-	t.Parallel()
-	w, i, trunk := trunked(t, TrunkSpec{})
-	before := len(w.ENIs())
-	_, err := w.AddTrunk(TrunkSpec{InstanceID: i.ID, Device: trunk.Attachment.Device})
-	wantCode(t, err, codeInvalidValue)
-	_, err = w.AddTrunk(TrunkSpec{InstanceID: "i-0"})
-	wantCode(t, err, codeInstanceNotFound)
-	if after := len(w.ENIs()); after != before {
-		t.Errorf("%d ENIs, were %d", after, before)
-	}
-}
-
-// shows reports whether IMDS and EC2's lists show an ENI.
-func shows(w *World, i *Instance, e ENI) (metadata, listed bool) {
-	_, v, _, _ := w.metadata(i.ID)
-	metadata = slices.ContainsFunc(v.enis, func(o ENI) bool { return o.ID == e.ID })
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return metadata, w.listed()[e.ID] != nil
-}
-
-func TestAddTrunk_IsSeenByOneBeforeTheOther(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		name             string
-		spec             TrunkSpec
-		metadata, listed bool
-	}{
-		{"at once", TrunkSpec{}, true, true},
-		{"metadata late", TrunkSpec{MetadataAfter: time.Hour}, false, true},
-		{"EC2 late", TrunkSpec{DescribeAfter: time.Hour}, true, false},
-		{"both late", TrunkSpec{MetadataAfter: time.Hour, DescribeAfter: time.Hour}, false, false},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			w, i, trunk := trunked(t, row.spec)
-			if m, l := shows(w, i, trunk); m != row.metadata || l != row.listed {
-				t.Errorf("IMDS shows it: %t, EC2: %t", m, l)
-			}
-			w.Unveil(trunk.ID)
-			if m, l := shows(w, i, trunk); !m || !l {
-				t.Errorf("after the veil: IMDS shows it: %t, EC2: %t", m, l)
-			}
-		})
-	}
-}
-
-func TestAddTrunk_VeilEndsByItself(t *testing.T) {
-	t.Parallel()
-	w, i, trunk := trunked(t, TrunkSpec{MetadataAfter: 2 * time.Millisecond, DescribeAfter: time.Millisecond})
-	testenv.Eventually(t, "the end of the veil", func() bool {
-		m, l := shows(w, i, trunk)
-		return m && l
-	})
 }
 
 func TestAssociateBranch(t *testing.T) {

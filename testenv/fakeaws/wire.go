@@ -78,12 +78,6 @@ func (w *World) SetLatency(action string, d time.Duration) {
 	w.wire.do(func() { w.wire.latency[action] = d })
 }
 
-// SetAttachDelay replaces Options.AttachDelay for later attachments.
-func (w *World) SetAttachDelay(d time.Duration) { w.wire.do(func() { w.wire.attach = d }) }
-
-// SetDetachDelay replaces Options.DetachDelay for later detachments.
-func (w *World) SetDetachDelay(d time.Duration) { w.wire.do(func() { w.wire.detach = d }) }
-
 // SetMetadataLag replaces Options.MetadataLag. Views that are already outdated under the
 // previous lag do not reappear.
 func (w *World) SetMetadataLag(d time.Duration) {

@@ -387,17 +387,3 @@ func (w *World) SetTags(tags map[string]string, ids ...string) error {
 		return nil
 	})
 }
-
-// RemoveTags removes tags by key.
-func (w *World) RemoveTags(id string, keys ...string) error {
-	return w.update(func() error {
-		have := w.tagsFor(id)
-		if have == nil {
-			return fail(codeResourceNotFound, "The ID '%s' is not valid", id)
-		}
-		for _, k := range keys {
-			delete(have, k)
-		}
-		return nil
-	})
-}

@@ -190,29 +190,14 @@ func TestCommand(t *testing.T) {
 	if err := create(); err == nil {
 		t.Error("a full subnet gave an address")
 	}
-	p.end(syscall.SIGTERM)
-}
-
-// TestCommand_EndsWithRequestsUnderWay: a hanging request does not keep the command from ending.
-func TestCommand_EndsWithRequestsUnderWay(t *testing.T) {
-	p := startProgram(t)
-	if status := p.control("POST", "/faults", `{"action":"IMDS","reply":"hang"}`, nil); status != 200 {
-		t.Fatalf("add fault: %d", status)
+	if status := p.control("PATCH", "/settings", `{"metadataLag":"soon"}`, nil); status != 400 {
+		t.Errorf("a lag of soon: %d", status)
 	}
-	answered := make(chan error, 1)
-	go func() {
-		resp, err := http.Get(p.endpoints.IMDS + "/latest/meta-data/mac")
-		if err == nil {
-			resp.Body.Close()
-		}
-		answered <- err
-	}()
-	var log struct{ Next int }
-	for log.Next == 0 { // bounded by the test's own limit
-		p.control("GET", "/imds-calls", "", &log)
+	if status := p.control("PATCH", "/settings", `{"throttle":"account","metadataLag":"10s"}`, nil); status != 200 {
+		t.Errorf("request limits: %d", status)
+	}
+	if status := p.control("POST", "/subnets/subnet-0/vacate", "", nil); status != 409 {
+		t.Errorf("a subnet that does not exist: %d", status)
 	}
 	p.end(syscall.SIGTERM)
-	if err := <-answered; err == nil {
-		t.Error("a request that hangs was answered")
-	}
 }

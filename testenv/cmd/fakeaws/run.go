@@ -286,14 +286,7 @@ func (l *lines) endpoints(s *fakeaws.Server, region, instance string) {
 }
 
 func (l *lines) call(c fakeaws.Call) {
-	b, err := json.Marshal(struct {
-		Time   time.Time         `json:"time"`
-		Action string            `json:"action"`
-		Code   string            `json:"code,omitempty"`
-		Fault  string            `json:"fault,omitempty"`
-		TookMS float64           `json:"tookMs"`
-		Params map[string]string `json:"params,omitempty"`
-	}{c.Start, c.Action, c.Code, c.Fault, float64(c.Took) / float64(time.Millisecond), c.Params})
+	b, err := json.Marshal(c.Logged())
 	if err == nil {
 		l.print(string(b))
 	}

@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"cnictl/daemon/awssdk"
@@ -56,37 +54,6 @@ func start(t *testing.T, stdin string, args ...string) *service {
 func (s *service) ec2() *ec2.Client {
 	return ec2.New(ec2.Options{APIOptions: awssdk.APIOptions(), Region: s.env["AWS_REGION"], BaseEndpoint: aws.String(s.env["AWS_ENDPOINT_URL_EC2"]),
 		Credentials: credentials.NewStaticCredentialsProvider(s.env["AWS_ACCESS_KEY_ID"], s.env["AWS_SECRET_ACCESS_KEY"], "")})
-}
-
-func TestServes(t *testing.T) {
-	t.Parallel()
-	s := start(t, "", "--type", "c5.xlarge", "--log")
-	answered := make(chan error, 1)
-	go func() {
-		_, err := s.ec2().DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{s.env["FAKEAWS_INSTANCE_ID"]}})
-		answered <- err
-	}()
-	if !s.out.Scan() {
-		t.Fatal("no log line")
-	}
-	var line struct{ Action, Code string }
-	if err := json.Unmarshal(s.out.Bytes(), &line); err != nil || line.Action != "DescribeInstances" || line.Code != "" {
-		t.Errorf("log line %s (%v)", s.out.Text(), err)
-	}
-	if err := <-answered; err != nil {
-		t.Error(err)
-	}
-	out, err := imds.New(imds.Options{Endpoint: s.env["AWS_EC2_METADATA_SERVICE_ENDPOINT"]}).GetMetadata(t.Context(), &imds.GetMetadataInput{Path: "instance-type"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Content.Close()
-	if b, err := io.ReadAll(out.Content); err != nil || string(b) != "c5.xlarge" {
-		t.Errorf("instance type %q (%v)", b, err)
-	}
-	if code, stderr := s.stop(); code != 0 || stderr != "" {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
 }
 
 func TestUnknownActionFails(t *testing.T) {
