@@ -45,12 +45,3 @@ func annotation(branches []branch, f Faults) (string, error) {
 	}
 	return string(text), err
 }
-
-// annotated parses an annotation, as a restart does. An unreadable one is ignored.
-func annotated(value string) []branch {
-	var out []branch
-	if json.Unmarshal([]byte(value), &out) != nil {
-		return nil
-	}
-	return out
-}

@@ -2,8 +2,6 @@ package vpcrc
 
 import (
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func sampleBranch() branch {
@@ -33,22 +31,6 @@ func TestAnnotation_Bytes(t *testing.T) {
 		got, err := annotation(row.branches, row.faults)
 		if err != nil || got != row.want {
 			t.Errorf("%s: %v\n got %s\nwant %s", row.name, err, got, row.want)
-		}
-	}
-}
-
-func TestAnnotated_ReadsWhatWasWritten(t *testing.T) {
-	t.Parallel()
-	text, err := annotation([]branch{sampleBranch()}, Faults{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]branch{sampleBranch()}, annotated(text)); diff != "" {
-		t.Error(diff)
-	}
-	for _, bad := range []string{"", "x", "{}", `[{"vlanId":"1"}]`} {
-		if got := annotated(bad); got != nil {
-			t.Errorf("%q: %+v", bad, got)
 		}
 	}
 }

@@ -24,7 +24,6 @@ var (
 	podsResource       = corev1.SchemeGroupVersion.WithResource("pods")
 	eventsResource     = corev1.SchemeGroupVersion.WithResource("events")
 	accountsResource   = corev1.SchemeGroupVersion.WithResource("serviceaccounts")
-	configMapsResource = corev1.SchemeGroupVersion.WithResource("configmaps")
 	cninodesResource   = schema.GroupVersionResource{Group: "vpcresources.k8s.aws", Version: "v1alpha1", Resource: "cninodes"}
 	policiesResource   = schema.GroupVersionResource{Group: "vpcresources.k8s.aws", Version: "v1beta1", Resource: "securitygrouppolicies"}
 	eniConfigsResource = schema.GroupVersionResource{Group: "crd.k8s.amazonaws.com", Version: "v1alpha1", Resource: "eniconfigs"}
@@ -77,9 +76,7 @@ type api struct {
 func newAPI(o Options) (*api, error) {
 	c := rest.CopyConfig(o.Kube)
 	c.QPS, c.Burst, c.UserAgent = -1, 0, eventComponent
-	if o.User != "-" {
-		c.Impersonate = rest.ImpersonationConfig{UserName: o.User, Groups: []string{"system:masters"}}
-	}
+	c.Impersonate = rest.ImpersonationConfig{UserName: controllerUser, Groups: []string{"system:masters"}}
 	client, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, fmt.Errorf("build API client: %w", err)
@@ -135,7 +132,7 @@ func (a *api) merge(ctx context.Context, r schema.GroupVersionResource, namespac
 
 // groupsFor returns the union of the security groups of all policies that match a pod. A
 // missing ServiceAccount is an error, even without a policy; a missing CRD is not.
-func (a *api) groupsFor(ctx context.Context, pod *corev1.Pod, f Faults) ([]string, error) {
+func (a *api) groupsFor(ctx context.Context, pod *corev1.Pod) ([]string, error) {
 	list, err := a.of(policiesResource, pod.Namespace).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -151,7 +148,7 @@ func (a *api) groupsFor(ctx context.Context, pod *corev1.Pod, f Faults) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	if account == nil || f.NoServiceAccount {
+	if account == nil {
 		return nil, apierrors.NewNotFound(accountsResource.GroupResource(), name)
 	}
 	var policies []policy

@@ -41,7 +41,7 @@ func (r *run) reconcilePod(ctx context.Context, k types.NamespacedName) (time.Du
 
 // requestedGroups matches the policies again and records the result as an event of the pod.
 func (r *run) requestedGroups(ctx context.Context, n *node, pod *corev1.Pod) ([]string, error) {
-	groups, err := r.api.groupsFor(ctx, pod, r.Faults())
+	groups, err := r.api.groupsFor(ctx, pod)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,6 @@ func (r *run) allocate(ctx context.Context, n *node, pod *corev1.Pod, groups []s
 	r.mu.Lock()
 	older, there := n.pods[pod.UID]
 	full := n.used() >= n.limits.BranchENIs || f.AtCapacity
-	cooldown := r.cooldown
 	if !there && !full {
 		n.pending[pod.UID] = wanted
 	}
@@ -129,7 +128,7 @@ func (r *run) createBranch(n *node, groups []string, f Faults) (branch, error) {
 		return branch{}, fmt.Errorf("assigning vlad id, %w", err)
 	}
 	e, err := r.createENI(fakeaws.ENISpec{SubnetID: w.subnet.ID, Description: branchDescription, SecurityGroups: groups,
-		Tags: r.opts.branchTags(n.instance.ID, trunk, strconv.Itoa(vlan))}, f)
+		Tags: branchTags(n.instance.ID, trunk, strconv.Itoa(vlan))}, f)
 	if err != nil {
 		r.mu.Lock()
 		n.vlans.free(vlan)
@@ -144,7 +143,7 @@ func (r *run) createBranch(n *node, groups []string, f Faults) (branch, error) {
 	if own, _ := r.world.Subnet(n.instance.SubnetID); own.IPv6CIDR.IsValid() {
 		b.SubnetCIDR6 = own.IPv6CIDR.String()
 	}
-	a, err := r.world.AssociateBranch(fakeaws.AssociateSpec{Trunk: trunk, Branch: e.ID, VLAN: vlan, Collide: f.CollideVLANs})
+	a, err := r.world.AssociateBranch(fakeaws.AssociateSpec{Trunk: trunk, Branch: e.ID, VLAN: vlan})
 	if err != nil {
 		return b, fmt.Errorf("associating branch to trunk, %w", err)
 	}
@@ -188,7 +187,7 @@ func (r *run) writeAnnotation(ctx context.Context, pod *corev1.Pod, text string,
 		return fmt.Errorf("not annotating the Pod with UID %s as the annotation was intended for Pod with UID %s", now.UID, pod.UID)
 	case f.AnnotationDenied:
 		return apierrors.NewForbidden(podsResource.GroupResource(), pod.Name,
-			fmt.Errorf("User %q cannot patch resource \"pods\" in API group \"\" in the namespace %q", r.opts.User, pod.Namespace))
+			fmt.Errorf("User %q cannot patch resource \"pods\" in API group \"\" in the namespace %q", controllerUser, pod.Namespace))
 	}
 	return r.api.merge(ctx, podsResource, pod.Namespace, pod.Name, map[string]any{
 		"metadata": map[string]any{"uid": pod.UID, "annotations": map[string]any{podENIKey: text}},

@@ -13,9 +13,9 @@ import (
 )
 
 // newCNINode returns the CNINode for a Node. spec is that of a deleted CNINode, or nil.
-func (o Options) newCNINode(n *corev1.Node, spec map[string]any) *unstructured.Unstructured {
+func newCNINode(n *corev1.Node, spec map[string]any) *unstructured.Unstructured {
 	if spec == nil {
-		spec = map[string]any{"tags": map[string]any{cninodeClusterTag: o.Cluster}}
+		spec = map[string]any{"tags": map[string]any{cninodeClusterTag: clusterName}}
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetAPIVersion(cninodesResource.GroupVersion().String())
@@ -37,10 +37,10 @@ func (r *run) ensureCNINode(ctx context.Context, n *corev1.Node) (*cninode, erro
 	met := r.met[n.Name]
 	r.met[n.Name] = met || c != nil
 	r.mu.Unlock()
-	if err != nil || c != nil || met || r.Faults().NoCNINode {
+	if err != nil || c != nil || met {
 		return c, err
 	}
-	u, err := r.api.of(cninodesResource, "").Create(ctx, r.opts.newCNINode(n, nil), metav1.CreateOptions{})
+	u, err := r.api.of(cninodesResource, "").Create(ctx, newCNINode(n, nil), metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("create CNINode %s: %w", n.Name, err)
 	}
@@ -95,7 +95,7 @@ func (r *run) completeCNINode(ctx context.Context, c *cninode, n *corev1.Node) e
 		meta["labels"] = map[string]any{corev1.LabelOSStable: n.Labels[corev1.LabelOSStable]}
 	}
 	if c.Spec.Tags[cninodeClusterTag] == "" {
-		patch["spec"] = map[string]any{"tags": map[string]any{cninodeClusterTag: r.opts.Cluster}}
+		patch["spec"] = map[string]any{"tags": map[string]any{cninodeClusterTag: clusterName}}
 	}
 	if len(meta) == 0 && len(patch) == 0 {
 		return nil
@@ -132,7 +132,7 @@ func (r *run) recreate(ctx context.Context, n *corev1.Node, old *unstructured.Un
 	if err != nil {
 		return fmt.Errorf("decode CNINode %s: %w", n.Name, err)
 	}
-	_, err = r.api.of(cninodesResource, "").Create(ctx, r.opts.newCNINode(n, spec), metav1.CreateOptions{})
+	_, err = r.api.of(cninodesResource, "").Create(ctx, newCNINode(n, spec), metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create CNINode %s: %w", n.Name, err)
 	}

@@ -1,17 +1,14 @@
 package vpcrc
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,16 +32,11 @@ type lab struct {
 	instance *fakeaws.Instance
 	vpc      string
 	name     string // of the Node and of the namespace
-	rc       *Controller
 }
 
-func newLab(t *testing.T, edit ...func(*Options)) *lab {
+func newLab(t *testing.T) *lab {
 	t.Helper()
-	return newLabOn(t, kubeapi.Shared(t), "m5.large", edit...)
-}
-
-func newLabOn(t *testing.T, s *kubeapi.Server, instanceType string, edit ...func(*Options)) *lab {
-	t.Helper()
+	s := kubeapi.Shared(t)
 	l := &lab{t: t, api: s, name: s.Name(t), world: fakeaws.NewWorld(fakeaws.Options{})}
 	t.Cleanup(l.world.Close)
 	l.vpc = l.world.AddVPC(netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("2001:db8:1::/56")).ID
@@ -52,21 +44,19 @@ func newLabOn(t *testing.T, s *kubeapi.Server, instanceType string, edit ...func
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.instance, err = l.world.AddInstance(fakeaws.InstanceSpec{Type: instanceType, SubnetID: n.ID}); err != nil {
+	if l.instance, err = l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: n.ID}); err != nil {
 		t.Fatal(err)
 	}
 	s.CreateNamespace(t, l.name)
 	l.create(accountsResource, "ServiceAccount", "default", nil)
 	l.createNode()
-	o := Options{Kube: s.Admin(), World: l.world, Scale: scale, Nodes: []string{l.name}}
-	for _, e := range edit {
-		e(&o)
-	}
-	if l.rc, err = Start(t.Context(), o); err != nil {
+	rc, err := Start(t.Context(), Options{Kube: s.Admin(), World: l.world, Scale: scale, Nodes: []string{l.name}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(l.rc.Stop(context.WithoutCancel(t.Context())), l.world.Check()); err != nil {
+		rc.Stop()
+		if err := l.world.Check(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -79,15 +69,13 @@ func (l *lab) createNode() {
 }
 
 // withTrunk returns a lab whose node has its trunk.
-func withTrunk(t *testing.T, edit ...func(*Options)) *lab {
+func withTrunk(t *testing.T) *lab {
 	t.Helper()
-	l := newLab(t, edit...)
+	l := newLab(t)
 	l.want(feature{Name: featurePodGroups})
 	l.awaitTrunk()
 	return l
 }
-
-func faulty(f Faults) func(*Options) { return func(o *Options) { o.Faults = f } }
 
 func (l *lab) create(res schema.GroupVersionResource, kind, name string, spec map[string]any) {
 	l.t.Helper()
@@ -183,12 +171,6 @@ func (l *lab) trunk() (fakeaws.ENI, bool) {
 	return fakeaws.ENI{}, false
 }
 
-// touch changes the Node, as a kubelet does every few minutes.
-func (l *lab) touch() {
-	l.t.Helper()
-	l.patch(nodesResource, "", l.name, map[string]any{"metadata": map[string]any{"annotations": map[string]any{"touched": time.Now().String()}}})
-}
-
 // policy creates a SecurityGroupPolicy for pods labelled app=NAME, and its group.
 func (l *lab) policy(app string) (group string) {
 	l.t.Helper()
@@ -276,38 +258,4 @@ func (l *lab) awaitEvent(kind, name, reason string, atLeast int32) happened {
 		return nil
 	})
 	return found
-}
-
-func (l *lab) wantNoEvent(kind, name, reason string) {
-	l.t.Helper()
-	for _, h := range l.events(kind, name) {
-		if h.reason == reason {
-			l.t.Errorf("event %+v", h)
-		}
-	}
-}
-
-// awaitState waits for a state in the controller's memory.
-func (l *lab) awaitState(what string, ok func(NodeState) bool) NodeState {
-	l.t.Helper()
-	var s NodeState
-	testenv.EventuallyErr(l.t, what, func() error {
-		if s, _ = l.rc.Node(l.name); !ok(s) {
-			return fmt.Errorf("it has %+v", s)
-		}
-		return nil
-	})
-	return s
-}
-
-// apply creates an object, or replaces an existing one.
-func (l *lab) apply(res schema.GroupVersionResource, namespace, name string, fields map[string]any) error {
-	of := l.rcAPI().of(res, namespace)
-	u := &unstructured.Unstructured{Object: fields}
-	_, err := of.Create(l.t.Context(), u, metav1.CreateOptions{})
-	if err == nil || !apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	_, err = of.Update(l.t.Context(), u, metav1.UpdateOptions{})
-	return err
 }

@@ -49,22 +49,6 @@ func (n *node) used() int {
 	return sum
 }
 
-func (r *run) state(name string) (NodeState, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := r.nodes[name]
-	if n == nil || !n.ready || n.trunk == "" {
-		return NodeState{}, false
-	}
-	s := NodeState{Trunk: n.trunk, Limit: n.limits.BranchENIs, Pods: len(n.pods), Used: n.used() - len(n.queue), Cooling: len(n.queue)}
-	for id, taken := range n.vlans {
-		if taken {
-			s.VLANs = append(s.VLANs, id)
-		}
-	}
-	return s, true
-}
-
 // reconcileNode takes a Node from its first sighting to a trunk with capacity.
 func (r *run) reconcileNode(ctx context.Context, name string) (time.Duration, error) {
 	obj := r.nodeObject(name)
@@ -117,7 +101,7 @@ func instanceOf(n *corev1.Node) string {
 
 // initNode starts managing a Node. On failure the Node is forgotten until its next change.
 func (r *run) initNode(ctx context.Context, n *node, obj *corev1.Node, c *cninode) error {
-	r.event(ctx, nodeRef(n.name), corev1.EventTypeNormal, "ControllerVersionNotice", "The node is managed by VPC resource controller version "+r.opts.Version)
+	r.event(ctx, nodeRef(n.name), corev1.EventTypeNormal, "ControllerVersionNotice", "The node is managed by VPC resource controller version "+version)
 	err := r.attempt(ctx, n, obj, c)
 	if err != nil && ctx.Err() == nil {
 		err = r.attempt(ctx, n, obj, c)
@@ -153,7 +137,7 @@ func (r *run) prepare(ctx context.Context, n *node, obj *corev1.Node, c *cninode
 	if !there {
 		return fmt.Errorf("describe instance %s: it does not exist", id)
 	}
-	if l.TrunkingCompatible == limits.Unknown || r.Faults().UnsupportedType {
+	if l.TrunkingCompatible == limits.Unknown {
 		r.unsupported(ctx, n.name, fmt.Sprintf("The instance type %s is not supported yet by the vpc resource controller", i.Type))
 		return fmt.Errorf("instance type %s is not in the table", i.Type)
 	}

@@ -14,24 +14,16 @@ import (
 
 // Options configure a controller.
 type Options struct {
-	Kube  *rest.Config   // of an administrator, see User; required
+	Kube  *rest.Config   // of an administrator, who may impersonate the controller; required
 	World *fakeaws.World // required
 
-	// User is impersonated in every request: the validating webhook lets only the
-	// controller's own users write the annotation. Default "eks:vpc-resource-controller";
-	// "-" uses the identity in Kube.
-	User string
-
-	Cluster string   // name in tags; default "cluster"
-	Version string   // in ControllerVersionNotice; default "v1.8.2"
-	Nodes   []string // Nodes to manage, nil for all; for tests that share an API server
+	Nodes []string // Nodes to manage, nil for all; for tests that share an API server
 
 	// Scale is how long one second of upstream lasts here, in seconds. Default 1.
-	Scale   float64
-	Timing  Timing
-	Faults  Faults
-	Webhook bool
-	Log     *slog.Logger // default: discarded
+	Scale  float64
+	Timing Timing
+	Faults Faults
+	Log    *slog.Logger // default: discarded
 }
 
 // Timing holds the delays that upstream leaves to EC2, before Scale. 0 is the default, a
@@ -54,6 +46,7 @@ func (t Timing) withDefaults() Timing {
 
 // Upstream's times, before Scale.
 const (
+	cooldown      = time.Minute      // of a branch ENI, the default
 	unreadyRetry  = time.Second      // a pod whose node is not ready yet
 	queueTick     = 30 * time.Second // between two checks of a node's delete queue
 	resyncPeriod  = 30 * time.Minute
@@ -70,7 +63,12 @@ const (
 	maxBackoff   = time.Second
 )
 
-const controllerUser = "eks:vpc-resource-controller"
+// Names that upstream's flags set.
+const (
+	controllerUser = "eks:vpc-resource-controller"
+	clusterName    = "cluster"
+	version        = "v1.8.2"
+)
 
 func (o Options) withDefaults() (Options, error) {
 	switch {
@@ -81,9 +79,6 @@ func (o Options) withDefaults() (Options, error) {
 	case o.Scale < 0:
 		return o, fmt.Errorf("options: scale %v: a positive number is accepted", o.Scale)
 	}
-	o.User = cmp.Or(o.User, controllerUser)
-	o.Cluster = cmp.Or(o.Cluster, "cluster")
-	o.Version = cmp.Or(o.Version, "v1.8.2")
 	o.Scale = cmp.Or(o.Scale, 1)
 	o.Timing = o.Timing.withDefaults()
 	if o.Log == nil {

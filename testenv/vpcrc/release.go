@@ -1,12 +1,9 @@
 package vpcrc
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"cnictl/testenv/fakeaws"
@@ -62,9 +59,9 @@ func (r *run) processQueue(n *node) {
 func (r *run) deleteCooled(n *node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now, cooldown := time.Now(), r.opts.scaled(r.cooldown)
+	now := time.Now()
 	for {
-		p, due := n.queue.next(now, cooldown)
+		p, due := n.queue.next(now, r.opts.scaled(cooldown))
 		if !due {
 			return
 		}
@@ -78,9 +75,6 @@ func (r *run) deleteCooled(n *node) {
 
 // deleteBranch deletes a branch ENI. A failure to end its association does not matter.
 func (r *run) deleteBranch(b branch) error {
-	if r.Faults().DeleteFails {
-		return fmt.Errorf("delete %s: it is switched off", b.ENI)
-	}
 	if b.AssociationID != "" {
 		_ = r.world.DisassociateBranch(b.AssociationID)
 	}
@@ -89,28 +83,4 @@ func (r *run) deleteBranch(b branch) error {
 		return nil
 	}
 	return err
-}
-
-// configChanged reads the cluster's cool-down and announces a changed one on every node.
-func (r *run) configChanged(o any) {
-	m, ok := o.(*corev1.ConfigMap)
-	if !ok {
-		return // deleted: the current value stays
-	}
-	r.mu.Lock()
-	old := r.cooldown
-	r.cooldown = cooldownOf(m.Data[configCooldown], old)
-	changed, now := r.cooldown != old, r.cooldown
-	r.mu.Unlock()
-	if changed && r.nodeCache.HasSynced() {
-		r.wg.Go(func() { r.announceCooldown(r.ctx, now) })
-	}
-}
-
-func (r *run) announceCooldown(ctx context.Context, d time.Duration) {
-	for _, o := range r.nodeCache.GetStore().List() {
-		if n, ok := o.(*corev1.Node); ok && r.looksAfter(n.Name) {
-			r.event(ctx, realNodeRef(n), corev1.EventTypeNormal, "BranchENICoolDownPeriodUpdated", fmt.Sprintf("Branch ENI cool down period has been updated to %s", d))
-		}
-	}
 }

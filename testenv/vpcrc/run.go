@@ -21,7 +21,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// run is a controller's lifetime between two restarts.
+// run is what a controller does.
 type run struct {
 	*Controller
 	world  *fakeaws.World
@@ -30,26 +30,24 @@ type run struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // all goroutines
 
-	nodeCache, podCache, cninodeCache, configCache cache.SharedIndexInformer
-	nodeJobs, cninodeJobs                          *jobs[string]
-	podJobs                                        *jobs[types.NamespacedName]
+	nodeCache, podCache, cninodeCache cache.SharedIndexInformer
+	nodeJobs, cninodeJobs             *jobs[string]
+	podJobs                           *jobs[types.NamespacedName]
 
-	mu       sync.Mutex // guards what follows, and the nodes
-	nodes    map[string]*node
-	met      map[string]bool // Nodes that have had a CNINode
-	cooldown time.Duration
+	mu    sync.Mutex // guards what follows, and the nodes
+	nodes map[string]*node
+	met   map[string]bool // Nodes that have had a CNINode
 }
 
 func newRun(ctx context.Context, c *Controller) *run {
-	r := &run{Controller: c, world: c.opts.World, log: c.opts.Log, nodes: make(map[string]*node), met: make(map[string]bool), cooldown: defaultCooldown}
+	r := &run{Controller: c, world: c.opts.World, log: c.opts.Log, nodes: make(map[string]*node), met: make(map[string]bool)}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.nodeJobs = newJobs("node", r, r.reconcileNode)
 	r.cninodeJobs = newJobs("cninode", r, r.reconcileCNINode)
 	r.podJobs = newJobs("pod", r, r.reconcilePod)
-	r.nodeCache = r.watch(nodesResource, metav1.ListOptions{}, as[corev1.Node])
-	r.podCache = r.watch(podsResource, metav1.ListOptions{}, as[corev1.Pod])
-	r.cninodeCache = r.watch(cninodesResource, metav1.ListOptions{}, nil)
-	r.configCache = r.watch(configMapsResource, metav1.ListOptions{FieldSelector: "metadata.name=" + configName}, as[corev1.ConfigMap])
+	r.nodeCache = r.watch(nodesResource, as[corev1.Node])
+	r.podCache = r.watch(podsResource, as[corev1.Pod])
+	r.cninodeCache = r.watch(cninodesResource, nil)
 	return r
 }
 
@@ -62,19 +60,13 @@ func as[T any](o any) (any, error) {
 	return into[T](u)
 }
 
-func (r *run) watch(res schema.GroupVersionResource, only metav1.ListOptions, transform cache.TransformFunc) cache.SharedIndexInformer {
-	namespace := ""
-	if res == configMapsResource {
-		namespace = configNamespace
-	}
-	of := r.api.of(res, namespace)
+func (r *run) watch(res schema.GroupVersionResource, transform cache.TransformFunc) cache.SharedIndexInformer {
+	of := r.api.of(res, "")
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = only.FieldSelector
 			return of.List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = only.FieldSelector
 			return of.Watch(ctx, o)
 		},
 	}, &unstructured.Unstructured{}, 0, cache.Indexers{})
@@ -88,35 +80,21 @@ func (r *run) watch(res schema.GroupVersionResource, only metav1.ListOptions, tr
 	return informer
 }
 
-// start starts all watches. Nodes follow once the pods are known, because a restart needs
-// their annotations.
+// start starts all watches.
 func (r *run) start() error {
-	r.handle(r.configCache, func(_, o any) { r.configChanged(o) })
 	r.handle(r.podCache, r.podChanged)
-	if err := r.sync(r.configCache, r.podCache); err != nil {
-		return err
-	}
 	r.handle(r.nodeCache, r.nodeChanged)
 	r.handle(r.cninodeCache, r.cninodeChanged)
-	if err := r.sync(r.nodeCache, r.cninodeCache); err != nil {
-		return err
+	for _, i := range []cache.SharedIndexInformer{r.podCache, r.nodeCache, r.cninodeCache} {
+		r.wg.Go(func() { i.RunWithContext(r.ctx) })
+		if !cache.WaitForCacheSync(r.ctx.Done(), i.HasSynced) {
+			return fmt.Errorf("watch the API server: %w", errors.Join(r.ctx.Err(), context.Cause(r.ctx)))
+		}
 	}
 	r.nodeJobs.start()
 	r.cninodeJobs.start()
 	r.podJobs.start()
 	r.wg.Go(r.resync)
-	return nil
-}
-
-func (r *run) sync(informers ...cache.SharedIndexInformer) error {
-	for _, i := range informers {
-		r.wg.Go(func() { i.RunWithContext(r.ctx) })
-	}
-	for _, i := range informers {
-		if !cache.WaitForCacheSync(r.ctx.Done(), i.HasSynced) {
-			return fmt.Errorf("watch the API server: %w", errors.Join(r.ctx.Err(), context.Cause(r.ctx)))
-		}
-	}
 	return nil
 }
 

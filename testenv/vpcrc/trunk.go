@@ -1,7 +1,6 @@
 package vpcrc
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +38,7 @@ func (r *run) initTrunk(ctx context.Context, n *node) error {
 			if err := r.awaitTrunk(e.ID); err != nil {
 				return err
 			}
-			r.rebuild(n, e.ID)
-			return nil
+			return r.use(n, e.ID)
 		}
 	}
 	if !r.wait(r.opts.Timing.TrunkAfter) {
@@ -53,14 +51,17 @@ func (r *run) initTrunk(ctx context.Context, n *node) error {
 	if err := r.awaitTrunk(id); err != nil {
 		return err
 	}
+	return r.use(n, id)
+}
+
+func (r *run) use(n *node, trunk string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n.trunk = id
+	n.trunk = trunk
 	return nil
 }
 
 func (r *run) createTrunk(n *node) (id string, err error) {
-	f := r.Faults()
 	var taken []int
 	for _, e := range r.world.ENIsOf(n.instance.ID) {
 		if e.Attachment.Card == n.limits.DefaultCard {
@@ -71,15 +72,13 @@ func (r *run) createTrunk(n *node) (id string, err error) {
 	switch {
 	case err != nil:
 		return "", err
-	case f.NoDeviceIndex:
-		return "", errNoDeviceIndex
-	case f.TrunkUnauthorized:
+	case r.Faults().TrunkUnauthorized:
 		return "", &fakeaws.Error{Code: unauthorized, Message: "You are not authorized to perform this operation."}
 	}
 	e, err := r.world.AddTrunk(fakeaws.TrunkSpec{
 		InstanceID: n.instance.ID, Device: device, SubnetID: n.network.subnet.ID, SecurityGroups: n.network.groups,
-		Description: trunkDescription, Tags: r.opts.trunkTags(n.instance.ID),
-		MetadataAfter: r.opts.scaled(cmp.Or(f.TrunkMetadataLag, r.opts.Timing.TrunkMetadataAfter)),
+		Description: trunkDescription, Tags: trunkTags(n.instance.ID),
+		MetadataAfter: r.opts.scaled(r.opts.Timing.TrunkMetadataAfter),
 		DescribeAfter: r.opts.scaled(r.opts.Timing.TrunkDescribeAfter),
 	})
 	return e.ID, err

@@ -19,16 +19,6 @@ func (v *vlans) take() (int, error) {
 	return 0, fmt.Errorf("failed to find free vlan id in the available %d ids", vlanSlots)
 }
 
-// mark reserves an id that is known to be in use. Upstream panics if the id is too high;
-// here it is ignored.
-func (v *vlans) mark(id int) {
-	if id > 0 && id < vlanSlots {
-		v[id] = true
-	}
-}
-
 func (v *vlans) free(id int) {
-	if id > 0 && id < vlanSlots {
-		v[id] = false
-	}
+	v[id] = false
 }

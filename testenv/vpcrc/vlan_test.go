@@ -21,16 +21,3 @@ func TestVLANs_LowestFirst(t *testing.T) {
 		}
 	}
 }
-
-func TestVLANs_OthersIdsAreNobodys(t *testing.T) {
-	t.Parallel()
-	var v vlans
-	for _, id := range []int{-1, 0, 121, 4094} {
-		v.mark(id)
-		v.free(id)
-	}
-	v.mark(1)
-	if got, _ := v.take(); got != 2 {
-		t.Errorf("took %d beside a marked 1", got)
-	}
-}

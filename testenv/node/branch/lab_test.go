@@ -4,7 +4,6 @@
 package branch_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -166,11 +165,7 @@ func (l *lab) join(mode string, faults vpcrc.Faults) *member {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.t.Cleanup(func() {
-		if err := m.rc.Stop(context.WithoutCancel(l.t.Context())); err != nil {
-			l.t.Error(err)
-		}
-	})
+	l.t.Cleanup(m.rc.Stop)
 	m.start(nil)
 	l.until("a trunk", func() bool { return m.trunk().ID != "" })
 	return m

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -62,11 +61,7 @@ func (c *cluster) control(m *member, edit ...func(*vpcrc.Options)) *vpcrc.Contro
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.t.Cleanup(func() {
-		if err := rc.Stop(context.WithoutCancel(c.t.Context())); err != nil {
-			c.t.Error(err)
-		}
-	})
+	c.t.Cleanup(rc.Stop)
 	return rc
 }
 
