@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/smithy-go"
 
-	"cnictl/testenv"
 	"cnictl/testenv/fakecloudwatch"
 )
 
@@ -156,39 +155,4 @@ func TestServer_Refuses(t *testing.T) {
 			t.Errorf("%s, violations %q", resp.Status, s.Violations())
 		}
 	})
-}
-
-func TestServer_Faults(t *testing.T) {
-	t.Parallel()
-	s, c := start(t)
-	faults := []fakecloudwatch.Fault{fakecloudwatch.Throttled, fakecloudwatch.Broken, fakecloudwatch.Denied, {}}
-	s.SetFault(func(n int) fakecloudwatch.Fault { return faults[n-1] })
-	for _, f := range faults {
-		if got := code(put(t, c, datum("a"))); got != f.Code {
-			t.Errorf("code %q, want %q", got, f.Code)
-		}
-	}
-	if len(s.Data()) != 1 || len(s.Violations()) > 0 {
-		t.Errorf("data %v, violations %q", s.Data(), s.Violations())
-	}
-}
-
-func TestServer_Hangs(t *testing.T) {
-	t.Parallel()
-	s, c := start(t)
-	s.SetFault(func(int) fakecloudwatch.Fault { return fakecloudwatch.Fault{Hang: true} })
-	done := make(chan error, 1)
-	go func() { done <- put(t, c, datum("a")) }()
-	testenv.Eventually(t, "the request", func() bool { return s.Requests() > 0 })
-	select {
-	case err := <-done:
-		t.Fatalf("answered: %v", err)
-	default:
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err == nil {
-		t.Error("a request that hung succeeded")
-	}
 }

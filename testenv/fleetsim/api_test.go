@@ -3,13 +3,10 @@ package fleetsim
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -24,10 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/portforward"
-	"k8s.io/client-go/transport/spdy"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/deploy"
 	"cnictl/testenv"
 )
@@ -114,37 +108,6 @@ func TestList_Selectors(t *testing.T) {
 	}
 	if _, err = cs.CoreV1().Nodes().Get(t.Context(), "unknown", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("an unknown node: %v", err)
-	}
-}
-
-func TestUsers(t *testing.T) {
-	t.Parallel()
-	s := New(t, Options{Nodes: 2})
-	cs := clientset(t, configOf(t, s.KubeconfigOf("reader", "list nodes", "create pods/portforward")))
-	_, err := cs.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `nodes is forbidden: User "reader" cannot list resource "nodes" in API group "" at the cluster scope`) {
-		t.Errorf("list without permission: %v", err)
-	}
-	for verb, want := range map[string]bool{"create": false, "get": true} {
-		review, err := cs.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: systemNamespace, Verb: verb, Resource: "pods", Subresource: "portforward"},
-		}}, metav1.CreateOptions{})
-		if err != nil || review.Status.Allowed != want {
-			t.Errorf("%s pods/portforward: %+v, %v", verb, review, err)
-		}
-	}
-	if _, err := clientset(t, configOf(t, s.KubeconfigExpired())).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
-		t.Errorf("an unknown token: %v", err)
-	}
-	if _, err := cs.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, metav1.CreateOptions{}); !apierrors.IsMethodNotSupported(err) {
-		t.Errorf("writing: %v", err)
-	}
-	path, err := s.WriteKubeconfig(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("kubeconfig: %v, %v", info, err)
 	}
 }
 
@@ -260,40 +223,6 @@ func TestInformers(t *testing.T) {
 	}
 }
 
-// TestNodeChurn: nodes leave, and return as new nodes with the same names.
-func TestNodeChurn(t *testing.T) {
-	t.Parallel()
-	c := newClock()
-	s := New(t, Options{Nodes: 5, Seed: 1, NodeChurn: time.Minute, Now: c.Now})
-	w, err := clientset(t, s.RESTConfig()).CoreV1().Nodes().Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Stop()
-	uids := map[string]string{}
-	gone := 0
-	testenv.Eventually(t, "a node comes back", func() bool {
-		select {
-		case e := <-w.ResultChan():
-			n := e.Object.(*corev1.Node)
-			switch e.Type {
-			case deleted:
-				gone++
-			case added:
-				again := uids[n.Name] != "" && uids[n.Name] != string(n.UID)
-				uids[n.Name] = string(n.UID)
-				return again
-			}
-		default:
-			c.add(10 * time.Second)
-		}
-		return false
-	})
-	if gone == 0 {
-		t.Error("a node came back that had not left")
-	}
-}
-
 // TestWatch_TooOld: a watch from a version that is no longer stored gets 410, as the answer or
 // as an event, and so does a list with an old token.
 func TestWatch_TooOld(t *testing.T) {
@@ -321,28 +250,6 @@ func TestWatch_TooOld(t *testing.T) {
 	if err != nil || len(events.Items) == 0 || !strings.Contains(events.Items[0].Message, "failed to assign an IP address to container") {
 		t.Errorf("events: %d, %v", len(events.Items), err)
 	}
-}
-
-// dialer reaches a pod's ports by WebSocket or SPDY.
-func dialer(t *testing.T, s *Sim, pod, way string) httpstream.Dialer {
-	t.Helper()
-	cfg := s.RESTConfig()
-	u, err := url.Parse(s.URL() + "/api/v1/namespaces/kube-system/pods/" + pod + "/portforward")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if way == "websocket" {
-		d, err := portforward.NewSPDYOverWebsocketDialer(u, cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
-	transport, upgrader, err := spdy.RoundTripperFor(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, u)
 }
 
 // ask sends one request through a stream of a connection.
@@ -376,70 +283,4 @@ func ask(t *testing.T, conn httpstream.Connection, id int, port, path string) (*
 		t.Fatal(err)
 	}
 	return resp, body, ""
-}
-
-// TestPortForward: both protocols, several streams of one connection, and a closed port.
-func TestPortForward(t *testing.T) {
-	t.Parallel()
-	s := New(t, Options{Nodes: 3, Seed: 1})
-	n := s.Nodes()[0]
-	for _, way := range []string{"websocket", "spdy"} {
-		t.Run(way, func(t *testing.T) {
-			t.Parallel()
-			conn, protocol, err := dialer(t, s, n.Pod, way).Dial(portforward.PortForwardProtocolV1Name)
-			if err != nil || protocol != portforward.PortForwardProtocolV1Name {
-				t.Fatalf("dial: %q, %v", protocol, err)
-			}
-			defer conn.Close()
-			for id := range 3 {
-				resp, body, why := ask(t, conn, id, "61679", introspect.PathSummary)
-				if resp == nil || resp.StatusCode != http.StatusOK {
-					t.Fatalf("request %d: %v, %q", id, resp, why)
-				}
-				var sum introspect.Summary
-				decode(t, body, &sum)
-				if sum.Node != n.Name {
-					t.Errorf("got the summary of %q", sum.Node)
-				}
-			}
-			if resp, body, _ := ask(t, conn, 7, "61678", "/metrics"); resp == nil || !strings.Contains(string(body), "awscni_assigned_ip_addresses ") {
-				t.Errorf("metrics: %v, %.200s", resp, body)
-			}
-			if resp, _, why := ask(t, conn, 8, "9999", "/"); resp != nil || !strings.Contains(why, "connection refused") {
-				t.Errorf("a closed port: %v, %q", resp, why)
-			}
-		})
-	}
-}
-
-func TestPortForward_NoSuchPod(t *testing.T) {
-	t.Parallel()
-	s := New(t, Options{Nodes: 1})
-	if _, _, err := dialer(t, s, "aws-node-none", "spdy").Dial(portforward.PortForwardProtocolV1Name); err == nil || !strings.Contains(err.Error(), `pods "aws-node-none" not found`) {
-		t.Errorf("dial: %v", err)
-	}
-}
-
-// TestAPI_ResumesSessions: a client with a session ticket skips the full handshake, as with
-// kube-apiserver.
-func TestAPI_ResumesSessions(t *testing.T) {
-	t.Parallel()
-	s := New(t, Options{Nodes: 1, Seed: 1, Churn: -1})
-	cfg, err := rest.TLSConfigFor(s.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.ClientSessionCache = tls.NewLRUClientSessionCache(1)
-	for i := range 2 {
-		hc := &http.Client{Transport: &http.Transport{TLSClientConfig: cfg, DisableKeepAlives: true}}
-		resp, err := hc.Get(s.URL() + "/readyz")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, resp.Body) // the ticket precedes the answer
-		_ = resp.Body.Close()
-		if resp.TLS.DidResume != (i > 0) {
-			t.Errorf("connection %d: resumed %t", i, resp.TLS.DidResume)
-		}
-	}
 }

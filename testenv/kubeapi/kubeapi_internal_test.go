@@ -2,88 +2,12 @@ package kubeapi
 
 import (
 	"encoding/json"
-	"errors"
-	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
-
-// TestVersion: tests look for the release that "make kube" builds.
-func TestVersion(t *testing.T) {
-	t.Parallel()
-	data, err := os.ReadFile("../../tools/kube/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !regexp.MustCompile(`(?m)^\s*(require )?k8s\.io/kubernetes ` + regexp.QuoteMeta(Version) + `( // indirect)?$`).Match(data) {
-		t.Errorf("tools/kube/go.mod does not require k8s.io/kubernetes %s", Version)
-	}
-}
-
-func TestFindPrograms(t *testing.T) {
-	dir, path := t.TempDir(), t.TempDir()
-	t.Setenv("PATH", path)
-	program := func(dir, name string) {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	wantError := func(text string) {
-		t.Helper()
-		if _, err := findPrograms(dir); err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("want an error with %q, have %v", text, err)
-		}
-	}
-	wantError("kube-apiserver: ")
-	program(dir, "kube-apiserver")
-	wantError("etcd: ")
-	program(path, "etcd")
-	if p, err := findPrograms(dir); err != nil || p.etcd != filepath.Join(path, "etcd") {
-		t.Errorf("%+v, %v", p, err)
-	}
-	program(dir, "etcd")
-	if p, err := findPrograms(dir); err != nil || p.etcd != filepath.Join(dir, "etcd") || p.apiserver != filepath.Join(dir, "kube-apiserver") {
-		t.Errorf("%+v, %v", p, err)
-	}
-}
-
-// TestReserve: a bind to any free port never gets a reserved one, and nothing answers on
-// a reserved port.
-func TestReserve(t *testing.T) {
-	t.Parallel()
-	r, err := reserve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.release(); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := net.Dial("tcp", r.address); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("dial: %v", err)
-	}
-	if l, err := net.Listen("tcp", r.address); !errors.Is(err, unix.EADDRINUSE) {
-		t.Errorf("listen without sharing: %v, %v", l, err)
-	}
-	other, err := reserve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if other.number == r.number {
-		t.Error("one port was reserved twice")
-	}
-	if err := other.release(); err != nil {
-		t.Error(err)
-	}
-}
 
 func TestDenial(t *testing.T) {
 	t.Parallel()

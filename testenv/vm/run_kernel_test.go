@@ -3,23 +3,16 @@ package vm_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"cnictl/testenv"
@@ -56,22 +49,8 @@ func program(name string) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	options := vm.Options{Memory: 512, Timeout: limit, Stdout: os.Stdout, Stderr: os.Stderr}
-	switch name {
-	case "cancelled":
+	if name == "cancelled" {
 		options.Stdout = &trigger{at: hanging, then: cancel}
-	case "connect":
-		server, err := serve()
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		_, text, _ := strings.Cut(server.Addr().String(), ":")
-		port, err := strconv.Atoi(text)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		options.Ports, options.Env = []int{port}, []string{addressVar + "=" + server.Addr().String()}
 	}
 	var o outcome
 	o.Code, err = vm.Run(ctx, files, options)
@@ -103,87 +82,11 @@ func (t *trigger) Write(p []byte) (int, error) {
 	return os.Stdout.Write(p)
 }
 
-// addressVar holds the address of a server outside the guest that reverses its input.
-const addressVar = "VM_TEST_ADDRESS"
-
-func serve() (net.Listener, error) {
-	server, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	go func() {
-		for {
-			c, err := server.Accept()
-			if err != nil {
-				return
-			}
-			data, _ := io.ReadAll(c) // the client compares the answer
-			slices.Reverse(data)
-			_, _ = c.Write(data)
-			c.Close()
-		}
-	}()
-	return server, nil
-}
-
-// connect talks to the server outside, over several concurrent connections.
-func connect() error {
-	var all sync.WaitGroup
-	errs := make([]error, 4)
-	for i := range errs {
-		all.Go(func() {
-			errs[i] = func() error {
-				c, err := net.Dial("tcp4", os.Getenv(addressVar))
-				if err != nil {
-					return err
-				}
-				defer c.Close()
-				sent := bytes.Repeat([]byte{byte(i), 'x', 'y'}, 100_000)
-				if _, err := c.Write(sent); err != nil {
-					return err
-				}
-				if err := c.(*net.TCPConn).CloseWrite(); err != nil {
-					return err
-				}
-				got, err := io.ReadAll(c)
-				slices.Reverse(got)
-				if err == nil && !bytes.Equal(got, sent) {
-					err = fmt.Errorf("sent %d bytes, %d came back, not all the same", len(sent), len(got))
-				}
-				return err
-			}()
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
-
-const floodSize = 1 << 20
-
 var inner = map[string]func() int{
-	"speak": func() int {
-		dir, err := os.Getwd()
-		fmt.Printf("args %q, in %s, %v\n", os.Args[1:], dir, err)
-		fmt.Fprintln(os.Stderr, "complaint\tof two words")
-		return 7
-	},
-	"flood": func() int {
-		b := bytes.Repeat([]byte("0123456789abcde\n"), floodSize/16)
-		if _, err := os.Stdout.Write(b); err != nil {
-			return 1
-		}
-		return 0
-	},
-	"killed": func() int {
-		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
-		select {}
-	},
 	"power":     func() int { return failed(unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)) },
 	"panic":     func() int { return failed(os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)) },
 	"hang":      hang,
 	"cancelled": hang,
-	"connect":   func() int { return failed(connect()) },
-	"system":    func() int { return failed(lookAround()) },
 }
 
 func hang() int {
@@ -198,46 +101,6 @@ func failed(err error) int {
 		return 1
 	}
 	return 0
-}
-
-// lookAround checks what the package promises a guest's program.
-func lookAround() error {
-	var errs []error
-	check := func(what string, err error) {
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", what, err))
-		}
-	}
-	if err := os.WriteFile("written", nil, 0o600); !errors.Is(err, unix.EROFS) {
-		check("the caller's files", errors.Join(errors.New("written to"), err))
-	}
-	check("temporary files", os.WriteFile(filepath.Join(os.TempDir(), "x"), nil, 0o600))
-	check("/run", os.WriteFile("/run/x", nil, 0o600))
-	check("veth", netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "a"}, PeerName: "b"}))
-	a, err := netlink.LinkByName("a")
-	check("veth", err)
-	if err == nil {
-		check("VLAN", netlink.LinkAdd(&netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: "a.3", ParentIndex: a.Attrs().Index}, VlanId: 3}))
-	}
-	rule := netlink.NewRule()
-	rule.Family, rule.IifName, rule.Table, rule.Priority = netlink.FAMILY_V6, "a.3", 103, 10
-	check("IPv6 policy rule", netlink.RuleAdd(rule))
-	for _, args := range [][]string{
-		{"iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "!", "-o", "vlan+", "-m", "comment", "--comment", "AWS, SNAT", "-m", "addrtype", "!", "--dst-type", "LOCAL", "-j", "SNAT", "--to-source", "10.0.0.1", "--random-fully"},
-		{"iptables-legacy", "-w", "-t", "mangle", "-A", "PREROUTING", "-i", "vlan+", "-j", "CONNMARK", "--restore-mark", "--mask", "0x80"},
-		{"ip6tables", "-w", "-t", "filter", "-S"},
-		{"nft", "add table ip t; add chain ip t c { type nat hook postrouting priority 100; }; add rule ip t c oifname b counter snat to 10.0.0.1"},
-	} {
-		out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
-		if err != nil {
-			check(strings.Join(args, " "), fmt.Errorf("%w: %s", err, out))
-		}
-	}
-	out, err := os.ReadFile("/sys/devices/system/cpu/online")
-	if err != nil || string(out) != "0-1\n" {
-		check("two CPUs", fmt.Errorf("%q, %w", out, err))
-	}
-	return errors.Join(errs...)
 }
 
 // start starts the outer half of a program. Its temporary files lie in dir.
@@ -304,49 +167,6 @@ func nothingLeft(t *testing.T, dir string) {
 		}
 		return nil
 	})
-}
-
-func TestRun_GivesAndTakesWhatAProgramHas(t *testing.T) {
-	t.Parallel()
-	o, stdout, stderr := run(t, "speak", testenv.Left(t), "-one", "two words", "-test.testlogfile=/x")
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := fmt.Sprintf("args [\"-one\" \"two words\"], in %s, <nil>\n", dir)
-	if o.Code != 7 || o.Err != "" || stdout != want || stderr != "complaint\tof two words\n" {
-		t.Errorf("%+v\n%q, want %q\n%q", o, stdout, want, stderr)
-	}
-}
-
-func TestRun_LosesNoOutput(t *testing.T) {
-	t.Parallel()
-	o, stdout, _ := run(t, "flood", testenv.Left(t))
-	want := sha256.Sum256(bytes.Repeat([]byte("0123456789abcde\n"), floodSize/16))
-	if o.Code != 0 || o.Err != "" || sha256.Sum256([]byte(stdout)) != want {
-		t.Errorf("%+v, %d bytes of %d", o, len(stdout), floodSize)
-	}
-}
-
-func TestRun_IsASystemWithVLAN(t *testing.T) {
-	t.Parallel()
-	if o, _, stderr := run(t, "system", testenv.Left(t)); o.Code != 0 || o.Err != "" {
-		t.Errorf("%+v: %s", o, stderr)
-	}
-}
-
-func TestRun_ReportsTheSignal(t *testing.T) {
-	t.Parallel()
-	if o, _, _ := run(t, "killed", testenv.Left(t)); o.Code != 128+9 || o.Err != "" {
-		t.Errorf("%+v", o)
-	}
-}
-
-func TestRun_ReachesPortsOfTheCaller(t *testing.T) {
-	t.Parallel()
-	if o, _, stderr := run(t, "connect", testenv.Left(t)); o.Code != 0 || o.Err != "" {
-		t.Errorf("%+v: %s", o, stderr)
-	}
 }
 
 // A guest that ends before its program is neither a success nor an exit status.

@@ -36,47 +36,6 @@ func TestAddress_ReachableExactlyWhileAssigned(t *testing.T) {
 	a.reaches(anyAddr, x)
 }
 
-func TestAddress_NeverAssigned(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, vpc.Options{})
-	a, b := l.host(0), l.host(0)
-	for _, addr := range []string{"10.1.0.200", "10.1.16.200", "10.1.200.1", "172.31.0.1"} {
-		x := netip.MustParseAddr(addr)
-		b.own(x)
-		a.misses(anyAddr, x)
-		b.misses(x, a.primary.PrimaryIP)
-	}
-}
-
-func TestPrefix_EveryAddressReachable(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, vpc.Options{})
-	a, b := l.host(0), l.host(0)
-	got, err := l.world.Assign(b.primary.ID, fakeaws.AssignSpec{PrefixCount: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := got[0].Addr()
-	last := first
-	for range 15 {
-		last = last.Next()
-	}
-	for _, x := range []netip.Addr{first, last} {
-		b.own(x)
-		a.reaches(anyAddr, x)
-		b.reaches(x, a.primary.PrimaryIP)
-		if id, ok := l.fabric.Instance(x); !ok || id != b.id {
-			t.Errorf("Instance(%s) = %q, %v; want %s", x, id, ok, b.id)
-		}
-	}
-	b.own(last.Next())
-	a.misses(anyAddr, last.Next())
-	if err := l.world.Unassign(b.primary.ID, got[0]); err != nil {
-		t.Fatal(err)
-	}
-	a.misses(anyAddr, first)
-}
-
 func TestAddress_MovedIsReachableOnlyAtItsNewPlace(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, vpc.Options{})
@@ -189,14 +148,4 @@ func TestOutside_AnswersPrimaryAddressesOnly(t *testing.T) {
 		}
 	}
 	b.reaches(anyAddr, vpc.Outside.Addr())
-}
-
-func TestOutside_RefusesPrimaryAddressOfSecondENI(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, vpc.Options{})
-	b := l.host(0)
-	second := b.attach(0, 1)
-	b.configure(second, 2)
-	b.reaches(second.PrimaryIP, vpc.Gateway(l.subnets[0].CIDR))
-	b.misses(second.PrimaryIP, vpc.Outside.Addr())
 }

@@ -9,12 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"cnictl/testenv/fleetsim"
 )
 
 // built returns the program from "make build".
@@ -80,35 +77,6 @@ func TestServes_UntilASignal(t *testing.T) {
 	for _, dir := range []string{filepath.Dir(path), sockets} {
 		if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
-		}
-	}
-}
-
-func TestServes_ForATime(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "config")
-	if out, err := built(t, t.Context(), "--for", "10ms", "--kubeconfig", path).CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != path {
-		t.Errorf("%v: %s", err, out)
-	}
-	if _, err := os.Stat(path); !os.IsNotExist(err) {
-		t.Errorf("the kubeconfig is left behind: %v", err)
-	}
-}
-
-func TestParse(t *testing.T) {
-	t.Parallel()
-	s, err := parse([]string{"--nodes", "5000", "--upstream", "30%", "--dead", "0.005", "--latency", "150ms", "--node", fleetsim.NodeName(3) + "=slow,lying"})
-	if err != nil || s.opts.Nodes != 5000 || s.opts.UpstreamShare != 0.3 || s.opts.Shares[fleetsim.Dead] != 0.005 || s.opts.Latency != 150*time.Millisecond || len(s.opts.Named[fleetsim.NodeName(3)]) != 2 {
-		t.Errorf("%+v, %v", s, err)
-	}
-	for _, args := range [][]string{{"--dead", "120%"}, {"--dead", "some"}, {"--node", "x"}, {"now"}, {"--odd", "1"}} {
-		if _, err := parse(args); err == nil {
-			t.Errorf("%v is accepted", args)
-		}
-	}
-	for _, trait := range fleetsim.Traits() {
-		if trait != fleetsim.Upstream && !strings.Contains(usage, string(trait)) {
-			t.Errorf("the help does not name %s", trait)
 		}
 	}
 }
