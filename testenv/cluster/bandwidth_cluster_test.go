@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"testing"
 
+	"cnictl/testenv"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -25,7 +27,7 @@ func TestBandwidth(t *testing.T) {
 	)
 	rate := func(from *corev1.Pod, bytes int) float64 {
 		var answer string
-		l.await("pod "+from.Name+" to send", func() (err error) { // a pod runs before it listens
+		testenv.EventuallyErr(l, "pod "+from.Name+" to send", func() (err error) { // a pod runs before it listens
 			answer, err = l.get(from, "/send", "to", pods[0].Status.PodIP+":9", "bytes", strconv.Itoa(bytes))
 			return err
 		})

@@ -23,6 +23,7 @@ import (
 
 	"cnictl/daemon/fleet/document"
 	"cnictl/deploy"
+	"cnictl/testenv"
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/kubeapi"
 	"cnictl/testenv/terminal"
@@ -55,9 +56,7 @@ func (l *lab) operator(user string, env ...string) operator {
 }
 
 func (o operator) command(program string, args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(o.Context(), within)
-	o.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, filepath.Join(os.Getenv("CNI_TEST_BIN"), program), args...)
+	cmd := exec.CommandContext(o.Context(), filepath.Join(os.Getenv("CNI_TEST_BIN"), program), args...)
 	cmd.Env = o.env
 	return cmd
 }
@@ -221,19 +220,18 @@ func (l *lab) withoutDaemon(m *cluster.Machine) {
 		}
 		return unix.Kill(pid, s)
 	}
-	p, err := m.CNIPod(l.context())
+	p, err := m.CNIPod(l.Context())
 	l.check(err)
 	l.check(scheduler(unix.SIGSTOP))
 	l.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), within)
-		defer cancel()
+		ctx := context.WithoutCancel(l.Context())
 		if err := errors.Join(scheduler(unix.SIGCONT), m.AwaitCNI(ctx)); err != nil {
 			l.Error(err)
 		}
 	})
-	l.check(cluster.Delete[corev1.Pod](l.context(), l.c, cluster.SystemNamespace, p.Name))
-	l.await("the CNI's pod to be gone", func() error {
-		if p, err := m.CNIPod(l.context()); err == nil {
+	l.check(cluster.Delete[corev1.Pod](l.Context(), l.c, cluster.SystemNamespace, p.Name))
+	testenv.EventuallyErr(l, "the CNI's pod to be gone", func() error {
+		if p, err := m.CNIPod(l.Context()); err == nil {
 			return errors.New(p.Name + " is there")
 		}
 		return nil
@@ -308,7 +306,7 @@ func TestCnictl_Doctor(t *testing.T) {
 	l.check(examined(7, denied))
 	l.grantRoles(execUser, "cnictl-exec")
 	l.run(pod("examined", m)) // so that the plugin's log has its ADD
-	l.await("the doctor to read the node", func() error { return examined(0, nil) })
+	testenv.EventuallyErr(l, "the doctor to read the node", func() error { return examined(0, nil) })
 }
 
 // onlyOnNode are sources that the DaemonSet's container sees but the API server does not.
@@ -335,13 +333,13 @@ func TestCnictl_Screens(t *testing.T) {
 		short, _, _ := strings.Cut(name, ".")
 		rows = append(rows, short)
 	}
-	l.check(x.Await(t.Context(), within, shows(rows...)))
-	_, err = x.Expect(t.Context(), "\r", within, shows("eni-")) // only its daemon reports ENIs
+	l.check(x.Await(testenv.Context(t), 0, shows(rows...)))
+	_, err = x.Expect(testenv.Context(t), "\r", 0, shows("eni-")) // only its daemon reports ENIs
 	l.check(err)
-	_, err = x.Expect(t.Context(), "h", within, shows(rows...))
+	_, err = x.Expect(testenv.Context(t), "h", 0, shows(rows...))
 	l.check(err)
 	l.check(x.Press("q"))
-	if code, err := x.Ended(within); code != 0 || err != nil || !strings.Contains(x.Drawn(), "\x1b[?1049l") {
+	if code, err := x.Ended(testenv.Context(t)); code != 0 || err != nil || !strings.Contains(x.Drawn(), "\x1b[?1049l") {
 		t.Errorf("exit %d, %v", code, err)
 	}
 }

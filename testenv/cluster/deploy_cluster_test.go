@@ -52,10 +52,9 @@ func TestDeploy(t *testing.T) {
 		passed := t.Run(stage.name, func(t *testing.T) {
 			l := &lab{T: t, c: l.c}
 			t.Cleanup(l.explain)
-			began := time.Now()
-			stage.do(l)
+			took := testenv.Took(func() { stage.do(l) })
 			for _, f := range flows {
-				l.check(f.goesOn(l.context()))
+				l.check(f.goesOn(l.T))
 			}
 			for _, before := range pods {
 				now := l.running(before.Name)
@@ -63,7 +62,7 @@ func TestDeploy(t *testing.T) {
 					t.Errorf("pod %s has %s and %d restarts, had %s and none", now.Name, now.Status.PodIP, now.Status.ContainerStatuses[0].RestartCount, before.Status.PodIP)
 				}
 			}
-			t.Logf("%.0fs", time.Since(began).Seconds())
+			t.Logf("%.0fs", took.Seconds())
 		})
 		if !passed {
 			t.FailNow() // the next stage starts where this one ends
@@ -104,7 +103,7 @@ func (l *lab) tag(daemon, initial string) {
 // helm runs helm, which must succeed.
 func (l *lab) helm(args ...string) string {
 	l.Helper()
-	out, err := l.c.Helm(l.context(), args...)
+	out, err := l.c.Helm(l.Context(), args...)
 	l.check(err)
 	return out
 }
@@ -114,7 +113,7 @@ func (l *lab) kubectl(in string, args ...string) string {
 	l.Helper()
 	programs, err := kubeapi.ProgramDir()
 	l.check(err)
-	cmd := exec.CommandContext(l.context(), filepath.Join(programs, "kubectl"), append(args, "--namespace", cluster.SystemNamespace)...)
+	cmd := exec.CommandContext(l.Context(), filepath.Join(programs, "kubectl"), append(args, "--namespace", cluster.SystemNamespace)...)
 	cmd.Stdin, cmd.Env = strings.NewReader(in), []string{"KUBECONFIG=" + l.c.Kubeconfig, "HOME=" + l.TempDir(), "PATH=" + os.Getenv("PATH")}
 	e, err := finished(cmd)
 	l.check(err)
@@ -126,7 +125,7 @@ func (l *lab) kubectl(in string, args ...string) string {
 
 func (l *lab) daemonSet() *appsv1.DaemonSet {
 	l.Helper()
-	set, err := cluster.Get[appsv1.DaemonSet](l.context(), l.c, cluster.SystemNamespace, "aws-node")
+	set, err := cluster.Get[appsv1.DaemonSet](l.Context(), l.c, cluster.SystemNamespace, "aws-node")
 	l.check(err)
 	return set
 }
@@ -147,7 +146,7 @@ func (l *lab) cniPods() map[string]string {
 	l.Helper()
 	out := map[string]string{}
 	for _, m := range l.c.Machines[:3] {
-		p, err := m.CNIPod(l.context())
+		p, err := m.CNIPod(l.Context())
 		l.check(err)
 		out[m.Name] = fmt.Sprintf("%s, restarted %d times", p.UID, p.Status.ContainerStatuses[0].RestartCount)
 	}
@@ -157,7 +156,7 @@ func (l *lab) cniPods() map[string]string {
 // rolled waits until every node has a Ready CNI pod of the DaemonSet's current template.
 func (l *lab) rolled() {
 	l.Helper()
-	l.await("the DaemonSet to be rolled out", l.rolling)
+	testenv.EventuallyErr(l, "the DaemonSet to be rolled out", l.rolling)
 }
 
 // rolling returns why the DaemonSet is not rolled out yet, nil if it is.
@@ -182,8 +181,8 @@ func (l *lab) rolls(name string, do func()) {
 	before := l.cniPods()
 	do()
 	made, next := 0, time.Time{}
-	l.await("the DaemonSet to be rolled out", func() error {
-		if made < podsPerRoll && time.Now().After(next) {
+	testenv.EventuallyErr(l, "the DaemonSet to be rolled out", func() error {
+		if made < podsPerRoll && time.Now().After(next) { //realtime: a pod a second
 			l.create(fmt.Sprintf("%s-%d", name, made), l.c.Machines[made%3])
 			made, next = made+1, time.Now().Add(time.Second)
 		}
@@ -200,7 +199,7 @@ func (l *lab) rolls(name string, do func()) {
 
 func (l *lab) create(name string, on *cluster.Machine) {
 	l.Helper()
-	_, err := cluster.Create(l.context(), l.c, namespace, pod(name, on))
+	_, err := cluster.Create(l.Context(), l.c, namespace, pod(name, on))
 	l.check(err)
 	l.Cleanup(func() { l.delete(name) })
 }
@@ -219,7 +218,7 @@ func (l *lab) allRun(name string, number int) {
 // have the prefix. No other reason is allowed.
 func (l *lab) refusals(prefix string) (count int32) {
 	l.Helper()
-	events, err := cluster.List[corev1.Event](l.context(), l.c, namespace, metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
+	events, err := cluster.List[corev1.Event](l.Context(), l.c, namespace, metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
 	l.check(err)
 	for _, e := range events {
 		if !strings.HasPrefix(e.InvolvedObject.Name, prefix) {
@@ -253,7 +252,7 @@ func (l *lab) flow(from *corev1.Pod, to string) *flow {
 	l.check(err)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	var resp *http.Response
-	l.await("pod "+from.Name+" to connect to "+to, func() (err error) { // a pod runs before it listens
+	testenv.EventuallyErr(l, "pod "+from.Name+" to connect to "+to, func() (err error) { // a pod runs before it listens
 		if resp, err = client.Do(req); err != nil {
 			return err
 		}
@@ -289,21 +288,17 @@ const silence = 30 * time.Second
 
 // goesOn waits for one more answer. It returns an error if the flow has ended, or ever went without
 // an answer for too long.
-func (f *flow) goesOn(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
+func (f *flow) goesOn(t *testing.T) error {
 	f.mu.Lock()
 	before := f.answers
 	f.mu.Unlock()
 	var err error
-	if !testenv.Poll(ctx, func() bool {
+	testenv.Eventually(t, "an answer on the connection of "+f.what, func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		err = f.err
 		return err != nil || f.answers > before
-	}) {
-		err = errors.New("it is silent")
-	}
+	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err == nil && f.longest > silence {

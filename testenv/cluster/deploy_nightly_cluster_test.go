@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"cnictl/testenv"
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/kubeapi"
 	"cnictl/testenv/tour"
@@ -33,8 +34,8 @@ func (l *lab) changesSelector() {
 func (l *lab) uninstalls() {
 	l.helm("uninstall", cluster.Release, "--wait")
 	for _, m := range l.c.Machines[:3] {
-		l.await("the CNI's pod to be gone", func() error {
-			if p, err := m.CNIPod(l.context()); err == nil {
+		testenv.EventuallyErr(l, "the CNI's pod to be gone", func() error {
+			if p, err := m.CNIPod(l.Context()); err == nil {
 				return errors.New(p.Name + " is there")
 			}
 			return nil
@@ -47,7 +48,7 @@ func (l *lab) uninstalls() {
 		}
 	}
 	l.creates("waits", 3)
-	l.await("kubelet to be refused an address", func() error {
+	testenv.EventuallyErr(l, "kubelet to be refused an address", func() error {
 		if l.refusals("waits-") == 0 {
 			return errors.New("no event")
 		}
@@ -123,7 +124,7 @@ var varies = regexp.MustCompile(`(?ms)^(Release "|NAME: |LAST DEPLOYED: |NAMESPA
 // refuses runs helm, which must fail with the given reason.
 func (l *lab) refuses(why string, args ...string) {
 	l.Helper()
-	if _, err := l.c.Helm(l.context(), args...); err == nil || !strings.Contains(err.Error(), why) {
+	if _, err := l.c.Helm(l.Context(), args...); err == nil || !strings.Contains(err.Error(), why) {
 		l.Fatalf("helm: %v, want %q", err, why)
 	}
 }

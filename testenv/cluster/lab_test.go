@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,10 +21,6 @@ import (
 	"cnictl/testenv"
 	"cnictl/testenv/cluster"
 )
-
-// within bounds what a test waits for. It is far more than needed, so that a busy machine
-// does not fail the test.
-const within = 2 * time.Minute
 
 const namespace = "default"
 
@@ -77,12 +72,10 @@ func (s *shared) require(t *testing.T) *lab {
 
 func (s *shared) start() {
 	// It outlives the test, so it does not use the test's context.
-	ctx, cancel := context.WithTimeout(context.Background(), within)
-	defer cancel()
 	var dir string
 	if dir, s.err = os.MkdirTemp("", "cl"); s.err == nil {
 		s.options.Dir, s.options.Binaries = dir, os.Getenv("CNI_TEST_BIN")
-		s.cluster, s.err = cluster.Start(ctx, s.options)
+		s.cluster, s.err = cluster.Start(context.Background(), s.options)
 	}
 }
 
@@ -115,23 +108,11 @@ type lab struct {
 	c *cluster.Cluster
 }
 
-func (l *lab) context() context.Context {
-	ctx, cancel := context.WithTimeout(l.Context(), within)
-	l.Cleanup(cancel)
-	return ctx
-}
-
 func (l *lab) check(err error) {
 	l.Helper()
 	if err != nil {
 		l.Fatal(err)
 	}
-}
-
-// await waits for a condition.
-func (l *lab) await(what string, check func() error) {
-	l.Helper()
-	l.check(cluster.Await(l.context(), what, check))
 }
 
 // pod describes a pod that runs podprobe, on a machine if one is given.
@@ -158,7 +139,7 @@ func (l *lab) run(pods ...*corev1.Pod) []*corev1.Pod {
 	l.Helper()
 	l.Cleanup(func() { l.delete(names(pods)...) })
 	for _, p := range pods {
-		_, err := cluster.Create(l.context(), l.c, namespace, p)
+		_, err := cluster.Create(l.Context(), l.c, namespace, p)
 		l.check(err)
 	}
 	out := make([]*corev1.Pod, len(pods))
@@ -171,8 +152,8 @@ func (l *lab) run(pods ...*corev1.Pod) []*corev1.Pod {
 // running waits until a pod runs, with an address.
 func (l *lab) running(name string) (p *corev1.Pod) {
 	l.Helper()
-	l.await("pod "+name+" to run", func() (err error) {
-		if p, err = cluster.Get[corev1.Pod](l.context(), l.c, namespace, name); err != nil {
+	testenv.EventuallyErr(l, "pod "+name+" to run", func() (err error) {
+		if p, err = cluster.Get[corev1.Pod](l.Context(), l.c, namespace, name); err != nil {
 			return err
 		}
 		for _, condition := range p.Status.Conditions {
@@ -196,8 +177,7 @@ func names(pods []*corev1.Pod) (out []string) {
 // error.
 func (l *lab) delete(pods ...string) {
 	l.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), within) // a cleanup's context has ended
-	defer cancel()
+	ctx := context.WithoutCancel(l.Context()) // a cleanup's context has ended
 	for _, name := range pods {
 		err := cluster.Delete[corev1.Pod](ctx, l.c, namespace, name)
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -205,7 +185,7 @@ func (l *lab) delete(pods ...string) {
 		}
 	}
 	for _, name := range pods {
-		err := cluster.Await(ctx, "pod "+name+" to be gone", func() error {
+		testenv.EventuallyErr(l, "the end of pod "+name, func() error {
 			_, err := cluster.Get[corev1.Pod](ctx, l.c, namespace, name)
 			if apierrors.IsNotFound(err) {
 				return nil
@@ -215,9 +195,6 @@ func (l *lab) delete(pods ...string) {
 			}
 			return err
 		})
-		if err != nil {
-			l.Error(err)
-		}
 	}
 }
 
@@ -239,7 +216,7 @@ func (l *lab) get(p *corev1.Pod, path string, query ...string) (string, error) {
 	for i := 0; i+1 < len(query); i += 2 {
 		values.Set(query[i], query[i+1])
 	}
-	client := http.Client{Timeout: within, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get("http://" + net.JoinHostPort(p.Status.PodIP, "8080") + path + "?" + values.Encode())
 	if err != nil {
 		return "", err
@@ -260,7 +237,7 @@ func lineOf(p *corev1.Pod) string { return net.JoinHostPort(p.Status.PodIP, "7")
 func (l *lab) reach(from *corev1.Pod, network, to string) (source netip.AddrPort, name string) {
 	l.Helper()
 	var answer string
-	l.await(fmt.Sprintf("pod %s to reach %s over %s", from.Name, to, network), func() (err error) {
+	testenv.EventuallyErr(l, fmt.Sprintf("pod %s to reach %s over %s", from.Name, to, network), func() (err error) {
 		answer, err = l.get(from, "/ask", "network", network, "to", to)
 		return err
 	})
@@ -275,8 +252,7 @@ func (l *lab) explain() {
 	if !l.Failed() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), within)
-	defer cancel()
+	ctx := context.WithoutCancel(l.Context())
 	events, err := cluster.List[corev1.Event](ctx, l.c, namespace, metav1.ListOptions{FieldSelector: "type=Warning,involvedObject.kind=Pod"})
 	if err != nil {
 		l.Log(err)

@@ -11,13 +11,13 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"cnictl/testenv"
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/node"
 )
@@ -50,7 +50,7 @@ func TestDelete_LeavesNothing(t *testing.T) {
 			}
 		}
 	}
-	left, err := m.Leftovers(l.context())
+	left, err := m.Leftovers(l.Context())
 	l.check(err)
 	for _, what := range left {
 		t.Errorf("left on the node: %s", what)
@@ -146,14 +146,14 @@ func TestRestart_IsHarmless(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			l := &lab{T: t, c: l.c}
 			t.Cleanup(l.explain)
-			l.check(r.end(l.context(), m))
+			l.check(r.end(l.Context(), m))
 			l.reachesBothWays(stays, peer) // while the part is stopped
 			// It waits for the stopped part, and must not be given up.
 			name := "new-" + strings.ToLower(strings.ReplaceAll(r.name, "_", "-"))
-			_, err := cluster.Create(l.context(), l.c, namespace, pod(name, m))
+			_, err := cluster.Create(l.Context(), l.c, namespace, pod(name, m))
 			l.check(err)
 			t.Cleanup(func() { l.delete(name) })
-			l.check(r.begin(l.context(), m))
+			l.check(r.begin(l.Context(), m))
 			l.reachesBothWays(l.running(name), peer)
 			l.reachesBothWays(stays, peer)
 			now := l.running(stays.Name)
@@ -179,12 +179,12 @@ func TestReboot(t *testing.T) {
 	l := requireCluster(t)
 	m := l.c.Machines[1]
 	pods := l.run(pod("rebooted", m), pod("rebooted-too", m), pod("watcher", l.c.Machines[0]))
-	l.check(m.Reboot(l.context()))
-	l.check(m.AwaitReady(l.context()))
+	l.check(m.Reboot(testenv.Context(l)))
+	l.check(m.AwaitReady(testenv.Context(l)))
 	seen := map[string]bool{}
 	for _, before := range pods[:2] {
 		var now *corev1.Pod
-		l.await("pod "+before.Name+" to run again", func() error {
+		testenv.EventuallyErr(l, "pod "+before.Name+" to run again", func() error {
 			now = l.running(before.Name)
 			if now.Status.ContainerStatuses[0].RestartCount == 0 {
 				return errors.New("no container of this boot yet")
@@ -207,12 +207,12 @@ func TestReboot(t *testing.T) {
 // socket is read by exec.
 func TestReady_WithTheConflist(t *testing.T) {
 	l := requireCluster(t)
-	m, err := l.c.Add(l.context(), cluster.NodeOptions{})
+	m, err := l.c.Add(l.Context(), cluster.NodeOptions{})
 	l.check(err)
 	notReady := func(when string) {
 		t.Helper()
-		l.await("the node not to be Ready for its network "+when, func() error {
-			ready, why, err := m.Ready(l.context())
+		testenv.EventuallyErr(l, "the node not to be Ready for its network "+when, func() error {
+			ready, why, err := m.Ready(l.Context())
 			if err == nil && (ready || !strings.Contains(why, "cni plugin not initialized")) {
 				err = fmt.Errorf("ready: %v, %s", ready, why)
 			}
@@ -222,8 +222,8 @@ func TestReady_WithTheConflist(t *testing.T) {
 	notReady("without a CNI")
 
 	remove := l.variant(m, "with-neither-family", map[string]string{"ENABLE_IPv4": "false"})
-	l.await("the entrypoint to end with status 1 and to say why", func() error {
-		p, err := m.CNIPod(l.context())
+	testenv.EventuallyErr(l, "the entrypoint to end with status 1 and to say why", func() error {
+		p, err := m.CNIPod(l.Context())
 		if err != nil {
 			return err
 		}
@@ -243,12 +243,12 @@ func TestReady_WithTheConflist(t *testing.T) {
 
 	l.grantRoles(execUser, "cnictl", "cnictl-exec")
 	remove = l.variant(m, "on-a-socket", map[string]string{"INTROSPECTION_BIND_ADDRESS": "unix:/var/run/aws-node/introspection.sock"})
-	l.check(m.AwaitCNI(l.context()))
-	l.check(m.AwaitReady(l.context()))
+	l.check(m.AwaitCNI(testenv.Context(l)))
+	l.check(m.AwaitReady(testenv.Context(l)))
 	l.readsByExec(m)
 	remove()
 
-	l.check(m.StartCNI(l.context()))
+	l.check(m.StartCNI(l.Context()))
 	l.run(pod("first-of-node", m))
 }
 
@@ -256,7 +256,7 @@ func TestReady_WithTheConflist(t *testing.T) {
 // itself excludes, until the returned function is called.
 func (l *lab) variant(m *cluster.Machine, name string, env map[string]string) (remove func()) {
 	l.Helper()
-	set, err := cluster.Get[appsv1.DaemonSet](l.context(), l.c, cluster.SystemNamespace, "aws-node")
+	set, err := cluster.Get[appsv1.DaemonSet](l.Context(), l.c, cluster.SystemNamespace, "aws-node")
 	l.check(err)
 	set.ObjectMeta = metav1.ObjectMeta{Name: set.Name + "-" + name}
 	template := &set.Spec.Template
@@ -268,11 +268,10 @@ func (l *lab) variant(m *cluster.Machine, name string, env map[string]string) (r
 	for name, value := range env {
 		c.Env = append(slices.DeleteFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == name }), corev1.EnvVar{Name: name, Value: value})
 	}
-	_, err = cluster.Create(l.context(), l.c, cluster.SystemNamespace, set)
+	_, err = cluster.Create(l.Context(), l.c, cluster.SystemNamespace, set)
 	l.check(err)
 	remove = sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), within)
-		defer cancel()
+		ctx := context.WithoutCancel(l.Context())
 		err := cluster.Delete[appsv1.DaemonSet](ctx, l.c, cluster.SystemNamespace, set.Name)
 		if err := errors.Join(err, m.StopCNI(ctx)); err != nil {
 			l.Error(err)
@@ -289,9 +288,8 @@ func TestScale(t *testing.T) {
 	for i := range 30 {
 		pods = append(pods, pod(fmt.Sprintf("scale-%02d", i), l.c.Machines[2]))
 	}
-	began := time.Now()
-	pods = l.run(pods...)
-	t.Logf("%d pods run after %.1fs", len(pods), time.Since(began).Seconds())
+	took := testenv.Took(func() { pods = l.run(pods...) })
+	t.Logf("%d pods run after %.1fs", len(pods), took.Seconds())
 	seen := map[string]string{}
 	for _, p := range pods {
 		if other := seen[p.Status.PodIP]; other != "" {
@@ -305,7 +303,7 @@ func TestScale(t *testing.T) {
 // noFailedSandboxes checks that no pod with the name prefix had a failed sandbox.
 func (l *lab) noFailedSandboxes(prefix string) {
 	l.Helper()
-	events, err := cluster.List[corev1.Event](l.context(), l.c, namespace, metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
+	events, err := cluster.List[corev1.Event](l.Context(), l.c, namespace, metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
 	l.check(err)
 	for _, e := range events {
 		if strings.HasPrefix(e.InvolvedObject.Name, prefix) {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 
+	"cnictl/testenv"
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/vpc"
 )
@@ -76,7 +77,7 @@ func TestPods_ReachTheOutside(t *testing.T) {
 // from outside.
 func TestService_ClusterIPAndNodePort(t *testing.T) {
 	l := requireCluster(t)
-	service, err := cluster.Create(l.context(), l.c, namespace, &corev1.Service{
+	service, err := cluster.Create(l.Context(), l.c, namespace, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "lines"},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeNodePort, Selector: map[string]string{"service": "lines"},
@@ -98,7 +99,7 @@ func TestService_ClusterIPAndNodePort(t *testing.T) {
 
 	for _, network := range []string{"tcp", "udp"} {
 		got := map[string]bool{}
-		l.await("both pods to answer to the ClusterIP over "+network, func() error {
+		testenv.EventuallyErr(l, "both pods to answer to the ClusterIP over "+network, func() error {
 			source, name := l.reach(pods[2], network, service.Spec.ClusterIP+":70")
 			if source.Addr().String() != pods[2].Status.PodIP {
 				t.Errorf("%s saw the client as %s, want its own address %s", name, source, pods[2].Status.PodIP)
@@ -113,7 +114,7 @@ func TestService_ClusterIPAndNodePort(t *testing.T) {
 	for _, m := range l.c.Machines[:3] { // the third has no pod of the Service
 		got := map[string]bool{}
 		at := netip.AddrPortFrom(m.Instance.PrimaryIP, uint16(service.Spec.Ports[0].NodePort))
-		l.await("both pods to answer at NodePort "+at.String(), func() error {
+		testenv.EventuallyErr(l, "both pods to answer at NodePort "+at.String(), func() error {
 			name, err := l.askFromOutside(at)
 			if err != nil {
 				return err
@@ -129,15 +130,15 @@ func TestService_ClusterIPAndNodePort(t *testing.T) {
 // askFromOutside sends a line to an address of the VPC, from outside it, and returns the
 // name of the pod that answers.
 func (l *lab) askFromOutside(to netip.AddrPort) (string, error) {
-	const try = 15 * time.Second // callers who expect an answer try again
-	ctx, cancel := context.WithTimeout(l.Context(), try)
+	const try = 15 * time.Second                         // callers who expect an answer try again
+	ctx, cancel := context.WithTimeout(l.Context(), try) //realtime: one of several tries
 	defer cancel()
 	conn, err := l.c.Fabric.Outside.Dial(ctx, "tcp", netip.Addr{}, to)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(try)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(try)); err != nil { //realtime: see above
 		return "", err
 	}
 	if _, err := fmt.Fprintln(conn, "hello"); err != nil {
@@ -158,7 +159,7 @@ func TestHostPort(t *testing.T) {
 	}))[0]
 	other := l.run(pod("hostport-client", l.c.Machines[1]))[0]
 	at := netip.AddrPortFrom(m.Instance.PrimaryIP, 7070)
-	l.await("the pod to answer at the host's port", func() error {
+	testenv.EventuallyErr(l, "the pod to answer at the host's port", func() error {
 		name, err := l.askFromOutside(at)
 		if err == nil && name != p.Name {
 			err = fmt.Errorf("%q answers", name)
@@ -194,8 +195,8 @@ func TestProbes(t *testing.T) {
 	}))[0]
 	_, err := l.get(p, "/fail")
 	l.check(err)
-	l.await("the failing container to be restarted", func() error {
-		now, err := cluster.Get[corev1.Pod](l.context(), l.c, namespace, p.Name)
+	testenv.EventuallyErr(l, "the failing container to be restarted", func() error {
+		now, err := cluster.Get[corev1.Pod](l.Context(), l.c, namespace, p.Name)
 		if err == nil && now.Status.ContainerStatuses[0].RestartCount == 0 {
 			err = fmt.Errorf("not restarted")
 		}
@@ -210,7 +211,7 @@ func TestProbes(t *testing.T) {
 func TestLogs(t *testing.T) {
 	l := requireCluster(t)
 	p := l.run(pod("logs", l.c.Machines[1]))[0]
-	l.await("its log", func() error { // the pod runs before it prints
+	testenv.EventuallyErr(l, "its log", func() error { // the pod runs before it prints
 		said, err := l.log(p)
 		if err == nil && said != "podprobe serves\n" {
 			err = fmt.Errorf("log %q", said)

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"cnictl/testenv"
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/tour"
 )
@@ -18,8 +19,8 @@ import (
 func TestRights(t *testing.T) {
 	l := requireCluster(t)
 	for _, p := range l.run(pod("annotated-a", l.c.Machines[0]), pod("annotated-b", l.c.Machines[1])) {
-		l.await("the annotation of "+p.Name, func() error {
-			now, err := cluster.Get[corev1.Pod](l.context(), l.c, namespace, p.Name)
+		testenv.EventuallyErr(l, "the annotation of "+p.Name, func() error {
+			now, err := cluster.Get[corev1.Pod](l.Context(), l.c, namespace, p.Name)
 			if err == nil && now.Annotations["vpc.amazonaws.com/pod-ips"] != p.Status.PodIP {
 				err = fmt.Errorf("annotations %v", now.Annotations)
 			}
@@ -37,18 +38,18 @@ func TestRights(t *testing.T) {
 	l.check(err)
 	manifest := strings.ReplaceAll(string(text), "registry.invalid/", "docker.io/")
 	l.kubectl(manifest, "apply", "--filename", "-")
-	l.kubectl("", "rollout", "status", "daemonset/aws-node-uninstall", "--timeout", within.String())
+	l.kubectl("", "rollout", "status", "daemonset/aws-node-uninstall", "--timeout", testenv.Left(l).String())
 	l.filtered()
 	l.kubectl(manifest, "delete", "--wait", "--filename", "-")
 	l.helm("install", cluster.Release, l.c.Chart(), "--values", l.c.Values)
-	l.kubectl("", "rollout", "status", "daemonset/aws-node", "--timeout", within.String())
+	l.kubectl("", "rollout", "status", "daemonset/aws-node", "--timeout", testenv.Left(l).String())
 }
 
 // filtered: the daemon's program runs with a seccomp filter on each machine.
 func (l *lab) filtered() {
 	l.Helper()
 	for _, m := range l.c.Machines[:3] {
-		l.await("the daemon's program on "+m.Name, func() error {
+		testenv.EventuallyErr(l, "the daemon's program on "+m.Name, func() error {
 			pid, err := m.Process("aws-k8s-agent")
 			if err != nil {
 				return err

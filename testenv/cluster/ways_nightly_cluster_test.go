@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"cnictl/testenv"
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/vpc"
 )
@@ -56,7 +57,7 @@ func TestIPv6_Pods(t *testing.T) {
 // TestIPv6_Service: kube-proxy maps an IPv6 ClusterIP to pods of all nodes.
 func TestIPv6_Service(t *testing.T) {
 	l := ipv6Cluster.require(t)
-	service, err := cluster.Create(l.context(), l.c, namespace, &corev1.Service{
+	service, err := cluster.Create(l.Context(), l.c, namespace, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "six-lines"},
 		Spec: corev1.ServiceSpec{
 			Selector: map[string]string{"service": "six-lines"},
@@ -70,7 +71,7 @@ func TestIPv6_Service(t *testing.T) {
 	serves := func(p *corev1.Pod) { p.Labels["service"] = "six-lines" }
 	pods := l.run(pod("six-serves-a", l.c.Machines[0], serves), pod("six-serves-b", l.c.Machines[1], serves), pod("six-client", l.c.Machines[1]))
 	got := map[string]bool{}
-	l.await("both pods to answer to the ClusterIP", func() error {
+	testenv.EventuallyErr(l, "both pods to answer to the ClusterIP", func() error {
 		source, name := l.reach(pods[2], "tcp", net.JoinHostPort(service.Spec.ClusterIP, "70"))
 		if source.Addr().String() != pods[2].Status.PodIP {
 			t.Errorf("%s saw the client as %s, want its own address %s", name, source, pods[2].Status.PodIP)
@@ -117,7 +118,7 @@ func (l *lab) traces(m *cluster.Machine, w way) map[string][]string {
 // The server replies with the address that it saw.
 func (l *lab) goesOut(m *cluster.Machine, w way, to func(network string) string, as netip.Addr) {
 	l.Helper()
-	l.await("pods of other tests to be gone", func() error { return noTraces(l.traces(m, w)) })
+	testenv.EventuallyErr(l, "pods of other tests to be gone", func() error { return noTraces(l.traces(m, w)) })
 	pods := l.run(pod("out-a", m), pod("out-b", m))
 	for _, p := range pods {
 		for _, network := range []string{"tcp", "udp"} {
@@ -132,8 +133,8 @@ func (l *lab) goesOut(m *cluster.Machine, w way, to func(network string) string,
 		}
 	}
 	l.delete(names(pods)...)
-	l.await("nothing of the way out to be left", func() error { return noTraces(l.traces(m, w)) })
-	left, err := m.Leftovers(l.context())
+	testenv.EventuallyErr(l, "nothing of the way out to be left", func() error { return noTraces(l.traces(m, w)) })
+	left, err := m.Leftovers(l.Context())
 	l.check(err)
 	for _, what := range left {
 		l.Errorf("left on the node: %s", what)
