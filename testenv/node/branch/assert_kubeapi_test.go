@@ -1,8 +1,8 @@
 package branch_test
 
 import (
-	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,16 +48,12 @@ func TestBranch_TakenAway(t *testing.T) {
 			t.Helper()
 			for _, row := range rows {
 				m.exec("sh", "-euc", row.take)
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				last := want
-				back := testenv.Poll(ctx, func() bool {
-					last = state()
-					return slices.Equal(last, want)
+				testenv.EventuallyErr(t, fmt.Sprintf("%s, %s, %s to be back", mode, when, row.what), func() error {
+					if have := state(); !slices.Equal(have, want) {
+						return fmt.Errorf("(-want +have):\n%s", cmp.Diff(want, have))
+					}
+					return nil
 				})
-				cancel()
-				if !back {
-					t.Fatalf("%s, %s, %s: not back (-want +have):\n%s", mode, when, row.what, cmp.Diff(want, last))
-				}
 				l.reaches(mode+" "+when+" after "+row.what, paths...)
 			}
 		}
@@ -74,7 +70,7 @@ func TestBranch_TakenAway(t *testing.T) {
 func (m *member) looked() {
 	m.l.t.Helper()
 	at := time.Now()
-	m.l.until("a look at the node", func() bool {
+	testenv.Eventually(m.l.t, "a look at the node", func() bool {
 		text, err := os.ReadFile(filepath.Join(m.Dir, "log", "ipamd.log"))
 		if err != nil {
 			m.l.t.Fatal(err)
@@ -100,7 +96,7 @@ func (p *branchPod) beginEnd() {
 	if err := pods.Delete(p.m.l.t.Context(), p.bound.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace}); err != nil {
 		p.m.l.t.Fatal(err)
 	}
-	p.m.l.until("a pod that is being deleted", func() bool {
+	testenv.Eventually(p.m.l.t, "a pod that is being deleted", func() bool {
 		o, err := pods.Get(p.m.l.t.Context(), p.bound.Name, metav1.GetOptions{})
 		if err != nil {
 			p.m.l.t.Fatal(err)

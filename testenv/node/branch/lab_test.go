@@ -32,12 +32,9 @@ import (
 	"cnictl/testenv/vpcrc"
 )
 
-// patience bounds waits for what must happen, denial for what must not. The guest's CPUs
-// are emulated, and all nodes of a test share them.
-const (
-	patience = 5 * time.Minute
-	denial   = 2 * time.Second
-)
+// denial is how long no answer means that there is none. The guest's CPUs are emulated, and all
+// nodes of a test share them.
+const denial = 2 * time.Second
 
 // podENI is both the resource that a pod requests and the annotation that it gets.
 const podENI = "vpc.amazonaws.com/pod-eni"
@@ -167,7 +164,7 @@ func (l *lab) join(mode string, faults vpcrc.Faults) *member {
 	}
 	l.t.Cleanup(m.rc.Stop)
 	m.start(nil)
-	l.until("a trunk", func() bool { return m.trunk().ID != "" })
+	testenv.Eventually(l.t, "a trunk", func() bool { return m.trunk().ID != "" })
 	return m
 }
 
@@ -182,7 +179,7 @@ func (m *member) start(more map[string]string) {
 		maps.Copy(env, map[string]string{"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true", "WARM_IP_TARGET": ""})
 	}
 	maps.Copy(env, more)
-	ctx := m.l.t.Context()
+	ctx := testenv.Context(m.l.t)
 	// Restart it as kubelet does: on a busy machine the metadata service, in the same emulated
 	// guest, may not answer within the daemon's timeout of a few seconds.
 	for {
@@ -203,7 +200,7 @@ func (m *member) start(more map[string]string) {
 // restart restarts the daemon in another mode.
 func (m *member) restart(mode string) {
 	m.l.t.Helper()
-	ctx := m.l.t.Context()
+	ctx := testenv.Context(m.l.t)
 	if _, err := m.StopDaemon(ctx, syscall.SIGTERM); err != nil {
 		m.l.t.Fatal(err)
 	}
@@ -247,7 +244,7 @@ func (m *member) bind(name string) *branchPod {
 	p.bound = m.l.api.CreatePod(m.l.t, m.l.namespace, name, m.name, func(p *corev1.Pod) {
 		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{podENI: resource.MustParse("1")}
 	})
-	m.l.until("the announcement of "+name, func() bool {
+	testenv.Eventually(m.l.t, "the announcement of "+name, func() bool {
 		o, err := m.l.api.Objects().Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).
 			Namespace(m.l.namespace).Get(m.l.t.Context(), name, metav1.GetOptions{})
 		if err != nil {
@@ -319,7 +316,7 @@ func (m *member) endSandbox(pods ...*node.Pod) {
 // nothingLeft checks that no pod left anything behind.
 func (m *member) nothingLeft() {
 	m.l.t.Helper()
-	ctx := m.l.t.Context()
+	ctx := testenv.Context(m.l.t)
 	left, err := m.Leftovers(ctx)
 	if err != nil {
 		m.l.t.Fatal(err)
@@ -363,7 +360,7 @@ func (l *lab) reaches(what string, pairs ...pair) {
 	var all sync.WaitGroup
 	errs := make([]error, len(pairs))
 	for i, p := range pairs {
-		all.Go(func() { errs[i] = p.from.Ping(p.to, patience) })
+		all.Go(func() { errs[i] = p.from.Ping(p.to, testenv.Left(l.t)) })
 	}
 	all.Wait()
 	for i, err := range errs {
@@ -377,15 +374,6 @@ type pair struct {
 	name string
 	from pinger
 	to   netip.Addr
-}
-
-// until polls a condition until it holds.
-func (l *lab) until(what string, ok func() bool) {
-	l.t.Helper()
-	ctx := l.t.Context()
-	if !testenv.Poll(ctx, ok) {
-		l.t.Fatalf("timed out after %v waiting for: %s", patience, what)
-	}
 }
 
 // rules returns the lines of "ip rule" that begin with a priority.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/testenv"
 	"cnictl/testenv/node"
 	"cnictl/testenv/vpc"
 	"cnictl/testenv/vpcrc"
@@ -101,14 +102,14 @@ func TestBranch_Standard(t *testing.T) {
 	}
 	for _, demux := range []string{"1", "0"} {
 		m.sysctl("net/ipv4/tcp_early_demux", demux)
-		if err := l.probe(m, a, patience); err != nil {
+		if err := l.probe(m, a, testenv.Left(l.t)); err != nil {
 			t.Errorf("TCP probe with tcp_early_demux=%s: %v", demux, err)
 		}
-		if err := l.probeHTTP(m, a, patience); err != nil {
+		if err := l.probeHTTP(m, a, testenv.Left(l.t)); err != nil {
 			t.Errorf("HTTP probe with tcp_early_demux=%s: %v", demux, err)
 		}
 	}
-	saw, err := a.Netns.AskEcho(t.Context(), "tcp", netip.Addr{}, vpc.Outside, patience)
+	saw, err := a.Netns.AskEcho(t.Context(), "tcp", netip.Addr{}, vpc.Outside, testenv.Left(l.t))
 	if err != nil || saw.Addr() != m.Primary.PrimaryIP {
 		t.Errorf("the outside host saw %v, %v; want the node's %v", saw, err, m.Primary.PrimaryIP)
 	}
@@ -212,7 +213,7 @@ func (l *lab) probeHTTP(m *member, p *branchPod, timeout time.Duration) error {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	server := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })}
+	server := &http.Server{ReadHeaderTimeout: testenv.Left(l.t), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	defer func() {
@@ -247,10 +248,10 @@ func (l *lab) probeHTTP(m *member, p *branchPod, timeout time.Duration) error {
 func (l *lab) probes(m *member, p *branchPod) {
 	l.t.Helper()
 	m.sysctl("net/ipv4/tcp_early_demux", "0")
-	if err := l.probe(m, p, patience); err != nil {
+	if err := l.probe(m, p, testenv.Left(l.t)); err != nil {
 		l.t.Errorf("TCP probe with tcp_early_demux=0: %v", err)
 	}
-	if err := l.probeHTTP(m, p, patience); err != nil {
+	if err := l.probeHTTP(m, p, testenv.Left(l.t)); err != nil {
 		l.t.Errorf("HTTP probe with tcp_early_demux=0: %v", err)
 	}
 	m.sysctl("net/ipv4/tcp_early_demux", "1")

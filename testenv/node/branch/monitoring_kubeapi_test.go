@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"cnictl/testenv"
 	"cnictl/testenv/monitoring"
 	"cnictl/testenv/node"
 	"cnictl/testenv/vpcrc"
@@ -29,7 +30,7 @@ func TestBranch_Monitoring(t *testing.T) {
 				}
 				return v
 			}
-			l.until("the ENIs' devices to be up", func() bool {
+			testenv.Eventually(l.t, "the ENIs' devices to be up", func() bool {
 				return !slices.ContainsFunc(look().Links, func(l monitoring.Link) bool {
 					return strings.HasPrefix(l.Name, "ens") && l.Flags&net.FlagUp == 0
 				})

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -206,7 +205,7 @@ func TestAssert(t *testing.T) {
 			// Nothing of the deleted pod is restored.
 			l.del(n, pods[:5], 1)
 			a.sh("ip rule del priority 512 to " + last.IP.String())
-			l.until("a rule that is back", func() bool { return strings.Contains(a.sh("ip rule"), "to "+last.IP.String()+" ") })
+			testenv.Eventually(l.t, "a rule that is back", func() bool { return strings.Contains(a.sh("ip rule"), "to "+last.IP.String()+" ") })
 			for _, p := range pods[:5] {
 				if text := a.sh("ip rule; ip route"); regexp.MustCompile(`\b` + regexp.QuoteMeta(p.IP.String()) + `\b`).MatchString(text) {
 					t.Errorf("%s of a deleted pod is there:\n%s", p.IP, text)
@@ -259,11 +258,11 @@ func (a *taken) whole(p *node.Pod) {
 	}
 	add, del := rule+" add priority 512 to "+p.IP.String()+" lookup main 2>/dev/null || true", rule+" del priority 512 to "+p.IP.String()
 	did, began := -1, time.Now()
-	a.until("a pod that the daemon looks after", func() bool {
+	testenv.Eventually(a.t, "a pod that the daemon looks after", func() bool {
 		if len(a.repairs()) > 0 {
 			return true
 		}
-		now := int(time.Since(began) / step)
+		now := int(time.Since(began) / step) //realtime: a try every two seconds
 		switch {
 		case now == did:
 		case now%2 == 0: // any change of links triggers a check
@@ -292,17 +291,16 @@ func (a *taken) takenAway(what, script string, notified bool) {
 	a.sh(script)
 	began := time.Now()
 	var away time.Duration // until the reading that shows everything again began
-	var got []string
-	ctx, cancel := context.WithTimeout(a.t.Context(), patience+30*time.Second)
-	defer cancel()
-	if !testenv.Poll(ctx, func() bool {
-		away = time.Since(began)
-		got = a.hostState()
-		return slices.Equal(got, want)
-	}) {
-		a.t.Fatalf("%s: not back (-want +have):\n%s", what, cmp.Diff(want, got))
-	}
-	a.t.Logf("%s: back after %v, seen after %v", what, away.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	seen := testenv.Took(func() {
+		testenv.EventuallyErr(a.t, what+" to be back", func() error {
+			away = time.Since(began) //realtime: measured for promptly
+			if got := a.hostState(); !slices.Equal(got, want) {
+				return fmt.Errorf("(-want +have):\n%s", cmp.Diff(want, got))
+			}
+			return nil
+		})
+	})
+	a.t.Logf("%s: back after %v, seen after %v", what, away.Round(time.Millisecond), seen.Round(time.Millisecond))
 	if !notified {
 		return
 	}
@@ -333,10 +331,10 @@ func (a *taken) answer(what string, near, own, far *node.Pod) {
 		name string
 		err  error
 	}{
-		{"node to pod", a.n.Ping(own.IP, patience)},
-		{"pod to pod", a.n.PingFrom(own, near.IP, patience)},
-		{"pod to another node's", a.n.PingFrom(own, far.IP, patience)},
-		{"pod to outside", a.n.PingFrom(own, vpc.Outside.Addr(), patience)},
+		{"node to pod", a.n.Ping(own.IP, testenv.Left(a.t))},
+		{"pod to pod", a.n.PingFrom(own, near.IP, testenv.Left(a.t))},
+		{"pod to another node's", a.n.PingFrom(own, far.IP, testenv.Left(a.t))},
+		{"pod to outside", a.n.PingFrom(own, vpc.Outside.Addr(), testenv.Left(a.t))},
 	} {
 		if path.err != nil {
 			a.t.Errorf("after %s was taken away, %s: %v", what, path.name, path.err)
@@ -351,14 +349,14 @@ func (a *taken) filesRemoved() {
 		want := a.checkpointAllocations(path)
 		a.sh("rm " + path)
 		began := time.Now()
-		a.until(path+" again", func() bool {
+		testenv.Eventually(a.t, path+" again", func() bool {
 			f, err := a.n.Open(path, unix.O_PATH, 0)
 			if err != nil {
 				return false
 			}
 			return f.Close() == nil && a.checkpointAllocations(path) == want
 		})
-		a.t.Logf("%s: back after %v", path, time.Since(began).Round(time.Millisecond))
+		a.t.Logf("%s: back after %v", path, time.Since(began).Round(time.Millisecond)) //realtime: logged
 	}
 	a.dial(a.n, "unix", node.GRPCSocket).Close()
 	a.del(a.n, a.mustAdd(a.n, "after-the-sockets", 1, 1), 1)
@@ -384,7 +382,7 @@ func (a *taken) quietAfterwards() {
 	for i := range 10 {
 		a.sh(fmt.Sprintf("ip link add nudge%d type veth peer name nudgefar%d; ip link del nudge%d", i, i, i))
 	}
-	a.until("a check of the node", func() bool { return len(a.checks()) > checked })
+	testenv.Eventually(a.t, "a check of the node", func() bool { return len(a.checks()) > checked })
 	for _, line := range a.checks()[checked:] {
 		if !strings.Contains(line, `"count":0`) {
 			a.t.Errorf("a check of a correct node restored something: %s", line)
@@ -433,14 +431,14 @@ func TestAssert_WhileTheDaemonIsDown(t *testing.T) {
 	if err := a.n.RemoveSandbox(gone); err != nil {
 		t.Fatal(err)
 	}
-	l.until("the links of a pod are gone", func() bool { return !strings.Contains(a.sh("ip route"), gone.IP.String()+" ") })
+	testenv.Eventually(l.t, "the links of a pod are gone", func() bool { return !strings.Contains(a.sh("ip route"), gone.IP.String()+" ") })
 	want := slices.DeleteFunc(a.hostState(), func(line string) bool {
 		return strings.Contains(line, " "+gone.IP.String()+" ")
 	})
 	a.sh("ip rule flush; ip rule add from all lookup main priority 32766; ip rule add from all lookup default priority 32767; ip route flush table 2; ip route del " + first.IP.String() + "; ip route del " + last.IP.String())
 	a.restart(nil)
-	a.until("everything again", func() bool { return slices.Equal(a.hostState(), want) })
-	if err := errors.Join(a.n.Ping(first.IP, patience), a.n.Ping(last.IP, patience), a.n.PingFrom(last, vpc.Outside.Addr(), patience)); err != nil {
+	testenv.Eventually(a.t, "everything again", func() bool { return slices.Equal(a.hostState(), want) })
+	if err := errors.Join(a.n.Ping(first.IP, testenv.Left(t)), a.n.Ping(last.IP, testenv.Left(t)), a.n.PingFrom(last, vpc.Outside.Addr(), testenv.Left(t))); err != nil {
 		t.Error(err)
 	}
 	l.del(a.n, pods, 2)
@@ -456,19 +454,19 @@ func TestAssert_Contested(t *testing.T) {
 	pods := l.mustAdd(a.n, "p", 1, 1)
 	a.whole(pods[0])
 	rule := "to " + pods[0].IP.String() + " "
-	l.until("a rule that is back", func() bool { return strings.Contains(a.sh("ip rule"), rule) })
+	testenv.Eventually(l.t, "a rule that is back", func() bool { return strings.Contains(a.sh("ip rule"), rule) })
 	const taken = 9
 	began := time.Now()
 	for range taken {
-		l.until("a rule that is back again", func() bool { return strings.Contains(a.sh("ip rule"), rule) })
+		testenv.Eventually(l.t, "a rule that is back again", func() bool { return strings.Contains(a.sh("ip rule"), rule) })
 		a.sh("ip rule del priority 512 " + rule)
 	}
 	// The first five times it was restored immediately, then after 1 s, 2 s and 4 s; one more
 	// restore may be immediate.
-	if took := time.Since(began); took < 3*time.Second {
+	if took := time.Since(began); took < 3*time.Second { //realtime: a lower bound //realtime: a lower bound //realtime: a lower bound
 		t.Errorf("removed %d times in %v", taken, took)
 	}
-	l.until("a rule that is back after all", func() bool { return strings.Contains(a.sh("ip rule"), rule) })
+	testenv.Eventually(l.t, "a rule that is back after all", func() bool { return strings.Contains(a.sh("ip rule"), rule) })
 	var events introspect.NodeEvents
 	l.get(a.n, introspect.PathEvents, &events)
 	repaired := 0

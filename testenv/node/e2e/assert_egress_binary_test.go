@@ -12,6 +12,7 @@ import (
 	"github.com/containernetworking/cni/libcni"
 
 	"cnictl/daemon/install"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/vpc"
@@ -62,7 +63,7 @@ func TestAssert_Egress(t *testing.T) {
 				t.Fatal(err)
 			}
 			const ofOne = 6 // lines: chain, two rules, jump, route, address
-			a.until("nothing of the pod that ended", func() bool { return len(a.egressState()) == ofOne })
+			testenv.Eventually(a.t, "nothing of the pod that ended", func() bool { return len(a.egressState()) == ofOne })
 			a.egressTaken("nat table after a pod's end", words.Replace("iptables -t nat -F; iptables -t nat -X; ip route del $IP"))
 			a.outside(p)
 			if state := strings.Join(a.egressState(), "\n"); strings.Contains(state, ended.ContainerID) {
@@ -81,7 +82,7 @@ func TestAssert_Egress(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			a.until("nothing of pods that ended", func() bool { return len(a.egressState()) == ofOne })
+			testenv.Eventually(a.t, "nothing of pods that ended", func() bool { return len(a.egressState()) == ofOne })
 			a.outside(p)
 		})
 	}
@@ -113,11 +114,11 @@ func (a *taken) seenWhole(ip, link string) {
 	a.t.Helper()
 	const step = 2 * time.Second
 	did, began := -1, time.Now()
-	a.until("a pod's egress that the daemon looks after", func() bool {
+	testenv.Eventually(a.t, "a pod's egress that the daemon looks after", func() bool {
 		if slices.ContainsFunc(a.repairs(), func(line string) bool { return strings.Contains(line, `"egress-route"`) }) {
 			return true
 		}
-		if now := int(time.Since(began) / step); now != did {
+		if now := int(time.Since(began) / step); now != did { //realtime: a try every two seconds //realtime: a try every two seconds //realtime: a try every two seconds
 			did = now
 			a.sh("ip route replace " + ip + " dev " + link + " scope link; if [ " + strconv.Itoa(now%2) + " = 1 ]; then ip route del " + ip + "; fi")
 		}
@@ -131,10 +132,10 @@ func (a *taken) egressTaken(what, script string) {
 	want, before := a.egressState(), a.repairs()
 	began := time.Now()
 	a.sh(script)
-	a.until(what+" is back:\n"+strings.Join(want, "\n"), func() bool {
+	testenv.Eventually(a.t, what+" is back:\n"+strings.Join(want, "\n"), func() bool {
 		return slices.Equal(want, a.egressState()) && !slices.Equal(before, a.repairs())
 	})
-	a.t.Logf("%s: back after %v", what, time.Since(began).Round(time.Millisecond))
+	a.t.Logf("%s: back after %v", what, time.Since(began).Round(time.Millisecond)) //realtime: logged
 }
 
 // outside checks that pods reach the host outside.
@@ -142,7 +143,7 @@ func (a *taken) outside(pods ...*node.Pod) {
 	a.t.Helper()
 	var errs []error
 	for _, p := range pods {
-		errs = append(errs, a.n.PingFrom(p, vpc.Outside.Addr(), patience))
+		errs = append(errs, a.n.PingFrom(p, vpc.Outside.Addr(), testenv.Left(a.t)))
 	}
 	if err := errors.Join(errs...); err != nil {
 		a.t.Error(err)

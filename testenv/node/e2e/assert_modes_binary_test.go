@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cnictl/testenv"
 )
 
 // ipv6State prints the CNI's state on an IPv6 node, including the IPv4 rules that protect it.
@@ -28,7 +30,7 @@ func TestAssert_IPv6(t *testing.T) {
 		{"guard of egress addresses", "iptables -F FORWARD"},
 	} {
 		a.takenAway(row.what, words.Replace(row.take), true)
-		if err := a.n.PingFrom(one, pods[1].IP, patience); err != nil {
+		if err := a.n.PingFrom(one, pods[1].IP, testenv.Left(t)); err != nil {
 			t.Errorf("after %s was taken away: %v", row.what, err)
 		}
 	}
@@ -39,7 +41,7 @@ func TestAssert_IPv6(t *testing.T) {
 	before := a.repairs()
 	a.sh("echo 0 > /proc/sys/net/ipv6/conf/all/forwarding")
 	refused := func() int { return len(a.logged("kernel setting differs and cannot be set")) }
-	a.until("a setting that the daemon cannot make", func() bool { return refused() > 0 })
+	testenv.Eventually(a.t, "a setting that the daemon cannot make", func() bool { return refused() > 0 })
 	a.quietAfterwards()
 	if after := a.repairs(); !slices.Equal(before, after) || refused() != 1 {
 		t.Errorf("warned %d times; repairs before %v, after %v", refused(), before, after)

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,15 +63,14 @@ func (l *lab) endFaults() {
 func (l *lab) addAsKubelet(n *node.Node, prefix string, count, some int, most time.Duration) (pods []*node.Pod, failed []error) {
 	l.t.Helper()
 	var mu sync.Mutex
-	started := time.Now()
+	ctx, started := testenv.Context(l.t), time.Now()
 	over := func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		took := time.Since(started)
-		return took > most && (len(pods) >= some || took > patience)
+		return ctx.Err() != nil || time.Since(started) > most && len(pods) >= some //realtime: the time in which ADDs are retried
 	}
 	each(count, count, func(i int) {
-		tick := time.NewTicker(500 * time.Millisecond)
+		tick := time.NewTicker(500 * time.Millisecond) //realtime: kubelet's pace
 		defer tick.Stop()
 		for {
 			p, err := n.AddPod(node.PodSpec{Namespace: "default", Name: fmt.Sprintf("%s-%d", prefix, i)})
@@ -89,7 +87,7 @@ func (l *lab) addAsKubelet(n *node.Node, prefix string, count, some int, most ti
 			<-tick.C
 		}
 	})
-	l.t.Logf("%d of %d pods in %.2f s, %d ADDs failed, %s", len(pods), count, time.Since(started).Seconds(), len(failed), l.calls())
+	l.t.Logf("%d of %d pods in %.2f s, %d ADDs failed, %s", len(pods), count, time.Since(started).Seconds(), len(failed), l.calls()) //realtime: logged
 	for _, err := range failed {
 		l.t.Logf("failed: %v", err)
 	}
@@ -164,20 +162,19 @@ func (l *lab) difference(n *node.Node) string {
 func (l *lab) converged(n *node.Node, within time.Duration) {
 	l.t.Helper()
 	started := time.Now()
-	ctx, cancel := context.WithTimeout(l.t.Context(), within)
-	defer cancel()
-	var s introspect.Summary
-	different := ""
-	if !testenv.Poll(ctx, func() bool {
-		s = introspect.Summary{}
-		l.get(n, introspect.PathSummary, &s)
-		different = l.difference(n)
-		return len(s.Operations) == 0 && different == ""
-	}) {
-		operations, _ := json.Marshal(s.Operations) // these types always encode
-		l.t.Fatalf("not settled %v after the fault's end: %s; in progress: %s", within, different, operations)
-	}
-	l.t.Logf("settled %.2f s after the fault's end", time.Since(started).Seconds())
+	const what = "the pool after the fault's end"
+	testenv.Within(l.t, within, what, func() {
+		testenv.EventuallyErr(l.t, what, func() error {
+			var s introspect.Summary
+			l.get(n, introspect.PathSummary, &s)
+			if different := l.difference(n); len(s.Operations) > 0 || different != "" {
+				operations, _ := json.Marshal(s.Operations) // these types always encode
+				return fmt.Errorf("%s; in progress: %s", different, operations)
+			}
+			return nil
+		})
+	})
+	l.t.Logf("settled %.2f s after the fault's end", time.Since(started).Seconds()) //realtime: logged
 }
 
 // convergence bounds the wait until the daemon notices what a fault hid from it: a released
@@ -232,7 +229,7 @@ func (row faultRow) run(t *testing.T) {
 	}
 	l.endFaults()
 	if missing := 12 - len(pods); missing > 0 {
-		later, _ := l.addAsKubelet(n, "later", missing, missing, patience)
+		later, _ := l.addAsKubelet(n, "later", missing, missing, testenv.Left(t))
 		pods = append(pods, later...)
 	}
 	l.ownAddresses(n, pods)

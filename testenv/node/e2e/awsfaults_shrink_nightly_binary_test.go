@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -45,7 +46,7 @@ const shrinkTime = 3 * time.Minute
 func (row faultRow) shrink(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.bootFaulty("m5.large", map[string]string{"IP_COOLDOWN_PERIOD": "1", "WARM_IP_TARGET": "1", "CNI_ADD_WAIT": "60s"})
-	pods, failed := l.addAsKubelet(n, "p", 12, 12, patience)
+	pods, failed := l.addAsKubelet(n, "p", 12, 12, testenv.Left(t))
 	l.explained(failed)
 	l.settled(n)
 	l.breakEC2(row.rules...)
@@ -57,8 +58,8 @@ func (row faultRow) shrink(t *testing.T) {
 	l.world.RemoveFaults()
 	// A pod gets an address of the primary ENI, whose pool may shrink around it, unless all of that
 	// still cool down.
-	l.until("no address that cools down", func() bool { c := l.card(n).Cooling; return c == nil || *c == 0 })
-	kept, failed := l.addAsKubelet(n, "q", 1, 1, patience)
+	testenv.Eventually(l.t, "no address that cools down", func() bool { c := l.card(n).Cooling; return c == nil || *c == 0 })
+	kept, failed := l.addAsKubelet(n, "q", 1, 1, testenv.Left(t))
 	l.explained(failed)
 	l.ownAddresses(n, kept)
 	l.endFaults()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/vpc"
@@ -45,7 +46,7 @@ func (a *taken) follows(rule string, pods ...*node.Pod) {
 		{"nft add table ip kube-proxy", "nft", "legacy", "nftables"},
 	} {
 		a.sh(row.appears)
-		a.until("the event of a move", func() bool { return len(a.events(introspect.EventBackendChanged)) > i })
+		testenv.Eventually(a.t, "the event of a move", func() bool { return len(a.events(introspect.EventBackendChanged)) > i })
 		a.quietAfterwards()
 		if e := a.events(introspect.EventBackendChanged)[i]; e.Reason != row.backend || !strings.Contains(e.Message, "to "+row.backend) {
 			a.t.Errorf("%s: %+v", row.appears, e)
@@ -90,12 +91,12 @@ func (a *taken) talk(pods ...*node.Pod) (stop func()) {
 	var group sync.WaitGroup
 	for _, p := range pods {
 		group.Go(func() {
-			tick := time.NewTicker(5 * time.Millisecond)
+			tick := time.NewTicker(5 * time.Millisecond) //realtime: the pace of connections
 			defer tick.Stop()
 			count := 0
 			for ; ctx.Err() == nil; count++ {
 				<-tick.C
-				saw, err := p.Netns.AskEchoAtOnce(context.WithoutCancel(ctx), netip.Addr{}, vpc.Outside, patience, patience)
+				saw, err := p.Netns.AskEchoAtOnce(context.WithoutCancel(ctx), netip.Addr{}, vpc.Outside, testenv.Left(a.t), testenv.Left(a.t))
 				if err != nil || saw.Addr() != a.n.Primary.PrimaryIP {
 					a.t.Errorf("connection %d of %s: seen from %s, %v", count, p.Name, saw, err)
 					return

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/install"
+	"cnictl/testenv"
 )
 
 func init() {
@@ -27,6 +28,6 @@ func init() {
 		if err := errors.Join(r.DelNetworkList(t.Context(), list, rt), a.n.RemoveSandbox(p)); err != nil {
 			t.Error(err)
 		}
-		a.until("nothing of the pod", func() bool { return len(a.egressState()) == 0 })
+		testenv.Eventually(a.t, "nothing of the pod", func() bool { return len(a.egressState()) == 0 })
 	}
 }

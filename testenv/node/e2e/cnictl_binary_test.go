@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -18,6 +17,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -86,8 +86,7 @@ type cnictl struct {
 // run runs a command and decodes its JSON output.
 func (c cnictl) run(into any, command ...string) error {
 	var out, errOut bytes.Buffer
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := testenv.Context(c.t)
 	args := append(command, "--targets", "worker="+c.address, "-o", "json")
 	cmd := exec.CommandContext(ctx, filepath.Join(c.binaries, "cnictl"), args...)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
@@ -111,7 +110,7 @@ func (c cnictl) settled() (shown document.NodeIPAM) {
 			c.t.Log(err)
 		}
 	})
-	c.until("a quiet pool", func() bool {
+	testenv.Eventually(c.t, "a quiet pool", func() bool {
 		shown = document.NodeIPAM{}
 		if err = c.run(&shown, "node", "show", "worker"); err != nil || len(shown.Summary.Operations) > 0 || *shown.Summary.WaitingADDs > 0 {
 			quiet = 0

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -94,7 +95,7 @@ users: [{name: u, user: {token: from-the-file}}]
 		t.Helper()
 		l.kill(n, syscall.SIGKILL)
 		l.start(n, env)
-		l.until("the daemon knows that its node is cordoned", func() bool {
+		testenv.Eventually(l.t, "the daemon knows that its node is cordoned", func() bool {
 			var s introspect.Summary
 			l.get(n, introspect.PathSummary, &s)
 			return s.Node == "worker-7" && s.Cordoned != nil && *s.Cordoned
@@ -118,5 +119,5 @@ users: [{name: u, user: {token: from-the-file}}]
 		t.Fatalf("%d ENIs before the pool lacks any", enis)
 	}
 	l.mustAdd(n, "q", 5, 4)
-	l.until("a second ENI", func() bool { return len(l.world.ENIsOf(n.InstanceID)) == 2 })
+	testenv.Eventually(l.t, "a second ENI", func() bool { return len(l.world.ENIsOf(n.InstanceID)) == 2 })
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/vpc"
 )
@@ -31,7 +32,7 @@ func TestConfig_EC2Endpoint(t *testing.T) {
 	}
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: vpc.EC2.String()})
 	transport := &http.Transport{DialContext: func(_ context.Context, network, address string) (net.Conn, error) {
-		return n.Dial(network, address, patience)
+		return n.Dial(network, address, testenv.Left(t))
 	}}
 	proxy.Transport = transport
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) } // the daemon exits during a request

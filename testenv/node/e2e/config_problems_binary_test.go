@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"maps"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -21,8 +21,7 @@ import (
 // print returns a command's human-readable output.
 func (c cnictl) print(command ...string) string {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
+	ctx := testenv.Context(c.t)
 	var out, errOut bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(c.binaries, "cnictl"), append(command, "--targets", "worker="+c.address)...)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
@@ -182,7 +181,7 @@ func TestConfig_Refused(t *testing.T) {
 	}
 	n := l.node(i.ID)
 	before := one{l, n}.kernel()
-	l.until("an address of IPv6 that is no double", func() bool {
+	testenv.Eventually(l.t, "an address of IPv6 that is no double", func() bool {
 		before = one{l, n}.kernel()
 		return !strings.Contains(before.Links, "tentative") && strings.Contains(before.Routes, "local fe80::") // the routes are read first
 	})
@@ -197,7 +196,7 @@ func TestConfig_Refused(t *testing.T) {
 					list = append(list, k+"="+v)
 				}
 			}
-			r, err := n.Exec(agent.Cmd{Argv: []string{filepath.Join(l.binaries, node.DaemonBinary)}, Env: list, Timeout: patience})
+			r, err := n.Exec(agent.Cmd{Argv: []string{filepath.Join(l.binaries, node.DaemonBinary)}, Env: list, Timeout: testenv.Left(t)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"errors"
 	"net/netip"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -23,8 +23,7 @@ const checkpointPath = "/var/run/aws-node/ipam.json"
 
 func (l *lab) kill(n *node.Node, s syscall.Signal) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
-	defer cancel()
+	ctx := testenv.Context(l.t)
 	if _, err := n.StopDaemon(ctx, s); err != nil {
 		l.t.Fatal(err)
 	}
@@ -68,7 +67,7 @@ func TestRestart(t *testing.T) {
 		if !held[p.IP] {
 			t.Errorf("%s is lost: %s is not assigned after the restart", p.Name, p.IP)
 		}
-		if err := n.Ping(p.IP, patience); err != nil {
+		if err := n.Ping(p.IP, testenv.Left(t)); err != nil {
 			t.Errorf("%s after the restart: %v", p.Name, err)
 		}
 	}
@@ -84,7 +83,7 @@ func TestRestart(t *testing.T) {
 	}
 	// The kernel removes a pod's link shortly after its namespace: a daemon that starts in between
 	// still sees the link, and checks again.
-	l.until("the address of a pod that went meanwhile is free", func() bool { return !l.assigned(n)[gone.IP] })
+	testenv.Eventually(l.t, "the address of a pod that went meanwhile is free", func() bool { return !l.assigned(n)[gone.IP] })
 	more := l.mustAdd(n, "more", 3, 1)
 	for _, p := range more {
 		for _, q := range pods {
@@ -193,19 +192,14 @@ func TestSIGTERM(t *testing.T) {
 	var group sync.WaitGroup
 	var failure error
 	group.Go(func() { _, failure = n.AddPod(node.PodSpec{Namespace: "default", Name: "waits"}) })
-	l.until("an ADD that waits", func() bool {
+	testenv.Eventually(l.t, "an ADD that waits", func() bool {
 		var s introspect.Summary
 		l.get(n, introspect.PathSummary, &s)
 		return s.WaitingADDs != nil && *s.WaitingADDs == 1
 	})
-	started := time.Now()
-	l.kill(n, syscall.SIGTERM)
-	took := time.Since(started)
-	group.Wait()
 	// The pod's grace is 10 s. A busy machine may need longer, but not as long as what it waits for.
-	if took > 45*time.Second {
-		t.Errorf("the daemon took %v to end", took)
-	}
+	testenv.Within(t, 45*time.Second, "the daemon's end", func() { l.kill(n, syscall.SIGTERM) })
+	group.Wait()
 	var plugin *node.PluginError
 	if !errors.As(failure, &plugin) || !strings.Contains(plugin.Details, "daemon-terminating") {
 		t.Errorf("waiting ADD ended with %v, want the cause daemon-terminating", failure)

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -11,9 +10,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"cnictl/daemon/api/crashpoint"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -154,11 +153,9 @@ func ofOperation(points []crashpoint.Point, n int) (out []passing) {
 }
 
 // ended waits until the daemon exits on its own and returns its exit code.
-func (l *lab) ended(n *node.Node, patience time.Duration) int {
+func (l *lab) ended(n *node.Node) int {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
-	defer cancel()
-	r, err := n.DaemonEnded(ctx)
+	r, err := n.DaemonEnded(testenv.Context(l.t))
 	if err != nil {
 		l.t.Fatalf("the daemon did not die: %v", err)
 	}

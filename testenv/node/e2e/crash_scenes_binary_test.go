@@ -98,9 +98,7 @@ func (sc *scene) record(t *testing.T) ([]passing, size) {
 	}
 	if sc.resting != nil {
 		last := sc.resting[len(sc.resting)-1]
-		if diff := agree(t.Context(), rest+soon, func() []string { return []string{string(last)} }, func() []string { return lastOf(f.points(t)) }); diff != "" {
-			t.Fatalf("the operation, within %v (- want, + got):\n%s", rest+soon, diff)
-		}
+		agree(t, rest+soon, "the operation", func() []string { return []string{string(last)} }, func() []string { return lastOf(f.points(t)) })
 	}
 	s.intact(s.Node, s.pods)
 	return ofOperation(f.points(t), 0), s.size(s.Node)
@@ -169,7 +167,7 @@ func (sc *scene) crash(t *testing.T, p passing, w recovery, want size) {
 		s.settled(s.Node)
 		sc.operation(s)
 	}
-	f.diedAt(t, p.point, s.ended(s.Node, sc.patience()))
+	f.diedAt(t, p.point, s.ended(s.Node))
 	if w.down != nil {
 		w.down(s)
 	}
@@ -192,14 +190,6 @@ func (sc *scene) crash(t *testing.T, p passing, w recovery, want size) {
 
 // rest is the minimum time for which an ENI stays attached.
 const rest = time.Minute
-
-// patience bounds the wait for the daemon's death.
-func (sc *scene) patience() time.Duration {
-	if sc.resting != nil {
-		return rest + soon
-	}
-	return soon
-}
 
 // add runs an ADD; it succeeds even if the daemon dies as soon as it has answered.
 func (s *stage) add() {
@@ -304,9 +294,7 @@ func (s *stage) call(f func(ctx context.Context, c cnirpc.CNIBackendClient) erro
 		s.t.Fatal(err)
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(s.t.Context(), soon)
-	defer cancel()
-	return f(ctx, cnirpc.NewCNIBackendClient(conn))
+	return f(s.t.Context(), cnirpc.NewCNIBackendClient(conn))
 }
 
 var errRefused = errors.New("refused")

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,7 +37,7 @@ func (l *lab) intact(n *node.Node, pods []*node.Pod) (ok bool) {
 }
 
 // intactWithin is intact with another time limit.
-func (l *lab) intactWithin(n *node.Node, pods []*node.Pod, patience time.Duration) (ok bool) {
+func (l *lab) intactWithin(n *node.Node, pods []*node.Pod, most time.Duration) (ok bool) {
 	l.t.Helper()
 	ok = true
 	wrong := func(format string, args ...any) {
@@ -63,32 +64,30 @@ func (l *lab) intactWithin(n *node.Node, pods []*node.Pod, patience time.Duratio
 		{"addresses assigned", func() []string { return texts(maps.Keys(byAddress)) }, func() []string { return texts(maps.Keys(l.assigned(n))) }},
 		{"temporary files", func() []string { return nil }, func() []string { return l.temporaries(n) }},
 	} {
-		if diff := agree(l.t.Context(), patience, same.want, same.got); diff != "" {
-			wrong("%s, within %v (- want, + got):\n%s", same.what, patience, diff)
-		}
+		ok = agree(l.t, most, same.what, same.want, same.got) && ok
 	}
 	for _, p := range pods {
-		if err := n.Ping(p.IP, patience); err != nil {
+		if err := n.Ping(p.IP, testenv.Left(l.t)); err != nil {
 			wrong("ping %s: %v", p.Name, err)
 		}
 	}
 	return ok
 }
 
-// agree waits until two lists are equal, and returns the difference if they never are.
-func agree(ctx context.Context, patience time.Duration, want, got func() []string) string {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	var w, g []string
-	if testenv.Poll(ctx, func() bool {
-		w, g = want(), got()
-		slices.Sort(w)
-		slices.Sort(g)
-		return slices.Equal(w, g)
-	}) {
-		return ""
-	}
-	return cmp.Diff(w, g)
+// agree waits until two lists are equal, and reports whether they were in time.
+func agree(t *testing.T, most time.Duration, what string, want, got func() []string) bool {
+	t.Helper()
+	return testenv.Within(t, most, what, func() {
+		testenv.EventuallyErr(t, what, func() error {
+			w, g := want(), got()
+			slices.Sort(w)
+			slices.Sort(g)
+			if slices.Equal(w, g) {
+				return nil
+			}
+			return fmt.Errorf("(- want, + got):\n%s", cmp.Diff(w, g))
+		})
+	})
 }
 
 func texts[T fmt.Stringer](all func(func(T) bool)) (out []string) {
@@ -248,6 +247,6 @@ func (l *lab) linksGone(n *node.Node, pods ...*node.Pod) {
 	l.t.Helper()
 	for _, p := range pods {
 		link := netnames.HostVeth("eni", p.Namespace, p.Name, 0)
-		l.until("the end of link "+link, func() bool { return !slices.Contains(l.podStateNow(n), "link "+link) })
+		testenv.Eventually(l.t, "the end of link "+link, func() bool { return !slices.Contains(l.podStateNow(n), "link "+link) })
 	}
 }

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"net/netip"
@@ -21,6 +20,7 @@ import (
 	doctorbundle "cnictl/doctor/bundle"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/file"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -120,8 +120,7 @@ func TestDoctor_Faults(t *testing.T) {
 			return err
 		}},
 		{"boot/ipamd-down", func() error {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
+			ctx := testenv.Context(t)
 			if _, err := n.StopDaemon(ctx, syscall.SIGKILL); err != nil {
 				return err
 			}
@@ -172,7 +171,7 @@ func (l *lab) doctor(n *node.Node, flags ...string) (_ evidence.Node, saved []by
 	l.t.Helper()
 	name := filepath.Join(n.Dir, "evidence.yaml")
 	r, err := n.Exec(agent.Cmd{
-		Argv: append([]string{filepath.Join(l.binaries, "cnictl"), "local", "doctor", "--exit-zero", "--node-timeout", patience.String(), "--save-evidence", name}, flags...),
+		Argv: append([]string{filepath.Join(l.binaries, "cnictl"), "local", "doctor", "--exit-zero", "--node-timeout", testenv.Left(l.t).String(), "--save-evidence", name}, flags...),
 		Env:  []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.t.TempDir()},
 	})
 	if err != nil || r.Code != 0 || len(r.Stderr) > 0 {

@@ -15,6 +15,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -134,7 +135,7 @@ func (x *patient) mustAdd(count int) (pods []*node.Pod) {
 // free waits until the pool has a free address.
 func (x *patient) free() {
 	x.t.Helper()
-	x.until("a free address", func() bool {
+	testenv.Eventually(x.t, "a free address", func() bool {
 		var s introspect.Summary
 		x.get(x.n, introspect.PathSummary, &s)
 		return len(s.Cards) > 0 && s.Cards[0].Free > 0
@@ -152,7 +153,7 @@ func (x *patient) fails() {
 // works waits until a pod gets its network.
 func (x *patient) works() {
 	x.t.Helper()
-	x.until("a pod that starts", func() bool {
+	testenv.Eventually(x.t, "a pod that starts", func() bool {
 		_, err := x.n.AddPod(node.PodSpec{Namespace: "default", Name: "works"})
 		return err == nil
 	})
@@ -164,7 +165,7 @@ func (x *patient) dies() {
 	if err := x.n.StartDaemon(x.env); err != nil {
 		x.t.Fatal(err)
 	}
-	if code := x.ended(x.n, patience); code == 0 {
+	if code := x.ended(x.n); code == 0 {
 		x.t.Fatal("the daemon ended with success")
 	}
 }
@@ -200,7 +201,7 @@ func (x *patient) shows(code string) {
 func (x *patient) diagnose() document.DoctorReport {
 	x.t.Helper()
 	out, err := x.n.Exec(agent.Cmd{
-		Argv: []string{filepath.Join(x.absBinaries(), "cnictl"), "local", "doctor", "-o", "json", "--exit-zero", "--interval", "2s", "--node-timeout", patience.String()},
+		Argv: []string{filepath.Join(x.absBinaries(), "cnictl"), "local", "doctor", "-o", "json", "--exit-zero", "--interval", "2s", "--node-timeout", testenv.Left(x.t).String()},
 		Env:  []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + x.n.Dir},
 	})
 	if err != nil || out.Code != 0 {

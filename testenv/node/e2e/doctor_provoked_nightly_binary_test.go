@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/npa"
@@ -136,10 +137,10 @@ func init() {
 			a.whole(pod)
 			rule := "to " + pod.IP.String()
 			for range 3 {
-				x.until("the rule is back", func() bool { return strings.Contains(a.sh("ip rule"), rule+" ") })
+				testenv.Eventually(x.t, "the rule is back", func() bool { return strings.Contains(a.sh("ip rule"), rule+" ") })
 				a.sh("ip rule del priority 512 " + rule)
 			}
-			x.until("the rule is back", func() bool { return strings.Contains(a.sh("ip rule"), rule+" ") })
+			testenv.Eventually(x.t, "the rule is back", func() bool { return strings.Contains(a.sh("ip rule"), rule+" ") })
 		}},
 	})
 }

@@ -26,6 +26,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/kubeapi"
 	"cnictl/testenv/node"
@@ -35,6 +36,7 @@ import (
 // controlPlane is an API server that reaches the daemons of nodes, each in its own network,
 // through an egress proxy, as a managed control plane does.
 type controlPlane struct {
+	t          *testing.T
 	api        *kubeapi.Server
 	kubeconfig string // of an administrator
 
@@ -45,7 +47,7 @@ type controlPlane struct {
 func newControlPlane(t *testing.T) *controlPlane {
 	t.Helper()
 	dir := t.TempDir()
-	cp := &controlPlane{nodes: map[string]*node.Node{}, kubeconfig: filepath.Join(dir, "kubeconfig")}
+	cp := &controlPlane{t: t, nodes: map[string]*node.Node{}, kubeconfig: filepath.Join(dir, "kubeconfig")}
 	socket, config := filepath.Join(dir, "egress"), filepath.Join(dir, "egress.json")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
@@ -79,7 +81,7 @@ func (cp *controlPlane) connect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no node has "+r.Host, http.StatusBadGateway)
 		return
 	}
-	to, err := n.Dial("tcp", net.JoinHostPort("127.0.0.1", port), patience)
+	to, err := n.Dial("tcp", net.JoinHostPort("127.0.0.1", port), testenv.Left(cp.t))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
@@ -140,7 +142,7 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 			x.withTrunk()
 			x.trunkMAC("02:00:00:00:00:01")
 			branchFails(x)
-			x.c.until("an ADD that misses the trunk's link", func() bool { return x.add(x.bound).Cause == string(cause.TrunkLinkMissing) })
+			testenv.Eventually(x.c.t, "an ADD that misses the trunk's link", func() bool { return x.add(x.bound).Cause == string(cause.TrunkLinkMissing) })
 		}},
 		"sgp/annotation-pending":  {faults: vpcrc.Faults{AnnotationDelay: time.Hour}, begins: func(x *inpatient) { x.withTrunk(); branchFails(x) }, ends: deleted},
 		"sgp/branch-alloc-failed": {faults: vpcrc.Faults{SubnetFull: true}, begins: eventually("BranchAllocationFailed"), ends: retried},
@@ -154,7 +156,7 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 		"sgp/branch-conflict": {begins: func(x *inpatient) {
 			x.withTrunk()
 			x.bound = x.bind("first", wantsBranch)
-			x.c.until("its announcement", func() bool { return x.c.annotation(x.bound, podENI) != "" })
+			testenv.Eventually(x.c.t, "its announcement", func() bool { return x.c.annotation(x.bound, podENI) != "" })
 			own := x.c.annotation(x.bound, podENI)
 			x.bound.Annotations = map[string]string{podENI: own} // a write of its status would remove it
 			x.branch()
@@ -164,7 +166,7 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 		}, ends: deleted},
 		"sgp/branch-capacity": {faults: vpcrc.Faults{AtCapacity: true}, begins: func(x *inpatient) {
 			eventually("SecurityGroupRequested")(x)
-			x.c.until("it is asked for again", func() bool {
+			testenv.Eventually(x.c.t, "it is asked for again", func() bool {
 				all, err := x.c.objects(coreEvents).Namespace(x.c.namespace).List(x.c.t.Context(), metav1.ListOptions{})
 				return err == nil && slices.ContainsFunc(all.Items, func(e unstructured.Unstructured) bool {
 					count, _, _ := unstructured.NestedInt64(e.Object, "count")
@@ -208,7 +210,7 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 			if err := x.proxy.Restore(); err != nil {
 				x.c.t.Fatal(err)
 			}
-			x.c.until("a pod that starts", func() bool { return x.addMore().Success })
+			testenv.Eventually(x.c.t, "a pod that starts", func() bool { return x.addMore().Success })
 		}},
 		"cfgnet/eniconfig-missing": {env: customNetworking, joins: selects, begins: func(x *inpatient) {
 			if r := x.addMore(); r.Success {
@@ -216,15 +218,15 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 			}
 		}, ends: func(x *inpatient) {
 			x.c.eniConfig(x.c.namespace, x.c.ipv4Subnet(32, nil).ID)
-			x.c.until("a pod that starts", func() bool { return x.addMore().Success })
+			testenv.Eventually(x.c.t, "a pod that starts", func() bool { return x.addMore().Success })
 		}},
 		"cfgnet/changed-live": {env: customNetworking, joins: func(x *inpatient) {
 			selects(x)
 			x.c.eniConfig(x.c.namespace, x.c.ipv4Subnet(32, nil).ID)
 		}, begins: func(x *inpatient) {
-			x.c.until("a pod that starts", func() bool { return x.addMore().Success })
+			testenv.Eventually(x.c.t, "a pod that starts", func() bool { return x.addMore().Success })
 			x.c.eniConfig(x.c.namespace, x.c.ipv4Subnet(64, nil).ID)
-			x.c.until("the daemon has seen it", func() bool { return x.eventCount(introspect.EventENIConfigUsed) == 2 })
+			testenv.Eventually(x.c.t, "the daemon has seen it", func() bool { return x.eventCount(introspect.EventENIConfigUsed) == 2 })
 		}},
 		"np/strict-default-deny": {env: map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "strict"}, joins: func(x *inpatient) {
 			p := policyLab{lab: x.c.lab, n: x.Node, socket: filepath.Join(x.Dir, "npa.sock")}
@@ -318,7 +320,7 @@ var (
 func (x *inpatient) maySoon(right string, want bool) {
 	x.c.t.Helper()
 	verb, resource, _ := strings.Cut(right, " ")
-	x.c.until(fmt.Sprintf("may %s: %v", right, want), func() bool {
+	testenv.Eventually(x.c.t, fmt.Sprintf("may %s: %v", right, want), func() bool {
 		review := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": map[string]any{
 				"user": "system:serviceaccount:kube-system:aws-node", "resourceAttributes": map[string]any{"verb": verb, "group": "vpcresources.k8s.aws", "resource": resource},
@@ -336,7 +338,7 @@ func (x *inpatient) maySoon(right string, want bool) {
 // branch repeats the ADD of the pod with a branch ENI until it has one.
 func (x *inpatient) branch() {
 	x.c.t.Helper()
-	x.c.until("a branch pod that starts", func() bool { return x.add(x.bound).Success })
+	testenv.Eventually(x.c.t, "a branch pod that starts", func() bool { return x.add(x.bound).Success })
 	x.c.api.SetPodStatus(x.c.t, x.bound, func(s *corev1.PodStatus) { s.Phase = corev1.PodRunning })
 }
 
@@ -356,7 +358,7 @@ func (x *inpatient) attach(device int) {
 func (x *inpatient) trunkMAC(mac string) {
 	x.c.t.Helper()
 	e, _ := x.c.world.ENI(x.summary().Trunk.ENIID)
-	x.c.until("the trunk's link", func() bool { return x.linkIndex(e.MAC) != 0 })
+	testenv.Eventually(x.c.t, "the trunk's link", func() bool { return x.linkIndex(e.MAC) != 0 })
 	x.c.sh(x.Node, "ip link set $(ip -o link | grep "+e.MAC+" | cut -d: -f2 | cut -d@ -f1) address "+mac)
 }
 
@@ -379,7 +381,7 @@ func eventually(reason string) func(*inpatient) {
 	return func(x *inpatient) {
 		x.withTrunk()
 		x.bound = x.bind(x.c.namespace, wantsBranch)
-		x.c.until("an event "+reason, func() bool { _, ok := x.c.evented("Pod", x.c.namespace, reason); return ok })
+		testenv.Eventually(x.c.t, "an event "+reason, func() bool { _, ok := x.c.evented("Pod", x.c.namespace, reason); return ok })
 	}
 }
 
@@ -395,7 +397,7 @@ func retried(x *inpatient) {
 // shows does what patient's shows does; cnictl reads the daemon through the API server.
 func (x *inpatient) shows(code string) {
 	x.c.t.Helper()
-	cmd := exec.CommandContext(x.c.t.Context(), filepath.Join(x.c.binaries, "cnictl"), "doctor", x.name, "--via", "proxy", "--kubeconfig", x.plane.kubeconfig, "-o", "json", "--exit-zero", "--interval", "2s", "--node-timeout", patience.String())
+	cmd := exec.CommandContext(x.c.t.Context(), filepath.Join(x.c.binaries, "cnictl"), "doctor", x.name, "--via", "proxy", "--kubeconfig", x.plane.kubeconfig, "-o", "json", "--exit-zero", "--interval", "2s", "--node-timeout", testenv.Left(x.c.t).String())
 	cmd.Env = []string{"HOME=" + x.Dir}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

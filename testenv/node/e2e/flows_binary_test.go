@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -43,15 +44,15 @@ func TestFlows(t *testing.T) {
 	}
 	pods := l.mustAdd(n, "web", 2, 1)
 	gone, stays := pods[0], pods[1]
-	if err := n.PingFrom(gone, vpc.Outside.Addr(), patience); err != nil {
+	if err := n.PingFrom(gone, vpc.Outside.Addr(), testenv.Left(t)); err != nil {
 		t.Fatal(err)
 	}
 	if l.flows(n, gone.IP) == 0 {
 		t.Fatal("the pod's ping is not in connection tracking")
 	}
 	l.del(n, pods[:1], 1)
-	l.until("no entry of the ended pod", func() bool { return l.flows(n, gone.IP) == 0 })
-	l.until("the event", func() bool {
+	testenv.Eventually(l.t, "no entry of the ended pod", func() bool { return l.flows(n, gone.IP) == 0 })
+	testenv.Eventually(l.t, "the event", func() bool {
 		var events introspect.NodeEvents
 		l.get(n, introspect.PathEvents, &events)
 		return slices.ContainsFunc(events.Items, func(e introspect.Event) bool { return e.Kind == introspect.EventFlowsDeleted && e.Message != "" })
@@ -63,7 +64,7 @@ func TestFlows(t *testing.T) {
 	if _, err := n.StopDaemon(t.Context(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	err := n.PingFrom(stays, vpc.Outside.Addr(), patience)
+	err := n.PingFrom(stays, vpc.Outside.Addr(), testenv.Left(t))
 	if n.Ping(gone.IP, 100*time.Millisecond) == nil {
 		t.Error("an ended pod answers")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -107,7 +108,7 @@ func TestEvents_NoneLostNoneDoubled(t *testing.T) {
 		d.cut()
 		l.del(n, some, 5)
 	}
-	l.until("the last event", func() bool {
+	testenv.Eventually(l.t, "the last event", func() bool {
 		events, _ := f.all()
 		return count(events, introspect.EventAddressReleased) >= 60
 	})
@@ -191,14 +192,14 @@ func TestEvents_Restart(t *testing.T) {
 	f := l.follow(l.client(d), client.Cursor{}, nil)
 	pods := l.mustAdd(n, "p", 3, 1)
 	l.settled(n)
-	l.until("events", func() bool {
+	testenv.Eventually(l.t, "events", func() bool {
 		events, _ := f.all()
 		return count(events, introspect.EventAddressAssigned) == 3
 	})
 	l.kill(n, 9)
 	l.start(n, nil)
 	l.del(n, pods, 1)
-	l.until("events of the second run", func() bool {
+	testenv.Eventually(l.t, "events of the second run", func() bool {
 		events, _ := f.all()
 		return count(events, introspect.EventAddressReleased) == 3
 	})

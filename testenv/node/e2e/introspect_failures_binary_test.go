@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -49,7 +50,7 @@ func fill(pods int) func(l *lab, n *node.Node) {
 // refusedOnce waits until EC2 has refused a change of the pool for good: the SDK retries some
 // errors.
 func refusedOnce(l *lab, n *node.Node) {
-	l.until("a failed change of the pool", func() bool {
+	testenv.Eventually(l.t, "a failed change of the pool", func() bool {
 		var doc introspect.NodeEvents
 		l.get(n, introspect.PathEvents, &doc)
 		return count(doc.Items, introspect.EventActionFailed) > 0
@@ -120,7 +121,7 @@ func TestFailures_Classified(t *testing.T) {
 		"the daemon ends": {env: map[string]string{"CNI_ADD_WAIT": "60s", "WARM_ENI_TARGET": "0"}, before: fill(3), want: cause.DaemonTerminating, line: "no address assigned: ", gone: true,
 			world: func(l *lab, _ *fakeaws.Instance) { l.world.SetLatency("CreateNetworkInterface", 20*time.Second) },
 			during: func(l *lab, n *node.Node) {
-				l.until("an ADD that waits", func() bool {
+				testenv.Eventually(l.t, "an ADD that waits", func() bool {
 					var s introspect.Summary
 					l.get(n, introspect.PathSummary, &s)
 					return s.WaitingADDs != nil && *s.WaitingADDs == 1
@@ -209,7 +210,7 @@ func (row failureRow) fail(l *lab, n *node.Node, r *cniwire.AddRequest) string {
 		return ""
 	}
 	row.add(r)
-	frame, err := exchange(n, cniwire.AppendAddRequest(nil, r))
+	frame, err := exchange(l.t, n, cniwire.AppendAddRequest(nil, r))
 	if err != nil {
 		l.t.Error(err)
 		return ""
@@ -225,7 +226,7 @@ func (row failureRow) fail(l *lab, n *node.Node, r *cniwire.AddRequest) string {
 // logged waits for the line of a failed ADD in the daemon's log.
 func (l *lab) logged(n *node.Node, want cause.Code, begins string) {
 	l.t.Helper()
-	l.until("a log line with the cause "+string(want), func() bool {
+	testenv.Eventually(l.t, "a log line with the cause "+string(want), func() bool {
 		for line := range strings.Lines(n.Logs()["ipamd.log"]) {
 			var entry struct{ Msg, Cause, Detail string }
 			if json.Unmarshal([]byte(line), &entry) != nil {

@@ -17,6 +17,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
+	"cnictl/testenv"
 	"cnictl/testenv/node"
 )
 
@@ -41,7 +42,7 @@ func (l *lab) door(n *node.Node, network, addr string) *door {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	d := &door{Addr: ln.Addr().String(), conns: map[net.Conn]bool{}, dial: func() (net.Conn, error) { return n.Dial(network, addr, patience) }}
+	d := &door{Addr: ln.Addr().String(), conns: map[net.Conn]bool{}, dial: func() (net.Conn, error) { return n.Dial(network, addr, testenv.Left(l.t)) }}
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -142,7 +143,7 @@ func (l *lab) introspection(n *node.Node) (*client.Client, *door) {
 	l.t.Helper()
 	d := l.door(n, "tcp", inNode)
 	c := l.client(d)
-	l.until("introspection", func() bool { _, _, err := c.Summary(l.t.Context()); return err == nil })
+	testenv.Eventually(l.t, "introspection", func() bool { _, _, err := c.Summary(l.t.Context()); return err == nil })
 	return c, d
 }
 
@@ -163,7 +164,7 @@ func (l *lab) ask(d *door, path string, header map[string]string) answer {
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
-	c := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
 	resp, err := c.Do(req)
 	if err != nil {
 		l.t.Fatal(err)
@@ -297,22 +298,19 @@ func jsonType(v any) string {
 // returns the reply's frame.
 func (l *lab) wire(n *node.Node, frame []byte) []byte {
 	l.t.Helper()
-	answer, err := exchange(n, frame)
+	answer, err := exchange(l.t, n, frame)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	return answer
 }
 
-func exchange(n *node.Node, frame []byte) ([]byte, error) {
-	conn, err := n.Dial("unix", node.LeanSocket, patience)
+func exchange(t testing.TB, n *node.Node, frame []byte) ([]byte, error) {
+	conn, err := n.Dial("unix", node.LeanSocket, testenv.Left(t))
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		return nil, err
-	}
 	if _, err := conn.Write(frame); err != nil {
 		return nil, err
 	}

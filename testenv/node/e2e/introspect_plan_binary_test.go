@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -168,7 +169,7 @@ func TestPlan_IsWhatEC2SeesNext(t *testing.T) {
 		l.kill(n, 9)
 		before = len(l.world.Calls())
 		l.start(n, with(row.env, row.setting, row.to))
-		l.until("the calls that were planned", func() bool { return len(l.carriedOut(before, enis)) >= len(want) })
+		testenv.Eventually(l.t, "the calls that were planned", func() bool { return len(l.carriedOut(before, enis)) >= len(want) })
 		l.settled(n)
 		if got := l.carriedOut(before, enis); !slices.Equal(got, want) {
 			t.Errorf("planned\n%s\nEC2 saw\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
@@ -186,7 +187,7 @@ var heldBack = map[string]func(t *testing.T){
 		n := l.bootFaulty("m5.large", map[string]string{"WARM_ENI_TARGET": "2"}, fakeaws.Rule{Action: "DescribeSubnets", Last: 3, Fault: fakeaws.Internal})
 		c, _ := l.introspection(n)
 		var want []string
-		l.until("an attach in the plan", func() bool {
+		testenv.Eventually(l.t, "an attach in the plan", func() bool {
 			plan, _, err := c.Plan(t.Context(), introspect.PlanQuery{})
 			if err != nil {
 				t.Fatal(err)
@@ -197,7 +198,7 @@ var heldBack = map[string]func(t *testing.T){
 			return want != nil
 		})
 		l.world.SetLatency("DescribeSubnets", 0)
-		l.until("calls", func() bool { return len(l.carriedOut(0, nil)) >= len(want) })
+		testenv.Eventually(l.t, "calls", func() bool { return len(l.carriedOut(0, nil)) >= len(want) })
 		l.settled(n)
 		got := l.carriedOut(0, nil)
 		for i, line := range want {
@@ -216,7 +217,7 @@ var heldBack = map[string]func(t *testing.T){
 		n := l.bootFaulty("m5.large", map[string]string{"WARM_ENI_TARGET": "2"}, fakeaws.Rule{Action: "CreateNetworkInterface", Fault: fakeaws.Internal})
 		c, _ := l.introspection(n)
 		var wait introspect.PlannedAction
-		l.until("a wait in the plan", func() bool {
+		testenv.Eventually(l.t, "a wait in the plan", func() bool {
 			plan, _, err := c.Plan(t.Context(), introspect.PlanQuery{})
 			if err != nil {
 				t.Fatal(err)
@@ -231,7 +232,7 @@ var heldBack = map[string]func(t *testing.T){
 		})
 		l.world.RemoveFaults()
 		before := len(l.world.Calls())
-		l.until("an attach", func() bool { return slices.Contains(l.carriedOut(before, nil), "attach at card 0 device 1") })
+		testenv.Eventually(l.t, "an attach", func() bool { return slices.Contains(l.carriedOut(before, nil), "attach at card 0 device 1") })
 		first := l.world.Calls()[before]
 		if first.Action != "CreateNetworkInterface" && first.Action != "DescribeSubnets" {
 			t.Errorf("the first call is %s", first.Action)

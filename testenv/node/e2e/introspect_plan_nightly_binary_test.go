@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -16,7 +17,7 @@ func init() {
 	heldBack["a detach, by the age of the ENI"] = func(t *testing.T) {
 		l := newLab(t, fakeaws.Options{})
 		n := l.boot("m5.large", map[string]string{"WARM_ENI_TARGET": "2"})
-		l.until("two ENIs", func() bool { return len(l.world.ENIsOf(n.InstanceID)) == 2 })
+		testenv.Eventually(l.t, "two ENIs", func() bool { return len(l.world.ENIsOf(n.InstanceID)) == 2 })
 		l.settled(n)
 		l.kill(n, 9)
 		l.start(n, map[string]string{"WARM_ENI_TARGET": "1"})
@@ -30,7 +31,7 @@ func init() {
 			t.Fatalf("plan %+v", plan)
 		}
 		until := *plan.Actions[0].Until
-		l.until("a detach", func() bool { return len(l.carriedOut(before, enis)) >= 2 })
+		testenv.Eventually(l.t, "a detach", func() bool { return len(l.carriedOut(before, enis)) >= 2 })
 		for _, call := range l.world.Calls()[before:] {
 			if late := call.Start.Sub(until); call.Action == "DetachNetworkInterface" && (late < 0 || late > 30*time.Second) {
 				t.Errorf("the detach came %v after the time that the plan named", late)

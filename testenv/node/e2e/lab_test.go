@@ -31,9 +31,6 @@ import (
 //testlayers:uses=cmd/...,deploy/images,testenv/cmd/podprobe,testenv/node/e2e/testdata/chained,tools/reference,tools/release parallel=8
 func TestMain(m *testing.M) { testenv.Main(m, kubeapi.EndShared()...) }
 
-// patience bounds waits for what must happen; a passing test never uses it up.
-const patience = 3 * time.Minute
-
 // lab is a world with its fabric and the built binaries.
 type lab struct {
 	t        *testing.T
@@ -153,8 +150,7 @@ func (l *lab) start(n *node.Node, env map[string]string) {
 	if env["ENABLE_IPv6"] == "true" && !l.refusing {
 		l.grant(n.InstanceID, "aws-node-ipv6")
 	}
-	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
-	defer cancel()
+	ctx := testenv.Context(l.t)
 	for {
 		if err := n.StartDaemon(env); err != nil {
 			l.t.Fatal(err)
@@ -215,8 +211,7 @@ func (l *lab) del(n *node.Node, pods []*node.Pod, parallel int) {
 
 func (l *lab) nothingLeft(n *node.Node) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
-	defer cancel()
+	ctx := testenv.Context(l.t)
 	left, err := n.Leftovers(ctx)
 	if err != nil {
 		l.t.Fatal(err)
@@ -262,9 +257,9 @@ func each(count, parallel int, f func(i int)) {
 // with the sockets that show that the daemon serves.
 func (l *lab) dial(n *node.Node, network, addr string) (conn net.Conn) {
 	l.t.Helper()
-	l.until("a server at "+addr, func() (ok bool) {
+	testenv.Eventually(l.t, "a server at "+addr, func() (ok bool) {
 		var err error
-		conn, err = n.Dial(network, addr, patience)
+		conn, err = n.Dial(network, addr, testenv.Left(l.t))
 		return err == nil
 	})
 	return conn
@@ -273,7 +268,7 @@ func (l *lab) dial(n *node.Node, network, addr string) (conn net.Conn) {
 // get reads an introspection document from inside the node.
 func (l *lab) get(n *node.Node, path string, into any) {
 	l.t.Helper()
-	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true,
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			return l.dial(n, "tcp", "127.0.0.1:61679"), nil
 		}}}
@@ -295,18 +290,8 @@ func (l *lab) get(n *node.Node, path string, into any) {
 	}
 }
 
-// until polls a condition until it holds.
-func (l *lab) until(what string, ok func() bool) {
-	l.t.Helper()
-	l.untilWithin(patience, what, ok)
-}
-
-// untilWithin polls a condition until it holds.
+// untilWithin waits for a condition, which must hold in time.
 func (l *lab) untilWithin(most time.Duration, what string, ok func() bool) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), most)
-	defer cancel()
-	if !testenv.Poll(ctx, ok) {
-		l.t.Fatalf("timed out after %v waiting for: %s", most, what)
-	}
+	testenv.Within(l.t, most, what, func() { testenv.Eventually(l.t, what, ok) })
 }

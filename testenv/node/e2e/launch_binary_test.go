@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -16,6 +15,7 @@ import (
 
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/install"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -81,8 +81,7 @@ func (m launched) start(env map[string]string) {
 // ends waits until the entrypoint exits on its own and checks its status and output.
 func (m launched) ends(code int, says ...string) {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
-	defer cancel()
+	ctx := testenv.Context(m.t)
 	r, err := m.DaemonEnded(ctx)
 	if err != nil {
 		m.t.Fatalf("%v\n%s", err, m.said())
@@ -96,8 +95,7 @@ func (m launched) ends(code int, says ...string) {
 // stops signals the entrypoint and checks its status and output.
 func (m launched) stops(s syscall.Signal, code int, says ...string) {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
-	defer cancel()
+	ctx := testenv.Context(m.t)
 	r, err := m.StopDaemon(ctx, s)
 	if err != nil {
 		m.t.Fatalf("%v\n%s", err, m.said())
@@ -141,7 +139,7 @@ func (m launched) there(path string) bool {
 
 func (m launched) untilSaid(what string) {
 	m.t.Helper()
-	m.until("the entrypoint to say "+what, func() bool { return strings.Contains(m.said(), what) })
+	testenv.Eventually(m.t, "the entrypoint to say "+what, func() bool { return strings.Contains(m.said(), what) })
 }
 
 const ready = "Successfully copied CNI plugin binary and config file."
@@ -179,8 +177,8 @@ func TestEntrypoint_Life(t *testing.T) {
 	}
 	m.shows(m.said(), "removed the conflist of an earlier boot", "Starting IPAM daemon... ", "!"+ready)
 	close(held)
-	m.until("the conflist", func() bool { return m.there(m.conflist()) })
-	if c, err := m.Dial("unix", node.GRPCSocket, patience); err != nil {
+	testenv.Eventually(m.t, "the conflist", func() bool { return m.there(m.conflist()) })
+	if c, err := m.Dial("unix", node.GRPCSocket, testenv.Left(t)); err != nil {
 		t.Errorf("the conflist is there and nothing serves: %v", err)
 	} else if err := c.Close(); err != nil {
 		t.Error(err)
@@ -208,7 +206,7 @@ func TestEntrypoint_Life(t *testing.T) {
 	if err := os.Rename(m.conflist(), m.conflist()+".cilium_bak"); err != nil {
 		t.Fatal(err)
 	}
-	m.until("the plugin to come back", func() bool { return m.there(filepath.Join(m.bin(), "aws-cni")) })
+	testenv.Eventually(m.t, "the plugin to come back", func() bool { return m.there(filepath.Join(m.bin(), "aws-cni")) })
 	m.untilSaid("the conflist is gone")
 	if m.there(m.conflist()) {
 		t.Error("the entrypoint fights who renames the conflist")

@@ -10,6 +10,7 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -86,7 +87,7 @@ func TestStatedLimits(t *testing.T) {
 			}
 			return all
 		}
-		l.until("the pool at EC2's limit", func() bool {
+		testenv.Eventually(l.t, "the pool at EC2's limit", func() bool {
 			s := l.summary(n)
 			got := row.limit(s.Cards[0])
 			return held() == row.held && got != nil && got.Limit == row.most && got.OfType == row.ofType && len(s.Operations) == 0
@@ -136,7 +137,7 @@ func TestStatedLimits(t *testing.T) {
 		l.world.SetLimits(smaller(t, 3, 10))
 		l.kill(n, syscall.SIGTERM)
 		l.start(n, row.env)
-		l.until("the pool at its target", func() bool {
+		testenv.Eventually(l.t, "the pool at its target", func() bool {
 			c := l.card(n)
 			return held() >= row.after && c.StatedENILimit == nil && c.StatedSlots == nil && *c.ENILimit == 3 && *c.SlotsPerENI == 9
 		})

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"cnictl/daemon/api/cnirpc"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -30,7 +31,7 @@ func (l *lab) upstreamPlugin(n *node.Node) *upstreamPlugin {
 	l.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///ipamd", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
-			return n.Dial("unix", "/var/run/aws-node/ipamd.sock", patience)
+			return n.Dial("unix", "/var/run/aws-node/ipamd.sock", testenv.Left(l.t))
 		}))
 	if err != nil {
 		l.t.Fatal(err)
@@ -222,7 +223,7 @@ func mixedBranch(t *testing.T) {
 		t.Errorf("DEL %s: %v, %v", setupNSFailed, rollback, err)
 	}
 	c.api.DeletePod(t, p.Namespace, p.Name)
-	c.until("the daemon to see the pod's end", func() bool {
+	testenv.Eventually(c.t, "the daemon to see the pod's end", func() bool {
 		_, err := o.del(p, podDeleted, string(p.UID))
 		return err != nil
 	})

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"cnictl/daemon/api/cniwire"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/kubeapi"
 )
@@ -56,7 +57,7 @@ func annotationLife(t *testing.T) {
 	if r := m.del(first); !r.Success {
 		t.Errorf("%+v", r)
 	}
-	c.until("the annotation is empty", func() bool { return c.annotation(first, podIPs) == "" })
+	testenv.Eventually(c.t, "the annotation is empty", func() bool { return c.annotation(first, podIPs) == "" })
 
 	m.gave(m.add(other))
 	const foreign = "10.9.9.9"
@@ -136,14 +137,14 @@ func annotationAway(t *testing.T) {
 	}
 	began := time.Now()
 	m.failsWith(never, "pod-annotation", "Failed to add the pod annotation:")
-	if took := time.Since(began); took < time.Second {
+	if took := time.Since(began); took < time.Second { //realtime: a lower bound //realtime: a lower bound //realtime: a lower bound
 		t.Errorf("the ADD failed after %v and did not wait", took)
 	}
 	m.holdsNone()
 	asked := value(c.scrape(m.Node), "awscni_add_ip_req_count")
 	replied := make(chan *cniwire.AddReply)
 	go func() { replied <- m.add(soon) }()
-	c.until("the ADD is with the daemon", func() bool { return value(c.scrape(m.Node), "awscni_add_ip_req_count") != asked })
+	testenv.Eventually(c.t, "the ADD is with the daemon", func() bool { return value(c.scrape(m.Node), "awscni_add_ip_req_count") != asked })
 	if err := m.proxy.Restore(); err != nil {
 		t.Fatal(err)
 	}

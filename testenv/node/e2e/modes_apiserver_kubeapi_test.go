@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"cnictl/daemon/api/cniwire"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -41,7 +42,7 @@ func allows(pods int) func(*corev1.Node) {
 // maxPods waits until the daemon has a given limit from a given source.
 func (m *member) maxPods(want int, source string) {
 	m.c.t.Helper()
-	m.c.until(fmt.Sprintf("max-pods %d of %s", want, source), func() bool {
+	testenv.Eventually(m.c.t, fmt.Sprintf("max-pods %d of %s", want, source), func() bool {
 		got := m.summary().MaxPods
 		return got.Value != nil && *got.Value == want && got.Source == source
 	})
@@ -68,22 +69,15 @@ func apiServerAtStart(t *testing.T, trouble func(*member) error) {
 		if err := trouble(m); err != nil {
 			t.Fatal(err)
 		}
-		began := time.Now()
-		m.start(map[string]string{"WARM_IP_TARGET": "2"})
-		if took := time.Since(began); took > promptly {
-			t.Errorf("the daemon served after %v", took)
-		}
+		testenv.Within(t, promptly, "the daemon's start", func() { m.start(map[string]string{"WARM_IP_TARGET": "2"}) })
 	}
 	start()
 	if most := m.summary().MaxPods; most.Source != "node" && (*most.Value != 29 || most.Source != "instance-type") {
 		t.Errorf("max-pods %d of %s", *most.Value, most.Source)
 	}
 	pod := m.bind("p")
-	began := time.Now()
-	address := m.gave(m.add(pod))
-	if took := time.Since(began); took > promptly {
-		t.Errorf("the ADD took %v", took)
-	}
+	var address string
+	testenv.Within(t, promptly, "the ADD", func() { address = m.gave(m.add(pod)) })
 	m.restore()
 	m.maxPods(23, "node")
 
@@ -116,7 +110,7 @@ func apiServerNeeded(t *testing.T, trouble func(*member) error) {
 	}
 	m.holdsNone()
 	m.restore()
-	c.until("pods are served", func() bool { return m.add(pod).Success })
+	testenv.Eventually(c.t, "pods are served", func() bool { return m.add(pod).Success })
 	m.withTrunk()
 }
 
@@ -148,7 +142,7 @@ func apiServerGone(t *testing.T) {
 		map[string]any{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
 	}}})
 	m.restore()
-	c.until("the daemon knows that its node is cordoned", func() bool { s := m.summary(); return s.Cordoned != nil && *s.Cordoned })
+	testenv.Eventually(c.t, "the daemon knows that its node is cordoned", func() bool { s := m.summary(); return s.Cordoned != nil && *s.Cordoned })
 	c.settled(m.Node)
 	// New sandboxes: the daemon expects pods without an address, and the pool grows for them even
 	// now. Had they been deleted, the daemon could learn it late.
@@ -202,8 +196,8 @@ func apiServerFlaps(t *testing.T) {
 		round()
 	}
 	// Requests of the last round may still be ending.
-	c.until("as many goroutines as before", func() bool { return gauge("go_goroutines") <= goroutines+5 })
-	c.until("as many open files as before", func() bool { return gauge("process_open_fds") <= files+3 })
+	testenv.Eventually(c.t, "as many goroutines as before", func() bool { return gauge("go_goroutines") <= goroutines+5 })
+	testenv.Eventually(c.t, "as many open files as before", func() bool { return gauge("process_open_fds") <= files+3 })
 	if now := gauge("process_resident_memory_bytes"); now > memory+16<<20 {
 		t.Errorf("the daemon has %.1f MiB, had %.1f", now/(1<<20), memory/(1<<20))
 	}
@@ -250,7 +244,7 @@ func podsExpected(t *testing.T) {
 		}
 		return n
 	}
-	c.until("addresses for the pods that have not asked", func() bool { return addresses() >= count })
+	testenv.Eventually(c.t, "addresses for the pods that have not asked", func() bool { return addresses() >= count })
 	c.settled(m.Node)
 	if got := addresses(); got > count+1 {
 		t.Errorf("%d addresses for %d pods and one to spare", got, count)

@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/notice"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -52,21 +53,21 @@ func testCustomPods(t *testing.T) {
 		t.Fatalf("without an ENIConfig: %+v", r)
 	}
 	c.eniConfig(name, podSubnet.ID, group)
-	c.until("an ENI in the ENIConfig's subnet", func() bool { return len(c.enisIn(m, podSubnet.ID)) == 1 })
+	testenv.Eventually(c.t, "an ENI in the ENIConfig's subnet", func() bool { return len(c.enisIn(m, podSubnet.ID)) == 1 })
 	c.gives(podSubnet, m.add(first))
 	c.grouped(m, podSubnet, group)
 
 	// A real pod has traffic over the ENI in the other subnet.
 	pod := m.run("real", 1)[0]
 	c.addressIn("pod", podSubnet.CIDR, pod.IP)
-	if err := pod.Ping(m.Primary.PrimaryIP, patience); err != nil {
+	if err := pod.Ping(m.Primary.PrimaryIP, testenv.Left(t)); err != nil {
 		t.Error(err)
 	}
 
 	// The ENIConfig changes: existing ENIs stay as they are.
 	c.eniConfig(name, otherSubnet.ID, otherGroup)
-	c.until("the daemon has seen it", func() bool { return m.eventCount(introspect.EventENIConfigUsed) == 2 })
-	c.until("the next ENI in the changed subnet", func() bool {
+	testenv.Eventually(c.t, "the daemon has seen it", func() bool { return m.eventCount(introspect.EventENIConfigUsed) == 2 })
+	testenv.Eventually(c.t, "the next ENI in the changed subnet", func() bool {
 		if r := m.addMore(); !r.Success {
 			t.Fatalf("%+v", r)
 		}
@@ -126,25 +127,25 @@ func testCustomUnusable(t *testing.T) {
 		row.write()
 		var r *cniwire.AddReply
 		pod := m.bind("refused-" + string(rune('a'+i)))
-		c.until("an ADD that names "+row.says, func() bool {
+		testenv.Eventually(c.t, "an ADD that names "+row.says, func() bool {
 			r = m.add(pod)
 			return !r.Success && strings.Contains(r.Detail, row.says)
 		})
 		if r.Cause != "eniconfig-missing" || r.Transient {
 			t.Errorf("%s: %+v", row.says, r)
 		}
-		c.until("an event about "+pod.Name, func() bool {
+		testenv.Eventually(c.t, "an event about "+pod.Name, func() bool {
 			note, ok := c.evented("Pod", pod.Name, notice.Reason(cause.ENIConfigMissing))
 			return ok && strings.Contains(note, "ENIConfig")
 		})
 		c.api.DeletePod(t, pod.Namespace, pod.Name) // so that the pool does not grow for it later
 	}
-	c.until("an event about the node", func() bool { _, ok := c.evented("Node", m.name, notice.Reason(cause.ENIConfigMissing)); return ok })
+	testenv.Eventually(c.t, "an event about the node", func() bool { _, ok := c.evented("Node", m.name, notice.Reason(cause.ENIConfigMissing)); return ok })
 	if did := withoutTags(c.changed()); len(did) > 0 {
 		t.Errorf("EC2 was changed without a usable ENIConfig: %v", did)
 	}
 	c.eniConfig(name, good.ID)
-	c.until("an ENI", func() bool { return len(c.enisIn(m, good.ID)) == 1 })
+	testenv.Eventually(c.t, "an ENI", func() bool { return len(c.enisIn(m, good.ID)) == 1 })
 	c.gives(good, m.addMore())
 	m.removeENIConfig(name) // existing ENIs remain in use, and no new ones are created
 	for range 2 {
@@ -207,7 +208,7 @@ func TestModes_ENIConfigSelection(t *testing.T) {
 				}
 				return
 			}
-			mine.until("an ENI as the ENIConfig says", func() bool { return len(m.enis()) == 2 })
+			testenv.Eventually(mine.t, "an ENI as the ENIConfig says", func() bool { return len(m.enis()) == 2 })
 			mine.gives(subnets[r.want], m.add(mine.podNamed(m, name)))
 		})
 	}
@@ -219,10 +220,10 @@ func TestModes_ENIConfigSelection(t *testing.T) {
 		t.Errorf("an ENIConfig that is not there: %+v", r)
 	}
 	m.mark(map[string]any{key: config("label")}, map[string]any{key: nil})
-	c.until("an ENI as the label says", func() bool { return len(c.enisIn(m, subnets["label"].ID)) == 1 })
+	testenv.Eventually(c.t, "an ENI as the label says", func() bool { return len(c.enisIn(m, subnets["label"].ID)) == 1 })
 	m.mark(map[string]any{external: config("external")}, nil)
-	c.until("the daemon has seen it", func() bool { return m.eventCount(introspect.EventENIConfigUsed) == 2 })
-	c.until("an ENI as the other label says", func() bool {
+	testenv.Eventually(c.t, "the daemon has seen it", func() bool { return m.eventCount(introspect.EventENIConfigUsed) == 2 })
+	testenv.Eventually(c.t, "an ENI as the other label says", func() bool {
 		if r := m.addMore(); !r.Success {
 			t.Fatalf("%+v", r)
 		}

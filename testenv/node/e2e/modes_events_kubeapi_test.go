@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -62,7 +63,7 @@ func (c *cluster) eventsOf(kind, namespace, name string) (out []eventsv1.Event) 
 func (c *cluster) event(kind, namespace, name, reason string) (found eventsv1.Event) {
 	c.t.Helper()
 	var all []eventsv1.Event
-	c.until(fmt.Sprintf("event %s about %s %s", reason, kind, name), func() bool {
+	testenv.Eventually(c.t, fmt.Sprintf("event %s about %s %s", reason, kind, name), func() bool {
 		all = c.eventsOf(kind, namespace, name)
 		at := slices.IndexFunc(all, func(e eventsv1.Event) bool { return e.Reason == reason })
 		if at >= 0 {
@@ -244,7 +245,7 @@ func eventsOfManyPods(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 	}
-	c.until("the burst of events", func() bool { return len(c.eventsOf("Pod", c.namespace, "")) >= burst })
+	testenv.Eventually(c.t, "the burst of events", func() bool { return len(c.eventsOf("Pod", c.namespace, "")) >= burst })
 	c.settled(m.Node)
 	if got := len(c.eventsOf("Pod", c.namespace, "")); got > most {
 		t.Errorf("%d events of %d failures", got, pods)

@@ -10,6 +10,7 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -182,7 +183,7 @@ func testIPv6Excluded(t *testing.T) {
 	if rule := "from " + enis[1].IPv6s[0].String() + " lookup 2"; !strings.Contains(state.Rules6, rule) {
 		t.Errorf("no rule %q in\n%s", rule, state.Rules6)
 	}
-	c.until("delete-on-termination is set", m.endsWithInstance)
+	testenv.Eventually(c.t, "delete-on-termination is set", m.endsWithInstance)
 	want := []string{"AssignIpv6Addresses", "AttachNetworkInterface", "CreateNetworkInterface", "ModifyNetworkInterfaceAttribute"}
 	if did := slices.Sorted(slices.Values(withoutTags(c.changed()))); !slices.Equal(did, want) {
 		t.Errorf("EC2 was changed by %v, want %v", did, want)

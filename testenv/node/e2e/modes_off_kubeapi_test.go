@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"cnictl/capacity/limits"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -78,7 +79,7 @@ func (c *cluster) servesWhatIsThere(m *member) {
 	if !slices.Equal(got, want) {
 		c.t.Errorf("pods have %v, want %v", got, want)
 	}
-	if first, last := pods[0], pods[3]; c.t.Failed() || first.Ping(last.IP, patience) != nil {
+	if first, last := pods[0], pods[3]; c.t.Failed() || first.Ping(last.IP, testenv.Left(c.t)) != nil {
 		c.t.Errorf("%v does not reach %v", first.IP, last.IP)
 	}
 	m.remove(pods...)

@@ -21,6 +21,7 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/vpcrc"
 )
@@ -90,7 +91,7 @@ func announced(value string) func(*corev1.Pod) {
 // withTrunk waits until the member's daemon has found its trunk, and returns the trunk.
 func (m *member) withTrunk() fakeaws.ENI {
 	m.c.t.Helper()
-	m.c.until("a trunk in the daemon's book", func() bool { return m.summary().Trunk.ENIID != "" })
+	testenv.Eventually(m.c.t, "a trunk in the daemon's book", func() bool { return m.summary().Trunk.ENIID != "" })
 	e, there := m.c.world.ENI(m.summary().Trunk.ENIID)
 	if !there || e.Type != "trunk" {
 		m.c.t.Fatalf("the daemon's trunk is %+v", e)
@@ -189,7 +190,7 @@ const wantsTrunk = "SecurityGroupsForPods="
 
 func (m *member) awaitFeature(feature string) {
 	m.c.t.Helper()
-	m.c.until("feature "+feature, func() bool { return slices.Contains(m.features(), feature) })
+	testenv.Eventually(m.c.t, "feature "+feature, func() bool { return slices.Contains(m.features(), feature) })
 }
 
 // log returns the log of the member's daemon.
@@ -205,7 +206,7 @@ func (m *member) log() string {
 // logged waits for a log line that contains all the parts.
 func (m *member) logged(parts ...string) {
 	m.c.t.Helper()
-	m.c.until(fmt.Sprintf("a log line with %q", parts), func() bool {
+	testenv.Eventually(m.c.t, fmt.Sprintf("a log line with %q", parts), func() bool {
 		for line := range strings.Lines(m.log()) {
 			if !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(line, p) }) {
 				return true

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -60,7 +61,7 @@ func TestModes_SubnetDiscovery(t *testing.T) {
 			}
 			return
 		}
-		c.until("a second ENI", func() bool { return len(m.enis()) > 1 })
+		testenv.Eventually(c.t, "a second ENI", func() bool { return len(m.enis()) > 1 })
 		if e := m.enis()[1]; e.SubnetID != subnets[r.want].ID {
 			t.Errorf("the ENI is in %s, want %s", e.SubnetID, subnets[r.want].ID)
 		}
@@ -75,7 +76,7 @@ func TestModes_SubnetDiscovery(t *testing.T) {
 			}
 		}
 		if !r.primary {
-			c.until("the excluded addresses given back", func() bool { return len(m.enis()[0].SecondaryIPs) == 0 })
+			testenv.Eventually(c.t, "the excluded addresses given back", func() bool { return len(m.enis()[0].SecondaryIPs) == 0 })
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -50,10 +51,10 @@ func (s *switching) lives(what string) {
 		if !slices.ContainsFunc(kept, func(a node.Allocation) bool { return a.ContainerID == p.ContainerID && a.IPv4 == p.IP }) {
 			s.t.Errorf("%s: %s with %v is not among %v", what, p.Name, p.IP, kept)
 		}
-		if err := s.m.Ping(p.IP, patience); err != nil {
+		if err := s.m.Ping(p.IP, testenv.Left(s.t)); err != nil {
 			s.t.Errorf("%s: %s at %v: %v", what, p.Name, p.IP, err)
 		}
-		if err := p.Ping(s.m.Primary.PrimaryIP, patience); err != nil {
+		if err := p.Ping(s.m.Primary.PrimaryIP, testenv.Left(s.t)); err != nil {
 			s.t.Errorf("%s: from %s: %v", what, p.Name, err)
 		}
 	}
@@ -73,23 +74,23 @@ func TestModes_Switch(t *testing.T) {
 	primary := func() fakeaws.ENI { return s.m.enis()[0] }
 	s.m.start(map[string]string{"WARM_IP_TARGET": "5", "IP_COOLDOWN_PERIOD": "0"})
 	s.pods = s.m.run("first", 2)
-	c.until("a reserve of single addresses", func() bool { return len(primary().SecondaryIPs) == 7 })
+	testenv.Eventually(c.t, "a reserve of single addresses", func() bool { return len(primary().SecondaryIPs) == 7 })
 
 	// Prefixes: single addresses without pods are released. A pod that comes before that may get one.
 	s.restart("ENABLE_PREFIX_DELEGATION=true")
-	c.until("a prefix in place of the single addresses", func() bool { return len(primary().Prefixes) > 0 && len(primary().SecondaryIPs) == 2 })
+	testenv.Eventually(c.t, "a prefix in place of the single addresses", func() bool { return len(primary().Prefixes) > 0 && len(primary().SecondaryIPs) == 2 })
 	p := s.add("prefixes")
 	if !slices.ContainsFunc(primary().Prefixes, containing(p)) {
 		t.Errorf("%v is in no prefix of %v", p.IP, primary().Prefixes)
 	}
 	more := s.m.run("prefixed", 17)
-	c.until("a second prefix", func() bool { return len(primary().Prefixes) >= 2 })
+	testenv.Eventually(c.t, "a second prefix", func() bool { return len(primary().Prefixes) >= 2 })
 	s.lives("prefixes")
 	s.m.remove(more...)
 
 	// And back: prefixes that contain a pod's address stay, the others are released.
 	s.to("single")
-	c.until("prefixes given back", func() bool {
+	testenv.Eventually(c.t, "prefixes given back", func() bool {
 		return !slices.ContainsFunc(primary().Prefixes, func(prefix netip.Prefix) bool {
 			return !slices.ContainsFunc(s.pods, func(p *node.Pod) bool { return prefix.Contains(p.IP) })
 		})
@@ -107,7 +108,7 @@ func TestModes_Switch(t *testing.T) {
 	// Discovery: an ENI is created in the subnet with most addresses, and stays in use when
 	// discovery is off again.
 	var crowd []*node.Pod // how many need it depends on the addresses that the prefix still has
-	c.until("an ENI in the larger subnet", func() bool {
+	testenv.Eventually(c.t, "an ENI in the larger subnet", func() bool {
 		there := len(c.enisIn(s.m, larger.ID)) == 1
 		if !there {
 			crowd = append(crowd, s.m.run(fmt.Sprintf("crowd-%d", len(crowd)), 1)...)

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -40,12 +41,12 @@ func testCordonedStart(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "t3.small"}, cordoned)
 	m.start(warmIPs)
-	c.until("the daemon knows", func() bool { return m.isCordoned() })
+	testenv.Eventually(c.t, "the daemon knows", func() bool { return m.isCordoned() })
 	if actions := m.plan(); len(actions) > 0 || len(withoutTags(c.changed())) > 0 {
 		t.Errorf("a cordoned node plans %+v and did %v", actions, c.changed())
 	}
 	pod := m.bind("bound") // a DaemonSet's
-	c.until("an address for the pod that is bound", func() bool { return len(m.enis()[0].SecondaryIPs) > 0 })
+	testenv.Eventually(c.t, "an address for the pod that is bound", func() bool { return len(m.enis()[0].SecondaryIPs) > 0 })
 	if r := m.add(pod); !r.Success {
 		t.Errorf("%+v", r)
 	}
@@ -63,7 +64,7 @@ func testCordonedAndBack(t *testing.T) {
 	pods := m.run("p", 4)
 	c.settled(m.Node)
 	m.cordon(true)
-	c.until("the daemon knows", func() bool { return m.isCordoned() })
+	testenv.Eventually(c.t, "the daemon knows", func() bool { return m.isCordoned() })
 	before := c.changed()
 	m.remove(pods...)
 	if actions := m.plan(); len(actions) > 0 {
@@ -73,7 +74,7 @@ func testCordonedAndBack(t *testing.T) {
 		t.Errorf("a cordoned node did %v", did)
 	}
 	m.cordon(false)
-	c.until("what is too much given back", func() bool { return len(m.enis()[0].SecondaryIPs) == 3 })
+	testenv.Eventually(c.t, "what is too much given back", func() bool { return len(m.enis()[0].SecondaryIPs) == 3 })
 	c.nothingLeft(m.Node)
 }
 
@@ -82,11 +83,11 @@ func testCordonedManaged(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"}, cordoned)
 	m.start(with(warmIPs, "AWS_MANAGE_ENIS_NON_SCHEDULABLE=true"))
-	c.until("the reserve", func() bool { return len(m.enis()[0].SecondaryIPs) == 3 })
+	testenv.Eventually(c.t, "the reserve", func() bool { return len(m.enis()[0].SecondaryIPs) == 3 })
 	pods := m.run("p", 3)
-	c.until("the reserve filled up", func() bool { return len(m.enis()[0].SecondaryIPs) == 6 })
+	testenv.Eventually(c.t, "the reserve filled up", func() bool { return len(m.enis()[0].SecondaryIPs) == 6 })
 	m.remove(pods...)
-	c.until("what is too much given back", func() bool { return len(m.enis()[0].SecondaryIPs) < 6 })
+	testenv.Eventually(c.t, "what is too much given back", func() bool { return len(m.enis()[0].SecondaryIPs) < 6 })
 }
 
 // isCordoned reports whether the daemon knows that the node is cordoned.

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/api/netnames"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -128,8 +128,7 @@ func (m *member) run(prefix string, count int, annotations ...string) (pods []*n
 // stop ends the member's daemon.
 func (m *member) stop() {
 	m.c.t.Helper()
-	ctx, cancel := context.WithTimeout(m.c.t.Context(), patience)
-	defer cancel()
+	ctx := testenv.Context(m.c.t)
 	if _, err := m.StopDaemon(ctx, syscall.SIGTERM); err != nil {
 		m.c.t.Fatal(err)
 	}
@@ -361,7 +360,7 @@ func (m *member) removeENIConfig(eniConfig string) {
 	c := m.c
 	c.t.Helper()
 	before := m.eventCount(introspect.EventENIConfigFailed)
-	defer c.until("the daemon has seen it", func() bool { return m.eventCount(introspect.EventENIConfigFailed) > before })
+	defer testenv.Eventually(c.t, "the daemon has seen it", func() bool { return m.eventCount(introspect.EventENIConfigFailed) > before })
 	if err := c.objects(eniConfigs).Delete(c.t.Context(), eniConfig, metav1.DeleteOptions{}); err != nil {
 		c.t.Fatal(err)
 	}

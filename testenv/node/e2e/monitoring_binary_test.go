@@ -10,6 +10,7 @@ import (
 
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/install"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/monitoring"
 	"cnictl/testenv/node"
@@ -75,7 +76,7 @@ func (m *monitored) life(expected []string, env map[string]string) {
 	attached := len(m.world.ENIsOf(m.n.InstanceID))
 	m.del(m.n, pods[1:], 4)
 	if attached > 1 {
-		m.until("an ENI is released", func() bool { return len(m.world.ENIsOf(m.n.InstanceID)) < attached })
+		testenv.Eventually(m.t, "an ENI is released", func() bool { return len(m.world.ENIsOf(m.n.InstanceID)) < attached })
 	}
 	m.sound("after the release of an ENI", expected, pods[0])
 	for start := 2; start <= 5; start++ {

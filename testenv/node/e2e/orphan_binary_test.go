@@ -4,6 +4,7 @@ import (
 	"syscall"
 	"testing"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -31,7 +32,7 @@ func TestRestart_DeletesOrphans(t *testing.T) {
 		"one another program made": leave("made by hand", map[string]string{instance: n.InstanceID}),
 	}
 	l.start(n, nil)
-	l.until("the orphan is deleted", func() bool { _, there := l.world.ENI(ours); return !there })
+	testenv.Eventually(l.t, "the orphan is deleted", func() bool { _, there := l.world.ENI(ours); return !there })
 	l.settled(n)
 	for what, id := range kept {
 		if _, there := l.world.ENI(id); !there {

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/npa"
@@ -55,8 +55,7 @@ func (x *policyLab) agent() *npa.Agent {
 
 func (x *policyLab) await(a *npa.Agent, wanted func([]npa.Call) bool) {
 	x.t.Helper()
-	ctx, cancel := context.WithTimeout(x.t.Context(), patience)
-	defer cancel()
+	ctx := testenv.Context(x.t)
 	if err := a.Await(ctx, wanted); err != nil {
 		x.t.Fatal(err)
 	}
@@ -169,8 +168,7 @@ func TestPolicy_RestartKeepsLiving(t *testing.T) {
 	if r := x.policy(&cniwire.PolicyRequest{PodName: "web-0", PodNamespace: "default", ContainerID: "new", Mode: "strict", Interfaces: 1}); !r.Success {
 		t.Fatalf("ADD: %+v", r)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := testenv.Context(t)
 	if r, err := x.n.StopDaemon(ctx, syscall.SIGTERM); err != nil || r.Code != 0 {
 		t.Fatalf("end of the daemon: %+v, %v", r, err)
 	}
@@ -218,7 +216,7 @@ func TestPolicy_AgentFails(t *testing.T) {
 				t.Errorf("ADD: %v", err)
 			}
 			var failures introspect.NodeFailures
-			x.until("the failure to be reported", func() bool {
+			testenv.Eventually(x.t, "the failure to be reported", func() bool {
 				x.get(x.n, "/v1/failures", &failures)
 				return len(failures.Items) > 0 && failures.Items[0].Pod.Name == row.name
 			})
@@ -272,8 +270,7 @@ func TestPolicy_Drained(t *testing.T) {
 	pods := x.mustAdd(x.n, "web", 3, 1)
 	a.SetFault(npa.Fault{Wait: 200 * time.Millisecond, Deletes: true})
 	x.del(x.n, pods, 3)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := testenv.Context(t)
 	if r, err := x.n.StopDaemon(ctx, syscall.SIGTERM); err != nil || r.Code != 0 {
 		t.Fatalf("status %d: %v", r.Code, err)
 	}

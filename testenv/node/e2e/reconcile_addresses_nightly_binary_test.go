@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 )
 
 func init() {
@@ -27,7 +28,7 @@ func init() {
 				if !held[p.IP] {
 					t.Errorf("%s has lost %s", p.Name, p.IP)
 				}
-				if err := s.n.Ping(p.IP, patience); err != nil {
+				if err := s.n.Ping(p.IP, testenv.Left(t)); err != nil {
 					t.Errorf("%s: %v", p.Name, err)
 				}
 			}

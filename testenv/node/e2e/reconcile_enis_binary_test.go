@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -122,7 +123,7 @@ func TestReconcile_ENIsAttachedByHand(t *testing.T) {
 				t.Errorf("%s was changed: tags %v, addresses %v", k.name, now.Tags, now.CIDRs())
 			}
 			if k.managed[untagged] && k.name == "without tags" {
-				s.until("the tags of an ENI that was adopted", func() bool {
+				testenv.Eventually(s.t, "the tags of an ENI that was adopted", func() bool {
 					tags, _ := s.world.Tags(e.ID)
 					return tags[tagInstance] == s.n.InstanceID
 				})
@@ -137,7 +138,7 @@ func TestReconcile_ENIsAttachedByHand(t *testing.T) {
 			if !slices.Contains(s.managed(), owner.ID) {
 				t.Errorf("%s has %s of %s", p.Name, p.IP, owner.ID)
 			}
-			if err := s.n.Ping(p.IP, patience); err != nil {
+			if err := s.n.Ping(p.IP, testenv.Left(t)); err != nil {
 				t.Errorf("%s: %v", p.Name, err)
 			}
 		}

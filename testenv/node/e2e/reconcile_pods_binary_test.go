@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/node"
 )
 
@@ -82,7 +83,7 @@ func (s watched) living(pods []*node.Pod) {
 		if !held[p.IP] {
 			s.t.Errorf("%s has lost %s", p.Name, p.IP)
 		}
-		if err := s.n.Ping(p.IP, patience); err != nil {
+		if err := s.n.Ping(p.IP, testenv.Left(s.t)); err != nil {
 			s.t.Errorf("%s: %v", p.Name, err)
 		}
 	}

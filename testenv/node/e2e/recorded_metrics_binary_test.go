@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/golden"
 	"cnictl/testenv/node"
@@ -93,7 +94,7 @@ func (l *lab) recorded(n *node.Node, scene, moment string, goOn func()) {
 			l.t.Logf("series (-recorded +got):\n%s", diff)
 		}
 	}()
-	l.until("the series of "+path, func() bool {
+	testenv.Eventually(l.t, "the series of "+path, func() bool {
 		diff = cmp.Diff(names(string(want)), names(runtime.ReplaceAllString(l.scrape(n), "")))
 		if diff != "" && goOn != nil {
 			goOn()

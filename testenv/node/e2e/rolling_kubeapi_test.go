@@ -3,8 +3,8 @@ package e2e_test
 import (
 	"maps"
 	"testing"
-	"time"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -42,18 +42,15 @@ func TestFullNode_RollingUpdate(t *testing.T) {
 
 			before := c.calls()
 			c.del(m.Node, pods[:row.first], row.first)
-			began := time.Now()
-			pods = append(pods[row.first:], c.mustAdd(m.Node, "first", row.first, row.first)...)
-			took := time.Since(began)
+			took := testenv.Took(func() { pods = append(pods[row.first:], c.mustAdd(m.Node, "first", row.first, row.first)...) })
 			if after := c.calls(); row.quiet && after.growth() > before.growth() {
 				t.Errorf("the pool has no address for %d pods that replace others: %s, then %s", row.first, before, after)
 			}
 			t.Logf("%d pods replaced in %.2f s", row.first, took.Seconds())
 
 			c.del(m.Node, pods, 20)
-			began = time.Now()
-			c.mustAdd(m.Node, "new", row.maxPods-2, 20)
-			t.Logf("all %d pods replaced in %.2f s, %s", row.maxPods-2, time.Since(began).Seconds(), c.calls())
+			took = testenv.Took(func() { c.mustAdd(m.Node, "new", row.maxPods-2, 20) })
+			t.Logf("all %d pods replaced in %.2f s, %s", row.maxPods-2, took.Seconds(), c.calls())
 		})
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
 )
 
@@ -37,9 +39,8 @@ func TestScaleUp(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			l := newLab(t, fakeaws.Options{Latency: row.latency})
 			n := l.boot("m5.4xlarge", row.env)
-			started := time.Now()
-			pods := l.mustAdd(n, "p", 150, 20)
-			took := time.Since(started)
+			var pods []*node.Pod
+			took := testenv.Took(func() { pods = l.mustAdd(n, "p", 150, 20) })
 			calls := l.calls()
 			t.Logf("150 pods in %.2f s, 0 failed, %s (original: %s)", took.Seconds(), calls, row.original)
 			if calls.total > row.most {

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"cnictl/deploy"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -91,8 +91,7 @@ func TestCapabilities_EachIsNeeded(t *testing.T) {
 		if err := n.StartDaemon(env); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
+		ctx := testenv.Context(t)
 		end, err := n.DaemonEnded(ctx)
 		if err != nil {
 			t.Fatal(err)

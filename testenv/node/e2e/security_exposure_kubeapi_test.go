@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -173,7 +174,7 @@ func (m *member) collect(t *testing.T, socket string, readable map[string]string
 	for _, e := range c.world.ENIsOf(m.InstanceID) {
 		readable["EC2 "+e.ID] = fmt.Sprint(e.Description, e.Tags)
 	}
-	c.until("events about a failed ADD", func() bool {
+	testenv.Eventually(c.t, "events about a failed ADD", func() bool {
 		list, err := c.objects(schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}).
 			Namespace(c.namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node/agent"
 )
@@ -122,8 +123,8 @@ func (m *member) unharmed(t *testing.T, socket string) {
 			t.Errorf("log line of %d bytes: %.300q", len(line), line)
 		}
 	}
-	m.c.until("introspection is served, which begins beside the RPCs", func() bool {
-		conn, err := m.Dial("unix", socket, patience)
+	testenv.Eventually(m.c.t, "introspection is served, which begins beside the RPCs", func() bool {
+		conn, err := m.Dial("unix", socket, testenv.Left(t))
 		if err == nil {
 			_ = conn.Close()
 		}
@@ -191,7 +192,7 @@ func TestHostileObjects(t *testing.T) {
 	if _, err := objects.Update(t.Context(), o, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.until("the other ENIConfig is used", func() bool {
+	testenv.Eventually(c.t, "the other ENIConfig is used", func() bool {
 		r := m.addMore()
 		short("an ENIConfig of 10,000 groups", r)
 		return strings.Contains(r.Detail, "-many")

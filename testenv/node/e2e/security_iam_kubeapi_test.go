@@ -1,10 +1,10 @@
 package e2e_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -14,8 +14,7 @@ func (m *member) endsFor(action string, env map[string]string) {
 	if err := m.StartDaemon(m.env("aws-node", env)); err != nil {
 		m.c.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(m.c.t.Context(), patience)
-	defer cancel()
+	ctx := testenv.Context(m.c.t)
 	end, err := m.DaemonEnded(ctx)
 	if err != nil {
 		m.c.t.Fatal(err)

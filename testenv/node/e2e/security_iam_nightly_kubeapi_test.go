@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +22,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/deploy"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -211,13 +211,13 @@ func (m *member) mustAddMore() {
 // mustAdd adds a pod, like kubelet, until it has an address.
 func (m *member) mustAdd(pod *corev1.Pod) {
 	m.c.t.Helper()
-	m.c.until("an address for "+pod.Name, func() bool { return m.add(pod).Success })
+	testenv.Eventually(m.c.t, "an address for "+pod.Name, func() bool { return m.add(pod).Success })
 }
 
 // logs waits until the log names the missing permission, in upstream's words and in ours.
 func (m *member) logs(action string) {
 	m.c.t.Helper()
-	m.c.until("log lines about "+action, func() bool {
+	testenv.Eventually(m.c.t, "log lines about "+action, func() bool {
 		log, err := os.ReadFile(filepath.Join(m.Dir, "log", "ipamd.log"))
 		if err != nil {
 			m.c.t.Fatal(err)
@@ -231,7 +231,7 @@ func (m *member) logs(action string) {
 func (m *member) hasEvent(action string) {
 	m.c.t.Helper()
 	events := m.c.objects(schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"})
-	m.c.until("an event about "+action, func() bool {
+	testenv.Eventually(m.c.t, "an event about "+action, func() bool {
 		list, err := events.List(m.c.t.Context(), metav1.ListOptions{FieldSelector: "regarding.name=" + m.name})
 		if err != nil {
 			m.c.t.Fatal(err)
@@ -245,17 +245,12 @@ func (m *member) hasEvent(action string) {
 	})
 }
 
-// quiet checks for three seconds that the daemon does not call EC2 in a loop.
+// quiet checks for about three seconds that the daemon does not call EC2 in a loop.
 func (m *member) quiet(action string) {
 	m.c.t.Helper()
 	const most = 12 // two ENIs, each call with its jitter; a loop would make hundreds
 	before := m.refusals(action)
-	end := time.NewTimer(3 * time.Second)
-	defer end.Stop()
-	<-end.C
-	if n := m.refusals(action) - before; n > most {
-		m.c.t.Errorf("%s was refused %d times in three seconds, want at most %d", action, n, most)
-	}
+	testenv.Never(m.c.t, 300, fmt.Sprintf("%s was refused more than %d times", action, most), func() bool { return m.refusals(action)-before > most })
 }
 
 // allowed reports whether a call that needs the permission has succeeded.

@@ -24,10 +24,10 @@ func TestLinks_ChosenName(t *testing.T) {
 	}
 	works := func(when string, victim *node.Pod) {
 		t.Helper()
-		if err := n.Ping(victim.IP, patience); err != nil {
+		if err := n.Ping(victim.IP, testenv.Left(t)); err != nil {
 			t.Fatalf("%s: the other pod is cut off: %v", when, err)
 		}
-		if err := victim.Ping(n.Primary.PrimaryIP, patience); err != nil {
+		if err := victim.Ping(n.Primary.PrimaryIP, testenv.Left(t)); err != nil {
 			t.Fatalf("%s: the other pod is cut off: %v", when, err)
 		}
 	}

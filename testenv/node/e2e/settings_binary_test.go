@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -21,9 +22,6 @@ type one struct {
 }
 
 func (o one) enis() []fakeaws.ENI { return o.world.ENIsOf(o.InstanceID) }
-
-// eventually waits for something that the pool does by itself.
-func (o one) eventually(what string, ok func() bool) { o.t.Helper(); o.until(what, ok) }
 
 func (o one) kernel() node.KernelState {
 	o.t.Helper()
@@ -38,7 +36,7 @@ func (o one) kernel() node.KernelState {
 // prefixes.
 func primaryHas(ips, prefixes int) func(one) {
 	return func(o one) {
-		o.eventually("the pool", func() bool {
+		testenv.Eventually(o.t, "the pool", func() bool {
 			e := o.enis()
 			return len(e) == 1 && len(e[0].SecondaryIPs) == ips && len(e[0].Prefixes) == prefixes
 		})
@@ -98,7 +96,7 @@ func TestSettings(t *testing.T) {
 	}{
 		{"prefixes", env{"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "2"}, nil, primaryHas(0, 2)},
 		{"WARM_ENI_TARGET", env{"WARM_ENI_TARGET": "2"}, nil, func(o one) {
-			o.eventually("two full ENIs", func() bool { e := o.enis(); return len(e) == 2 && len(e[0].SecondaryIPs)+len(e[1].SecondaryIPs) == 18 })
+			testenv.Eventually(o.t, "two full ENIs", func() bool { e := o.enis(); return len(e) == 2 && len(e[0].SecondaryIPs)+len(e[1].SecondaryIPs) == 18 })
 		}},
 		{"WARM_IP_TARGET", env{"WARM_IP_TARGET": "3"}, nil, primaryHas(3, 0)},
 		{"MINIMUM_IP_TARGET", env{"WARM_IP_TARGET": "1", "MINIMUM_IP_TARGET": "5"}, nil, primaryHas(5, 0)},
@@ -111,7 +109,7 @@ func TestSettings(t *testing.T) {
 			}
 		}},
 		{"tags", env{"CLUSTER_NAME": "blue", "ADDITIONAL_ENI_TAGS": `{"team":"shop"}`, "WARM_ENI_TARGET": "2"}, nil, func(o one) {
-			o.eventually("tags on both ENIs", func() bool {
+			testenv.Eventually(o.t, "tags on both ENIs", func() bool {
 				tagged := 0
 				for _, e := range o.enis() {
 					if e.Tags["cluster.k8s.amazonaws.com/name"] == "blue" && e.Tags["team"] == "shop" && e.Tags["node.k8s.amazonaws.com/instance_id"] == o.InstanceID {
@@ -150,7 +148,7 @@ func TestSettings(t *testing.T) {
 			o.shows(o.kernel().Rules, "203.0.113.0/24")
 		}},
 		{"AWS_VPC_ENI_MTU", env{"AWS_VPC_ENI_MTU": "1500", "WARM_ENI_TARGET": "2"}, nil, func(o one) {
-			o.eventually("a second link of MTU 1500", func() bool { return strings.Contains(o.kernel().Links, "mtu 1500") })
+			testenv.Eventually(o.t, "a second link of MTU 1500", func() bool { return strings.Contains(o.kernel().Links, "mtu 1500") })
 		}},
 		{"AWS_VPC_K8S_CNI_BACKING_STORE", env{"AWS_VPC_K8S_CNI_BACKING_STORE": "/run/aws-node/elsewhere.json"}, nil, func(o one) {
 			pods := o.mustAdd(o.Node, "p", 1, 1)
@@ -162,7 +160,7 @@ func TestSettings(t *testing.T) {
 		{"INTROSPECTION_BIND_ADDRESS", env{"INTROSPECTION_BIND_ADDRESS": "unix:/run/aws-node/in.sock"}, nil, func(o one) { o.dial(o.Node, "unix", "/run/aws-node/in.sock").Close() }},
 		{"AWS_VPC_K8S_CNI_LOG_FILE", env{"AWS_VPC_K8S_CNI_LOG_FILE": "/run/aws-node/other.log"}, nil, func(o one) {
 			o.shows(o.read("/run/aws-node/other.log"), `"msg":"Starting L-IPAMD`)
-			o.eventually("a line of level debug", func() bool { return strings.Contains(o.read("/run/aws-node/other.log"), `"level":"debug"`) })
+			testenv.Eventually(o.t, "a line of level debug", func() bool { return strings.Contains(o.read("/run/aws-node/other.log"), `"level":"debug"`) })
 		}},
 		{"AWS_VPC_K8S_CNI_LOGLEVEL", env{"AWS_VPC_K8S_CNI_LOGLEVEL": "error"}, nil, func(o one) { o.shows(o.Logs()["ipamd.log"], `!"level":"info"`) }},
 		{"CNI_ADD_WAIT", env{"CNI_ADD_WAIT": "0s"}, func(l *lab, _ string) { l.world.SetLatency("AssignPrivateIpAddresses", time.Minute) }, func(o one) {
@@ -218,7 +216,7 @@ func tagSecondSubnet(l *lab, _ string) {
 
 func (o one) secondENIIn(cidr string) {
 	o.t.Helper()
-	o.eventually("a second ENI", func() bool { return len(o.enis()) == 2 })
+	testenv.Eventually(o.t, "a second ENI", func() bool { return len(o.enis()) == 2 })
 	for _, e := range o.enis() {
 		if !e.Primary() && !netip.MustParsePrefix(cidr).Contains(e.PrimaryIP) {
 			o.t.Errorf("second ENI has %v, want one of %s", e.PrimaryIP, cidr)

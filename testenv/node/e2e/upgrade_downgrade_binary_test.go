@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"cnictl/testenv"
 	"cnictl/testenv/node"
 )
 
@@ -148,7 +149,7 @@ func TestDowngrade_KernelAndResults(t *testing.T) {
 			// A DEL leaves the same state as upstream's.
 			last := o.pods[len(o.pods)-1]
 			o.del(o.n, []*node.Pod{last}, 1)
-			o.until("the end of its link", func() bool { return !strings.Contains(o.sh(o.n, "ip link"), o.recording.pods[len(o.pods)-1].host.name) })
+			testenv.Eventually(o.lab.t, "the end of its link", func() bool { return !strings.Contains(o.sh(o.n, "ip link"), o.recording.pods[len(o.pods)-1].host.name) })
 			now := o.like(o.take(o.n, nil, nil))
 			compare(t, picture{
 				rules: lines(string(o.read("ip-rule.one-deleted.txt"))), routes: onlyIPv4(string(o.read("ip-route-all.one-deleted.txt"))),

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"testing"
 
+	"cnictl/testenv"
 	"cnictl/testenv/node"
 )
 
@@ -240,7 +241,7 @@ func TestDowngrade_MidWrite(t *testing.T) {
 				}
 			}
 		}()
-		o.until("a write", func() bool { return written() != seen })
+		testenv.Eventually(o.lab.t, "a write", func() bool { return written() != seen })
 		o.kill(o.n, syscall.SIGKILL)
 		f, err := o.n.Open(node.Checkpoint, 0, 0)
 		if err != nil {
@@ -262,7 +263,7 @@ func TestDowngrade_MidWrite(t *testing.T) {
 		<-done
 		// The kernel removes links shortly after their namespace. TestRestart covers a start
 		// before that.
-		o.until("the links of the others are gone", func() bool {
+		testenv.Eventually(o.lab.t, "the links of the others are gone", func() bool {
 			return strings.Count(o.sh(o.n, "ip link"), " eni") == len(o.pods)
 		})
 		o.lab.start(o.n, o.env)

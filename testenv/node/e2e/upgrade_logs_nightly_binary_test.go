@@ -21,6 +21,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/logline"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -219,7 +220,7 @@ func sceneOfOnePool(t *testing.T) *node.Node {
 	if err := n.RemoveSandbox(pods[1]); err != nil { // its DEL never came
 		t.Fatal(err)
 	}
-	l.until("its link is gone", func() bool { return strings.Count(l.sh(n, "ip link"), " eni") == len(pods)-2 })
+	testenv.Eventually(l.t, "its link is gone", func() bool { return strings.Count(l.sh(n, "ip link"), " eni") == len(pods)-2 })
 	// Make the entry older: the pod of a young one could be about to get its link.
 	l.sh(n, `sed -i 's/"allocationTimestamp":[0-9]*/"allocationTimestamp":1787000000123456789/g' `+checkpointPath)
 	l.start(n, map[string]string{"ENABLE_PREFIX_DELEGATION": "true"})
@@ -263,7 +264,7 @@ func sceneOfFailures(t *testing.T) *node.Node {
 	n := l.node(i.ID)
 	l.start(n, map[string]string{"CNI_ADD_WAIT": "1s"})
 	pods, _ := add(n, "p", 4, 2)
-	l.untilWithin(patience, "the ENI without a link cannot be detached", func() bool { return l.said(n, logline.TextDetachFailed) })
+	l.untilWithin(testenv.Left(t), "the ENI without a link cannot be detached", func() bool { return l.said(n, logline.TextDetachFailed) })
 	l.kill(n, 15)
 	l.orphan(n)
 	l.start(n, map[string]string{"MAX_ENI": "1", "CNI_ADD_WAIT": "1s"})
@@ -317,7 +318,7 @@ func sceneOfLosses(t *testing.T) *node.Node {
 	l.kill(n, 9)
 	orphan := l.orphan(n)
 	l.start(n, map[string]string{"MANAGE_UNTAGGED_ENI": "false"})
-	l.until("the orphan is deleted", func() bool { _, there := l.world.ENI(orphan.ID); return !there })
+	testenv.Eventually(l.t, "the orphan is deleted", func() bool { _, there := l.world.ENI(orphan.ID); return !there })
 	l.settled(n)
 	return n
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"cnictl/testenv"
 	"cnictl/testenv/node"
 )
 
@@ -140,13 +141,13 @@ func TestUpgrade_TakesOver(t *testing.T) {
 			once(t, after)
 			o.holdsThePods()
 			for _, p := range o.pods {
-				if err := o.n.Ping(p.IP, patience); err != nil {
+				if err := o.n.Ping(p.IP, testenv.Left(t)); err != nil {
 					t.Errorf("%s: %v", p.Name, err)
 				}
 				if p == o.pods[0] { // the pod's own lo is down, as the runtime left it
 					continue
 				}
-				if err := o.n.PingFrom(o.pods[0], p.IP, patience); err != nil {
+				if err := o.n.PingFrom(o.pods[0], p.IP, testenv.Left(t)); err != nil {
 					t.Errorf("%s from %s: %v", p.Name, o.pods[0].Name, err)
 				}
 			}
@@ -226,7 +227,7 @@ func TestUpgrade_RepeatedADD(t *testing.T) {
 				if err != nil || !bytes.Equal(r.Stdout, want) {
 					t.Errorf("%s: %v\n%s\nwant\n%s", p.Name, err, r.Stdout, want)
 				}
-				if err := o.n.Ping(p.IP, patience); err != nil {
+				if err := o.n.Ping(p.IP, testenv.Left(t)); err != nil {
 					t.Errorf("%s: %v", p.Name, err)
 				}
 			}
@@ -260,7 +261,7 @@ func TestUpgrade_DEL(t *testing.T) {
 					o.start()
 				}
 				left = withoutEntry(left, p.ContainerID)
-				o.until(row.how+": the file without the pod", func() bool {
+				testenv.Eventually(o.lab.t, row.how+": the file without the pod", func() bool {
 					return slices.Equal(entries(o.sh(o.n, "cat "+node.Checkpoint)), entries(string(left)))
 				})
 				if o.assigned(o.n)[p.IP] {
@@ -295,7 +296,7 @@ func (o *takenOver) deleteOne(how string, p *node.Pod, prev []byte) {
 		o.lab.t.Fatal(err)
 	}
 	link := o.hostLink(p)
-	o.until("the end of link "+link, func() bool { return !strings.Contains(o.sh(o.n, "ip link"), link) })
+	testenv.Eventually(o.lab.t, "the end of link "+link, func() bool { return !strings.Contains(o.sh(o.n, "ip link"), link) })
 	own := []difference{
 		{`-rule: 512:\s+from all to ` + regexp.QuoteMeta(p.IP.String()) + ` lookup main`, "to the pod"},
 		{`-route: ` + regexp.QuoteMeta(p.IP.String()) + ` dev ` + link + ` scope link`, "to the pod"},

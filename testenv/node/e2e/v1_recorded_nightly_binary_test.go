@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -45,7 +46,7 @@ users: [{name: u, user: {token: t}}]
 // nodeRead waits until the daemon has read its Node.
 func (l *lab) nodeRead(n *node.Node) {
 	l.t.Helper()
-	l.until("the daemon has read its Node", func() bool {
+	testenv.Eventually(l.t, "the daemon has read its Node", func() bool {
 		var s introspect.Summary
 		l.get(n, introspect.PathSummary, &s)
 		return s.Cordoned != nil

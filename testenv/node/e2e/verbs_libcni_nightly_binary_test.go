@@ -3,7 +3,6 @@
 package e2e_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 
+	"cnictl/testenv"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -68,7 +68,7 @@ func TestVerbs_EveryVersion(t *testing.T) {
 
 			p, rt := r.add(t, list, "verbs-"+strings.ReplaceAll(v, ".", "-"))
 			expect("ADD", nil, "aws-cni ADD "+v, "chained ADD "+v+" +prevResult")
-			if err := p.Ping(n.Primary.PrimaryIP, patience); err != nil {
+			if err := p.Ping(n.Primary.PrimaryIP, testenv.Left(t)); err != nil {
 				t.Error(err)
 			}
 
@@ -145,9 +145,7 @@ func TestVerbs_ReportFaults(t *testing.T) {
 	}
 	healthy("after ADD")
 
-	stop, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if _, err := n.StopDaemon(stop, syscall.SIGTERM); err != nil { // otherwise it would restore the rule
+	if _, err := n.StopDaemon(testenv.Context(t), syscall.SIGTERM); err != nil { // otherwise it would restore the rule
 		t.Fatal(err)
 	}
 	if code, msg := code(r.GetStatusNetworkList(ctx, list)); code != 50 || msg != "status cmd: ipamd does not answer" {
@@ -232,7 +230,7 @@ func TestVerbs_GC(t *testing.T) {
 	if len(allocations) != 1 || allocations[0].ContainerID != kept.ContainerID {
 		t.Errorf("allocations %+v, want that of %s", allocations, kept.ContainerID)
 	}
-	if err := kept.Ping(n.Primary.PrimaryIP, patience); err != nil {
+	if err := kept.Ping(n.Primary.PrimaryIP, testenv.Left(t)); err != nil {
 		t.Errorf("the pod that is kept: %v", err)
 	}
 	if err := r.CheckNetworkList(ctx, list, keptRT); err != nil {
