@@ -9,6 +9,9 @@
 // [MainOn] is Main for tests that need a feature few kernels have, such as 802.1q VLAN: if the
 // machine's kernel lacks it, the test binary runs in a virtual machine (testenv/vm).
 //
+// [Eventually], [Receive], [Never] and [Within] are how all tests wait, without limits of their
+// own that a busy machine would not meet.
+//
 // If the kernel refuses a sandbox, the tests run in place, and those that call [RequireRoot]
 // are skipped with the exact reason and the command that would run them. CNI_TEST_REQUIRE, a
 // comma-separated list of requirements such as "root,nft,vlan" or "all", turns such a skip

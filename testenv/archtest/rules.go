@@ -22,6 +22,7 @@ var rules = map[string]func(Tree) []Violation{
 	"doc links":    checkDocLinks,
 	"citations":    checkCitations,
 	"crash points": checkCrashPoints,
+	"waiting":      checkWaiting,
 }
 
 func checkLayout(t Tree) []Violation {
