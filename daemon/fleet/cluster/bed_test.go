@@ -126,8 +126,6 @@ func (f *followed) await(t *testing.T, what string, check func(map[string]fleet.
 	})
 }
 
-const connectSoon = 50 * time.Millisecond
-
 var connectNow = time.Now
 
 func quantityOf(s string) *resource.Quantity { q := resource.MustParse(s); return &q }
