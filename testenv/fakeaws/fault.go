@@ -169,18 +169,6 @@ func FailCalls(action string, first, last int, f Fault) FaultFunc {
 	}
 }
 
-// FailRandomly returns a FaultFunc for calls of all actions, each with a probability from
-// 0 to 1. Whether the nth call of an action meets the fault depends only on the seed, the
-// action and n, not on other calls or their order.
-func FailRandomly(probability float64, seed uint64, f Fault) FaultFunc {
-	return func(a string, nth int) *Fault {
-		if chance(seed, a, nth) < probability {
-			return &f
-		}
-		return nil
-	}
-}
-
 // chance returns a number in [0, 1) that depends only on its arguments.
 func chance(seed uint64, name string, nth int) float64 {
 	h := fnv.New64a()

@@ -124,14 +124,6 @@ func (w *World) veil(eniID string, s TrunkSpec) {
 	}
 }
 
-// Unveil shows a trunk in IMDS and EC2's lists now.
-func (w *World) Unveil(eniID string) {
-	_ = w.update(func() error { // cannot fail
-		w.unveil(eniID, true, true)
-		return nil
-	})
-}
-
 // unveil ends parts of a veil. The caller holds mu.
 func (w *World) unveil(eniID string, metadata, describe bool) {
 	v, there := w.trunks.veils[eniID]

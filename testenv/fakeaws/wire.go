@@ -103,9 +103,6 @@ func (w *World) SetThrottle(t *Throttle) {
 	w.wire.do(func() { w.wire.throttle, w.wire.buckets = t, make(map[string]*ec2model.Bucket) })
 }
 
-// SetExhaustedAsValue replaces Options.ExhaustedAsValue.
-func (w *World) SetExhaustedAsValue(on bool) { w.wire.do(func() { w.wire.asValue = on }) }
-
 // Call is one served EC2 request. A fault may have spoilt its answer.
 type Call struct {
 	Action string
