@@ -76,7 +76,8 @@ func TestDeploy(t *testing.T) {
 // nextTag simulates a second version: there is only one build here.
 const nextTag = "next"
 
-// upgrades to images with another tag, keeping the values of the previous release.
+// upgrades to images with another tag, keeping the values of the previous release, and rolls back:
+// nodes that come later lack the tag.
 func (l *lab) upgrades() {
 	l.tag("docker.io/cnictl/aws-vpc-cni:"+nextTag, "docker.io/cnictl/aws-vpc-cni-init:"+nextTag)
 	l.rolls("upgrade", func() {
@@ -84,6 +85,11 @@ func (l *lab) upgrades() {
 	})
 	if l.env("AWS_ENDPOINT_URL_EC2") == "" || l.env("VPC_CNI_VERSION") != nextTag {
 		l.Errorf("after the upgrade the EC2 endpoint is %q, the version %q", l.env("AWS_ENDPOINT_URL_EC2"), l.env("VPC_CNI_VERSION"))
+	}
+	l.helm("rollback", cluster.Release)
+	l.rolled()
+	if l.env("VPC_CNI_VERSION") == nextTag {
+		l.Error("the release is not rolled back")
 	}
 }
 

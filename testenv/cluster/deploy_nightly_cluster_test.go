@@ -22,7 +22,7 @@ func init() {
 // changesSelector to the manifest's selector, without ending a pod of the CNI.
 func (l *lab) changesSelector() {
 	before := l.cniPods()
-	args := []string{"upgrade", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true,global.image.tag=" + nextTag}
+	args := []string{"upgrade", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true"}
 	l.refuses(`a selector never changes. Set originalMatchLabels to false`, args...)
 	l.kubectl("", "delete", "daemonset", "aws-node", "--cascade=orphan")
 	l.helm(args...)
