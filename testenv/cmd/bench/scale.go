@@ -35,7 +35,7 @@ func (r *run) start() {
 	realistic := latencies(fakeaws.RealisticLatency())
 	rows := []*row{r.add("start → serving, latency 0", "ms"), r.add("start → serving, realistic", "ms").against(1150, 0.7, 0.4)}
 	rows[0].against(300, 0.5, 0.2)
-	rows[1].bound = realistic.bound(1e3, ": only EC2 knows which ENIs are attached (metadata lags); the subnets are asked for beside it", describeENIs)
+	rows[1].bound = realistic.bound(1e3, ": only EC2 knows which ENIs are attached; the subnets are asked for beside it", describeENIs)
 	for i, l := range []latencies{nil, realistic} {
 		for range r.part(7) {
 			check(r.scope(func() {
@@ -63,7 +63,8 @@ func (r *run) scale() {
 	r.grow(scenario{name: "150 pods, latency 0", upstream: 22.9, failed: 330, must: 0.2, aim: 0.06})
 	r.grow(scenario{name: "150 pods, realistic", latency: realistic, upstream: 34.4, failed: 520, must: 0.3, aim: 0.1})
 	r.grow(scenario{name: "150 pods, prefixes, latency 0", prefixes: true, upstream: unknown, failed: unknown})
-	r.grow(scenario{name: "150 pods, prefixes, realistic", prefixes: true, latency: realistic, upstream: 47, failed: 760, must: 0.15, aim: 0.05})
+	r.grow(scenario{name: "150 pods, prefixes, realistic", prefixes: true, latency: realistic,
+		upstream: 47, failed: 760, must: 0.15, aim: 0.05})
 }
 
 func (r *run) bound() {
@@ -121,8 +122,7 @@ type outcome struct {
 	imds   []string       // paths of the metadata requests during the ADDs
 }
 
-// repeat runs a scenario several times, notes the calls of the median run, and returns the row of
-// its time and a function that adds one of its other figures.
+// repeat runs a scenario several times and returns the row of its time and what adds another figure's.
 func (r *run) repeat(v scenario) (took *row, more func(what string) *row) {
 	took = r.add(v.name, "s")
 	var all []outcome

@@ -53,7 +53,9 @@ func main() {
 	os.Exit(program.Main())
 }
 
-var program = frame.Program[options]{Name: "soak", Usage: usage, Parse: parse, Do: func(ctx context.Context, o options, out, _ io.Writer) error {
+var program = frame.Program[options]{Name: "soak", Usage: usage, Parse: parse, Do: do}
+
+func do(ctx context.Context, o options, out, _ io.Writer) error {
 	if err := frame.Enter(); err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ var program = frame.Program[options]{Name: "soak", Usage: usage, Parse: parse, D
 	defer cancel()
 	s := &soak{options: o, ctx: ctx, out: out}
 	return errors.Join(frame.Attempt(s.run), context.Cause(ctx), s.close())
-}}
+}
 
 func parse(args []string) (options, error) {
 	var o options

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -42,6 +44,45 @@ func TestRun(t *testing.T) {
 		if code := p.Run(t.Context(), row.args, &out, &errOut); code != row.code || out.String() != row.out || errOut.String() != row.errOut {
 			t.Errorf("%q: %d, %q, %q", row.args, code, &out, &errOut)
 		}
+	}
+}
+
+func TestAttempt(t *testing.T) {
+	t.Parallel()
+	no := errors.New("no")
+	if err := Attempt(func() { Check(nil); Check(no); t.Error("goes on") }); !errors.Is(err, no) {
+		t.Error(err)
+	}
+	defer func() {
+		if p := recover(); p != "another" {
+			t.Errorf("another panic became %v", p)
+		}
+	}()
+	_ = Attempt(func() { panic("another") })
+}
+
+func TestEach(t *testing.T) {
+	t.Parallel()
+	var sum atomic.Int64
+	if err := Each(t.Context(), 10, 3, func(i int) { sum.Add(int64(i)) }); err != nil || sum.Load() != 45 {
+		t.Errorf("%d, %v", sum.Load(), err)
+	}
+	no, ran := errors.New("no"), atomic.Int64{}
+	if err := Each(t.Context(), 100, 1, func(int) { ran.Add(1); Check(no) }); !errors.Is(err, no) || ran.Load() != 1 {
+		t.Errorf("%v after %d calls", err, ran.Load())
+	}
+}
+
+func TestProcess(t *testing.T) {
+	t.Parallel()
+	if rss, err := Memory(os.Getpid(), "VmRSS"); err != nil || rss < 1<<20 {
+		t.Errorf("%v bytes, %v", rss, err)
+	}
+	if _, err := Memory(os.Getpid(), "VmNone"); err == nil {
+		t.Error("read what is not there")
+	}
+	before := CPU(os.Getpid())
+	for CPU(os.Getpid()) == before { // it counts while this loop runs
 	}
 }
 
