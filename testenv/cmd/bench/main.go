@@ -21,7 +21,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cnictl/testenv"
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/cmd/internal/frame"
 	"cnictl/testenv/node"
@@ -245,8 +244,10 @@ func (r *run) pause(d time.Duration) {
 func (r *run) until(what string, ok func() bool) {
 	ctx, cancel := context.WithTimeout(r.ctx, 2*time.Minute)
 	defer cancel()
-	if !testenv.Poll(ctx, ok) {
-		check(fmt.Errorf("wait for %s: %w", what, ctx.Err()))
+	for !ok() {
+		if frame.Pause(ctx, 10*time.Millisecond); ctx.Err() != nil {
+			check(fmt.Errorf("wait for %s: %w", what, ctx.Err()))
+		}
 	}
 }
 
