@@ -226,7 +226,6 @@ func (r *run) say(format string, args ...any) {
 	fmt.Fprintf(r.progress, "%4.0f s  "+format+"\n", append([]any{time.Since(r.begin).Seconds()}, args...)...)
 }
 
-// part returns n, or a tenth of it in a quick run.
 func (r *run) part(n int) int {
 	if r.quick {
 		return max(n/10, 1)
