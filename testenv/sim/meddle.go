@@ -137,7 +137,8 @@ func (w *World) attachForeignENI(n *node) {
 	if w.dice.crashes.chance(0.5) {
 		tags[resync.TagNoManage] = "true"
 	}
-	x, err := w.ec2.create(w.ec2.subnets[0], w.dice.crashes.Below(3), 0, "somebody's", tags)
+	ips := min(w.dice.crashes.Below(3), n.takes().IPv4PerENI-1) // EC2 takes no more from anybody
+	x, err := w.ec2.create(w.ec2.subnets[0], ips, 0, "somebody's", tags)
 	if err != nil {
 		return
 	}

@@ -49,6 +49,7 @@ func TestRun_SeedsThatFailed(t *testing.T) {
 		{920172, "EC2's list did not show yet that an ENI was attached: its slot was used again while it was detaching"},
 		{913349, "an ENI that was attaching when EC2 was asked counted as another's after it was attached"},
 		{707234, "a DEL was answered while the rules of its sandbox were being removed: the file still had the address"},
+		{2080100377, "somebody's ENI had more addresses than EC2 takes: the refusals of all others meant nothing"},
 	} {
 		t.Run(row.found, func(t *testing.T) {
 			if testing.Short() {
