@@ -1,7 +1,6 @@
 package fleetsim
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -250,37 +248,4 @@ func TestWatch_TooOld(t *testing.T) {
 	if err != nil || len(events.Items) == 0 || !strings.Contains(events.Items[0].Message, "failed to assign an IP address to container") {
 		t.Errorf("events: %d, %v", len(events.Items), err)
 	}
-}
-
-// ask sends one request through a stream of a connection.
-func ask(t *testing.T, conn httpstream.Connection, id int, port, path string) (*http.Response, []byte, string) {
-	t.Helper()
-	h := http.Header{}
-	h.Set(corev1.StreamType, corev1.StreamTypeError)
-	h.Set(corev1.PortHeader, port)
-	h.Set(corev1.PortForwardRequestIDHeader, fmt.Sprint(id))
-	failure, err := conn.CreateStream(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = failure.Close()
-	h.Set(corev1.StreamType, corev1.StreamTypeData)
-	data, err := conn.CreateStream(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.RemoveStreams(data, failure)
-	defer data.Reset()
-	_, _ = io.WriteString(data, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-	resp, err := http.ReadResponse(bufio.NewReader(data), nil)
-	if err != nil {
-		why, _ := io.ReadAll(failure)
-		return nil, nil, string(why)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp, body, ""
 }

@@ -173,22 +173,6 @@ func (h *host) do(f func() error) {
 	}
 }
 
-// links maps MAC addresses to names of the host's links.
-func (h *host) links() map[string]string {
-	h.lab.t.Helper()
-	names := map[string]string{}
-	h.do(func() error {
-		links, err := netns.Dump(netlink.LinkList)
-		for _, l := range links {
-			if l.Attrs().Name != "lo" {
-				names[l.Attrs().HardwareAddr.String()] = l.Attrs().Name
-			}
-		}
-		return err
-	})
-	return names
-}
-
 // attach creates an ENI and attaches it at a device index.
 func (h *host) attach(subnet, device int) fakeaws.ENI {
 	h.lab.t.Helper()

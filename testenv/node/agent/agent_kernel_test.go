@@ -68,12 +68,3 @@ func TestClose_EndsEverythingInTheNode(t *testing.T) {
 		t.Error("Run succeeded after Close")
 	}
 }
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
