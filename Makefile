@@ -97,7 +97,7 @@ cluster: deps kube-cluster images-here $(TOOLBIN)/helm ## start a real Kubernete
 cluster-down: ## stop the cluster of make cluster and remove its files
 	@$(BIN)/cluster down $(ARGS)
 
-# Takes minutes; make test includes a short one.
+# Takes minutes; make nightly runs it.
 .PHONY: soak
 soak: deps kube-cluster images-here $(TOOLBIN)/helm ## run 2,000 pods on a node as root while killing the daemon every 20 s (ARGS=--quick)
 	@$(BIN)/soak $(ARGS)
@@ -160,7 +160,7 @@ doctor-report: ## print how each cause of cnictl doctor is tested; fails when on
 bench-doctor: build ## measure cnictl doctor: 1,000 simulated nodes with three planted causes, and an archive with 1 GB of logs
 	@$(BIN)/bench tui --phases doctor,archive $(ARGS)
 
-# Takes half an hour; make test includes a short one.
+# Takes half an hour.
 .PHONY: doctor-soak
 doctor-soak: build ## examine a sound fleet of 40 simulated nodes for half an hour; fails on a finding (ARGS="--for 2m")
 	@$(BIN)/bench tui --phases doctor-soak --for 30m $(ARGS)
@@ -281,11 +281,10 @@ chart: $(TOOLBIN)/helm ## package the Helm charts in dist/chart (VERSION=v1.2.3)
 		echo "dist/chart/$$(basename $$package)"; done
 
 .PHONY: lint
-lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm $(TOOLBIN)/mutants ## check formatting, vet, staticcheck, house rules, import layers, charts, alerts and dashboard, and that all mutants apply
+lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm $(TOOLBIN)/mutants ## check formatting, vet, staticcheck, house rules, charts, alerts and dashboard, and that all mutants apply
 	$(TOOLBIN)/helm lint --strict --quiet $(CHARTS)
 	$(TOOLBIN)/golangci-lint run ./...
 	$(TOOLBIN)/mutants -check
-	$(GO) test -count=1 ./testenv/archtest/...
 	tools/once.sh tools tools go.mod Makefile -- $(GO) -C tools vet ./...
 	tools/once.sh tools-tests tools go.mod Makefile -- $(GO) -C tools test ./...
 	$(GO) -C tools test -count=1 -run '^TestInputs$$' ./cmd/testlayers # it reads the whole module
