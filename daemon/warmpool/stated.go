@@ -27,14 +27,15 @@ func (s Stated) due(now time.Time) bool { return s.There() && !now.Before(s.Retr
 // asked is when EC2 last refused.
 func (s Stated) asked() time.Time { return s.Retry.Add(-StatedLimitRetry) }
 
-// refuse is s after EC2 refused more than most; false if the type takes no more either.
+// refuse is s after EC2 refused more than most; false if the type takes no more either. It raises
+// nothing: the refused request may be older than the limit.
 func (s Stated) refuse(most, ofType int, now time.Time) (Stated, bool) {
 	if most = max(0, most); most >= ofType {
 		return s, false
 	}
-	since := s.Since
-	if !s.There() {
-		since = now
+	since := now
+	if s.There() {
+		most, since = min(most, s.Most), s.Since
 	}
 	return Stated{Most: most, OfType: ofType, Since: since, Retry: now.Add(StatedLimitRetry)}, true
 }

@@ -112,6 +112,9 @@ func TestStatedLimits(t *testing.T) {
 	if s, lower := addresses.SlotsRefused(ofType, 9, at(1)); lower || s.Slots != addresses.Slots {
 		t.Errorf("a full ENI states nothing: %+v", s)
 	}
+	if s, lower := addresses.SlotsRefused(ofType, 8, at(1)); !lower || s.Slots.Most != 5 || s.Slots.Retry != at(61) {
+		t.Errorf("a larger request, sent before, is refused later: %v, %+v", lower, s.Slots)
+	}
 	if s := addresses.SlotsSeen(7, time.Time{}); s.Slots.Most != 7 {
 		t.Errorf("an ENI holds more: %+v", s)
 	}
