@@ -36,7 +36,7 @@ func main() {
 	flag.BoolVar(&o.check, "check", false, "run no tests: only see that all mutants apply and compile")
 	flag.BoolVar(&o.resume, "resume", false, "keep what an interrupted run over the same tree found")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many mutants to test at a time")
-	flag.DurationVar(&o.timeout, "timeout", 20*time.Minute, "limit of each package's tests")
+	flag.DurationVar(&o.timeout, "timeout", 8*time.Minute, "limit of each package's tests")
 	flag.Parse()
 	problems, err := run(ctx, o)
 	if err != nil {
