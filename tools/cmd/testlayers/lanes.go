@@ -17,26 +17,33 @@ type job struct {
 	run  func(context.Context) (layerResult, error)
 }
 
-// runJobs runs the jobs of each lane in order, beside those of the other lane. The results are
-// in the order of the jobs. The first error ends everything.
+// runJobs runs the jobs that wait one after the other, and beside them, those that compute in the
+// same way. When nothing is left that waits, two of the others run at a time. The results are in the
+// order of the jobs. The first error ends everything.
 func runJobs(ctx context.Context, jobs []job) ([]layerResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	results := make([]layerResult, len(jobs))
-	var lanes sync.WaitGroup
-	for _, l := range []lane{waits, computes} {
-		lanes.Go(func() {
-			for i, j := range jobs {
-				if j.lane != l || ctx.Err() != nil {
-					continue
-				}
-				var err error
-				if results[i], err = j.run(ctx); err != nil {
-					cancel(err)
-				}
-			}
-		})
+	queues := [...]chan int{waits: make(chan int, len(jobs)), computes: make(chan int, len(jobs))}
+	for i, j := range jobs {
+		queues[j.lane] <- i
 	}
+	work := func(queue chan int) {
+		for i := range queue {
+			if ctx.Err() != nil {
+				return
+			}
+			var err error
+			if results[i], err = jobs[i].run(ctx); err != nil {
+				cancel(err)
+			}
+		}
+	}
+	close(queues[waits])
+	close(queues[computes])
+	var lanes sync.WaitGroup
+	lanes.Go(func() { work(queues[waits]); work(queues[computes]) })
+	lanes.Go(func() { work(queues[computes]) })
 	lanes.Wait()
 	return results, context.Cause(ctx)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // TestRunJobs runs two lanes whose jobs wait for each other: the lanes run side by side, the jobs
-// of a lane in order.
+// of a lane in order, and what computes two at a time at the end.
 func TestRunJobs(t *testing.T) {
 	t.Parallel()
 	began, ended := make(chan string), make(chan string)
@@ -24,7 +24,7 @@ func TestRunJobs(t *testing.T) {
 			return layerResult{name: name}, nil
 		}}
 	}
-	jobs := []job{wait("a", computes), wait("b", waits), wait("c", computes), wait("d", waits)}
+	jobs := []job{wait("a", computes), wait("b", waits), wait("c", computes), wait("d", waits), wait("e", computes), wait("f", computes)}
 	done := make(chan []layerResult)
 	go func() {
 		results, err := runJobs(t.Context(), jobs)
@@ -33,7 +33,7 @@ func TestRunJobs(t *testing.T) {
 		}
 		done <- results
 	}()
-	for _, pair := range [][]string{{"a", "b"}, {"c", "d"}} {
+	for _, pair := range [][]string{{"a", "b"}, {"c", "d"}, {"e", "f"}} {
 		got := []string{<-began, <-began}
 		slices.Sort(got)
 		if !slices.Equal(got, pair) {
