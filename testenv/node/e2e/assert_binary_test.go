@@ -463,7 +463,7 @@ func TestAssert_Contested(t *testing.T) {
 	}
 	// The first five times it was restored immediately, then after 1 s, 2 s and 4 s; one more
 	// restore may be immediate.
-	if took := time.Since(began); took < 3*time.Second { //realtime: a lower bound //realtime: a lower bound //realtime: a lower bound
+	if took := time.Since(began); took < 3*time.Second { //realtime: a lower bound
 		t.Errorf("removed %d times in %v", taken, took)
 	}
 	testenv.Eventually(l.t, "a rule that is back after all", func() bool { return strings.Contains(a.sh("ip rule"), rule) })

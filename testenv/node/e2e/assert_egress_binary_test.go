@@ -118,7 +118,7 @@ func (a *taken) seenWhole(ip, link string) {
 		if slices.ContainsFunc(a.repairs(), func(line string) bool { return strings.Contains(line, `"egress-route"`) }) {
 			return true
 		}
-		if now := int(time.Since(began) / step); now != did { //realtime: a try every two seconds //realtime: a try every two seconds //realtime: a try every two seconds
+		if now := int(time.Since(began) / step); now != did { //realtime: a try every two seconds
 			did = now
 			a.sh("ip route replace " + ip + " dev " + link + " scope link; if [ " + strconv.Itoa(now%2) + " = 1 ]; then ip route del " + ip + "; fi")
 		}

@@ -137,7 +137,7 @@ func annotationAway(t *testing.T) {
 	}
 	began := time.Now()
 	m.failsWith(never, "pod-annotation", "Failed to add the pod annotation:")
-	if took := time.Since(began); took < time.Second { //realtime: a lower bound //realtime: a lower bound //realtime: a lower bound
+	if took := time.Since(began); took < time.Second { //realtime: a lower bound
 		t.Errorf("the ADD failed after %v and did not wait", took)
 	}
 	m.holdsNone()

@@ -67,7 +67,7 @@ func branchPods(t *testing.T) {
 	pod := m.bind("late", wantsBranch)
 	began := time.Now()
 	got := m.add(pod)
-	if took := time.Since(began); took < branchAfter/2 { //realtime: a lower bound //realtime: a lower bound //realtime: a lower bound
+	if took := time.Since(began); took < branchAfter/2 { //realtime: a lower bound
 		t.Errorf("the ADD took %v and did not wait for the annotation", took)
 	}
 	b := c.branchOf(pod)
@@ -297,7 +297,7 @@ func branchNever(t *testing.T) {
 	m.withTrunk()
 	began := time.Now()
 	r := m.failsWith(m.bind("p", wantsBranch), "branch-pending", "Send AddNetworkReply: failed to get Branch ENI resource")
-	if took := time.Since(began); took < time.Second || !r.Transient { //realtime: a lower bound //realtime: a lower bound //realtime: a lower bound
+	if took := time.Since(began); took < time.Second || !r.Transient { //realtime: a lower bound
 		t.Errorf("failed after %v: %+v", took, r)
 	}
 	gone := m.request(m.bind("gone", wantsBranch))

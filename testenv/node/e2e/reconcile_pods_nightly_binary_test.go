@@ -23,11 +23,11 @@ func init() {
 				t.Fatal(err)
 			}
 			s.seen(1)
-			if age := time.Since(added); age < 50*time.Second && !s.assigned(s.n)[pods[3].IP] { //realtime: a lower bound //realtime: a lower bound //realtime: a lower bound
+			if age := time.Since(added); age < 50*time.Second && !s.assigned(s.n)[pods[3].IP] { //realtime: a lower bound
 				t.Errorf("given up %v after its ADD", age)
 			}
 			s.ended(pods[3:], 2*time.Minute)
-			if age := time.Since(added); age < 59*time.Second { //realtime: a lower bound //realtime: a lower bound //realtime: a lower bound
+			if age := time.Since(added); age < 59*time.Second { //realtime: a lower bound
 				t.Errorf("given up %v after its ADD", age)
 			}
 			s.living(pods[:3])
@@ -49,7 +49,7 @@ func init() {
 			}
 			s.start(s.n, s.env)
 			if !s.assigned(s.n)[a] {
-				t.Fatalf("%s is not kept over a restart %v after its ADD", a, time.Since(added)) //realtime: reported //realtime: reported //realtime: reported
+				t.Fatalf("%s is not kept over a restart %v after its ADD", a, time.Since(added)) //realtime: reported
 			}
 			again := s.wireAdd(s.n, r)
 			if !again.Success || again.Allocations[0].IPv4 != a.String() {
@@ -61,7 +61,7 @@ func init() {
 				}
 			}
 			s.untilWithin(2*time.Minute, "the address is free", func() bool { return !s.assigned(s.n)[a] })
-			if age := time.Since(added); age < 59*time.Second { //realtime: a lower bound //realtime: a lower bound //realtime: a lower bound
+			if age := time.Since(added); age < 59*time.Second { //realtime: a lower bound
 				t.Errorf("given up %v after its ADD", age)
 			}
 		},
