@@ -15,7 +15,7 @@ import (
 // use more than what they link and read, the hashes of that.
 const inputsVar = "CNI_TEST_INPUTS"
 
-// logMagic begins the file in which a test binary tells the go command what its results depend on.
+// logMagic is the first line of the log in which a test binary lists its inputs for the go command.
 const logMagic = "# test log\n"
 
 // Run runs the tests of a package without a sandbox and returns their status, as m.Run does. It
@@ -36,7 +36,7 @@ func logInputs() int {
 		err = addInputs(f.Value.String(), os.Getenv(inputsVar), here)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "testenv: tell the go command what the tests use:", err)
+		fmt.Fprintln(os.Stderr, "testenv: cannot add what the tests use to the log of go test:", err)
 		return 1
 	}
 	return 0

@@ -38,7 +38,7 @@ var ipv4Cluster = &shared{options: cluster.Options{
 	Env:   map[string]string{"ANNOTATE_POD_IP": "true", "ENABLE_BANDWIDTH_PLUGIN": "true", "ENABLE_V6_EGRESS": "true"},
 }}
 
-// clusters has each cluster, of which one runs at a time. Before a commit there is one.
+// clusters are those that tests share; only one runs at a time. Nightly runs add to them.
 var clusters = []*shared{ipv4Cluster}
 
 func requireCluster(t *testing.T) *lab { t.Helper(); return ipv4Cluster.require(t) }

@@ -81,7 +81,8 @@ type options struct {
 	baseline, source, bin     string
 }
 
-const longest = time.Hour // that a fleet lives, of which a soak leaves it a part
+// longest is how long a simulated fleet runs. A soak must be shorter.
+const longest = time.Hour
 
 func parse(args []string) (o options, err error) {
 	o.suite = "pods"

@@ -61,7 +61,7 @@ func (r *run) site(o fakeaws.Options) *site {
 	return s
 }
 
-// boot starts a node that finds plugins in bin. Its name is also its directory's, of which none may be used twice.
+// boot starts a node that finds plugins in bin. Its directory has its name, so each name can be used only once.
 func (s *site) boot(instanceType, name, bin string, ipv6 bool) *node.Node {
 	instance := must(s.world.AddInstance(fakeaws.InstanceSpec{Type: instanceType, SubnetID: s.subnet, IPv6: ipv6}))
 	dir := filepath.Join(s.dir, name)
@@ -154,7 +154,7 @@ func (r *run) newPod(name, node string) {
 	}))
 }
 
-// fill creates a big cluster, of which the daemon's node is a part.
+// fill creates a big cluster around the daemon's node.
 func (r *run) fill() (nodes, pods int) {
 	nodes, pods = r.part(5000), r.part(20000)
 	name := func(i int) string { return fmt.Sprintf("other-%d", i) }

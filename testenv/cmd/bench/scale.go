@@ -332,7 +332,7 @@ const (
 	describeENIs = "DescribeNetworkInterfaces"
 )
 
-// bound is the total time of calls that depend on each other, in a unit of which a second has so many.
+// bound is the total time of calls that depend on each other, in a unit that a second has perSecond of.
 func (l latencies) bound(perSecond float64, why string, actions ...string) bound {
 	var total time.Duration
 	var parts []string

@@ -48,7 +48,8 @@ func (p pkg) inputs() []string {
 func (p pkg) untold() error {
 	switch {
 	case p.Programs && len(p.Uses) == 0:
-		return fmt.Errorf("the tests of %s start programs from CNI_TEST_BIN: say which above TestMain, such as //testlayers:uses=cmd/aws-cni", p.ImportPath)
+		return fmt.Errorf("the tests of %s start programs from CNI_TEST_BIN: say which above TestMain, "+
+			"such as //testlayers:uses=cmd/aws-cni", p.ImportPath)
 	case len(p.inputs()) > 0 && !p.Tells:
 		return fmt.Errorf("the tests of %s use %s, which the go command does not see: call testenv.Run or testenv.Main in TestMain",
 			p.ImportPath, strings.Join(p.inputs(), ", "))
@@ -154,7 +155,8 @@ func (h *hasher) text(p pkg, machine string) (string, error) {
 // machine describes the kernel and the programs of the machine that tests start.
 func machine(ctx context.Context) string {
 	var b strings.Builder
-	for _, command := range []string{"uname -r -m", "iptables --version", "nft --version", "ip -V", "crun --version", "curl --version", "skopeo --version", "go version"} {
+	for _, command := range []string{"uname -r -m", "iptables --version", "nft --version", "ip -V", "crun --version", "curl --version",
+		"skopeo --version", "go version"} {
 		words := strings.Fields(command)
 		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 		cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")

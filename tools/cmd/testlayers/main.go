@@ -40,11 +40,11 @@ func main() {
 	var layers, targets string
 	flag.StringVar(&o.root, "root", ".", "directory of the module under test")
 	flag.StringVar(&layers, "layers", strings.Join(layerNames(false), ","), "comma-separated list of layers")
-	flag.StringVar(&targets, "targets", "", "comma-separated list of targets of the Makefile to run beside the layers, after those that compute")
-	flag.BoolVar(&o.stamp, "stamp", false, "give the files of the checkout times that depend on their content, so that the go command finds the results of another clone")
+	flag.StringVar(&targets, "targets", "", "comma-separated list of Makefile targets to run beside the layers")
+	flag.BoolVar(&o.stamp, "stamp", false, "set each file's time from its content, so that the go command finds the results of another clone")
 	flag.BoolVar(&o.nightly, "nightly", false, "also run the tests with the build tag "+nightlyTag)
 	flag.StringVar(&o.run, "run", "", "run only matching tests; with -fuzz: only targets whose \"PACKAGE TARGET\" matches")
-	flag.IntVar(&o.count, "count", 0, "number of times to run each test; 0: once, unless the go command has the result of the same tests with the same inputs")
+	flag.IntVar(&o.count, "count", 0, "number of times to run each test; 0: once, or not at all if the go command has the result")
 	flag.IntVar(&o.slowest, "slowest", 10, "number of slowest packages and tests to print")
 	flag.DurationVar(&o.fuzz, "fuzz", 0, "run every fuzz target for this long instead of tests")
 	flag.Parse()
@@ -116,7 +116,9 @@ func words(list string) []string {
 // jobs returns the layers, then the targets of the Makefile.
 func jobs(o options, selected []layer, pkgs []pkg) (out []job) {
 	for _, l := range selected {
-		out = append(out, job{l.name, l.lane, func(ctx context.Context) (layerResult, error) { return runLayer(ctx, o, l, l.packages(pkgs)) }})
+		out = append(out, job{l.name, l.lane, func(ctx context.Context) (layerResult, error) {
+			return runLayer(ctx, o, l, l.packages(pkgs))
+		}})
 	}
 	for _, target := range o.targets {
 		out = append(out, job{target, computes, func(ctx context.Context) (layerResult, error) { return runTarget(ctx, o, target) }})

@@ -171,8 +171,6 @@ func gate(file string) string {
 // listed is what the go command says of a package.
 type listed struct {
 	ImportPath, Dir, Name, ForTest     string
-	Standard                           bool
-	Module                             *struct{ Path string }
 	GoFiles, TestGoFiles, XTestGoFiles []string
 	IgnoredGoFiles, SFiles, EmbedFiles []string
 	Deps                               []string
@@ -194,7 +192,8 @@ type tree struct {
 
 // readTree reads the module in root with the go command, with or without the tests for the night.
 func readTree(ctx context.Context, root string, night bool) (tree, error) {
-	args := []string{"list", "-e", "-test", "-deps", "-json=ImportPath,Dir,Name,ForTest,Standard,Module,GoFiles,TestGoFiles,XTestGoFiles,IgnoredGoFiles,SFiles,EmbedFiles,Deps"}
+	args := []string{"list", "-e", "-test", "-deps",
+		"-json=ImportPath,Dir,Name,ForTest,GoFiles,TestGoFiles,XTestGoFiles,IgnoredGoFiles,SFiles,EmbedFiles,Deps"}
 	if night {
 		args = append(args, "-tags="+nightlyTag)
 	}
