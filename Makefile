@@ -265,7 +265,7 @@ cnictl-%:
 
 .PHONY: testimages
 testimages: build $(TOOLBIN)/mkimage
-	@$(TOOLBIN)/mkimage -version "$(VERSION)" -tag test -o $(BIN) testenv/cluster/images.yaml
+	@$(TOOLBIN)/mkimage -version "$(VERSION)" -tag test -o $(BIN) testenv/kube/cluster/images.yaml
 
 CHARTS    := deploy/chart/aws-vpc-cni deploy/chart/cni-metrics-helper
 

@@ -7,7 +7,7 @@
 //
 // The tests of this package compare the files with the code: the manifests' environment
 // variables with the table of daemon/config, the IAM actions with the calls of the
-// daemon's EC2 client. testenv/kubeapi installs the CRDs and roles in a real API
+// daemon's EC2 client. testenv/kube/kubeapi installs the CRDs and roles in a real API
 // server.
 package deploy
 

@@ -18,7 +18,7 @@ import (
 	"cnictl/daemon/awssdk"
 	"cnictl/daemon/iam"
 	"cnictl/deploy"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 const (

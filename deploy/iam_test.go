@@ -16,8 +16,8 @@ import (
 
 	"cnictl/daemon/iam"
 	"cnictl/deploy"
-	"cnictl/testenv/golden"
-	"cnictl/testenv/tour"
+	"cnictl/testenv/text/golden"
+	"cnictl/testenv/text/tour"
 )
 
 const interfaces = "arn:aws:ec2:*:*:network-interface/*"

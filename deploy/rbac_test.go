@@ -78,7 +78,7 @@ func spelt(role *rbacv1.ClusterRole) []string {
 
 // TestRBAC_Unused: rights marked as unused are granted, and docs/security.md has a row with their
 // resource and verb. The API server's audit log shows that exactly these are unused
-// (testenv/kubeapi, daemon/internal/kube).
+// (testenv/kube/kubeapi, daemon/internal/kube).
 func TestRBAC_Unused(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/security.md")
@@ -171,7 +171,7 @@ func TestRBAC_Unknown(t *testing.T) {
 	}
 }
 
-// TestCRDs: the names in the CRDs are consistent. testenv/kubeapi tests the schemas against
+// TestCRDs: the names in the CRDs are consistent. testenv/kube/kubeapi tests the schemas against
 // an API server.
 func TestCRDs(t *testing.T) {
 	t.Parallel()

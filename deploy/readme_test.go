@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"cnictl/daemon/config"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 // charts are the directories of the charts, and the readers of each chart's environment.

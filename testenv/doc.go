@@ -1,5 +1,9 @@
 // Package testenv runs tests in an isolated part of the kernel.
 //
+// Below it is the test bed: aws is EC2 and what else of AWS a node talks to, network the VPC
+// that its packets cross, node an instance, kube the API server and clusters, sim all of that on
+// virtual time. text and rules check texts and the tree, cmd has programs.
+//
 // [Main], called from TestMain, runs the test binary again inside fresh network, mount and
 // process namespaces (and a user namespace if the caller is not root), with `lo` up and a
 // private tmpfs on /run. There a test may create links, rules, chains and namespaces: none of
@@ -7,7 +11,7 @@
 // [Enter] does the same for helper programs.
 //
 // [MainOn] is Main for tests that need a feature few kernels have, such as 802.1q VLAN: if the
-// machine's kernel lacks it, the test binary runs in a virtual machine (testenv/vm).
+// machine's kernel lacks it, the test binary runs in a virtual machine (testenv/network/vm).
 //
 // [Eventually], [Receive], [Never] and [Within] are how all tests wait, without limits of their
 // own that a busy machine would not meet.

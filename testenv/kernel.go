@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // RequireKernel skips the test unless the kernel (with its user-space programs)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/testenv/vm"
+	"cnictl/testenv/network/vm"
 )
 
 // Main runs the tests of a package inside a sandbox and exits with their status.
@@ -23,7 +23,7 @@ func Main(m *testing.M, end ...func() error) {
 
 // MainOn is Main for a package whose tests need a kernel feature that RequireKernel knows
 // and few kernels have. If the machine's kernel has it, the tests run right there; otherwise
-// the whole test binary runs again in a virtual machine (see testenv/vm): one boot for all
+// the whole test binary runs again in a virtual machine (see testenv/network/vm): one boot for all
 // tests of the package, with their output and exit status. If there is no virtual machine
 // either, RequireKernel skips as always.
 //

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
+	"cnictl/testenv/network/vm"
 	"cnictl/testenv/node/agent"
-	"cnictl/testenv/vm"
 )
 
 // Environment variables carry the stage of the sandbox from one process to the next.
@@ -45,7 +45,7 @@ const sandboxReady = "ready"
 // sandbox, which reaps orphans; and the program. Killing any of them ends all.
 //
 // A process that was started as the agent of a simulated node becomes that agent
-// instead, and process 1 of a guest of testenv/vm runs the program there.
+// instead, and process 1 of a guest of testenv/network/vm runs the program there.
 func Enter() error {
 	agent.Maybe()
 	vm.Maybe()

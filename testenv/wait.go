@@ -14,7 +14,7 @@ import (
 )
 
 // This is the one file of the tests that names durations on the real clock: what a test waits
-// for has no limit but go test's, which a busy machine does not reach. testenv/archtest
+// for has no limit but go test's, which a busy machine does not reach. testenv/rules/archtest
 // (rule "waiting") keeps it so.
 
 const (

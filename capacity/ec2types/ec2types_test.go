@@ -16,7 +16,7 @@ import (
 	"cnictl/capacity/ec2types"
 	"cnictl/capacity/limits"
 	"cnictl/daemon/awssdk"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 func client(t *testing.T, o fakeaws.Options) *ec2.Client {

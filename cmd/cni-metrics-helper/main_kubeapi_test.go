@@ -25,10 +25,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/fakecloudwatch"
-	"cnictl/testenv/golden"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/aws/fakecloudwatch"
+	"cnictl/testenv/kube/kubeapi"
+	"cnictl/testenv/text/golden"
 )
 
 // helperBinary is the binary that make test built (CNI_TEST_BIN), or one built here.

@@ -10,7 +10,7 @@ import (
 
 	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
 	"cnictl/daemon/config"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 //testlayers:uses=cmd/cni-metrics-helper

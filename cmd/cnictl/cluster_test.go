@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"cnictl/deploy"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // TestScript_Cluster runs the real main against a simulated API server and its nodes:

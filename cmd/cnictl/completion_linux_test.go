@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // relay is a proxy to an API server that can be silenced: it then accepts connections and

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"cnictl/testenv"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // TestTerminal_Ended: if something ends the screens from outside, at any point, the

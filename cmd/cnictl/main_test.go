@@ -15,7 +15,7 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/fleet/fleettest"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 func TestMain(m *testing.M) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // TestTerminal_ResizeStorm: if sizes change faster than frames are drawn, while the fleet changes,

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // refusal is the error printed instead of opening the screens, one line each.

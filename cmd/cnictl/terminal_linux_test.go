@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/show"
 	"cnictl/testenv"
-	"cnictl/testenv/terminal"
+	"cnictl/testenv/text/terminal"
 )
 
 // screen is a terminal that runs the real binary.

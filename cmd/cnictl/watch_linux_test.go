@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/fleettest"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // TestProcess_FollowsMembers: nodes -w reports nodes that leave and join, with one list request

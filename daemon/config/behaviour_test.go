@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"cnictl/testenv/testindex"
+	"cnictl/testenv/rules/testindex"
 )
 
 // behaviour names, for each supported variable, the tests of its effect: not that its value

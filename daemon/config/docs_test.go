@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 func TestDocumentation(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // simulated returns a simulator's nodes as targets that bypass its API server; connecting to

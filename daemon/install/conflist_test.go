@@ -11,7 +11,7 @@ import (
 
 	"cnictl/daemon/install"
 	"cnictl/plugin/netconf"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 func render(t *testing.T, template string, s install.Settings) []byte {

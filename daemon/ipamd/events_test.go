@@ -22,7 +22,7 @@ import (
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 // series lists the values of all of our metrics.

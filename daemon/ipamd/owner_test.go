@@ -22,7 +22,7 @@ import (
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
-	"cnictl/testenv/leftover"
+	"cnictl/testenv/rules/leftover"
 )
 
 func TestMain(m *testing.M) { leftover.Main(m) }

@@ -21,7 +21,7 @@ import (
 	"cnictl/daemon/internal/policyagent"
 	"cnictl/daemon/keeper"
 	"cnictl/testenv"
-	"cnictl/testenv/npa"
+	"cnictl/testenv/aws/npa"
 )
 
 // policyBench is a backend with an agent that a test starts and stops.

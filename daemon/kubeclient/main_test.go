@@ -3,7 +3,7 @@ package kubeclient
 import (
 	"testing"
 
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 func TestMain(m *testing.M) { kubeapi.Main(m) }

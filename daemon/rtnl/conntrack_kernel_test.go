@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // entry is a connection tracking entry of a TCP connection that is being opened.

@@ -12,7 +12,7 @@ import (
 
 	"cnictl/daemon/rtnl"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // script runs commands in a namespace.

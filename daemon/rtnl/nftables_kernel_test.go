@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 func TestHasNFTables(t *testing.T) {

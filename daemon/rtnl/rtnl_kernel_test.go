@@ -17,7 +17,7 @@ import (
 	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 func open(t *testing.T, ns *netns.NS) *rtnl.Conn {

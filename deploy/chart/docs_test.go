@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"cnictl/testenv/tour"
+	"cnictl/testenv/text/tour"
 )
 
 // TestInstallPage: the chart accepts the values that docs/install.md shows, and the variables in

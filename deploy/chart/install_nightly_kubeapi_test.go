@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/testenv/tour"
+	"cnictl/testenv/text/tour"
 )
 
 // TestUpgrade_Page runs the commands by which docs/migrate.md upgrades a release of upstream's chart,
-// and those for the way back. testenv/cluster runs the commands of the other sections and of
+// and those for the way back. testenv/kube/cluster runs the commands of the other sections and of
 // docs/install.md.
 func TestUpgrade_Page(t *testing.T) {
 	values := file(t, tour.Files(readFile(t, "../../docs/install.md"), "yaml")[0])

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"cnictl/deploy"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 // helmLabels are set by Helm and missing in plain manifests.

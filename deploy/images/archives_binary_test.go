@@ -26,7 +26,7 @@ import (
 	"cnictl/deploy/images"
 	"cnictl/plugin/portmap"
 	"cnictl/testenv"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 // archive reads an archive built by make images-here, or one for several architectures in the

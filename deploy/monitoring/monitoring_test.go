@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"cnictl/deploy"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 func read(t *testing.T, file string) []byte {

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"testing"
 
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 // TestDocumentation: docs/doctor has a page for each group, and nothing else.

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 
 	"cnictl/doctor/catalogue"
-	"cnictl/testenv/testindex"
+	"cnictl/testenv/rules/testindex"
 )
 
 // TestCoverage: each cause of the catalogue has one rule, a situation that shows it and a near miss.

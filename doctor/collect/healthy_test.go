@@ -10,7 +10,7 @@ import (
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/evidence"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // stoppedClock is the clock of a simulated cluster that stands still while nodes are read, however

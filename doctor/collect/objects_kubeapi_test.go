@@ -18,7 +18,7 @@ import (
 	"cnictl/deploy"
 	"cnictl/doctor/evidence"
 	"cnictl/testenv"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 // install creates an object until the test ends.

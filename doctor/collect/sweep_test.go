@@ -20,8 +20,8 @@ import (
 	"cnictl/doctor/causes"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/file"
-	"cnictl/testenv/fleetsim"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/fleetsim"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 func TestMain(m *testing.M) { kubeapi.Main(m) }

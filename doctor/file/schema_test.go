@@ -11,7 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 const published = "../../docs/evidence.schema.json"

@@ -17,7 +17,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // programs are egress-cni and the real host-local, either from make test (CNI_TEST_BIN) or built

@@ -17,7 +17,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	rules "cnictl/daemon/hostnet/egress"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // eachBed runs a test with both backends and both families.

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // hangs replaces a program in a directory with one that hangs, either before or after it does

@@ -14,7 +14,7 @@ import (
 	rules "cnictl/daemon/hostnet/egress"
 	"cnictl/daemon/netstate"
 	"cnictl/plugin/egress"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 var versions = []string{"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"}

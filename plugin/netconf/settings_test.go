@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 //go:generate go test -run ^TestSettings_Documentation$ -count=1 . -update

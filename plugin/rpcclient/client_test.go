@@ -21,9 +21,9 @@ import (
 	"cnictl/daemon/api/cnirpc"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/plugin/rpcclient"
-	"cnictl/testenv/leftover"
-	"cnictl/testenv/npa"
-	"cnictl/testenv/oldipamd"
+	"cnictl/testenv/aws/npa"
+	"cnictl/testenv/aws/oldipamd"
+	"cnictl/testenv/rules/leftover"
 )
 
 func TestMain(m *testing.M) { leftover.Main(m) }

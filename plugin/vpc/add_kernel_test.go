@@ -18,7 +18,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/vpc"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // withNetns replaces the recorded namespace path with that of a pod.

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/cniwire"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // These tests run the built binary as a container runtime does, with the daemon's socket

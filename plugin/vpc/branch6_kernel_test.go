@@ -10,7 +10,7 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // TestBinary_DelBranchIPv6: rules and routes of IPv6 branch pods on kernels without VLAN support.

@@ -8,7 +8,7 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 func branchReply(trunk, vlan int32, mac, address string) *cniwire.AddReply {

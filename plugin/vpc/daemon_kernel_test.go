@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // TestBinary_SlowDaemon: while an ADD waits for the pool, its log is already written,

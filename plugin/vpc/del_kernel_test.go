@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/vpc"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // leave puts the host side of web-1 (10.0.0.21, table 2) into a namespace.

@@ -19,7 +19,7 @@ import (
 	"cnictl/daemon/api/netnames"
 
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // allocates answers every ADD with the given addresses.

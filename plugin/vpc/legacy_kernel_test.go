@@ -13,9 +13,9 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
-	"cnictl/testenv/npa"
-	"cnictl/testenv/oldipamd"
+	"cnictl/testenv/aws/npa"
+	"cnictl/testenv/aws/oldipamd"
+	"cnictl/testenv/network/netns"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // ipRoute prints the main table's routes to pods and inside pods, as `ip route` does.

@@ -10,9 +10,9 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
-	"cnictl/testenv/npa"
-	"cnictl/testenv/oldipamd"
+	"cnictl/testenv/aws/npa"
+	"cnictl/testenv/aws/oldipamd"
+	"cnictl/testenv/network/netns"
 )
 
 // TestBinary_PolicyOfANewerSandbox: the agent identifies pods by name. While a pod has another

@@ -17,7 +17,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // entry is one allocation in the daemon's checkpoint.

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/testenv/network/vpc"
 	"cnictl/testenv/node/agent"
-	"cnictl/testenv/vpc"
 )
 
 // Sockets and files of the daemon, inside the node.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/testenv/monitoring"
+	"cnictl/testenv/aws/monitoring"
 	"cnictl/testenv/node/agent"
 )
 

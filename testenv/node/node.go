@@ -15,10 +15,10 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/network/netns"
+	"cnictl/testenv/network/vpc"
 	"cnictl/testenv/node/agent"
-	"cnictl/testenv/vpc"
 )
 
 // Node is a running node. Its methods may be called from any goroutine.

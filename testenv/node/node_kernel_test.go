@@ -13,9 +13,9 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/network/vpc"
 	"cnictl/testenv/node"
-	"cnictl/testenv/vpc"
 )
 
 // boot starts an instance of a world of its own as a node.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"cnictl/deploy"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/vpc"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/network/vpc"
 )
 
 // Options describe a node.

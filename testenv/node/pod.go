@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 	"cnictl/testenv/node/agent"
 )
 

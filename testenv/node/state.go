@@ -15,7 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 	"cnictl/testenv/node/agent"
 )
 

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"cnictl/testenv/ec2model"
+	"cnictl/testenv/aws/ec2model"
 )
 
 // Bound is what EC2's request limits alone impose on a fleet.

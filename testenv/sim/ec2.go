@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
-	"cnictl/testenv/ec2model"
+	"cnictl/testenv/aws/ec2model"
 )
 
 // EC2's names of states.

@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
-	"cnictl/testenv/ec2model"
+	"cnictl/testenv/aws/ec2model"
 )
 
 // This file is the end of a run: no more faults occur, and each node must settle into the

@@ -3,7 +3,7 @@ package sim
 import (
 	"net/netip"
 
-	"cnictl/testenv/ec2model"
+	"cnictl/testenv/aws/ec2model"
 )
 
 // subnet is one subnet.

@@ -1,11 +1,11 @@
 #!/bin/bash
-# Puts the programs that testenv/kubeapi and testenv/cluster run into a cache outside of the
+# Puts the programs that testenv/kube/kubeapi and testenv/kube/cluster run into a cache outside of the
 # checkout, once per version of Kubernetes and Go and per platform, and prints the directory:
 # Kubernetes programs, built from the module beside this file, and etcd and containerd, unpacked
 # from Debian packages. Those packages are not installed, because they would start a service.
 #
 #   tools/kube/build.sh [PROGRAM...]        default: etcd kube-apiserver
-#   tools/kube/build.sh cluster             all that a cluster of testenv/cluster runs
+#   tools/kube/build.sh cluster             all that a cluster of testenv/kube/cluster runs
 #   tools/kube/build.sh -n                  only print the directory
 #
 # CNI_TEST_CACHE moves the cache. Builds that race wait for each other, and a program

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Gets what testenv/vm boots into a cache outside of the checkout, once, and prints the
+# Gets what testenv/network/vm boots into a cache outside of the checkout, once, and prints the
 # directory: QEMU, a kernel with its modules, and the program that loads them, all unpacked
 # from Debian's packages. Nothing is installed; root is needed only to refresh apt's package
 # lists.

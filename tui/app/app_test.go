@@ -11,7 +11,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"cnictl/daemon/fleet/watch"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"

@@ -16,7 +16,7 @@ import (
 	"cnictl/doctor/collect/watched"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/report"
-	"cnictl/testenv/tour"
+	"cnictl/testenv/text/tour"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"

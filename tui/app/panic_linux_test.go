@@ -15,7 +15,7 @@ import (
 
 	"cnictl/daemon/fleet/watch"
 	"cnictl/testenv"
-	"cnictl/testenv/terminal"
+	"cnictl/testenv/text/terminal"
 	"cnictl/tui/app"
 	"cnictl/tui/sourcetest"
 )

@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"cnictl/testenv/tour"
+	"cnictl/testenv/text/tour"
 	"cnictl/tui/pages"
 	"cnictl/tui/theme"
 )

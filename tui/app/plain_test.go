@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 	"cnictl/tui/sourcetest"
 )
 

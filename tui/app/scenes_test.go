@@ -8,7 +8,7 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"
 )

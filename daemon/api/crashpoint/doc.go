@@ -2,7 +2,7 @@
 // half done, and lets a test kill them there.
 //
 // In a normal build [Here] is an empty function that is compiled away: a release contains
-// neither the check nor the names, which testenv/archtest verifies. A build with the tag
+// neither the check nor the names, which testenv/rules/archtest verifies. A build with the tag
 // "crashpoints" reads two environment variables:
 //
 //   - CNI_CRASH_AT=name or name:nth kills the process with SIGKILL when it passes the

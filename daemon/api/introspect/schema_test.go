@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/testenv/golden"
-	"cnictl/testenv/jsonschema"
+	"cnictl/testenv/text/golden"
+	"cnictl/testenv/text/jsonschema"
 )
 
 // documents are the types that have a schema.

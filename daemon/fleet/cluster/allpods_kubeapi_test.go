@@ -10,7 +10,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 // TestAllPods lists a cluster's pods, including unscheduled ones, and finds a pod by its

@@ -3,7 +3,7 @@ package cluster
 import (
 	"testing"
 
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 func TestMain(m *testing.M) { kubeapi.Main(m) }

@@ -22,7 +22,7 @@ import (
 	"cnictl/daemon/fleet/tunnel"
 	"cnictl/deploy"
 	"cnictl/testenv"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 // grant binds the files of deploy/rbac to a new user, minus one right if given (such as

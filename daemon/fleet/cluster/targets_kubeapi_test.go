@@ -17,7 +17,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/kubeclient"
 	"cnictl/testenv"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 // TestTargets joins nodes with their daemons, and gives the reason if there is none.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/testenv/golden"
-	"cnictl/testenv/jsonschema"
+	"cnictl/testenv/text/golden"
+	"cnictl/testenv/text/jsonschema"
 )
 
 // documents are the types of cnictl's documents.

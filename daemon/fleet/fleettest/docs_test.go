@@ -14,7 +14,7 @@ import (
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 const page = "../../../docs/introspection.md"

@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/testenv"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // simulated returns a simulator's nodes as targets that bypass its API server.

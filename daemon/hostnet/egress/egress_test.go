@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/hostnet/egress"
 	"cnictl/daemon/iptables"
 	"cnictl/daemon/netstate"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 const sandbox = "054c9853b64776d97f4782d2e281e98d8daa22b4ae7ac7339f623e505318424f"

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	files "cnictl/testenv/golden"
+	files "cnictl/testenv/text/golden"
 )
 
 // golden compares text with a testdata file.

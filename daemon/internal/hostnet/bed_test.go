@@ -16,7 +16,7 @@ import (
 
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 const primaryMAC = "02:fa:4e:00:00:01"

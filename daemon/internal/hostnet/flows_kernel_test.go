@@ -20,7 +20,7 @@ import (
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // TestDeleteFlows_Reuse: a client on the node keeps sending SYNs to Services whose pods end.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // podLink is the host link of the sending pod.

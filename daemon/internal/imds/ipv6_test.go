@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/internal/imds"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // An IPv6 node reads its own address or knows that it has none; a failed read does not mean

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/internal/imds"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // TestPrimary reads single values, as the init container and the entrypoint do.

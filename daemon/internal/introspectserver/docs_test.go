@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 const page = "../../../docs/introspection.md"

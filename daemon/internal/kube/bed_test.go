@@ -13,7 +13,7 @@ import (
 
 	"cnictl/daemon/cluster"
 	"cnictl/testenv"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 // record is what Run reported.

@@ -12,7 +12,7 @@ import (
 
 	"cnictl/daemon/cluster"
 	"cnictl/testenv"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 var (

@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/kubeclient"
 	"cnictl/daemon/notice"
 	"cnictl/testenv"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 func newEvent(about notice.Ref) notice.Event {

@@ -18,7 +18,7 @@ import (
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/kubeclient"
 	"cnictl/testenv"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 // lines collects log lines.

@@ -14,7 +14,7 @@ import (
 
 	"cnictl/daemon/cluster"
 	"cnictl/testenv"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 var deleteNow = metav1.DeleteOptions{GracePeriodSeconds: new(int64)}

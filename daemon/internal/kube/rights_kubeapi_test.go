@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/notice"
 	"cnictl/deploy"
 	"cnictl/testenv"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 // TestRights_AreUsed: a client that does everything uses every right of the roles except

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/testenv/leftover"
-	"cnictl/testenv/npa"
+	"cnictl/testenv/aws/npa"
+	"cnictl/testenv/rules/leftover"
 )
 
 func TestMain(m *testing.M) { leftover.Main(m) }

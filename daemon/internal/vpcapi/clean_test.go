@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/internal/vpcapi"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // TestErrors_NoSecret: parts of the request that EC2 repeats are not passed on, and endless

@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
 	"cnictl/deploy"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // The policies in deploy/ allow each call of the client in its mode, and nothing that it

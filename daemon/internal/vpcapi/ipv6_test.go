@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 var block6 = netip.MustParsePrefix("2001:db8:0:2::/64")

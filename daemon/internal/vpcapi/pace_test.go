@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // slow allows burst requests at once, then one per week.

@@ -13,7 +13,7 @@ import (
 	daemoniam "cnictl/daemon/iam"
 	"cnictl/deploy"
 	"cnictl/doctor/evidence"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // installed is a bed whose EKS cluster has roles of all kinds.

@@ -15,7 +15,7 @@ import (
 
 	"cnictl/deploy"
 	"cnictl/doctor/evidence"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // bed is a VPC with an instance and its attachments, and a leaked interface.

@@ -15,7 +15,7 @@ import (
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/reading"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // TestRead_Kernel: links, rules, routes and neighbours are read from the kernel, including ones that

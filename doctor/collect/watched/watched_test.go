@@ -16,7 +16,7 @@ import (
 	"cnictl/doctor/causes"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/file"
-	"cnictl/testenv/tour"
+	"cnictl/testenv/text/tour"
 	"cnictl/tui/pages/pagetest"
 )
 

@@ -21,7 +21,7 @@ import (
 	"cnictl/plugin/podnet/apply"
 	podrules "cnictl/plugin/podnet/rules"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 const hostLink = "eni9fb0db7f13e" // default/web-2

@@ -19,7 +19,7 @@ import (
 	"cnictl/plugin/podnet/apply"
 	podrules "cnictl/plugin/podnet/rules"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // podOf lays out a pod named web-2 with one interface per address, all of the same

@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // state reads a namespace back with a library that shares nothing with rtnl, as lines

@@ -8,7 +8,7 @@ import (
 	"cnictl/plugin/podnet/apply"
 	podrules "cnictl/plugin/podnet/rules"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // TestTeardown_FailedStep: the kernel refuses a rule that mixes families, and the error

@@ -13,7 +13,7 @@ import (
 	"cnictl/plugin/podnet/apply"
 	"cnictl/plugin/podnet/rules"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // TestSetup_LeavesNothing makes each step of a branch pod's setup fail and expects the host

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // TestPlugin_IPv6: an IPv6 pod with a branch ENI, in both modes.

@@ -19,7 +19,7 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 const recordsDir = "/var/run/aws-node/attachments"

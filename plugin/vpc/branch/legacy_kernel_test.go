@@ -11,9 +11,9 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
-	"cnictl/testenv/npa"
-	"cnictl/testenv/oldipamd"
+	"cnictl/testenv/aws/npa"
+	"cnictl/testenv/aws/oldipamd"
+	"cnictl/testenv/network/netns"
 )
 
 // TestPlugin_OldDaemon: branch pods with upstream's daemon.

@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // trunk creates a link in place of the trunk ENI and returns its index.

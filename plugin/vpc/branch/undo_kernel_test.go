@@ -19,7 +19,7 @@ import (
 	"cnictl/plugin/podnet/apply"
 	"cnictl/plugin/podnet/rules"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // half is a pod whose network the test sets up and undoes step by step.

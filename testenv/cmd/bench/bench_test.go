@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/cmd/internal/frame"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/terminal"
+	"cnictl/testenv/text/terminal"
 )
 
 func TestParse(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cnictl/testenv/cluster"
 	"cnictl/testenv/cmd/internal/frame"
+	"cnictl/testenv/kube/cluster"
 	"cnictl/testenv/node"
 )
 

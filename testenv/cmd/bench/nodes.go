@@ -25,14 +25,14 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/install"
-	"cnictl/testenv/cluster"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/aws/npa"
 	"cnictl/testenv/cmd/internal/frame"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/cluster"
+	"cnictl/testenv/kube/kubeapi"
+	"cnictl/testenv/network/vpc"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
-	"cnictl/testenv/npa"
-	"cnictl/testenv/vpc"
 )
 
 // site is a VPC with nodes. It ends with the scope that made it.

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/capacity/limits"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/cmd/internal/frame"
-	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
 

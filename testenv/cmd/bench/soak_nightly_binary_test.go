@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"cnictl/testenv"
-	"cnictl/testenv/terminal"
+	"cnictl/testenv/text/terminal"
 )
 
 // TestSoak_Settles: after rounds of keys with 1,000 changing nodes, some of them dead, a paused

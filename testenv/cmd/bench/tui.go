@@ -31,7 +31,7 @@ import (
 
 	"cnictl/daemon/fleet/document"
 	"cnictl/testenv/cmd/internal/frame"
-	"cnictl/testenv/terminal"
+	"cnictl/testenv/text/terminal"
 )
 
 // The fleets as the targets assume them, and the size of the terminal.

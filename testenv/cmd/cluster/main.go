@@ -1,5 +1,5 @@
 // Command cluster runs a multi-node Kubernetes cluster on this machine, with this project's
-// CNI, in the background until it is stopped (testenv/cluster).
+// CNI, in the background until it is stopped (testenv/kube/cluster).
 package main
 
 import (
@@ -13,8 +13,8 @@ import (
 	"strings"
 	"syscall"
 
-	"cnictl/testenv/cluster"
 	"cnictl/testenv/cmd/internal/frame"
+	"cnictl/testenv/kube/cluster"
 	"cnictl/testenv/node"
 )
 

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"cnictl/testenv"
-	"cnictl/testenv/cluster"
+	"cnictl/testenv/kube/cluster"
 )
 
 // built returns the program under test, as built by make test.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/testenv"
-	"cnictl/testenv/cluster"
+	"cnictl/testenv/kube/cluster"
 )
 
 // runCommand is what up starts in the background. Users do not run it.

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cnictl/testenv/cluster"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/cluster"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 const (

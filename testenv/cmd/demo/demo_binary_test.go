@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/testenv"
-	"cnictl/testenv/terminal"
+	"cnictl/testenv/text/terminal"
 )
 
 //testlayers:uses=testenv/cmd/demo,cmd/...

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 const (

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/deploy"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/network/vpc"
 	"cnictl/testenv/node"
-	"cnictl/testenv/vpc"
 )
 
 // worker describes one simulated node.

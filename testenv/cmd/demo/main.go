@@ -2,7 +2,7 @@
 // daemons and the real plugin on a simulated AWS, with pods coming and going, and
 // shows them with `cnictl tui` (without a terminal with `cnictl status -w`). With
 // --once it instead does one bounded round and checks every step. With --fleet N it
-// shows a simulated fleet (testenv/fleetsim) of N nodes, which needs no privileges.
+// shows a simulated fleet (testenv/kube/fleetsim) of N nodes, which needs no privileges.
 //
 // It needs root, or a kernel that lets ordinary users create user namespaces. It does not
 // touch the machine's own network, and leaves nothing behind.
@@ -23,7 +23,7 @@ import (
 
 	"cnictl/testenv"
 	"cnictl/testenv/cmd/internal/frame"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 	"cnictl/testenv/node"
 )
 

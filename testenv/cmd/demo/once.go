@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/network/vpc"
 	"cnictl/testenv/node"
-	"cnictl/testenv/vpc"
 )
 
 const cnictlBinary = "cnictl"

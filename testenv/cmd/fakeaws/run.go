@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 const usage = `fakeaws serves a fake EC2 API (Query protocol) and instance metadata service

@@ -1,4 +1,4 @@
-// Command fleetsim runs a simulated cluster (testenv/fleetsim) for kubectl, cnictl and
+// Command fleetsim runs a simulated cluster (testenv/kube/fleetsim) for kubectl, cnictl and
 // other readers of a fleet, until it gets a signal.
 package main
 

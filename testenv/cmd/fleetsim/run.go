@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 const usage = `fleetsim simulates a cluster of nodes with ipamd behind a simulated API server, on

@@ -1,4 +1,4 @@
-// Command pause holds a pod's namespaces open in testenv/cluster: it waits until it is
+// Command pause holds a pod's namespaces open in testenv/kube/cluster: it waits until it is
 // terminated, and reaps the orphans of a pod that shares processes.
 package main
 

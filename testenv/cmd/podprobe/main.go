@@ -1,4 +1,4 @@
-// Command podprobe is the workload of pods in testenv/cluster. It answers over HTTP, TCP
+// Command podprobe is the workload of pods in testenv/kube/cluster. It answers over HTTP, TCP
 // and UDP, and makes requests itself when asked to over HTTP, so that a test sees the
 // network from inside a pod without a shell in it.
 //

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"cnictl/testenv/cluster"
+	"cnictl/testenv/kube/cluster"
 )
 
 // sandboxes is containerd's CRI on a machine.

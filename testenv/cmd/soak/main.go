@@ -3,7 +3,7 @@
 // starts.
 //
 // The first part drives containerd's CRI without a kubelet, the second goes through
-// kubelet. Everything but AWS is the real program (testenv/cluster).
+// kubelet. Everything but AWS is the real program (testenv/kube/cluster).
 package main
 
 import (
@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"time"
 
-	"cnictl/testenv/cluster"
 	"cnictl/testenv/cmd/internal/frame"
+	"cnictl/testenv/kube/cluster"
 	"cnictl/testenv/node"
 )
 

@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"cnictl/testenv/cluster"
 	"cnictl/testenv/cmd/internal/frame"
+	"cnictl/testenv/kube/cluster"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"cnictl/testenv"
-	"cnictl/testenv/cluster"
+	"cnictl/testenv/kube/cluster"
 )
 
 // TestSoak is a short soak with kills in both parts.

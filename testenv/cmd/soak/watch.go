@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"cnictl/testenv/cluster"
 	"cnictl/testenv/cmd/internal/frame"
+	"cnictl/testenv/kube/cluster"
 	"cnictl/testenv/node"
 )
 

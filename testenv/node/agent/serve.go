@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 // agentVar marks a process that is to become an agent; its value is the node's

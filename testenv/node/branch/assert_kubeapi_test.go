@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"cnictl/testenv"
-	"cnictl/testenv/vpcrc"
+	"cnictl/testenv/aws/vpcrc"
 )
 
 // TestBranch_TakenAway: whatever other programs remove from pods with branch ENIs is restored,

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"cnictl/testenv/aws/vpcrc"
 	"cnictl/testenv/node"
-	"cnictl/testenv/vpcrc"
 )
 
 var podObjects = schema.GroupVersionResource{Version: "v1", Resource: "pods"}

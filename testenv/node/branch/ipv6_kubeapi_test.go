@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"cnictl/testenv/vpc"
-	"cnictl/testenv/vpcrc"
+	"cnictl/testenv/aws/vpcrc"
+	"cnictl/testenv/network/vpc"
 )
 
 // TestBranch_IPv6 checks branch ENIs in an IPv6 cluster.

@@ -24,12 +24,12 @@ import (
 
 	"cnictl/deploy"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/aws/vpcrc"
+	"cnictl/testenv/kube/kubeapi"
+	"cnictl/testenv/network/vpc"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
-	"cnictl/testenv/vpc"
-	"cnictl/testenv/vpcrc"
 )
 
 // denial is how long no answer means that there is none. The guest's CPUs are emulated, and all

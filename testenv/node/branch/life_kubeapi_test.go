@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/testenv/vpcrc"
+	"cnictl/testenv/aws/vpcrc"
 )
 
 // TestBranch_VLANIDAgain: the controller gives the VLAN id of an ended pod to another pod

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"cnictl/testenv"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 //testlayers:uses=cmd/aws-cni,cmd/aws-k8s-agent parallel=2

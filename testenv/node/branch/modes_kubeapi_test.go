@@ -14,9 +14,9 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/testenv"
+	"cnictl/testenv/aws/vpcrc"
+	"cnictl/testenv/network/vpc"
 	"cnictl/testenv/node"
-	"cnictl/testenv/vpc"
-	"cnictl/testenv/vpcrc"
 )
 
 // TestBranch_Strict: all traffic from and to a pod goes through its branch ENI.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"cnictl/testenv"
-	"cnictl/testenv/monitoring"
+	"cnictl/testenv/aws/monitoring"
+	"cnictl/testenv/aws/vpcrc"
 	"cnictl/testenv/node"
-	"cnictl/testenv/vpcrc"
 )
 
 // TestBranch_Monitoring: the EKS node monitoring agent, whose fatal findings cost the node, finds

@@ -18,10 +18,10 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/network/vpc"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
-	"cnictl/testenv/vpc"
 )
 
 // taken is a node from which the test removes things, and which runs one iptables backend's

@@ -13,9 +13,9 @@ import (
 
 	"cnictl/daemon/install"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/network/vpc"
 	"cnictl/testenv/node"
-	"cnictl/testenv/vpc"
 )
 
 // TestAssert_Egress removes each kind of state that egress-cni creates for running pods of an IPv6

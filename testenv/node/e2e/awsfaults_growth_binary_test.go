@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 const (

@@ -5,7 +5,7 @@ package e2e_test
 import (
 	"time"
 
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 func init() {

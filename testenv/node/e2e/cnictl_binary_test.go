@@ -18,7 +18,7 @@ import (
 	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 )
 

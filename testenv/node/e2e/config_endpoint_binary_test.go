@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/vpc"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/network/vpc"
 )
 
 // TestConfig_EC2Endpoint makes a daemon reach EC2 through a proxy inside the node, by setting

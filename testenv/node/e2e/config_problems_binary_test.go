@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
 )

@@ -13,7 +13,7 @@ import (
 
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 )
 

@@ -21,7 +21,7 @@ import (
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/file"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
 )

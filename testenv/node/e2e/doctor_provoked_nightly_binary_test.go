@@ -9,9 +9,9 @@ import (
 	"syscall"
 
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/aws/npa"
 	"cnictl/testenv/node"
-	"cnictl/testenv/npa"
 )
 
 func init() {

@@ -27,10 +27,10 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/aws/vpcrc"
+	"cnictl/testenv/kube/kubeapi"
 	"cnictl/testenv/node"
-	"cnictl/testenv/vpcrc"
 )
 
 // controlPlane is an API server that reaches the daemons of nodes, each in its own network,

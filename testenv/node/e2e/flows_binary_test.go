@@ -10,10 +10,10 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/network/vpc"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
-	"cnictl/testenv/vpc"
 )
 
 // flows counts the entries of an address in the node's connection tracking.

@@ -11,7 +11,7 @@ import (
 
 	"cnictl/deploy/images"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // imagePath returns a PATH that has only the programs of the image aws-vpc-cni, which run

@@ -15,7 +15,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node/agent"
 )
 

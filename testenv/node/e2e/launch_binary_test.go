@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/install"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
 )

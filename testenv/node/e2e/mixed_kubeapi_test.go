@@ -17,7 +17,7 @@ import (
 
 	"cnictl/daemon/api/cnirpc"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/kube/kubeapi"
 )
 
 // podIPs is the annotation that ANNOTATE_POD_IP enables.

@@ -12,7 +12,7 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // TestModes_APIServer: nothing waits for an API server that is absent, slow or silent, and what

@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/notice"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // annotated creates a Node that selects an ENIConfig.

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"cnictl/daemon/api/cniwire"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/kube/kubeapi"
 	"cnictl/testenv/node"
 )
 

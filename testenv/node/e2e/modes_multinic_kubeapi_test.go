@@ -9,7 +9,7 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/introspect"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 )
 

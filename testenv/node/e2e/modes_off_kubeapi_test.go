@@ -7,7 +7,7 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // TestModes_ProvisioningOff: the daemon changes nothing in EC2, and assigns addresses of

@@ -18,8 +18,8 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/vpcrc"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/aws/vpcrc"
 )
 
 // TestModes_SecurityGroupsForPods: nodes request a trunk from the VPC resource controller, and

@@ -22,8 +22,8 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/vpcrc"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/aws/vpcrc"
 )
 
 // podENI is both the resource that a pod requests and the annotation that it gets.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // TestModes_SubnetDiscovery checks in which subnet a new ENI is created, depending on the tags of

@@ -8,7 +8,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // cordoned makes a Node unschedulable, as kubectl cordon and the node controller do.

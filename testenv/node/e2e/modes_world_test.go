@@ -21,7 +21,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/api/netnames"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
 )

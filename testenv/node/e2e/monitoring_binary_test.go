@@ -11,8 +11,8 @@ import (
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/install"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/monitoring"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/aws/monitoring"
 	"cnictl/testenv/node"
 )
 

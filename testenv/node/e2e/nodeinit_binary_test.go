@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node/agent"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // TestRestart_DeletesOrphans leaves ENIs behind like a daemon that dies between create and attach:

@@ -8,9 +8,9 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/network/vpc"
 	"cnictl/testenv/node"
-	"cnictl/testenv/vpc"
 )
 
 // TestPods_ReachEachOther adds pods on two nodes, on one of them until two ENIs are in use, and

@@ -16,9 +16,9 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/aws/npa"
 	"cnictl/testenv/node"
-	"cnictl/testenv/npa"
 )
 
 // policyLab is a node whose daemon notifies a stand-in for the network policy agent.

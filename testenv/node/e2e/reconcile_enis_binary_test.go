@@ -8,7 +8,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 const (

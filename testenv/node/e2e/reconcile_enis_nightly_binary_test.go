@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
+	"cnictl/testenv/text/golden"
 )
 
 // TestRecordedMetrics compares the series of healthy nodes, and of nodes that EC2 refuses

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // TestFullNode_RollingUpdate replaces the pods of a node that is full by max-pods. Two of these

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // TestChurn adds and deletes 500 pods, 10 and 30 at a time.

@@ -12,7 +12,7 @@ import (
 
 	"cnictl/deploy"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
 )

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"cnictl/capacity/limits"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // TestIAM_IPv6 is TestIAM_EachActionIsNeeded for IPv6 nodes. Pods have addresses of the primary

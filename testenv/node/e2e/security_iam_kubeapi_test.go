@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // endsFor checks that the start fails and that the daemon names the missing permission.

@@ -23,7 +23,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/deploy"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // untabled is an instance type that the daemon's table lacks.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // TestIAM_Scoped: with a policy scoped to its cluster, a node tags its primary interface, grows,

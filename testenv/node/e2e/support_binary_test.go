@@ -18,7 +18,7 @@ import (
 
 	doctorbundle "cnictl/doctor/bundle"
 	"cnictl/doctor/evidence"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
 )

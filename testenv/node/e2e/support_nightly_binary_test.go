@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 )
 
 // TestSupport_Hangs: a program that hangs costs only its own step, with and without the

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 )
 

@@ -22,7 +22,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/logline"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/testenv/golden"
 	"cnictl/testenv/node"
+	"cnictl/testenv/text/golden"
 )
 
 // notServed has patterns of series that are in upstream's recordings and that our daemon does

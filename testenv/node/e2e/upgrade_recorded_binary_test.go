@@ -15,11 +15,11 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/network/netns"
+	"cnictl/testenv/network/vpc"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
-	"cnictl/testenv/vpc"
 )
 
 // This file reads the recorded state of an upstream node with three pods (testdata/recorded:

@@ -18,7 +18,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
 )

@@ -34,7 +34,7 @@ func (p pkg) gated() bool { return p.layer != "pure" || len(p.Uses) > 0 }
 // the module.
 func (p pkg) inputs() []string {
 	uses := slices.Clone(p.Uses)
-	if p.Imports["testenv/kubeapi"] || p.layer == "cluster" {
+	if p.Imports["testenv/kube/kubeapi"] || p.layer == "cluster" {
 		uses = append(uses, "tools/kube")
 	}
 	if p.Guest { // it writes no log

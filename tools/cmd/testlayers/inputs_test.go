@@ -47,10 +47,10 @@ func TestInputs(t *testing.T) {
 		return out
 	}
 	before := texts("")
-	const nodes = "plugin/vpc plugin/vpc/branch testenv/node/branch testenv/node/e2e testenv/cluster testenv/cmd/cluster testenv/cmd/soak testenv/cmd/demo testenv/cmd/bench deploy/images"
+	const nodes = "plugin/vpc plugin/vpc/branch testenv/node/branch testenv/node/e2e testenv/kube/cluster testenv/cmd/cluster testenv/cmd/soak testenv/cmd/demo testenv/cmd/bench deploy/images"
 	var servers []string // those that start kube-apiserver
 	for _, p := range tr.pkgs {
-		if before[p.Rel] != "" && (p.Imports["testenv/kubeapi"] || p.layer == "cluster") {
+		if before[p.Rel] != "" && (p.Imports["testenv/kube/kubeapi"] || p.layer == "cluster") {
 			servers = append(servers, p.Rel)
 		}
 	}
@@ -60,10 +60,10 @@ func TestInputs(t *testing.T) {
 	watched := strings.Fields(nodes + " plugin/egress cmd/cni-metrics-helper cmd/aws-k8s-agent deploy/chart daemon/internal/kube daemon/rtnl")
 	for _, row := range []struct{ changed, runs, not string }{
 		// cnictl and the fleet link it, to plan with the daemon's own pool.
-		{"daemon/ipam/book.go", "testenv/node/branch testenv/node/e2e testenv/cluster testenv/cmd/cluster testenv/cmd/soak testenv/cmd/demo testenv/cmd/bench deploy/images " +
-			"cmd/aws-k8s-agent cmd/cnictl daemon/fleet/cluster deploy/chart doctor/collect testenv/fleetsim", ""},
-		{"plugin/vpc/add.go", nodes + " plugin/egress", ""},                                                              // the egress plugin follows the other in a chain
-		{"deploy/chart/aws-vpc-cni/values.yaml", "testenv/cluster testenv/cmd/cluster testenv/cmd/soak", "deploy/chart"}, // which reads it
+		{"daemon/ipam/book.go", "testenv/node/branch testenv/node/e2e testenv/kube/cluster testenv/cmd/cluster testenv/cmd/soak testenv/cmd/demo testenv/cmd/bench deploy/images " +
+			"cmd/aws-k8s-agent cmd/cnictl daemon/fleet/cluster deploy/chart doctor/collect testenv/kube/fleetsim", ""},
+		{"plugin/vpc/add.go", nodes + " plugin/egress", ""},                                                                   // the egress plugin follows the other in a chain
+		{"deploy/chart/aws-vpc-cni/values.yaml", "testenv/kube/cluster testenv/cmd/cluster testenv/cmd/soak", "deploy/chart"}, // which reads it
 		{"tools/kube/build.sh", strings.Join(servers, " "), ""},
 	} {
 		if _, err := os.Stat(filepath.Join(checkout, row.changed)); err != nil {

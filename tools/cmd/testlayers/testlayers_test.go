@@ -22,7 +22,7 @@ func TestLayerOf(t *testing.T) {
 		{"daemon/internal/kube", []string{"kube_kubeapi_test.go"}, "adapter"},
 		{"cmd/aws-cni", []string{"x_kernel_test.go", "main_binary_test.go"}, "binary"},
 		{"testenv/node", []string{"node_test.go"}, "binary"},
-		{"testenv/cluster", []string{"a_test.go", "pods_cluster_test.go", "b_binary_test.go"}, "cluster"},
+		{"testenv/kube/cluster", []string{"a_test.go", "pods_cluster_test.go", "b_binary_test.go"}, "cluster"},
 		{"testenv/cmd/cluster", []string{"main_cluster_test.go", "main_test.go"}, "cluster"},
 		{"testenv/node/agent", []string{"a_test.go"}, "binary"},
 		{"testenv/nodes", []string{"a_test.go"}, "pure"},

@@ -1,5 +1,5 @@
 // Package image packs container images from built programs, as the lists in deploy/images and
-// testenv/cluster describe them. The same inputs produce the same bytes: names are sorted,
+// testenv/kube/cluster describe them. The same inputs produce the same bytes: names are sorted,
 // times fixed, and owners 0.
 package image
 

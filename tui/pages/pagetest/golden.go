@@ -9,7 +9,7 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"

@@ -15,8 +15,8 @@ import (
 
 	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
 	"cnictl/testenv"
-	"cnictl/testenv/fakeaws"
-	"cnictl/testenv/fakecloudwatch"
+	"cnictl/testenv/aws/fakeaws"
+	"cnictl/testenv/aws/fakecloudwatch"
 )
 
 const region = "us-west-2"

@@ -3,7 +3,7 @@ package scrape
 import (
 	"testing"
 
-	"cnictl/testenv/leftover"
+	"cnictl/testenv/rules/leftover"
 )
 
 func TestMain(m *testing.M) { leftover.Main(m) }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 // TestUpstream reads what upstream's ipamd served on two nodes as pods came and went. The

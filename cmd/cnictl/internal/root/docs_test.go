@@ -14,7 +14,7 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet/fleettest"
-	"cnictl/testenv/tour"
+	"cnictl/testenv/text/tour"
 )
 
 // shown are runs of the tool that the pages show: section names and command lines. Readers
@@ -95,7 +95,7 @@ func TestDocs(t *testing.T) {
 	}
 	for _, page := range []string{"README.md", "docs/cli.md", "docs/capacity.md", "docs/migrate.md"} {
 		for _, name := range pages.Unset(page) {
-			if page+":"+name != "docs/migrate.md:transcript" { // TestDeploy of testenv/cluster checks that one
+			if page+":"+name != "docs/migrate.md:transcript" { // TestDeploy of testenv/kube/cluster checks that one
 				t.Errorf("%s: nothing is made for the section %q", page, name)
 			}
 		}

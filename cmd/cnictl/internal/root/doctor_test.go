@@ -9,7 +9,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/doctor/catalogue"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 // TestGolden_Doctor: the catalogue as a list, a single cause, and the causes that match a text.

@@ -11,7 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/fleettest"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // TestEvents_OfTheNodesAskedFor: Kubernetes events are limited to the nodes selected by

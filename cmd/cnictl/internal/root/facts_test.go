@@ -19,8 +19,8 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/fleettest"
-	"cnictl/testenv/fleetsim"
-	"cnictl/testenv/tour"
+	"cnictl/testenv/kube/fleetsim"
+	"cnictl/testenv/text/tour"
 )
 
 // The sources of facts in the test.

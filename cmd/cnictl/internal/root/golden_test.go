@@ -14,7 +14,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/fleettest"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 const recorded = "../../../../daemon/api/introspect/testdata/recorded"

@@ -19,7 +19,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // altered puts an API server that changes objects in front of a simulated cluster. alter is

@@ -9,7 +9,7 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // TestLive_AsksKubernetes: screens opened on a cluster also get what Kubernetes knows about

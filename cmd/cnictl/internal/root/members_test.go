@@ -11,7 +11,7 @@ import (
 	"context"
 
 	"cnictl/cmd/cnictl/internal/root"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // memberWatcher waits until a node that left has come back.

@@ -10,7 +10,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // TestNamed_AsksOnlyForThose: with names, the API server is asked only for these nodes and the

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"cnictl/cmd/cnictl/internal/root"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // TestNodeNames: in every command and in --nodes, NODE may be the name as -o name prints it, the

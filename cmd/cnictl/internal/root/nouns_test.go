@@ -22,7 +22,7 @@ import (
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/testenv/golden"
+	"cnictl/testenv/text/golden"
 )
 
 // rich is a node with our daemon that answers every path: the real server serves the pool, the

@@ -15,7 +15,7 @@ import (
 	"cnictl/cmd/cnictl/internal/root"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // identifying are the texts of Kubernetes objects without which nothing is found or read.

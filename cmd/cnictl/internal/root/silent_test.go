@@ -8,7 +8,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/root"
 	"cnictl/daemon/fleet/document"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // TestSilent: for a node whose daemon does not answer, the commands show what Kubernetes

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"cnictl/cmd/cnictl/internal/root"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // TestWatch_FirstListIsInOrder: nodes arrive one by one, and a sorted list waits for all

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"cnictl/daemon/fleet/fleettest"
-	"cnictl/testenv/golden"
-	"cnictl/testenv/tour"
+	"cnictl/testenv/text/golden"
+	"cnictl/testenv/text/tour"
 )
 
 // TestGolden_Subnets: the subnets and trunks of a recording and of live nodes.

@@ -11,8 +11,8 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
-	"cnictl/testenv/fleetsim"
-	"cnictl/testenv/tour"
+	"cnictl/testenv/kube/fleetsim"
+	"cnictl/testenv/text/tour"
 )
 
 // TestIPs_OfARecording: a recording has the addresses of some nodes only. If none of them has

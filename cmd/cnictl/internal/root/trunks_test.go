@@ -16,7 +16,7 @@ import (
 	"cnictl/cmd/cnictl/internal/root"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/testenv"
-	"cnictl/testenv/fleetsim"
+	"cnictl/testenv/kube/fleetsim"
 )
 
 // TestTrunks_Watch: while trunks are followed, the API server is asked for the pods once, from its

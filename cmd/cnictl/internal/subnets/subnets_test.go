@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/fleet/subnets"
-	"cnictl/testenv/tour"
+	"cnictl/testenv/text/tour"
 )
 
 // TestMeasure: only the requested nodes of a recording count, and the playback position does

@@ -10,7 +10,7 @@ import (
 
 	"cnictl/daemon/config"
 	"cnictl/deploy/chart"
-	"cnictl/testenv/tour"
+	"cnictl/testenv/text/tour"
 )
 
 func parse(t *testing.T, text []byte) *Schema {

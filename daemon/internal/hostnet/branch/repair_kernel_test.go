@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/netstate"
 	"cnictl/testenv"
-	"cnictl/testenv/netns"
+	"cnictl/testenv/network/netns"
 )
 
 const trunkMAC = "02:fa:4e:00:00:01"

@@ -1,9 +1,0 @@
-package fakecloudwatch_test
-
-import (
-	"testing"
-
-	"cnictl/testenv/leftover"
-)
-
-func TestMain(m *testing.M) { leftover.Main(m) }

@@ -1,9 +1,0 @@
-package kubeapi_test
-
-import (
-	"testing"
-
-	"cnictl/testenv/kubeapi"
-)
-
-func TestMain(m *testing.M) { kubeapi.Main(m) }
