@@ -143,12 +143,14 @@ func (w *World) refused() int {
 }
 
 // tries is how many calls may have changed something because of the refusals since there were
-// that many: an ENI is created, refused and deleted. One may be under way.
+// that many: an ENI is created, refused with its addresses, loses some, is attached and prepared,
+// turns out to be too many with the limit that is known now, is detached and deleted. One call may
+// be under way.
 func (w *World) tries(before int) int {
 	if !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.spec.Takes.IPv4PerENI > 0 }) {
 		return 0
 	}
-	return 2*(w.refused()-before) + len(w.nodes)
+	return 6*(w.refused()-before) + len(w.nodes)
 }
 
 func (w *World) check(invariant string, holds bool, format string, args ...any) {
