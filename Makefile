@@ -185,7 +185,7 @@ PLATFORMS := linux_amd64 linux_arm64 darwin_amd64 darwin_arm64
 # URL of the project, for labels of images, packages and krew's manifest: releases are
 # published below it. Without it they name none, and there is no manifest for krew.
 SOURCE    ?=
-REVISION  := $(shell git rev-parse HEAD 2>/dev/null)
+REVISION  ?= $(shell git rev-parse HEAD 2>/dev/null)
 # The same, or nothing where a file differs from the commit's.
 COMMITTED  = $(shell [ -n "$$(git status --porcelain --untracked-files=all 2>/dev/null)" ] || git rev-parse HEAD 2>/dev/null)
 # The time of everything that is released: the commit's.
@@ -344,15 +344,13 @@ $(TOOLBIN)/protogen: $(TOOLSRC)
 	@$(GO) -C tools build -o $(TOOLBIN)/ ./cmd/protogen google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
 
 $(TOOLBIN)/helm: tools/helm/go.mod tools/helm/go.sum
-	@echo "building helm (a minute, once)"
-	@$(GO) -C tools/helm build -ldflags "-s -w" -o $@ helm.sh/helm/v3/cmd/helm
+	@GO="$(GO)" tools/tool.sh $@ tools/helm helm.sh/helm/v3/cmd/helm -ldflags "-s -w"
 
 $(TOOLBIN)/govulncheck: tools/release/go.mod tools/release/go.sum
-	@$(GO) -C tools/release build -o $@ golang.org/x/vuln/cmd/govulncheck
+	@GO="$(GO)" tools/tool.sh $@ tools/release golang.org/x/vuln/cmd/govulncheck
 
 $(TOOLBIN)/mkimage $(TOOLBIN)/mkdist $(TOOLBIN)/checkbuild $(TOOLBIN)/thirdparty: $(TOOLSRC) $(wildcard tools/release/go.*)
 	@$(GO) -C tools/release build -o $@ ./cmd/$(@F)
 
 $(TOOLBIN)/golangci-lint: tools/golangci/go.mod tools/golangci/go.sum
-	@echo "building golangci-lint (a minute, once)"
-	@$(GO) -C tools/golangci build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@GO="$(GO)" tools/tool.sh $@ tools/golangci github.com/golangci/golangci-lint/v2/cmd/golangci-lint
