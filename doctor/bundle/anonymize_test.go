@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/testenv/situation"
 )
 
 // TestAnonymize_Findings: in any situation, the doctor's findings stay the same.
@@ -47,8 +47,8 @@ func verdicts(ev *evidence.Evidence) []verdict {
 	return out
 }
 
-// situation has every kind of name.
-const situation = `schemaVersion: 1
+// everyName is a situation with every kind of name.
+const everyName = `schemaVersion: 1
 at: 2026-11-21T12:00:00Z
 base: healthy
 scope: {pod: orders/checkout-7d4b9c6f5-xk2lp}
@@ -82,7 +82,7 @@ sources:
 func TestAnonymize_Nothing(t *testing.T) {
 	t.Parallel()
 	link := netnames.HostVeth("eni", "orders", "checkout-7d4b9c6f5-xk2lp", 0)
-	ev, err := file.Load([]byte(strings.ReplaceAll(situation, "HOSTLINK", link)))
+	ev, err := situation.Load([]byte(strings.ReplaceAll(everyName, "HOSTLINK", link)))
 	if err != nil {
 		t.Fatal(err)
 	}

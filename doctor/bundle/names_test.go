@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/testenv/situation"
 )
 
 // zone is that of the fleet.
@@ -207,7 +207,7 @@ func fleetOf(t *testing.T, names map[string]string) *evidence.Evidence {
 	}
 	all := "[" + strings.Join(lines, ", ") + "]"
 	text := strings.NewReplacer("[IPAMD]", all, "[KUBELET]", all, "EVENT", said[0]).Replace(fleet)
-	ev, err := file.Load([]byte(render(text, names)))
+	ev, err := situation.Load([]byte(render(text, names)))
 	if err != nil {
 		t.Fatalf("%v: %v", names, err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/testenv/situation"
 )
 
 // everySituation is set at night.
@@ -45,7 +45,7 @@ func situations(t testing.TB, each int) map[string]*evidence.Evidence {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ev, err := file.Load(data)
+		ev, err := situation.Load(data)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
@@ -87,7 +87,7 @@ func TestRoundTrip(t *testing.T) {
 // healthy is a node with its logs.
 func healthy(t testing.TB, more string) *evidence.Evidence {
 	t.Helper()
-	ev, err := file.Load([]byte("schemaVersion: 1\nat: 2026-11-21T12:00:00Z\nbase: healthy\n" + more))
+	ev, err := situation.Load([]byte("schemaVersion: 1\nat: 2026-11-21T12:00:00Z\nbase: healthy\n" + more))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,12 @@ package causes
 import (
 	"testing"
 
-	"cnictl/doctor/file"
+	"cnictl/testenv/situation"
 )
 
 // BenchmarkDiagnose_Fleet: a thousand nodes seen from a laptop, forty of them with a full subnet.
 func BenchmarkDiagnose_Fleet(b *testing.B) {
-	ev, err := file.Load([]byte(`schemaVersion: 1
+	ev, err := situation.Load([]byte(`schemaVersion: 1
 at: 2026-11-21T14:02:11Z
 base: healthy
 mode: laptop

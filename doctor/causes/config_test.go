@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/doctor/file"
+	"cnictl/testenv/situation"
 )
 
 // TestWarmWaste_Summary: the numbers match the example in the format's documentation.
@@ -16,7 +16,7 @@ func TestWarmWaste_Summary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev, err := file.Load(text)
+	ev, err := situation.Load(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestMigrateSubnets_Summary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ev, err := file.Load(text)
+		ev, err := situation.Load(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestMigrateIAM(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ev, err := file.Load(text)
+		ev, err := situation.Load(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestConfigInvalid_Values(t *testing.T) {
 		"{ENABLE_IPv4: null, ENABLE_IPv6: null}":                                         "env.ENABLE_IPv4, ENABLE_IPv6: not set, not set",
 		"{ENABLE_IPv4: 'false', ENABLE_IPv6: 'true', ENABLE_PREFIX_DELEGATION: 'false'}": "env.ENABLE_PREFIX_DELEGATION: false",
 	} {
-		ev, err := file.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nmode: cluster\nworld: {env: " + env + "}\n"))
+		ev, err := situation.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nmode: cluster\nworld: {env: " + env + "}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/testenv/situation"
 )
 
 // fixture is a situation of testdata. GROUP/NAME.yaml shows the cause of that code,
@@ -113,7 +113,7 @@ var readFixtures = sync.OnceValues(func() ([]fixture, error) {
 		if images, ok := strings.CutPrefix(lines.Text(), "# images: "); ok {
 			f.move.Images = strings.Fields(images)
 		}
-		if f.ev, err = file.Load(text); err != nil {
+		if f.ev, err = situation.Load(text); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		out = append(out, f)
@@ -230,7 +230,7 @@ func TestHealthy_Missing(t *testing.T) {
 
 func healthy(t *testing.T, mode, world, sources string) document.DoctorReport {
 	t.Helper()
-	ev, err := file.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nmode: " + mode + "\nworld: " + world + "\nsources: " + sources + "\n"))
+	ev, err := situation.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nmode: " + mode + "\nworld: " + world + "\nsources: " + sources + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

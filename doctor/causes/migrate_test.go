@@ -7,7 +7,7 @@ import (
 
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/testenv/situation"
 )
 
 // moved diagnoses a move of a world without obstacles, changed by sources, and returns what a
@@ -20,7 +20,7 @@ func moved(t *testing.T, sources, code string, move Move) (f document.Finding, p
 // movedWorld is moved, of another world.
 func movedWorld(t *testing.T, world, sources, code string, move Move) (f document.Finding, passed bool) {
 	t.Helper()
-	ev, err := file.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nworld: " + world + "\nsources: " + sources + "\n"))
+	ev, err := situation.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nworld: " + world + "\nsources: " + sources + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestMigrateRBAC_Unread(t *testing.T) {
 func TestJoined(t *testing.T) {
 	t.Parallel()
 	diagnosed := func(nodes, code string, move Move) document.Finding {
-		ev, err := file.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nnodes:\n" + nodes))
+		ev, err := situation.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nnodes:\n" + nodes))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,7 @@ import (
 	"cnictl/doctor/file"
 	"cnictl/testenv/kube/fleetsim"
 	"cnictl/testenv/kube/kubeapi"
+	"cnictl/testenv/situation"
 )
 
 func TestMain(m *testing.M) { kubeapi.Main(m) }
@@ -178,7 +179,7 @@ func TestCollect_Named(t *testing.T) {
 // see, whatever it prints.
 func TestCollect_Exec(t *testing.T) {
 	t.Parallel()
-	whole, err := file.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nonce: true\nsources:\n  host.res: {missing: forbidden}\n"))
+	whole, err := situation.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nonce: true\nsources:\n  host.res: {missing: forbidden}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

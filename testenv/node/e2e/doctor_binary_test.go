@@ -24,6 +24,7 @@ import (
 	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
+	"cnictl/testenv/situation"
 )
 
 // TestDoctor_HealthyNode: what the built cnictl reads on a healthy node equals the evidence
@@ -225,7 +226,7 @@ func (l *lab) expected(n *node.Node, env map[string]string, pods []*node.Pod, no
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	ev, err := file.Load(doc)
+	ev, err := situation.Load(doc)
 	if err != nil {
 		l.t.Fatalf("%v\n%s", err, doc)
 	}
