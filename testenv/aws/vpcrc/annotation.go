@@ -26,6 +26,9 @@ type oldBranch struct {
 	SubnetCIDR string `json:"subnetCidr"`
 }
 
+// wrongCIDR is the network of Faults.AnnotationCIDR: a documentation range, so part of no VPC.
+const wrongCIDR = "192.0.2.0/24"
+
 // annotation is the value of vpc.amazonaws.com/pod-eni.
 func annotation(branches []branch, f Faults) (string, error) {
 	written := make([]any, 0, len(branches))

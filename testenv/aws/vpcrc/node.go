@@ -1,7 +1,6 @@
 package vpcrc
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,25 +9,28 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"cnictl/capacity/limits"
 	"cnictl/testenv/aws/fakeaws"
 )
 
-// node is the controller's state of a managed Node. Its run's mutex guards it.
-type node struct {
-	name     string
-	ready    bool // Init is over
-	instance fakeaws.Instance
-	limits   limits.Instance
-	network  network
-	trunk    string // ENI id, "" if this type has none
-	vlans    vlans
-	pods     map[types.UID][]branch
-	pending  map[types.UID]int // branches being created
-	queue    queue
-	gone     chan struct{} // closed when the node is forgotten
+// Names of what the controller reads and writes.
+const (
+	clusterName       = "cluster"
+	featurePodGroups  = "SecurityGroupsForPods"
+	featureCustom     = "CustomNetworking"
+	trunkDescription  = "aws-k8s-trunk-eni"
+	branchDescription = "aws-k8s-branch-eni"
+	tagInstance       = "node.k8s.amazonaws.com/instance_id"
+	tagVLAN           = "vpcresources.k8s.aws/vlan-id"
+	tagTrunk          = "vpcresources.k8s.aws/trunk-eni-id"
+)
+
+func trunkTags(instanceID string) map[string]string {
+	return map[string]string{tagInstance: instanceID, "eks:eni:owner": "eks-vpc-resource-controller", "kubernetes.io/cluster/" + clusterName: "owned"}
 }
 
 // network is the subnet and the security groups of new ENIs.
@@ -37,210 +39,175 @@ type network struct {
 	groups []string
 }
 
-// used counts the branches that count against the type's limit.
-func (n *node) used() int {
-	sum := len(n.queue)
-	for _, b := range n.pods {
-		sum += len(b)
-	}
-	for _, wanted := range n.pending {
-		sum += wanted
-	}
-	return sum
-}
-
-// reconcileNode takes a Node from its first sighting to a trunk with capacity.
-func (r *run) reconcileNode(ctx context.Context, name string) (time.Duration, error) {
-	obj := r.nodeObject(name)
-	if obj == nil {
-		r.wg.Go(func() { r.forget(name) })
-		return 0, nil
-	}
-	if obj.Labels[computeTypeLabel] == "auto" {
-		return 0, nil
-	}
-	c, err := r.ensureCNINode(ctx, obj)
-	if err != nil || !managed(obj, c) {
+// reconcileNode takes the Node from its first sighting to a trunk with capacity.
+func (c *Controller) reconcileNode(types.NamespacedName) (again time.Duration, err error) {
+	obj, err := get[corev1.Node](c, nodesResource, "", c.opts.Node)
+	if err != nil || obj == nil {
 		return 0, err
 	}
-	r.mu.Lock()
-	n := r.nodes[name]
-	if n == nil {
-		n = &node{name: name, pods: make(map[types.UID][]branch), pending: make(map[types.UID]int), gone: make(chan struct{})}
-		r.nodes[name] = n
-		r.mu.Unlock()
-		return 0, r.initNode(ctx, n, obj, c)
+	cn, err := c.ensureCNINode(obj)
+	if err != nil || cn == nil {
+		return 0, err
 	}
-	r.mu.Unlock()
-	return 0, r.updateNode(ctx, n, obj, c)
-}
-
-// managed reports whether a Node wants a trunk, by its CNINode or by the older label.
-func managed(n *corev1.Node, c *cninode) bool {
-	if n.Labels[corev1.LabelOSStable] == "" || instanceOf(n) == "" {
-		return false
+	if _, wanted := cn.wants(featurePodGroups); !wanted {
+		return 0, nil
 	}
-	if _, labelled := n.Labels[trunkLabel]; labelled { // with any value, even "false"
-		return true
-	}
-	if c == nil || !c.ours() {
-		return false
-	}
-	_, wanted := c.wants(featurePodGroups)
-	return wanted
-}
-
-// instanceOf extracts the instance id from a Node's provider id, "aws:///us-west-2a/i-…".
-func instanceOf(n *corev1.Node) string {
-	id := n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]
-	if !strings.HasPrefix(id, "i-") {
-		return ""
-	}
-	return id
-}
-
-// initNode starts managing a Node. On failure the Node is forgotten until its next change.
-func (r *run) initNode(ctx context.Context, n *node, obj *corev1.Node, c *cninode) error {
-	r.event(ctx, nodeRef(n.name), corev1.EventTypeNormal, "ControllerVersionNotice", "The node is managed by VPC resource controller version "+version)
-	err := r.attempt(ctx, n, obj, c)
-	if err != nil && ctx.Err() == nil {
-		err = r.attempt(ctx, n, obj, c)
-	}
-	r.mu.Lock()
-	if err != nil {
-		delete(r.nodes, n.name)
-		r.mu.Unlock()
-		r.log.Warn("node is not managed", "node", n.name, "error", err)
-		return nil // the Node's next event triggers another attempt
-	}
-	n.ready = true
-	r.mu.Unlock()
-	r.wg.Go(func() { r.processQueue(n) })
-	return r.advertise(ctx, n, obj)
-}
-
-// attempt is one of the two attempts to initialize a node.
-func (r *run) attempt(ctx context.Context, n *node, obj *corev1.Node, c *cninode) error {
-	if err := r.prepare(ctx, n, obj, c); err != nil || !r.trunkSupported(ctx, n) {
-		return err
-	}
-	err := r.initTrunk(ctx, n)
-	r.recordTrunkEvents(ctx, obj, err)
-	return err
-}
-
-// prepare reads the node's data from EC2.
-func (r *run) prepare(ctx context.Context, n *node, obj *corev1.Node, c *cninode) error {
-	id := instanceOf(obj)
-	i, there := r.world.Instance(id)
-	l, _ := r.world.InstanceLimits(id)
+	id := obj.Spec.ProviderID[strings.LastIndexByte(obj.Spec.ProviderID, '/')+1:]
+	i, there := c.opts.World.Instance(id)
 	if !there {
-		return fmt.Errorf("describe instance %s: it does not exist", id)
+		return 0, fmt.Errorf("describe instance %q of Node %s: it does not exist", id, obj.Name)
 	}
-	if l.TrunkingCompatible == limits.Unknown {
-		r.unsupported(ctx, n.name, fmt.Sprintf("The instance type %s is not supported yet by the vpc resource controller", i.Type))
-		return fmt.Errorf("instance type %s is not in the table", i.Type)
-	}
-	network, err := r.networkOf(ctx, i, obj, c)
+	l, _ := c.opts.World.InstanceLimits(id)
+	w, err := c.networkOf(i, cn)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n.instance, n.limits, n.network = i, l, network
-	return nil
+	c.mu.Lock()
+	c.instance, c.limits, c.network = i, l, w
+	trunk := c.trunk
+	c.mu.Unlock()
+	if trunk == "" {
+		return c.createTrunk(obj)
+	}
+	if e, _ := c.opts.World.ENI(trunk); !e.Attached() {
+		return time.Second, nil
+	}
+	c.mu.Lock()
+	first := !c.ready
+	c.ready = true
+	c.mu.Unlock()
+	if first {
+		c.event(nodeRef(obj.Name), corev1.EventTypeNormal, "NodeTrunkInitiated", "The node has trunk interface initialized successfully")
+	}
+	return 0, c.advertise(obj, l.BranchENIs)
 }
 
-func (r *run) unsupported(ctx context.Context, node, message string) {
-	r.event(ctx, nodeRef(node), corev1.EventTypeWarning, "Unsupported", message)
-}
-
-func (r *run) trunkSupported(ctx context.Context, n *node) bool {
-	if n.limits.TrunkingCompatible == limits.Yes {
-		return true
+// ensureCNINode gets the Node's CNINode, and creates it for a new Node. It returns nil if
+// the CNINode does not exist.
+func (c *Controller) ensureCNINode(n *corev1.Node) (*cninode, error) {
+	cn, err := get[cninode](c, cninodesResource, "", n.Name)
+	if err != nil || cn != nil || c.met {
+		c.met = c.met || cn != nil
+		return cn, err
 	}
-	r.unsupported(ctx, n.name, fmt.Sprintf("The instance type %s is not supported for trunk interface (Security Group for Pods)", n.limits.Type))
-	return false
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"tags": map[string]any{"cluster.k8s.amazonaws.com/name": clusterName}},
+	}}
+	u.SetAPIVersion(cninodesResource.GroupVersion().String())
+	u.SetKind("CNINode")
+	u.SetName(n.Name)
+	u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(n, corev1.SchemeGroupVersion.WithKind("Node"))})
+	if u, err = c.of(cninodesResource, "").Create(c.ctx, u, metav1.CreateOptions{}); err != nil {
+		return nil, fmt.Errorf("create CNINode %s: %w", n.Name, err)
+	}
+	c.met = true
+	return into[cninode](u)
 }
 
 // networkOf returns the instance's subnet and the groups of its primary ENI, or what its
 // ENIConfig says instead.
-func (r *run) networkOf(ctx context.Context, i fakeaws.Instance, obj *corev1.Node, c *cninode) (network, error) {
-	primary, _ := r.world.ENI(i.PrimaryENI)
-	own, _ := r.world.Subnet(i.SubnetID)
+func (c *Controller) networkOf(i fakeaws.Instance, cn *cninode) (network, error) {
+	primary, _ := c.opts.World.ENI(i.PrimaryENI)
+	own, _ := c.opts.World.Subnet(i.SubnetID)
 	w := network{own, primary.SecurityGroups}
-	name, custom := obj.Labels[eniConfigLabel]
-	if !custom && c != nil {
-		name, custom = c.wants(featureCustom)
-	}
+	name, custom := cn.wants(featureCustom)
 	if !custom {
 		return w, nil
 	}
-	if name == "" {
-		r.event(ctx, realNodeRef(obj), corev1.EventTypeWarning, "EniConfigNameNotFound",
-			fmt.Sprintf("couldn't find custom networking eniconfig name for node %s, error: resource was not found", obj.Name))
-		return network{}, errors.New("ENIConfig has no name")
+	e, err := get[eniConfig](c, eniConfigsResource, "", name)
+	if err == nil && e == nil {
+		err = fmt.Errorf("ENIConfig %s does not exist", name)
 	}
-	e, err := get[eniConfig](ctx, r.api, eniConfigsResource, "", name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return network{}, err
-	case e == nil:
-		return network{}, fmt.Errorf("ENIConfig %s does not exist", name)
-	case e.Spec.Subnet == "":
-		return w, nil
 	}
 	// A subnet that EC2 does not have fails when the first ENI is created in it.
-	w.subnet, _ = r.world.Subnet(e.Spec.Subnet)
+	w.subnet, _ = c.opts.World.Subnet(e.Spec.Subnet)
 	w.subnet.ID = e.Spec.Subnet
 	if len(e.Spec.SecurityGroups) > 0 {
 		w.groups = e.Spec.SecurityGroups
 	}
-	w.groups = slices.Clone(w.groups)
 	return w, nil
 }
 
-// updateNode re-examines a Node that is already managed.
-func (r *run) updateNode(ctx context.Context, n *node, obj *corev1.Node, c *cninode) error {
-	r.mu.Lock()
-	ready, i := n.ready, n.instance
-	r.mu.Unlock()
-	if !ready || !r.trunkSupported(ctx, n) {
-		return nil
+// createTrunk attaches the trunk. The caller must come again to see whether it is attached.
+// If it fails, the next change of the Node triggers another attempt.
+func (c *Controller) createTrunk(obj *corev1.Node) (again time.Duration, err error) {
+	if !c.wait(trunkAfter) {
+		return 0, c.ctx.Err()
 	}
-	network, err := r.networkOf(ctx, i, obj, c)
-	if err != nil {
-		return err
+	id, err := c.addTrunk()
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.trunk = id
+		return time.Millisecond, nil
 	}
-	r.mu.Lock()
-	n.network = network
-	r.mu.Unlock()
-	return r.advertise(ctx, n, obj)
+	if e := (*fakeaws.Error)(nil); errors.As(err, &e) {
+		text := "Failed to create trunk interface: Error Code: " + e.Code
+		if e.Code == unauthorized {
+			text += ": Please verify the cluster IAM role has AmazonEKSVPCResourceController policy"
+		}
+		about := nodeRef(obj.Name)
+		about.UID = obj.UID
+		c.event(about, corev1.EventTypeWarning, "TrunkENICreationFailed", text)
+	}
+	c.event(nodeRef(obj.Name), corev1.EventTypeNormal, "NodeTrunkFailedInit", "The node failed initializing trunk interface")
+	return 0, nil
+}
+
+const unauthorized = "UnauthorizedOperation"
+
+// nodeRef refers to a Node as most of upstream's events do, with the node's name as the UID.
+func nodeRef(name string) corev1.ObjectReference {
+	return corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID(name)}
+}
+
+func (c *Controller) addTrunk() (id string, err error) {
+	c.mu.Lock()
+	i, l, w, refused := c.instance, c.limits, c.network, c.faults.TrunkUnauthorized
+	c.mu.Unlock()
+	device, err := trunkDevice(l, c.opts.World.ENIsOf(i.ID))
+	switch {
+	case err != nil:
+		return "", err
+	case refused:
+		return "", &fakeaws.Error{Code: unauthorized, Message: "You are not authorized to perform this operation."}
+	}
+	e, err := c.opts.World.AddTrunk(fakeaws.TrunkSpec{
+		InstanceID: i.ID, Device: device, SubnetID: w.subnet.ID, SecurityGroups: w.groups,
+		Description: trunkDescription, Tags: trunkTags(i.ID),
+		MetadataAfter: c.scaled(c.opts.Timing.TrunkMetadataAfter),
+		DescribeAfter: c.scaled(c.opts.Timing.TrunkDescribeAfter),
+	})
+	return e.ID, err
+}
+
+// trunkDevice returns the highest free device index of the default card: the node's daemon
+// fills from the lowest.
+func trunkDevice(l limits.Instance, taken []fakeaws.ENI) (int, error) {
+	slots := l.TotalENIs()
+	for _, card := range l.Cards {
+		if card.Index == l.DefaultCard {
+			slots = min(slots, card.MaxENIs)
+		}
+	}
+	for device := slots - 1; device >= 0; device-- {
+		if !slices.ContainsFunc(taken, func(e fakeaws.ENI) bool {
+			return e.Attachment.Card == l.DefaultCard && e.Attachment.Device == device
+		}) {
+			return device, nil
+		}
+	}
+	return 0, errors.New("no free device index found")
 }
 
 // advertise writes the capacity if it is missing or differs.
-func (r *run) advertise(ctx context.Context, n *node, obj *corev1.Node) error {
-	if n.trunk == "" {
+func (c *Controller) advertise(obj *corev1.Node, branches int) error {
+	want := *resource.NewQuantity(int64(branches), resource.DecimalSI)
+	if have, there := obj.Status.Capacity[podENIKey]; there && have.Equal(want) {
 		return nil
 	}
-	have, there := obj.Status.Capacity[podENIKey]
-	want := *resource.NewQuantity(int64(n.limits.BranchENIs), resource.DecimalSI)
-	if there && have.Equal(want) {
-		return nil
-	}
-	return r.api.merge(ctx, nodesResource, "", n.name, map[string]any{"status": map[string]any{"capacity": map[string]any{podENIKey: want.String()}}}, "status")
-}
-
-// forget drops a Node that does not come back. Its branch ENIs stay, as in upstream.
-func (r *run) forget(name string) {
-	if !r.wait(nodeGoneAfter) || r.nodeObject(name) != nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.met, name)
-	if n := r.nodes[name]; n != nil {
-		delete(r.nodes, name)
-		close(n.gone)
-	}
+	patch := map[string]any{"status": map[string]any{"capacity": map[string]any{podENIKey: want.String()}}}
+	return c.merge(nodesResource, "", obj.Name, patch, "status")
 }

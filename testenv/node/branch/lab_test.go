@@ -19,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"cnictl/deploy"
@@ -89,13 +88,6 @@ func newLab(t *testing.T) *lab {
 	l.api = kubeapi.Shared(t)
 	l.namespace = l.api.Name(t)
 	l.api.CreateNamespace(t, l.namespace)
-	account := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "default"},
-	}}
-	accounts := schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
-	if _, err := l.api.Objects().Resource(accounts).Namespace(l.namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
 	return l
 }
 
@@ -157,7 +149,7 @@ func (l *lab) join(mode string, faults vpcrc.Faults) *member {
 	}
 	m.proxy = l.api.Proxy(l.t, listener)
 	m.rc, err = vpcrc.Start(l.t.Context(), vpcrc.Options{
-		Kube: l.api.Admin(), World: l.world, Nodes: []string{m.name}, Scale: 0.1, Timing: vpcrc.Timing{BranchAfter: -1}, Faults: faults,
+		Objects: l.api.Objects(), World: l.world, Node: m.name, Scale: 0.1, Timing: vpcrc.Timing{BranchAfter: -1}, Faults: faults,
 	})
 	if err != nil {
 		l.t.Fatal(err)

@@ -460,7 +460,7 @@ func branchVLANAgain(t *testing.T) {
 func cniNodeDeleted(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
-	rc := c.control(m, faulty(vpcrc.Faults{CNINodeNotRecreated: true}))
+	c.control(m)
 	m.start(groupsForPods(nil))
 	trunk := m.withTrunk()
 	old := c.read(cniNodes, "", m.name)
@@ -471,7 +471,6 @@ func cniNodeDeleted(t *testing.T) {
 	if r := m.add(m.bind("meanwhile", wantsBranch)); !r.Success || r.PodVLANID == 0 {
 		t.Errorf("a branch pod without a CNINode got %+v", r)
 	}
-	rc.SetFaults(vpcrc.Faults{})
 	empty := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 	empty.SetAPIVersion(old.GetAPIVersion())
 	empty.SetKind(old.GetKind())

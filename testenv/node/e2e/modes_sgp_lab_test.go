@@ -30,9 +30,8 @@ import (
 const podENI = "vpc.amazonaws.com/pod-eni"
 
 var (
-	podObjects      = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	nodeObjects     = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	podObjects  = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	nodeObjects = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 )
 
 // controlScale is the length here of a second of the resource controller, in seconds.
@@ -45,14 +44,8 @@ const branchAfter = time.Second
 // control starts the VPC resource controller for a member.
 func (c *cluster) control(m *member, edit ...func(*vpcrc.Options)) *vpcrc.Controller {
 	c.t.Helper()
-	account := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "default"},
-	}}
-	if _, err := c.objects(serviceAccounts).Namespace(c.namespace).Create(c.t.Context(), account, metav1.CreateOptions{}); err != nil {
-		c.t.Fatal(err)
-	}
 	o := vpcrc.Options{
-		Kube: c.api.Admin(), World: c.world, Nodes: []string{m.name}, Scale: controlScale,
+		Objects: c.api.Objects(), World: c.world, Node: m.name, Scale: controlScale,
 		Timing: vpcrc.Timing{BranchAfter: time.Duration(float64(branchAfter) / controlScale)},
 	}
 	for _, e := range edit {

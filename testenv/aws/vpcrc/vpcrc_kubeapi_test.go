@@ -2,26 +2,43 @@ package vpcrc
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-func app(name string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.Labels = map[string]string{"app": name} }
+func TestFeature_GivesATrunk(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	trunk := l.trunk()
+	primary, _ := l.world.ENI(l.instance.PrimaryENI)
+	if a := trunk.Attachment; a.Card != 0 || a.Device != 2 || !a.DeleteOnTermination {
+		t.Errorf("attachment %+v", a)
+	}
+	want := map[string]string{tagInstance: l.instance.ID, "eks:eni:owner": "eks-vpc-resource-controller", "kubernetes.io/cluster/cluster": "owned"}
+	if !maps.Equal(trunk.Tags, want) || trunk.Description != "aws-k8s-trunk-eni" {
+		t.Errorf("trunk %+v", trunk)
+	}
+	if trunk.SubnetID != l.instance.SubnetID || !slices.Equal(trunk.SecurityGroups, primary.SecurityGroups) {
+		t.Errorf("network of %+v", trunk)
+	}
+	h := l.awaitEvent("Node", l.name, "NodeTrunkInitiated", 1)
+	if h != (happened{"Normal", "NodeTrunkInitiated", "The node has trunk interface initialized successfully", 1, types.UID(l.name)}) {
+		t.Errorf("event %+v", h)
+	}
 }
 
 func TestPod_GetsABranch(t *testing.T) {
 	t.Parallel()
-	l := withTrunk(t)
-	group := l.policy("web")
-	pod := l.pod("a", app("web"))
+	l := newLab(t)
+	trunk := l.trunk()
+	l.pod("a")
 	text, branches := l.awaitBranches("a")
-	trunk, _ := l.trunk()
 	eni, there := l.world.ENI(branches[0].ENI)
-	if !there || eni.Type != "branch" || eni.Description != "aws-k8s-branch-eni" || !slices.Equal(eni.SecurityGroups, []string{group}) {
+	if !there || eni.Type != "branch" || eni.Description != "aws-k8s-branch-eni" || !slices.Equal(eni.SecurityGroups, trunk.SecurityGroups) {
 		t.Fatalf("branch ENI %+v", eni)
 	}
 	associations := l.world.Associations(trunk.ID)
@@ -30,13 +47,8 @@ func TestPod_GetsABranch(t *testing.T) {
 	if text != want {
 		t.Errorf("annotation\n     %s\nwant %s", text, want)
 	}
-	for key, value := range map[string]string{tagVLAN: "1", tagTrunk: trunk.ID, tagInstance: l.instance.ID, tagOwner: tagOwnerValue} {
-		if eni.Tags[key] != value {
-			t.Errorf("tag %s is %q, want %q", key, eni.Tags[key], value)
-		}
-	}
-	if h := l.awaitEvent("Pod", "a", "SecurityGroupRequested", 1); h != (happened{"Normal", "SecurityGroupRequested", "Pod will get the following Security Groups [" + group + "]", 1, pod.UID}) {
-		t.Errorf("event %+v", h)
+	if eni.Tags[tagVLAN] != "1" || eni.Tags[tagTrunk] != trunk.ID || eni.Tags[tagInstance] != l.instance.ID {
+		t.Errorf("tags %v", eni.Tags)
 	}
 	if h := l.awaitEvent("Pod", "a", "ResourceAllocated", 1); h.message != "Allocated "+text+" to the pod" || h.kind != "Normal" {
 		t.Errorf("event %+v", h)
@@ -45,7 +57,7 @@ func TestPod_GetsABranch(t *testing.T) {
 
 func TestCapacity_CountsWhatCoolsDown(t *testing.T) {
 	t.Parallel()
-	l := withTrunk(t)
+	l := newLab(t)
 	for i := range 9 {
 		l.pod("p" + strconv.Itoa(i))
 	}
