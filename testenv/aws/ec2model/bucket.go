@@ -4,8 +4,8 @@ import "time"
 
 // Limit is the size of a token bucket: Size requests at once, then PerSecond.
 type Limit struct {
-	Size      float64 `json:"size"`
-	PerSecond float64 `json:"perSecond"`
+	Size      float64
+	PerSecond float64
 }
 
 // EC2's request limits for an account in a region, one bucket per action (AWS, "Request

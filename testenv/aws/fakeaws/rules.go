@@ -115,18 +115,6 @@ func (w *World) AddFault(r Rule) (id string, err error) {
 	return r.ID, err
 }
 
-// RemoveFault removes a rule and reports whether it existed.
-func (w *World) RemoveFault(id string) bool {
-	return locked(&w.wire, func() bool {
-		at := w.wire.ruleAt(id)
-		if at < 0 {
-			return false
-		}
-		w.wire.rules = slices.Delete(w.wire.rules, at, at+1)
-		return true
-	})
-}
-
 // RemoveFaults removes all rules and the functions set by SetFaults and SetIMDSFaults.
 func (w *World) RemoveFaults() {
 	w.wire.do(func() { w.wire.rules, w.wire.fault, w.wire.imdsFault = nil, nil, nil })

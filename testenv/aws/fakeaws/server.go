@@ -14,7 +14,7 @@ import (
 type Server struct {
 	EC2URL  string // for AWS_ENDPOINT_URL_EC2, _EKS and _IAM, and AWS_EC2_ENDPOINT
 	IMDSURL string // for AWS_EC2_METADATA_SERVICE_ENDPOINT
-	// ControlURL is where ControlHandler listens, "" if it does not.
+	// ControlURL is where the control API listens, "" if it does not.
 	ControlURL string
 
 	servers []*http.Server
@@ -54,7 +54,7 @@ func Listen(w *World, o ServerOptions) (*Server, error) {
 	if err := checkLoopback(o.ControlAddr); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if s.ControlURL, err = s.listen(o.ControlAddr, ControlHandler(w)); err != nil {
+	if s.ControlURL, err = s.listen(o.ControlAddr, controlHandler(w)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -1,19 +1,15 @@
 package fakeaws
 
-import (
-	"fmt"
-
-	"cnictl/testenv/aws/ec2model"
-)
+import "cnictl/testenv/aws/ec2model"
 
 // Throttle holds EC2's request limits. Each action has a separate bucket, of its class's size,
 // that all instances share: a world is one account in one region. An action's unfiltered calls
 // have another bucket.
 type Throttle struct {
-	Describe   ec2model.Limit            `json:"describe"`   // non-mutating actions
-	Unfiltered ec2model.Limit            `json:"unfiltered"` // non-mutating, without ids, filters or paging
-	Mutating   ec2model.Limit            `json:"mutating"`
-	Actions    map[string]ec2model.Limit `json:"actions,omitempty"` // figures of single actions, before the classes
+	Describe   ec2model.Limit // non-mutating actions
+	Unfiltered ec2model.Limit // non-mutating, without ids, filters or paging
+	Mutating   ec2model.Limit
+	Actions    map[string]ec2model.Limit // figures of single actions, before the classes
 }
 
 // AccountBuckets returns the values of AWS's "Request throttling for the Amazon EC2
@@ -54,24 +50,4 @@ func (w *World) admit(action string, mutating, unfiltered bool) error {
 		}
 		return nil
 	})
-}
-
-// check refuses limits that cannot work.
-func (t *Throttle) check() error {
-	if t == nil {
-		return nil
-	}
-	all := map[string]ec2model.Limit{"describe": t.Describe, "unfiltered": t.Unfiltered, "mutating": t.Mutating}
-	for a, b := range t.Actions {
-		if _, known := actions[a]; !known {
-			return fmt.Errorf("bucket of %q: no such action", a)
-		}
-		all[a] = b
-	}
-	for name, b := range all {
-		if !(b.Size >= 1 && b.PerSecond >= 0) {
-			return fmt.Errorf("bucket of %s: a size from 1 and a refill from 0 a second are accepted", name)
-		}
-	}
-	return nil
 }

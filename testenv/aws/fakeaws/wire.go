@@ -98,20 +98,20 @@ func (w *World) Allow(actions ...string) {
 // AllowAll removes the limit set by Allow or Options.Allow.
 func (w *World) AllowAll() { w.wire.do(func() { w.wire.allow = nil }) }
 
-// SetThrottle enables request limits, with full buckets; nil disables them.
-func (w *World) SetThrottle(t *Throttle) {
+// setThrottle enables request limits, with full buckets; nil disables them.
+func (w *World) setThrottle(t *Throttle) {
 	w.wire.do(func() { w.wire.throttle, w.wire.buckets = t, make(map[string]*ec2model.Bucket) })
 }
 
 // Call is one served EC2 request. A fault may have spoilt its answer.
 type Call struct {
-	Action string
-	Caller string            // instance id, "" if unknown
-	Params map[string]string // without Action and Version
-	Start  time.Time
-	Took   time.Duration
-	Code   string // error code of the answer, "" for success
-	Fault  string // the fault that the call met, see Fault.String; "" if none
+	Action string            `json:"action"`
+	Caller string            `json:"caller,omitempty"` // instance id, "" if unknown
+	Params map[string]string `json:"params,omitempty"` // without Action and Version
+	Start  time.Time         `json:"time"`
+	Took   time.Duration     `json:"tookNs"`
+	Code   string            `json:"code,omitempty"`  // error code of the answer, "" for success
+	Fault  string            `json:"fault,omitempty"` // the fault that the call met, see Fault.String; "" if none
 }
 
 // IMDSCall is one served metadata request. A fault may have spoilt its answer.
