@@ -2,12 +2,9 @@ package node_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -51,36 +48,6 @@ func boot(t *testing.T) *node.Node {
 		}
 	})
 	return n
-}
-
-func TestStart_BootsAsAnInstance(t *testing.T) {
-	t.Parallel()
-	n := boot(t)
-	if n.Link != "ens5" || n.Primary.PrimaryIP != netip.MustParseAddr("10.1.0.4") {
-		t.Errorf("primary link %s, address %s", n.Link, n.Primary.PrimaryIP)
-	}
-	saw, err := n.NS.AskEcho(t.Context(), "tcp", netip.Addr{}, vpc.Outside, testenv.Left(t))
-	if err != nil || saw.Addr() != n.Primary.PrimaryIP {
-		t.Errorf("outside saw %v, error %v", saw, err)
-	}
-	if err := n.NS.Do(func() error {
-		for file, want := range map[string]string{"ip_forward": "1", "conf/ens5/rp_filter": "2", "conf/all/rp_filter": "0"} {
-			got, err := os.ReadFile("/proc/sys/net/ipv4/" + file)
-			if err != nil {
-				return err
-			}
-			if strings.TrimSpace(string(got)) != want {
-				return fmt.Errorf("%s = %q, want %s", file, got, want)
-			}
-		}
-		return nil
-	}); err != nil {
-		t.Error(err)
-	}
-	left, err := n.Leftovers(t.Context())
-	if err != nil || len(left) != 0 {
-		t.Errorf("leftovers of a fresh node: %v, error %v", left, err)
-	}
 }
 
 // TestLeftovers_FindsWhatIsLeft: tests of plugins and daemons rely on it.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"cnictl/daemon/keeper"
-	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
 
@@ -55,56 +54,6 @@ func TestEC2_ClientTokens(t *testing.T) {
 	}
 	if _, err := w.ec2.createFor(w.nodes[0], keeper.CreateENI{SubnetID: w.ec2.subnets[0].id, IPs: 60, Token: "d"}); !keeper.IsSubnetExhausted(err) {
 		t.Errorf("60 addresses of a /26: %v", err)
-	}
-}
-
-// TestEC2_LifeOfAnENI follows an ENI from its creation to its deletion.
-func TestEC2_LifeOfAnENI(t *testing.T) {
-	t.Parallel()
-	w := quiet(t, "10.0.0.0/24")
-	n, e := w.nodes[0], w.ec2
-	n.surprised() // the test makes calls that EC2 refuses
-	free := e.subnets[0].Free()
-	x := w.make(t, "a", 2, 0)
-	if _, err := e.attachFor(n, x.ID, 0); err == nil {
-		t.Error("attached where the primary ENI is")
-	}
-	attachment, err := e.attachFor(n, x.ID, 1)
-	if err != nil || x.AttachmentStatus != statusAttaching {
-		t.Fatalf("%v, %+v", err, x.ENI)
-	}
-	if err := e.deleteFor(n, x.ID); err == nil {
-		t.Error("deleted while attached")
-	}
-	w.runUntil(w.clock + 10*time.Second)
-	if x.AttachmentStatus != resync.AttachmentAttached || !n.kernel.plugged[x.ID] || len(n.metadata.list()) != 2 {
-		t.Errorf("10 s after the attach: %+v, link %v, metadata %v", x.ENI, n.kernel.plugged[x.ID], n.metadata.list())
-	}
-	if _, err := e.assignFor(n, x.ID, 4, 0); !keeper.IsAddressLimit(err) {
-		t.Errorf("seven addresses of six: %v", err)
-	}
-	cidrs, err := e.assignFor(n, x.ID, 1, 0)
-	if err != nil || len(cidrs) != 1 {
-		t.Errorf("a third address: %v, %v", cidrs, err)
-	}
-	if err := e.unassignFor(n, x.ID, append(cidrs, netip.MustParsePrefix("10.0.0.200/32"))); err == nil || len(x.SecondaryIPs) != 3 {
-		t.Errorf("an address that is not there: %v, left %v", err, x.SecondaryIPs)
-	}
-	if err := e.detachFor(n, attachment); err != nil {
-		t.Error(err)
-	}
-	if err := e.detachFor(n, attachment); err == nil || keeper.IsNotFound(err) {
-		t.Errorf("detached twice: %v", err)
-	}
-	w.runUntil(w.clock + 30*time.Second)
-	if x.Status != resync.StatusAvailable || n.kernel.plugged[x.ID] || len(n.metadata.list()) != 1 {
-		t.Errorf("30 s after the detach: %+v, link %v, metadata %v", x.ENI, n.kernel.plugged[x.ID], n.metadata.list())
-	}
-	if err := e.detachFor(n, attachment); !keeper.IsNotFound(err) {
-		t.Errorf("an attachment that has ended: %v", err)
-	}
-	if err := e.deleteFor(n, x.ID); err != nil || e.subnets[0].Free() != free {
-		t.Errorf("%v, %d addresses free, want %d", err, e.subnets[0].Free(), free)
 	}
 }
 

@@ -80,37 +80,6 @@ func TestFleet_UnderRequestLimits(t *testing.T) {
 	}
 }
 
-// TestComparison_Verdict: each value over its limit is named.
-func TestComparison_Verdict(t *testing.T) {
-	t.Parallel()
-	f := scarce()
-	b := f.Bound()
-	needed := b.Calls[createAction]
-	theirs := Outcome{Refused: map[string]int{createAction: 100}}
-	good := Outcome{Pods: 5, Running: 5, All: 2 * b.After, ENIs: needed + needed/2, Refused: map[string]int{createAction: 50}}
-	for _, row := range []struct {
-		name string
-		edit func(*Outcome, *Fleet)
-		says string
-	}{
-		{"just good enough", func(*Outcome, *Fleet) {}, ""},
-		{"pods wait", func(o *Outcome, _ *Fleet) { o.Running-- }, "4 of 5 pods"},
-		{"slow", func(o *Outcome, _ *Fleet) { o.All++ }, "all pods run after"},
-		{"ENIs", func(o *Outcome, _ *Fleet) { o.Loose++ }, "91 ENIs"},
-		{"throttled", func(o *Outcome, _ *Fleet) { o.Refused[createAction]++ }, "51 requests"},
-		{"spare ENIs where nothing is scarce", func(o *Outcome, f *Fleet) { o.Loose++; f.Wave = b.After }, ""},
-		{"slow though nothing is scarce", func(o *Outcome, f *Fleet) { o.All++; f.Wave = b.After }, "all pods run after"},
-	} {
-		c := Comparison{f, good, theirs}
-		c.Ours.Refused = map[string]int{createAction: 50}
-		row.edit(&c.Ours, &c.Fleet)
-		err := c.Verdict()
-		if row.says == "" && err != nil || row.says != "" && (err == nil || !strings.Contains(err.Error(), row.says)) {
-			t.Errorf("%s: %v", row.name, err)
-		}
-	}
-}
-
 // TestFleet_BoundHolds: no fleet is faster than the request limits allow, or needs fewer calls
 // than the bound.
 func TestFleet_BoundHolds(t *testing.T) {

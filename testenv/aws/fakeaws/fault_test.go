@@ -229,48 +229,6 @@ func TestFault_Holds(t *testing.T) {
 	}
 }
 
-// Rules count the calls that match them, separately for each action.
-func TestRule_Numbers(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		rule fakeaws.Rule
-		want string // by call, of the ones below: x met, . not
-	}{
-		{fakeaws.Rule{Action: "DescribeSubnets"}, "x.x.x.x."},
-		{fakeaws.Rule{Action: "DescribeSubnets", First: 2, Last: 3}, "..x.x..."},
-		{fakeaws.Rule{Action: "*", First: 3}, "....xxxx"},
-		{fakeaws.Rule{Action: "*", Last: 1}, "xx......"},
-		{fakeaws.Rule{Action: "IMDS"}, "........"},
-		{fakeaws.Rule{Action: "DescribeSecurityGroups", Params: map[string]string{"GroupId.1": "sg-0fa4e000000000001"}, Last: 3}, ".x.x.x.."},
-		{fakeaws.Rule{Action: "*", Params: map[string]string{"GroupId.1": "sg-1"}}, "........"},
-	} {
-		b := newBench(t, fakeaws.Options{})
-		must(b, b.ec2.DescribeSubnets, &ec2.DescribeSubnetsInput{}) // before the rule: not numbered
-		row.rule.Fault = fakeaws.Internal
-		if row.rule.Action == "IMDS" {
-			row.rule.Fault = fakeaws.Fault{Status: 500}
-		}
-		b.fault(row.rule)
-		var got strings.Builder
-		mark := func(err error) {
-			if answerOf(err) == "InternalError" {
-				got.WriteString("x")
-			} else {
-				got.WriteString(".")
-			}
-		}
-		for range 4 {
-			_, err := b.ec2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
-			mark(err)
-			_, err = b.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: []string{"sg-0fa4e000000000001"}})
-			mark(err)
-		}
-		if got.String() != row.want {
-			t.Errorf("%+v: %s, want %s", row.rule, &got, row.want)
-		}
-	}
-}
-
 // EC2 lags: the metadata service and the node show ENIs and addresses before EC2 lists them,
 // and hide removed ones while EC2 still does.
 func TestDescribeLag(t *testing.T) {

@@ -116,25 +116,6 @@ func TestWorld_Attach(t *testing.T) {
 	}
 }
 
-func TestWorld_Cards(t *testing.T) {
-	t.Parallel()
-	w, v := newWorld(t, fakeaws.Options{})
-	n := addSubnet(t, w, fakeaws.SubnetSpec{VPCID: v.ID}, "10.0.0.0/24")
-	i := addInstance(t, w, "i7ie.48xlarge", n.ID) // two cards of 8 and 7
-	for card, room := range []int{7, 7} {         // the primary is on card 0
-		for device := 1; device <= room+1; device++ {
-			e, err := w.CreateENI(fakeaws.ENISpec{SubnetID: n.ID})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = w.AttachENI(fakeaws.AttachSpec{ENIID: e.ID, InstanceID: i.ID, Card: card, Device: device})
-			if want := map[bool]string{true: "AttachmentLimitExceeded"}[device > room]; codeOf(err) != want {
-				t.Errorf("card %d device %d: %v, want %q", card, device, err, want)
-			}
-		}
-	}
-}
-
 func TestWorld_RemoveInstance(t *testing.T) {
 	t.Parallel()
 	w, v := newWorld(t, fakeaws.Options{})

@@ -3,10 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,42 +12,6 @@ import (
 	"cnictl/testenv/cmd/internal/frame"
 	"cnictl/testenv/text/terminal"
 )
-
-func TestParse(t *testing.T) {
-	t.Parallel()
-	for args, says := range map[string]string{
-		"":                                   "",
-		"--phases connections --rounds 5":    "",
-		"scale --phases start,load --runs 5": "",
-		"scale --write --baseline x":         "",
-		"tui --phases soak --for 30m --for 2m --bin x": "",
-		"tui --phases walk":                            `"walk" is not one of first, sweep`,
-		"scale --phases soak":                          `"soak" is not one of start, scale`,
-		"scale --runs 0":                               "at least 1",
-		"scale --write":                                "--baseline",
-		"tui --for 2h":                                 "up to 30m",
-		"now":                                          `suite "now"`,
-		"--quick now":                                  `argument "now"`,
-	} {
-		_, err := parse(strings.Fields(args))
-		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
-			t.Errorf("%s: %v", args, err)
-		}
-	}
-	if o, err := parse([]string{"tui", "--for", "30m", "--for", "2m"}); err != nil || o.suite != "tui" || o.lasts != 2*time.Minute {
-		t.Errorf("%+v, %v", o, err)
-	}
-	if _, err := parse([]string{"--help"}); !errors.Is(err, flag.ErrHelp) {
-		t.Errorf("--help: %v", err)
-	}
-	for _, s := range suites {
-		for _, p := range s.phases {
-			if !strings.Contains(usage, p.name) {
-				t.Errorf("the help does not name %s", p.name)
-			}
-		}
-	}
-}
 
 func TestVerdict(t *testing.T) {
 	t.Parallel()
@@ -72,55 +33,6 @@ func TestVerdict(t *testing.T) {
 		if got := tt.set(new(table).add("x", "", tt.samples...)).verdict(); got != tt.verdict {
 			t.Errorf("%s: %q", name, got)
 		}
-	}
-}
-
-func TestTable(t *testing.T) {
-	t.Parallel()
-	var x table
-	x.add("one", "s", 3, 1, 2).against(10, 0.3, 0.1).bound = bound{0.5, "because"}
-	x.add("two", "MB", 300).atMost(250).bound = bound{1, "because"}
-	x.add("größe", "", 7)
-	x.note("said %d", 1)
-	path := filepath.Join(t.TempDir(), "b.json")
-	if err := frame.Attempt(func() { x.writeBaseline(path) }); err != nil {
-		t.Fatal(err)
-	}
-	before := readBaseline(path)
-	if before.of("one") != 2 || before.of("two") != 300 || !strings.HasPrefix(machine(), before.Machine) || len(before.Median) != 3 {
-		t.Errorf("%+v", before)
-	}
-	before.Median["one"] = 4
-	var out bytes.Buffer
-	x.print(&out, before)
-	var got []string
-	for l := range strings.Lines(out.String()) {
-		got = append(got, strings.Join(strings.Fields(l), " "))
-	}
-	for _, want := range []string{
-		"unit measured spread other /other aim must bound /bound before /before",
-		"one s 2 1–3 10 0.20 1 3 0.50 [1] 4 4 0.50 below aim",
-		"two MB 300 – – 250 250 1 [1] 300 300 1 MISSED", "größe 7 – – – – – – 7 1", "[1] because.", "said 1",
-	} {
-		if !strings.Contains(strings.Join(got, "\n"), want) {
-			t.Errorf("no %q in\n%s", want, &out)
-		}
-	}
-	if err := x.missed(); err == nil || err.Error() != "two: 300 MB, at most 250 is allowed" {
-		t.Errorf("%v", err)
-	}
-	out.Reset()
-	var y table
-	y.add("a", "ms", 40).aimAt(50)
-	y.print(&out, baseline{})
-	if got := strings.Fields(out.String()); strings.Join(got[:6], " ") != "Measured unit measured aim a ms" {
-		t.Errorf("columns %q", got[:6])
-	}
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := frame.Attempt(func() { readBaseline(path) }); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("a damaged file: %v", err)
 	}
 }
 
@@ -188,31 +100,6 @@ func TestReads(t *testing.T) {
 	archive := &bytes.Buffer{}
 	if err := frame.Attempt(func() { writeArchive(archive, 1000) }); err != nil || archive.Len() == 0 {
 		t.Errorf("%v, %d bytes", err, archive.Len())
-	}
-}
-
-// TestScript: the conditions distinguish the screens: none holds before its key is pressed.
-func TestScript(t *testing.T) {
-	t.Parallel()
-	browsing := picture{"ip-1", " Nodes     1–38/412  sort: ip ▼"}
-	at := func(status string) picture { return picture{"ip-1", status} }
-	for i, tt := range []struct {
-		press         press
-		before, after picture
-	}{
-		{moves("j")[0], browsing, picture{"ip-2", browsing.status}},
-		{typing("m5")[0], browsing, at(" /        412 of 412")},
-		{typing("m5")[2], at(" /m"), at(" /m5")},
-		{typing("m5")[3], at(" /m5"), at(" Nodes filter: m5")},
-		{noFilter, at(" Nodes filter: m5"), browsing},
-		{sorting("i")[0], browsing, at(" sort by  n name")},
-		{sorting("i")[1], at(" sort by  n name"), browsing},
-		{opened, browsing, at(" Nodes › ip-1")},
-		{closed, at(" Nodes › ip-1"), browsing},
-	} {
-		if tt.press.shows(tt.before, tt.before) || !tt.press.shows(tt.before, tt.after) {
-			t.Errorf("%d: %q", i, tt.press.bytes)
-		}
 	}
 }
 

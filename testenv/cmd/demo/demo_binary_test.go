@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,52 +83,6 @@ func tmpdir(cmd *exec.Cmd) string {
 	return ""
 }
 
-// TestKilled checks that nothing outlives the demo, however it ends.
-func TestKilled(t *testing.T) {
-	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGKILL} {
-		t.Run(sig.String(), func(t *testing.T) {
-			before := processes(t)
-			cmd := command(t, "--once")
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			lines := bufio.NewScanner(out)
-			daemons := 0
-			for daemons < 2 && lines.Scan() {
-				if strings.Contains(lines.Text(), "ok    daemon") {
-					daemons++
-				}
-			}
-			if daemons < 2 {
-				t.Fatalf("demo ended too early: %v", cmd.Wait())
-			}
-			if err := cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan error, 1)
-			go func() {
-				for lines.Scan() { // Wait closes the pipe
-				}
-				ended <- cmd.Wait()
-			}()
-			if testenv.Receive(t, "the end of the demo", ended) == nil {
-				t.Error("the demo ended with success")
-			}
-			testenv.EventuallyErr(t, "the end of its processes", func() error {
-				left := slices.DeleteFunc(processes(t), func(p string) bool { return slices.Contains(before, p) })
-				if len(left) > 0 {
-					return fmt.Errorf("left are %v", left)
-				}
-				return nil
-			})
-		})
-	}
-}
-
 // TestKilled_Terminal: when a demo is killed while its screens are open, the terminal is
 // restored, and the next run removes its directory.
 func TestKilled_Terminal(t *testing.T) {
@@ -187,16 +139,6 @@ func killedOnTerminal(t *testing.T, args, node string) {
 	if dirs := left(); len(dirs) != 0 {
 		t.Errorf("after the next run: %v", dirs)
 	}
-}
-
-// processes lists what runs in the test's sandbox, including nested namespaces.
-func processes(t *testing.T) []string {
-	t.Helper()
-	all, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
 }
 
 // TestFleet: without a terminal, the output of two commands about a simulated fleet is shown.

@@ -3,18 +3,15 @@ package fleetsim
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
-	"cnictl/testenv"
 )
 
 // clock is a clock that the test advances.
@@ -169,38 +166,4 @@ func TestUpstream_EveryRelease(t *testing.T) {
 	if len(seen) != len(shapes) {
 		t.Errorf("releases %v of %d", seen, len(shapes))
 	}
-}
-
-// BenchmarkStart measures a fleet's start, and its memory after the start and after every node
-// has been read.
-func BenchmarkStart(b *testing.B) {
-	for _, nodes := range []int{500, MaxNodes} {
-		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
-			for b.Loop() {
-				before := heap()
-				s, err := Start(Options{Nodes: nodes, Seed: 1, UpstreamShare: 0.3})
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.StopTimer()
-				b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-started")
-				took := testenv.Took(func() {
-					for _, n := range s.nodes {
-						n.withWorld(func(*world) {})
-					}
-				})
-				b.ReportMetric(float64(took.Milliseconds()), "ms-all-made")
-				b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-all-made")
-				s.Close()
-				b.StartTimer()
-			}
-		})
-	}
-}
-
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

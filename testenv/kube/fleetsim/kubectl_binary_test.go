@@ -1,11 +1,7 @@
 package fleetsim
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/testenv"
 	"cnictl/testenv/kube/kubeapi"
 )
@@ -58,27 +53,6 @@ func (k kubectl) run(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// lines starts kubectl and returns the lines it prints until the test ends.
-func (k kubectl) lines(t *testing.T, args ...string) *bufio.Scanner {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	cmd := k.command(ctx, args...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		_, _ = io.Copy(io.Discard, out)
-		_ = cmd.Wait() // the context killed it
-	})
-	return bufio.NewScanner(out)
-}
-
 // TestKubectl: stock kubectl prints the same as for a real cluster.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
@@ -116,74 +90,5 @@ func TestKubectl(t *testing.T) {
 		if n := strings.Count(strings.TrimSuffix(out, "\n")+"\n", "\n"); n < tt.lines || !regexp.MustCompile(tt.match).MatchString(out) {
 			t.Errorf("kubectl %s: %d lines\n%.800s", tt.args, n, out)
 		}
-	}
-}
-
-// TestKubectl_Watches follows nodes that join and leave.
-func TestKubectl_Watches(t *testing.T) {
-	t.Parallel()
-	s := New(t, Options{Nodes: 3, Named: map[string][]Trait{NodeName(0): {Flapping}}})
-	lines := newKubectl(t, s).lines(t, "get", "nodes", "-w")
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), NodeName(2)) {
-			break
-		}
-	}
-	go func() {
-		for range 2 {
-			s.byName[NodeName(1)].toggle(s.now())
-		}
-	}()
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), NodeName(1)) {
-			return
-		}
-	}
-	t.Error("kubectl saw no change")
-}
-
-var forwards = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+) -> 61679`)
-
-// TestKubectl_PortForward reads a node as a user would, with both of kubectl's protocols.
-func TestKubectl_PortForward(t *testing.T) {
-	t.Parallel()
-	s := New(t, Options{Nodes: 2})
-	for _, websocket := range []string{"true", "false"} {
-		t.Run("websocket "+websocket, func(t *testing.T) {
-			t.Parallel()
-			t.Logf("KUBECTL_PORT_FORWARD_WEBSOCKETS=%s", websocket)
-			n := s.Nodes()[1]
-			k := newKubectl(t, s)
-			k.program = "/usr/bin/env"
-			dir, err := kubeapi.ProgramDir()
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines := k.lines(t, "KUBECTL_PORT_FORWARD_WEBSOCKETS="+websocket, filepath.Join(dir, "kubectl"), "port-forward", "-n", "kube-system", "pod/"+n.Pod, ":61679")
-			address := ""
-			for address == "" && lines.Scan() {
-				if m := forwards.FindStringSubmatch(lines.Text()); m != nil {
-					address = m[1]
-				}
-			}
-			go func() {
-				for lines.Scan() { // it writes a line for each connection
-				}
-			}()
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+introspect.PathSummary, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-			resp, err := client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			var sum introspect.Summary
-			if err := json.NewDecoder(resp.Body).Decode(&sum); err != nil || sum.Node != n.Name {
-				t.Errorf("summary of %q, %v", sum.Node, err)
-			}
-		})
 	}
 }

@@ -15,53 +15,6 @@ import (
 	"cnictl/testenv/network/netns"
 )
 
-func inode(t *testing.T, n *netns.NS) uint64 {
-	t.Helper()
-	ino, err := n.Inode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ino
-}
-
-// here returns the inode of the calling thread's namespace.
-func here() (uint64, error) {
-	n, err := netns.Current()
-	if err != nil {
-		return 0, err
-	}
-	defer n.Close()
-	return n.Inode()
-}
-
-func TestDo_RunsInsideAndNowhereElse(t *testing.T) {
-	testenv.RequireRoot(t)
-	t.Parallel()
-	before, err := here()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ns := netns.New(t)
-	if inode(t, ns) == before {
-		t.Fatal("the new namespace is the caller's own")
-	}
-	// Many at once, so that threads are reused while others are inside.
-	var wg sync.WaitGroup
-	for range 50 {
-		wg.Go(func() {
-			var inside uint64
-			err := ns.Do(func() (err error) { inside, err = here(); return err })
-			if err != nil || inside != inode(t, ns) {
-				t.Errorf("inside Do: namespace %d, error %v; want %d", inside, err, inode(t, ns))
-			}
-			if after, err := here(); err != nil || after != before {
-				t.Errorf("after Do: namespace %d, error %v; want %d", after, err, before)
-			}
-		})
-	}
-	wg.Wait()
-}
-
 func TestDiscard_NotOnTheFirstThread(t *testing.T) {
 	// Not parallel: this goroutine visits all threads, including the first.
 	for i := 0; i < 20_000 && unix.Gettid() != unix.Getpid(); i++ {

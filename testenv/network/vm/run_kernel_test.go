@@ -45,14 +45,8 @@ func program(name string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	options := vm.Options{Memory: 512, Timeout: limit, Stdout: os.Stdout, Stderr: os.Stderr}
-	if name == "cancelled" {
-		options.Stdout = &trigger{at: hanging, then: cancel}
-	}
 	var o outcome
-	o.Code, err = vm.Run(ctx, files, options)
+	o.Code, err = vm.Run(context.Background(), files, vm.Options{Memory: 512, Timeout: limit, Stdout: os.Stdout, Stderr: os.Stderr})
 	if err != nil {
 		o.Err = err.Error()
 	}
@@ -63,35 +57,9 @@ func program(name string) int {
 	return 0
 }
 
-// hanging is what a program prints before it hangs.
-const hanging = "HANGING\n"
-
-// trigger passes output on and calls a function after a given text.
-type trigger struct {
-	at   string
-	then func()
-	seen strings.Builder
-}
-
-func (t *trigger) Write(p []byte) (int, error) {
-	t.seen.Write(p)
-	if t.seen.String() == t.at {
-		t.then()
-	}
-	return os.Stdout.Write(p)
-}
-
 var inner = map[string]func() int{
-	"power":     func() int { return failed(unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)) },
-	"panic":     func() int { return failed(os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)) },
-	"hang":      hang,
-	"cancelled": hang,
-}
-
-func hang() int {
-	fmt.Print(hanging)
-	<-time.After(time.Hour) //realtime: the runtime would end a process that nothing can wake
-	return 0
+	"power": func() int { return failed(unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)) },
+	"panic": func() int { return failed(os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)) },
 }
 
 func failed(err error) int {
@@ -102,48 +70,35 @@ func failed(err error) int {
 	return 0
 }
 
-// start starts the outer half of a program. Its temporary files lie in dir.
-func start(t *testing.T, name string, limit time.Duration, args ...string) (cmd *exec.Cmd, dir string, result func() outcome) {
+// run runs a program to its end.
+func run(t *testing.T, name string) (o outcome) {
 	t.Helper()
 	testenv.RequireRoot(t)
-	_, err := vm.Find()
-	if err != nil {
+	if _, err := vm.Find(); err != nil {
 		testenv.Missing(t, "vlan", err.Error(), "make vm")
 	}
-	dir = t.TempDir()
+	dir := t.TempDir()
 	results, theirs, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { results.Close() })
-	cmd = exec.Command("/proc/self/exe", args...)
-	cmd.Env = append(os.Environ(), programVar+"="+name, timeoutVar+"="+limit.String(), "TMPDIR="+dir)
+	defer results.Close()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), programVar+"="+name, timeoutVar+"="+testenv.Left(t).String(), "TMPDIR="+dir)
 	cmd.ExtraFiles = []*os.File{theirs}
-	return cmd, dir, func() (o outcome) {
-		t.Helper()
-		theirs.Close()
-		if err := json.NewDecoder(results).Decode(&o); err != nil {
-			t.Fatalf("no report from the outer half: %v", err)
-		}
-		return o
+	out, err := cmd.CombinedOutput()
+	theirs.Close()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-}
-
-// run runs a program to its end.
-func run(t *testing.T, name string, limit time.Duration, args ...string) (o outcome, stdout, stderr string) {
-	t.Helper()
-	cmd, dir, result := start(t, name, limit, args...)
-	var out, complaints bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &complaints
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %s", err, complaints.String())
+	if err := json.NewDecoder(results).Decode(&o); err != nil {
+		t.Fatalf("no report from the outer half: %v", err)
 	}
-	o = result()
 	nothingLeft(t, dir)
 	if left, err := filepath.Glob(filepath.Join(dir, "vm*")); err != nil || len(left) > 0 {
 		t.Errorf("files left: %v, %v", left, err)
 	}
-	return o, out.String(), complaints.String()
+	return o
 }
 
 // nothingLeft waits until no process has the directory on its command line, as a guest's
@@ -168,14 +123,11 @@ func nothingLeft(t *testing.T, dir string) {
 	})
 }
 
-// crashes are programs that end the guest, with what is said about it.
-var crashes = map[string]string{"power": "ended without a result"}
-
 // A guest that ends before its program is neither a success nor an exit status.
 func TestRun_CrashedGuest(t *testing.T) {
 	t.Parallel()
-	for name, said := range crashes {
-		if o, _, _ := run(t, name, testenv.Left(t)); o.Code != 0 || !strings.Contains(o.Err, said) {
+	for name, said := range map[string]string{"power": "ended without a result", "panic": "sysrq triggered crash"} {
+		if o := run(t, name); o.Code != 0 || !strings.Contains(o.Err, said) {
 			t.Errorf("%s: %+v", name, o)
 		}
 	}

@@ -36,43 +36,6 @@ func TestAddress_ReachableExactlyWhileAssigned(t *testing.T) {
 	a.reaches(anyAddr, x)
 }
 
-func TestAddress_MovedIsReachableOnlyAtItsNewPlace(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, vpc.Options{})
-	a, b, c := l.host(0), l.host(0), l.host(0)
-	x := l.assign(b.primary)
-	at := netip.AddrPortFrom(x, 7)
-	b.own(x)
-	c.own(x)
-	echoB, err := b.ns.EchoUDP(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer echoB.Close()
-	if _, err := a.ns.AskEcho(t.Context(), "udp", anyAddr, at, testenv.Left(t)); err != nil {
-		t.Fatalf("before the move: %v", err)
-	}
-
-	if _, err := l.world.Assign(c.primary.ID, fakeaws.AssignSpec{Addresses: []netip.Addr{x}, Reassign: true}); err != nil {
-		t.Fatal(err)
-	}
-	// Only b has an echo server, so any answer is b's.
-	if saw, err := a.ns.AskEcho(t.Context(), "udp", anyAddr, at, denial); err == nil {
-		t.Errorf("after the move the old place answered (%v)", saw)
-	}
-	a.reaches(anyAddr, x)
-	echoC, err := c.ns.EchoUDP(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer echoC.Close()
-	if _, err := a.ns.AskEcho(t.Context(), "udp", anyAddr, at, testenv.Left(t)); err != nil {
-		t.Errorf("after the move: %v", err)
-	}
-	b.misses(x, a.primary.PrimaryIP)
-	c.reaches(x, a.primary.PrimaryIP)
-}
-
 func TestSourceCheck(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, vpc.Options{})
@@ -100,27 +63,6 @@ func TestSourceCheck(t *testing.T) {
 	a.misses(anyAddr, x) // the reply is dropped as well
 	b.from(x, 2)
 	a.reaches(anyAddr, x)
-	b.reaches(x, a.primary.PrimaryIP)
-}
-
-func TestSourceCheck_SwitchedOff(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, vpc.Options{})
-	a, b := l.host(1), l.host(0)
-	second := b.attach(0, 1)
-	b.configure(second, 2)
-	x := l.assign(second)
-	b.own(x)
-	b.misses(x, a.primary.PrimaryIP)
-	if err := l.world.SetSourceDestCheck(b.primary.ID, false); err != nil {
-		t.Fatal(err)
-	}
-	b.reaches(x, a.primary.PrimaryIP)
-	if err := l.world.SetSourceDestCheck(b.primary.ID, true); err != nil {
-		t.Fatal(err)
-	}
-	b.misses(x, a.primary.PrimaryIP)
-	b.from(x, 2) // through the ENI that owns it
 	b.reaches(x, a.primary.PrimaryIP)
 }
 

@@ -60,22 +60,3 @@ func TestScreen_Frames(t *testing.T) {
 		t.Errorf("answers %q", got)
 	}
 }
-
-// A resized screen keeps what fits, and accepts drawing meant for the previous size.
-func TestScreen_Resize(t *testing.T) {
-	t.Parallel()
-	s := NewScreen(8, 4, nil)
-	drawn(s, "abcdefgh\r\n2\r\n3\r\n4\x1b[2;4r\x1b[4;8H")
-	s.resize(3, 2)
-	if got := drawn(s, "xy\x1b[4;8Hz"); got != "2 x|y z" {
-		t.Errorf("smaller: %q", got)
-	}
-	s.resize(0, 0)
-	if got := drawn(s, "\x1b[Hab\x1b[L\x1b[J"); s.Height() != 1 || got != "" {
-		t.Errorf("nothing: %q", got)
-	}
-	s.resize(4, 2)
-	if got := drawn(s, "\x1b[H1\r\n2"); got != "1|2" || s.String() != "1\n2\n" {
-		t.Errorf("larger: %q", got)
-	}
-}

@@ -50,18 +50,3 @@ func TestTerminal(t *testing.T) {
 		t.Errorf("of a program that has ended: %v", err)
 	}
 }
-
-func TestTerminal_Close(t *testing.T) {
-	t.Parallel()
-	// A shell misses a signal that arrives before it starts to read, so it sleeps briefly.
-	x := run(t, Options{}, `trap 'exit 0' INT; echo ready; while :; do sleep 0.2; done`)
-	if err := x.Await(testenv.Context(t), 0, has("ready")); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := Start(t.Context(), Options{Columns: 1, Rows: 1}, "/no/such/program"); err == nil {
-		t.Error("what is not there was started")
-	}
-}

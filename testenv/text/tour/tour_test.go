@@ -3,10 +3,8 @@ package tour
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/xml"
 	"io"
 	"os"
-	"strings"
 	"testing"
 
 	"cnictl/daemon/fleet/store"
@@ -93,47 +91,5 @@ func TestStory(t *testing.T) {
 		if n.NodeIPAM.ENIs != nil && sum != n.Held {
 			t.Errorf("%s: ENIs of %d addresses, %d held", n.Metadata.Name, sum, n.Held)
 		}
-	}
-}
-
-func TestReplaced(t *testing.T) {
-	t.Parallel()
-	const page = "a\n<!-- made:x -->\nold\n<!-- /made -->\nb\n<!-- made:y -->\n<!-- /made -->\n"
-	got, ok := replaced(page, "x", "new\n")
-	if want := "a\n<!-- made:x -->\nnew\n<!-- /made -->\nb\n<!-- made:y -->\n<!-- /made -->\n"; !ok || got != want {
-		t.Errorf("%v\n%s", ok, got)
-	}
-	for name, page := range map[string]string{
-		"not there":  "a\n",
-		"not closed": "<!-- made:x -->\n",
-		"twice":      page + page,
-		"another":    "<!-- made:x -->\n<!-- made:y -->\n<!-- /made -->\n",
-	} {
-		if _, ok := replaced(page, "x", ""); ok {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-}
-
-// TestSVG: the picture has the colours, emphasis and positions of the screen.
-func TestSVG(t *testing.T) {
-	t.Parallel()
-	const frame = "a<b\x1b[1;38;2;255;0;16m red\x1b[m\n" +
-		"\x1b[7m▁▁\x1b[0m░ \x1b[48;2;0;0;255mx\x1b[m"
-	got := SVG(frame)
-	for _, want := range []string{
-		`viewBox="0 0 80 60"`,
-		`<text x="12" y="25" textLength="24">a&lt;b</text>`,
-		`<text x="44" y="25" textLength="24" fill="#ff0010" font-weight="bold">red</text>`,
-		`<rect x="12" y="30" width="16" height="18" fill="` + ink + `"/>` + "\n" + `<rect x="12" y="46" width="16" height="2" fill="` + paper + `"/>`,
-		`<rect x="28" y="30" width="8" height="18" fill="` + ink + `" fill-opacity="0.25"/>`,
-		`<rect x="44" y="30" width="8" height="18" fill="#0000ff"/>` + "\n" + `<text x="44" y="43" textLength="8">x</text>`,
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the picture lacks %s\n%s", want, got)
-		}
-	}
-	if err := xml.Unmarshal([]byte(got), new(struct{})); err != nil {
-		t.Error(err)
 	}
 }

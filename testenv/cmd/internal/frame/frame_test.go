@@ -6,10 +6,8 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"os"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 func TestRun(t *testing.T) {
@@ -70,31 +68,5 @@ func TestEach(t *testing.T) {
 	no, ran := errors.New("no"), atomic.Int64{}
 	if err := Each(t.Context(), 100, 1, func(int) { ran.Add(1); Check(no) }); !errors.Is(err, no) || ran.Load() != 1 {
 		t.Errorf("%v after %d calls", err, ran.Load())
-	}
-}
-
-func TestProcess(t *testing.T) {
-	t.Parallel()
-	if rss, err := Memory(os.Getpid(), "VmRSS"); err != nil || rss < 1<<20 {
-		t.Errorf("%v bytes, %v", rss, err)
-	}
-	if _, err := Memory(os.Getpid(), "VmNone"); err == nil {
-		t.Error("read what is not there")
-	}
-	before := CPU(os.Getpid())
-	for CPU(os.Getpid()) == before { // it counts while this loop runs
-	}
-}
-
-func TestQuantile(t *testing.T) {
-	t.Parallel()
-	list := []time.Duration{4, 1, 3, 2}
-	for q, want := range map[float64]time.Duration{0: 1, 0.5: 3, 0.99: 4, 1: 4} {
-		if got := Quantile(list, q); got != want {
-			t.Errorf("%v: %d, want %d", q, got, want)
-		}
-	}
-	if Quantile(nil, 0.5) != 0 {
-		t.Error("of nothing")
 	}
 }
