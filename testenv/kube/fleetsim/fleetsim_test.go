@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 )
 
@@ -65,68 +64,6 @@ func mustGet(t *testing.T, s *Sim, node, path string) []byte {
 		t.Fatalf("%s of %s: %v, %v: %.200s", path, node, resp, err, body)
 	}
 	return body
-}
-
-// TestOurs_EveryDocument: after hours of churn, the documents of our nodes can be read and
-// agree with each other.
-func TestOurs_EveryDocument(t *testing.T) {
-	t.Parallel()
-	c := newClock()
-	fleets := []*Sim{New(t, Options{Nodes: 90, Seed: 7, Now: c.Now}), New(t, Options{Nodes: 10, IPv6: true, Now: c.Now})}
-	causes, modes, cooling, trunks := map[string]bool{}, map[string]bool{}, 0, 0
-	for turn := range 8 {
-		c.add(19 * time.Minute)
-		s := fleets[turn%2]
-		for _, n := range s.Nodes() {
-			var sum introspect.Summary
-			if err := json.Unmarshal(mustGet(t, s, n.Name, introspect.PathSummary), &sum); err != nil {
-				t.Fatal(err)
-			}
-			if err := sum.Check(); err != nil || sum.Node != n.Name {
-				t.Errorf("summary of %s: %v", n.Name, err)
-			}
-			pool, err := introspect.Decode(mustGet(t, s, n.Name, introspect.PathENIs))
-			if err != nil || pool.Shape != introspect.ShapeBlanked || len(pool.Mismatches) > 0 {
-				t.Fatalf("enis of %s: %+v, %v", n.Name, pool, err)
-			}
-			pool.Recount(c.Now(), cooldown)
-			held := false // addresses being released are no longer in the ENIs' counts
-			for _, op := range sum.Operations {
-				held = held || op.Kind == "release" || op.Kind == "detach"
-			}
-			for _, card := range sum.Cards {
-				modes[card.Mode+sum.IPFamily] = true
-				cooling += *card.Cooling
-				for _, served := range pool.Cards {
-					if served.Card == card.Card && !held && (served.Assigned != card.Assigned || served.Total != card.Total || *served.Cooling != *card.Cooling) {
-						t.Errorf("%s: /v1/enis has %+v, the summary %+v", n.Name, served, card)
-					}
-				}
-			}
-			for _, e := range sum.LastErrors {
-				causes[e.Cause] = true
-				if cause.Code(e.Cause).Title() == "" {
-					t.Errorf("%s: cause %q is not a code", n.Name, e.Cause)
-				}
-			}
-			if sum.Trunk.ENIID != "" {
-				trunks++
-			}
-		}
-	}
-	for _, want := range []string{introspect.ModePrefix + "ipv4", introspect.ModePrefix + "ipv6", introspect.ModeSecondaryIP + "ipv4"} {
-		if !modes[want] {
-			t.Errorf("no node is in mode %s: %v", want, modes)
-		}
-	}
-	for _, want := range []cause.Code{cause.SubnetExhausted, cause.EC2Throttled} {
-		if !causes[string(want)] {
-			t.Errorf("no node reported %s in two hours: %v", want, causes)
-		}
-	}
-	if cooling == 0 || trunks == 0 {
-		t.Errorf("%d addresses cool, %d trunks", cooling, trunks)
-	}
 }
 
 func decode(t *testing.T, body []byte, into any) {

@@ -108,15 +108,6 @@ func (n *NS) FD() int { return int(n.file.Fd()) }
 // File is the open namespace file; it belongs to the NS.
 func (n *NS) File() *os.File { return n.file }
 
-// Inode identifies the namespace within the machine.
-func (n *NS) Inode() (uint64, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(n.FD(), &st); err != nil {
-		return 0, fmt.Errorf("stat network namespace %s: %w", n.Name, err)
-	}
-	return st.Ino, nil
-}
-
 // Close releases the namespace. The kernel removes it with all its links shortly after the
 // last process and socket have left it.
 func (n *NS) Close() error {
