@@ -7,12 +7,10 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-func ref[T any](v T) *T { return &v }
-
 // card0 returns upstream's report of a pool.
 func card0(mode string) introspect.Summary {
 	return introspect.Summary{
-		Cards: []introspect.CardSummary{{Mode: mode, ENIs: ref(2), Total: 20, Assigned: 8, Free: 12}}, CustomNetworking: ref(false),
+		Cards: []introspect.CardSummary{{Mode: mode, ENIs: new(2), Total: 20, Assigned: 8, Free: 12}}, CustomNetworking: new(false),
 	}
 }
 
@@ -31,13 +29,13 @@ func TestComplete(t *testing.T) {
 		verdict string
 		serves  int // -1: unknown
 	}{
-		{"secondary addresses", card0(introspect.ModeSecondaryIP), nil, document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}, 3, 9, 27, introspect.MaxPodsOK, 29},
-		{"more pods than addresses", card0(introspect.ModeSecondaryIP), nil, document.NodeObject{InstanceType: "m5.large", MaxPods: ref(110)}, 3, 9, 27, introspect.MaxPodsOver, 29},
-		{"prefixes", card0(introspect.ModePrefix), nil, document.NodeObject{InstanceType: "c5.2xlarge", MaxPods: ref(58)}, 4, 14, 896, introspect.MaxPodsUnder, 898},
-		{"the trunk has a slot", card0(introspect.ModeSecondaryIP), []introspect.NodeENI{{Primary: true}, {Trunk: true}}, document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29), BranchENIs: ref(9)}, 3, 9, 18, introspect.MaxPodsOK, 29},
-		{"the primary is excluded", card0(introspect.ModeSecondaryIP), []introspect.NodeENI{{Primary: true, Excluded: true}}, document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}, 3, 9, 18, introspect.MaxPodsOver, 20},
-		{"in change between the modes", card0(introspect.ModeMixed), nil, document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}, 3, 9, -1, "", -1},
-		{"of several cards the default one counts", card0(introspect.ModeSecondaryIP), nil, document.NodeObject{InstanceType: "p5.48xlarge", MaxPods: ref(100)}, 2, 49, 98, introspect.MaxPodsOK, 100},
+		{"secondary addresses", card0(introspect.ModeSecondaryIP), nil, document.NodeObject{InstanceType: "m5.large", MaxPods: new(29)}, 3, 9, 27, introspect.MaxPodsOK, 29},
+		{"more pods than addresses", card0(introspect.ModeSecondaryIP), nil, document.NodeObject{InstanceType: "m5.large", MaxPods: new(110)}, 3, 9, 27, introspect.MaxPodsOver, 29},
+		{"prefixes", card0(introspect.ModePrefix), nil, document.NodeObject{InstanceType: "c5.2xlarge", MaxPods: new(58)}, 4, 14, 896, introspect.MaxPodsUnder, 898},
+		{"the trunk has a slot", card0(introspect.ModeSecondaryIP), []introspect.NodeENI{{Primary: true}, {Trunk: true}}, document.NodeObject{InstanceType: "m5.large", MaxPods: new(29), BranchENIs: new(9)}, 3, 9, 18, introspect.MaxPodsOK, 29},
+		{"the primary is excluded", card0(introspect.ModeSecondaryIP), []introspect.NodeENI{{Primary: true, Excluded: true}}, document.NodeObject{InstanceType: "m5.large", MaxPods: new(29)}, 3, 9, 18, introspect.MaxPodsOver, 20},
+		{"in change between the modes", card0(introspect.ModeMixed), nil, document.NodeObject{InstanceType: "m5.large", MaxPods: new(29)}, 3, 9, -1, "", -1},
+		{"of several cards the default one counts", card0(introspect.ModeSecondaryIP), nil, document.NodeObject{InstanceType: "p5.48xlarge", MaxPods: new(100)}, 2, 49, 98, introspect.MaxPodsOK, 100},
 	} {
 		s, o := x.summary, x.object
 		o.InstanceID = "i-1"
@@ -67,9 +65,9 @@ func orMinus(n *int) int {
 // unknown, so is everything that depends on them.
 func TestComplete_Settings(t *testing.T) {
 	t.Parallel()
-	o := &document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}
+	o := &document.NodeObject{InstanceType: "m5.large", MaxPods: new(29)}
 	s := card0(introspect.ModeSecondaryIP)
-	s.CustomNetworking = ref(true)
+	s.CustomNetworking = new(true)
 	complete(&s, nil, o)
 	if *s.Cards[0].AddressLimit != 18 || *s.MaxPods.TotalCapacity != 20 || s.MaxPods.Verdict != introspect.MaxPodsOver {
 		t.Errorf("custom networking: %+v %+v", s.Cards[0], s.MaxPods)
@@ -96,12 +94,12 @@ func TestComplete_KeepsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	complete(&s, nil, &document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)})
+	complete(&s, nil, &document.NodeObject{InstanceType: "m5.large", MaxPods: new(29)})
 	if c := s.Cards[0]; *c.ENILimit != 2 || *c.AddressLimit != 18 || *c.SlotsPerENI != 9 || *s.MaxPods.Value != 20 || s.InstanceType != "m5.large" {
 		t.Errorf("%+v %+v", c, s.MaxPods)
 	}
 	s = card0(introspect.ModeSecondaryIP)
-	complete(&s, nil, &document.NodeObject{InstanceType: "x99.huge", MaxPods: ref(29)})
+	complete(&s, nil, &document.NodeObject{InstanceType: "x99.huge", MaxPods: new(29)})
 	if c := s.Cards[0]; c.ENILimit != nil || c.AddressLimit != nil || *s.MaxPods.Value != 29 || s.InstanceType != "x99.huge" {
 		t.Errorf("%+v %+v", c, s.MaxPods)
 	}

@@ -53,10 +53,10 @@ func TestSummaryOfMetrics_TheOriginal(t *testing.T) {
 	want := introspect.Summary{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: "v1.20.1", StartedAt: &started,
 		Cards: []introspect.CardSummary{{
-			Mode: introspect.ModeSecondaryIP, Prefixes: ptr(0), FreePrefixes: ptr(0), ENIs: ptr(2), ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: 7, Free: 11,
+			Mode: introspect.ModeSecondaryIP, Prefixes: new(0), FreePrefixes: new(0), ENIs: new(2), ENILimit: new(3), AddressLimit: new(27), Total: 18, Assigned: 7, Free: 11,
 		}},
 		EC2Calls: []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 4, Errors: 1}, {Action: "CreateNetworkInterface", Calls: 1}},
-		ADDs:     &introspect.RequestCounts{Total: 12, Failed: ptr(2)}, DELs: &introspect.RequestCounts{Total: 4},
+		ADDs:     &introspect.RequestCounts{Total: 12, Failed: new(2)}, DELs: &introspect.RequestCounts{Total: 4},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

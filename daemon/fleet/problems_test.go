@@ -10,8 +10,6 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -61,11 +59,11 @@ func TestProblems(t *testing.T) {
 			document.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 24, 3, 0, 27)}}, "addresses-cooling", []string{"warning addresses-cooling no free address, 3 cooling, limit reached"},
 		},
 		"waiting outranks full": {
-			document.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 9, 0, 0, 27), WaitingADDs: ptr(1)}}, "1 waiting",
+			document.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 9, 0, 0, 27), WaitingADDs: new(1)}}, "1 waiting",
 			[]string{"error pool-dry 1 ADD waits for an address", "warning no-free-address none of 9 addresses free"},
 		},
 		"a back-off that ADDs wait for comes before them": {
-			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{WaitingADDs: ptr(2), Backoffs: []introspect.Backoff{
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{WaitingADDs: new(2), Backoffs: []introspect.Backoff{
 				{Scope: "release", Until: now.Add(1), Cause: "ec2-throttled"}, {Scope: "subnet", ID: "subnet-1", Until: now.Add(1), Cause: "subnet-exhausted"},
 			}}}, "2 waiting", []string{
 				"error subnet-exhausted back-off on subnet subnet-1: the subnet has no free addresses", "error pool-dry 2 ADDs wait for an address",
@@ -83,7 +81,7 @@ func TestProblems(t *testing.T) {
 			}}}, "pool-dry", []string{"warning pool-dry ADD: dry (2 times)", "info internal ADD: old"},
 		},
 		"a lack of addresses ends with the first free one": {
-			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(27, 20, 6, 1, 27), WaitingADDs: ptr(0), LastErrors: []introspect.LastError{
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(27, 20, 6, 1, 27), WaitingADDs: new(0), LastErrors: []introspect.LastError{
 				{At: now, Operation: "ADD", Cause: "addresses-cooling", Message: "a", Count: 1}, {At: now, Operation: "ADD", Cause: "pool-full", Message: "b", Count: 1}, {At: now, Operation: "ADD", Cause: "pool-dry", Message: "c", Count: 1},
 			}}}, "ok", []string{"info addresses-cooling ADD: a", "info pool-full ADD: b", "info pool-dry ADD: c"},
 		},
@@ -93,20 +91,20 @@ func TestProblems(t *testing.T) {
 			}}}, "internal", []string{"warning internal ADD: a"},
 		},
 		"errors before ADDs that wait": {
-			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(9, 3, 1, 5, 27), WaitingADDs: ptr(1), LastErrors: []introspect.LastError{
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(9, 3, 1, 5, 27), WaitingADDs: new(1), LastErrors: []introspect.LastError{
 				{At: now.Add(-freshWhileWaiting), Operation: "ADD", Cause: "pool-dry", Message: "a", Count: 1}, {At: now.Add(-freshWhileWaiting - 1), Operation: "ADD", Cause: "pool-dry", Message: "b", Count: 1},
 			}}}, "1 waiting", []string{"error pool-dry 1 ADD waits for an address", "warning pool-dry ADD: a", "info pool-dry ADD: b"},
 		},
 		"max-pods over": {
-			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(110), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsOver}}},
+			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: new(110), TotalCapacity: new(29), Verdict: introspect.MaxPodsOver}}},
 			"max-pods-over", []string{"warning max-pods-over max-pods is 110, but there are addresses for only 29 pods"},
 		},
 		"max-pods under is news, not a state": {
-			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(17), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsUnder}}},
+			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: new(17), TotalCapacity: new(29), Verdict: introspect.MaxPodsUnder}}},
 			"ok", []string{"info max-pods-under max-pods 17 leaves 12 of 29 possible pods unused"},
 		},
 		"max-pods at risk stands beside the verdict, and is news": {
-			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(29), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsOK, AtRisk: 9}}},
+			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: new(29), TotalCapacity: new(29), Verdict: introspect.MaxPodsOK, AtRisk: 9}}},
 			"ok", []string{"info max-pods-at-risk max-pods 29 counts branch ENIs: 9 pods without one may get no address"},
 		},
 		"EC2 takes less than the type": {
@@ -119,7 +117,7 @@ func TestProblems(t *testing.T) {
 			},
 		},
 		"settings, unplaced, cordoned": {
-			document.NodeIPAM{Summary: &introspect.Summary{ConfigProblems: ptr(2), Unplaced: ptr(1), Cordoned: ptr(true), Terminating: ptr(false)}}, "unplaced-assignment",
+			document.NodeIPAM{Summary: &introspect.Summary{ConfigProblems: new(2), Unplaced: new(1), Cordoned: new(true), Terminating: new(false)}}, "unplaced-assignment",
 			[]string{"warning unplaced-assignment 1 pod address is on no known ENI", "warning config 2 settings have problems: see node config", "info cordoned cordoned"},
 		},
 	}
@@ -143,17 +141,17 @@ func TestProblems(t *testing.T) {
 func TestStatusOf_UnknownStaysUnknown(t *testing.T) {
 	t.Parallel()
 	known := document.NodeIPAM{State: document.StateLive, Summary: &introspect.Summary{
-		Cards: []introspect.CardSummary{{ENIs: ptr(2), ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: 7, Cooling: ptr(2), Free: 9}},
-		ADDs:  &introspect.RequestCounts{Total: 5, Failed: ptr(1)}, DELs: &introspect.RequestCounts{}, WaitingADDs: ptr(0), EC2Calls: []introspect.EC2Calls{{Calls: 4, Errors: 2}, {Calls: 1}},
+		Cards: []introspect.CardSummary{{ENIs: new(2), ENILimit: new(3), AddressLimit: new(27), Total: 18, Assigned: 7, Cooling: new(2), Free: 9}},
+		ADDs:  &introspect.RequestCounts{Total: 5, Failed: new(1)}, DELs: &introspect.RequestCounts{}, WaitingADDs: new(0), EC2Calls: []introspect.EC2Calls{{Calls: 4, Errors: 2}, {Calls: 1}},
 	}}
-	original := document.NodeIPAM{State: document.StateLive, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: ptr(1), Cooling: ptr(0), Total: 9, Free: 9}}}}
+	original := document.NodeIPAM{State: document.StateLive, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: new(1), Cooling: new(0), Total: 9, Free: 9}}}}
 	gone := document.NodeIPAM{State: document.StateUnreachable, Error: &document.NodeError{}}
 	one := StatusOf(document.NodeIPAMList{Items: []document.NodeIPAM{known}})
 	if *one.Addresses.Limit != 27 || *one.ENIs.Limit != 3 || *one.Activity.EC2Calls != 5 || *one.Activity.EC2Errors != 2 || *one.Activity.FailedADDs != 1 {
 		t.Errorf("one node: %+v", one)
 	}
 	all := StatusOf(document.NodeIPAMList{Items: []document.NodeIPAM{known, original, gone}})
-	want := document.Addresses{Total: ptr(27), Assigned: ptr(7), Cooling: ptr(2), Free: ptr(18)}
+	want := document.Addresses{Total: new(27), Assigned: new(7), Cooling: new(2), Free: new(18)}
 	if diff := cmp.Diff(want, all.Addresses); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
@@ -181,9 +179,9 @@ func TestStatusOf_UnknownStaysUnknown(t *testing.T) {
 func TestMergeSubnets_FreshestWins(t *testing.T) {
 	t.Parallel()
 	early, late := time.Unix(1, 0), time.Unix(2, 0)
-	got := mergeSubnets([]introspect.Subnet{{ID: "a", Available: ptr(5), AsOf: &late}, {ID: "b"}},
-		[]introspect.Subnet{{ID: "a", Available: ptr(9), AsOf: &early}, {ID: "b", Available: ptr(1), AsOf: &early}, {ID: "c"}})
-	want := []introspect.Subnet{{ID: "a", Available: ptr(5), AsOf: &late}, {ID: "b", Available: ptr(1), AsOf: &early}, {ID: "c"}}
+	got := mergeSubnets([]introspect.Subnet{{ID: "a", Available: new(5), AsOf: &late}, {ID: "b"}},
+		[]introspect.Subnet{{ID: "a", Available: new(9), AsOf: &early}, {ID: "b", Available: new(1), AsOf: &early}, {ID: "c"}})
+	want := []introspect.Subnet{{ID: "a", Available: new(5), AsOf: &late}, {ID: "b", Available: new(1), AsOf: &early}, {ID: "c"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -50,8 +50,6 @@ var subnets = []introspect.Subnet{
 
 var free = []int{1801, 402, 96}
 
-func ptr[T any](v T) *T { return &v }
-
 // Name returns the name of a node.
 func Name(i int) string {
 	return fmt.Sprintf("ip-10-%d-%d-%d.eu-west-1.compute.internal", i/6000, i/200%32, 4+i%200)
@@ -63,35 +61,35 @@ func node(i int) document.NodeIPAM {
 	begun := Start().Add(-time.Duration(37*(i+1)) * time.Minute)
 	zone := i % len(zones)
 	subnet := subnets[zone]
-	subnet.Available, subnet.AsOf = ptr(free[zone]), ptr(Start().Add(-time.Minute))
+	subnet.Available, subnet.AsOf = new(free[zone]), new(Start().Add(-time.Minute))
 	n := document.NodeIPAM{
 		APIVersion: introspect.APIVersion, Kind: document.KindNode,
 		Metadata: document.ObjectMeta{Name: Name(i)},
 		State:    document.StateLive, Source: document.SourceSummary, Via: document.ViaPortForward,
 		Object: &document.NodeObject{
 			Zone: zones[zone], InstanceType: s.Type, InstanceID: fmt.Sprintf("i-%017x", 0x1000+i), OS: "linux", Architecture: "amd64",
-			InternalIP: fmt.Sprintf("10.0.%d.%d", i/200%32, 4+i%200), CreatedAt: ptr(begun), Ready: ptr(true), MaxPods: ptr(s.pods),
+			InternalIP: fmt.Sprintf("10.0.%d.%d", i/200%32, 4+i%200), CreatedAt: new(begun), Ready: new(true), MaxPods: new(s.pods),
 			Labels: map[string]string{"team": []string{"shop", "data", "infra"}[i%3]},
-			Daemon: &document.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", i*7919%0xfffff), UID: fmt.Sprintf("uid-%d", i), Phase: "Running", Ready: true, StartedAt: ptr(begun)},
+			Daemon: &document.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", i*7919%0xfffff), UID: fmt.Sprintf("uid-%d", i), Phase: "Running", Ready: true, StartedAt: new(begun)},
 		},
 	}
 	sum := &introspect.Summary{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: "v0.6.0", Node: n.Metadata.Name,
-		InstanceID: n.Object.InstanceID, InstanceType: s.Type, IPFamily: "ipv4", StartedAt: ptr(begun),
-		Targets:         introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(5), MinimumIP: ptr(10), WarmPrefix: ptr(0), MaxENI: ptr(0)},
+		InstanceID: n.Object.InstanceID, InstanceType: s.Type, IPFamily: "ipv4", StartedAt: new(begun),
+		Targets:         introspect.Targets{WarmENI: new(1), WarmIP: new(5), MinimumIP: new(10), WarmPrefix: new(0), MaxENI: new(0)},
 		Subnets:         []introspect.Subnet{subnet},
-		CooldownSeconds: ptr(30.0),
-		WaitingADDs:     ptr(0),
-		MaxPods:         &introspect.MaxPods{Value: ptr(s.pods), Source: "node", Verdict: introspect.MaxPodsOK, IPCapacity: ptr(s.pods)},
-		ADDs:            &introspect.RequestCounts{Failed: ptr(0)}, DELs: &introspect.RequestCounts{Failed: ptr(0)},
+		CooldownSeconds: new(30.0),
+		WaitingADDs:     new(0),
+		MaxPods:         &introspect.MaxPods{Value: new(s.pods), Source: "node", Verdict: introspect.MaxPodsOK, IPCapacity: new(s.pods)},
+		ADDs:            &introspect.RequestCounts{Failed: new(0)}, DELs: &introspect.RequestCounts{Failed: new(0)},
 	}
 	mode := introspect.ModeSecondaryIP
 	if s.prefixes {
 		mode = introspect.ModePrefix
 	}
-	sum.Cards = []introspect.CardSummary{{Mode: mode, ENILimit: ptr(s.MaxENIs), SlotsPerENI: ptr(s.slots()), AddressLimit: ptr(s.MaxENIs * s.slots()), OtherENIs: ptr(0)}}
+	sum.Cards = []introspect.CardSummary{{Mode: mode, ENILimit: new(s.MaxENIs), SlotsPerENI: new(s.slots()), AddressLimit: new(s.MaxENIs * s.slots()), OtherENIs: new(0)}}
 	if i%5 == 1 && s.BranchENIs > 0 {
-		sum.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: fmt.Sprintf("eni-%017x", i), BranchLimit: ptr(s.BranchENIs), BranchUsed: ptr(s.BranchENIs / 4)}
+		sum.Trunk = &introspect.Trunk{Enabled: true, Supported: new(true), ENIID: fmt.Sprintf("eni-%017x", i), BranchLimit: new(s.BranchENIs), BranchUsed: new(s.BranchENIs / 4)}
 	}
 	n.Summary = sum
 	return n
@@ -112,21 +110,21 @@ func move(n *document.NodeIPAM, i int, step uint64, now time.Time) document.Node
 	sum := *n.Summary
 	card := sum.Cards[0]
 	card.Assigned, card.Cooling, card.Total, card.Free = used, &cooling, held, held-used-cooling
-	card.ENIs, card.Prefixes, card.FreePrefixes = ptr((held+s.slots()-1)/s.slots()), ptr(0), ptr(0)
+	card.ENIs, card.Prefixes, card.FreePrefixes = new((held+s.slots()-1)/s.slots()), new(0), new(0)
 	if s.prefixes {
-		card.Prefixes = ptr((held + 15) / 16)
-		card.ENIs = ptr(1)
+		card.Prefixes = new((held + 15) / 16)
+		card.ENIs = new(1)
 	}
 	sum.Cards = []introspect.CardSummary{card}
 	sum.ENIs = nil
 	for e := range *card.ENIs {
 		sum.ENIs = append(sum.ENIs, introspect.ENISummary{ID: fmt.Sprintf("eni-%08x%09x", i, e), Device: e, Total: min(s.slots(), held), Assigned: min(s.slots(), used)})
 	}
-	sum.ADDs = &introspect.RequestCounts{Total: int(step) * (i % 7), Failed: ptr(0)}
-	sum.DELs = &introspect.RequestCounts{Total: int(step) * (i % 5), Failed: ptr(0)}
+	sum.ADDs = &introspect.RequestCounts{Total: int(step) * (i % 7), Failed: new(0)}
+	sum.DELs = &introspect.RequestCounts{Total: int(step) * (i % 5), Failed: new(0)}
 	if i%97 == 3 {
 		since := Start().Add(-90 * time.Second)
-		sum.WaitingADDs, sum.WaitingSince = ptr(3), &since
+		sum.WaitingADDs, sum.WaitingSince = new(3), &since
 		sum.LastErrors = []introspect.LastError{{At: now, Operation: "AssignPrivateIpAddresses", Cause: string(cause.SubnetExhausted), Message: "the subnet has no free addresses", Count: 12}}
 	}
 	n.Summary = &sum

@@ -11,8 +11,6 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func node(name string, s *introspect.Summary) document.NodeIPAM {
 	return document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}, State: document.StateLive, Summary: s}
 }
@@ -30,7 +28,7 @@ func failures(of map[string]int) *introspect.Summary {
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	waiting := failures(map[string]int{"pool-dry": 3, "ec2-throttled": 0})
-	waiting.WaitingADDs = ptr(2)
+	waiting.WaitingADDs = new(2)
 	for name, tt := range map[string]struct {
 		nodes []document.NodeIPAM
 		want  []document.CauseCount
@@ -39,10 +37,10 @@ func TestCounts(t *testing.T) {
 		"nothing said": {[]document.NodeIPAM{node("a", &introspect.Summary{})}, []document.CauseCount{}},
 		"counted and reported together": {
 			[]document.NodeIPAM{node("a", waiting), node("b", failures(map[string]int{"pool-dry": 4}))},
-			[]document.CauseCount{{Severity: document.SeverityError, Code: "pool-dry", Title: cause.Code("pool-dry").Title(), Nodes: 2, FailedADDs: ptr(7)}},
+			[]document.CauseCount{{Severity: document.SeverityError, Code: "pool-dry", Title: cause.Code("pool-dry").Title(), Nodes: 2, FailedADDs: new(7)}},
 		},
 		"causes before what follows from them": {
-			[]document.NodeIPAM{node("a", &introspect.Summary{WaitingADDs: ptr(1)}), node("b", &introspect.Summary{WaitingADDs: ptr(1)}), down("c")},
+			[]document.NodeIPAM{node("a", &introspect.Summary{WaitingADDs: new(1)}), node("b", &introspect.Summary{WaitingADDs: new(1)}), down("c")},
 			[]document.CauseCount{
 				{Severity: document.SeverityError, Code: "timeout", Title: "the node gave no complete answer in time", Nodes: 1},
 				{Severity: document.SeverityError, Code: "pool-dry", Title: cause.Code("pool-dry").Title(), Nodes: 2},
@@ -55,9 +53,9 @@ func TestCounts(t *testing.T) {
 			},
 			[]document.CauseCount{
 				{Severity: document.SeverityError, Code: "timeout", Title: "the node gave no complete answer in time", Nodes: 1},
-				{Severity: document.SeverityInfo, Code: "subnet-exhausted", Title: cause.Code("subnet-exhausted").Title(), Nodes: 2, FailedADDs: ptr(2)},
-				{Severity: document.SeverityInfo, Code: "ec2-throttled", Title: cause.Code("ec2-throttled").Title(), Nodes: 1, FailedADDs: ptr(9)},
-				{Severity: document.SeverityInfo, Code: "internal", Title: cause.Code("internal").Title(), Nodes: 1, FailedADDs: ptr(1)},
+				{Severity: document.SeverityInfo, Code: "subnet-exhausted", Title: cause.Code("subnet-exhausted").Title(), Nodes: 2, FailedADDs: new(2)},
+				{Severity: document.SeverityInfo, Code: "ec2-throttled", Title: cause.Code("ec2-throttled").Title(), Nodes: 1, FailedADDs: new(9)},
+				{Severity: document.SeverityInfo, Code: "internal", Title: cause.Code("internal").Title(), Nodes: 1, FailedADDs: new(1)},
 			},
 		},
 	} {

@@ -13,8 +13,6 @@ import (
 // Now returns the time of the fixed views.
 func Now() time.Time { return time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC) }
 
-func ptr[T any](v T) *T { return &v }
-
 // Secondary is an m5.large in secondary-IP mode with two of three ENIs: 7 assigned,
 // 2 cooling, 9 free.
 func Secondary() View {
@@ -40,20 +38,20 @@ func Secondary() View {
 		ENIConfigName: "default", ENIConfigKnown: true,
 	}
 	s := &v.Summary
-	s.Cards = []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, OtherENIs: ptr(0), ENILimit: ptr(3), SlotsPerENI: ptr(9)}}
-	s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(5), MinimumIP: ptr(10), WarmPrefix: ptr(0), MaxENI: ptr(0)}
+	s.Cards = []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, OtherENIs: new(0), ENILimit: new(3), SlotsPerENI: new(9)}}
+	s.Targets = introspect.Targets{WarmENI: new(1), WarmIP: new(5), MinimumIP: new(10), WarmPrefix: new(0), MaxENI: new(0)}
 	s.MaxPods = maxPods(maxpods.Input{InstanceType: "m5.large", MaxPods: 29})
 	s.Subnets = []introspect.Subnet{
-		{ID: "subnet-0123456789abcdef0", CIDR: "10.0.0.0/19", Available: ptr(1801), AsOf: ptr(now.Add(-12 * time.Second))},
-		{ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: ptr(12), AsOf: ptr(now.Add(-45 * time.Second))},
+		{ID: "subnet-0123456789abcdef0", CIDR: "10.0.0.0/19", Available: new(1801), AsOf: new(now.Add(-12 * time.Second))},
+		{ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: new(12), AsOf: new(now.Add(-45 * time.Second))},
 	}
 	s.EC2Calls = []introspect.EC2Calls{
-		{Action: "CreateNetworkInterface", Calls: 1, LastAt: ptr(now.Add(-3 * time.Minute))},
-		{Action: "AttachNetworkInterface", Calls: 1, LastAt: ptr(now.Add(-3 * time.Minute))},
-		{Action: "DescribeSubnets", Calls: 9, LastAt: ptr(now.Add(-12 * time.Second))},
+		{Action: "CreateNetworkInterface", Calls: 1, LastAt: new(now.Add(-3 * time.Minute))},
+		{Action: "AttachNetworkInterface", Calls: 1, LastAt: new(now.Add(-3 * time.Minute))},
+		{Action: "DescribeSubnets", Calls: 9, LastAt: new(now.Add(-12 * time.Second))},
 	}
-	s.ADDs = &introspect.RequestCounts{Total: 212, Failed: ptr(0), Causes: map[string]int{}}
-	s.DELs = &introspect.RequestCounts{Total: 205, Failed: ptr(0), Causes: map[string]int{}}
+	s.ADDs = &introspect.RequestCounts{Total: 212, Failed: new(0), Causes: map[string]int{}}
+	s.DELs = &introspect.RequestCounts{Total: 205, Failed: new(0), Causes: map[string]int{}}
 	return v
 }
 
@@ -73,24 +71,24 @@ func Starved() View {
 	}
 	v.Book.ENIs = []ipam.ENIState{first}
 	s := &v.Summary
-	s.Cards = []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, OtherENIs: ptr(0), ENILimit: ptr(4), SlotsPerENI: ptr(14)}}
-	s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(0), MaxENI: ptr(0)}
+	s.Cards = []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, OtherENIs: new(0), ENILimit: new(4), SlotsPerENI: new(14)}}
+	s.Targets = introspect.Targets{WarmENI: new(1), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(0), MaxENI: new(0)}
 	s.MaxPods = maxPods(maxpods.Input{InstanceType: "c5.xlarge", MaxPods: 58})
-	s.WaitingADDs, s.WaitingSince = ptr(2), ptr(now.Add(-4*time.Second))
-	s.Operations = []introspect.Operation{{Kind: "attach", Card: 0, Addresses: 14, Reason: "waiting-adds", StartedAt: ptr(now.Add(-2 * time.Second))}}
+	s.WaitingADDs, s.WaitingSince = new(2), new(now.Add(-4*time.Second))
+	s.Operations = []introspect.Operation{{Kind: "attach", Card: 0, Addresses: 14, Reason: "waiting-adds", StartedAt: new(now.Add(-2 * time.Second))}}
 	s.Backoffs = []introspect.Backoff{{Scope: "attach", Until: now.Add(7 * time.Second), Cause: "ec2-throttled"}}
 	s.LastErrors = []introspect.LastError{
 		{At: now.Add(-3 * time.Second), Operation: "AttachNetworkInterface", Cause: "ec2-throttled", Message: "RequestLimitExceeded: Request limit exceeded.", Count: 3},
 		{At: now.Add(-2 * time.Hour), Operation: "ADD", Cause: "pool-dry", Message: "no free address within 10 s", Count: 1},
 	}
-	s.Subnets = []introspect.Subnet{{ID: "subnet-0123456789abcdef0", CIDR: "10.0.0.0/19", Available: ptr(1790), AsOf: ptr(now.Add(-3 * time.Second))}}
+	s.Subnets = []introspect.Subnet{{ID: "subnet-0123456789abcdef0", CIDR: "10.0.0.0/19", Available: new(1790), AsOf: new(now.Add(-3 * time.Second))}}
 	s.EC2Calls = []introspect.EC2Calls{
-		{Action: "AttachNetworkInterface", Calls: 3, Errors: 3, LastAt: ptr(now.Add(-3 * time.Second))},
-		{Action: "CreateNetworkInterface", Calls: 1, LastAt: ptr(now.Add(-9 * time.Second))},
+		{Action: "AttachNetworkInterface", Calls: 3, Errors: 3, LastAt: new(now.Add(-3 * time.Second))},
+		{Action: "CreateNetworkInterface", Calls: 1, LastAt: new(now.Add(-9 * time.Second))},
 	}
-	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: ptr(3), Causes: map[string]int{"pool-dry": 3}}
-	s.DELs = &introspect.RequestCounts{Total: 79, Failed: ptr(0), Causes: map[string]int{}}
-	s.ConfigProblems = ptr(2)
+	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: new(3), Causes: map[string]int{"pool-dry": 3}}
+	s.DELs = &introspect.RequestCounts{Total: 79, Failed: new(0), Causes: map[string]int{}}
+	s.ConfigProblems = new(2)
 	return v
 }
 
@@ -114,23 +112,23 @@ func Prefixes() View {
 	trunk.Trunk = true
 	v.Book.ENIs = []ipam.ENIState{first, trunk}
 	s := &v.Summary
-	s.Cards = []introspect.CardSummary{{Mode: introspect.ModePrefix, OtherENIs: ptr(0), ENILimit: ptr(2), SlotsPerENI: ptr(29), AddressLimit: ptr(464)}}
-	s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1), MaxENI: ptr(2)}
+	s.Cards = []introspect.CardSummary{{Mode: introspect.ModePrefix, OtherENIs: new(0), ENILimit: new(2), SlotsPerENI: new(29), AddressLimit: new(464)}}
+	s.Targets = introspect.Targets{WarmENI: new(1), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(1), MaxENI: new(2)}
 	s.MaxPods = maxPods(maxpods.Input{InstanceType: "m5.4xlarge", MaxPods: 737, PrefixDelegation: true, MaxENI: 2, TrunkAttached: true})
-	s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: "eni-0e5f60718293a4b5c", BranchLimit: ptr(54), BranchUsed: ptr(3)}
-	s.Subnets = []introspect.Subnet{{ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: ptr(9), AsOf: ptr(now.Add(-5 * time.Second))}}
-	s.EC2Calls = []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 2, LastAt: ptr(now.Add(-time.Minute))}}
-	s.ADDs = &introspect.RequestCounts{Total: 12, Failed: ptr(0), Causes: map[string]int{}}
-	s.DELs = &introspect.RequestCounts{Total: 1, Failed: ptr(0), Causes: map[string]int{}}
+	s.Trunk = &introspect.Trunk{Enabled: true, Supported: new(true), ENIID: "eni-0e5f60718293a4b5c", BranchLimit: new(54), BranchUsed: new(3)}
+	s.Subnets = []introspect.Subnet{{ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: new(9), AsOf: new(now.Add(-5 * time.Second))}}
+	s.EC2Calls = []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 2, LastAt: new(now.Add(-time.Minute))}}
+	s.ADDs = &introspect.RequestCounts{Total: 12, Failed: new(0), Causes: map[string]int{}}
+	s.DELs = &introspect.RequestCounts{Total: 1, Failed: new(0), Causes: map[string]int{}}
 	return v
 }
 
 func base(node, instance, kind string, started time.Time) introspect.Summary {
 	return introspect.Summary{
 		Version: "v1.0.0", Node: node, InstanceID: instance, InstanceType: kind, IPFamily: "ipv4", StartedAt: &started,
-		CustomNetworking: ptr(false), Cordoned: ptr(false), Terminating: ptr(false),
-		WaitingADDs: ptr(0), Operations: []introspect.Operation{}, Backoffs: []introspect.Backoff{}, LastErrors: []introspect.LastError{},
-		ConfigProblems: ptr(0),
+		CustomNetworking: new(false), Cordoned: new(false), Terminating: new(false),
+		WaitingADDs: new(0), Operations: []introspect.Operation{}, Backoffs: []introspect.Backoff{}, LastErrors: []introspect.LastError{},
+		ConfigProblems: new(0),
 	}
 }
 

@@ -35,17 +35,15 @@ var _ interface {
 
 var start = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
 
-func ptr[T any](v T) *T { return &v }
-
 // sample is a node with a number of assigned addresses at a time.
 func sample(name string, assigned int, at time.Time) document.NodeIPAM {
 	return document.NodeIPAM{
 		APIVersion: introspect.APIVersion, Kind: document.KindNode, Metadata: document.ObjectMeta{Name: name},
-		State: document.StateLive, Source: document.SourceSummary, SampledAt: &at, LatencySeconds: ptr(0.1), Via: document.ViaPortForward,
+		State: document.StateLive, Source: document.SourceSummary, SampledAt: &at, LatencySeconds: new(0.1), Via: document.ViaPortForward,
 		Summary: &introspect.Summary{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Node: name, InstanceType: "m5.large", StartedAt: ptr(start.Add(-time.Hour)),
-			Cards: []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, ENIs: ptr(2), ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: assigned, Free: 18 - assigned}},
-			ADDs:  &introspect.RequestCounts{Total: assigned, Failed: ptr(0)}, DELs: &introspect.RequestCounts{Failed: ptr(0)},
+			APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Node: name, InstanceType: "m5.large", StartedAt: new(start.Add(-time.Hour)),
+			Cards: []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, ENIs: new(2), ENILimit: new(3), AddressLimit: new(27), Total: 18, Assigned: assigned, Free: 18 - assigned}},
+			ADDs:  &introspect.RequestCounts{Total: assigned, Failed: new(0)}, DELs: &introspect.RequestCounts{Failed: new(0)},
 			LastErrors: []introspect.LastError{{Operation: "AssignPrivateIpAddresses", Message: "session_token=hunter2 was refused"}},
 		},
 		Object: &document.NodeObject{Zone: "eu-1a", InstanceID: "i-1", Labels: map[string]string{

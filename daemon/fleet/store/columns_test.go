@@ -27,18 +27,18 @@ func TestNodeColumns(t *testing.T) {
 	t.Parallel()
 	s := New()
 	full := sample("full", t0, 20, 3, 4)
-	full.LatencySeconds = ptr(0.1234)
-	full.Object = &document.NodeObject{Zone: "eu-1a", CreatedAt: ptr(t0.Add(-50 * time.Hour)), Daemon: &document.DaemonPod{Name: "aws-node-x"}}
-	full.Summary.Trunk = &introspect.Trunk{Enabled: true, ENIID: "eni-t", BranchUsed: ptr(3), BranchLimit: ptr(54)}
-	full.Summary.Targets = introspect.Targets{WarmIP: ptr(5), MinimumIP: ptr(10)}
+	full.LatencySeconds = new(0.1234)
+	full.Object = &document.NodeObject{Zone: "eu-1a", CreatedAt: new(t0.Add(-50 * time.Hour)), Daemon: &document.DaemonPod{Name: "aws-node-x"}}
+	full.Summary.Trunk = &introspect.Trunk{Enabled: true, ENIID: "eni-t", BranchUsed: new(3), BranchLimit: new(54)}
+	full.Summary.Targets = introspect.Targets{WarmIP: new(5), MinimumIP: new(10)}
 	full.Summary.Subnets = []introspect.Subnet{{ID: "subnet-1"}, {ID: "subnet-2"}}
 	s.Put(full)
-	full.SampledAt, full.Summary = ptr(after(60)), sample("full", after(60), 22, 3, 2).Summary
-	full.Summary.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), BranchUsed: ptr(0), BranchLimit: ptr(54)}
+	full.SampledAt, full.Summary = new(after(60)), sample("full", after(60), 22, 3, 2).Summary
+	full.Summary.Trunk = &introspect.Trunk{Enabled: true, Supported: new(true), BranchUsed: new(0), BranchLimit: new(54)}
 	s.Put(full)
 	s.Put(failed("failed", introspect.ReasonTimeout))
-	s.Put(document.NodeIPAM{Metadata: document.ObjectMeta{Name: "asked"}, State: document.StateAPIOnly, Object: &document.NodeObject{InstanceType: "c5.large", InstanceID: "i-9", MaxPods: ptr(29)}})
-	bare := document.NodeIPAM{Metadata: document.ObjectMeta{Name: "bare"}, State: document.StateLive, Source: document.SourceV1, SampledAt: &t0, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: ptr(0), Assigned: 2}}}}
+	s.Put(document.NodeIPAM{Metadata: document.ObjectMeta{Name: "asked"}, State: document.StateAPIOnly, Object: &document.NodeObject{InstanceType: "c5.large", InstanceID: "i-9", MaxPods: new(29)}})
+	bare := document.NodeIPAM{Metadata: document.ObjectMeta{Name: "bare"}, State: document.StateLive, Source: document.SourceV1, SampledAt: &t0, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: new(0), Assigned: 2}}}}
 	s.Put(bare)
 	metrics := sample("metrics", t0, 20, 0, 7)
 	metrics.State, metrics.Source = document.StateMetricsOnly, document.SourceMetrics
@@ -76,7 +76,7 @@ func TestNodeColumns_Originals(t *testing.T) {
 	t.Parallel()
 	ours, original, ill := sample("ours", t0, 5, 0, 5), sample("original", t0, 5, 0, 5), sample("ill", t0, 27, 0, 0)
 	original.Source, ill.Source = document.SourceV1, document.SourceV1
-	ill.Summary.WaitingADDs = ptr(1)
+	ill.Summary.WaitingADDs = new(1)
 	all := []*Node{NewNode(ours), NewNode(original), NewNode(ill), NewNode(failed("failed", introspect.ReasonTimeout))}
 	for text, want := range map[string]string{
 		"state=ok": "ours original", "state!=ok": "ill failed", "!state=ok": "ill failed", `state="ok (upstream)"`: "original", "(upstream)": "original",
@@ -204,7 +204,7 @@ func TestNodeColumns_Order(t *testing.T) {
 	t.Parallel()
 	s := New()
 	waiting := sample("waiting", t0, 27, 0, 0)
-	waiting.Summary.WaitingADDs = ptr(3)
+	waiting.Summary.WaitingADDs = new(3)
 	s.Put(waiting)
 	s.Put(sample("a-fine", t0, 5, 0, 5))
 	s.Put(sample("b-fine", t0, 9, 0, 5))

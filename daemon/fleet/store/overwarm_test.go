@@ -24,8 +24,8 @@ func TestOverWarm(t *testing.T) {
 		{used: 0, free: 30, want: fleet.CodeOK},
 		{used: 0, free: 31, want: WordOverWarm},
 		{used: 0, free: 31, want: WordOverWarm, change: func(n *document.NodeIPAM) { n.Source = document.SourceV1 }},
-		{used: 0, free: 31, want: "2 waiting", change: func(n *document.NodeIPAM) { n.Summary.WaitingADDs = ptr(2) }},
-		{used: 0, free: 31, want: "cordoned", change: func(n *document.NodeIPAM) { n.Summary.Cordoned = ptr(true) }},
+		{used: 0, free: 31, want: "2 waiting", change: func(n *document.NodeIPAM) { n.Summary.WaitingADDs = new(2) }},
+		{used: 0, free: 31, want: "cordoned", change: func(n *document.NodeIPAM) { n.Summary.Cordoned = new(true) }},
 		{used: 0, free: 1 << 20, want: fleet.CodeOK, change: func(n *document.NodeIPAM) { n.Summary.IPFamily = "ipv6" }},
 	} {
 		sample := sample("a", t0, x.used, 0, x.free)

@@ -23,8 +23,6 @@ import (
 
 var t0 = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
 
-func ptr[T any](v T) *T { return &v }
-
 func after(seconds int) time.Time { return t0.Add(time.Duration(seconds) * time.Second) }
 
 // sample is a live node with counts.
@@ -33,13 +31,13 @@ func sample(name string, at time.Time, assigned, cooling, free int) document.Nod
 		APIVersion: introspect.APIVersion, Kind: document.KindNode, Metadata: document.ObjectMeta{Name: name},
 		State: document.StateLive, Source: document.SourceSummary, SampledAt: &at, Via: document.ViaPortForward,
 		Summary: &introspect.Summary{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, InstanceType: "m5.large", InstanceID: "i-" + name, StartedAt: ptr(t0.Add(-time.Hour)),
+			APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, InstanceType: "m5.large", InstanceID: "i-" + name, StartedAt: new(t0.Add(-time.Hour)),
 			Cards: []introspect.CardSummary{{
-				Mode: introspect.ModeSecondaryIP, ENIs: ptr(2), ENILimit: ptr(3), AddressLimit: ptr(27),
-				Total: assigned + cooling + free, Assigned: assigned, Cooling: &cooling, Free: free, Prefixes: ptr(0), FreePrefixes: ptr(0),
+				Mode: introspect.ModeSecondaryIP, ENIs: new(2), ENILimit: new(3), AddressLimit: new(27),
+				Total: assigned + cooling + free, Assigned: assigned, Cooling: &cooling, Free: free, Prefixes: new(0), FreePrefixes: new(0),
 			}},
-			MaxPods:     &introspect.MaxPods{Value: ptr(29), Verdict: introspect.MaxPodsOK},
-			WaitingADDs: ptr(0), ADDs: &introspect.RequestCounts{Total: assigned, Failed: ptr(0)}, DELs: &introspect.RequestCounts{Failed: ptr(0)},
+			MaxPods:     &introspect.MaxPods{Value: new(29), Verdict: introspect.MaxPodsOK},
+			WaitingADDs: new(0), ADDs: &introspect.RequestCounts{Total: assigned, Failed: new(0)}, DELs: &introspect.RequestCounts{Failed: new(0)},
 		},
 	}
 }
@@ -133,7 +131,7 @@ func TestStore_Rates(t *testing.T) {
 	if r := put(0, 10, 4, run); r != nil {
 		t.Errorf("of one sample: %+v", r)
 	}
-	want := &Rates{Over: 30 * time.Second, ADDs: ptr(12.0), Failed: ptr(0.0), DELs: ptr(0.0), EC2: ptr(4.0), EC2Error: ptr(2.0)}
+	want := &Rates{Over: 30 * time.Second, ADDs: new(12.0), Failed: new(0.0), DELs: new(0.0), EC2: new(4.0), EC2Error: new(2.0)}
 	if r := put(30, 16, 6, run); !cmp.Equal(r, want) {
 		t.Errorf("%+v", r)
 	}
@@ -247,9 +245,9 @@ func TestHistory_Series(t *testing.T) {
 func TestHistory_Targets(t *testing.T) {
 	t.Parallel()
 	s := New()
-	for i, warm := range []*int{nil, ptr(5), ptr(0), ptr(1 << 40)} {
+	for i, warm := range []*int{nil, new(5), new(0), new(1 << 40)} {
 		n := sample("a", after(i*10), 5, 0, 3)
-		n.Summary.Targets.WarmIP, n.Summary.Targets.MinimumIP = warm, ptr(i)
+		n.Summary.Targets.WarmIP, n.Summary.Targets.MinimumIP = warm, new(i)
 		s.Put(n)
 	}
 	var got []int16
@@ -267,7 +265,7 @@ func TestStore_Subnets(t *testing.T) {
 	put := func(name string, free int, asOf int, enis []introspect.NodeENI) {
 		n := sample(name, t0, 5, 0, 13)
 		n.ENIs = enis
-		n.Summary.Subnets = []introspect.Subnet{{ID: "subnet-1", CIDR: "10.0.0.0/24", Available: &free, AsOf: ptr(after(asOf))}, {ID: "subnet-2"}}
+		n.Summary.Subnets = []introspect.Subnet{{ID: "subnet-1", CIDR: "10.0.0.0/24", Available: &free, AsOf: new(after(asOf))}, {ID: "subnet-2"}}
 		for _, e := range enis {
 			n.Summary.ENIs = append(n.Summary.ENIs, introspect.ENISummary{ID: e.ID, Total: e.Total, Free: e.Free})
 		}
@@ -377,7 +375,7 @@ func random(r *rand.Rand, name string, at time.Time) document.NodeIPAM {
 		}
 		return n
 	case 2:
-		return document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}, State: document.StateAPIOnly, Object: &document.NodeObject{MaxPods: ptr(r.IntN(100)), InternalIP: "10.0.0.9"}}
+		return document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}, State: document.StateAPIOnly, Object: &document.NodeObject{MaxPods: new(r.IntN(100)), InternalIP: "10.0.0.9"}}
 	}
 	n := sample(name, at, r.IntN(10), r.IntN(3), r.IntN(5))
 	sum := n.Summary
@@ -388,13 +386,13 @@ func random(r *rand.Rand, name string, at time.Time) document.NodeIPAM {
 		sum.MaxPods = nil
 	}
 	if r.IntN(3) == 0 {
-		sum.Trunk = &introspect.Trunk{Enabled: true, ENIID: []string{"", "eni-t"}[r.IntN(2)], BranchUsed: ptr(r.IntN(9)), BranchLimit: ptr(9)}
+		sum.Trunk = &introspect.Trunk{Enabled: true, ENIID: []string{"", "eni-t"}[r.IntN(2)], BranchUsed: new(r.IntN(9)), BranchLimit: new(9)}
 	}
-	sum.WaitingADDs = ptr(r.IntN(3))
+	sum.WaitingADDs = new(r.IntN(3))
 	for i := range r.IntN(4) {
 		sub := introspect.Subnet{ID: fmt.Sprint("subnet-", i), CIDR: fmt.Sprintf("10.0.%d.0/24", i)}
 		if r.IntN(4) > 0 {
-			sub.Available, sub.AsOf = ptr(r.IntN(200)), ptr(t0.Add(time.Duration(r.IntN(1000))*time.Second))
+			sub.Available, sub.AsOf = new(r.IntN(200)), new(t0.Add(time.Duration(r.IntN(1000))*time.Second))
 		}
 		sum.Subnets = append(sum.Subnets, sub)
 	}
@@ -495,10 +493,10 @@ func big(i int, at time.Time) document.NodeIPAM {
 	sum.MaxPods.Terms = make([]introspect.MaxPodsTerm, 12)
 	for j := range 3 {
 		sum.ENIs = append(sum.ENIs, introspect.ENISummary{ID: fmt.Sprintf("eni-%017d", i*3+j), Total: 9, Assigned: 7, Free: 2, Device: j, Flags: []string{}, SubnetID: "subnet-0123456789abcdef0"})
-		sum.Subnets = append(sum.Subnets, introspect.Subnet{ID: fmt.Sprintf("subnet-0123456789abcdef%d", j), CIDR: fmt.Sprintf("10.%d.0.0/16", j), Available: ptr(4000 - i%100), AsOf: ptr(at.Add(-time.Duration(i%60) * time.Second))})
-		sum.EC2Calls = append(sum.EC2Calls, introspect.EC2Calls{Action: []string{"CreateNetworkInterface", "DescribeSubnets", "AssignPrivateIpAddresses"}[j], Calls: 5, LastAt: ptr(at)})
+		sum.Subnets = append(sum.Subnets, introspect.Subnet{ID: fmt.Sprintf("subnet-0123456789abcdef%d", j), CIDR: fmt.Sprintf("10.%d.0.0/16", j), Available: new(4000 - i%100), AsOf: new(at.Add(-time.Duration(i%60) * time.Second))})
+		sum.EC2Calls = append(sum.EC2Calls, introspect.EC2Calls{Action: []string{"CreateNetworkInterface", "DescribeSubnets", "AssignPrivateIpAddresses"}[j], Calls: 5, LastAt: new(at)})
 	}
-	n.Object = &document.NodeObject{Zone: "eu-central-1a", InstanceType: "m5.large", InstanceID: "i-0123456789", OS: "linux", Architecture: "amd64", InternalIP: "10.0.0.9", CreatedAt: ptr(t0), MaxPods: ptr(29), Labels: map[string]string{"team": "a", "zone": "b"}}
+	n.Object = &document.NodeObject{Zone: "eu-central-1a", InstanceType: "m5.large", InstanceID: "i-0123456789", OS: "linux", Architecture: "amd64", InternalIP: "10.0.0.9", CreatedAt: new(t0), MaxPods: new(29), Labels: map[string]string{"team": "a", "zone": "b"}}
 	return n
 }
 

@@ -25,11 +25,11 @@ func TestTypeText(t *testing.T) {
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ limit, pods, want *int }{
-		{ptr(896), ptr(110), ptr(110)}, // prefixes hold more addresses than pods may use
-		{ptr(27), ptr(29), ptr(27)},
-		{ptr(27), nil, ptr(27)},
-		{ptr(27), ptr(0), ptr(27)},
-		{nil, ptr(29), nil},
+		{new(896), new(110), new(110)}, // prefixes hold more addresses than pods may use
+		{new(27), new(29), new(27)},
+		{new(27), nil, new(27)},
+		{new(27), new(0), new(27)},
+		{nil, new(29), nil},
 	} {
 		n := &Node{Limit: row.limit}
 		n.Object = &document.NodeObject{MaxPods: row.pods}

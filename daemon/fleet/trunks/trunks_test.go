@@ -9,8 +9,6 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func TestNode_State(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
@@ -19,12 +17,12 @@ func TestNode_State(t *testing.T) {
 		want       string // "": not concerned with trunks
 	}{
 		"nothing":         {nil, nil, ""},
-		"off, none":       {&introspect.Trunk{}, ptr(0), ""},
-		"capacity alone":  {nil, ptr(54), document.TrunkNotReported},
-		"off, capacity":   {&introspect.Trunk{}, ptr(54), document.TrunkOff},
+		"off, none":       {&introspect.Trunk{}, new(0), ""},
+		"capacity alone":  {nil, new(54), document.TrunkNotReported},
+		"off, capacity":   {&introspect.Trunk{}, new(54), document.TrunkOff},
 		"attached":        {&introspect.Trunk{Enabled: true, ENIID: "eni-1"}, nil, document.TrunkAttached},
-		"awaited":         {&introspect.Trunk{Enabled: true, Supported: ptr(true)}, nil, document.TrunkPending},
-		"without support": {&introspect.Trunk{Enabled: true, Supported: ptr(false)}, nil, document.TrunkUnsupported},
+		"awaited":         {&introspect.Trunk{Enabled: true, Supported: new(true)}, nil, document.TrunkPending},
+		"without support": {&introspect.Trunk{Enabled: true, Supported: new(false)}, nil, document.TrunkUnsupported},
 	} {
 		n := document.NodeIPAM{Summary: &introspect.Summary{Trunk: x.trunk}, Object: &document.NodeObject{BranchENIs: x.advertised}}
 		got, ok := Node(&store.Node{NodeIPAM: n})
@@ -36,7 +34,7 @@ func TestNode_State(t *testing.T) {
 
 func TestWithPods(t *testing.T) {
 	t.Parallel()
-	got := WithPods(document.TrunkItem{BranchUsed: ptr(3)}, []watch.Pod{
+	got := WithPods(document.TrunkItem{BranchUsed: new(3)}, []watch.Pod{
 		{Wants: true, Phase: "Pending"}, {Wants: true, Phase: "Succeeded"}, {Phase: "Running"}, {Wants: true, PodENI: "no JSON"},
 	}, false)
 	if *got.Waiting != 1 || *got.Cooling != 2 || len(got.Pods) != 2 || !got.Pods[0].Waiting || got.Pods[1].Reason == "" {
@@ -50,7 +48,7 @@ func TestSelect(t *testing.T) {
 		return watch.Pod{PodRef: introspect.PodRef{Namespace: namespace, Name: "p"}, Wants: true, Phase: "Pending", PodENI: eni}
 	}
 	pods := []watch.Pod{pod("shop", ""), pod("pay", ""), pod("pay", ""), pod("pay", "no JSON")}
-	all := WithPods(document.TrunkItem{BranchUsed: ptr(3)}, pods, false)
+	all := WithPods(document.TrunkItem{BranchUsed: new(3)}, pods, false)
 	for namespace, want := range map[string]struct{ pods, waiting int }{"shop": {1, 1}, "pay": {3, 2}, "nope": {0, 0}} {
 		got := Select(all, func(of string) bool { return of == namespace })
 		if len(got.Pods) != want.pods || *got.Waiting != want.waiting || *got.Cooling != 2 || len(all.Pods) != 4 || *all.Waiting != 3 {
@@ -66,12 +64,12 @@ func TestShare_Left(t *testing.T) {
 		share       float64
 		left        int // -1: unknown
 	}{
-		"some":        {ptr(27), ptr(54), 0.5, 27},
-		"full":        {ptr(54), ptr(54), 1, 0},
-		"beyond":      {ptr(60), ptr(54), 60.0 / 54, 0},
-		"none at all": {ptr(0), ptr(0), -1, 0},
-		"unknown":     {nil, ptr(54), -1, -1},
-		"no limit":    {ptr(3), nil, -1, -1},
+		"some":        {new(27), new(54), 0.5, 27},
+		"full":        {new(54), new(54), 1, 0},
+		"beyond":      {new(60), new(54), 60.0 / 54, 0},
+		"none at all": {new(0), new(0), -1, 0},
+		"unknown":     {nil, new(54), -1, -1},
+		"no limit":    {new(3), nil, -1, -1},
 	} {
 		item := document.TrunkItem{BranchUsed: x.used, BranchLimit: x.limit}
 		if share, ok := Share(item); ok != (x.share >= 0) || ok && share != x.share {

@@ -12,8 +12,6 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func testView() View {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	busy := ipam.AddressState{Address: netip.MustParseAddr("10.0.0.11"), Sandbox: ipam.Sandbox{Network: "aws-cni", ContainerID: "secret-id", IfName: "eth0"}, Pod: ipam.Pod{Namespace: "shop", Name: "cart"}, AssignedAt: now.Add(-time.Hour)}
@@ -37,10 +35,10 @@ func testView() View {
 			Unplaced: []ipam.Assignment{{}},
 		},
 		Summary: introspect.Summary{
-			Version: "v1.0.0", Node: "n1", InstanceID: "i-1", InstanceType: "m5.large", StartedAt: ptr(now.Add(-2 * time.Hour)),
-			Cards: []introspect.CardSummary{{Card: 0, Mode: introspect.ModeSecondaryIP, ENILimit: ptr(3), SlotsPerENI: ptr(9)}, {Card: 1, Mode: introspect.ModePrefix, ENILimit: ptr(1), SlotsPerENI: ptr(9), AddressLimit: ptr(100)}},
+			Version: "v1.0.0", Node: "n1", InstanceID: "i-1", InstanceType: "m5.large", StartedAt: new(now.Add(-2 * time.Hour)),
+			Cards: []introspect.CardSummary{{Card: 0, Mode: introspect.ModeSecondaryIP, ENILimit: new(3), SlotsPerENI: new(9)}, {Card: 1, Mode: introspect.ModePrefix, ENILimit: new(1), SlotsPerENI: new(9), AddressLimit: new(100)}},
 		},
-		Config: []introspect.ConfigRow{{Name: "WARM_IP_TARGET", Declared: ptr("5"), Effective: "5", Source: "env"}},
+		Config: []introspect.ConfigRow{{Name: "WARM_IP_TARGET", Declared: new("5"), Effective: "5", Source: "env"}},
 	}
 }
 
@@ -48,8 +46,8 @@ func TestSummary_CountsFromBook(t *testing.T) {
 	t.Parallel()
 	s := Summary(testView())
 	want := []introspect.CardSummary{
-		{Card: 0, Mode: introspect.ModeSecondaryIP, ENIs: ptr(2), ENILimit: ptr(3), SlotsPerENI: ptr(9), AddressLimit: ptr(27), Total: 4, Assigned: 1, Cooling: ptr(1), Free: 2, Prefixes: ptr(0), FreePrefixes: ptr(0)},
-		{Card: 1, Mode: introspect.ModePrefix, ENIs: ptr(1), ENILimit: ptr(1), SlotsPerENI: ptr(9), AddressLimit: ptr(100), Total: 16, Cooling: ptr(0), Free: 16, Prefixes: ptr(1), FreePrefixes: ptr(1)},
+		{Card: 0, Mode: introspect.ModeSecondaryIP, ENIs: new(2), ENILimit: new(3), SlotsPerENI: new(9), AddressLimit: new(27), Total: 4, Assigned: 1, Cooling: new(1), Free: 2, Prefixes: new(0), FreePrefixes: new(0)},
+		{Card: 1, Mode: introspect.ModePrefix, ENIs: new(1), ENILimit: new(1), SlotsPerENI: new(9), AddressLimit: new(100), Total: 16, Cooling: new(0), Free: 16, Prefixes: new(1), FreePrefixes: new(1)},
 	}
 	if diff := cmp.Diff(want, s.Cards); diff != "" {
 		t.Errorf("cards (-want +got):\n%s", diff)

@@ -94,8 +94,8 @@ func (m machine) starved(d *watch.Detail, now time.Time) {
 			d.Logs.Lines = append(d.Logs.Lines, line(ago, level, msg, rest))
 		}
 	}
-	event(8*time.Minute, introspect.Event{Kind: introspect.EventENIAttached, ENIID: last, Device: ptr(2), SubnetID: zones[0].subnet})
-	event(8*time.Minute, introspect.Event{Kind: introspect.EventActionDone, ENIID: last, Reason: "warm-ip-target", DurationMS: ptr(int64(2140))})
+	event(8*time.Minute, introspect.Event{Kind: introspect.EventENIAttached, ENIID: last, Device: new(2), SubnetID: zones[0].subnet})
+	event(8*time.Minute, introspect.Event{Kind: introspect.EventActionDone, ENIID: last, Reason: "warm-ip-target", DurationMS: new(int64(2140))})
 	event(97*time.Second, introspect.Event{Kind: introspect.EventActionStarted, Reason: "waiting-pods", Message: "assign 5 secondary IPs", ENIID: last})
 	event(96*time.Second, introspect.Event{Kind: introspect.EventActionFailed, Reason: "waiting-pods", Cause: string(cause.SubnetExhausted), ENIID: last, Message: "InsufficientFreeAddressesInSubnet"})
 	// These lines are the daemon's (daemon/ipamd).
@@ -184,7 +184,7 @@ func (m machine) wiring(i, j int) *introspect.NodePod {
 				}
 			}
 			return &introspect.NodePod{Pod: introspect.PodRef{Namespace: a.PodNamespace, Name: a.PodName}, Interfaces: []introspect.PodInterface{{
-				Address: a.Address, ENIID: e.ID, Card: ptr(0), Device: ptr(e.Device), SubnetID: e.SubnetID, RouteTable: e.RouteTable, AssignedAt: a.AssignedAt, HostLink: link, Observed: seen,
+				Address: a.Address, ENIID: e.ID, Card: new(0), Device: new(e.Device), SubnetID: e.SubnetID, RouteTable: e.RouteTable, AssignedAt: a.AssignedAt, HostLink: link, Observed: seen,
 			}}}
 		}
 	}

@@ -34,9 +34,7 @@ const (
 // End is the time of the last sample.
 func End() time.Time { return time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC) }
 
-func ptr[T any](v T) *T { return &v }
-
-func at(d time.Duration) *time.Time { return ptr(End().Add(-d)) }
+func at(d time.Duration) *time.Time { return new(End().Add(-d)) }
 
 // zone is an availability zone with its one subnet.
 type zone struct {
@@ -116,10 +114,10 @@ func (m machine) sample(step int) document.NodeIPAM {
 	n := document.NodeIPAM{
 		APIVersion: introspect.APIVersion, Kind: document.KindNode, Metadata: document.ObjectMeta{Name: m.name},
 		State: document.StateLive, Source: document.SourceSummary, Via: document.ViaPortForward,
-		SampledAt: &now, LatencySeconds: ptr(float64(38+7*(m.i%9)) / 1000),
+		SampledAt: &now, LatencySeconds: new(float64(38+7*(m.i%9)) / 1000),
 		Object: &document.NodeObject{
 			Zone: z.name, InstanceType: m.shape.Type, InstanceID: fmt.Sprintf("i-%017x", 0xa1b2c3d4e50+m.i), OS: "linux", Architecture: "amd64",
-			InternalIP: m.address().String(), CreatedAt: &begun, Ready: ptr(true), MaxPods: ptr(maxpods.Nodeadm(m.shape)),
+			InternalIP: m.address().String(), CreatedAt: &begun, Ready: new(true), MaxPods: new(maxpods.Nodeadm(m.shape)),
 			Daemon: &document.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", (m.i+3)*7919), UID: fmt.Sprintf("00000000-0000-4000-8000-%012d", m.i), Phase: "Running", Ready: true, StartedAt: &begun, Image: "example.com/aws-node:v1.0.0"},
 		},
 	}
@@ -129,7 +127,7 @@ func (m machine) sample(step int) document.NodeIPAM {
 		n.Source, n.ENIs = document.SourceV1, m.enis(step, now)
 		n.Object.Daemon.Image = "example.com/amazon-k8s-cni:v1.19.2"
 		s := n.Summary
-		card := introspect.CardSummary{ENIs: s.Cards[0].ENIs, Total: s.Cards[0].Total, Assigned: s.Cards[0].Assigned, Cooling: s.Cards[0].Cooling, Free: s.Cards[0].Free, Prefixes: ptr(0), FreePrefixes: ptr(0), Mode: introspect.ModeSecondaryIP}
+		card := introspect.CardSummary{ENIs: s.Cards[0].ENIs, Total: s.Cards[0].Total, Assigned: s.Cards[0].Assigned, Cooling: s.Cards[0].Cooling, Free: s.Cards[0].Free, Prefixes: new(0), FreePrefixes: new(0), Mode: introspect.ModeSecondaryIP}
 		n.Summary = &introspect.Summary{APIVersion: s.APIVersion, Kind: s.Kind, IPFamily: "ipv4", Targets: s.Targets, Cards: []introspect.CardSummary{card}}
 	case m.name == Dead && step > Steps-12:
 		n.State, n.Source, n.Summary, n.SampledAt, n.LatencySeconds = document.StateUnreachable, "", nil, nil, nil
@@ -156,35 +154,35 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 	s := &introspect.Summary{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: "v1.0.0", Node: m.name,
 		InstanceID: fmt.Sprintf("i-%017x", 0xa1b2c3d4e50+m.i), InstanceType: m.shape.Type, IPFamily: "ipv4", StartedAt: &begun,
-		Targets:         introspect.Targets{WarmENI: ptr(0), WarmIP: ptr(5), MinimumIP: ptr(10), WarmPrefix: ptr(0), MaxENI: ptr(0)},
-		Subnets:         []introspect.Subnet{{ID: z.subnet, CIDR: z.cidr, Available: ptr(z.free(int(asOf.Sub(End().Add(-Every*Steps)) / Every))), AsOf: &asOf}},
-		CooldownSeconds: ptr(30.0), WaitingADDs: ptr(0), ConfigProblems: ptr(0), Unplaced: ptr(0),
-		ADDs: &introspect.RequestCounts{Total: 300 + 11*m.i + c.assigned, Failed: ptr(0)}, DELs: &introspect.RequestCounts{Total: 300 + 11*m.i, Failed: ptr(0)},
+		Targets:         introspect.Targets{WarmENI: new(0), WarmIP: new(5), MinimumIP: new(10), WarmPrefix: new(0), MaxENI: new(0)},
+		Subnets:         []introspect.Subnet{{ID: z.subnet, CIDR: z.cidr, Available: new(z.free(int(asOf.Sub(End().Add(-Every*Steps)) / Every))), AsOf: &asOf}},
+		CooldownSeconds: new(30.0), WaitingADDs: new(0), ConfigProblems: new(0), Unplaced: new(0),
+		ADDs: &introspect.RequestCounts{Total: 300 + 11*m.i + c.assigned, Failed: new(0)}, DELs: &introspect.RequestCounts{Total: 300 + 11*m.i, Failed: new(0)},
 		EC2Calls: []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 4 + m.i, LastAt: at(time.Duration(m.i) * time.Hour)}},
 	}
 	in := maxpods.Input{InstanceType: m.shape.Type, MaxPods: maxpods.Nodeadm(m.shape)}
 	card := introspect.CardSummary{
-		Mode: introspect.ModeSecondaryIP, ENIs: ptr((c.held + m.slots() - 1) / m.slots()), OtherENIs: ptr(0), ENILimit: ptr(m.shape.MaxENIs),
-		SlotsPerENI: ptr(m.slots()), AddressLimit: ptr(m.shape.MaxENIs * m.slots()), Total: c.held, Assigned: c.assigned, Cooling: ptr(c.cooling), Free: c.held - c.assigned - c.cooling,
-		Prefixes: ptr(0), FreePrefixes: ptr(0),
+		Mode: introspect.ModeSecondaryIP, ENIs: new((c.held + m.slots() - 1) / m.slots()), OtherENIs: new(0), ENILimit: new(m.shape.MaxENIs),
+		SlotsPerENI: new(m.slots()), AddressLimit: new(m.shape.MaxENIs * m.slots()), Total: c.held, Assigned: c.assigned, Cooling: new(c.cooling), Free: c.held - c.assigned - c.cooling,
+		Prefixes: new(0), FreePrefixes: new(0),
 	}
 	switch m.name {
 	case OverWarm:
-		s.Targets = introspect.Targets{WarmENI: ptr(3), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(0), MaxENI: ptr(0)}
+		s.Targets = introspect.Targets{WarmENI: new(3), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(0), MaxENI: new(0)}
 	case Trunk:
-		s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1), MaxENI: ptr(0)}
-		s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: m.eni(7), BranchLimit: ptr(m.shape.BranchENIs), BranchUsed: ptr(2 + step/30)}
-		card.Mode, card.ENIs, card.Prefixes, card.FreePrefixes = introspect.ModePrefix, ptr(1), ptr(c.held/16), ptr(2)
-		card.ENILimit, card.AddressLimit = ptr(7), ptr(7*m.slots()*16)
+		s.Targets = introspect.Targets{WarmENI: new(1), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(1), MaxENI: new(0)}
+		s.Trunk = &introspect.Trunk{Enabled: true, Supported: new(true), ENIID: m.eni(7), BranchLimit: new(m.shape.BranchENIs), BranchUsed: new(2 + step/30)}
+		card.Mode, card.ENIs, card.Prefixes, card.FreePrefixes = introspect.ModePrefix, new(1), new(c.held/16), new(2)
+		card.ENILimit, card.AddressLimit = new(7), new(7*m.slots()*16)
 		in.PrefixDelegation, in.PodENI, in.TrunkAttached = true, true, true
 	case Starved:
 		s.EC2Calls = []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 22 + step/5, Errors: max(0, step/5-6), LastAt: at(11 * time.Second)}, {Action: "CreateNetworkInterface", Calls: 5, Errors: 2, LastAt: at(41 * time.Second)}}
 		if left := Steps - step; left < 5 { // from here on pods wait
 			wait := End().Add(-96 * time.Second)
-			s.WaitingADDs, s.WaitingSince = ptr(5-left), &wait
+			s.WaitingADDs, s.WaitingSince = new(5-left), &wait
 			s.Backoffs = []introspect.Backoff{{Scope: "subnet", ID: z.subnet, Until: now.Add(24 * time.Second), Cause: string(cause.SubnetExhausted)}}
 			s.LastErrors = []introspect.LastError{{At: now.Add(-11 * time.Second), Operation: "AssignPrivateIpAddresses", Cause: string(cause.SubnetExhausted), Message: "subnet " + z.subnet + " has no free addresses, next attempt in 24s", Count: 9 - left}}
-			s.ADDs.Failed, s.ADDs.Causes = ptr(5-left), map[string]int{string(cause.SubnetExhausted): 5 - left}
+			s.ADDs.Failed, s.ADDs.Causes = new(5-left), map[string]int{string(cause.SubnetExhausted): 5 - left}
 		}
 	}
 	if m.i == 9 { // kubelet's setting is too large for its addresses
@@ -197,5 +195,5 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 
 // terms returns max-pods as a daemon reports it.
 func terms(in maxpods.Input) *introspect.MaxPods {
-	return introspect.MaxPodsOf(ptr(in.MaxPods), "node", maxpods.Compute(in))
+	return introspect.MaxPodsOf(new(in.MaxPods), "node", maxpods.Compute(in))
 }

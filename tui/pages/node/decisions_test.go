@@ -27,7 +27,7 @@ func TestDecisions(t *testing.T) {
 		event(introspect.EventActionStarted, "eni-1", "assign 2 secondary IPs to eni-1: warm-ip-target", nil),
 		event(introspect.EventActionStarted, "", "attach an ENI", nil),
 		{At: at, Kind: introspect.EventAddressAssigned, ENIID: "eni-1"},
-		event(introspect.EventActionDone, "eni-1", "", func(e *introspect.Event) { e.DurationMS = ptr(int64(1700)) }),
+		event(introspect.EventActionDone, "eni-1", "", func(e *introspect.Event) { e.DurationMS = new(int64(1700)) }),
 		event(introspect.EventActionFailed, "", "no room", func(e *introspect.Event) { e.Cause = "subnet-exhausted" }),
 		event(introspect.EventActionStarted, "eni-1", "assign 1 secondary IP\x1b[2J", nil),
 	})

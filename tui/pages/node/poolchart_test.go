@@ -23,7 +23,7 @@ func TestPoolChart_ByTime(t *testing.T) {
 		point(140*time.Second, -1, -1), // not read
 		point(40*time.Second, 7, 3), point(30*time.Second, 8, 3), point(0, 9, 3),
 	}}
-	n.Summary = &introspect.Summary{Targets: introspect.Targets{WarmENI: ptr(1)}}
+	n.Summary = &introspect.Summary{Targets: introspect.Targets{WarmENI: new(1)}}
 	c := poolChart(n, now, 18)
 	if c.Span != "last 3m" {
 		t.Errorf("shows %q", c.Span)

@@ -6,23 +6,21 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func TestTargets(t *testing.T) {
 	t.Parallel()
-	secondary := introspect.CardSummary{Mode: introspect.ModeSecondaryIP, Total: 18, Assigned: 7, Cooling: ptr(2), Free: 9, SlotsPerENI: ptr(9)}
-	prefix := introspect.CardSummary{Mode: introspect.ModePrefix, Total: 32, Assigned: 20, Free: 12, Prefixes: ptr(2), FreePrefixes: ptr(0), SlotsPerENI: ptr(9)}
+	secondary := introspect.CardSummary{Mode: introspect.ModeSecondaryIP, Total: 18, Assigned: 7, Cooling: new(2), Free: 9, SlotsPerENI: new(9)}
+	prefix := introspect.CardSummary{Mode: introspect.ModePrefix, Total: 32, Assigned: 20, Free: 12, Prefixes: new(2), FreePrefixes: new(0), SlotsPerENI: new(9)}
 	for name, x := range map[string]struct {
 		card introspect.CardSummary
 		t    introspect.Targets
 		want [4]string // WARM_IP, MINIMUM_IP, WARM_PREFIX, WARM_ENI
 	}{
-		"addresses":        {secondary, introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(5), MinimumIP: ptr(20), WarmPrefix: ptr(0)}, [4]string{"met", "short 2", "not set", "overridden by addresses"}},
-		"ENIs":             {secondary, introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1)}, [4]string{"not set", "not set", "mode is secondary-ip", "met"}},
-		"ENIs, short":      {secondary, introspect.Targets{WarmENI: ptr(2), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(0)}, [4]string{"not set", "not set", "not set", "short 9"}},
-		"prefixes":         {prefix, introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1)}, [4]string{"not set", "not set", "short 1", "mode is prefix"}},
-		"prefix, by IP":    {prefix, introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(5), MinimumIP: ptr(0), WarmPrefix: ptr(1)}, [4]string{"met", "not set", "overridden by addresses", "overridden by addresses"}},
-		"upstream":         {introspect.CardSummary{Free: 2}, introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0)}, [4]string{"not set", "not reported", "not reported", ""}},
+		"addresses":        {secondary, introspect.Targets{WarmENI: new(1), WarmIP: new(5), MinimumIP: new(20), WarmPrefix: new(0)}, [4]string{"met", "short 2", "not set", "overridden by addresses"}},
+		"ENIs":             {secondary, introspect.Targets{WarmENI: new(1), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(1)}, [4]string{"not set", "not set", "mode is secondary-ip", "met"}},
+		"ENIs, short":      {secondary, introspect.Targets{WarmENI: new(2), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(0)}, [4]string{"not set", "not set", "not set", "short 9"}},
+		"prefixes":         {prefix, introspect.Targets{WarmENI: new(1), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(1)}, [4]string{"not set", "not set", "short 1", "mode is prefix"}},
+		"prefix, by IP":    {prefix, introspect.Targets{WarmENI: new(1), WarmIP: new(5), MinimumIP: new(0), WarmPrefix: new(1)}, [4]string{"met", "not set", "overridden by addresses", "overridden by addresses"}},
+		"upstream":         {introspect.CardSummary{Free: 2}, introspect.Targets{WarmENI: new(1), WarmIP: new(0)}, [4]string{"not set", "not reported", "not reported", ""}},
 		"nothing is known": {introspect.CardSummary{}, introspect.Targets{}, [4]string{"not reported", "not reported", "not reported", "not reported"}},
 	} {
 		got := targetsOf(introspect.Summary{Cards: []introspect.CardSummary{x.card}, Targets: x.t})
@@ -38,14 +36,14 @@ func TestTargets(t *testing.T) {
 func TestNothingIsPlanned(t *testing.T) {
 	t.Parallel()
 	met := introspect.Summary{
-		Cards:   []introspect.CardSummary{{Mode: introspect.ModePrefix, Total: 32, Free: 17, FreePrefixes: ptr(1)}},
-		Targets: introspect.Targets{WarmPrefix: ptr(1)},
+		Cards:   []introspect.CardSummary{{Mode: introspect.ModePrefix, Total: 32, Free: 17, FreePrefixes: new(1)}},
+		Targets: introspect.Targets{WarmPrefix: new(1)},
 	}
 	if got := targetsOf(met)[2]; got.Have != "1 unused prefix" || got.Word != "met" {
 		t.Errorf("%+v", got)
 	}
 	short := met
-	short.Targets = introspect.Targets{WarmPrefix: ptr(3)}
+	short.Targets = introspect.Targets{WarmPrefix: new(3)}
 	busy := short
 	busy.Operations = []introspect.Operation{{Kind: "assign"}}
 	for want, s := range map[string]introspect.Summary{

@@ -124,7 +124,7 @@ func Lost() *sourcetest.Fleet {
 func Bare() *sourcetest.Fleet {
 	return fleetOf(func(n *document.NodeIPAM) {
 		n.State, n.Source = document.StateLive, document.SourceSummary
-		n.SampledAt, n.Summary = at(0), &introspect.Summary{Cards: []introspect.CardSummary{{Total: 9, Assigned: 2, Free: 7, ENIs: ptr(0), Cooling: ptr(0), Prefixes: ptr(0), FreePrefixes: ptr(0)}}}
+		n.SampledAt, n.Summary = at(0), &introspect.Summary{Cards: []introspect.CardSummary{{Total: 9, Assigned: 2, Free: 7, ENIs: new(0), Cooling: new(0), Prefixes: new(0), FreePrefixes: new(0)}}}
 	})
 }
 
@@ -133,7 +133,7 @@ func fleetOf(so func(*document.NodeIPAM)) *sourcetest.Fleet {
 	f := sourcetest.New(0, 0)
 	for _, name := range []string{"ip-10-0-1-1", "ip-10-0-1-2", "ip-10-0-1-3"} {
 		n := document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}, Object: &document.NodeObject{
-			Zone: "eu-west-1a", InstanceType: "m5.large", OS: "linux", Ready: ptr(true), MaxPods: ptr(29),
+			Zone: "eu-west-1a", InstanceType: "m5.large", OS: "linux", Ready: new(true), MaxPods: new(29),
 			Daemon: &document.DaemonPod{Namespace: "kube-system", Name: "aws-node-" + name[len(name)-1:], Phase: "Running", Ready: true},
 		}}
 		so(&n)

@@ -32,9 +32,7 @@ func All() []string {
 	return []string{Plain, Starved, Prefixes, IPv6, Cards, Upstream, Many, Down, Windows, Hostile}
 }
 
-func ptr[T any](v T) *T { return &v }
-
-func at(d time.Duration) *time.Time { return ptr(sourcetest.Start().Add(-d)) }
+func at(d time.Duration) *time.Time { return new(sourcetest.Start().Add(-d)) }
 
 // world is the data of the nodes: a summary and documents for each.
 type world struct {
@@ -72,18 +70,18 @@ func live(name, kind string, s *introspect.Summary) document.NodeIPAM {
 	if s.IPFamily == "" {
 		s.IPFamily = "ipv4"
 	}
-	s.CooldownSeconds = ptr(30.0)
+	s.CooldownSeconds = new(30.0)
 	if s.Targets.WarmENI == nil {
-		s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(5), MinimumIP: ptr(10), WarmPrefix: ptr(0), MaxENI: ptr(0)}
+		s.Targets = introspect.Targets{WarmENI: new(1), WarmIP: new(5), MinimumIP: new(10), WarmPrefix: new(0), MaxENI: new(0)}
 	}
 	if s.Subnets == nil {
-		s.Subnets = []introspect.Subnet{{ID: "subnet-0aa11bb22cc33dd44", CIDR: "10.0.0.0/19", Available: ptr(1801), AsOf: at(12 * time.Second)}, {ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: ptr(9), AsOf: at(45 * time.Second)}}
+		s.Subnets = []introspect.Subnet{{ID: "subnet-0aa11bb22cc33dd44", CIDR: "10.0.0.0/19", Available: new(1801), AsOf: at(12 * time.Second)}, {ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: new(9), AsOf: at(45 * time.Second)}}
 	}
 	return document.NodeIPAM{
 		APIVersion: introspect.APIVersion, Kind: document.KindNode, Metadata: document.ObjectMeta{Name: name},
-		State: document.StateLive, Source: document.SourceSummary, SampledAt: at(2 * time.Second), LatencySeconds: ptr(0.148), Via: document.ViaPortForward, Summary: s,
+		State: document.StateLive, Source: document.SourceSummary, SampledAt: at(2 * time.Second), LatencySeconds: new(0.148), Via: document.ViaPortForward, Summary: s,
 		Object: &document.NodeObject{
-			Zone: "eu-west-1a", InstanceType: kind, InstanceID: "i-0123456789abcdef0", OS: "linux", Ready: ptr(true), MaxPods: ptr(29), CreatedAt: at(30 * time.Hour),
+			Zone: "eu-west-1a", InstanceType: kind, InstanceID: "i-0123456789abcdef0", OS: "linux", Ready: new(true), MaxPods: new(29), CreatedAt: at(30 * time.Hour),
 			Daemon: &document.DaemonPod{Namespace: "kube-system", Name: "aws-node-x7k2p", Phase: "Running", Ready: true, Restarts: 1},
 		},
 	}
@@ -131,7 +129,7 @@ func counted(s *introspect.Summary, enis []introspect.NodeENI, slots int) []intr
 	p.Recount(sourcetest.Start(), 30*time.Second)
 	for i, c := range p.Cards {
 		have := s.Cards[i]
-		c.ENILimit, c.AddressLimit, c.OtherENIs, c.SlotsPerENI = have.ENILimit, have.AddressLimit, ptr(0), ptr(slots)
+		c.ENILimit, c.AddressLimit, c.OtherENIs, c.SlotsPerENI = have.ENILimit, have.AddressLimit, new(0), new(slots)
 		if have.Mode != "" {
 			c.Mode = have.Mode
 		}
@@ -152,33 +150,33 @@ func counted(s *introspect.Summary, enis []introspect.NodeENI, slots int) []intr
 
 // terms returns max-pods as a daemon reports it.
 func terms(in maxpods.Input) *introspect.MaxPods {
-	return introspect.MaxPodsOf(ptr(in.MaxPods), "node", maxpods.Compute(in))
+	return introspect.MaxPodsOf(new(in.MaxPods), "node", maxpods.Compute(in))
 }
 
 // plain adds a healthy m5.large that is about to assign some addresses.
 func (w *world) plain() {
-	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(3), AddressLimit: ptr(27)}}, WaitingADDs: ptr(0)}
+	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: new(3), AddressLimit: new(27)}}, WaitingADDs: new(0)}
 	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.large", MaxPods: 29})
-	s.ADDs, s.DELs = &introspect.RequestCounts{Total: 212, Failed: ptr(0)}, &introspect.RequestCounts{Total: 205, Failed: ptr(0)}
+	s.ADDs, s.DELs = &introspect.RequestCounts{Total: 212, Failed: new(0)}, &introspect.RequestCounts{Total: 205, Failed: new(0)}
 	s.EC2Calls = []introspect.EC2Calls{{Action: "CreateNetworkInterface", Calls: 1, LastAt: at(3 * time.Minute)}, {Action: "AssignPrivateIpAddresses", Calls: 9, Errors: 2, LastAt: at(12 * time.Second)}}
 	enis := counted(s, []introspect.NodeENI{eni("eni-0a1b2c3d4e5f60718", 0, "10.0.3.41", 5, 0, 4), eni("eni-0b2c3d4e5f6071829", 1, "10.0.4.11", 2, 2, 3)}, 9)
 	d := watch.Detail{ENIs: enis}
 	d.Plan = &introspect.NodePlan{Actions: []introspect.PlannedAction{
-		{Kind: introspect.ActionAssignAddresses, ENIID: "eni-0b2c3d4e5f6071829", Card: ptr(0), Device: ptr(1), Count: 3, Reason: "warm-ip-target", Title: "fewer addresses are free than WARM_IP_TARGET asks for", Text: "assign 3 secondary IPs to eni-0b2c3d4e5f6071829: warm-ip-target"},
-		{Kind: introspect.ActionWait, Reason: "scale-down-spacing", Title: "the pool shrinks at most every 30 seconds", Until: ptr(sourcetest.Start().Add(14 * time.Second)), Text: "wait: scale-down-spacing"},
+		{Kind: introspect.ActionAssignAddresses, ENIID: "eni-0b2c3d4e5f6071829", Card: new(0), Device: new(1), Count: 3, Reason: "warm-ip-target", Title: "fewer addresses are free than WARM_IP_TARGET asks for", Text: "assign 3 secondary IPs to eni-0b2c3d4e5f6071829: warm-ip-target"},
+		{Kind: introspect.ActionWait, Reason: "scale-down-spacing", Title: "the pool shrinks at most every 30 seconds", Until: new(sourcetest.Start().Add(14 * time.Second)), Text: "wait: scale-down-spacing"},
 	}}
 	pod := introspect.PodRef{Namespace: "shop", Name: "cart-7d9f-1"}
 	d.Events = &introspect.NodeEvents{Epoch: "dn0wqazzi60w", Next: 6, Items: []introspect.Event{
 		{Seq: 1, At: *at(200 * time.Minute), Kind: introspect.EventStarted},
-		{Seq: 2, At: *at(180 * time.Minute), Kind: introspect.EventENIAttached, ENIID: "eni-0b2c3d4e5f6071829", Device: ptr(1), SubnetID: "subnet-0aa11bb22cc33dd44"},
+		{Seq: 2, At: *at(180 * time.Minute), Kind: introspect.EventENIAttached, ENIID: "eni-0b2c3d4e5f6071829", Device: new(1), SubnetID: "subnet-0aa11bb22cc33dd44"},
 		{Seq: 3, At: *at(14 * time.Minute), Kind: introspect.EventAddressAssigned, Pod: &pod, Address: netip.MustParseAddr("10.0.3.42"), ENIID: "eni-0a1b2c3d4e5f60718"},
 		{Seq: 4, At: *at(4 * time.Minute), Kind: introspect.EventActionStarted, ENIID: "eni-0b2c3d4e5f6071829", Reason: "warm-ip-target", Message: "assign 2 secondary IPs"},
-		{Seq: 5, At: *at(239 * time.Second), Kind: introspect.EventActionDone, ENIID: "eni-0b2c3d4e5f6071829", Reason: "warm-ip-target", DurationMS: ptr(int64(640))},
+		{Seq: 5, At: *at(239 * time.Second), Kind: introspect.EventActionDone, ENIID: "eni-0b2c3d4e5f6071829", Reason: "warm-ip-target", DurationMS: new(int64(640))},
 		{Seq: 6, At: *at(8 * time.Second), Kind: introspect.EventAddressReleased, Pod: &introspect.PodRef{Namespace: "shop", Name: "pay-5c6b-x2"}, Address: netip.MustParseAddr("10.0.4.13")},
 	}}
 	d.Failures = &introspect.NodeFailures{Items: []introspect.Failure{{At: *at(15 * time.Minute), Pod: pod, Cause: "pool-dry", Title: "no free address", Detail: "no address was free within 10 s: 18 in use, 0 cooling", WaitedMS: 10012, Transient: true}}}
 	d.Pod = &introspect.NodePod{Pod: pod, Interfaces: []introspect.PodInterface{{
-		Address: netip.MustParseAddr("10.0.3.42"), ENIID: "eni-0a1b2c3d4e5f60718", Card: ptr(0), Device: ptr(0), SubnetID: "subnet-0aa11bb22cc33dd44", RouteTable: ptr(254), AssignedAt: at(14 * time.Minute), HostLink: "enid8795c44c7f",
+		Address: netip.MustParseAddr("10.0.3.42"), ENIID: "eni-0a1b2c3d4e5f60718", Card: new(0), Device: new(0), SubnetID: "subnet-0aa11bb22cc33dd44", RouteTable: new(254), AssignedAt: at(14 * time.Minute), HostLink: "enid8795c44c7f",
 		Observed: &introspect.PodKernel{
 			Link:   &introspect.PodLink{Name: "enid8795c44c7f", Index: 12, Kind: "veth", MAC: "9a:1f:5e:02:17:c3", MTU: 9001, Up: true, Running: true},
 			Rules:  []introspect.PodRule{{Priority: 512, To: netip.MustParsePrefix("10.0.3.42/32"), Table: 254}, {Priority: 1536, From: netip.MustParsePrefix("10.0.3.42/32"), Table: 2}},
@@ -203,12 +201,12 @@ func (w *world) plain() {
 
 // starved adds a node with waiting ADDs, a back-off and an operation in progress.
 func (w *world) starved() {
-	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(4), AddressLimit: ptr(56)}}}
-	s.WaitingADDs, s.WaitingSince = ptr(2), at(4*time.Second)
+	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: new(4), AddressLimit: new(56)}}}
+	s.WaitingADDs, s.WaitingSince = new(2), at(4*time.Second)
 	s.Operations = []introspect.Operation{{Kind: "attach", Addresses: 14, Reason: "waiting-pods", StartedAt: at(2 * time.Second)}}
 	s.Backoffs = []introspect.Backoff{{Scope: "attach", Until: sourcetest.Start().Add(7 * time.Second), Cause: "ec2-throttled"}}
 	s.LastErrors = []introspect.LastError{{At: *at(3 * time.Second), Operation: "AttachNetworkInterface", Cause: "ec2-throttled", Message: "RequestLimitExceeded: Request limit exceeded.", Count: 3}}
-	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: ptr(3), Causes: map[string]int{"pool-dry": 3}}
+	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: new(3), Causes: map[string]int{"pool-dry": 3}}
 	s.MaxPods = terms(maxpods.Input{InstanceType: "c5.xlarge", MaxPods: 110})
 	enis := counted(s, []introspect.NodeENI{eni("eni-0c3d4e5f607182930", 0, "10.0.9.21", 14, 0, 0)}, 14)
 	d := watch.Detail{ENIs: enis, Plan: &introspect.NodePlan{
@@ -228,15 +226,15 @@ func (w *world) starved() {
 
 // prefixes adds a node with prefix delegation, a trunk and pods with branch ENIs.
 func (w *world) prefixes() {
-	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(8), AddressLimit: ptr(3248), Mode: introspect.ModePrefix}}}
-	s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1), MaxENI: ptr(2)}
-	s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: "eni-0e5f60718293a4b5c", BranchLimit: ptr(54), BranchUsed: ptr(3)}
+	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: new(8), AddressLimit: new(3248), Mode: introspect.ModePrefix}}}
+	s.Targets = introspect.Targets{WarmENI: new(1), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(1), MaxENI: new(2)}
+	s.Trunk = &introspect.Trunk{Enabled: true, Supported: new(true), ENIID: "eni-0e5f60718293a4b5c", BranchLimit: new(54), BranchUsed: new(3)}
 	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.4xlarge", MaxPods: 234, PrefixDelegation: true, MaxENI: 2, TrunkAttached: true})
-	first := introspect.NodeENI{ID: "eni-0d4e5f60718293a4b", Primary: true, RouteTable: ptr(254), SubnetID: "subnet-0aa11bb22cc33dd44"}
+	first := introspect.NodeENI{ID: "eni-0d4e5f60718293a4b", Primary: true, RouteTable: new(254), SubnetID: "subnet-0aa11bb22cc33dd44"}
 	for i, used := range []int{16, 11, 3, 0} {
 		first.CIDRs = append(first.CIDRs, block(fmt.Sprintf("10.0.7.%d/28", 16*(i+1)), used))
 	}
-	trunk := introspect.NodeENI{ID: "eni-0e5f60718293a4b5c", Device: 7, Trunk: true, RouteTable: ptr(8), SubnetID: "subnet-0aa11bb22cc33dd44"}
+	trunk := introspect.NodeENI{ID: "eni-0e5f60718293a4b5c", Device: 7, Trunk: true, RouteTable: new(8), SubnetID: "subnet-0aa11bb22cc33dd44"}
 	enis := counted(s, []introspect.NodeENI{first, trunk}, 29)
 	d := watch.Detail{ENIs: enis, Plan: &introspect.NodePlan{}, Events: &introspect.NodeEvents{Epoch: "b"}, Failures: &introspect.NodeFailures{}}
 	annotation := `[{"eniId":"eni-0123456789abcdef0","ifAddress":"06:25:70:70:b1:69","privateIp":"10.0.12.199","ipv6Addr":"","vlanId":1,"subnetCidr":"10.0.0.0/19","subnetV6Cidr":"","associationID":"trunk-assoc-0"}]`
@@ -249,9 +247,9 @@ func (w *world) prefixes() {
 }
 
 func (w *world) ipv6() {
-	s := &introspect.Summary{IPFamily: "ipv6", Cards: []introspect.CardSummary{{ENILimit: ptr(3), AddressLimit: ptr(1 << 48), Mode: introspect.ModePrefix}}}
+	s := &introspect.Summary{IPFamily: "ipv6", Cards: []introspect.CardSummary{{ENILimit: new(3), AddressLimit: new(1 << 48), Mode: introspect.ModePrefix}}}
 	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.large", MaxPods: 110, IPv6: true})
-	e := introspect.NodeENI{ID: "eni-06666666666666666", Primary: true, RouteTable: ptr(254), SubnetID: "subnet-06666666666666666", CIDRs: []introspect.NodeCIDR{block("2001:db8:7:1::/80", 12)}}
+	e := introspect.NodeENI{ID: "eni-06666666666666666", Primary: true, RouteTable: new(254), SubnetID: "subnet-06666666666666666", CIDRs: []introspect.NodeCIDR{block("2001:db8:7:1::/80", 12)}}
 	s.Subnets = []introspect.Subnet{{ID: "subnet-06666666666666666", CIDR: ""}}
 	enis := counted(s, []introspect.NodeENI{e}, 9)
 	w.add(live(IPv6, "m5.large", s), watch.Detail{ENIs: enis, Plan: &introspect.NodePlan{}})
@@ -261,11 +259,11 @@ func (w *world) cards() {
 	s := &introspect.Summary{}
 	var enis []introspect.NodeENI
 	for card := range 4 {
-		s.Cards = append(s.Cards, introspect.CardSummary{Card: card, ENILimit: ptr(2), AddressLimit: ptr(98)})
+		s.Cards = append(s.Cards, introspect.CardSummary{Card: card, ENILimit: new(2), AddressLimit: new(98)})
 		e := eni(fmt.Sprintf("eni-0%016d", card), 0, fmt.Sprintf("10.0.%d.10", 44+card), 3+card, 1, 2)
 		e.Card, e.Primary, e.EFA = card, card == 0, card > 1
 		if card > 0 {
-			e.RouteTable = ptr(10000 + 100*card)
+			e.RouteTable = new(10000 + 100*card)
 		}
 		enis = append(enis, e)
 	}
@@ -279,7 +277,7 @@ func (w *world) upstream() {
 	s.Cards[0].SlotsPerENI, s.Cards[0].OtherENIs, s.ENIs = nil, nil, nil
 	n := live(Upstream, "m6i.large", s)
 	n.Source = document.SourceV1
-	*s = introspect.Summary{Cards: s.Cards, Targets: introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0)}, IPFamily: "ipv4"}
+	*s = introspect.Summary{Cards: s.Cards, Targets: introspect.Targets{WarmENI: new(1), WarmIP: new(0)}, IPFamily: "ipv4"}
 	d := watch.Detail{ENIs: enis}
 	d.KubeEvents = []watch.KubeEvent{{UID: "3", At: *at(40 * time.Second), Count: 1, Type: "Warning", Reason: "Unhealthy", Kind: "Pod", Object: "kube-system/aws-node-x7k2p", Node: Upstream, Message: "Readiness probe failed: timeout: failed to connect service \":50051\" within 5s"}}
 	d.ContainerLog = &watch.ContainerLog{Namespace: "kube-system", Pod: "aws-node-x7k2p", Container: "aws-node", Lines: []watch.ContainerLine{
@@ -292,7 +290,7 @@ func (w *world) upstream() {
 
 // many adds a node with 500 ENIs, more than any instance has.
 func (w *world) many() {
-	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(500), AddressLimit: ptr(4500)}}}
+	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: new(500), AddressLimit: new(4500)}}}
 	var enis []introspect.NodeENI
 	for i := range 500 {
 		enis = append(enis, eni(fmt.Sprintf("eni-0%016x", i), i, fmt.Sprintf("10.%d.%d.1", 50+i/200, i%200), i%8, i%2, 1))
@@ -327,14 +325,14 @@ func (w *world) hostile() {
 		}
 	}
 	enis := counted(s, []introspect.NodeENI{e}, 4)
-	s.Subnets = []introspect.Subnet{{ID: bad, CIDR: bad, Available: ptr(-3)}}
+	s.Subnets = []introspect.Subnet{{ID: bad, CIDR: bad, Available: new(-3)}}
 	s.MaxPods = &introspect.MaxPods{Source: bad, Verdict: bad, Terms: []introspect.MaxPodsTerm{{Name: bad, Value: -1}}}
 	s.Backoffs = []introspect.Backoff{{Scope: bad, ID: bad, Until: sourcetest.Start().Add(time.Minute), Cause: bad}}
 	s.LastErrors = []introspect.LastError{{Operation: bad, Cause: bad, Message: bad, Count: 9}}
 	s.Operations = []introspect.Operation{{Kind: bad, ENIID: bad, Reason: bad, Addresses: 1}}
 	s.EC2Calls = []introspect.EC2Calls{{Action: bad, Calls: 1, Errors: 1}}
-	s.ADDs = &introspect.RequestCounts{Failed: ptr(1), Causes: map[string]int{bad: 1}}
-	s.Trunk = &introspect.Trunk{Enabled: true, ENIID: bad, BranchUsed: ptr(9), BranchLimit: ptr(3)}
+	s.ADDs = &introspect.RequestCounts{Failed: new(1), Causes: map[string]int{bad: 1}}
+	s.Trunk = &introspect.Trunk{Enabled: true, ENIID: bad, BranchUsed: new(9), BranchLimit: new(3)}
 	n := live(Hostile, bad, s)
 	s.Version = bad
 	n.Object.Zone = bad
