@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -28,7 +30,7 @@ func openCRI(m *cluster.Machine) (*sandboxes, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := grpc.NewClient("passthrough:///localhost", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient("passthrough:///localhost", grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUnaryInterceptor(bounded),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			return m.Dial("unix", cluster.ContainerdSocket, 10*time.Second)
 		}))
@@ -38,22 +40,21 @@ func openCRI(m *cluster.Machine) (*sandboxes, error) {
 	return &sandboxes{conn, cri.NewRuntimeServiceClient(conn), cgroup}, nil
 }
 
-// identity identifies a pod as kubelet does.
-type identity struct {
-	name, uid string
-	attempt   uint32
+// bounded gives a call the time limit that kubelet gives it.
+func bounded(ctx context.Context, method string, q, r any, conn *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption) error {
+	limit := 2 * time.Minute
+	if method == cri.RuntimeService_RunPodSandbox_FullMethodName {
+		limit *= 2
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return call(ctx, method, q, r, conn, o...)
 }
 
-// run calls RunPodSandbox, with kubelet's time limit, and returns the address of the sandbox.
-func (s *sandboxes) run(ctx context.Context, i identity) (id string, address netip.Addr, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
-	defer cancel()
+// run calls RunPodSandbox, and returns the address of the sandbox.
+func (s *sandboxes) run(ctx context.Context, pod *cri.PodSandboxMetadata) (id string, address netip.Addr, err error) {
 	r, err := s.client.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: &cri.PodSandboxConfig{
-		Metadata: &cri.PodSandboxMetadata{Namespace: namespace, Name: i.name, Uid: i.uid, Attempt: i.attempt},
-		Hostname: i.name,
-		Labels: map[string]string{
-			"io.kubernetes.pod.namespace": namespace, "io.kubernetes.pod.name": i.name, "io.kubernetes.pod.uid": i.uid,
-		},
+		Metadata: pod, Hostname: pod.Name,
 		Linux: &cri.LinuxPodSandboxConfig{
 			CgroupParent: s.cgroup,
 			SecurityContext: &cri.LinuxSandboxSecurityContext{NamespaceOptions: &cri.NamespaceOption{
@@ -69,22 +70,6 @@ func (s *sandboxes) run(ctx context.Context, i identity) (id string, address net
 		address, err = netip.ParseAddr(status.GetStatus().GetNetwork().GetIp())
 	}
 	return r.PodSandboxId, address, err
-}
-
-const callWithin = 2 * time.Minute // kubelet's time limit of the other calls
-
-func (s *sandboxes) stop(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, callWithin)
-	defer cancel()
-	_, err := s.client.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: id})
-	return err
-}
-
-func (s *sandboxes) remove(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, callWithin)
-	defer cancel()
-	_, err := s.client.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: id})
-	return err
 }
 
 // running selects the sandboxes that kubelet need not remove.
@@ -115,16 +100,12 @@ func (s *sandboxes) startAgain(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		for _, c := range r.Containers {
-			if c.State == cri.ContainerState_CONTAINER_RUNNING {
-				return errors.New("it runs")
-			}
-			if old == nil || c.Metadata.Attempt > old.Metadata.Attempt {
-				old = c
-			}
-		}
-		if old == nil {
+		if len(r.Containers) == 0 {
 			return errors.New("there is none")
+		}
+		old = slices.MaxFunc(r.Containers, func(a, b *cri.Container) int { return cmp.Compare(a.Metadata.Attempt, b.Metadata.Attempt) })
+		if old.State == cri.ContainerState_CONTAINER_RUNNING {
+			return errors.New("it runs")
 		}
 		return nil
 	})
@@ -145,12 +126,11 @@ func (s *sandboxes) startAgain(ctx context.Context, name string) error {
 	info.Config.Metadata.Attempt++
 	request := &cri.CreateContainerRequest{PodSandboxId: old.PodSandboxId, Config: info.Config, SandboxConfig: podInfo.Config}
 	made, err := s.client.CreateContainer(ctx, request)
-	if err != nil {
-		return fmt.Errorf("create container %s again: %w", name, err)
+	if err == nil {
+		_, err = s.client.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: made.ContainerId})
 	}
-	if _, err := s.client.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: made.ContainerId}); err != nil {
-		return fmt.Errorf("start container %s again: %w", name, err)
+	if err == nil {
+		_, err = s.client.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: old.Id})
 	}
-	_, err = s.client.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: old.Id})
 	return err
 }

@@ -32,9 +32,7 @@ Usage: soak [flags]
   --parallel N    how many at a time (default 30)
   --kill-every D  how often aws-k8s-agent gets SIGKILL (default 20s; 0: never)
   --quick         a tenth of the pods, killed every 5 s
-  --type T        instance type of the node (default m5.4xlarge: 232 pods' addresses)
   --within D      give up after this time (default 30m)
-  --bin DIR       directory of this project's programs (default: that of soak)
   --keep          keep the directory with the logs
 
 It exits with 0 only if every pod started, no two pods had the same address at the same
@@ -44,7 +42,6 @@ time, each address belonged to the node, and nothing is left. It needs root.
 type options struct {
 	sandboxes, kubelet, parallel int // pods of the two parts, and at a time
 	killEvery, within            time.Duration
-	instance, bin                string
 	keep                         bool
 }
 
@@ -73,9 +70,7 @@ func parse(args []string) (options, error) {
 	fs.IntVar(&o.parallel, "parallel", 30, "")
 	fs.DurationVar(&o.killEvery, "kill-every", 20*time.Second, "")
 	quick := fs.Bool("quick", false, "")
-	fs.StringVar(&o.instance, "type", "m5.4xlarge", "")
 	fs.DurationVar(&o.within, "within", 30*time.Minute, "")
-	fs.StringVar(&o.bin, "bin", "", "")
 	fs.BoolVar(&o.keep, "keep", false, "")
 	if err := frame.Parse(&fs, args); err != nil {
 		return o, err
@@ -92,9 +87,7 @@ func parse(args []string) (options, error) {
 	if *quick {
 		o.sandboxes, o.kubelet, o.killEvery = (o.sandboxes+9)/10, (o.kubelet+9)/10, 5*time.Second
 	}
-	var err error
-	o.bin, err = frame.Bin(o.bin)
-	return o, err
+	return o, nil
 }
 
 // soak is one run.
@@ -106,8 +99,7 @@ type soak struct {
 	cluster *cluster.Cluster
 	machine *cluster.Machine
 	cri     *sandboxes
-	before  map[string]bool // iptables lines without pods
-	fresh   held            // the daemon's usage without pods
+	fresh   held // the daemon's usage without pods
 
 	kubeletRuns bool // kubelet runs and restarts containers
 
@@ -125,16 +117,17 @@ func (s *soak) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n",
 
 // run plays both parts. It ends with an error if there are problems.
 func (s *soak) run() {
-	frame.Check(cluster.Missing(s.bin))
+	bin := must(frame.Bin(""))
+	frame.Check(cluster.Missing(bin))
 	s.dir = must(os.MkdirTemp("", "soak"))
 	s.say("%d pods through CRI, %d through kubelet, %d at a time, the daemon killed every %s (0: never); at most %s",
 		s.sandboxes, s.kubelet, s.parallel, s.killEvery, s.within)
 	s.cluster = must(cluster.Start(s.ctx, cluster.Options{
-		Dir: s.dir, Binaries: s.bin, Nodes: []cluster.NodeOptions{{Type: s.instance}}, Progress: s.out,
+		Dir: s.dir, Binaries: bin, Nodes: []cluster.NodeOptions{{Type: "m5.4xlarge"}}, Progress: s.out,
 	}))
 	s.machine = s.cluster.Machines[0]
 	s.cri = must(openCRI(s.machine))
-	s.before, s.fresh = must(s.chains()), must(s.heldBy())
+	s.fresh = must(s.heldBy())
 	began := time.Now()
 	// kubelet would end sandboxes that the API server does not know.
 	frame.Check(s.machine.Stop(s.ctx, "kubelet", syscall.SIGTERM))
@@ -208,16 +201,16 @@ func (s *soak) play(part string, pods int, life func(slot, round int)) []string 
 	company.Wait()
 	s.removal.Wait()
 	if err = errors.Join(err, context.Cause(s.ctx)); err != nil {
-		frame.Check(fmt.Errorf("%s: %w: %s", part, err, strings.Join(append(s.tally.problems(), s.tally.refusals()...), "\n  ")))
+		frame.Check(fmt.Errorf("%s: %w: %s", part, err, strings.Join(append(s.tally.counted(s.tally.found), s.tally.counted(s.tally.refused)...), "\n  ")))
 	}
 	if s.kubeletRuns {
 		s.countEvents()
 	}
 	s.say("%s: %s in %s", part, s.tally.line(took, pods), took.Round(time.Second))
-	for _, r := range s.tally.refusals() {
+	for _, r := range s.tally.counted(s.tally.refused) {
 		s.say("  %s", r)
 	}
-	return s.tally.problems()
+	return s.tally.counted(s.tally.found)
 }
 
 // every calls f once per period until the context ends.

@@ -2,16 +2,17 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"cnictl/testenv/cmd/internal/frame"
 	"cnictl/testenv/kube/cluster"
@@ -53,33 +54,38 @@ func (s *soak) enter(uid string, t tenant) {
 
 // throughCRI runs and ends a pod through containerd's CRI, as kubelet does.
 func (s *soak) throughCRI(slot, round int) {
-	i := identity{name: nameOf(slot, round), uid: newUID()}
-	id, err := s.tried(func() (id string, err error) {
+	pod := &cri.PodSandboxMetadata{Namespace: namespace, Name: nameOf(slot, round), Uid: string(uuid.NewUUID())}
+	var id string
+	err := s.tried(func() error {
 		began := time.Now()
-		id, address, err := s.cri.run(s.ctx, i)
-		i.attempt++
-		if err == nil {
+		sandbox, address, err := s.cri.run(s.ctx, pod)
+		pod.Attempt++
+		if id = sandbox; err == nil {
 			s.tally.up(time.Since(began))
-			s.enter(i.uid, tenant{address: address, sandbox: id})
+			s.enter(pod.Uid, tenant{address: address, sandbox: id})
 		} else if id != "" { // it runs, but is unusable
 			s.tally.mistake("%s", general(err.Error()))
 		}
-		return id, err
+		return err
 	})
 	if err != nil {
-		s.tally.never(i.name, err)
+		s.tally.never(pod.Name, err)
 		return
 	}
 	s.live(slot, round)
-	s.ledger.leave(i.uid)
+	s.ledger.leave(pod.Uid)
 	for range 2 { // kubelet stops every sandbox twice, and removes it later
-		if _, err := s.tried(func() (string, error) { return "", s.cri.stop(s.ctx, id) }); err != nil {
-			s.tally.never(i.name, fmt.Errorf("its sandbox is not stopped: %w", err))
+		err := s.tried(func() error {
+			_, err := s.cri.client.StopPodSandbox(s.ctx, &cri.StopPodSandboxRequest{PodSandboxId: id})
+			return err
+		})
+		if err != nil {
+			s.tally.never(pod.Name, fmt.Errorf("its sandbox is not stopped: %w", err))
 			return
 		}
 	}
 	s.removal.Go(func() {
-		if err := s.cri.remove(s.ctx, id); err != nil {
+		if _, err := s.cri.client.RemovePodSandbox(s.ctx, &cri.RemovePodSandboxRequest{PodSandboxId: id}); err != nil {
 			s.tally.mistake("remove a sandbox: %s", general(err.Error()))
 		}
 	})
@@ -87,22 +93,15 @@ func (s *soak) throughCRI(slot, round int) {
 }
 
 // tried repeats f until it succeeds, a limited number of times.
-func (s *soak) tried(f func() (string, error)) (id string, err error) {
+func (s *soak) tried(f func() error) error {
 	for try := 1; ; try++ {
-		if id, err = f(); err == nil || s.ctx.Err() != nil || try == triesPerPod {
-			return id, err
+		err := f()
+		if err == nil || s.ctx.Err() != nil || try == triesPerPod {
+			return err
 		}
 		s.tally.retry(err)
 		frame.Pause(s.ctx, retryAfter)
 	}
-}
-
-// newUID returns a pod UID: each pod gets a new one, even if it reuses a name.
-func newUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	h := hex.EncodeToString(b[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
 // throughKubelet runs and ends a pod through the API server, scheduler and kubelet.
@@ -114,22 +113,23 @@ func (s *soak) throughKubelet(slot, round int) {
 		return
 	}
 	uid := string(made.UID)
-	p, err := s.await(name, func(p *corev1.Pod) bool { return p != nil && (p.Status.Phase == corev1.PodFailed || ready(p)) })
-	up := err == nil && ready(p)
-	switch {
-	case up:
+	var address netip.Addr
+	err = s.await(name, "its start", func(p *corev1.Pod) bool {
+		address = addressOf(p)
+		return address.IsValid()
+	})
+	up := err == nil
+	if up {
 		s.tally.up(time.Since(began))
-		s.enter(uid, tenant{address: netip.MustParseAddr(p.Status.PodIP)})
-	case err == nil:
-		s.tally.never(name, fmt.Errorf("%s: %s", p.Status.Reason, p.Status.Message))
-	default:
+		s.enter(uid, tenant{address: address})
+	} else {
 		s.tally.never(name, err)
 	}
 	s.live(slot, round)
 	s.ledger.leave(uid)
 	err = cluster.Delete[corev1.Pod](s.ctx, s.cluster, namespace, name)
 	if err == nil || apierrors.IsNotFound(err) {
-		_, err = s.await(name, func(p *corev1.Pod) bool { return p == nil })
+		err = s.await(name, "its end", func(p *corev1.Pod) bool { return p == nil })
 	}
 	if err != nil {
 		s.tally.never(name, fmt.Errorf("it was not deleted: %w", err))
@@ -139,31 +139,29 @@ func (s *soak) throughKubelet(slot, round int) {
 }
 
 // await reads a pod, nil if there is none, until a condition holds.
-func (s *soak) await(name string, done func(*corev1.Pod) bool) (*corev1.Pod, error) {
+func (s *soak) await(name, what string, done func(*corev1.Pod) bool) error {
 	ctx, cancel := context.WithTimeout(s.ctx, kubeletWithin)
 	defer cancel()
-	for {
+	return cluster.Await(ctx, what, func() error {
 		p, err := cluster.Get[corev1.Pod](ctx, s.cluster, namespace, name)
 		if apierrors.IsNotFound(err) {
 			p, err = nil, nil
 		}
-		if err == nil && done(p) {
-			return p, nil
+		if err == nil && !done(p) {
+			err = fmt.Errorf("pod %+v", p)
 		}
-		if frame.Pause(ctx, 500*time.Millisecond); ctx.Err() != nil {
-			return nil, fmt.Errorf("%w; last: %+v, %w", ctx.Err(), p, err)
-		}
-	}
+		return err
+	})
 }
 
-func ready(p *corev1.Pod) bool {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			_, err := netip.ParseAddr(p.Status.PodIP)
-			return c.Status == corev1.ConditionTrue && err == nil
-		}
+// addressOf returns the address of a pod that is ready.
+func addressOf(p *corev1.Pod) (a netip.Addr) {
+	if p != nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	}) {
+		a, _ = netip.ParseAddr(p.Status.PodIP)
 	}
-	return false
+	return a
 }
 
 func podOf(name string) *corev1.Pod {

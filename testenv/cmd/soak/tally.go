@@ -20,8 +20,8 @@ type tally struct {
 	refused map[string]int  // failed tries, by text
 	tries   int             // all failed tries
 	done    int             // pods that ran and ended
-	failed  []string        // pods that never came up
-	found   map[string]int  // problems, by text
+	failed  int             // pods that never came up
+	found   map[string]int  // problems for which the soak fails, by text
 	kills   int
 }
 
@@ -36,7 +36,7 @@ func (t *tally) retry(err error) {
 }
 
 func (t *tally) never(pod string, err error) {
-	t.do(func() { t.failed = append(t.failed, pod+": "+err.Error()) })
+	t.do(func() { t.failed++; t.found[pod+": "+err.Error()]++ })
 }
 
 // mistake records a problem.
@@ -56,45 +56,23 @@ func (t *tally) line(since time.Duration, of int) string {
 	defer t.mu.Unlock()
 	took := func(q float64) time.Duration { return frame.Quantile(t.times, q).Round(time.Millisecond) }
 	return fmt.Sprintf("%d/%d pods, %.1f/s, start p50 %s p99 %s, %d tries failed, %d pods failed, %d kills",
-		t.done, of, float64(t.done)/max(since.Seconds(), 1), took(0.5), took(0.99), t.tries, len(t.failed), t.kills)
+		t.done, of, float64(t.done)/max(since.Seconds(), 1), took(0.5), took(0.99), t.tries, t.failed, t.kills)
 }
 
-// problems returns the reasons for which the soak fails.
-func (t *tally) problems() []string {
+// counted lists texts with their counts, the most frequent first.
+func (t *tally) counted(texts map[string]int) (out []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := slices.Clone(t.failed)
-	for _, text := range slices.Sorted(maps.Keys(t.found)) {
-		out = append(out, fmt.Sprintf("%s (seen %d times)", text, t.found[text]))
+	for _, text := range slices.SortedFunc(maps.Keys(texts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(texts[b], texts[a]), strings.Compare(a, b))
+	}) {
+		out = append(out, fmt.Sprintf("%d x %s", texts[text], text))
 	}
 	return out
 }
 
-// refusals returns the errors of failed attempts with their counts, the most frequent first.
-func (t *tally) refusals() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	texts := slices.SortedFunc(maps.Keys(t.refused), func(a, b string) int {
-		return cmp.Or(cmp.Compare(t.refused[b], t.refused[a]), strings.Compare(a, b))
-	})
-	for i, text := range texts {
-		texts[i] = fmt.Sprintf("%d x %s", t.refused[text], text)
-	}
-	return texts
-}
+// particulars are the details in which errors of the same kind differ: UIDs and other IDs, links,
+// addresses, pods.
+var particulars = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\beni[0-9a-f]{11}\b|[0-9a-f]{12,}|\b\d+\.\d+\.\d+\.\d+\b|\bpod-\d+-\d+\b`)
 
-// particulars are the details in which errors of the same kind differ.
-var particulars = regexp.MustCompile(`(?P<UID>[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})|(?P<LINK>\beni[0-9a-f]{11}\b)|` +
-	`(?P<ID>[0-9a-f]{12,})|(?P<IP>\b\d+\.\d+\.\d+\.\d+\b)|(?P<POD>\bpod-\d+-\d+\b)`)
-
-// general replaces the particulars in a text with placeholders.
-func general(text string) string {
-	return particulars.ReplaceAllStringFunc(text, func(found string) string {
-		for i, group := range particulars.FindStringSubmatch(found) {
-			if name := particulars.SubexpNames()[i]; name != "" && group != "" {
-				return name
-			}
-		}
-		return found
-	})
-}
+func general(text string) string { return particulars.ReplaceAllString(text, "…") }

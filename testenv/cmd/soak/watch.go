@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -52,20 +51,15 @@ func (l *ledger) leave(pod string) {
 	delete(l.tenants, pod)
 }
 
-// living returns the tenants, or those of an earlier moment that have lived since.
-func (l *ledger) living(since map[string]tenant) map[string]tenant {
+func (l *ledger) living() map[string]tenant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if since == nil {
-		return maps.Clone(l.tenants)
-	}
-	maps.DeleteFunc(since, func(pod string, t tenant) bool { return l.tenants[pod] != t })
-	return since
+	return maps.Clone(l.tenants)
 }
 
 // audit compares the living pods with the daemon's checkpoint and with EC2.
 func (s *soak) audit() {
-	before := s.ledger.living(nil)
+	living := s.ledger.living()
 	book, err := s.machine.Allocations()
 	if err != nil {
 		s.tally.mistake("the checkpoint: %s", err)
@@ -75,7 +69,9 @@ func (s *soak) audit() {
 		owner, ok := s.cluster.World.OwnerOf(a)
 		return ok && owner.Attachment.InstanceID == s.machine.InstanceID
 	}
-	for _, m := range compare(s.ledger.living(before), book, ours) {
+	after := s.ledger.living() // a pod that has come or gone meanwhile may be in the checkpoint or not
+	maps.DeleteFunc(living, func(pod string, t tenant) bool { return after[pod] != t })
+	for _, m := range compare(living, book, ours) {
 		s.tally.mistake("%s", m)
 	}
 }
@@ -184,16 +180,10 @@ func (s *soak) left(ctx context.Context) ([]string, error) {
 	cancel() // check once: the caller repeats it
 	left, err := s.machine.Leftovers(moment)
 	still, also := s.cri.list(ctx, running)
-	chains, too := s.chains()
-	if err := errors.Join(err, also, too); err != nil {
+	if err := errors.Join(err, also); err != nil {
 		return nil, err
 	}
 	left = append(left, still...)
-	for line := range chains {
-		if !s.before[line] {
-			left = append(left, "iptables: "+line)
-		}
-	}
 	for _, e := range s.cluster.World.ENIs() {
 		if e.Attachment.InstanceID != s.machine.InstanceID {
 			left = append(left, "ENI "+e.ID+" without an owner")
@@ -210,25 +200,4 @@ func (s *soak) left(ctx context.Context) ([]string, error) {
 		err = nil
 	}
 	return left, err
-}
-
-// chains returns the lines of iptables that are not kube-proxy's.
-func (s *soak) chains() (map[string]bool, error) {
-	lines := map[string]bool{}
-	for _, program := range []string{"iptables-save", "ip6tables-save"} {
-		text, err := s.machine.Output(program)
-		if err != nil {
-			return nil, err
-		}
-		for line := range strings.Lines(text) {
-			line = strings.TrimSpace(line)
-			if strings.HasPrefix(line, ":") {
-				line, _, _ = strings.Cut(line, " [") // counters
-			}
-			if line != "" && line[0] != '#' && !strings.Contains(line, "KUBE-") {
-				lines[program+" "+line] = true
-			}
-		}
-	}
-	return lines, nil
 }
