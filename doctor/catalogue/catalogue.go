@@ -5,7 +5,7 @@
 // docs/doctor all print from here.
 package catalogue
 
-//go:generate go test -run ^TestDocumentation$ -count=1 . -update
+//go:generate go test -run ^(TestDocumentation|TestTexts)$ -count=1 . -update
 
 import (
 	"iter"
@@ -127,6 +127,11 @@ type Symptom struct {
 	Causes     []string // codes, or group/*
 	Signatures []Signature
 	Daemon     []cause.Code
+
+	Component string // that prints it; empty if several do
+	Normal    bool   // tells of no fault
+	wraps     bool   // says nothing beside what it wraps
+	exact     []Signature
 }
 
 // Group holds the causes whose codes share the first part.

@@ -2,10 +2,8 @@ package catalogue
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -17,39 +15,96 @@ const (
 	Reworded = "reworded" // the text contains most of the signature's distinctive words
 )
 
-// Candidate is a cause or symptom that a text may come from.
+// Candidate is a cause or symptom that a text may come from. At least one of Entry and Symptom is
+// set.
 type Candidate struct {
-	Entry     *Entry   // nil for a symptom
-	Symptom   *Symptom // nil for a cause
+	Entry     *Entry   // nil if the text has several causes, or none
+	Symptom   *Symptom // what the text means by itself; nil if that is what the cause shows
 	Signature Signature
 	How       string
 	Line      int // of the text, from 1; the first match
 
-	score int
+	score   float64
+	pattern *pattern
 }
 
 // Check returns what to look at next.
 func (c Candidate) Check() Check {
-	if c.Entry != nil {
-		return c.Entry.Check
+	if c.Symptom != nil {
+		return c.Symptom.Check
 	}
-	return c.Symptom.Check
+	return c.Entry.Check
 }
+
+// Title says what the text is about, in a few words.
+func (c Candidate) Title() string {
+	if c.Entry != nil {
+		return c.Entry.Title
+	}
+	return c.Symptom.Title
+}
+
+// Meaning says what the text means.
+func (c Candidate) Meaning() string {
+	if c.Symptom != nil {
+		return c.Symptom.Meaning
+	}
+	return c.Entry.Shows
+}
+
+// Causes returns the codes of the causes that the text may have, likeliest first, or group/*.
+func (c Candidate) Causes() []string {
+	if c.Entry != nil {
+		return []string{c.Entry.Code}
+	}
+	return c.Symptom.Causes
+}
+
+// Likeliest returns the likeliest cause, nil if there is none or a group of them.
+func (c Candidate) Likeliest() *Entry {
+	for _, code := range c.Causes() {
+		if e, ok := Lookup(code); ok || strings.HasSuffix(code, "/*") {
+			return e
+		}
+	}
+	return nil
+}
+
+// Fixes returns the fixes of the likeliest cause.
+func (c Candidate) Fixes() []Fix {
+	if e := c.Likeliest(); e != nil {
+		return e.Fixes
+	}
+	return nil
+}
+
+// Component names the program that prints the text, "" if several do.
+func (c Candidate) Component() string {
+	if c.Symptom != nil {
+		return c.Symptom.Component
+	}
+	return ""
+}
+
+// Normal reports whether the text tells of no fault.
+func (c Candidate) Normal() bool { return c.Entry == nil && c.Symptom.Normal }
 
 // Limits of the search.
 const (
-	mostText  = 1 << 20
-	mostLine  = 16 << 10
-	mostFuzzy = 200 // lines compared word by word
-	mostWords = 200 // words of such a line
+	mostText    = 1 << 20
+	mostLine    = 16 << 10
+	mostFuzzy   = 200 // lines compared word by word
+	mostWords   = 200 // words of such a line
+	mostWrapped = 20  // lines of a message that was wrapped
+	mostNormal  = 5   // candidates that tell of no fault
 )
 
 // Explain finds what a text may come from: an error, an event's message, or log lines, JSON or
-// not, cut at either end or slightly reworded. The likeliest candidate comes first. Unknown text
-// gives none.
+// not, cut at either end, wrapped or slightly reworded. The likeliest candidate comes first.
+// Unknown text gives none.
 func Explain(text string) []Candidate {
 	text = text[:min(len(text), mostText)]
-	e := newExplainer()
+	e := &explainer{index: theIndex()}
 	var lines []string
 	var rest []int // lines without a complete signature
 	for line := range strings.Lines(text) {
@@ -59,93 +114,53 @@ func Explain(text string) []Candidate {
 			rest = append(rest, n)
 		}
 	}
-	if len(e.found) == 0 && len(lines) > 1 {
+	wrapped := len(lines) > 1 && len(lines) <= mostWrapped
+	if len(lines) > 1 && !e.specific() {
 		e.complete(text, 1) // one message over several lines
+		if wrapped && !e.specific() {
+			e.complete(unwrapped(lines), 1) // broken within words
+		}
 	}
 	for _, n := range rest[:min(len(rest), mostFuzzy)] {
-		e.partly(lines[n-1], n)
+		e.partly(lines[n-1], n, &e.index.told)
 	}
-	slices.SortStableFunc(e.found, func(a, b Candidate) int { return cmp.Compare(b.score, a.score) })
-	return e.found
+	if wrapped && !e.specific() {
+		e.partly(text, 1, &e.index.told)
+	}
+	for _, n := range rest[:min(len(rest), mostFuzzy)] {
+		if !e.specific() || len(rest) > 1 && !slices.ContainsFunc(e.found, func(c Candidate) bool { return c.Line == n }) {
+			e.partly(lines[n-1], n, &e.index.own)
+		}
+	}
+	return e.ranked()
 }
 
-// source is an entry or a symptom.
-type source struct {
-	entry      *Entry
-	symptom    *Symptom
-	signatures []pattern
-	codes      []string
-}
-
-// pattern is a signature prepared for comparison.
-type pattern struct {
-	Signature
-	parts []string
-	words []string
+// unwrapped joins lines that a terminal broke.
+func unwrapped(lines []string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(strings.Trim(line, "\r\n"))
+	}
+	return b.String()
 }
 
 type explainer struct {
-	sources []source
-	weight  map[string]float64 // of words: rare ones weigh more
-	found   []Candidate
+	index *index
+	found []Candidate
 }
 
-func newExplainer() *explainer {
-	e := &explainer{weight: map[string]float64{}}
-	for entry := range All() {
-		s := source{entry: entry, signatures: patterns(entry.Signatures), codes: []string{entry.Code}}
-		for _, code := range entry.Daemon {
-			s.codes = append(s.codes, string(code))
-		}
-		e.sources = append(e.sources, s)
-	}
-	for i := range symptoms {
-		s := source{symptom: &symptoms[i], signatures: patterns(symptoms[i].Signatures)}
-		for _, code := range symptoms[i].Daemon {
-			s.codes = append(s.codes, string(code))
-		}
-		e.sources = append(e.sources, s)
-	}
-	total := 0.0
-	for _, s := range e.sources {
-		for _, p := range s.signatures {
-			total++
-			for _, w := range slices.Compact(slices.Sorted(slices.Values(p.words))) {
-				e.weight[w]++
-			}
-		}
-	}
-	for w, n := range e.weight {
-		e.weight[w] = math.Log(1 + total/n)
-	}
-	return e
+// specific reports whether anything was found but messages that wrap others.
+func (e *explainer) specific() bool {
+	return slices.ContainsFunc(e.found, func(c Candidate) bool { return c.Symptom == nil || !c.Symptom.wraps })
 }
 
-func patterns(signatures []Signature) []pattern {
-	out := make([]pattern, len(signatures))
-	for i, s := range signatures {
-		p := pattern{Signature: s}
-		for _, part := range strings.Split(s.Text, "…") {
-			p.parts = append(p.parts, normal(part))
-		}
-		p.words = words(normal(s.Text))
-		out[i] = p
-	}
-	return out
-}
-
-// add keeps the best match of each entry and symptom.
-func (e *explainer) add(s source, c Candidate) {
-	c.Entry, c.Symptom = s.entry, s.symptom
-	if c.Signature.Note != "" {
-		c.score -= 200
-	}
-	if s.symptom != nil {
-		c.score -= 400
-	}
+// add keeps the best match of each cause and symptom.
+func (e *explainer) add(p *pattern, c Candidate) {
+	c.Entry, c.Symptom, c.Signature, c.pattern = p.from.entry, p.from.symptom, p.Signature, p
 	for i, old := range e.found {
-		if old.Entry == c.Entry && old.Symptom == c.Symptom {
+		if c.Entry != nil && old.Entry == c.Entry || c.Entry == nil && old.Entry == nil && old.Symptom == c.Symptom {
 			if c.score > old.score {
+				c.Line = min(c.Line, old.Line)
 				e.found[i] = c
 			}
 			return
@@ -154,30 +169,43 @@ func (e *explainer) add(s source, c Candidate) {
 	e.found = append(e.found, c)
 }
 
-// complete finds signatures and codes that a text contains unchanged.
+// complete finds signatures and codes that a text contains unchanged. It reports whether there is
+// more than a message that wraps others.
 func (e *explainer) complete(text string, line int) bool {
-	plain := normal(text)
-	any := false
-	for _, s := range e.sources {
-		for _, p := range s.signatures {
-			if p.in(plain, text) {
-				any = true
-				e.add(s, Candidate{Signature: p.Signature, How: Whole, Line: line, score: 2000 + min(len(p.Text), 150)})
-			}
+	plain, any := normal(text), false
+	e.index.grams.each([]byte(text), func(p *pattern) bool {
+		if p.in(plain, text) {
+			any = any || p.from.symptom == nil || !p.from.symptom.wraps
+			e.add(p, Candidate{How: Whole, Line: line, score: 2000 + float64(min(len(p.Text), 150)) - p.doubt(200, 400)})
 		}
-		for _, code := range s.codes {
-			if hasCode(plain, code) {
-				any = true
-				e.add(s, Candidate{Signature: Signature{Text: code}, How: ByCode, Line: line, score: 1900})
-			}
+		return true
+	})
+	for _, p := range e.index.codes {
+		if hasCode(plain, p.Text) {
+			any = true
+			e.add(p, Candidate{How: ByCode, Line: line, score: 1900 - p.doubt(0, 400)})
 		}
 	}
 	return any
 }
 
+// doubt lowers the score of a signature that needs more to mean its cause, and of a symptom.
+func (p *pattern) doubt(noted, symptom float64) (out float64) {
+	switch {
+	case p.Note != "":
+		out = noted
+	case p.from.entry != nil:
+		return 0
+	}
+	if p.from.entry == nil {
+		out += symptom
+	}
+	return out
+}
+
 // in reports whether a text has all parts of the signature. A word that is also plain English
 // must match in case too.
-func (p pattern) in(plain, text string) bool {
+func (p *pattern) in(plain, text string) bool {
 	if ordinary(p.Text) {
 		return hasWord(text, p.Text)
 	}
@@ -187,11 +215,6 @@ func (p pattern) in(plain, text string) bool {
 		}
 	}
 	return true
-}
-
-// ordinary reports whether text is a single word without inner capitals: Throttling, Unsupported.
-func ordinary(text string) bool {
-	return strings.IndexFunc(text[1:], func(r rune) bool { return !unicode.IsLower(r) }) < 0
 }
 
 // hasCode finds a code. A code that is also plain English counts only as the value of a cause.
@@ -207,64 +230,150 @@ func hasCode(plain, code string) bool {
 	return plain == code
 }
 
-// hasWord reports whether text contains the complete word.
-func hasWord(text, word string) bool {
-	for rest := text; ; {
-		at := strings.Index(rest, word)
-		if at < 0 {
-			return false
-		}
-		before, _ := utf8.DecodeLastRuneInString(rest[:at])
-		after, _ := utf8.DecodeRuneInString(rest[at+len(word):])
-		if !joins(before) && !joins(after) {
-			return true
-		}
-		rest = rest[at+len(word):]
-	}
-}
-
-func joins(r rune) bool {
-	return r == '-' || r == '/' || r == '_' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
-}
+// Least that must be left of a signature.
+const (
+	leastCut    = 12   // characters of a cut one
+	leastPart   = 0.6  // share of them
+	leastWords  = 3    // words of a reworded one
+	leastWeight = 0.72 // share of their weight, in order
+	leastAny    = 0.9  // in any order
+	leastOwn    = 0.85 // of a text from our code
+	leastTotal  = 11.0 // weight: two rare words, or three that are less so
+	leastAll    = 9.0  // weight of a short one, all of which is there
+	leastSaid   = 18.0 // weight of a text from our code that is known by its words
+	leastLoose  = 32.0 // weight of one that is anywhere in a line
+	leastShare  = 0.4  // of a line that a lighter one is
+	leastLong   = 24.0 // weight at which a smaller share of a long signature is enough
+	leastQuoted = 0.85 // share of a cut line that is in the signature
+	nearBest    = 0.8  // of the best match, by weight and share; weaker ones are left out
+)
 
 // partly finds signatures that a line contains in part.
-func (e *explainer) partly(line string, n int) {
-	plain := strings.TrimSpace(uncut(normal(line)))
+func (e *explainer) partly(line string, n int, of *scope) {
+	plain := strings.TrimSpace(uncut(normal(peel(line))))
 	said := words(plain)
 	said = said[:min(len(said), mostWords)]
-	for _, s := range e.sources {
-		for _, p := range s.signatures {
-			if part := cutPart(plain, p); part > 0 {
-				e.add(s, Candidate{Signature: p.Signature, How: Cut, Line: n, score: 1000 + int(part*300)})
-			} else if part := e.reworded(said, p.words); part > 0 {
-				e.add(s, Candidate{Signature: p.Signature, How: Reworded, Line: n, score: 500 + int(part*300)})
+	type match struct {
+		p       *pattern
+		how     string
+		quality float64
+	}
+	var all []match
+	best := 0.0
+	for _, p := range e.index.near(said, of) {
+		how, part, weight := e.index.compare(plain, said, p)
+		if how == "" {
+			continue
+		}
+		m := match{p, how, weight * part}
+		best = max(best, m.quality)
+		all = append(all, m)
+	}
+	for _, m := range all {
+		if m.quality >= best*nearBest {
+			score := 500 + min(m.quality*5, 450) - m.p.doubt(20, 20)
+			if m.how == Cut {
+				score += 10
 			}
+			e.add(m.p, Candidate{How: m.how, Line: n, score: score})
 		}
 	}
 }
 
-// uncut removes truncation marks.
-func uncut(text string) string {
-	for {
-		was := text
-		for _, mark := range []string{"…", "...", "<cut>", "[truncated]", "(truncated)"} {
-			text = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(text, mark), mark))
-		}
-		if text == was {
-			return text
+// compare returns how a line matches a signature, which share of it the line has, and the weight
+// of that share; "" for too little.
+func (x *index) compare(plain string, said []string, p *pattern) (how string, part, weight float64) {
+	if p.own && p.in(plain, plain) && (p.all >= leastLoose || p.all >= x.total(said)*leastShare) {
+		return Whole, 1, p.all
+	}
+	if slices.ContainsFunc(p.words, fails) && !slices.ContainsFunc(said, fails) {
+		return "", 0, 0
+	}
+	if !p.own {
+		if part := cutPart(plain, p); part > 0 {
+			return Cut, part, p.all
 		}
 	}
+	if len(p.words) < leastWords || !p.about(plain, said) {
+		return "", 0, 0
+	}
+	common := 0.0
+	for _, w := range p.words {
+		if slices.Contains(said, w) {
+			common += x.weight[w]
+		}
+	}
+	inOrder, n := 0.0, 0
+	for at, room := 0, 2*len(p.words)+2; at == 0 || at < len(said); at++ {
+		if at > 0 && !slices.Contains(p.words, said[at]) {
+			continue
+		}
+		if weight, count := x.inOrder(said[at:min(len(said), at+room)], p.words); weight > inOrder {
+			inOrder, n = weight, count
+		}
+	}
+	part = inOrder / p.all
+	least := leastWeight
+	if p.own {
+		least = leastOwn
+	}
+	switch {
+	case n == len(p.words) && inOrder >= leastAll && !p.own:
+		return Reworded, 1, inOrder
+	case n < leastWords || inOrder < leastTotal:
+	case part >= least, part >= leastPart && inOrder >= leastLong && !p.own:
+		return Reworded, part, inOrder
+	case part >= 0.4 && n > leastWords && inOrder >= 1.5*leastTotal && inOrder >= leastQuoted*x.total(said):
+		return Cut, part, inOrder
+	}
+	if common >= p.all*leastAny && common >= leastAll && len(said) <= 3*len(p.words) && !p.own {
+		return Reworded, leastWeight, common
+	}
+	return "", 0, 0
 }
 
-// Least length that must be left of a cut signature, and least share of it.
-const (
-	leastCut  = 12
-	leastPart = 0.6
-)
+// about reports whether a line can be about what the signature is about: it has the names in it,
+// and something of each part.
+func (p *pattern) about(plain string, said []string) bool {
+	plain = strings.ReplaceAll(plain, "-", " ")
+	for _, name := range p.names {
+		if !strings.Contains(plain, name) {
+			return false
+		}
+	}
+	for _, w := range p.words { // ports, addresses, ec2
+		if strings.ContainsAny(w, "0123456789") && !slices.Contains(said, w) {
+			return false
+		}
+	}
+	if p.own || len(p.parts) == 1 {
+		return true
+	}
+	for _, part := range p.parts {
+		if in := words(part); len(in) > 0 && !slices.ContainsFunc(in, func(w string) bool { return slices.Contains(said, w) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// total returns the weight of a line's words. Those that no signature has count like rare ones,
+// except for names and numbers.
+func (x *index) total(said []string) (sum float64) {
+	for _, w := range said {
+		switch weight, known := x.weight[w]; {
+		case known:
+			sum += weight
+		case !strings.ContainsAny(w, "0123456789"):
+			sum += 3
+		}
+	}
+	return sum
+}
 
 // cutPart returns how much of a signature a text begins or ends with, or consists of; 0 for too
 // little.
-func cutPart(text string, p pattern) float64 {
+func cutPart(text string, p *pattern) float64 {
 	if len(p.parts) > 1 || ordinary(p.Text) {
 		return 0
 	}
@@ -289,51 +398,8 @@ func cutPart(text string, p pattern) float64 {
 	return part
 }
 
-// Least that must be left of a reworded signature.
-const (
-	leastWords  = 3
-	leastWeight = 0.72 // in order
-	leastAny    = 0.9  // in any order
-)
-
-// failing are words of failure. If a signature has one, the text must have one too: messages
-// about success share the other words.
-var failing = []string{"fail", "failed", "unable", "error", "no", "invalid", "unknown", "dial", "missing", "cannot", "timeout", "already", "skipping", "refused"}
-
-func fails(w string) bool { return slices.Contains(failing, w) }
-
-// reworded returns how much of a signature, by the weight of its words, a text has close together
-// and in order, or nearly all of it in any order; 0 for too little.
-func (e *explainer) reworded(said, signature []string) float64 {
-	if len(signature) < leastWords || slices.ContainsFunc(signature, fails) && !slices.ContainsFunc(said, fails) {
-		return 0
-	}
-	all, common := 0.0, 0.0
-	for _, w := range signature {
-		all += e.weight[w]
-		if slices.Contains(said, w) {
-			common += e.weight[w]
-		}
-	}
-	if common < all*leastWeight {
-		return 0
-	}
-	best, room := 0.0, len(signature)*2
-	for at := 0; at == 0 || at+room <= len(said); at++ {
-		best = max(best, e.inOrder(said[at:min(len(said), at+room)], signature))
-	}
-	switch {
-	case best >= all*leastWeight:
-		return best / all
-	case common >= all*leastAny && len(said) <= 2*room:
-		return leastWeight
-	}
-	return 0
-}
-
-// inOrder returns the weight of the heaviest sequence of words in both, 0 for fewer than
-// leastWords.
-func (e *explainer) inOrder(a, b []string) float64 {
+// inOrder returns the weight of the heaviest sequence of words in both, and their number.
+func (x *index) inOrder(a, b []string) (weight float64, words int) {
 	type sequence struct {
 		weight float64
 		words  int
@@ -345,43 +411,47 @@ func (e *explainer) inOrder(a, b []string) float64 {
 			above := row[j+1]
 			switch {
 			case w == v:
-				row[j+1] = sequence{diagonal.weight + e.weight[v], diagonal.words + 1}
+				row[j+1] = sequence{diagonal.weight + x.weight[v], diagonal.words + 1}
 			case row[j].weight > above.weight:
 				row[j+1] = row[j]
 			}
 			diagonal = above
 		}
 	}
-	if row[len(b)].words < leastWords {
-		return 0
-	}
-	return row[len(b)].weight
+	return row[len(b)].weight, row[len(b)].words
 }
 
-// normal removes what loggers, shells and people change: letter case, quotes, escapes, white
-// space.
-func normal(text string) string {
-	text = unescape.Replace(text)
-	return strings.Join(strings.Fields(strings.ToLower(text)), " ")
-}
-
-var unescape = strings.NewReplacer(
-	`\n`, " ", `\t`, " ", `\r`, " ", `\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `\u0027`, "", `\u0022`, "",
-	`\`, "", `"`, "", `'`, "", "`", "", "“", "", "”", "", "‘", "", "’", "",
-)
-
-// words returns the meaningful words of a normal text, without plural endings.
-func words(plain string) []string {
-	var out []string
-	for _, w := range strings.FieldsFunc(plain, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		switch w {
-		case "a", "an", "the", "to", "of", "is", "be", "for", "in", "on", "with", "and", "or", "as", "at", "from", "by", "was", "could", "not", "which", "that", "uses", "use":
-			continue
+// ranked returns the candidates, likeliest first, without those that another one makes needless.
+func (e *explainer) ranked() []Candidate {
+	specific := e.specific()
+	fault := slices.ContainsFunc(e.found, func(c Candidate) bool { return !c.Normal() && (!specific || c.Symptom == nil || !c.Symptom.wraps) })
+	out := slices.DeleteFunc(slices.Clone(e.found), func(c Candidate) bool {
+		if specific && c.Symptom != nil && c.Symptom.wraps || fault && c.Normal() {
+			return true
 		}
-		if len(w) > 3 {
-			w = strings.TrimSuffix(strings.TrimSuffix(w, "s"), "e")
-		}
-		out = append(out, w)
+		return slices.ContainsFunc(e.found, func(d Candidate) bool { return d.within(c) })
+	})
+	slices.SortStableFunc(out, func(a, b Candidate) int { return cmp.Compare(b.score, a.score) })
+	if len(out) > mostNormal && out[0].Normal() {
+		out = out[:mostNormal]
 	}
 	return out
+}
+
+// within reports whether c was found only because its signature is part of d's: what is told of
+// the longer one is meant.
+func (d Candidate) within(c Candidate) bool {
+	if c.How != Whole || d.How != Whole || c.Line != d.Line || d.Component() == "" || d.pattern == c.pattern {
+		return false
+	}
+	if c.Entry != nil && slices.Contains(d.Causes(), c.Entry.Code) {
+		return false
+	}
+	whole := strings.Join(d.pattern.parts, " ")
+	for _, part := range c.pattern.parts {
+		if !strings.Contains(whole, part) {
+			return false
+		}
+	}
+	return len(whole) > len(c.Signature.Text)
 }

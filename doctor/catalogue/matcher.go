@@ -1,42 +1,17 @@
 package catalogue
 
-import (
-	"strings"
-)
+import "strings"
 
 // Matcher finds the lines of a log that contain a signature literally. It is made for logs of a
 // gigabyte: it reads each byte of most lines once.
-type Matcher struct {
-	by    map[[gram]byte][]pattern // by letters that every line with the signature has
-	first [1 << 12]bool            // grams by their hash
-}
-
-// gram is how many consecutive letters are looked up.
-const gram = 4
-
-// letter returns a letter in lower case, or the underscore of setting names.
-func letter(b byte) (byte, bool) {
-	if b == '_' {
-		return b, true
-	}
-	b |= 0x20
-	return b, 'a' <= b && b <= 'z'
-}
+type Matcher struct{ grams grams }
 
 // NewMatcher makes a matcher of all signatures of the catalogue.
 func NewMatcher() *Matcher {
-	m := &Matcher{by: map[[gram]byte][]pattern{}}
+	m := &Matcher{}
 	add := func(signatures []Signature) {
-		for _, p := range patterns(signatures) {
-			longest := ""
-			for _, w := range strings.FieldsFunc(strings.Join(p.parts, " "), func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
-				if len(w) > len(longest) {
-					longest = w
-				}
-			}
-			key := [gram]byte([]byte(longest)[len(longest)-gram:])
-			m.by[key] = append(m.by[key], p)
-			m.first[hash(key)] = true
+		for _, p := range patterns(source{}, signatures, nil) {
+			m.grams.add(p)
 		}
 	}
 	for e := range All() {
@@ -48,6 +23,51 @@ func NewMatcher() *Matcher {
 	return m
 }
 
+// Match reports whether a line contains a signature.
+func (m *Matcher) Match(line []byte) bool {
+	text, plain := "", ""
+	return !m.grams.each(line, func(p *pattern) bool {
+		if plain == "" {
+			text = string(line)
+			plain = normal(text)
+		}
+		return !p.in(plain, text)
+	})
+}
+
+// gram is how many consecutive letters are looked up.
+const gram = 4
+
+// grams finds patterns by letters that every line with the pattern has.
+type grams struct {
+	by    map[[gram]byte][]*pattern
+	first [1 << 12]bool // grams by their hash
+}
+
+// letter returns a letter in lower case, or the underscore of setting names.
+func letter(b byte) (byte, bool) {
+	if b == '_' {
+		return b, true
+	}
+	b |= 0x20
+	return b, 'a' <= b && b <= 'z'
+}
+
+func (g *grams) add(p *pattern) {
+	longest := ""
+	for _, w := range strings.FieldsFunc(strings.Join(p.parts, " "), func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
+		if len(w) > len(longest) {
+			longest = w
+		}
+	}
+	if g.by == nil {
+		g.by = map[[gram]byte][]*pattern{}
+	}
+	key := [gram]byte([]byte(longest)[len(longest)-gram:])
+	g.by[key] = append(g.by[key], p)
+	g.first[hash(key)] = true
+}
+
 // hash uses five bits of each letter.
 func hash(key [gram]byte) (h int) {
 	for _, b := range key {
@@ -56,10 +76,10 @@ func hash(key [gram]byte) (h int) {
 	return h
 }
 
-// Match reports whether a line contains a signature.
-func (m *Matcher) Match(line []byte) bool {
+// each calls yield for patterns whose letters a line has, some of them more than once, until it
+// returns false, and reports whether it never did.
+func (g *grams) each(line []byte, yield func(*pattern) bool) bool {
 	var key [gram]byte
-	text, plain := "", ""
 	run := 0
 	for _, b := range line {
 		b, ok := letter(b)
@@ -69,18 +89,14 @@ func (m *Matcher) Match(line []byte) bool {
 		}
 		copy(key[:], key[1:])
 		key[gram-1] = b
-		if run++; run < gram || !m.first[hash(key)] {
+		if run++; run < gram || !g.first[hash(key)] {
 			continue
 		}
-		for _, p := range m.by[key] {
-			if plain == "" {
-				text = string(line)
-				plain = normal(text)
-			}
-			if p.in(plain, text) {
-				return true
+		for _, p := range g.by[key] {
+			if !yield(p) {
+				return false
 			}
 		}
 	}
-	return false
+	return true
 }

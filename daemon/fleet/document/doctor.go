@@ -88,6 +88,14 @@ type CandidateList struct {
 	Partial    bool        `json:"partial"`                 // always false: the catalogue is part of the program
 	Errors     []NodeError `json:"errors"`                  // always empty
 	SampledAt  time.Time   `json:"sampledAt"`               // time of the output
+	PrintedBy  *Printer    `json:"printedBy"`               // what prints lines of this form; null if unknown, or if there are items
+}
+
+// Printer is a component whose lines are known by their form.
+type Printer struct {
+	Component string     `json:"component" null:"never"` // its name
+	About     string     `json:"about"`                  // what it prints about; empty if many things
+	Check     CauseCheck `json:"check"`                  // what to look at next
 }
 
 // Candidate is a possible cause of a text, or a symptom of several causes.
@@ -95,12 +103,15 @@ type Candidate struct {
 	Code      string         `json:"code"`                 // code of the cause; empty for a symptom
 	Title     string         `json:"title" null:"never"`   // of the cause or the symptom
 	Severity  string         `json:"severity"`             // severity of the cause; empty for a symptom
-	Meaning   string         `json:"meaning" null:"never"` // what the cause shows, or what the symptom means
-	Causes    []string       `json:"causes"`               // a symptom's possible causes: codes, or group/*
+	Meaning   string         `json:"meaning" null:"never"` // what the text means, or what the cause shows
+	Causes    []string       `json:"causes"`               // a symptom's possible causes, likeliest first: codes, or group/*
 	Signature CauseSignature `json:"signature"`            // the matching signature
 	How       string         `json:"how" null:"never"`     // how it matches: whole, code, cut, reworded
 	Line      int            `json:"line"`                 // line number in the text, from 1
 	Check     CauseCheck     `json:"check"`                // what to look at next
+	Component string         `json:"component"`            // program that prints the text; empty if several do
+	Normal    bool           `json:"normal"`               // the text tells of no fault
+	Fixes     []CauseFix     `json:"fixes"`                // of the first cause, in the order to try them
 }
 
 // DoctorSchemaVersion is the version of DoctorReport. Members are only added within it.

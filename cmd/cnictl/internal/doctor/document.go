@@ -18,7 +18,7 @@ func causeOf(e *catalogue.Entry) document.Cause {
 		Signatures: []document.CauseSignature{}, DaemonCodes: list0(daemonCodes(e)),
 	}
 	for _, fix := range e.Fixes {
-		doc.Fixes = append(doc.Fixes, document.CauseFix{Text: fix.Text, Command: fix.Command, SideEffects: fix.SideEffect, Risk: fix.Risk.String()})
+		doc.Fixes = append(doc.Fixes, FixOf(fix))
 	}
 	for _, s := range e.Signatures {
 		doc.Signatures = append(doc.Signatures, document.CauseSignature{Text: s.Text, Sources: s.Where, Note: s.Note})
@@ -35,4 +35,9 @@ func daemonCodes(e *catalogue.Entry) []string {
 		codes = append(codes, string(c))
 	}
 	return codes
+}
+
+// FixOf returns a fix as documents show it.
+func FixOf(fix catalogue.Fix) document.CauseFix {
+	return document.CauseFix{Text: fix.Text, Command: fix.Command, SideEffects: fix.SideEffect, Risk: fix.Risk.String()}
 }

@@ -3,6 +3,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -32,7 +33,8 @@ func New(f *cli.Factory) *cobra.Command {
 		Use:   "explain [TEXT…]",
 		Short: "Find the causes behind an error message, event or log line",
 		Long: `Find the causes behind a text: an error message, the message of an event, lines of a log,
-even if cut or slightly reworded. Without TEXT it reads standard input, up to 1 MiB.
+of the CNI and of the programs around it, even if cut, wrapped or slightly reworded. Without TEXT
+it reads standard input, up to 1 MiB.
 
 Each candidate is shown with the text that it was recognised by and what to check next. No node
 and no API server is contacted.`,
@@ -81,7 +83,7 @@ func Run(f *cli.Factory, opts *Options) error {
 	}
 	found := catalogue.Explain(opts.Text)
 	if output.Structured(f) {
-		if err := output.PrintDocument(f, candidatesOf(f, found), false); err != nil {
+		if err := output.PrintDocument(f, candidatesOf(f, opts.Text, found), false); err != nil {
 			return err
 		}
 	} else if len(found) > 0 {
@@ -90,13 +92,27 @@ func Run(f *cli.Factory, opts *Options) error {
 		}
 	}
 	if len(found) == 0 {
-		return &cli.Error{
-			Code: cli.ExitNotFound, What: "no known cause has this text",
-			Why: fmt.Sprintf("none of the %d causes has a similar text; that does not mean that nothing is wrong", len(catalogue.Codes())),
-			Do:  f.Name + " explain < FILE with more of the log, or " + f.Name + " doctor list",
-		}
+		return unknown(f, opts.Text)
 	}
 	return nil
+}
+
+// unknown says that the text is not recognised, and who prints such lines if that is known.
+func unknown(f *cli.Factory, text string) error {
+	out := &cli.Error{
+		Code: cli.ExitNotFound, What: "no known cause has this text",
+		Why: fmt.Sprintf("none of the %d causes has a similar text; that does not mean that nothing is wrong", len(catalogue.Codes())),
+		Do:  f.Name + " explain < FILE with more of the log, or " + f.Name + " doctor list",
+	}
+	if p, ok := catalogue.PrinterOf(text); ok {
+		out.Why = "it looks like a line of " + p.Component
+		if p.About != "" {
+			out.Why += " (" + p.About + ")"
+		}
+		out.Why += ", and is not one that is known here"
+		out.Do = doctor.Named(f, p.Check.Command)
+	}
+	return out
 }
 
 // lines formats the candidates for people.
@@ -109,22 +125,35 @@ func lines(f *cli.Factory, found []catalogue.Candidate, several bool) []string {
 			p.Lines = append(p.Lines, "")
 		}
 		if e := c.Entry; e != nil {
-			if first == "" {
-				first = e.Code
-			}
 			p.Line(color.Paint(paint.Head, e.Code) + "  " + color.Paint(doctor.Class(e.Severity), e.Severity.String()) + "  " + e.Title)
 		} else {
-			p.Line(color.Paint(paint.Head, c.Symptom.Title) + "  " + color.Paint(paint.Dim, "symptom"))
-			p.Field("means", c.Symptom.Meaning)
+			kind := "symptom"
+			if c.Normal() {
+				kind = "normal"
+			}
+			p.Line(color.Paint(paint.Head, c.Title()) + "  " + color.Paint(paint.Dim, kind))
+		}
+		if c.Symptom != nil {
+			p.Field("means", c.Meaning())
 		}
 		p.Field("matches", matched(c, several))
+		if c.Component() != "" {
+			p.Field("from", c.Component())
+		}
 		if c.Signature.Note != "" {
 			p.Field("but", c.Signature.Note)
 		}
-		if c.Symptom != nil && len(c.Symptom.Causes) > 0 {
-			p.Field("causes", strings.Join(c.Symptom.Causes, "  "))
+		if c.Entry == nil && len(c.Causes()) > 0 {
+			p.Field("causes", strings.Join(c.Causes(), "  "))
+		}
+		if e := c.Likeliest(); e != nil {
+			first = cmp.Or(first, e.Code)
 		}
 		doctor.Check(&p, f, c.Check())
+		if fixes := c.Fixes(); i == 0 && c.Entry != nil && len(fixes) > 0 {
+			p.Field("fix", fixes[0].Text)
+			doctor.Command(&p, f, fixes[0].Command)
+		}
 	}
 	if first != "" {
 		p.Lines = append(p.Lines, "", color.Paint(paint.Dim, "fixes: "+f.Name+" doctor explain "+first))
@@ -149,21 +178,27 @@ func matched(c catalogue.Candidate, several bool) string {
 	return text
 }
 
-func candidatesOf(f *cli.Factory, found []catalogue.Candidate) document.CandidateList {
+func candidatesOf(f *cli.Factory, text string, found []catalogue.Candidate) document.CandidateList {
 	doc := document.CandidateList{
 		APIVersion: introspect.APIVersion, Kind: document.KindCandidateList,
 		Items: []document.Candidate{}, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
+	}
+	if p, ok := catalogue.PrinterOf(text); ok && len(found) == 0 {
+		doc.PrintedBy = &document.Printer{Component: p.Component, About: p.About, Check: document.CauseCheck(p.Check)}
 	}
 	for _, c := range found {
 		item := document.Candidate{
 			Causes: []string{}, How: c.How, Line: c.Line, Check: document.CauseCheck(c.Check()),
 			Signature: document.CauseSignature{Text: c.Signature.Text, Sources: append([]string{}, c.Signature.Where...), Note: c.Signature.Note},
+			Title:     c.Title(), Meaning: c.Meaning(), Component: c.Component(), Normal: c.Normal(), Fixes: []document.CauseFix{},
+		}
+		for _, fix := range c.Fixes() {
+			item.Fixes = append(item.Fixes, doctor.FixOf(fix))
 		}
 		if e := c.Entry; e != nil {
-			item.Code, item.Title, item.Severity, item.Meaning = e.Code, e.Title, e.Severity.String(), e.Shows
+			item.Code, item.Severity = e.Code, e.Severity.String()
 		} else {
-			item.Title, item.Meaning = c.Symptom.Title, c.Symptom.Meaning
-			item.Causes = append(item.Causes, c.Symptom.Causes...)
+			item.Causes = append(item.Causes, c.Causes()...)
 		}
 		doc.Items = append(doc.Items, item)
 	}
