@@ -213,8 +213,8 @@ const onNodeWithin = 30 * time.Second
 var program = []string{"cnictl", "local", "doctor", "--once", "--save-evidence", "-"}
 
 // onNode adds what our image's own program reads in the daemon's container. Its output is only
-// the node's word: it is bounded, and it fills only sources that were missing and that a node
-// itself has.
+// the node's word: it is bounded, and it fills only sources that were missing and that are of a
+// node.
 func (d *deep) onNode(ctx context.Context, r *evidence.Reading, pod tunnel.Pod) {
 	if r.ENIs.OK() && !r.Summary.OK() {
 		lackOnNode(r, "upstream's image has no cnictl")
@@ -250,11 +250,13 @@ func lackOnNode(r *evidence.Reading, reason string) {
 	merge(r, evidence.Unread(r.At, reason))
 }
 
-// merge fills missing sources, except those of Kubernetes and AWS, which a node has no say in,
-// and the documents of the daemon.
+// ofNode are the families of sources that a node itself may fill. In all others it has no say.
+var ofNode = []string{"log", "kern", "host", "ckpt", "imds", "probe", "metrics"}
+
+// merge fills missing sources with what the node says.
 func merge(r, from *evidence.Reading) {
 	r.Fill(from, func(id string) bool {
 		family, _, _ := strings.Cut(id, ".")
-		return !slices.Contains([]string{"k8s", "ec2", "iam", "intro"}, family)
+		return slices.Contains(ofNode, family)
 	})
 }
