@@ -179,7 +179,7 @@ func TestCollect_Named(t *testing.T) {
 // see, whatever it prints.
 func TestCollect_Exec(t *testing.T) {
 	t.Parallel()
-	whole, err := situation.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nonce: true\nsources:\n  host.res: {missing: forbidden}\n"))
+	whole, err := situation.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nonce: true\nsources:\n  host.res: {missing: forbidden}\n  eks.addon: {version: forged}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,6 +206,9 @@ func TestCollect_Exec(t *testing.T) {
 	if r.Node.Content.Name != fleetsim.NodeName(0) || r.Interfaces.Missing != evidence.MissingNotAsked || len(r.Webhooks.Content) > 0 || r.Summary.Content.Node != fleetsim.NodeName(0) {
 		t.Errorf("the node's word was taken for others: %+v, %+v, %+v", r.Node, r.Interfaces, r.Webhooks)
 	}
+	if r.AddOn.OK() {
+		t.Errorf("the node's word was taken for that of EKS: %+v", r.AddOn.Content)
+	}
 	for node, want := range map[string]string{
 		fleetsim.NodeName(1): invalid, fleetsim.NodeName(2): refused,
 		old: "upstream's image has no cnictl",
@@ -221,7 +224,7 @@ func TestCollect_ExecTwice(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 1, Seed: 2, Churn: -1, Doctor: func(string) []byte {
-		return fmt.Appendf(nil, "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nonce: true\nsources: {kern.sysctl: {reading: %q}}\n", fmt.Sprint(calls.Add(1)))
+		return fmt.Appendf(nil, "schemaVersion: 2\nat: 2026-11-21T14:02:11Z\nonce: true\nsources: {kern.sysctl: {reading: %q}}\n", fmt.Sprint(calls.Add(1)))
 	}})
 	n := collectAll(t, Options{Cluster: connect(t, sim), Named: true, Interval: time.Millisecond, Exec: true}).Nodes[0]
 	if first, second := n.First.Sysctls.Content["reading"], n.Second.Sysctls.Content["reading"]; first != "1" || second != "2" {

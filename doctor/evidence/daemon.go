@@ -1,7 +1,7 @@
 package evidence
 
 import (
-	"fmt"
+	"encoding/json"
 	"iter"
 	"net/netip"
 	"time"
@@ -11,17 +11,17 @@ import (
 
 // ENI is one interface in the daemon's datastore, decoded from /v1/enis of any release.
 type ENI struct {
-	ID         string    `json:"id" key:"true"`
-	Card       int       `json:"card"`
-	Device     int       `json:"device"`
-	Primary    bool      `json:"primary"`
-	Trunk      bool      `json:"trunk"`
-	EFA        bool      `json:"efa"`
-	Excluded   bool      `json:"excluded"` // its subnet is excluded from pod addresses
-	Subnet     string    `json:"subnet"`
-	RouteTable *int      `json:"routeTable"` // 254 is main
-	IPs        []Address `json:"ips"`        // secondary IPs only
-	Prefixes   []Prefix  `json:"prefixes"`
+	ID         string    `json:"id,omitzero" key:"true"`
+	Card       int       `json:"card,omitzero"`
+	Device     int       `json:"device,omitzero"`
+	Primary    bool      `json:"primary,omitzero"`
+	Trunk      bool      `json:"trunk,omitzero"`
+	EFA        bool      `json:"efa,omitzero"`
+	Excluded   bool      `json:"excluded,omitzero"` // its subnet is excluded from pod addresses
+	Subnet     string    `json:"subnet,omitzero"`
+	RouteTable *int      `json:"routeTable,omitzero"` // 254 is main
+	IPs        []Address `json:"ips,omitzero"`        // secondary IPs only
+	Prefixes   []Prefix  `json:"prefixes,omitzero"`
 }
 
 // Records yields the addresses of the interface that have a record.
@@ -44,15 +44,15 @@ func (e ENI) Records() iter.Seq[Address] {
 
 // Prefix is a /28 or /80 of an ENI, with the addresses that have a record.
 type Prefix struct {
-	CIDR netip.Prefix `json:"cidr"`
-	IPs  []Address    `json:"ips"`
+	CIDR netip.Prefix `json:"cidr,omitzero"`
+	IPs  []Address    `json:"ips,omitzero"`
 }
 
 // Address is an address in the datastore. It is assigned while it has a pod. Without a pod and
 // times it was never assigned.
 type Address struct {
-	Address      netip.Addr `json:"address"`
-	Pod          *Pod       `json:"pod"`
+	Address      netip.Addr `json:"address,omitzero"`
+	Pod          *Pod       `json:"pod,omitzero"`
 	AssignedAt   time.Time  `json:"assignedAt,omitzero"`
 	UnassignedAt time.Time  `json:"unassignedAt,omitzero"`
 }
@@ -60,14 +60,14 @@ type Address struct {
 // Counters are the running counters of /v1/enis for one network card. Upstream's drift, even
 // below zero.
 type Counters struct {
-	TotalIPs    int `json:"totalIPs" signed:"true"`
-	AssignedIPs int `json:"assignedIPs" signed:"true"`
+	TotalIPs    int `json:"totalIPs,omitzero" signed:"true"`
+	AssignedIPs int `json:"assignedIPs,omitzero" signed:"true"`
 }
 
 // Env holds the two settings documents, with their original keys.
 type Env struct {
-	IPAMD        introspect.IPAMEnv    `json:"ipamd"`
-	NetworkUtils introspect.NetworkEnv `json:"networkutils"`
+	IPAMD        introspect.IPAMEnv    `json:"ipamd,omitzero"`
+	NetworkUtils introspect.NetworkEnv `json:"networkutils,omitzero"`
 }
 
 // Daemon holds the documents that only our daemon serves.
@@ -83,24 +83,24 @@ type Daemon struct {
 // Metrics is one scrape. Series are named as in the text format.
 type Metrics struct {
 	ProcessStart time.Time          `json:"processStart,omitzero"`
-	Samples      map[string]float64 `json:"samples" signed:"true"`
+	Samples      map[string]float64 `json:"samples,omitzero" signed:"true"`
 }
 
 // Checkpoint is the daemon's checkpoint.
 type Checkpoint struct {
-	Path        string       `json:"path"`
-	Bytes       *int         `json:"bytes"`
-	Error       *string      `json:"error"` // why it cannot be used
-	Version     string       `json:"version"`
+	Path        string       `json:"path,omitzero"`
+	Bytes       *int         `json:"bytes,omitzero"`
+	Error       *string      `json:"error,omitzero"` // why it cannot be used
+	Version     string       `json:"version,omitzero"`
 	ModifiedAt  time.Time    `json:"modifiedAt,omitzero"`
-	Temporary   *int         `json:"temporary"` // number of ipam.json.tmp* files next to it
-	Allocations []Allocation `json:"allocations"`
+	Temporary   *int         `json:"temporary,omitzero"` // number of ipam.json.tmp* files next to it
+	Allocations []Allocation `json:"allocations,omitzero"`
 }
 
 // Allocation is one assignment of the checkpoint.
 type Allocation struct {
-	Pod     Pod        `json:"pod"`
-	Address netip.Addr `json:"address" key:"true"`
+	Pod     Pod        `json:"pod,omitzero"`
+	Address netip.Addr `json:"address,omitzero" key:"true"`
 	At      time.Time  `json:"at,omitzero"`
 }
 
@@ -108,8 +108,8 @@ type Allocation struct {
 type Log struct {
 	From      time.Time `json:"from,omitzero"`
 	To        time.Time `json:"to,omitzero"`
-	Truncated bool      `json:"truncated"` // lines are missing: a limit was reached, or the transfer was cut off
-	Lines     []Line    `json:"lines"`
+	Truncated bool      `json:"truncated,omitzero"` // lines are missing: a limit was reached, or the transfer was cut off
+	Lines     []Line    `json:"lines,omitzero"`
 	Previous  *Log      `json:"previous,omitempty"` // log of the run before the last restart; containers only
 }
 
@@ -119,21 +119,34 @@ type Line struct {
 	Text  string        `json:"-"`
 	At    time.Time     `json:"at,omitzero"`
 	Level string        `json:"level,omitempty"`
-	Msg   string        `json:"msg"`
+	Msg   string        `json:"msg,omitzero"`
 	Count int           `json:"count,omitempty"` // 0 means 1
 	Every time.Duration `json:"every,omitempty"` // interval between the similar messages
 }
 
-// FromText stores a line of the file verbatim.
-func (l *Line) FromText(text string) error {
-	l.Text = text
-	return nil
+// plain is a line without its own form in JSON.
+type plain Line
+
+// MarshalJSON writes a raw line as a text.
+func (l Line) MarshalJSON() ([]byte, error) {
+	if l.Text != "" {
+		return json.Marshal(l.Text)
+	}
+	every := ""
+	if l.Every > 0 {
+		every = l.Every.String()
+	}
+	return json.Marshal(struct {
+		plain
+		Every string `json:"every,omitzero"`
+	}{plain(l), every})
 }
 
-// FromText reads an address that was never assigned to a pod.
-func (a *Address) FromText(text string) (err error) {
-	if a.Address, err = introspect.ParseAddr(text); err != nil {
-		return fmt.Errorf("want an IP address, not %q", text)
+// UnmarshalJSON accepts a raw line as a text.
+func (l *Line) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		*l = Line{}
+		return json.Unmarshal(data, &l.Text)
 	}
-	return nil
+	return json.Unmarshal(data, (*plain)(l))
 }

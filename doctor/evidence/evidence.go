@@ -7,7 +7,7 @@ import (
 
 // SchemaVersion is the version of the evidence file format. Within a version, members are only
 // added.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 // Mode is where the evidence was read from, which determines the sources it can have.
 type Mode string
@@ -171,10 +171,10 @@ type Reading struct {
 
 // Probe is a connection attempt from the node.
 type Probe struct {
-	From   string    `json:"from"` // "host" or a pod
-	Kind   string    `json:"kind" enum:"tcp,http,tls,dns,icmp"`
-	Target string    `json:"target"`
-	Result string    `json:"result" enum:"ok,timeout,refused,unreachable,nxdomain,error"`
+	From   string    `json:"from,omitzero"` // "host" or a pod
+	Kind   string    `json:"kind,omitzero" enum:"tcp,http,tls,dns,icmp"`
+	Target string    `json:"target,omitzero"`
+	Result string    `json:"result,omitzero" enum:"ok,timeout,refused,unreachable,nxdomain,error"`
 	Detail string    `json:"detail,omitempty"`
 	At     time.Time `json:"at,omitzero"`
 }

@@ -15,54 +15,54 @@ type Installation struct {
 
 // KubeObject is the metadata of an object that an installation of aws-node creates.
 type KubeObject struct {
-	Name        string            `json:"name" key:"true"` // KIND/NAME
-	Labels      map[string]string `json:"labels"`
-	Annotations map[string]string `json:"annotations"`
-	Managers    []Manager         `json:"managers"`
+	Name        string            `json:"name,omitzero" key:"true"` // KIND/NAME
+	Labels      map[string]string `json:"labels,omitzero"`
+	Annotations map[string]string `json:"annotations,omitzero"`
+	Managers    []Manager         `json:"managers,omitzero"`
 }
 
 // Manager is a program that wrote fields of an object.
 type Manager struct {
-	Name      string   `json:"name"`
+	Name      string   `json:"name,omitzero"`
 	Operation string   `json:"operation" enum:"Apply,Update" default:"Update"`
-	Env       []string `json:"env"`               // variables of the container aws-node that it wrote
+	Env       []string `json:"env,omitzero"`      // variables of the container aws-node that it wrote
 	InitEnv   []string `json:"initEnv,omitempty"` // variables of the init container that it wrote
 }
 
 // Namespace holds the constraints that the namespace of aws-node puts on pods.
 type Namespace struct {
-	Labels map[string]string `json:"labels"`
-	Quotas []string          `json:"quotas"` // names of quotas that count system-node-critical pods
+	Labels map[string]string `json:"labels,omitzero"`
+	Quotas []string          `json:"quotas,omitzero"` // names of quotas that count system-node-critical pods
 }
 
 // Admission is a webhook that applies to pods or DaemonSets in the namespace of aws-node.
 type Admission struct {
-	Name          string `json:"name" key:"true"`
+	Name          string `json:"name,omitzero" key:"true"`
 	FailurePolicy string `json:"failurePolicy" enum:"Fail,Ignore" default:"Fail"`
-	Service       string `json:"service"`    // namespace/name; empty if a URL outside the cluster
-	PodNetwork    *bool  `json:"podNetwork"` // all pods of the service have addresses from the pod network
+	Service       string `json:"service,omitzero"`    // namespace/name; empty if a URL outside the cluster
+	PodNetwork    *bool  `json:"podNetwork,omitzero"` // all pods of the service have addresses from the pod network
 }
 
 // Monitor is a PodMonitor or a ServiceMonitor of the Prometheus operator.
 type Monitor struct {
-	Name     string            `json:"name" key:"true"` // KIND/NAMESPACE/NAME
-	Selector map[string]string `json:"selector"`
-	Ports    []string          `json:"ports"`
+	Name     string            `json:"name,omitzero" key:"true"` // KIND/NAMESPACE/NAME
+	Selector map[string]string `json:"selector,omitzero"`
+	Ports    []string          `json:"ports,omitzero"`
 }
 
 // AddOn is the managed add-on vpc-cni, as EKS describes it.
 type AddOn struct {
-	Version string            `json:"version"`
-	Status  string            `json:"status"`
-	Env     map[string]string `json:"env"` // from its configurationValues
+	Version string            `json:"version,omitzero"`
+	Status  string            `json:"status,omitzero"`
+	Env     map[string]string `json:"env,omitzero"` // from its configurationValues
 }
 
 // Role is the role whose credentials new pods of aws-node get.
 type Role struct {
-	ARN    string  `json:"arn"`
-	Via    string  `json:"via" enum:"pod-identity,irsa,node"`
+	ARN    string  `json:"arn,omitzero"`
+	Via    string  `json:"via,omitzero" enum:"pod-identity,irsa,node"`
 	Issuer string  `json:"issuer,omitempty"` // issuer of the cluster's service account tokens; empty if unknown
-	Trust  []Trust `json:"trust"`
+	Trust  []Trust `json:"trust,omitzero"`
 }
 
 // Ways for pods to get a role.
@@ -74,8 +74,8 @@ const (
 
 // Trust is a statement that allows a role to be assumed.
 type Trust struct {
-	Principals []string `json:"principals"` // service names, and ARNs of accounts, roles and OIDC providers
-	Actions    []string `json:"actions"`
-	Subjects   []string `json:"subjects"`  // patterns for the subject of the token; empty for any
-	Audiences  []string `json:"audiences"` // empty for any
+	Principals []string `json:"principals,omitzero"` // service names, and ARNs of accounts, roles and OIDC providers
+	Actions    []string `json:"actions,omitzero"`
+	Subjects   []string `json:"subjects,omitzero"`  // patterns for the subject of the token; empty for any
+	Audiences  []string `json:"audiences,omitzero"` // empty for any
 }

@@ -8,41 +8,41 @@ import (
 
 // KubeNode is a Node object.
 type KubeNode struct {
-	Name           string            `json:"name" key:"true"`
+	Name           string            `json:"name,omitzero" key:"true"`
 	Count          int               `json:"count,omitempty"` // number of identical entries; 0 means 1
-	InstanceType   string            `json:"instanceType"`
-	Zone           string            `json:"zone"`
-	Instance       string            `json:"instance"`
-	Capacity       NodeResources     `json:"capacity"`
-	Allocatable    NodeResources     `json:"allocatable"`
-	Taints         []Taint           `json:"taints"`
-	Conditions     []Condition       `json:"conditions"`
-	Labels         map[string]string `json:"labels"`
-	Annotations    map[string]string `json:"annotations"`
+	InstanceType   string            `json:"instanceType,omitzero"`
+	Zone           string            `json:"zone,omitzero"`
+	Instance       string            `json:"instance,omitzero"`
+	Capacity       NodeResources     `json:"capacity,omitzero"`
+	Allocatable    NodeResources     `json:"allocatable,omitzero"`
+	Taints         []Taint           `json:"taints,omitzero"`
+	Conditions     []Condition       `json:"conditions,omitzero"`
+	Labels         map[string]string `json:"labels,omitzero"`
+	Annotations    map[string]string `json:"annotations,omitzero"`
 	Images         []string          `json:"images,omitempty"` // of aws-node, that kubelet reports: it reports at most 50 images
-	KubeletVersion string            `json:"kubeletVersion"`
-	OSImage        string            `json:"osImage"`
-	Kernel         string            `json:"kernel"`
+	KubeletVersion string            `json:"kubeletVersion,omitzero"`
+	OSImage        string            `json:"osImage,omitzero"`
+	Kernel         string            `json:"kernel,omitzero"`
 	CreatedAt      time.Time         `json:"createdAt,omitzero"`
 }
 
 // NodeResources are the resources relevant to pod networking.
 type NodeResources struct {
-	Pods   *int `json:"pods"`
-	PodENI *int `json:"podENI"` // vpc.amazonaws.com/pod-eni
+	Pods   *int `json:"pods,omitzero"`
+	PodENI *int `json:"podENI,omitzero"` // vpc.amazonaws.com/pod-eni
 }
 
 // Taint is a taint of a node.
 type Taint struct {
-	Key    string `json:"key"`
+	Key    string `json:"key,omitzero"`
 	Value  string `json:"value,omitempty"`
-	Effect string `json:"effect"`
+	Effect string `json:"effect,omitzero"`
 }
 
 // Condition is a condition of a node.
 type Condition struct {
-	Type    string    `json:"type" key:"true"`
-	Status  string    `json:"status"`
+	Type    string    `json:"type,omitzero" key:"true"`
+	Status  string    `json:"status,omitzero"`
 	Reason  string    `json:"reason,omitempty"`
 	Message string    `json:"message,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
@@ -50,36 +50,36 @@ type Condition struct {
 
 // KubePod is a pod on the node, an unscheduled one, or another relevant one.
 type KubePod struct {
-	Pod            Pod               `json:"pod" key:"true"`
+	Pod            Pod               `json:"pod,omitzero" key:"true"`
 	Count          int               `json:"count,omitempty"` // number of identical entries; 0 means 1
 	Phase          string            `json:"phase" enum:"Pending,Running,Succeeded,Failed,Unknown" default:"Running"`
-	Ready          *bool             `json:"ready"`
-	Node           *string           `json:"node"` // nil if not bound
-	HostNetwork    bool              `json:"hostNetwork"`
-	IPs            []netip.Addr      `json:"ips"` // status.podIPs
+	Ready          *bool             `json:"ready,omitzero"`
+	Node           *string           `json:"node,omitzero"` // nil if not bound
+	HostNetwork    bool              `json:"hostNetwork,omitzero"`
+	IPs            []netip.Addr      `json:"ips,omitzero"` // status.podIPs
 	CreatedAt      time.Time         `json:"createdAt,omitzero"`
 	StartedAt      time.Time         `json:"startedAt,omitzero"`
 	Reason         string            `json:"reason,omitempty"`
 	Message        string            `json:"message,omitempty"`
 	Owner          string            `json:"owner,omitempty"` // kind of its controller
 	ServiceAccount string            `json:"serviceAccount" default:"default"`
-	Labels         map[string]string `json:"labels"`
-	Annotations    map[string]string `json:"annotations"`
-	NodeSelector   map[string]string `json:"nodeSelector"`
-	Tolerations    []Toleration      `json:"tolerations"`
-	Containers     []Container       `json:"containers"` // in the order of the spec
+	Labels         map[string]string `json:"labels,omitzero"`
+	Annotations    map[string]string `json:"annotations,omitzero"`
+	NodeSelector   map[string]string `json:"nodeSelector,omitzero"`
+	Tolerations    []Toleration      `json:"tolerations,omitzero"`
+	Containers     []Container       `json:"containers,omitzero"` // in the order of the spec
 }
 
 // Toleration is a toleration of a pod.
 type Toleration struct {
-	Key    string `json:"key"`
-	Effect string `json:"effect"`
+	Key    string `json:"key,omitzero"`
+	Effect string `json:"effect,omitzero"`
 }
 
 // Container is a container of a pod's spec.
 type Container struct {
-	Name   string            `json:"name"`
-	Limits map[string]string `json:"limits"`
+	Name   string            `json:"name,omitzero"`
+	Limits map[string]string `json:"limits,omitzero"`
 }
 
 // KubeEvent is an event. Name is "namespace/name" for a pod, and a plain name for other objects.
@@ -88,25 +88,25 @@ type KubeEvent struct {
 	First   time.Time `json:"first,omitzero"`
 	Count   int       `json:"count" default:"1"`
 	Type    string    `json:"type" default:"Warning"`
-	Reason  string    `json:"reason"`
-	Message string    `json:"message"`
+	Reason  string    `json:"reason,omitzero"`
+	Message string    `json:"message,omitzero"`
 	Kind    string    `json:"kind" default:"Pod"`
-	Name    string    `json:"name"`
-	Source  string    `json:"source"`
+	Name    string    `json:"name,omitzero"`
+	Source  string    `json:"source,omitzero"`
 	Action  string    `json:"action,omitempty"`
 }
 
 // DaemonSet is the DaemonSet aws-node.
 type DaemonSet struct {
-	Containers     []string                     `json:"containers"`
-	InitContainers []string                     `json:"initContainers"`
-	Images         map[string]string            `json:"images"`
-	Env            map[string]map[string]string `json:"env"`
-	Args           map[string][]string          `json:"args"`
-	Liveness       HealthProbe                  `json:"liveness"`
-	Readiness      HealthProbe                  `json:"readiness"`
-	Mounts         map[string][]string          `json:"mounts"` // host paths
-	CPURequest     string                       `json:"cpuRequest"`
+	Containers     []string                     `json:"containers,omitzero"`
+	InitContainers []string                     `json:"initContainers,omitzero"`
+	Images         map[string]string            `json:"images,omitzero"`
+	Env            map[string]map[string]string `json:"env,omitzero"`
+	Args           map[string][]string          `json:"args,omitzero"`
+	Liveness       HealthProbe                  `json:"liveness,omitzero"`
+	Readiness      HealthProbe                  `json:"readiness,omitzero"`
+	Mounts         map[string][]string          `json:"mounts,omitzero"` // host paths
+	CPURequest     string                       `json:"cpuRequest,omitzero"`
 
 	Selector       map[string]string            `json:"selector,omitempty"`
 	PodLabels      map[string]string            `json:"podLabels,omitempty"`
@@ -128,103 +128,103 @@ func (d DaemonSet) ByHand() bool { return d.Strategy == "OnDelete" }
 
 // Rollout counts the pods of a DaemonSet.
 type Rollout struct {
-	Desired *int `json:"desired"`
-	Updated *int `json:"updated"`
-	Ready   *int `json:"ready"`
+	Desired *int `json:"desired,omitzero"`
+	Updated *int `json:"updated,omitzero"`
+	Ready   *int `json:"ready,omitzero"`
 }
 
 // HealthProbe is a probe of a container.
 type HealthProbe struct {
-	Command             []string `json:"command"`
-	TimeoutSeconds      *int     `json:"timeoutSeconds"`
-	PeriodSeconds       *int     `json:"periodSeconds"`
-	InitialDelaySeconds *int     `json:"initialDelaySeconds"`
-	FailureThreshold    *int     `json:"failureThreshold"`
+	Command             []string `json:"command,omitzero"`
+	TimeoutSeconds      *int     `json:"timeoutSeconds,omitzero"`
+	PeriodSeconds       *int     `json:"periodSeconds,omitzero"`
+	InitialDelaySeconds *int     `json:"initialDelaySeconds,omitzero"`
+	FailureThreshold    *int     `json:"failureThreshold,omitzero"`
 }
 
 // DaemonPod is a pod of the DaemonSet.
 type DaemonPod struct {
-	Pod        Pod               `json:"pod" key:"true"`
-	Node       string            `json:"node"`
-	Phase      string            `json:"phase"`
-	Containers []DaemonContainer `json:"containers"`
+	Pod        Pod               `json:"pod,omitzero" key:"true"`
+	Node       string            `json:"node,omitzero"`
+	Phase      string            `json:"phase,omitzero"`
+	Containers []DaemonContainer `json:"containers,omitzero"`
 }
 
 // DaemonContainer is the state of one container of a DaemonPod.
 type DaemonContainer struct {
-	Name             string     `json:"name" key:"true"`
-	Init             bool       `json:"init"`
-	Ready            *bool      `json:"ready"`
-	Restarts         *int       `json:"restarts"`
-	RestartsLastHour *int       `json:"restartsLastHour"`
-	State            string     `json:"state" enum:"running,waiting,terminated"`
+	Name             string     `json:"name,omitzero" key:"true"`
+	Init             bool       `json:"init,omitzero"`
+	Ready            *bool      `json:"ready,omitzero"`
+	Restarts         *int       `json:"restarts,omitzero"`
+	RestartsLastHour *int       `json:"restartsLastHour,omitzero"`
+	State            string     `json:"state,omitzero" enum:"running,waiting,terminated"`
 	Reason           string     `json:"reason,omitempty"`
 	LastState        *LastState `json:"lastState,omitempty"`
 }
 
 // LastState is how the container's previous run ended.
 type LastState struct {
-	Reason     string    `json:"reason"`
-	ExitCode   *int      `json:"exitCode"`
+	Reason     string    `json:"reason,omitzero"`
+	ExitCode   *int      `json:"exitCode,omitzero"`
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 }
 
 // ENIConfig is an ENIConfig object, used for custom networking.
 type ENIConfig struct {
-	Name           string   `json:"name" key:"true"`
-	Subnet         string   `json:"subnet"`
-	SecurityGroups []string `json:"securityGroups"`
+	Name           string   `json:"name,omitzero" key:"true"`
+	Subnet         string   `json:"subnet,omitzero"`
+	SecurityGroups []string `json:"securityGroups,omitzero"`
 	Valid          bool     `json:"valid" default:"true"`
 }
 
 // CNINode is the object through which the daemon and the VPC resource controller communicate.
 type CNINode struct {
-	Features []Feature `json:"features"`
+	Features []Feature `json:"features,omitzero"`
 }
 
 // Feature is a feature of a CNINode.
 type Feature struct {
-	Name  string `json:"name"`
+	Name  string `json:"name,omitzero"`
 	Value string `json:"value,omitempty"`
 }
 
 // SecurityGroupPolicy assigns security groups to the pods it selects. A nil selector is absent;
 // an empty one selects all.
 type SecurityGroupPolicy struct {
-	Name                   string             `json:"name" key:"true"`
-	PodSelector            *map[string]string `json:"podSelector"`
-	ServiceAccountSelector *map[string]string `json:"serviceAccountSelector"`
-	GroupIDs               []string           `json:"groupIds"`
+	Name                   string             `json:"name,omitzero" key:"true"`
+	PodSelector            *map[string]string `json:"podSelector,omitzero"`
+	ServiceAccountSelector *map[string]string `json:"serviceAccountSelector,omitzero"`
+	GroupIDs               []string           `json:"groupIds,omitzero"`
 }
 
 // Webhook is a webhook of the VPC resource controller.
 type Webhook struct {
-	Name          string `json:"name" key:"true"`
-	FailurePolicy string `json:"failurePolicy"`
-	Reachable     *bool  `json:"reachable"`
+	Name          string `json:"name,omitzero" key:"true"`
+	FailurePolicy string `json:"failurePolicy,omitzero"`
+	Reachable     *bool  `json:"reachable,omitzero"`
 }
 
 // KubeProxy holds kube-proxy's mode and pods.
 type KubeProxy struct {
-	Mode string     `json:"mode" enum:"iptables,ipvs,nftables"`
-	Pods []ProxyPod `json:"pods"`
+	Mode string     `json:"mode,omitzero" enum:"iptables,ipvs,nftables"`
+	Pods []ProxyPod `json:"pods,omitzero"`
 }
 
 // ProxyPod is a pod of kube-proxy.
 type ProxyPod struct {
-	Pod    Pod    `json:"pod" key:"true"`
-	Node   string `json:"node"`
-	Phase  string `json:"phase"`
-	Ready  *bool  `json:"ready"`
+	Pod    Pod    `json:"pod,omitzero" key:"true"`
+	Node   string `json:"node,omitzero"`
+	Phase  string `json:"phase,omitzero"`
+	Ready  *bool  `json:"ready,omitzero"`
 	Reason string `json:"reason,omitempty"`
 }
 
 // RBAC holds the existing roles and bindings that the CNI and the resource controller need, and
 // which rights aws-node was found not to have. Rights are spelt as in ReviewedRights.
 type RBAC struct {
-	Roles    []string `json:"roles"`
-	Bindings []string `json:"bindings"`
-	Denied   []string `json:"denied"`
+	Roles    []string `json:"roles,omitzero"`
+	Bindings []string `json:"bindings,omitzero"`
+	Denied   []string `json:"denied,omitzero"`
 	Reviewed []string `json:"reviewed,omitempty"` // all rights that were checked; see Checked
 }
 
@@ -266,18 +266,18 @@ func SplitRight(right string) (verb, resource, group string) {
 
 // ServiceAccount is the service account of aws-node.
 type ServiceAccount struct {
-	Name        string            `json:"name"`
-	Annotations map[string]string `json:"annotations"`
+	Name        string            `json:"name,omitzero"`
+	Annotations map[string]string `json:"annotations,omitzero"`
 }
 
 // NetworkPolicies holds the input of the network policy agent.
 type NetworkPolicies struct {
-	CRDs      *bool            `json:"crds"`
-	Endpoints []PolicyEndpoint `json:"endpoints"`
+	CRDs      *bool            `json:"crds,omitzero"`
+	Endpoints []PolicyEndpoint `json:"endpoints,omitzero"`
 }
 
 // PolicyEndpoint is a policy and the pods that it selects.
 type PolicyEndpoint struct {
-	Name string `json:"name" key:"true"`
-	Pods []Pod  `json:"pods"`
+	Name string `json:"name,omitzero" key:"true"`
+	Pods []Pod  `json:"pods,omitzero"`
 }

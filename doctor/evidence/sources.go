@@ -2,14 +2,40 @@ package evidence
 
 import (
 	"iter"
-	"maps"
 	"reflect"
 	"sync"
 	"time"
 )
 
-// members are the fields of a reading, embedded ones included.
-var members = sync.OnceValue(func() []reflect.StructField { return reflect.VisibleFields(reflect.TypeFor[Reading]()) })
+// AnySource is a source of any content.
+type AnySource interface {
+	Value() any          // pointer to the content
+	Reason() string      // why it is missing; empty if it was read
+	Lack(reason string)  // makes it missing
+	Set(other AnySource) // makes it the same as another of its type
+}
+
+// Value returns a pointer to the content.
+func (s *Source[T]) Value() any { return &s.Content }
+
+// Reason says why the source is missing. It is empty if the source was read.
+func (s *Source[T]) Reason() string { return s.Missing }
+
+// Lack makes the source missing.
+func (s *Source[T]) Lack(reason string) { *s = Lacking[T](reason) }
+
+// Set makes the source the same as another one with the same id.
+func (s *Source[T]) Set(other AnySource) { *s = *other.(*Source[T]) }
+
+// members are the sources of a reading, embedded ones included: the id of each and where it is.
+var members = sync.OnceValue(func() (out []reflect.StructField) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Reading]()) {
+		if !f.Anonymous && f.Tag.Get("json") != "-" {
+			out = append(out, f)
+		}
+	}
+	return out
+})
 
 // InstallationSources returns the ids of the sources in Installation.
 var InstallationSources = sync.OnceValue(func() (ids []string) {
@@ -19,23 +45,41 @@ var InstallationSources = sync.OnceValue(func() (ids []string) {
 	return ids
 })
 
-// sources yields all sources of a reading by id. Each value is a settable Source.
-func (r *Reading) sources() iter.Seq2[string, reflect.Value] {
-	return func(yield func(id string, source reflect.Value) bool) {
+// Sources yields all sources of a reading by id, in the order of the documentation.
+func (r *Reading) Sources() iter.Seq2[string, AnySource] {
+	return func(yield func(id string, source AnySource) bool) {
 		v := reflect.ValueOf(r).Elem()
 		for _, f := range members() {
-			if id := f.Tag.Get("json"); !f.Anonymous && id != "-" && !yield(id, v.FieldByIndex(f.Index)) {
+			if !yield(f.Tag.Get("json"), v.FieldByIndex(f.Index).Addr().Interface().(AnySource)) {
 				return
 			}
 		}
 	}
 }
 
+// places are where the sources are, by id.
+var places = sync.OnceValue(func() map[string][]int {
+	out := map[string][]int{}
+	for _, f := range members() {
+		out[f.Tag.Get("json")] = f.Index
+	}
+	return out
+})
+
+// Source returns the source with an id.
+func (r *Reading) Source(id string) (AnySource, bool) {
+	at, ok := places()[id]
+	if !ok {
+		return nil, false
+	}
+	return reflect.ValueOf(r).Elem().FieldByIndex(at).Addr().Interface().(AnySource), true
+}
+
 // Unread returns a reading with every source missing for the same reason.
 func Unread(at time.Time, reason string) *Reading {
 	r := &Reading{At: at}
-	for _, s := range r.sources() {
-		s.FieldByName("Missing").SetString(reason)
+	for _, s := range r.Sources() {
+		s.Lack(reason)
 	}
 	return r
 }
@@ -43,8 +87,8 @@ func Unread(at time.Time, reason string) *Reading {
 // Missing returns the reason for each source that could not be read, by id.
 func (r *Reading) Missing() map[string]string {
 	out := map[string]string{}
-	for id, s := range r.sources() {
-		if reason := s.FieldByName("Missing").String(); reason != "" {
+	for id, s := range r.Sources() {
+		if reason := s.Reason(); reason != "" {
 			out[id] = reason
 		}
 	}
@@ -53,10 +97,9 @@ func (r *Reading) Missing() map[string]string {
 
 // Fill copies the wanted sources that are missing from another reading.
 func (r *Reading) Fill(from *Reading, wants func(id string) bool) {
-	other := maps.Collect(from.sources())
-	for id, s := range r.sources() {
-		if s.FieldByName("Missing").String() != "" && wants(id) {
-			s.Set(other[id])
+	for id, s := range r.Sources() {
+		if other, _ := from.Source(id); s.Reason() != "" && wants(id) {
+			s.Set(other)
 		}
 	}
 }

@@ -1,6 +1,6 @@
-// Package file reads and writes evidence files. They describe a situation by its true state, the
-// world, and by what was read of it, the sources. Each rejection names the line, the member and
-// what would be accepted.
+// Package file reads and writes evidence files: what was read of each node, source by source, and
+// nothing else. encoding/json converts values; what it would skip or mistake is refused before,
+// with the line and the member.
 //
 // It does no I/O: bytes in, evidence out.
 package file

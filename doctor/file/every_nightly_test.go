@@ -1,5 +1,5 @@
 //go:build nightly
 
-package file
+package file_test
 
 func init() { everySituation = true }

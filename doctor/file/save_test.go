@@ -1,4 +1,4 @@
-package file
+package file_test
 
 import (
 	"fmt"
@@ -11,7 +11,33 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cnictl/doctor/evidence"
+	"cnictl/doctor/file"
+	"cnictl/testenv/situation"
 )
+
+// oneNode has a full pool at first, and another interface later.
+const oneNode = healthyNode + `interval: 30s
+world:
+  enis:
+    - {id: eni-a, ips: 9, assigned: 9, assignedFor: 20s}
+sources:
+  log.ipamd:
+    lines:
+      - {at: -14s, level: error, msg: DataStore has no available IP/Prefix addresses, count: 5, every: 2s}
+      - '{"msg":"a raw line"}'
+  metrics:
+    samples:
+      awscni_no_available_ip_addresses: 5
+  k8s.node: {labels: {gone: later}, annotations: {empty: ""}}
+later:
+  world:
+    enis:
+      - {id: eni-a, ips: 9, assigned: 9, assignedFor: 50s}
+      - {id: eni-b, ips: 9, assigned: 3, assignedFor: 10s}
+  sources:
+    k8s.node: {labels: {gone: null}}
+    kern.rule: {missing: timeout}
+`
 
 const healthyNode = "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\n"
 
@@ -47,20 +73,23 @@ nodes:
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want, err := Load([]byte(text))
+			want, err := situation.Load([]byte(text))
 			if err != nil {
 				t.Fatal(err)
 			}
-			saved, err := Save(want)
+			saved, err := file.Save(want)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Load(saved)
+			got, err := file.Load(saved)
 			if err != nil {
 				t.Fatalf("%v in\n%s", err, saved)
 			}
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
 				t.Errorf("read again (-want +got):\n%s", diff)
+			}
+			if again, err := file.Save(got); err != nil || string(again) != string(saved) {
+				t.Errorf("saved again it is another (-first +again): %v\n%s", err, cmp.Diff(strings.Split(string(saved), "\n"), strings.Split(string(again), "\n")))
 			}
 		})
 	}
@@ -75,7 +104,7 @@ func TestSave_LongLogs(t *testing.T) {
 		}
 		return out
 	}
-	ev, err := Load([]byte(oneNode))
+	ev, err := situation.Load([]byte(oneNode))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,11 +115,11 @@ func TestSave_LongLogs(t *testing.T) {
 	first.LogKubelet, second.LogKubelet = evidence.Lacking[evidence.Log](evidence.MissingTimeout), evidence.Read(evidence.Log{Lines: lines(5000)})
 	first.LogAWSNode = evidence.Read(map[string]evidence.Log{"aws-node": {Lines: lines(3000), Previous: &evidence.Log{Lines: lines(3000)}}})
 	second.LogAWSNode = first.LogAWSNode
-	saved, err := Save(ev)
+	saved, err := file.Save(ev)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Load(saved)
+	again, err := file.Load(saved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,17 +143,17 @@ func TestSave_LongLogs(t *testing.T) {
 // refused before it is parsed, and never written.
 func TestLoad_Dense(t *testing.T) {
 	t.Parallel()
-	const start = "schemaVersion: 1\nat: 2026-11-21T12:00:00Z\nsources: "
+	const start = "schemaVersion: 2\nat: 2026-11-21T12:00:00Z\nsources: "
 	for name, text := range map[string]string{
-		"objects": start + "{k8s.pod: [" + strings.Repeat("{},", MaxBytes/4) + "]}",
-		"lines":   start + "\n  host.run:\n" + strings.Repeat("  -\n", MaxBytes/5),
-		"lists":   start + strings.Repeat("[", MaxBytes/4),
+		"objects": start + "{k8s.pod: [" + strings.Repeat("{},", file.MaxBytes/4) + "]}",
+		"lines":   start + "\n  host.run:\n" + strings.Repeat("  -\n", file.MaxBytes/5),
+		"lists":   start + strings.Repeat("[", file.MaxBytes/4),
 	} {
-		if _, err := Load([]byte(text)); err == nil || !strings.Contains(err.Error(), "lines and elements of lists") {
+		if _, err := file.Load([]byte(text)); err == nil || !strings.Contains(err.Error(), "lines and elements of lists") {
 			t.Errorf("%s: %.200v", name, err)
 		}
 	}
-	ev, err := Load([]byte("schemaVersion: 1\nat: 2026-11-21T12:00:00Z\nbase: healthy\n"))
+	ev, err := situation.Load([]byte("schemaVersion: 1\nat: 2026-11-21T12:00:00Z\nbase: healthy\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,11 +162,11 @@ func TestLoad_Dense(t *testing.T) {
 		at := ev.At.Add(time.Duration(i-100) * time.Second)
 		log.Lines = append(log.Lines, evidence.Line{At: at, Level: "error", Msg: strings.Repeat("{,", 60_000)})
 	}
-	data, dropped, err := Fit(ev)
+	data, dropped, err := file.Fit(ev)
 	if err != nil || dropped["log.ipamd"] == 0 {
 		t.Fatal(err, dropped)
 	}
-	if _, err := Load(data); err != nil {
+	if _, err := file.Load(data); err != nil {
 		t.Errorf("what was written is refused: %.200v", err)
 	}
 }

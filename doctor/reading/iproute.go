@@ -44,7 +44,7 @@ func ruleOf(line string, family int) (rule evidence.Rule, ok bool) {
 		case "fwmark":
 			rule.FWMark, ok = markOf(value)
 		case "lookup":
-			ok = rule.Table.FromText(value) == nil
+			ok = rule.Table.UnmarshalText([]byte(value)) == nil
 		case "proto":
 			ok = true
 		default:

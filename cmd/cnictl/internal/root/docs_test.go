@@ -14,6 +14,7 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet/fleettest"
+	"cnictl/testenv/text/golden"
 	"cnictl/testenv/text/tour"
 )
 
@@ -76,6 +77,7 @@ func TestDocs(t *testing.T) {
 	pages.Code("docs/cli.md", "pod", w.typed(t, call{args: "pod shop/cart-7d9f-1 @rich"}, "pod shop/cart-7d9f-1"))
 	pages.Code("docs/cli.md", "plan", w.typed(t, call{args: "node plan rich --warm-ip-target 6 --max-pods 40 @rich", env: size("110")}, "node plan rich --warm-ip-target 6 --max-pods 40"))
 	pages.Code("docs/cli.md", "explain", w.typed(t, call{args: "explain Recently we had InsufficientCidr error", env: size("110")}, "explain 'Recently we had InsufficientCidr error'"))
+	golden.File(t, "../../../../docs/migrate-example.yaml", []byte(evidenceOf(t, migrateExample)))
 	pages.Code("docs/migrate.md", "migrate-check", w.typed(t, call{args: "migrate check --evidence ../../../../docs/migrate-example.yaml", env: size("110")}, "migrate check --evidence docs/migrate-example.yaml"))
 	pages.Code("docs/capacity.md", "capacity-type", w.typed(t, call{args: "capacity type m5.4xlarge --custom-networking", env: size("110")}, "capacity type m5.4xlarge --custom-networking"))
 	pages.Code("docs/capacity.md", "capacity-explain", w.typed(t, call{args: "capacity type m5.metal --rule calculator,cnictl --prefix-delegation --explain", env: size("110")}, "capacity type m5.metal --rule calculator,cnictl --prefix-delegation --explain"))
@@ -166,7 +168,7 @@ func TestDocs_Commands(t *testing.T) {
 				args = "node config large @large"
 			case strings.Contains(args, "--from ours"):
 				file := filepath.Join(t.TempDir(), "ours.yaml")
-				if err := os.WriteFile(file, []byte(ours), 0o600); err != nil {
+				if err := os.WriteFile(file, []byte(evidenceOf(t, ours)), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				args += " --evidence " + file
@@ -183,3 +185,21 @@ func TestDocs_Commands(t *testing.T) {
 		}
 	}
 }
+
+// migrateExample is the situation of the example in migrate.md: upstream's published manifest of
+// v1.23.1, with a policy agent that was not updated, a sidecar, and a variable that was set by hand.
+const migrateExample = `schemaVersion: 1
+at: 2026-11-21T14:02:11Z
+base: healthy
+mode: laptop
+once: true
+scope: {cluster: true}
+world: {agentVersion: v1.4.0}
+sources:
+  k8s.ds: {containers: {with: [proxy]}, env: {aws-node: {WARM_IP_TARGET: '5'}}, pods: {desired: 3, updated: 3, ready: 3}}
+  k8s.objects:
+    with:
+      - {name: DaemonSet/aws-node, labels: {app.kubernetes.io/managed-by: null}, annotations: {meta.helm.sh/release-name: null}, managers: [{name: kubectl-client-side-apply}, {name: kubectl-set, env: [WARM_IP_TARGET]}]}
+nodes:
+  - {count: 3, world: {node: worker}}
+`

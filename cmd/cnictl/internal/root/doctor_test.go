@@ -9,6 +9,8 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/doctor/catalogue"
+	"cnictl/doctor/file"
+	"cnictl/testenv/situation"
 	"cnictl/testenv/text/golden"
 )
 
@@ -19,7 +21,7 @@ func TestGolden_Doctor(t *testing.T) {
 	log := "Serving RPC Handler version v1.23.1\n" +
 		`{"level":"error","msg":"Failed to CreateNetworkInterface api error \"InsufficientFreeAddressesInSubnet\": \u003cnone\u003e"}` + "\n" +
 		"DataStore has no available IP/Prefix addresses\n"
-	situation := `schemaVersion: 1
+	full := evidenceOf(t, `schemaVersion: 1
 at: 2026-11-21T14:02:11Z
 base: healthy
 report: ["nothing starts: failed to assign an IP address to container"]
@@ -29,28 +31,29 @@ world:
 sources:
   k8s.kp: {missing: forbidden}
   log.ipamd: {lines: [{at: -40s, level: error, msg: "Failed to CreateNetworkInterface InsufficientFreeAddressesInSubnet"}]}
-`
-	blind := "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nsources: {intro: {missing: disabled}, metrics: {missing: disabled}}\n"
+`)
+	blind := evidenceOf(t, "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nsources: {intro: {missing: disabled}, metrics: {missing: disabled}}\n")
 	tests := map[string]call{
-		"examine":               {args: "doctor --evidence - --only ip/subnet-exhausted -o wide", in: situation},
-		"examine-tty-80":        {args: "doctor --evidence - --only ip/subnet-exhausted", in: situation, env: size("80")},
-		"examine-json":          {args: "doctor --evidence - --only ip/subnet-exhausted -o json", in: situation},
-		"examine-jsonpath":      {args: "doctor --evidence - --only ip/subnet-exhausted -o jsonpath={.findings[*].code}", in: situation},
-		"examine-markdown":      {args: "doctor --evidence - --only ip/subnet-exhausted -o markdown", in: situation},
-		"examine-junit":         {args: "doctor --evidence - --only ip/subnet-exhausted -o junit", in: situation},
-		"examine-sarif":         {args: "doctor --evidence - --only ip/subnet-exhausted -o sarif", in: situation},
-		"examine-fix":           {args: "doctor --evidence - --only ip/subnet-exhausted --fix", in: situation},
-		"examine-exit-zero":     {args: "doctor --evidence - --only ip/subnet-exhausted --exit-zero -o junit", in: situation},
-		"examine-suppress":      {args: "doctor --evidence - --only ip/subnet-exhausted --suppress ip/*=subnet-a", in: situation},
-		"examine-suppress-over": {args: "doctor --evidence - --only ip/subnet-exhausted --suppress ip/*=node-1@2020-01-01", in: situation},
-		"examine-suppress-idle": {args: "doctor --evidence - --only ip/subnet-exhausted --suppress eni/leaked=*", in: situation},
+		"examine":               {args: "doctor --evidence - --only ip/subnet-exhausted -o wide", in: full},
+		"examine-tty-80":        {args: "doctor --evidence - --only ip/subnet-exhausted", in: full, env: size("80")},
+		"examine-json":          {args: "doctor --evidence - --only ip/subnet-exhausted -o json", in: full},
+		"examine-jsonpath":      {args: "doctor --evidence - --only ip/subnet-exhausted -o jsonpath={.findings[*].code}", in: full},
+		"examine-markdown":      {args: "doctor --evidence - --only ip/subnet-exhausted -o markdown", in: full},
+		"examine-junit":         {args: "doctor --evidence - --only ip/subnet-exhausted -o junit", in: full},
+		"examine-sarif":         {args: "doctor --evidence - --only ip/subnet-exhausted -o sarif", in: full},
+		"examine-fix":           {args: "doctor --evidence - --only ip/subnet-exhausted --fix", in: full},
+		"examine-exit-zero":     {args: "doctor --evidence - --only ip/subnet-exhausted --exit-zero -o junit", in: full},
+		"examine-suppress":      {args: "doctor --evidence - --only ip/subnet-exhausted --suppress ip/*=subnet-a", in: full},
+		"examine-suppress-over": {args: "doctor --evidence - --only ip/subnet-exhausted --suppress ip/*=node-1@2020-01-01", in: full},
+		"examine-suppress-idle": {args: "doctor --evidence - --only ip/subnet-exhausted --suppress eni/leaked=*", in: full},
 		"examine-undecided":     {args: "doctor --evidence - --only ip/subnet-exhausted", in: blind},
-		"examine-garbage":       {args: "doctor --evidence -", in: "schemaVersion: 1\nat: yesterday\n"},
+		"examine-garbage":       {args: "doctor --evidence -", in: "schemaVersion: 2\nat: yesterday\n"},
+		"examine-situation":     {args: "doctor --evidence -", in: sound},
 		"examine-no-file":       {args: "doctor --evidence does-not-exist.yaml"},
-		"examine-csv":           {args: "doctor --evidence - -o csv", in: situation},
-		"examine-fail-on":       {args: "doctor --evidence - --fail-on fatal", in: situation},
-		"examine-only-unknown":  {args: "doctor --evidence - --only ip/subnet-exhaustd", in: situation},
-		"examine-suppress-bad":  {args: "doctor --evidence - --suppress eni/leaked", in: situation},
+		"examine-csv":           {args: "doctor --evidence - -o csv", in: full},
+		"examine-fail-on":       {args: "doctor --evidence - --fail-on fatal", in: full},
+		"examine-only-unknown":  {args: "doctor --evidence - --only ip/subnet-exhaustd", in: full},
+		"examine-suppress-bad":  {args: "doctor --evidence - --suppress eni/leaked", in: full},
 		"doctor":                {args: "doctor --help"},
 		"list":                  {args: "doctor list"},
 		"list-tty-80":           {args: "doctor list ip", env: size("80")},
@@ -84,17 +87,33 @@ sources:
 	checkGoldens(t, w, tests)
 }
 
-// Evidence of healthy clusters with each daemon.
+// Situations of healthy clusters with each daemon.
 const (
 	sound = "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nmode: laptop\nonce: true\n"
 	ours  = sound + "world: {daemon: ours, env: {CNI_ADD_WAIT: 20s}}\n"
 )
 
+// evidenceOf returns the evidence file of a situation.
+func evidenceOf(t *testing.T, text string) string {
+	t.Helper()
+	ev, err := situation.Load([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := file.Save(ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
 // TestGolden_Migrate: the obstacles to a migration, in each form, with the exit status.
 func TestGolden_Migrate(t *testing.T) {
 	t.Parallel()
-	blocked := sound + "world: {agentVersion: v1.4.0}\nsources:\n  k8s.objects: {with: [{name: DaemonSet/aws-node, managers: [{name: kubectl-set, env: [WARM_IP_TARGET]}]}]}\n"
-	blind := sound + "sources: {k8s.objects: {missing: forbidden}}\n"
+	blocked := evidenceOf(t, sound+"world: {agentVersion: v1.4.0}\nsources:\n  k8s.objects: {with: [{name: DaemonSet/aws-node, managers: [{name: kubectl-set, env: [WARM_IP_TARGET]}]}]}\n")
+	blind := evidenceOf(t, sound+"sources: {k8s.objects: {missing: forbidden}}\n")
+	pulled := evidenceOf(t, sound+"sources: {k8s.node: {images: [registry.example/aws-vpc-cni:v1]}}\n")
+	sound, ours := evidenceOf(t, sound), evidenceOf(t, ours)
 	checkGoldens(t, newWorld(t), map[string]call{
 		"migrate":           {args: "migrate"},
 		"help":              {args: "migrate check --help"},
@@ -110,7 +129,7 @@ func TestGolden_Migrate(t *testing.T) {
 		"require-all":       {args: "migrate check --evidence - --require-all", in: sound},
 		"images":            {args: "migrate check --evidence - --images registry.example:5000/cni/aws-vpc-cni:v1 --images registry.example/aws-vpc-cni-init@sha256:" + strings.Repeat("0a", 32), in: sound},
 		"images-account":    {args: "migrate check --evidence - --images 602401143452.dkr.ecr.us-west-2.amazonaws.com/aws-vpc-cni:v1,registry.example/aws-vpc-cni-init:v1", in: sound},
-		"images-pulled":     {args: "migrate check --evidence - --images registry.example/aws-vpc-cni:v1", in: sound + "sources: {k8s.node: {images: [registry.example/aws-vpc-cni:v1]}}\n"},
+		"images-pulled":     {args: "migrate check --evidence - --images registry.example/aws-vpc-cni:v1", in: pulled},
 		"images-invalid":    {args: "migrate check --evidence - --images registry.example/AWS-VPC-CNI:v1", in: sound},
 		"other-daemon":      {args: "migrate check --from ours --evidence -", in: sound},
 		"no-daemon":         {args: "migrate check --from theirs --evidence -", in: sound},

@@ -22,25 +22,30 @@ func topics() []*cobra.Command {
 
 Unknown values never match a comparison. --columns without a value lists the columns.`},
 		{Use: "evidence", Short: "Evidence files of the doctor", Long: `doctor --save-evidence FILE writes everything that an examination looked at to a file, and
-doctor --evidence FILE examines it again, anywhere and without a cluster. A file can also be
-written by hand, in YAML or JSON of at most 8 MiB:
+doctor --evidence FILE examines it again, anywhere and without a cluster. A file is plain: what was
+read of each node, source by source, in YAML or JSON of at most 8 MiB:
 
-  schemaVersion: 1
+  schemaVersion: 2
   at: 2026-11-21T14:02:11Z
-  base: healthy
-  world:
-    enis:
-      - {id: eni-a, ips: 9, assigned: 9}
+  mode: laptop
+  interval: 30s
   sources:
-    log.ipamd:
-      lines:
-        - {at: -40s, level: error, msg: InsufficientFreeAddressesInSubnet}
-    metrics: {missing: forbidden}
+    k8s.wh: {missing: forbidden}
+  nodes:
+    - node: ip-10-0-0-9.ec2.internal
+      sources:
+        kern.sysctl: {net.ipv4.ip_forward: "0"}
+        log.ipamd:
+          lines:
+            - {at: 2026-11-21T14:01:31Z, level: error, msg: InsufficientFreeAddressesInSubnet}
+      later:
+        sources:
+          kern.sysctl: {net.ipv4.ip_forward: "1"}
 
-"world" describes the cluster, "sources" the data that was collected. With base: healthy, a source
-that is not named is derived from world; with base: none, it was not read. Times are absolute, or
-count back from the reading. "later" has what differs at the second reading, "nodes" several
-nodes. docs/evidence.schema.json is the JSON Schema.
+A source that is not named was not read. "sources" at the top are those of all nodes, "later" has
+the sources that differed at the second reading, and "missing" says why a source could not be read.
+With "once: true" there was one reading. docs/evidence.schema.json is the JSON Schema. Files of
+format 1 that doctor and bundle saved are read too.
 
 Evidence holds names and addresses of a cluster; files are written with mode 0600.`},
 		{Use: "exit-codes", Short: "Exit codes", Long: `Exit codes:

@@ -1,10 +1,12 @@
-package file
+package situation
 
 import (
 	"testing"
 
 	"cnictl/doctor/evidence"
 )
+
+const healthyNode = "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\n"
 
 const oneNode = `
 schemaVersion: 1

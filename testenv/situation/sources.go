@@ -1,36 +1,14 @@
-package file
+package situation
 
 import (
-	"iter"
 	"reflect"
 	"strings"
 
 	"cnictl/doctor/evidence"
 )
 
-// source is one source of a reading, with any type of content.
-type source struct{ v reflect.Value } // an evidence.Source
-
-func (s source) content() reflect.Value { return s.v.Field(0) }
-
-func (s source) lack(reason string) {
-	s.v.SetZero()
-	s.v.Field(1).SetString(reason)
-}
-
-func (s source) missing() string { return s.v.Field(1).String() }
-
-// sourcesOf yields the sources of a reading by id, in the order of the documentation.
-func sourcesOf(r *evidence.Reading) iter.Seq2[string, source] {
-	return func(yield func(string, source) bool) {
-		v := reflect.ValueOf(r).Elem()
-		for _, m := range membersOf(v.Type()).list {
-			if !yield(m.name, source{v.FieldByIndex(m.index)}) {
-				return
-			}
-		}
-	}
-}
+// content returns the content of a source.
+func content(s evidence.AnySource) reflect.Value { return reflect.ValueOf(s.Value()).Elem() }
 
 // group returns the part of a source's id before the dot.
 func group(id string) string {

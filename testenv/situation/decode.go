@@ -1,4 +1,4 @@
-package file
+package situation
 
 import (
 	"encoding"
@@ -28,9 +28,6 @@ type decoder struct {
 	subnet  string // default subnet of an interface
 }
 
-// textual values may be given as one string instead of an object.
-type textual interface{ FromText(text string) error }
-
 var (
 	timeType     = reflect.TypeFor[time.Time]()
 	durationType = reflect.TypeFor[time.Duration]()
@@ -42,12 +39,15 @@ func (d decoder) apply(node *yaml.Node, dst reflect.Value, path string) error {
 	if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
 		return d.unknown(node, dst, path)
 	}
-	if t, ok := dst.Addr().Interface().(textual); ok && node.Kind == yaml.ScalarNode {
-		dst.SetZero()
-		if err := t.FromText(node.Value); err != nil {
-			return refuse(node, path, err.Error())
+	if node.Kind == yaml.ScalarNode {
+		switch dst := dst.Addr().Interface().(type) {
+		case *evidence.Line: // verbatim
+			*dst = evidence.Line{Text: node.Value}
+			return nil
+		case *evidence.Address: // never assigned to a pod
+			*dst = evidence.Address{}
+			return d.apply(node, reflect.ValueOf(&dst.Address).Elem(), path)
 		}
-		return nil
 	}
 	switch dst.Type() {
 	case nodeType:

@@ -1,4 +1,4 @@
-package file
+package situation
 
 import (
 	"net/netip"
@@ -165,10 +165,10 @@ func (p *population) checkpoint() evidence.Checkpoint {
 // expectDocuments sets the documents of our daemon; upstream's has none.
 func (p *population) expectDocuments(r *evidence.Reading, c config.Config) {
 	if p.Daemon != "ours" {
-		for id, s := range sourcesOf(r) {
+		for id, s := range r.Sources() {
 			switch id {
 			case "intro.summary", "intro.config", "intro.plan", "intro.failures", "intro.events", "intro.pod":
-				s.lack(evidence.MissingAbsent)
+				s.Lack(evidence.MissingAbsent)
 			}
 		}
 		return

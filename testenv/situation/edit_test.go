@@ -1,4 +1,4 @@
-package file
+package situation
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"cnictl/doctor/evidence"
+	"cnictl/doctor/file"
 )
 
 // TestLoad_Edits: a file's content for a source is merged into the expected content.
@@ -64,7 +65,7 @@ func TestLoad_Edits(t *testing.T) {
 		"a veth less":          {"world: {enis: [{id: eni-a, ips: 9, assigned: 2}]}\nsources: {kern.link: {without: [{pod: default/pod-1}], with: [{pod: default/pod-2, mtu: 1500}]}}", func(r *evidence.Reading) any { l := r.Links.Content; return words(len(l), l[2].Pod, *l[2].MTU) }, "3 default/pod-2 1500"},
 		"base none": {"base: none\nsources: {metrics: {samples: {a: 1}}}", func(r *evidence.Reading) any {
 			return words(r.Metrics.Content.Samples, r.ENIs.Missing, r.InstanceType.OK())
-		}, "map[a:1] not-asked true"},
+		}, "map[a:1] not-asked false"},
 		"YAML 1.2 is JSON": {"sources: {\"kern.ct\": {\"count\": 5}}", func(r *evidence.Reading) any { return words(*r.Conntrack.Content.Count, *r.Conntrack.Content.Max) }, "5 262144"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +87,7 @@ func TestLoad_Edits(t *testing.T) {
 
 func words(values ...any) string { return strings.TrimSuffix(fmt.Sprintln(values...), "\n") }
 
-// FuzzLoad: any file is refused or read, and what was read can be written and read again.
+// FuzzLoad: any file is refused or read, and what was read can be written as an evidence file and read again.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(oneNode))
 	f.Add([]byte(healthyNode + "sources: {kern.rule: {without: [{priority: 1024}]}, k8s.ds: null, log.ipamd: {lines: [a]}}"))
@@ -99,11 +100,11 @@ func FuzzLoad(f *testing.F) {
 		if err != nil || len(data) > 1<<16 {
 			return
 		}
-		saved, err := Save(ev)
+		saved, err := file.Save(ev)
 		if err != nil {
 			return
 		}
-		if _, err := Load(saved); err != nil {
+		if _, err := file.Load(saved); err != nil {
 			t.Fatalf("%v in\n%s", err, saved)
 		}
 	})

@@ -1,4 +1,4 @@
-package file
+package situation
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package file
+package situation
 
 import (
 	"net/netip"
@@ -27,14 +27,14 @@ func expected(p *population) *evidence.Reading {
 
 // withoutDaemon removes what a node without aws-node does not have.
 func withoutDaemon(r *evidence.Reading) {
-	for id, s := range sourcesOf(r) {
+	for id, s := range r.Sources() {
 		switch group(id) {
 		case "intro", "metrics", "ckpt":
-			s.lack(evidence.MissingAbsent)
+			s.Lack(evidence.MissingAbsent)
 		}
 		switch id {
 		case "log.ipamd", "log.plugin", "log.np", "log.awsnode":
-			s.lack(evidence.MissingAbsent)
+			s.Lack(evidence.MissingAbsent)
 		}
 	}
 	r.DaemonSet.Content = nil

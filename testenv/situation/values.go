@@ -1,4 +1,4 @@
-package file
+package situation
 
 import (
 	"fmt"
@@ -8,24 +8,12 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"cnictl/doctor/file"
 )
 
-// Refusal is a rejected value of a file: where it is, and what is expected.
-type Refusal struct {
-	Line   int    // line in the file
-	Member string // such as sources.kern.rule[2].priority
-	Why    string
-}
-
-func (r *Refusal) Error() string {
-	if r.Member == "" {
-		return fmt.Sprintf("line %d: %s", r.Line, r.Why)
-	}
-	return fmt.Sprintf("line %d: %s: %s", r.Line, r.Member, r.Why)
-}
-
 func refuse(node *yaml.Node, member, why string) error {
-	return &Refusal{Line: node.Line, Member: member, Why: why}
+	return &file.Refusal{Line: node.Line, Member: member, Why: why}
 }
 
 func join(path, member string) string {

@@ -1,8 +1,10 @@
-package file
+package situation
 
 import (
 	"strings"
 	"testing"
+
+	"cnictl/doctor/file"
 )
 
 // TestLoad_Refuses: an error names line, member and accepted values, before any rule runs.
@@ -13,7 +15,7 @@ func TestLoad_Refuses(t *testing.T) {
 		"not YAML":                   {"a: [", "not YAML"},
 		"a list":                     {"- a", "line 1: want an object, not a list"},
 		"no version":                 {"at: 2026-11-21T14:02:11Z", "schemaVersion: required: 1"},
-		"a later version":            {"schemaVersion: 2\nnew: thing", "line 1: schemaVersion: 2 is later than this cnictl, which reads 1"},
+		"a later version":            {"schemaVersion: 2\nnew: thing", "line 1: schemaVersion: want 1, the version of situations, not 2"},
 		"no time":                    {"schemaVersion: 1", "at: required"},
 		"a relative time of all":     {"schemaVersion: 1\nat: -3h", `line 2: at: want a time, such as 2026-11-21T14:02:11Z or -40s, not "-3h"`},
 		"two documents":              {healthyNode + "---\na: b", "more than one document"},
@@ -46,7 +48,7 @@ func TestLoad_Refuses(t *testing.T) {
 		"a place twice":           {healthyNode + "world: {enis: [{id: eni-a}, {id: eni-b, device: 0}]}", "interface eni-b has card and device of another"},
 		"a pod on nothing":        {healthyNode + "world: {pods: [{pod: a/b, eni: eni-z}]}", "pod a/b is on interface eni-z, which is not in the world"},
 		"no version of the world": {healthyNode + "world: {version: newest}", `want a version, such as v1.23.1, not "newest"`},
-		"too large":               {strings.Repeat(" ", MaxBytes+1), "8388608 are accepted"},
+		"too large":               {strings.Repeat(" ", file.MaxBytes+1), "8388608 are accepted"},
 		"anchors that multiply": {healthyNode + "report:\n  - &a " + strings.Repeat("x", 1000) + "\n" +
 			"nodes: [" + strings.Repeat("*a,", 9000) + "]\n", "anchors make the file larger than 8388608 bytes"},
 	} {
