@@ -20,6 +20,9 @@ var sentencesText string
 //go:embed texts.txt
 var ownText string
 
+// Sentences returns what other programs and upstream say.
+func Sentences() []*Symptom { return sentences() }
+
 // sentences parses sentencesText. Its comment describes the form.
 var sentences = sync.OnceValue(func() []*Symptom {
 	var out []*Symptom

@@ -100,6 +100,10 @@ func complete(cmd *cobra.Command, args []string, word string) ([]string, cobra.S
 // notFound is the error for a code or pattern that matches no cause.
 func notFound(f *cli.Factory, what, code string) error {
 	e := &cli.Error{Code: cli.ExitNotFound, What: what, Do: f.Name + " doctor list"}
+	if strings.ContainsAny(strings.TrimSpace(code), " \n") {
+		e.Why, e.Do = "a code is group/name; texts have a command of their own", f.Name+" explain 'TEXT'"
+		return e
+	}
 	if near := near(code); len(near) > 0 {
 		e.Why = "did you mean " + strings.Join(near, " or ") + "?"
 		if len(near) == 1 {

@@ -79,6 +79,12 @@ sources:
 		"explain-cut":           {args: "explain …ntFreeAddressesInSubnet"},
 		"explain-unknown":       {args: "explain hello world"},
 		"explain-unknown-json":  {args: "explain hello world -o json"},
+		"explain-printer":       {args: "explain 0/5 nodes are available: 5 Insufficient cpu."},
+		"explain-printer-json":  {args: "explain 0/5 nodes are available: 5 Insufficient cpu. -o json"},
+		"explain-wrapped":       {args: "explain", in: "0/1 nodes are avail\nable: 1 Too many po\nds.\n"},
+		"explain-several":       {args: "explain Failed to retrieve the device-number of eni 02:4f:aa:10:33:01"},
+		"explain-normal":        {args: "explain Device number of primary ENI is 1! Forcing it to be 0 as expected"},
+		"explain-own-json":      {args: "explain EC2 operations aborted: they took longer than the shutdown allows -o json"},
 		"explain-empty":         {args: "explain"},
 		"explain-name":          {args: "explain Throttling -o name"},
 		"explain-hostile":       {args: "explain", in: "\x1b[2J\x00 UnauthorizedOperation \u202e"},
@@ -270,6 +276,9 @@ func TestDoctor_CommandsExist(t *testing.T) {
 		}
 	}
 	for _, s := range catalogue.Symptoms() {
+		check(s.Check.Command)
+	}
+	for _, s := range catalogue.Sentences() {
 		check(s.Check.Command)
 	}
 	if seen < 20 {
