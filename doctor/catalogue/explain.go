@@ -337,7 +337,7 @@ func (x *index) compare(plain string, said []string, p *pattern) (how string, pa
 func (p *pattern) about(plain string, said []string) bool {
 	plain = strings.ReplaceAll(plain, "-", " ")
 	for _, name := range p.names {
-		if !strings.Contains(plain, name) {
+		if !strings.Contains(plain, name) && !(name == "eni" && strings.Contains(plain, "interface")) {
 			return false
 		}
 	}
@@ -429,13 +429,19 @@ func (e *explainer) ranked() []Candidate {
 		if specific && c.Symptom != nil && c.Symptom.wraps || fault && c.Normal() {
 			return true
 		}
-		return slices.ContainsFunc(e.found, func(d Candidate) bool { return d.within(c) })
+		return slices.ContainsFunc(e.found, func(d Candidate) bool { return d.within(c) || d.says(c) })
 	})
 	slices.SortStableFunc(out, func(a, b Candidate) int { return cmp.Compare(b.score, a.score) })
 	if len(out) > mostNormal && out[0].Normal() {
 		out = out[:mostNormal]
 	}
 	return out
+}
+
+// says reports whether d is a cause that c only guesses at, of the same line.
+func (d Candidate) says(c Candidate) bool {
+	return c.Entry == nil && c.Symptom.Component != "" && d.Entry != nil && d.How == Whole && d.Signature.Note == "" &&
+		d.Line == c.Line && slices.Contains(c.Causes(), d.Entry.Code)
 }
 
 // within reports whether c was found only because its signature is part of d's: what is told of

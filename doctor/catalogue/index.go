@@ -44,7 +44,7 @@ type pattern struct {
 var subjects = []string{
 	"aws node", "kube proxy", "nodeagent", "k8s cni", "policyendpoint", "eniconfig", "cninode", "securitygrouppolic", "pod eni",
 	"vpc cni", "aws k8s agent", "aws cni", "egress cni",
-	"trunk", "branch", "metadata", "ipv6", "prefix", "webhook", "iptables", "dial", "sts", "amazonaws",
+	"trunk", "branch", "metadata", "ipv6", "prefix", "webhook", "iptables", "dial", "sts", "eni", "sandbox", "polic", "amazonaws",
 }
 
 var theIndex = sync.OnceValue(newIndex)

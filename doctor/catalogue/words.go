@@ -37,7 +37,7 @@ func words(plain string) []string {
 // forms are words in which people and releases differ, and those without meaning.
 var forms = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
-	for _, line := range strings.Split(`:a an the to of is are be been has have had for in on with and or as at from by
+	for _, line := range strings.Split(`:a an the to of is are up be been has have had for in on with and or as at from by
 		:was were it its out this that there
 		:which not uses use used will would should while whose so all can we you
 		fail:failed fails failing failure fail unable cannot could couldnt cant unsuccessful impossible
@@ -51,6 +51,7 @@ var forms = sync.OnceValue(func() map[string]string {
 		make:create created creating creation make made
 		delete:delete deleted deleting deletion remove removed removing
 		set:set setup setting
+		cmd:cmd command
 		config:config configuration
 		exist:exist exists existing
 		start:start started starting startup`, "\n") {
