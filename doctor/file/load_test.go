@@ -262,14 +262,17 @@ func TestSave_AnyEvidence(t *testing.T) {
 		}
 		twice, err := file.Save(again)
 		if err != nil || string(twice) != string(saved) {
-			t.Fatalf("seed %d: saved again it is another (-first +again): %v\n%s", seed, err, cmp.Diff(strings.Split(string(saved), "\n"), strings.Split(string(twice), "\n")))
+			diff := cmp.Diff(strings.Split(string(saved), "\n"), strings.Split(string(twice), "\n"))
+			t.Fatalf("seed %d: saved again it is another (-first +again): %v\n%s", seed, err, diff)
 		}
 	}
 }
 
 // anything fills a value at random.
 func anything(random *rand.Rand, v reflect.Value, depth int) {
-	texts := []string{"", "a", "null", "5", "~", "yes", "- x", "a: b", "two\nlines\n", " \t", "#", "é\u2028", "'\"\\", "{,", "<&>", "2026-11-21T14:02:11Z", "-40s"}
+	texts := []string{
+		"", "a", "null", "5", "~", "yes", "- x", "a: b", "two\nlines\n", " \t", "#", "é\u2028", "'\"\\", "{,", "<&>", "2026-11-21T14:02:11Z", "-40s",
+	}
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(time.Unix(random.Int64N(1<<32), random.Int64N(1e9)).UTC()))
 		return
@@ -352,11 +355,13 @@ func fleetFile(t testing.TB) []byte {
 		reading := func(status string, assigned float64) *evidence.Reading {
 			r := evidence.Unread(ev.At, evidence.MissingNotAsked)
 			r.Node = evidence.Read(evidence.KubeNode{
-				Name: name, InstanceType: "m5.large", Zone: "eu-west-1a", Instance: fmt.Sprintf("i-%017x", i), Capacity: evidence.NodeResources{Pods: &free},
+				Name: name, InstanceType: "m5.large", Zone: "eu-west-1a", Instance: fmt.Sprintf("i-%017x", i),
+				Capacity:   evidence.NodeResources{Pods: &free},
 				Conditions: []evidence.Condition{{Type: "Ready", Status: status, Since: ev.At}}, KubeletVersion: "v1.33.1",
 			})
 			r.Metrics = evidence.Read(evidence.Metrics{Samples: map[string]float64{
-				"awscni_assigned_ip_addresses": assigned, "awscni_total_ip_addresses": 29, "awscni_eni_allocated": 3, "awscni_restarts": float64(restarts),
+				"awscni_assigned_ip_addresses": assigned, "awscni_total_ip_addresses": 29, "awscni_eni_allocated": 3,
+				"awscni_restarts": float64(restarts),
 			}})
 			return r
 		}

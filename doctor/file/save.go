@@ -35,7 +35,8 @@ func Fit(ev *evidence.Evidence) (data []byte, dropped map[string]int, err error)
 	}
 	bare, _ := Shorten(ev, 0)
 	if least, err := save(bare); err != nil || !fits(least) {
-		return nil, nil, errors.Join(err, fmt.Errorf("%w: it takes %d bytes without logs, an evidence file at most %d: choose fewer nodes", ErrTooLarge, len(least), MaxBytes))
+		return nil, nil, errors.Join(err, fmt.Errorf("%w: it takes %d bytes without logs, an evidence file at most %d: choose fewer nodes",
+			ErrTooLarge, len(least), MaxBytes))
 	}
 	for !fits(data) {
 		shorter, less := Shorten(ev, 0.5)

@@ -89,7 +89,8 @@ nodes:
 				t.Errorf("read again (-want +got):\n%s", diff)
 			}
 			if again, err := file.Save(got); err != nil || string(again) != string(saved) {
-				t.Errorf("saved again it is another (-first +again): %v\n%s", err, cmp.Diff(strings.Split(string(saved), "\n"), strings.Split(string(again), "\n")))
+				diff := cmp.Diff(strings.Split(string(saved), "\n"), strings.Split(string(again), "\n"))
+				t.Errorf("saved again it is another (-first +again): %v\n%s", err, diff)
 			}
 		})
 	}

@@ -137,7 +137,8 @@ func schemaOf() ([]byte, error) {
 }
 
 var missing = keywords{
-	"type": "object", "properties": keywords{"missing": keywords{"type": "string", "minLength": 1}}, "required": []string{"missing"}, "additionalProperties": false,
+	"type": "object", "properties": keywords{"missing": keywords{"type": "string", "minLength": 1}},
+	"required": []string{"missing"}, "additionalProperties": false,
 }
 
 type schema struct{ defs keywords }

@@ -174,7 +174,8 @@ func upgradeSources(n *yaml.Node, path string) (*yaml.Node, error) {
 // merge returns a value with the members that an earlier one has and it has not. null takes a member
 // away, and lines of a log come after the earlier ones.
 func merge(before, value *yaml.Node) *yaml.Node {
-	if before == nil || before.Kind != yaml.MappingNode || value.Kind != yaml.MappingNode || find(before, "missing") == 0 || find(value, "missing") == 0 {
+	objects := before != nil && before.Kind == yaml.MappingNode && value.Kind == yaml.MappingNode
+	if !objects || find(before, "missing") == 0 || find(value, "missing") == 0 {
 		return value
 	}
 	out := copied(before)

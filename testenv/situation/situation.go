@@ -306,7 +306,8 @@ func (d decoder) sources(node *yaml.Node, r, ideal *evidence.Reading, path strin
 			if slices.Contains(groups, key) {
 				return nil
 			}
-			return refuse(at, path, fmt.Sprintf("no source %q; it has %s, and the groups %s", key, membersOf(reflect.TypeFor[evidence.Reading]()), strings.Join(groups, ", ")))
+			return refuse(at, path, fmt.Sprintf("no source %q; it has %s, and the groups %s",
+				key, membersOf(reflect.TypeFor[evidence.Reading]()), strings.Join(groups, ", ")))
 		}
 		state, reason, err := d.state(value, join(path, key))
 		switch {

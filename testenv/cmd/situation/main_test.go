@@ -27,7 +27,8 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := ev.Nodes[0].First
-	if !strings.HasPrefix(out.String(), "schemaVersion: 2\n") || r.Metrics.Missing != "forbidden" || len(r.ENIs.Content) != 1 || ev.Nodes[0].Second == nil {
+	plain := strings.HasPrefix(out.String(), "schemaVersion: 2\n")
+	if !plain || r.Metrics.Missing != "forbidden" || len(r.ENIs.Content) != 1 || ev.Nodes[0].Second == nil {
 		t.Errorf("%+v in\n%s", ev, &out)
 	}
 	for _, row := range []struct{ in, want string }{

@@ -33,6 +33,14 @@ sources:
   log.ipamd: {lines: [{at: -40s, level: error, msg: "Failed to CreateNetworkInterface InsufficientFreeAddressesInSubnet"}]}
 `)
 	blind := evidenceOf(t, "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nsources: {intro: {missing: disabled}, metrics: {missing: disabled}}\n")
+	// Nothing in it says how many addresses a c5.9xlarge can have: it is not taken for another type.
+	part := `schemaVersion: 2
+at: 2026-11-21T14:02:11Z
+once: true
+sources:
+  k8s.node: {name: ip-10-0-0-9.ec2.internal, instanceType: c5.9xlarge, capacity: {pods: 234}, allocatable: {pods: 234}}
+  k8s.ds: {containers: [aws-node], env: {aws-node: {WARM_ENI_TARGET: "1", ENABLE_IPv4: "true"}}}
+`
 	tests := map[string]call{
 		"examine":               {args: "doctor --evidence - --only ip/subnet-exhausted -o wide", in: full},
 		"examine-tty-80":        {args: "doctor --evidence - --only ip/subnet-exhausted", in: full, env: size("80")},
@@ -49,6 +57,7 @@ sources:
 		"examine-undecided":     {args: "doctor --evidence - --only ip/subnet-exhausted", in: blind},
 		"examine-garbage":       {args: "doctor --evidence -", in: "schemaVersion: 2\nat: yesterday\n"},
 		"examine-situation":     {args: "doctor --evidence -", in: sound},
+		"examine-part":          {args: "doctor --evidence - --only cap/max-pods", in: part},
 		"examine-no-file":       {args: "doctor --evidence does-not-exist.yaml"},
 		"examine-csv":           {args: "doctor --evidence - -o csv", in: full},
 		"examine-fail-on":       {args: "doctor --evidence - --fail-on fatal", in: full},
