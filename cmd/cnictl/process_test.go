@@ -169,7 +169,7 @@ func TestProcess_Pager(t *testing.T) {
 	target := "n=" + fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())
 	bin := binary(t)
 	for tty, want := range map[string]string{"CNICTL_FORCE_TTY=100x30": "paged: NODE", "CNICTL_FORCE_TTY=": "NODE"} {
-		cmd := exec.CommandContext(t.Context(), bin, "nodes", "--paged", "--color=never", "--targets", target)
+		cmd := exec.CommandContext(t.Context(), bin, "nodes", "--paged", "--color=never", "--node-timeout=1m", "--targets", target)
 		cmd.Env = append(os.Environ(), "PAGER=sed 's/^/paged: /'", tty)
 		out, err := cmd.Output()
 		first, _ := bufio.NewReader(strings.NewReader(string(out))).ReadString('\n')
