@@ -40,7 +40,7 @@ type head struct {
 	SchemaVersion int            `json:"schemaVersion"`
 	At            time.Time      `json:"at"`
 	Mode          evidence.Mode  `json:"mode,omitzero" enum:"node,laptop,bundle,cluster"`
-	Interval      text           `json:"interval,omitzero"`
+	Interval      *text          `json:"interval,omitzero"` // nil: two minutes
 	Once          bool           `json:"once,omitzero"`
 	Scope         evidence.Scope `json:"scope,omitzero"`
 	Report        []string       `json:"report,omitzero"`
@@ -77,9 +77,13 @@ func Load(data []byte) (*evidence.Evidence, error) {
 	}
 	at := child(root, "at")
 	parts, rest := take(root, "sources", "later", "nodes")
-	h := head{Mode: evidence.ModeNode, Interval: text(2 * time.Minute)}
+	h := head{Mode: evidence.ModeNode}
 	if err := l.decode(rest, &h, ""); err != nil {
 		return nil, err
+	}
+	interval := 2 * time.Minute
+	if h.Interval != nil {
+		interval = time.Duration(*h.Interval)
 	}
 	switch {
 	case h.At.IsZero():
@@ -88,13 +92,13 @@ func Load(data []byte) (*evidence.Evidence, error) {
 		return nil, refuse(at, "at", "want a time after 1970")
 	}
 	ev := &evidence.Evidence{At: h.At.UTC(), Mode: h.Mode, Scope: h.Scope, Report: h.Report}
-	l.first, l.second, l.once = ev.At, ev.At.Add(time.Duration(h.Interval)), h.Once
+	l.first, l.second, l.once = ev.At, ev.At.Add(interval), h.Once
 	if ev.Nodes, err = l.nodes(parts); err != nil {
 		return nil, err
 	}
 	for _, n := range ev.Nodes {
 		if n.Second != nil {
-			ev.Interval = time.Duration(h.Interval)
+			ev.Interval = interval
 		}
 	}
 	if (ev.Scope == evidence.Scope{}) && parts["nodes"] == nil {

@@ -55,7 +55,7 @@ func save(ev *evidence.Evidence) ([]byte, error) {
 	once := !slices.ContainsFunc(ev.Nodes, func(n evidence.Node) bool { return n.Second != nil })
 	h := head{SchemaVersion: evidence.SchemaVersion, At: ev.At.UTC(), Mode: ev.Mode, Once: once, Scope: ev.Scope, Report: ev.Report}
 	if !once {
-		h.Interval = text(ev.Interval)
+		h.Interval = new(text(ev.Interval))
 	}
 	root, err := tree(h)
 	if err != nil {
