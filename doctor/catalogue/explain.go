@@ -438,26 +438,26 @@ func (e *explainer) ranked() []Candidate {
 	return out
 }
 
-// says reports whether d is a cause that c only guesses at, of the same line.
-func (d Candidate) says(c Candidate) bool {
-	return c.Entry == nil && c.Symptom.Component != "" && d.Entry != nil && d.How == Whole && d.Signature.Note == "" &&
-		d.Line == c.Line && slices.Contains(c.Causes(), d.Entry.Code)
+// says reports whether c is a cause that other only guesses at, of the same line.
+func (c Candidate) says(other Candidate) bool {
+	return other.Entry == nil && other.Symptom.Component != "" && c.Entry != nil && c.How == Whole && c.Signature.Note == "" &&
+		c.Line == other.Line && slices.Contains(other.Causes(), c.Entry.Code)
 }
 
-// within reports whether c was found only because its signature is part of d's: what is told of
+// within reports whether other was found only because its signature is part of c's: what is told of
 // the longer one is meant.
-func (d Candidate) within(c Candidate) bool {
-	if c.How != Whole || d.How != Whole || c.Line != d.Line || d.Component() == "" || d.pattern == c.pattern {
+func (c Candidate) within(other Candidate) bool {
+	if other.How != Whole || c.How != Whole || other.Line != c.Line || c.Component() == "" || c.pattern == other.pattern {
 		return false
 	}
-	if c.Entry != nil && slices.Contains(d.Causes(), c.Entry.Code) {
+	if other.Entry != nil && slices.Contains(c.Causes(), other.Entry.Code) {
 		return false
 	}
-	whole := strings.Join(d.pattern.parts, " ")
-	for _, part := range c.pattern.parts {
+	whole := strings.Join(c.pattern.parts, " ")
+	for _, part := range other.pattern.parts {
 		if !strings.Contains(whole, part) {
 			return false
 		}
 	}
-	return len(whole) > len(c.Signature.Text)
+	return len(whole) > len(other.Signature.Text)
 }
