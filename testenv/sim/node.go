@@ -34,6 +34,7 @@ type node struct {
 	crashed  time.Duration // when a daemon last died
 	calls    rate
 	refused  int // calls for more than EC2 takes
+	tooLarge int // of these, attachments of ENIs with too many addresses
 
 	pods    []*pod
 	lastPod int

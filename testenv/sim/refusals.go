@@ -45,6 +45,7 @@ func (e *ec2) attachFor(n *node, id ipam.ENIID, device int) (string, error) {
 	}
 	if x.slots() > n.takes().IPv4PerENI {
 		n.refused++
+		n.tooLarge++
 		e.w.fault(FaultLess)
 		return "", errAddressMax
 	}

@@ -55,7 +55,8 @@ func (w *World) settle() {
 	before, refused := w.changes(), w.refused()
 	w.runUntil(begun + w.Scenario.Rest)
 	w.check("stillness", w.changes()-before <= w.tries(refused), "%d calls change something long after the last fault", w.changes()-before)
-	w.check("stillness", w.refused()-refused <= 2*len(w.nodes), "%d calls in %v for more than EC2 takes", w.refused()-refused, stillness)
+	more := w.refused().all - refused.all
+	w.check("stillness", more <= 2*len(w.nodes), "%d calls in %v for more than EC2 takes", more, stillness)
 	w.inspectRest(false)
 	w.restartAll()
 }
@@ -133,24 +134,26 @@ func (w *World) changes() int {
 	return sum
 }
 
-// refused counts the calls for more than EC2 takes.
-func (w *World) refused() int {
-	sum := 0
+// refusals counts the calls for more than EC2 takes.
+type refusals struct{ all, tooLarge int }
+
+func (w *World) refused() (sum refusals) {
 	for _, n := range w.nodes {
-		sum += n.refused
+		sum.all, sum.tooLarge = sum.all+n.refused, sum.tooLarge+n.tooLarge
 	}
 	return sum
 }
 
 // tries is how many calls may have changed something because of the refusals since there were
-// that many: an ENI is created, refused with its addresses, loses some, is attached and prepared,
-// turns out to be too many with the limit that is known now, is detached and deleted. One call may
-// be under way.
-func (w *World) tries(before int) int {
+// that many: an ENI is created, refused and deleted. One that EC2 refused for its addresses loses
+// some, is attached and prepared, turns out to be too many with the limit that is known now, and is
+// detached. One call may be under way.
+func (w *World) tries(before refusals) int {
 	if !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.spec.Takes.IPv4PerENI > 0 }) {
 		return 0
 	}
-	return 6*(w.refused()-before) + len(w.nodes)
+	now := w.refused()
+	return 2*(now.all-before.all) + 4*(now.tooLarge-before.tooLarge) + len(w.nodes)
 }
 
 func (w *World) check(invariant string, holds bool, format string, args ...any) {
