@@ -8,7 +8,7 @@ shift
 files=""
 while [ "$1" != -- ]; do files="$files $1"; shift; done
 shift
-passed=${CNI_TEST_CACHE:-$HOME/.cache/cnictl}/passed
+passed=${CNI_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cnictl}/passed
 # shellcheck disable=SC2086 # names without spaces
 hash=$({ go version; echo "$*"; git ls-files -co --exclude-standard -- $files | sort -u |
 	while read -r f; do if [ -f "$f" ]; then sha256sum "$f"; fi; done; } | sha256sum | cut -d' ' -f1)
