@@ -129,7 +129,7 @@ type Symptom struct {
 	Daemon     []cause.Code
 
 	Component string // that prints it; empty if several do
-	Normal    bool   // tells of no fault
+	Normal    bool   // reports no fault
 	wraps     bool   // says nothing beside what it wraps
 	exact     []Signature
 }

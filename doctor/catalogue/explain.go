@@ -86,7 +86,7 @@ func (c Candidate) Component() string {
 	return ""
 }
 
-// Normal reports whether the text tells of no fault.
+// Normal reports whether the text reports no fault.
 func (c Candidate) Normal() bool { return c.Entry == nil && c.Symptom.Normal }
 
 // Limits of the search.
@@ -96,7 +96,7 @@ const (
 	mostFuzzy   = 200 // lines compared word by word
 	mostWords   = 200 // words of such a line
 	mostWrapped = 20  // lines of a message that was wrapped
-	mostNormal  = 5   // candidates that tell of no fault
+	mostNormal  = 5   // candidates that report no fault
 )
 
 // Explain finds what a text may come from: an error, an event's message, or log lines, JSON or
@@ -444,8 +444,8 @@ func (c Candidate) says(other Candidate) bool {
 		c.Line == other.Line && slices.Contains(other.Causes(), c.Entry.Code)
 }
 
-// within reports whether other was found only because its signature is part of c's: what is told of
-// the longer one is meant.
+// within reports whether other was found only because its signature is part of c's, which is longer
+// and so the one that is meant.
 func (c Candidate) within(other Candidate) bool {
 	if other.How != Whole || c.How != Whole || other.Line != c.Line || c.Component() == "" || c.pattern == other.pattern {
 		return false

@@ -74,7 +74,7 @@ func TestExplain_Reworded(t *testing.T) {
 	}
 }
 
-// TestExplain_Normal: output of healthy daemons and other programs yields no candidate but what tells of no
+// TestExplain_Normal: output of healthy daemons and other programs yields no candidate but what reports no
 // fault.
 func TestExplain_Normal(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 type index struct {
 	grams     grams // signatures
 	codes     []*pattern
-	told, own scope // what the catalogue and its sentences tell of; texts of our code
+	told, own scope // signatures of the catalogue and the sentences; texts of our code
 	weight    map[string]float64
 }
 

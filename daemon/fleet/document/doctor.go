@@ -110,7 +110,7 @@ type Candidate struct {
 	Line      int            `json:"line"`                 // line number in the text, from 1
 	Check     CauseCheck     `json:"check"`                // what to look at next
 	Component string         `json:"component"`            // program that prints the text; empty if several do
-	Normal    bool           `json:"normal"`               // the text tells of no fault
+	Normal    bool           `json:"normal"`               // the text reports no fault
 	Fixes     []CauseFix     `json:"fixes"`                // of the first cause, in the order to try them
 }
 
