@@ -67,9 +67,8 @@ func (g *branchPods) inUse() int {
 	return n
 }
 
-// turn first serves the waiting pods, as the controller does. Then it adds a pod (+1), removes
-// one (-1) or does neither.
-func (g *branchPods) turn(w *world, by int) {
+// serve gives the waiting pods their branch ENIs, as the controller does.
+func (g *branchPods) serve(w *world) {
 	g.cooling = slices.DeleteFunc(g.cooling, func(k keptBranch) bool { return !k.until.After(w.Now) })
 	limit := w.node.profile.limits.BranchENIs
 	for _, p := range g.pods {
@@ -79,6 +78,11 @@ func (g *branchPods) turn(w *world, by int) {
 			w.published(p, was, changed)
 		}
 	}
+}
+
+// turn adds a pod (+1), removes one (-1) or does neither.
+func (g *branchPods) turn(w *world, by int) {
+	limit := w.node.profile.limits.BranchENIs
 	switch {
 	case by > 0 && len(g.pods) < limit && !w.node.cordoned:
 		w.published(g.add(w, w.Now), nil, added)

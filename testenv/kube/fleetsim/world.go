@@ -178,8 +178,11 @@ func (w *world) churn() {
 	if w.rnd.IntN(12) == 0 {
 		w.target = 1 + w.rnd.IntN(w.room())
 	}
-	if w.node.profile.podENI && w.rnd.IntN(4) == 0 {
-		w.branchPods.turn(w, w.rnd.IntN(3)-1)
+	if w.node.profile.podENI {
+		w.branchPods.serve(w)
+		if w.rnd.IntN(4) == 0 {
+			w.branchPods.turn(w, w.rnd.IntN(3)-1)
+		}
 	}
 	more := len(w.pods) < w.target || (len(w.pods) == w.target && w.rnd.IntN(2) == 0)
 	if w.node.cordoned {
