@@ -60,7 +60,11 @@ func (c *collector) memory() *int {
 	return nil
 }
 
-// disks reads each file system once, under the first path that leads to it.
+// images are file systems that are always full and read-only: the root of an immutable system.
+var images = []uint32{unix.SQUASHFS_MAGIC, unix.EROFS_SUPER_MAGIC_V1, unix.ISOFS_SUPER_MAGIC}
+
+// disks reads each file system once, under the first path that leads to it. The root of a
+// container may be read-only, which says nothing about the node's.
 func (c *collector) disks() []evidence.Disk {
 	out := []evidence.Disk{}
 	seen := map[uint64]bool{}
@@ -71,7 +75,11 @@ func (c *collector) disks() []evidence.Disk {
 			continue
 		}
 		seen[stat.Dev] = true
-		d := evidence.Disk{Path: name, ReadOnly: fs.Flags&unix.ST_RDONLY != 0}
+		kind := uint32(fs.Type)
+		if slices.Contains(images, kind) {
+			continue
+		}
+		d := evidence.Disk{Path: name, ReadOnly: fs.Flags&unix.ST_RDONLY != 0 && kind != unix.OVERLAYFS_SUPER_MAGIC}
 		d.UsedPercent = percent(fs.Blocks-fs.Bfree, fs.Blocks-fs.Bfree+fs.Bavail)
 		d.InodesUsedPercent = percent(fs.Files-fs.Ffree, fs.Files)
 		out = append(out, d)
