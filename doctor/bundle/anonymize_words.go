@@ -92,7 +92,9 @@ var vocabulary = sync.OnceValue(func() map[string]bool {
 		meta mutating validating networking nm setup nodeagent path pin routed scheduler socat timer tracking utils
 		vpcresources privileged baseline restricted keep enable disable wl wlz
 		warm target minimum cooldown ipam prefix delegation externaleniconfig createdat networkmanager general purpose cloud
-		karpenter ec2nodeclass elbv2 discovery`)
+		karpenter ec2nodeclass elbv2 discovery
+		memorypressure diskpressure pidpressure networkunavailable networkingready ipamdnotready ipamdnotrunning ipamdnoips
+		ipamdrepeatedlyrestart ipamdinconsistentstate interfacenotup interfacenotrunning kubeproxynotready networksysctl`)
 	for w := range commonWords() {
 		out[w] = true
 	}

@@ -20,7 +20,7 @@ var bootCauses = []Entry{
 		},
 		Links:    []string{issue + "122", issue + "1078", issue + "575", issue + "126", issue + "3243"},
 		Upstream: "all; continues without the API server since v1.19.4, CLUSTER_ENDPOINT since v1.12.1. Our daemon serves without it; only pods that need one of its objects wait.",
-		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
+		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "boot/rollout"},
 		Signatures: []Signature{
 			{Text: "Unable to reach API Server", Where: inLog, Note: "only while it repeats"},
 			{Text: "Failed to check API server connectivity: error communicating with apiserver:", Where: inLog},
@@ -38,7 +38,7 @@ var bootCauses = []Entry{
 			{Text: "Apply the ClusterRole of the release. ANNOTATE_POD_IP also needs patch on pods, security groups for pods need patch on cninodes.", Command: "kubectl apply -f CLUSTERROLE.yaml"},
 		},
 		Links:    []string{issue + "2681", upstream + "charts/aws-vpc-cni/templates/clusterrole.yaml"},
-		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
+		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "boot/rollout"},
 		Signatures: []Signature{
 			{Text: `forbidden: User "system:serviceaccount:kube-system:aws-node"`, Where: inAnyLog},
 			{Text: "Failed to add SGP feature to CNINode resource", Where: inLog},
@@ -58,7 +58,7 @@ var bootCauses = []Entry{
 			{Text: "If they do not, restart aws-node on the node and keep its logs for a report.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 		},
 		Links:    []string{issue + "2073", issue + "3224", issue + "3306", issue + "2384"},
-		Explains: []string{"boot/cni-config"},
+		Explains: []string{"boot/cni-config", "boot/rollout"},
 		Signatures: []Signature{
 			{Text: "Error received from AddNetwork gRPC call: rpc error: code = Unavailable", Where: inPlugin},
 			{Text: "dial tcp 127.0.0.1:50051: connect: connection refused", Where: inPlugin, Note: "with a daemon of v1.23.0 or later it is boot/plugin-version-skew"},
@@ -103,7 +103,7 @@ var bootCauses = []Entry{
 		Links:    []string{issue + "3739", upstream + "CHANGELOG.md"},
 		Upstream: "v1.23.0 or later with an older manifest, and older ones with a manifest of v1.23.0",
 		Ours:     "the address changed between two of upstream's releases; it is the same in all of ours",
-		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
+		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "boot/rollout"},
 		Signatures: []Signature{
 			{Text: "timeout: failed to connect service…50051", Where: inProbes, Note: "if the probe succeeds at times, it is boot/probe-timeout"},
 			{Text: "timeout: failed to connect service…ipamd.sock", Where: inProbes, Note: "if the probe succeeds at times, it is boot/probe-timeout"},
@@ -144,7 +144,7 @@ var bootCauses = []Entry{
 		Links:    []string{upstream + "docs/troubleshooting.md"},
 		Upstream: "v1.7.0 or later; the only record since v1.12.0",
 		Ours:     "a damaged file never keeps our daemon from starting",
-		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
+		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "boot/rollout"},
 		Signatures: []Signature{
 			{Text: "failed ipam state recovery from backing store", Where: inLog},
 			{Text: "unexpected checkpointVersion", Where: inLog},
@@ -167,7 +167,8 @@ var bootCauses = []Entry{
 		Signatures: []Signature{
 			{Text: "Failed to update backing store", Where: inLog},
 		},
-		Daemon: []cause.Code{cause.CheckpointUnwritable},
+		Daemon:   []cause.Code{cause.CheckpointUnwritable},
+		Explains: []string{"boot/disk-full"},
 	},
 	{
 		Code: "boot/iptables", Title: "the host's firewall cannot be programmed", Severity: Critical,
@@ -183,7 +184,7 @@ var bootCauses = []Entry{
 		},
 		Links:    []string{issue + "1847", issue + "1186", issue + "2841"},
 		Upstream: "all; images have both backends since v1.12.1 and detect which one to use since v1.13.1",
-		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
+		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "boot/rollout"},
 		Signatures: []Signature{
 			{Text: "failed to detect iptables mode", Where: inLog},
 			{Text: "failed to create iptables", Where: inLog},
@@ -231,7 +232,7 @@ var bootCauses = []Entry{
 		},
 		Links:    []string{policy + "435", issue + "3442", issue + "2540"},
 		Upstream: "50051 before v1.23.0; 50052 with v1.20.1 and older; 8080 in early v1.14",
-		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
+		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "np/agent-failing"},
 		Signatures: []Signature{
 			{Text: "address already in use…50051", Where: inAnyLog},
 			{Text: "address already in use…50052", Where: inAnyLog},
@@ -254,11 +255,89 @@ var bootCauses = []Entry{
 			{Text: "Give the link its own MAC address again: remove the bond, bridge or network configuration that changes it.", Command: "ip link set dev LINK address MAC", SideEffect: "The node may lose its network for a moment.", Risk: Disruptive},
 		},
 		Links:    []string{upstream + "docs/troubleshooting.md"},
-		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
+		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "boot/rollout"},
 		Signatures: []Signature{
 			{Text: "setupHostNetwork: failed to find the link primary ENI", Where: inLog},
 			{Text: "no primary interface found", Where: inBoth},
 			{Text: "Failed to set rp_filter for", Where: inStart, Note: "only when no name follows"},
 		},
+	},
+	{
+		Code: "boot/disk-full", Title: "a file system of the node is full or read-only", Severity: Error,
+		Shows:      "\"no space left on device\" or \"read-only file system\" from the daemon, the init container, kubelet or the runtime. Running pods go on; the next that starts or ends fails.",
+		Required:   []string{"host.res"},
+		Supporting: []string{"k8s.node", "log.ipamd", "log.awsnode"},
+		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
+		Check:      Check{"Look which file system is full, of bytes or of inodes.", "df -h; df -i"},
+		Fixes: []Fix{
+			{Text: "Free space: remove images that no container uses.", Command: "crictl rmi --prune", SideEffect: "Images that are needed later are pulled again."},
+			{Text: "Look for what fills it: logs first.", Command: "du -xh --max-depth=3 /var/log /var/lib | sort -h | tail"},
+			{Text: "A file system that the kernel remounted read-only has failed: replace the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
+		},
+		Links: []string{"https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/"},
+	},
+	{
+		Code: "boot/crd-missing", Title: "a CRD that the CNI uses is not installed", Severity: Error,
+		Shows:      "\"no matches for kind\" or \"the server could not find the requested resource\": the policy agent needs PolicyEndpoint, custom networking ENIConfig, security groups for pods CNINode.",
+		Required:   []string{"k8s.np"},
+		Supporting: []string{"k8s.ds", "k8s.ds.pods", "log.np", "log.awsnode"},
+		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
+		Check:      Check{"List the CRDs.", "kubectl get crd eniconfigs.crd.k8s.amazonaws.com policyendpoints.networking.k8s.aws cninodes.vpcresources.k8s.aws"},
+		Fixes: []Fix{
+			{Text: "Install the CRDs of the chart. An upgrade with Helm does not.", Command: "kubectl apply --server-side -f deploy/crds"},
+			{Text: "Then restart aws-node on the node.", Command: restartOne, SideEffect: restarted, Risk: Restart},
+		},
+		Links:    []string{policy + "24"},
+		Explains: []string{"np/agent-failing", "np/attach-failed"},
+	},
+	{
+		Code: "boot/webhook", Title: "an admission webhook cannot be reached", Severity: Error,
+		Shows:      "\"failed calling webhook\": the API server cannot ask a webhook about pods. With the failure policy Fail no pod that it is asked about can be created; with Ignore pods come without what it would add.",
+		Required:   []string{"k8s.wh"},
+		Supporting: []string{"k8s.evt"},
+		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
+		Check:      Check{"Look at the webhook's service or URL, and whether the control plane may reach it: its security group must allow the port to the nodes.", "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations"},
+		Fixes: []Fix{
+			{Text: "Bring back what serves it. EKS serves the VPC resource controller's: the cluster's security group must let the control plane reach the nodes."},
+			{Text: "Until then, have the API server go on without it.", Command: `kubectl patch mutatingwebhookconfiguration WEBHOOK --type json -p '[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]'`, SideEffect: "Pods made meanwhile lack what the webhook adds, such as branch ENIs.", Risk: Disruptive},
+		},
+		Links: []string{controller + "58"},
+	},
+	{
+		Code: "boot/monitor-latched", Title: "the node is about to be replaced for an error of the past", Severity: Warning,
+		Shows:      "The condition NetworkingReady is False with the reason IPAMDNotReady, and the daemon serves. The EKS node monitoring agent sets it when the daemon's log says once that the API server is not reachable, and nothing clears it. With node auto repair the node is replaced.",
+		Required:   []string{"k8s.node"},
+		Supporting: []string{"intro.enis", "intro.summary", "k8s.ds.pods"},
+		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
+		Check:      Check{"Read the condition, and whether the daemon serves.", "kubectl get node NODE -o jsonpath='{.status.conditions[?(@.type==\"NetworkingReady\")]}'"},
+		Fixes: []Fix{
+			{Text: "Restart the monitoring agent on the node: it starts with no findings.", Command: "kubectl -n kube-system delete pod -l app.kubernetes.io/name=eks-node-monitoring-agent --field-selector spec.nodeName=NODE", SideEffect: "The node is not monitored for some seconds.", Risk: Restart},
+		},
+		Links: []string{"https://github.com/aws/eks-node-monitoring-agent/issues/215", eks + "node-health.html"},
+	},
+	{
+		Code: "boot/daemon-missing", Title: "aws-node does not run on the node", Severity: Error,
+		Shows:      "The DaemonSet has pods on other nodes and none on this one: no pod of the node can start. Its affinity does not match the node, it does not tolerate a taint, or the node has no room for its requests.",
+		Required:   []string{"k8s.ds", "k8s.ds.pods"},
+		Supporting: []string{"k8s.node", "k8s.evt"},
+		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
+		Check:      Check{"Compare the DaemonSet's affinity and tolerations with the node's labels and taints.", "kubectl -n kube-system get daemonset aws-node -o yaml; kubectl describe node NODE"},
+		Fixes: []Fix{
+			{Text: "Correct affinity or tolerations of the DaemonSet, or the node's labels.", Command: "kubectl -n kube-system edit daemonset aws-node", SideEffect: rolled, Risk: Restart},
+		},
+		Links: []string{upstream + "docs/troubleshooting.md"},
+	},
+	{
+		Code: "boot/rollout", Title: "the rollout of aws-node does not get on", Severity: Warning,
+		Shows:      "Some nodes still run the release before: a pod of the new one does not become ready, and maxUnavailable keeps the others back.",
+		Required:   []string{"k8s.ds"},
+		Supporting: []string{"k8s.ds.pods"},
+		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
+		Check:      Check{"Look for the pods that are not ready.", daemonPods},
+		Fixes: []Fix{
+			{Text: "Find out what keeps the first pod that is not ready.", Command: "cnictl doctor"},
+			{Text: "Or go back to the release before.", Command: "kubectl -n kube-system rollout undo daemonset aws-node", SideEffect: rolled, Risk: Restart},
+		},
+		Links: []string{upstream + "docs/troubleshooting.md"},
 	},
 }

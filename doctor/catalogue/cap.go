@@ -53,4 +53,17 @@ var capCauses = []Entry{
 		},
 		Daemon: []cause.Code{cause.PoolFull},
 	},
+	{
+		Code: "cap/max-pods-low", Title: "max-pods keeps pods from a node that has addresses for them", Severity: Error,
+		Shows:      "Pods stay Pending with \"Too many pods\", or fail with OutOfpods, on nodes whose interfaces could address many more: max-pods was computed without prefix delegation, or is set by hand.",
+		Required:   []string{"k8s.node", "k8s.pod", "ec2.type"},
+		Supporting: []string{"intro.enis", "k8s.evt", "k8s.ds", "host.kubelet"},
+		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
+		Check:      Check{"Compare max-pods with what the type holds with these settings.", "cnictl capacity type TYPE"},
+		Fixes: []Fix{
+			{Text: "Raise max-pods of new nodes, up to MAX_PODS (EKS recommends no more than 110 below 30 vCPUs, 250 above): nodeadm's kubelet.config.maxPods, Karpenter's spec.kubelet.maxPods, or --max-pods of the launch template. Kubelet reads it when it starts, so running nodes keep theirs: add new ones.", Command: "cnictl capacity type TYPE"},
+			{Text: "Then replace the old nodes.", Command: drain, SideEffect: replaced, Risk: Disruptive},
+		},
+		Links: []string{issue + "3094", karpenter + "2273", eks + "choosing-instance-type.html"},
+	},
 }

@@ -144,6 +144,10 @@ type Group struct {
 // GroupMigrate is the group that only cnictl migrate check examines.
 const GroupMigrate = "migrate"
 
+// GroupObserved holds the kinds of observations: what differs from what should be, whatever the cause.
+// A kind is reported under its own code if no cause explains it.
+const GroupObserved = "obs"
+
 // Groups returns the groups in the order of the documentation.
 func Groups() []Group {
 	return []Group{
@@ -157,6 +161,7 @@ func Groups() []Group {
 		{"sgp", "Security groups for pods", sgpCauses},
 		{"net", "Kernel data path", netCauses},
 		{"np", "Network policy", npCauses},
+		{GroupObserved, "What differs from what should be", observations},
 		{GroupMigrate, "Moving from upstream, and back", migrateCauses},
 	}
 }

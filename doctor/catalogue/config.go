@@ -41,7 +41,7 @@ var configCauses = []Entry{
 		},
 		Links:    []string{upstream + "docs/troubleshooting.md", upstream + "README.md"},
 		Upstream: "all; an image of v1.10 or later without ENABLE_IPv4 and ENABLE_IPv6 does not start",
-		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
+		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "boot/rollout"},
 		Signatures: []Signature{
 			{Text: "AWS_VPC_K8S_PLUGIN_LOG_FILE cannot be set to stdout", Where: inStart},
 			{Text: "AWS_VPC_K8S_CNI_VETHPREFIX cannot be", Where: inStart},

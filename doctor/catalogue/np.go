@@ -21,7 +21,8 @@ var npCauses = []Entry{
 			{Text: "Failed to connect to network policy agent", Where: inPlugin},
 			{Text: "del cmd: failed to process delete request…network policy", Where: inPlugin},
 		},
-		Daemon: []cause.Code{cause.PolicyAgentUnreachable},
+		Daemon:   []cause.Code{cause.PolicyAgentUnreachable},
+		Explains: []string{"np/agent-failing"},
 	},
 	{
 		Code: "np/agent-version-skew", Title: "policy agent and CNI are from incompatible releases", Severity: Error,
@@ -35,7 +36,7 @@ var npCauses = []Entry{
 		},
 		Links:    []string{upstream + "CHANGELOG.md", issue + "3442"},
 		Upstream: "v1.23.0 or later with agents before v1.4.1, and older ones with agents from then on; the same around v1.20.2 and v1.2.6",
-		Explains: []string{"np/agent-unreachable"},
+		Explains: []string{"np/agent-unreachable", "np/agent-failing"},
 		Signatures: []Signature{
 			{Text: "Failed to connect to ipamd", Where: inAgent, Note: "if ipamd is up and the versions differ"},
 		},
@@ -58,7 +59,8 @@ var npCauses = []Entry{
 			{Text: "One of the policy reconcilers is not ready", Where: inAgent},
 			{Text: "Failed to setup default network policy for Pod Name", Where: inPlugin},
 		},
-		Daemon: []cause.Code{cause.PolicyAgentRefused},
+		Daemon:   []cause.Code{cause.PolicyAgentRefused},
+		Explains: []string{"np/agent-failing"},
 	},
 	{
 		Code: "np/strict-default-deny", Title: "strict mode drops the traffic of pods without a policy", Severity: Warning,
@@ -72,5 +74,18 @@ var npCauses = []Entry{
 			{Text: "Or use standard mode.", Command: setEnv + "NETWORK_POLICY_ENFORCING_MODE=standard", SideEffect: rolled + " Pods without a policy may then connect to anything.", Risk: Restart},
 		},
 		Links: []string{eks + "network-policies-troubleshooting.html", eks + "cni-network-policy.html"},
+	},
+	{
+		Code: "np/agent-failing", Title: "the network policy agent does not run", Severity: Warning,
+		Shows:      "aws-eks-nodeagent is not ready or restarts: policies of running pods stay as they are, changes have no effect, and where NETWORK_POLICY_ENFORCING_MODE is set the next pod fails.",
+		Required:   []string{"k8s.ds.pods"},
+		Supporting: []string{"k8s.ds", "log.np", "k8s.np"},
+		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
+		Check:      Check{"Read the log of its last run.", "kubectl -n kube-system logs -l k8s-app=aws-node -c aws-eks-nodeagent --previous --tail 50"},
+		Fixes: []Fix{
+			{Text: "Correct what its log names: a missing CRD, a port in use, an old kernel.", Command: "kubectl -n kube-system logs -l k8s-app=aws-node -c aws-eks-nodeagent --previous --tail 50"},
+			{Text: "If no NetworkPolicy is used, turn the agent off in the values of the add-on or chart.", Command: `aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --configuration-values '{"enableNetworkPolicy":"false"}' --resolve-conflicts PRESERVE`, SideEffect: rolled + " Policies are no longer enforced.", Risk: Disruptive},
+		},
+		Links: []string{eks + "network-policies-troubleshooting.html"},
 	},
 }

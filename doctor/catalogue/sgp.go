@@ -184,6 +184,8 @@ var sgpCauses = []Entry{
 		Fixes: []Fix{
 			{Text: "Add nodes, or use larger types."},
 			{Text: "Shorten the controller's cooldown (30 s at least).", Command: `kubectl -n kube-system patch configmap amazon-vpc-cni -p '{"data":{"branch-eni-cooldown":"30"}}'`, SideEffect: "Traffic of an ended pod can reach the next one sooner."},
+			{Text: "Delete the branch ENIs that belong to no pod.", Command: "aws ec2 delete-network-interface --network-interface-id ENI", SideEffect: "A pod that uses one loses its network: compare with the pods' annotations first.", Risk: Destructive},
+			{Text: "If EC2 refuses because it is associated with the trunk, end the association first.", Command: "aws ec2 disassociate-trunk-interface --association-id ASSOCIATION", SideEffect: "A pod that uses it loses its network.", Risk: Destructive},
 		},
 		Links: []string{issue + "2749", eks + "security-groups-for-pods.html"},
 		Signatures: []Signature{
@@ -252,5 +254,18 @@ var sgpCauses = []Entry{
 			{Text: "With kube-proxy in ipvs mode, or to use the node's SNAT, use standard mode.", Command: setEnv + "POD_SECURITY_GROUP_ENFORCING_MODE=standard", SideEffect: rolled + " Applies to new pods.", Risk: Restart},
 		},
 		Links: []string{issue + "3064", issue + "1212", eks + "security-groups-for-pods.html"},
+	},
+	{
+		Code: "sgp/ipvs", Title: "kube-proxy in IPVS mode does not work with pods that have security groups in strict mode", Severity: Error,
+		Shows:      "Pods with security groups reach pods, but no Service: in strict mode their traffic leaves by the trunk and never passes the node's IPVS rules.",
+		Required:   []string{"k8s.kp", "k8s.pod", "k8s.ds"},
+		Supporting: []string{"probe"},
+		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
+		Check:      Check{"Look at both modes.", "kubectl -n kube-system get configmap kube-proxy-config -o yaml | grep mode"},
+		Fixes: []Fix{
+			{Text: "Use standard mode: their traffic then passes the node's rules.", Command: setEnv + "POD_SECURITY_GROUP_ENFORCING_MODE=standard", SideEffect: rolled + " Only new pods change; traffic inside the node is no longer filtered.", Risk: Restart},
+			{Text: "Or run kube-proxy in iptables mode.", Command: "kubectl -n kube-system edit configmap kube-proxy-config", SideEffect: "kube-proxy must be restarted on every node, and its IPVS rules removed by a reboot.", Risk: Disruptive},
+		},
+		Links: []string{eks + "security-groups-for-pods.html"},
 	},
 }

@@ -35,12 +35,12 @@ var (
 func iamDenied(c *Case) []candidate {
 	var denied []string
 	decisive := c.counted(either(
-		c.active(mention{sources: daemonSays, texts: []string{textDenied, "You are not authorized to perform this operation"}, cured: grown}),
+		c.active(pattern{sources: daemonSays, texts: []string{textDenied, "You are not authorized to perform this operation"}, cured: grown}),
 		c.failures(grown, cause.EC2Unauthorized),
-		c.active(mention{sources: []string{"k8s.evt"}, texts: []string{"MissingIAMPermissions"}}),
+		c.active(pattern{sources: []string{"k8s.evt"}, texts: []string{"MissingIAMPermissions"}}),
 	), []string{textDenied})
 	for _, action := range slices.Concat(growing, others) {
-		m := mention{sources: slices.Concat(daemonSays, []string{"k8s.evt"}), texts: []string{action + "…" + textDenied, textDenied + "…" + action, "MissingIAMPermissions…" + action}}
+		m := pattern{sources: slices.Concat(daemonSays, []string{"k8s.evt"}), texts: []string{action + "…" + textDenied, textDenied + "…" + action, "MissingIAMPermissions…" + action}}
 		if slices.Contains(growing, action) {
 			m.cured = grown // a pool that grows is no longer denied
 		}
@@ -80,38 +80,38 @@ var textsIMDS = []string{"instance metadata: failed to retrieve", "Failed to get
 func (c *Case) imdsAnswers() Fact {
 	f := fact(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return i.Token, stateOf(i.Token == "ok") })
 	if f.State == Unread {
-		return not(c.active(mention{sources: daemonLogs, texts: textsIMDS, cured: answering}))
+		return not(c.active(pattern{sources: daemonLogs, texts: textsIMDS, cured: answering}))
 	}
 	return f
 }
 
 func credentialsMissing(c *Case) []candidate {
-	said := c.active(mention{sources: daemonLogs, texts: signatures("aws/credentials"), cured: answering})
+	logged := c.active(pattern{sources: daemonLogs, texts: signatures("aws/credentials"), cured: answering})
 	annotation := c.R.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]
-	summary := "the daemon has no usable AWS credentials: " + said.Value
+	summary := "the daemon has no usable AWS credentials: " + logged.Value
 	if annotation != "" {
 		summary += fmt.Sprintf(" (the service account names %s)", annotation)
 	}
-	return []candidate{{summary: summary, decisive: []Fact{said}, required: []Fact{lenient(c.imdsAnswers())}}}
+	return []candidate{{summary: summary, decisive: []Fact{logged}, unless: []Fact{not(c.imdsAnswers())}}}
 }
 
 func throttled(c *Case) []candidate {
 	codes := []string{"RequestLimitExceeded", "Throttling"}
-	m := mention{sources: daemonSays, texts: codes}
-	said := c.active(m)
-	if last, _, count := c.lastMessage(m); said.State == Yes && count < 3 {
-		said.State, said.Value = No, fmt.Sprintf("%d times in 10 minutes: %s", count, clip(last.text))
+	m := pattern{sources: daemonSays, texts: codes}
+	logged := c.active(m)
+	if last, _, count := c.lastMessage(m); logged.State == Yes && count < 3 {
+		logged.State, logged.Value = No, fmt.Sprintf("%d times in 10 minutes: %s", count, clip(last.text))
 	}
-	said = c.counted(either(said, c.failures(grown, cause.EC2Throttled)), []string{"RequestLimitExceeded", "Throttling", "ThrottlingException"})
+	logged = c.counted(either(logged, c.failures(grown, cause.EC2Throttled)), []string{"RequestLimitExceeded", "Throttling", "ThrottlingException"})
 	for _, b := range c.R.Summary.Content.Backoffs {
 		if b.Cause == string(cause.EC2Throttled) && b.Until.After(c.Now) {
-			said = c.known("intro.summary", "backoffs", "none", strings.TrimSpace(b.Scope+" "+b.ID)+" until "+b.Until.Format(time.TimeOnly), true)
+			logged = c.known("intro.summary", "backoffs", "none", strings.TrimSpace(b.Scope+" "+b.ID)+" until "+b.Until.Format(time.TimeOnly), true)
 		}
 	}
 	return []candidate{{
-		summary:  fmt.Sprintf("EC2 throttles the daemon's calls while the pool is short: %s; %s", quoted(said), poolText(c.pool())),
-		decisive: []Fact{said},
-		required: []Fact{lenient(c.short())},
+		summary:  fmt.Sprintf("EC2 throttles the daemon's calls while the pool is short: %s; %s", quoted(logged), poolText(c.pool())),
+		decisive: []Fact{logged},
+		unless:   []Fact{not(c.short())},
 	}}
 }
 
@@ -122,7 +122,7 @@ func ec2Unreachable(c *Case) []candidate {
 			texts = append(texts, host+failure)
 		}
 	}
-	said := c.active(mention{sources: daemonLogs, texts: texts, except: append(signatures("aws/credentials"), "169.254."), cured: answering})
+	logged := c.active(pattern{sources: daemonLogs, texts: texts, except: append(signatures("aws/credentials"), "169.254."), cured: answering})
 	probed := fact(c, c.R.Probes, "probe", "https://ec2.REGION", "ok", func(probes []evidence.Probe) (any, State) {
 		for _, p := range probes {
 			if p.From == "host" && c.isEC2(p.Target) && p.Result != "ok" {
@@ -131,10 +131,10 @@ func ec2Unreachable(c *Case) []candidate {
 		}
 		return nil, Unread
 	})
-	if said.State != Yes && probed.State == Yes {
-		said = probed
+	if logged.State != Yes && probed.State == Yes {
+		logged = probed
 	}
-	return []candidate{{summary: "the EC2 endpoint cannot be reached: " + said.Value, decisive: []Fact{said}, required: []Fact{lenient(c.imdsAnswers())}}}
+	return []candidate{{summary: "the EC2 endpoint cannot be reached: " + logged.Value, decisive: []Fact{logged}, unless: []Fact{not(c.imdsAnswers())}}}
 }
 
 // isEC2 reports whether the target of a probe is the endpoint of EC2 that the daemon uses.
@@ -148,8 +148,8 @@ func (c *Case) isEC2(target string) bool {
 }
 
 func imdsUnreachable(c *Case) []candidate {
-	said := c.active(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: textsIMDS, cured: answering})
-	failed := mention{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{"Error received from AddNetwork gRPC call…vpc-ipv4-cidr-blocks", "Error received from AddNetwork gRPC call…IMDS", "Error received from AddNetwork gRPC call…ec2imds"}}
+	logged := c.active(pattern{sources: []string{"log.ipamd", "log.awsnode"}, texts: textsIMDS, cured: answering})
+	failed := pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{"Error received from AddNetwork gRPC call…vpc-ipv4-cidr-blocks", "Error received from AddNetwork gRPC call…IMDS", "Error received from AddNetwork gRPC call…ec2imds"}}
 	adds := c.active(failed)
 	fails := fact(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return or(i.Failure, i.Token), stateOf(i.Token != "ok") })
 	off := fact(c, c.R.Instances, "ec2.inst", "httpEndpoint", "enabled", func(all []evidence.Instance) (any, State) {
@@ -164,8 +164,8 @@ func imdsUnreachable(c *Case) []candidate {
 	if off.State == Yes {
 		why += ": it is switched off for the instance"
 	}
-	decisive := orElse(either(said, adds), onlyIfTrue(both(off, c.podNotReady())))
-	out := []candidate{{summary: fmt.Sprintf("%s (%s)", why, decisive.Value), decisive: []Fact{decisive}, required: []Fact{lenient(orElse(fails, onlyIfTrue(off)))}}}
+	decisive := orElse(either(logged, adds), onlyIfTrue(both(off, c.podNotReady())))
+	out := []candidate{{summary: fmt.Sprintf("%s (%s)", why, decisive.Value), decisive: []Fact{decisive}, unless: []Fact{not(orElse(fails, onlyIfTrue(off)))}}}
 	if _, _, n := c.lastMessage(failed); fails.State == No && (n >= 3 || adds.State == Unread) { // it answers now, but failed repeatedly
 		again := candidate{summary: "the metadata service fails intermittently, and ADDs with it: " + adds.Value, decisive: []Fact{adds}}.as(catalogue.Error)
 		if grows, _ := c.allowances(); grows.State == Yes { // a separate cause
@@ -194,13 +194,13 @@ func typeUnknown(c *Case) []candidate {
 		}
 		return "false", Yes
 	})
-	said := either(
-		c.active(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("aws/instance-type"), cured: answering}),
-		c.dies(mention{sources: []string{"log.awsnode"}, texts: []string{"markUnmanagedNetworkCards"}}),
+	logged := either(
+		c.active(pattern{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("aws/instance-type"), cured: answering}),
+		c.dies(pattern{sources: []string{"log.awsnode"}, texts: []string{"markUnmanagedNetworkCards"}}),
 	)
 	return []candidate{{
 		summary:  fmt.Sprintf("the daemon does not know the limits of %s", or(c.R.InstanceType.Content.InstanceType, "the instance type")),
-		decisive: []Fact{orElse(said, onlyIfTrue(both(unknown, c.podNotReady())))},
-		required: []Fact{lenient(unknown)},
+		decisive: []Fact{orElse(logged, onlyIfTrue(both(unknown, c.podNotReady())))},
+		unless:   []Fact{not(unknown)},
 	}}
 }

@@ -32,6 +32,12 @@ var bootRules = []rule{
 	{code: "boot/cni-config", node: cniConfig},
 	{code: "boot/port-conflict", node: portConflict},
 	{code: "boot/primary-link", node: primaryLinkMissing},
+	{code: "boot/disk-full", node: shown("what is written to it fails", "obs/disk", "obs/read-only")},
+	{code: "boot/crd-missing", node: shown("what uses it does not work", "obs/crd")},
+	{code: "boot/webhook", node: shown("pods cannot be created", "obs/webhook")},
+	{code: "boot/monitor-latched", node: monitorLatched},
+	{code: "boot/daemon-missing", node: shown("no pod of the node can start", "obs/daemon-not-on-node")},
+	{code: "boot/rollout", node: shown("the rollout does not get on", "obs/rollout")},
 }
 
 // silent states that introspection does not answer although it should.
@@ -112,7 +118,7 @@ func (c *Case) unsettled() Fact {
 
 // dies states that the daemon's start fails with one of these texts. It is false for a daemon
 // that serves, even if its log was not read.
-func (c *Case) dies(m mention) Fact {
+func (c *Case) dies(m pattern) Fact {
 	m.cured = append(m.cured, logline.TextServing)
 	f := c.active(m)
 	if serves := c.serves(); f.State == Unread && serves.State == Yes {
@@ -123,7 +129,7 @@ func (c *Case) dies(m mention) Fact {
 
 // lastError returns the last error that the daemon logged.
 func (c *Case) lastError() string {
-	for _, l := range slices.Backward(c.voice("log.ipamd").lines) {
+	for _, l := range slices.Backward(c.logSource("log.ipamd").lines) {
 		if strings.HasPrefix(l.level, "err") || l.level == "fatal" || l.level == "panic" {
 			return clip(l.text)
 		}
@@ -141,7 +147,7 @@ func (c *Case) needsAPI() Fact {
 }
 
 func apiUnreachable(c *Case) []candidate {
-	m := mention{
+	m := pattern{
 		sources: []string{"log.ipamd"}, cured: []string{logline.TextAPIReached},
 		texts: []string{logline.TextAPIUnreachable, logline.TextAPICheckFailed, logline.TextAPISilent},
 	}
@@ -149,7 +155,7 @@ func apiUnreachable(c *Case) []candidate {
 	waits := candidate{
 		summary:  "the daemon cannot reach the Kubernetes API" + c.proxyText(),
 		decisive: []Fact{c.dies(m)},
-		required: []Fact{lenient(mandatory)},
+		unless:   []Fact{not(mandatory)},
 	}
 	if c.Ours { // it logs this once and serves; only pods that need an API object wait
 		m.any = true
@@ -157,7 +163,7 @@ func apiUnreachable(c *Case) []candidate {
 		waits = waits.as(catalogue.Error)
 	}
 	out := []candidate{waits}
-	if without := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Proceeding without API server connectivity"}, cured: []string{logline.TextAPIReached}}); without.State == Yes {
+	if without := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Proceeding without API server connectivity"}, cured: []string{logline.TextAPIReached}}); without.State == Yes {
 		out = append(out, candidate{summary: "the daemon serves without the Kubernetes API, with max-pods from its own table" + c.proxyText(), decisive: []Fact{without}}.as(catalogue.Info))
 	}
 	return out
@@ -193,7 +199,7 @@ func (c *Case) proxyText() string {
 
 func rightMissing(c *Case) []candidate {
 	denied := c.denied(c.usesRight)
-	m := mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: []string{"forbidden: User…system:serviceaccount:kube-system:aws-node"}}
+	m := pattern{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: []string{"forbidden: User…system:serviceaccount:kube-system:aws-node"}}
 	rights := c.R.RBAC.Content
 	if denied.State != Unread { // older log lines about rights that the API server grants now do not count
 		for _, right := range rights.Checked() {
@@ -308,16 +314,16 @@ func daemonDown(c *Case) []candidate {
 		}
 		return deaf(c)
 	}
-	unready := either(c.lasting((*Case).notReady), c.lasting(deaf), c.active(mention{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{textUnavailable}}))
+	unready := either(c.lasting((*Case).notReady), c.lasting(deaf), c.active(pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{textUnavailable}}))
 	text := "the daemon does not answer; its last error: " + c.lastError()
 	if k := c.container(containerNode); k != nil {
 		text = fmt.Sprintf("the daemon does not answer; aws-node is %s; its last error: %s", containerText(*k), c.lastError())
 	}
-	return []candidate{{summary: text, decisive: []Fact{c.lasting(down), unready}, required: []Fact{lenient(not(c.installFails()))}, context: []Fact{unready}}}
+	return []candidate{{summary: text, decisive: []Fact{c.lasting(down), unready}, unless: []Fact{c.installFails()}, context: []Fact{unready}}}
 }
 
 func probeTimeout(c *Case) []candidate {
-	timeouts := c.active(mention{
+	timeouts := c.active(pattern{
 		sources: []string{"k8s.evt", "log.kubelet"},
 		texts:   []string{"aws-node…Liveness probe failed…timeout", "aws-node…Liveness probe failed…timed out", `probeType="Liveness"…aws-node…timeout`, `probeType="Liveness"…aws-node…timed out`},
 	})
@@ -336,7 +342,7 @@ func probeTimeout(c *Case) []candidate {
 		}
 		return *k.LastState.ExitCode, stateOf(*k.LastState.ExitCode == 137 || *k.LastState.ExitCode == 143)
 	})
-	served := orElse(not(c.silent()), c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextServing}, since: c.Now.Add(-time.Hour), any: true}))
+	served := orElse(not(c.silent()), c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{logline.TextServing}, since: c.Now.Add(-time.Hour), any: true}))
 	served = orElse(served, not(c.notReady()))
 	busy := either(
 		fact(c, c.R.Resources, "host.res", "load1 against cpus", "below 2 for each CPU, nothing throttled", func(r evidence.Resources) (any, State) {
@@ -355,7 +361,7 @@ func probeTimeout(c *Case) []candidate {
 	return []candidate{{
 		summary:  fmt.Sprintf("kubelet kills aws-node because its liveness probe times out: %s restarts in an hour, %s (%s)", or(restarts.Value, "an unknown number of"), busy.Path, or(busy.Value, "unknown")),
 		decisive: []Fact{timeouts},
-		required: []Fact{lenient(restarts), lenient(killed), served}, supporting: []Fact{busy},
+		required: []Fact{served}, unless: []Fact{not(restarts), not(killed)}, supporting: []Fact{busy},
 	}}
 }
 
@@ -401,7 +407,7 @@ func socketSkew(c *Case) []candidate {
 }
 
 func pluginSkew(c *Case) []candidate {
-	m := mention{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{string(cause.DaemonMismatch)}}
+	m := pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{string(cause.DaemonMismatch)}}
 	if !c.Ours {
 		m.texts = []string{logline.TextWrongClientVersion}
 	}
@@ -414,7 +420,7 @@ func pluginSkew(c *Case) []candidate {
 	if started := c.started(); !started.IsZero() {
 		m.since = started.Add(2 * time.Minute) // normal during a rollout
 	}
-	said := c.active(m)
+	logged := c.active(m)
 	installed := "of unknown version"
 	for _, b := range c.R.CNI.Content.Bin {
 		if b.Name == "aws-cni" && b.Version != nil {
@@ -422,21 +428,34 @@ func pluginSkew(c *Case) []candidate {
 		}
 	}
 	return []candidate{{
-		summary:  fmt.Sprintf("the installed plugin (%s) and the daemon are from different releases: %s", installed, said.Value),
-		decisive: []Fact{said},
-		required: []Fact{lenient(c.serves())},
+		summary:  fmt.Sprintf("the installed plugin (%s) and the daemon are from different releases: %s", installed, logged.Value),
+		decisive: []Fact{logged},
+		unless:   []Fact{not(c.serves())},
 	}}
 }
 
 // started returns when the daemon started, zero if unknown.
 func (c *Case) started() time.Time {
 	at := c.R.Metrics.Content.ProcessStart
-	for _, l := range c.voice("log.ipamd").lines {
+	for _, l := range c.logSource("log.ipamd").lines {
 		if strings.Contains(l.text, logline.TextServing) && l.at.After(at) {
 			at = l.at
 		}
 	}
 	return at
+}
+
+// begun states that the daemon started moments ago. It does not hold if that is unknown.
+func (c *Case) begun() Fact {
+	at := c.started()
+	if s := c.R.Summary.Content.StartedAt; s != nil && s.After(at) {
+		at = *s
+	}
+	const path, expected = "start of the daemon", "a while ago"
+	if at.IsZero() {
+		return c.known("log.ipamd", path, expected, "unknown", false)
+	}
+	return c.known("log.ipamd", path, expected, at.UTC().Format(time.TimeOnly), c.Now.Sub(at) < time.Minute)
 }
 
 // checkpointWrong states that a checkpoint exists and cannot be restored.
@@ -461,20 +480,17 @@ func (c *Case) checkpointWrong() Fact {
 
 func checkpointDamaged(c *Case) []candidate {
 	damaged := c.checkpointWrong()
-	said := c.dies(mention{sources: []string{"log.ipamd"}, texts: signatures("boot/checkpoint")})
-	decisive := said
-	if said.State == Unread {
+	logged := c.dies(pattern{sources: []string{"log.ipamd"}, texts: signatures("boot/checkpoint")})
+	decisive := logged
+	if logged.State == Unread {
 		decisive = both(damaged, c.unsettled())
 	}
 	return []candidate{{
-		summary:  fmt.Sprintf("the daemon cannot read %s: %s", or(c.R.Checkpoint.Content.Path, runDirectory+"/ipam.json"), or(damaged.Value, said.Value)),
+		summary:  fmt.Sprintf("the daemon cannot read %s: %s", or(c.R.Checkpoint.Content.Path, runDirectory+"/ipam.json"), or(damaged.Value, logged.Value)),
 		decisive: []Fact{decisive},
 		required: []Fact{c.upstream()}, supporting: []Fact{damaged},
 	}}
 }
-
-// written are log lines of a daemon that could write its checkpoint: it answers an ADD only then.
-var written = []string{"Send AddNetworkReply: Success: true", "address assigned"}
 
 // unwritable states that the daemon's directory cannot be written to.
 func (c *Case) unwritable() Fact {
@@ -502,21 +518,21 @@ func (c *Case) unwritable() Fact {
 }
 
 func checkpointUnwritable(c *Case) []candidate {
-	said := orElse(
-		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{strings.TrimSuffix(logline.TextStoreFailed, ":")}, cured: written}),
-		c.failures(written, cause.CheckpointUnwritable))
+	logged := orElse(
+		c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{strings.TrimSuffix(logline.TextStoreFailed, ":")}, cured: textsAssigned}),
+		c.failures(textsAssigned, cause.CheckpointUnwritable))
 	full := c.unwritable()
 	return []candidate{{
-		summary:  fmt.Sprintf("the daemon cannot write its checkpoint (ipam.json), so every ADD fails: %s", or(full.Value, said.Value)),
-		decisive: []Fact{said}, supporting: []Fact{full},
+		summary:  fmt.Sprintf("the daemon cannot write its checkpoint (ipam.json), so every ADD fails: %s", or(full.Value, logged.Value)),
+		decisive: []Fact{logged}, supporting: []Fact{full},
 	}}
 }
 
 func iptablesFailed(c *Case) []candidate {
-	said := c.dies(mention{sources: []string{"log.ipamd"}, texts: []string{"failed to detect iptables mode", "failed to create iptables", "failed to check existence of", "Another app is currently holding the xtables lock"}})
+	logged := c.dies(pattern{sources: []string{"log.ipamd"}, texts: []string{"failed to detect iptables mode", "failed to create iptables", "failed to check existence of", "Another app is currently holding the xtables lock"}})
 	return []candidate{{
-		summary:  "the daemon cannot program the host's firewall: " + said.Value + c.modulesText(),
-		decisive: []Fact{said}, required: []Fact{lenient(c.unsettled())},
+		summary:  "the daemon cannot program the host's firewall: " + logged.Value + c.modulesText(),
+		decisive: []Fact{logged}, unless: []Fact{not(c.unsettled())},
 	}}
 }
 
@@ -536,7 +552,7 @@ func (c *Case) modulesText() string {
 // installFails states that aws-node exits before it starts the daemon, because it cannot install
 // its plugins.
 func (c *Case) installFails() Fact {
-	return c.active(mention{sources: []string{"log.awsnode"}, texts: []string{"Failed to install CNI binaries", "Failed to install binaries"}, cured: []string{"Successfully copied CNI plugin binary"}})
+	return c.active(pattern{sources: []string{"log.awsnode"}, texts: []string{"Failed to install CNI binaries", "Failed to install binaries"}, cured: []string{"Successfully copied CNI plugin binary"}})
 }
 
 func cniConfig(c *Case) []candidate {
@@ -546,13 +562,13 @@ func cniConfig(c *Case) []candidate {
 			return or(text, "as installed"), stateOf(text != "")
 		})
 	})
-	said := either(
+	logged := either(
 		c.installFails(),
-		c.active(mention{sources: []string{"log.kubelet", "k8s.evt"}, texts: []string{`failed to find plugin…aws-cni…in path`}}),
-		c.active(mention{sources: []string{"log.plugin", "k8s.evt"}, texts: []string{"add cmd: error loading config from args", "add cmd: failed to load k8s config from arg", "conf.VethPrefix can be at most 4 characters long"}}),
-		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoKey}}),
+		c.active(pattern{sources: []string{"log.kubelet", "k8s.evt"}, texts: []string{`failed to find plugin…aws-cni…in path`}}),
+		c.active(pattern{sources: []string{"log.plugin", "k8s.evt"}, texts: []string{"add cmd: error loading config from args", "add cmd: failed to load k8s config from arg", "conf.VethPrefix can be at most 4 characters long"}}),
+		c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoKey}}),
 	)
-	shown := orElse(either(wrong, onlyIfTrue(said)), c.failures(nil, cause.InvalidConfig, cause.InvalidRequest))
+	shown := orElse(either(wrong, onlyIfTrue(logged)), c.failures(nil, cause.InvalidConfig, cause.InvalidRequest))
 	uninitialized := fact(c, c.R.Node, "k8s.node", "condition Ready", "the network plugin is ready", func(n evidence.KubeNode) (any, State) {
 		for _, k := range n.Conditions {
 			if k.Status != "True" && matchesAny(k.Message, []string{"cni config uninitialized", "cni plugin not initialized", "NetworkPluginNotReady"}) {
@@ -622,27 +638,27 @@ func portConflict(c *Case) []candidate {
 	}
 	owner := c.portTaken(ports)
 	// A conflict about metrics is logged once.
-	said := c.active(mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: texts, any: owner.State == Yes})
+	logged := c.active(pattern{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: texts, any: owner.State == Yes})
 	return []candidate{{
-		summary:  "another process uses a port that aws-node needs: " + or(owner.Value, said.Value),
-		decisive: []Fact{either(said, both(c.silent(), owner))}, required: []Fact{lenient(owner)},
+		summary:  "another process uses a port that aws-node needs: " + or(owner.Value, logged.Value),
+		decisive: []Fact{either(logged, both(c.silent(), owner))}, unless: []Fact{not(owner)},
 	}}
 }
 
 func primaryLinkMissing(c *Case) []candidate {
-	m := mention{
+	m := pattern{
 		sources: []string{"log.ipamd", "log.awsnode"},
 		texts:   []string{"failed to find the link primary ENI", "no primary interface found", "no link of this node has MAC address"},
 	}
 	for _, id := range m.sources {
-		for _, l := range c.voice(id).lines {
+		for _, l := range c.logSource(id).lines {
 			// Upstream loses the error and names no link.
 			if _, link, ok := strings.Cut(l.text, "Failed to set rp_filter for"); ok && strings.IndexAny(strings.TrimLeft(link, " ")+":", ":\",\n") == 0 {
 				m.texts = append(m.texts, l.text)
 			}
 		}
 	}
-	said := c.dies(m)
+	logged := c.dies(m)
 	absent := fact(c, c.R.Links, "kern.link", "link of the primary interface", "there", func(all []evidence.Link) (any, State) {
 		id, mac := c.primary()
 		if id == "" {
@@ -654,7 +670,21 @@ func primaryLinkMissing(c *Case) []candidate {
 		return map[bool]string{true: "there", false: "no link with " + or(mac, "the MAC address of "+id)}[there], stateOf(!there)
 	})
 	return []candidate{{
-		summary:  "the node has no link for the primary interface: " + said.Value,
-		decisive: []Fact{said}, supporting: []Fact{absent},
+		summary:  "the node has no link for the primary interface: " + logged.Value,
+		decisive: []Fact{logged}, supporting: []Fact{absent},
 	}}
+}
+
+// monitorLatched reports a condition of the node monitoring agent that outlived its reason: the
+// agent sets it on one line of the log, and nothing clears it.
+func monitorLatched(c *Case) []candidate {
+	latched := fact(c, c.R.Node, "k8s.node", "condition NetworkingReady", "True", func(evidence.KubeNode) (any, State) {
+		k, there := c.condition("NetworkingReady")
+		if !there {
+			return "not set", No
+		}
+		return conditionText(k), stateOf(k.Status == "False" && strings.HasPrefix(k.Reason, "IPAMDNot"))
+	})
+	text := "the node's condition NetworkingReady is False, but the daemon serves: with node auto repair it is replaced for nothing"
+	return []candidate{{summary: text + ": " + latched.Value, decisive: []Fact{latched, c.serves()}}}
 }

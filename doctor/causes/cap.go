@@ -12,6 +12,7 @@ var capRules = []rule{
 	{code: "cap/max-pods", node: maxPodsTooHigh},
 	{code: "cap/growth-stopped", node: growthStopped},
 	{code: "cap/eni-limit", node: eniLimit},
+	{code: "cap/max-pods-low", node: maxPodsTooLow},
 }
 
 // maxPodsAbove states that max-pods exceeds what the node can address by more than least. It also
@@ -38,12 +39,26 @@ func maxPodsTooHigh(c *Case) []candidate {
 		scope:    scope,
 		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()), c.whyFewer()),
 		decisive: []Fact{now, c.starved()},
-		required: []Fact{lenient(not(c.growable()))},
+		unless:   []Fact{c.growable()},
 	}, candidate{
 		scope:    scope,
 		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address (%s)", most, lasting, c.whyFewer()),
 		decisive: []Fact{by},
 	}.as(catalogue.Warning)}
+}
+
+// maxPodsTooLow reports that pods wait for max-pods on a node that could address more.
+func maxPodsTooLow(c *Case) []candidate {
+	waits := c.observesThose(func(o observation) bool { return o.severity > catalogue.Info }, "obs/max-pods-low")
+	n, _ := c.misfit()
+	most, _ := c.maxPods()
+	pods := c.hit("obs/max-pods-low")
+	return []candidate{{
+		scope:    document.FindingScope{Node: c.Name, Pod: onlyPod(pods)},
+		summary:  fmt.Sprintf("max-pods is %d, and the node could address %d pods; %s", most, most-n, podsText(pods)),
+		decisive: []Fact{waits},
+		names:    map[string]string{"TYPE": c.R.InstanceType.Content.InstanceType, "MAX_PODS": fmt.Sprint(most - n)},
+	}}
 }
 
 // whyFewer returns the reasons why a node has fewer addresses than its type could have.
@@ -80,7 +95,7 @@ func growthStopped(c *Case) []candidate {
 	return []candidate{{
 		summary:  fmt.Sprintf("the pool has reached max-pods (%d) and grows no more, but part of it cannot be used: %s", most, poolText(c.pool())),
 		decisive: []Fact{c.growthStopped(), idle},
-		required: []Fact{c.dry(), lenient(c.growable())},
+		required: []Fact{c.dry()}, unless: []Fact{not(c.growable())},
 	}}
 }
 

@@ -38,17 +38,20 @@ type Case struct {
 
 	Pools []*pool // by network card; empty if unknown
 
-	move    Move                    // what is migrated to; zero without a migration
-	own     string                  // the node's name in its reading, which alike nodes of a file share
-	nics    []evidence.Interface    // see attached
-	podNode map[evidence.Pod]string // node of each pod that was read; "" if unbound
-	ready   map[evidence.Pod]bool
-	voices  map[string]*voice
+	move     Move                    // what is migrated to; zero without a migration
+	own      string                  // the node's name in its reading, which alike nodes of a file share
+	nics     []evidence.Interface    // see attached
+	podNode  map[evidence.Pod]string // node of each pod that was read; "" if unbound
+	ready    map[evidence.Pod]bool
+	logs     map[string]*logSource
+	observed map[string][]observation // by kind; see seen
+	missing  map[string]string        // see evidence.Reading.Missing
 }
 
 // newCase prepares one reading of the node that is called name.
 func newCase(name string, mode evidence.Mode, r *evidence.Reading, earlier *Case) *Case {
-	c := &Case{Name: name, own: name, Mode: mode, Now: r.At, R: r, Earlier: earlier, voices: map[string]*voice{}, podNode: map[evidence.Pod]string{}, ready: map[evidence.Pod]bool{}}
+	c := &Case{Name: name, own: name, Mode: mode, Now: r.At, R: r, Earlier: earlier, logs: map[string]*logSource{}, observed: map[string][]observation{}, missing: r.Missing(),
+		podNode: map[evidence.Pod]string{}, ready: map[evidence.Pod]bool{}}
 	c.Ours = r.Summary.OK() || r.DaemonSet.Content != nil && imageName(r.DaemonSet.Content.Images[containerNode]) == imageOurs
 	if c.oursAt = "k8s.ds"; r.Summary.OK() || r.Summary.Missing == evidence.MissingAbsent {
 		c.oursAt = "intro.summary"
@@ -128,7 +131,7 @@ func (c *Case) readVersions() {
 			report("host.cni", *b.Version)
 		}
 	}
-	for _, l := range slices.Backward(c.voice("log.ipamd").lines) {
+	for _, l := range slices.Backward(c.logSource("log.ipamd").lines) {
 		if _, rest, ok := strings.Cut(l.text, logline.TextStarting+" "); ok {
 			text, _, _ := strings.Cut(rest, " ")
 			report("log.ipamd", text)
@@ -358,14 +361,28 @@ var textsAssignFailed = []string{"failed to assign an IP address to container"}
 // textsDry is what the daemon logs when the pool has no address left.
 var textsDry = []string{"DataStore has no available IP/Prefix addresses", "no available IP/Prefix addresses"}
 
+// textsAssigned is what the daemons log when a pod gets an address. They have written their checkpoint then.
+var textsAssigned = []string{"Send AddNetworkReply: Success: true", "address assigned"}
+
 // failing states that pods of the node currently fail to get an address.
 func (c *Case) failing() Fact {
 	return either(
-		c.active(mention{sources: []string{"log.ipamd"}, texts: textsDry, cured: []string{"Send AddNetworkReply: Success: true"}}),
-		c.active(mention{sources: []string{"k8s.evt", "log.plugin", "log.kubelet"}, texts: textsAssignFailed}),
+		c.active(pattern{sources: []string{"log.ipamd"}, texts: textsDry, cured: textsAssigned, since: c.lastStart()}),
+		c.active(pattern{sources: []string{"k8s.evt", "log.plugin", "log.kubelet"}, texts: textsAssignFailed, since: c.lastStart()}),
 		c.series("awscni_no_available_ip_addresses"),
 		c.stuck(attachTime),
 	)
+}
+
+// lastStart returns when a pod of the node last got an address, zero if unknown. What failed
+// before has passed.
+func (c *Case) lastStart() (at time.Time) {
+	for r := range c.records() {
+		if r.AssignedAt.After(at) && r.UnassignedAt.IsZero() {
+			at = r.AssignedAt
+		}
+	}
+	return at
 }
 
 // How long pods normally wait for an address: a sandbox takes a few seconds, attaching an

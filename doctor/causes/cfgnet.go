@@ -39,7 +39,7 @@ func (c *Case) eniConfig() (e evidence.ENIConfig, err error, known bool) {
 func eniConfigMissing(c *Case) []candidate {
 	name, _ := c.eniConfigName()
 	_, err, known := c.eniConfig()
-	missing := c.active(mention{sources: []string{"log.ipamd", "k8s.evt"}, texts: []string{"error while retrieving eniconfig:", "eniconfig is not available", "EniConfigNameNotFound"}, cured: grown})
+	missing := c.active(pattern{sources: []string{"log.ipamd", "k8s.evt"}, texts: []string{"error while retrieving eniconfig:", "eniconfig is not available", "EniConfigNameNotFound"}, cured: grown})
 	if known {
 		missing = c.known("k8s.eniconfig", "ENIConfig "+name, "there", map[bool]string{true: "missing", false: "there"}[err != nil], err != nil)
 	}

@@ -23,17 +23,14 @@ func minimumOnly(c *Case) []candidate {
 	return []candidate{{
 		summary:  fmt.Sprintf("MINIMUM_IP_TARGET is %d without WARM_IP_TARGET, so the pool does not grow: %s", c.Settings.MinIP, poolText(c.pool())),
 		decisive: []Fact{alone, c.onPool("assigned addresses", "fewer than there are", func(p *pool) (any, State) { return p.assigned, stateOf(p.assigned == p.total) })},
-		required: []Fact{
-			c.onPool("addresses", "below MINIMUM_IP_TARGET", func(p *pool) (any, State) { return p.total, stateOf(p.total >= c.Settings.MinIP) }),
-			lenient(c.growable()), lenient(not(c.growthStopped())), lenient(not(c.ec2Refuses())), c.upstream(),
-		},
+		required: []Fact{c.onPool("addresses", "below MINIMUM_IP_TARGET", func(p *pool) (any, State) { return p.total, stateOf(p.total >= c.Settings.MinIP) }), c.upstream()}, unless: []Fact{not(c.growable()), c.growthStopped(), c.ec2Refuses()},
 		context: []Fact{alone, c.failing(), c.upstream()},
 	}}
 }
 
 // ec2Refuses states that some EC2 call fails now, for whatever reason.
 func (c *Case) ec2Refuses() Fact {
-	logged := c.active(mention{sources: daemonSays, texts: []string{"api error ", "RequestLimitExceeded", "UnauthorizedOperation", "Insufficient", "Failed to CreateNetworkInterface", "LimitExceeded"}})
+	logged := c.active(pattern{sources: daemonSays, texts: []string{"api error ", "RequestLimitExceeded", "UnauthorizedOperation", "Insufficient", "Failed to CreateNetworkInterface", "LimitExceeded"}})
 	return orElse(logged, c.series("awscni_aws_api_error_count"))
 }
 
@@ -112,14 +109,14 @@ func settingsInvalid(c *Case) []candidate {
 		}
 		return c.known(at, "env."+p.Variable, or(p.Accepted, "another value"), value, true)
 	}
-	stops := c.dies(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("config/invalid")})
+	stops := c.dies(pattern{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("config/invalid")})
 	refuses := either(
-		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"enable multi-nic feature on CNI for creating multi-nic-attachment pods", "PD is not enabled. V6 is only supported in PD mode"}}),
+		c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"enable multi-nic feature on CNI for creating multi-nic-attachment pods", "PD is not enabled. V6 is only supported in PD mode"}}),
 		c.failures(nil, cause.MultiNICDisabled),
 	)
 	candidates := []candidate{
 		{summary: "the daemon does not start with these settings: " + problemText(fatal), decisive: []Fact{judged(fatal)}},
-		{summary: "the daemon exits with an error: " + stops.Value, decisive: []Fact{stops}, required: []Fact{lenient(c.podNotReady())}},
+		{summary: "the daemon exits with an error: " + stops.Value, decisive: []Fact{stops}, unless: []Fact{not(c.podNotReady())}},
 		candidate{summary: "settings are not used as written: " + problemText(ignored), decisive: []Fact{judged(ignored)}}.as(catalogue.Warning),
 	}
 	if refuses.State != No {

@@ -10,13 +10,23 @@ import (
 	"cnictl/testenv/rules/testindex"
 )
 
-// TestCoverage: each cause of the catalogue has one rule, a situation that shows it and a near miss.
-// Any cause provoked on a real node is one that our daemon can have. The test prints the table of
-// make doctor-report.
+// TestCoverage: each cause of the catalogue has one rule, a situation that shows it and a near miss;
+// each kind of observation has one observer and a situation that has it. Any cause provoked on a real
+// node is one that our daemon can have. The test prints the table of make doctor-report.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	shown, near, upstream := map[string]int{}, map[string]int{}, map[string]int{}
+	seen, observed := map[string]int{}, 0
 	for _, f := range fixtures(t) {
+		if f.options().Move == nil {
+			kinds := map[string]bool{}
+			for _, o := range Diagnose(f.ev, f.options()).Observations {
+				kinds[o.Kind] = true
+			}
+			for kind := range kinds {
+				seen[kind]++
+			}
+		}
 		if code, isNear := f.of(); isNear {
 			near[code]++
 		}
@@ -31,11 +41,22 @@ func TestCoverage(t *testing.T) {
 	for _, r := range slices.Concat(Options{}.rules(), Options{Move: &Move{}}.rules()) {
 		rule[r.code]++
 	}
+	for _, o := range observers {
+		rule[o.kind]++
+	}
 	tests, provoked := testindex.New("../.."), 0
 	table := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CODE\tRULE\tSITUATIONS\tOF UPSTREAM\tLOOK-ALIKES\tPROVOKED ON OUR DAEMON")
 	for _, code := range catalogue.Codes() {
 		entry, _ := catalogue.Lookup(code)
+		if entry.Group() == catalogue.GroupObserved {
+			observed++
+			fmt.Fprintf(table, "%s\t%d\t%d\t\t%d\t\n", code, rule[code], seen[code], near[code])
+			if rule[code] != 1 || seen[code] == 0 {
+				t.Errorf("%s: %d observers, observed in %d situations", code, rule[code], seen[code])
+			}
+			continue
+		}
 		real := tests.Find("testenv/node/e2e TestDoctor_Provoked/"+code) == nil || tests.Find("testenv/node/e2e TestDoctor_ProvokedCluster/"+code) == nil
 		how := "no"
 		switch {
@@ -53,7 +74,7 @@ func TestCoverage(t *testing.T) {
 			t.Errorf("%s is provoked on our daemon, and the catalogue says that it cannot be", code)
 		}
 	}
-	fmt.Fprintf(table, "\n%d causes, %d of them provoked\n", len(catalogue.Codes()), provoked)
+	fmt.Fprintf(table, "\n%d causes, %d of them provoked; %d kinds of observations\n", len(catalogue.Codes())-observed, provoked, observed)
 	if provoked < 30 {
 		t.Errorf("%d causes are provoked, want 30 or more", provoked)
 	}

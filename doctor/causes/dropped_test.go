@@ -84,7 +84,10 @@ func unfounded(f fixture) map[string]string {
 			}
 		}
 		for _, cd := range candidates {
-			if !slices.ContainsFunc(slices.Concat(cd.decisive, cd.required), func(f Fact) bool { return f.State == No && read(missing, f.Source) }) {
+			rules := func(state State) func(Fact) bool {
+				return func(f Fact) bool { return f.State == state && read(missing, f.Source) }
+			}
+			if !slices.ContainsFunc(slices.Concat(cd.decisive, cd.required), rules(No)) && !slices.ContainsFunc(cd.unless, rules(Yes)) {
 				out[r.code] = cd.summary
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,13 +36,22 @@ type candidate struct {
 	summary string
 
 	decisive   []Fact // what distinguishes this cause from others
-	required   []Fact // what else must hold; lenient facts may be unread
-	supporting []Fact // what raises the confidence
+	required   []Fact // what else must hold
+	unless     []Fact // what shows another cause, or that it is over: none may hold
+	supporting []Fact // what raises the confidence: who or why
 	context    []Fact // symptom and configuration: enough to suspect the cause
 
 	severity *catalogue.Severity // overrides the catalogue's
+	title    string              // overrides the catalogue's, where it says more
 	nodes    []string            // of a rule over all nodes
-	fix      int                 // the only one of the catalogue's fixes that applies, from 1; all do if 0
+	fixes    []int               // those of the catalogue's fixes that apply, best first, from 1; all, in its order, if empty
+	names    map[string]string   // for commands, by placeholder
+}
+
+// withFixes selects and orders the catalogue's fixes, from 1.
+func (cd candidate) withFixes(order ...int) candidate {
+	cd.fixes = order
+	return cd
 }
 
 // as overrides the catalogue's severity.
@@ -53,31 +63,37 @@ func (cd candidate) as(s catalogue.Severity) candidate {
 // confidence derives the confidence from the facts of a candidate.
 func (cd *candidate) confidence(ceiling catalogue.Confidence) catalogue.Confidence {
 	sure := catalogue.None
+	if cd.excluded() {
+		return sure
+	}
 	switch all(slices.Concat(cd.decisive, cd.required)...) {
 	case No:
 		return sure
 	case Yes:
-		if sure = catalogue.Probable; all(cd.supporting...) == Yes {
+		sure = catalogue.Probable
+		if all(cd.supporting...) == Yes && !slices.ContainsFunc(cd.unless, func(f Fact) bool { return f.State == Unread }) {
 			sure = catalogue.Confirmed
 		}
-		return min(sure, ceiling)
-	}
-	switch {
-	case len(cd.open()) == 0:
-		sure = catalogue.Probable
-	case len(cd.context) > 0 && all(cd.context...) == Yes:
-		sure = catalogue.Suspected
+	default:
+		if len(cd.context) > 0 && all(cd.context...) == Yes {
+			sure = catalogue.Suspected
+		}
 	}
 	return min(sure, ceiling)
+}
+
+// excluded reports whether a fact shows that it is another cause.
+func (cd *candidate) excluded() bool {
+	return slices.ContainsFunc(cd.unless, func(f Fact) bool { return f.State == Yes })
 }
 
 // open returns the unread facts that would decide, none if another fact rules the cause out.
 func (cd *candidate) open() []Fact {
 	facts := slices.Concat(cd.decisive, cd.required)
-	if all(facts...) == No {
+	if all(facts...) == No || cd.excluded() {
 		return nil
 	}
-	return slices.DeleteFunc(facts, func(f Fact) bool { return f.State != Unread || f.lenient })
+	return slices.DeleteFunc(facts, func(f Fact) bool { return f.State != Unread })
 }
 
 // Options narrow a diagnosis. The zero value examines every cause.
@@ -124,7 +140,8 @@ type found struct {
 
 // Diagnose returns the causes that the evidence shows.
 func Diagnose(ev *evidence.Evidence, o Options) document.DoctorReport {
-	d := diagnosis{Options: o, mode: string(ev.Mode), ruledOut: map[string]bool{}, undecided: map[string]bool{}, skipped: map[string]bool{}}
+	d := diagnosis{Options: o, mode: string(ev.Mode), ruledOut: map[string]bool{}, undecided: map[string]bool{}, skipped: map[string]bool{},
+		kinds: map[string]kindResult{}}
 	var cs []*Case
 	for i := range ev.Nodes {
 		c := caseOf(ev, &ev.Nodes[i])
@@ -141,9 +158,12 @@ func Diagnose(ev *evidence.Evidence, o Options) document.DoctorReport {
 type diagnosis struct {
 	Options
 	mode                string
+	here                [][]found // of each node
 	findings, explained []found
 	ruledOut, undecided map[string]bool
 	skipped             map[string]bool
+	observations        []document.Observation
+	kinds               map[string]kindResult
 	waived              []string // not ruled out on the current node, because sources were not meant to be read
 }
 
@@ -204,26 +224,43 @@ func (d *diagnosis) node(c *Case) {
 		}
 	}
 	d.waived = nil
-	left, explained := suppress(here)
-	d.findings, d.explained = append(d.findings, left...), append(d.explained, explained...)
+	d.here = append(d.here, here)
 }
 
-// together examines what only all nodes combined show.
+// together examines what only all nodes combined show, and then each node's observations.
 func (d *diagnosis) together(cs []*Case) {
+	var shared []found
 	for _, r := range d.rules() {
 		if r.all != nil && (d.Wants == nil || d.Wants(r.code)) {
 			for _, f := range d.judge(r, r.all(cs), nil) {
 				for _, c := range cs {
-					if len(f.Nodes) > 0 && !slices.Contains(f.Nodes, c.Name) {
-						continue
+					if f.concerns(c) {
+						f.Versions.Detected = union(f.Versions.Detected, c.detected())
 					}
-					f.Versions.Detected = union(f.Versions.Detected, c.detected())
 				}
-				d.findings = append(d.findings, f)
+				shared = append(shared, f)
 			}
 		}
 	}
+	for i, c := range cs {
+		here := d.here[i]
+		if d.Move == nil {
+			about := slices.Clone(here)
+			for _, f := range shared {
+				if f.concerns(c) {
+					about = append(about, f)
+				}
+			}
+			here = append(here, d.unexplained(c, about)...)
+		}
+		left, explained := suppress(here)
+		d.findings, d.explained = append(d.findings, left...), append(d.explained, explained...)
+	}
+	d.findings = append(d.findings, shared...)
 }
+
+// concerns reports whether a finding is about a node, or about all.
+func (f *found) concerns(c *Case) bool { return len(f.Nodes) == 0 || slices.Contains(f.Nodes, c.Name) }
 
 func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue.Confidence, c *Case) found {
 	f := found{entry: entry, confidence: sure, severity: entry.Severity}
@@ -239,7 +276,12 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		Check: document.CauseCheck{Text: entry.Check.Text, Command: entry.Check.Command}, Fix: []document.CauseFix{}, Links: entry.Links,
 		Versions: document.FindingVersions{Detected: []string{}, Affected: entry.Upstream},
 	}
-	for _, fact := range slices.Concat(cd.decisive, cd.required, cd.supporting, cd.context) {
+	f.Title = or(cd.title, f.Title)
+	absent := make([]Fact, 0, len(cd.unless)) // what is shown is that they do not hold
+	for _, f := range cd.unless {
+		absent = append(absent, not(f))
+	}
+	for _, fact := range slices.Concat(cd.decisive, cd.required, absent, cd.supporting, cd.context) {
 		if fact.State == Unread {
 			f.Missing = append(f.Missing, document.MissingEvidence{Source: fact.Source, Reason: or(fact.Reason, "unknown"), WouldDecide: fact.Path, Nodes: []string{}})
 			continue
@@ -250,12 +292,17 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		}
 	}
 	if sure > catalogue.Suspected { // a mere suspicion only gets the next check
-		for i, x := range entry.Fixes {
-			if cd.fix != 0 && cd.fix != i+1 {
-				continue
+		order := cd.fixes
+		if len(order) == 0 {
+			for i := range entry.Fixes {
+				order = append(order, i+1)
 			}
-			f.Fix = append(f.Fix, document.CauseFix{Text: x.Text, Command: x.Command, SideEffects: x.SideEffect, Risk: x.Risk.String()})
 		}
+		for _, i := range order {
+			x := entry.Fixes[i-1]
+			f.Fix = append(f.Fix, document.CauseFix{Text: Fill(x.Text, cd.names), Command: Fill(x.Command, cd.names), SideEffects: x.SideEffect, Risk: x.Risk.String()})
+		}
+		f.Check.Command = Fill(f.Check.Command, cd.names)
 	}
 	if c != nil {
 		if !cd.scope.Cluster {
@@ -327,7 +374,7 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) document.DoctorRep
 	r := document.DoctorReport{
 		APIVersion: introspect.APIVersion, Kind: document.KindDoctorReport, SchemaVersion: document.DoctorSchemaVersion,
 		SampledAt: ev.At, Mode: d.mode, Nodes: len(ev.Nodes), Findings: group(d.findings), Explained: group(d.explained),
-		NotChecked: notChecked(cs, d.Move != nil), Undecided: []string{}, NotCheckable: []string{}, RuledOut: []string{}, Suppressed: []string{}, Reported: []document.ReportedText{}, Errors: []document.NodeError{},
+		Observations: []document.Observation{}, NotChecked: notChecked(cs, d.Move != nil), Undecided: []string{}, NotCheckable: []string{}, RuledOut: []string{}, Suppressed: []string{}, Reported: []document.ReportedText{}, Errors: []document.NodeError{},
 	}
 	for _, c := range cs {
 		if c.Now.After(r.SampledAt) {
@@ -353,18 +400,46 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) document.DoctorRep
 	r.NotCheckable = append(r.NotCheckable, slices.Sorted(maps.Keys(d.skipped))...)
 	r.RuledOut = append(r.RuledOut, slices.Sorted(maps.Keys(d.ruledOut))...)
 	for _, text := range ev.Report {
-		said := document.ReportedText{Text: text, Causes: []string{}}
+		logged := document.ReportedText{Text: text, Causes: []string{}}
 		for _, candidate := range catalogue.Explain(text) {
 			if candidate.Entry != nil {
-				said.Causes = append(said.Causes, candidate.Entry.Code)
+				logged.Causes = append(logged.Causes, candidate.Entry.Code)
 			} else {
-				said.Causes = append(said.Causes, candidate.Symptom.Causes...)
+				logged.Causes = append(logged.Causes, candidate.Symptom.Causes...)
 			}
 		}
-		r.Reported = append(r.Reported, said)
+		r.Reported = append(r.Reported, logged)
+	}
+	r.Observations = append(r.Observations, d.observations...)
+	r.Checks = document.CheckCounts{Passed: len(r.RuledOut), Inconclusive: len(r.Undecided), NotRun: len(r.NotCheckable)}
+	for _, result := range d.kinds {
+		switch result {
+		case kindPassed:
+			r.Checks.Passed++
+		case kindInconclusive:
+			r.Checks.Inconclusive++
+		case kindNotRun:
+			r.Checks.NotRun++
+		}
 	}
 	r.Verdict = Verdict(&r)
 	return r
+}
+
+// placeholder matches the words in capitals of a command.
+var placeholder = regexp.MustCompile(`\b[A-Z][A-Z_]*\b`)
+
+// plain matches what may go into a command as it is; anything else stays a placeholder.
+var plain = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9._:/-]*$`)
+
+// Fill puts names into a command, in place of the words in capitals.
+func Fill(command string, names map[string]string) string {
+	return placeholder.ReplaceAllStringFunc(command, func(word string) string {
+		if known := names[word]; plain.MatchString(known) {
+			return known
+		}
+		return word
+	})
 }
 
 // group joins findings of the same cause on several nodes and sorts the result, worst first, then
@@ -373,14 +448,20 @@ func group(all []found) []document.Finding {
 	slices.SortStableFunc(all, worse) // the worst finding of a cause represents it
 	var out []found
 	at := map[string]int{}
+	perNode := map[string][]document.FindingOnNode{}
 	for _, f := range all {
 		i, ok := at[f.Code]
 		if !ok {
-			at[f.Code] = len(out)
+			at[f.Code], i = len(out), len(out)
 			out = append(out, f)
-			continue
 		}
 		into := &out[i]
+		if len(f.Nodes) == 1 && f.severity == into.severity {
+			perNode[f.Code] = append(perNode[f.Code], document.FindingOnNode{Node: f.Nodes[0], Summary: f.Summary})
+		}
+		if !ok {
+			continue
+		}
 		if f.severity == into.severity { // what harms one node does not harm those of a milder finding
 			into.Nodes = union(into.Nodes, f.Nodes)
 		}
@@ -401,9 +482,17 @@ func group(all []found) []document.Finding {
 		if len(f.Nodes) > 1 {
 			f.Scope.Node = ""
 		}
+		if f.PerNode = []document.FindingOnNode{}; differ(perNode[f.Code]) {
+			f.PerNode = perNode[f.Code]
+		}
 		findings = append(findings, f.Finding)
 	}
 	return findings
+}
+
+// differ tells whether several nodes have different summaries.
+func differ(nodes []document.FindingOnNode) bool {
+	return slices.ContainsFunc(nodes, func(n document.FindingOnNode) bool { return n.Node != nodes[0].Node && n.Summary != nodes[0].Summary })
 }
 
 // union appends to a what only b has.
@@ -454,22 +543,32 @@ func notChecked(cs []*Case, move bool) []document.MissingEvidence {
 func Verdict(r *document.DoctorReport) string {
 	nodes := count(r.Nodes, "node")
 	harmful := 0
+	on := map[string]bool{}
+	everywhere := false
 	for _, f := range r.Findings {
-		if f.Severity != catalogue.Info.String() {
-			harmful++
+		if f.Severity == catalogue.Info.String() {
+			continue
+		}
+		harmful++
+		everywhere = everywhere || len(f.Nodes) == 0
+		for _, n := range f.Nodes {
+			on[n] = true
 		}
 	}
+	checks := fmt.Sprintf("%s passed, %d inconclusive, %d not run", count(r.Checks.Passed, "check"), r.Checks.Inconclusive, r.Checks.NotRun)
 	switch {
+	case harmful > 0 && everywhere:
+		return fmt.Sprintf("%s; %s examined", count(harmful, "problem"), nodes)
+	case harmful > 0 && r.Nodes == 1:
+		return count(harmful, "problem") + " on 1 node"
 	case harmful > 0:
-		return count(harmful, "cause") + " found; " + nodes + " examined"
-	case len(r.Undecided) > 0:
-		return fmt.Sprintf("no known cause on %s, but %s could not be checked", nodes, count(len(r.Undecided), "cause"))
+		return fmt.Sprintf("%s on %d of %s", count(harmful, "problem"), len(on), nodes)
+	case r.Checks.Passed == 0 && r.Checks.Inconclusive+r.Checks.NotRun > 0:
+		return fmt.Sprintf("Nothing could be checked on %s (%s)", nodes, checks)
 	case len(r.Suppressed) > 0:
-		return fmt.Sprintf("only suppressed findings on %s", nodes)
-	case len(r.Findings) > 0:
-		return fmt.Sprintf("nothing harmful on %s, %s", nodes, count(len(r.Findings), "note"))
+		return fmt.Sprintf("Only accepted problems on %s (%s)", nodes, checks)
 	}
-	return "no known cause on " + nodes
+	return fmt.Sprintf("No problems found on %s (%s)", nodes, checks)
 }
 
 // count formats a number of things.

@@ -94,7 +94,7 @@ func leaked(cs []*Case) []candidate {
 		scope:    document.FindingScope{Cluster: true, Subnet: most},
 		summary:  fmt.Sprintf("interfaces that belong to no instance: %d, which hold %d addresses, most of them of %s; %s", number, holds, or(most, "no subnet"), sweep),
 		decisive: []Fact{by.known("ec2.eni", path, expected, len(found), len(found) > 0)},
-		required: []Fact{lenient(again)},
+		unless:   []Fact{not(again)},
 	}
 	switch {
 	case due:
@@ -124,7 +124,7 @@ func (c *Case) keepsPrimary() Fact {
 			return c.known("ec2.eni", path, expected, fmt.Sprintf("%t for %s", e.DeleteOnTermination, e.ID), !e.DeleteOnTermination)
 		}
 	}
-	return c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Primary ENI will not get deleted when node terminates"}, any: true})
+	return c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Primary ENI will not get deleted when node terminates"}, any: true})
 }
 
 // orphans returns the unattached interfaces that our daemon, upstream's, or the VPC resource
@@ -198,7 +198,7 @@ func foreignSlots(c *Case) []candidate {
 	cd := candidate{
 		summary:  fmt.Sprintf("interfaces that the daemon does not manage take its slots: %s; %s", who, poolText(c.pool())),
 		decisive: []Fact{decisive},
-		required: []Fact{c.dry(), lenient(c.short()), full},
+		required: []Fact{c.dry(), full}, unless: []Fact{not(c.short())},
 	}
 	if found.State != Yes || c.dry().State != No {
 		return []candidate{cd}
@@ -260,12 +260,12 @@ var (
 )
 
 func ec2Rejected(c *Case) []candidate {
-	refused := c.counted(c.active(mention{sources: daemonSays, texts: slices.Concat(rejections, generalRejections), except: []string{textNeither}, cured: grown}), rejections)
+	refused := c.counted(c.active(pattern{sources: daemonSays, texts: slices.Concat(rejections, generalRejections), except: []string{textNeither}, cured: grown}), rejections)
 	return []candidate{{summary: "EC2 refuses to create an interface: " + quoted(refused), decisive: []Fact{refused}}}
 }
 
 // setupErrors are what the daemon logs about an attached interface that it could not use.
-var setupErrors = mention{sources: daemonSays, cured: grown, except: []string{"primary ENI"}, texts: []string{
+var setupErrors = pattern{sources: daemonSays, cured: grown, except: []string{"primary ENI"}, texts: []string{
 	"Unable to discover attached IPs for ENI from metadata service", "giving up trying to retrieve ENIs from metadata service",
 	"failed to find the link which uses MAC address", "no interface found which uses mac address",
 }}
@@ -274,7 +274,7 @@ func joinFailed(c *Case) []candidate {
 	absent := c.lasting(func(c *Case) Fact {
 		return c.onInterfaces("attached interfaces that the pool lacks", "none", func() (any, State) {
 			ids := c.unjoined()
-			if len(ids) == 0 && c.voice("log.ipamd").missing != "" && slices.ContainsFunc(c.foreign(0), func(o other) bool { return o.kind == kindUnknown }) {
+			if len(ids) == 0 && c.logSource("log.ipamd").missing != "" && slices.ContainsFunc(c.foreign(0), func(o other) bool { return o.kind == kindUnknown }) {
 				return nil, Unread // only the log shows whose they are
 			}
 			return some(ids), stateOf(len(ids) > 0)
@@ -282,19 +282,19 @@ func joinFailed(c *Case) []candidate {
 	})
 	lines := setupErrors
 	lines.any = absent.State == Yes
-	said := either(c.active(lines), c.failures(grown, cause.ENILinkMissing))
-	decisive, required := absent, said
+	logged := either(c.active(lines), c.failures(grown, cause.ENILinkMissing))
+	decisive, required := absent, logged
 	if absent.State == Unread {
-		decisive, required = said, absent
-		if last, _, _ := c.lastMessage(setupErrors); said.State == No && last.text != "" {
+		decisive, required = logged, absent
+		if last, _, _ := c.lastMessage(setupErrors); logged.State == No && last.text != "" {
 			decisive = absent // old messages decide nothing
 		}
 	}
 	ids := c.unjoined()
 	return []candidate{{
-		summary:  "an attached interface never joined the pool: " + or(strings.Join(ids, ", "), said.Value),
+		summary:  "an attached interface never joined the pool: " + or(strings.Join(ids, ", "), logged.Value),
 		decisive: []Fact{decisive},
-		required: []Fact{lenient(required)},
+		unless:   []Fact{not(required)},
 		supporting: []Fact{fact(c, c.R.Links, "kern.link", "links of these interfaces", "one each", func(links []evidence.Link) (any, State) {
 			has := slices.ContainsFunc(links, func(l evidence.Link) bool { return slices.Contains(ids, l.ENI) })
 			return map[bool]string{true: "there", false: "missing"}[has], stateOf(!has)
@@ -342,7 +342,7 @@ func detachedOutOfBand(c *Case) []candidate {
 			return "none", No
 		})
 	}
-	removed := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Force removing eni…assigned pods", "Force removing eni"}, any: cut.State == Yes})
+	removed := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Force removing eni…assigned pods", "Force removing eni"}, any: cut.State == Yes})
 	for _, counter := range []string{"awscni_force_removed_enis", "awscni_force_removed_ips"} {
 		if f := c.series(counter); f.State == Yes && removed.State != Yes {
 			removed = f
@@ -358,7 +358,7 @@ func detachedOutOfBand(c *Case) []candidate {
 	return []candidate{{
 		summary:  "an interface in use was detached from the instance, and its pods are cut off: " + whom,
 		decisive: []Fact{removed},
-		required: []Fact{lenient(cut)},
+		unless:   []Fact{not(cut)},
 	}}
 }
 
@@ -421,12 +421,12 @@ func (c *Case) strays() (pool, ec2 []netip.Prefix) {
 
 func imdsStale(c *Case) []candidate {
 	const path, expected = "addresses that only the pool or only EC2 has", "none"
-	warned := mention{sources: []string{"log.ipamd"}, texts: []string{"Instance metadata does not match data store!", "logOutOfSyncState:", "Missing IP addresses from IMDS", "PrivateIpAddressLimitExceeded"}}
-	said := c.active(warned)
-	if said.State == Yes && c.within(warned) < 90*time.Second {
-		said.State = No // normal after any change
+	warned := pattern{sources: []string{"log.ipamd"}, texts: []string{"Instance metadata does not match data store!", "logOutOfSyncState:", "Missing IP addresses from IMDS", "PrivateIpAddressLimitExceeded"}}
+	logged := c.active(warned)
+	if logged.State == Yes && c.within(warned) < 90*time.Second {
+		logged.State = No // normal after any change
 	}
-	decisive, summary := either(said, c.unread("ec2.eni", path, expected, or(c.R.Interfaces.Missing, c.R.ENIs.Missing))), "the daemon reports that instance metadata and its pool disagree"
+	decisive, summary := either(logged, c.unread("ec2.eni", path, expected, or(c.R.Interfaces.Missing, c.R.ENIs.Missing))), "the daemon reports that instance metadata and its pool disagree"
 	if c.R.ENIs.OK() && c.R.Interfaces.OK() {
 		pool, ec2 := c.strays()
 		decisive = c.unread("ec2.eni", path, expected, "one reading only")
@@ -468,11 +468,8 @@ func nodeUnschedulable(c *Case) []candidate {
 			}),
 			c.starved(),
 		},
-		required: []Fact{
-			c.setting("AWS_MANAGE_ENIS_NON_SCHEDULABLE", "true", func(s config.Config) bool { return !s.ManageUnschedulable }),
-			lenient(c.short()), lenient(c.growable()), c.upstream(),
-		},
-		supporting: []Fact{c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"AWS CNI is on a non schedulable node"}})},
+		required: []Fact{c.setting("AWS_MANAGE_ENIS_NON_SCHEDULABLE", "true", func(s config.Config) bool { return !s.ManageUnschedulable }), c.upstream()}, unless: []Fact{not(c.short()), not(c.growable())},
+		supporting: []Fact{c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"AWS CNI is on a non schedulable node"}})},
 	})}
 }
 

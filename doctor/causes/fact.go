@@ -35,14 +35,7 @@ type Fact struct {
 	At       time.Time // of the reading, or of the line
 	Reason   string    // why it is unread
 
-	lenient    bool
 	onlyIfTrue bool // if it does not hold, nothing follows
-}
-
-// lenient allows a required fact to be unread: the finding is then probable.
-func lenient(f Fact) Fact {
-	f.lenient = true
-	return f
 }
 
 // fact states something about a source. It is unread if the source is missing or the judge does

@@ -60,9 +60,9 @@ func subnetExhausted(c *Case) []candidate {
 	var pausing Fact
 	if blocks := p != nil && p.pd || p == nil && c.prefixes(); !blocks {
 		codes = append(codes, textNoBlocks) // it does not ask for blocks
-		pausing = c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
+		pausing = c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
 	}
-	refused := orElse(either(c.ec2Fails(codes...), c.failures(grown, cause.SubnetExhausted), c.active(mention{sources: []string{"k8s.evt"}, texts: codes})), pausing)
+	refused := orElse(either(c.ec2Fails(codes...), c.failures(grown, cause.SubnetExhausted), c.active(pattern{sources: []string{"k8s.evt"}, texts: codes})), pausing)
 	decisive := counted
 	if counted.State == Unread {
 		decisive = refused // EC2's refusal decides if its counts are unknown
@@ -74,8 +74,8 @@ func subnetExhausted(c *Case) []candidate {
 		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("no address can be assigned: %s; %s", poolText(p), freeAddresses(subnets)),
 		decisive: []Fact{decisive},
-		required: []Fact{c.starved(), lenient(c.short()), lenient(c.growable())},
-		context:  []Fact{c.failing(), refused},
+		required: []Fact{c.starved()}, unless: []Fact{not(c.short()), not(c.growable())},
+		context: []Fact{c.failing(), refused},
 	}}
 }
 
@@ -99,7 +99,7 @@ func prefixFragmented(c *Case) []candidate {
 		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("EC2 finds no aligned /28: %s; %s", poolText(p), freeAddresses(subnets)),
 		decisive: []Fact{refused},
-		required: []Fact{c.prefixMode(), lenient(counted), c.starved(), lenient(not(both(c.failedOnce(), c.recovered())))},
+		required: []Fact{c.prefixMode(), c.starved()}, unless: []Fact{not(counted), both(c.failedOnce(), c.recovered())},
 		supporting: []Fact{fact(c, c.R.Reservations, "ec2.resv", "prefix reservations", "one with room", func(all []evidence.Reservation) (any, State) {
 			return len(all), stateOf(len(all) == 0)
 		})},
@@ -115,7 +115,7 @@ func (c *Case) prefixMode() Fact {
 const pause = 2 * time.Minute
 
 // shortages are the errors that start a pause.
-var shortages = mention{sources: daemonSays, texts: []string{textNoAddresses, textNoBlocks}, cured: grown}
+var shortages = pattern{sources: daemonSays, texts: []string{textNoAddresses, textNoBlocks}, cured: grown}
 
 // failedOnce states that EC2 refused once, and not again after the pause.
 func (c *Case) failedOnce() Fact {
@@ -148,7 +148,7 @@ func (c *Case) recovered() Fact {
 
 // pausing states that upstream's daemon logs that it pauses.
 func (c *Case) pausing() Fact {
-	f := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
+	f := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
 	if last, _, _ := c.lastMessage(shortages); f.State == Yes && (c.Now.Sub(f.At) > pause || last.text != "" && c.Now.Sub(last.at) > pause) {
 		f.State = No
 	}
@@ -194,7 +194,7 @@ func allocBackoff(c *Case) []candidate {
 }
 
 func warmPoolLag(c *Case) []candidate {
-	failed, dry, grew := c.failing(), c.unread("intro.enis", "assignable addresses, before", "at least 1", "one reading only"), c.active(mention{sources: []string{"log.ipamd"}, texts: grown})
+	failed, dry, grew := c.failing(), c.unread("intro.enis", "assignable addresses, before", "at least 1", "one reading only"), c.active(pattern{sources: []string{"log.ipamd"}, texts: grown})
 	if c.Earlier != nil {
 		failed, dry = either(failed, c.Earlier.failing(), c.Earlier.stuck(sandboxTime)), c.Earlier.dry()
 		grew = either(grew, c.onPool("addresses", "as before", func(p *pool) (any, State) {
@@ -206,7 +206,7 @@ func warmPoolLag(c *Case) []candidate {
 		}))
 	}
 	if c.Mode == evidence.ModeBundle && dry.State != Yes { // the order of the lines replaces a second reading
-		dry = c.active(mention{sources: []string{"log.ipamd"}, texts: textsDry})
+		dry = c.active(pattern{sources: []string{"log.ipamd"}, texts: textsDry})
 		if dry.State == Yes && grew.State == Yes && grew.At.Before(dry.At) {
 			dry.State = No
 		}
@@ -215,7 +215,7 @@ func warmPoolLag(c *Case) []candidate {
 	return []candidate{{
 		summary:  fmt.Sprintf("pods arrived faster than addresses, which are available now: %s", poolText(c.pool())),
 		decisive: []Fact{dry, grew, failed},
-		required: []Fact{not(c.dry()), lenient(not(c.stuck(attachTime)))},
+		required: []Fact{not(c.dry())}, unless: []Fact{c.stuck(attachTime)},
 		supporting: []Fact{c.setting("WARM_IP_TARGET", "more than a burst needs", func(s config.Config) bool {
 			return s.WarmIP > 0 && s.WarmIP <= 2 || s.WarmIP == 0 && s.WarmENI == 0
 		})},
@@ -306,7 +306,7 @@ func (c *Case) lost() (out []lost) {
 		}
 		return out
 	}
-	for _, l := range c.voice("log.ipamd").lines {
+	for _, l := range c.logSource("log.ipamd").lines {
 		_, rest, ok := strings.Cut(l.text, "uses unknown IP Address ")
 		text, _, _ := strings.Cut(rest, " ")
 		address, err := introspect.ParseAddr(strings.TrimRight(text, ",.;:"))
@@ -346,10 +346,10 @@ func liveAllocationDropped(c *Case) []candidate {
 		wired = c.known(id, wired.Path, wired.Expected, fmt.Sprintf("links or rules of %d", n), n > 0)
 	}
 	return []candidate{{
-		summary:    fmt.Sprintf("running pods are missing from the daemon's records: %s", some(lostNames(pods))),
-		decisive:   []Fact{c.lasting(missing)},
-		required:   []Fact{lenient(wired), c.upstream()},
-		supporting: []Fact{c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"presuming stale/dead"}, any: true})},
+		summary:  fmt.Sprintf("running pods are missing from the daemon's records: %s", some(lostNames(pods))),
+		decisive: []Fact{c.lasting(missing)},
+		required: []Fact{c.upstream()}, unless: []Fact{not(wired)},
+		supporting: []Fact{c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"presuming stale/dead"}, any: true})},
 	}}
 }
 
@@ -408,7 +408,7 @@ func subnetExcluded(c *Case) []candidate {
 	decisive.Path = "subnets that may be used"
 	if decisive.State == Unread {
 		decisive = either(
-			c.active(mention{sources: daemonSays, texts: []string{"no valid subnets available for ENI creation", "primary subnet is tagged with kubernetes.io/role/cni=0"}, cured: grown}),
+			c.active(pattern{sources: daemonSays, texts: []string{"no valid subnets available for ENI creation", "primary subnet is tagged with kubernetes.io/role/cni=0"}, cured: grown}),
 			c.failures(grown, cause.NoUsableSubnet),
 		)
 	}
@@ -467,7 +467,7 @@ func (c *Case) whyUnused(node string) Fact {
 		return "before v1.18.3 interfaces of the full subnet are filled first", stateOf(c.older(evidence.Version{1, 18, 3}) && p.roomOnENI)
 	})
 	denied := orElse(
-		c.active(mention{sources: daemonSays, texts: []string{"Failed to call ec2:DescribeSubnets", "DescribeSubnets…" + textDenied}}),
+		c.active(pattern{sources: daemonSays, texts: []string{"Failed to call ec2:DescribeSubnets", "DescribeSubnets…" + textDenied}}),
 		fact(c, c.R.IAM, "iam.sim", "actions", "allowed", func(sim evidence.IAM) (any, State) {
 			return sim.Actions["ec2:DescribeSubnets"], stateOf(sim.Actions["ec2:DescribeSubnets"] == "denied")
 		}),
@@ -479,6 +479,7 @@ func (c *Case) whyUnused(node string) Fact {
 }
 
 func v6PrefixMissing(c *Case) []candidate {
+	refused := c.active(pattern{sources: daemonSays, texts: []string{"Failed to allocate IPv6 Prefixes", "AssignIpv6Addresses"}, any: true})
 	cd := candidate{
 		summary: "the primary interface has no IPv6 prefix, so no pod on the node can start",
 		decisive: []Fact{
@@ -492,9 +493,8 @@ func v6PrefixMissing(c *Case) []candidate {
 				return nil, Unread
 			}),
 		},
-		required: []Fact{
-			lenient(c.active(mention{sources: daemonSays, texts: []string{"Failed to allocate IPv6 Prefixes", "AssignIpv6Addresses"}, any: true})),
-		},
+		unless:     []Fact{both(c.begun(), not(refused))}, // it is about to be assigned
+		supporting: []Fact{refused},
 	}
 	if own, ok := c.subnet(c.subnetOfNode()); ok && own.IPv6CIDR == nil {
 		cd.summary += "; its subnet " + own.ID + " has no IPv6 range"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/cluster"
@@ -23,15 +24,28 @@ type wired struct {
 	route   int // the table with the route to the pod
 }
 
-// wired returns the addresses of the pool and of branch ENIs.
+// wired returns the addresses of the pool and of branch ENIs. Of the sandboxes of a pod only the
+// last has a network.
 func (c *Case) wired() (out []wired) {
+	type sandbox struct {
+		pod  evidence.Pod
+		card int
+	}
+	last := map[sandbox]time.Time{}
+	for _, e := range c.R.ENIs.Content {
+		for a := range e.Records() {
+			if a.Pod != nil && a.AssignedAt.After(last[sandbox{*a.Pod, e.Card}]) {
+				last[sandbox{*a.Pod, e.Card}] = a.AssignedAt
+			}
+		}
+	}
 	for _, e := range c.R.ENIs.Content {
 		table := netnames.RouteTable(e.Card, e.Device)
 		if e.RouteTable != nil {
 			table = *e.RouteTable
 		}
 		for a := range e.Records() {
-			if a.Pod != nil && c.runs(*a.Pod) {
+			if a.Pod != nil && c.runs(*a.Pod) && !a.AssignedAt.Before(last[sandbox{*a.Pod, e.Card}]) {
 				out = append(out, wired{*a.Pod, a.Address, table, hostrules.PodRules(a.Address, table), netnames.MainTable})
 			}
 		}

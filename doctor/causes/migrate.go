@@ -612,9 +612,9 @@ func conflistOwn(c *Case) []candidate {
 	})
 	own := ofCluster("your custom CNI configuration cannot be used: "+unusable.Value, unusable)
 	excluded := ofCluster("the bandwidth plugin and network policies exclude each other on the links of pods: "+either(limits, chained).Value, both(either(limits, chained), c.policies())).as(catalogue.Warning)
-	own.fix, excluded.fix = 1, 2
+	own.fixes, excluded.fixes = []int{1}, []int{2}
 	if limits.State == Yes {
-		excluded.fix = 1
+		excluded.fixes = []int{1}
 	}
 	return []candidate{own, excluded}
 }
@@ -733,7 +733,7 @@ func rolloutWaves(c *Case) []candidate {
 	})
 	rolls := ofCluster("the rollout takes "+waves.Value, waves)
 	waits := ofCluster("updateStrategy is OnDelete: nothing rolls out until the pods of aws-node are deleted by hand", byHand)
-	rolls.fix, waits.fix = 1, 2
+	rolls.fixes, waits.fixes = []int{1}, []int{2}
 	return []candidate{rolls, waits}
 }
 

@@ -83,11 +83,11 @@ func TestNewImages(t *testing.T) {
 			if f.Severity != c.severity || !strings.Contains(f.Summary, c.says) || passed != c.passed {
 				t.Errorf("%s %q, passed %v, want %s %q, passed %v", f.Severity, f.Summary, passed, c.severity, c.says, c.passed)
 			}
-			said := false
+			logged := false
 			for _, e := range f.Evidence {
-				said = said || e.Path == "new images" && e.Holds
+				logged = logged || e.Path == "new images" && e.Holds
 			}
-			if c.severity != "" && !said {
+			if c.severity != "" && !logged {
 				t.Errorf("it does not say what is unchecked: %+v", f.Evidence)
 			}
 		})

@@ -79,7 +79,7 @@ func actionDenied(c *Case) []candidate {
 		ofNode("pods need an interface in another subnet, and the daemon cannot make one without "+elsewhere.Value, both(elsewhere, c.primaryExcluded())).as(catalogue.Warning),
 	}
 	for i := range out {
-		out[i].fix = fix
+		out[i].fixes = []int{fix}
 	}
 	return out
 }
@@ -687,11 +687,11 @@ func markSet(rule string) (mark, mask uint64, ok bool) {
 func hostManagers(c *Case) []candidate {
 	manager := c.manager()
 	out := []candidate{ofNode("another program also manages the interfaces: "+manager.Value, manager)}
-	out[0].fix = 1
+	out[0].fixes = []int{1}
 	if c.Ours && c.move.To != (evidence.Version{}) && c.move.To.Before(macsKept) {
 		policy := c.linkPolicy()
 		out = append(out, ofNode(fmt.Sprintf("udev changes the MAC addresses of new veths, which %s does not expect: MACAddressPolicy=%s", c.move.To, policy.Value), policy))
-		out[1].fix = 2
+		out[1].fixes = []int{2}
 	}
 	return out
 }

@@ -44,11 +44,8 @@ func TestMutations(t *testing.T) {
 		for _, r := range runs[p.code] {
 			for _, cd := range r.candidates {
 				before := cd.confidence(r.ceiling)
-				cd.decisive, cd.required = slices.Clone(cd.decisive), slices.Clone(cd.required)
-				list := cd.decisive
-				if p.list == "required" {
-					list = cd.required
-				}
+				cd.decisive, cd.required, cd.unless = slices.Clone(cd.decisive), slices.Clone(cd.required), slices.Clone(cd.unless)
+				list := map[string][]Fact{"decisive": cd.decisive, "required": cd.required, "unless": cd.unless}[p.list]
 				if p.at >= len(list) {
 					continue
 				}
@@ -65,6 +62,7 @@ func TestMutations(t *testing.T) {
 		for _, r := range runs[code] {
 			for _, cd := range r.candidates {
 				most["decisive"], most["required"] = max(most["decisive"], len(cd.decisive)), max(most["required"], len(cd.required))
+				most["unless"] = max(most["unless"], len(cd.unless))
 			}
 		}
 		for list, n := range most {

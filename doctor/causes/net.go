@@ -13,6 +13,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/config"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -29,10 +30,15 @@ var netRules = []rule{
 	{code: "net/rpf-conntrack", node: replyPath},
 	{code: "net/mtu", node: mtuMismatch},
 	{code: "net/nic-allowance", node: allowanceExceeded},
+	{code: "net/conntrack-full", node: shown("new connections of the node and its pods are dropped when it is full", "obs/conntrack")},
+	{code: "net/link-down", node: shown("pods are cut off", "obs/eni-link-down", "obs/pod-veth-down")},
+	{code: "net/veth-missing", node: shown("pods are cut off", "obs/pod-no-veth", "obs/pod-no-vlan")},
+	{code: "net/node-address", node: shown("the address is in use by the node", "obs/pod-address-of-node")},
+	{code: "net/kube-proxy", node: shown("Services of the node are stale", "obs/kube-proxy-not-ready")},
 }
 
 func setupFailed(c *Case) []candidate {
-	said := c.active(mention{
+	logged := c.active(pattern{
 		sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
 		texts: []string{
 			"add command: failed to setup network", "failed to delete old hostVeth", "failed to setup veth", "failed to add static ARP", "failed to setup toContainer rule",
@@ -41,7 +47,7 @@ func setupFailed(c *Case) []candidate {
 		},
 		except: []string{"network policy"},
 	})
-	shown := orElse(said, onlyIfTrue(c.series("awscni_del_ip_req_count", `reason="SetupNSFailed"`)))
+	shown := orElse(logged, onlyIfTrue(c.series("awscni_del_ip_req_count", `reason="SetupNSFailed"`)))
 	return []candidate{{summary: "the network of pods cannot be set up: " + shown.Value, decisive: []Fact{shown}}}
 }
 
@@ -140,14 +146,67 @@ func (c *Case) rulesLacking() Fact {
 	})
 }
 
+// networkLost are the kinds of observations that rules or routes of pods are gone.
+var networkLost = []string{"obs/pod-no-rule", "obs/pod-no-route", "obs/eni-no-route", "obs/eni-route-wrong"}
+
 func rulesFlushed(c *Case) []candidate {
-	lacks := c.lasting((*Case).rulesLacking)
-	cd := candidate{summary: "running pods have lost their network: " + lacks.Value, decisive: []Fact{lacks}, required: []Fact{lenient(c.manager())}}
+	lacks := either(c.lasting((*Case).rulesLacking), c.observes(networkLost...))
+	manager := c.manager()
+	pods := c.hit(networkLost...)
+	text := "running pods have lost their network: " + lacks.Value
+	if len(pods) > 0 {
+		text += "; " + podsText(pods)
+	}
+	if links := c.seen("obs/node-second-default-route"); len(links) > 0 {
+		text += "; " + links[0].String()
+	}
+	title := "rules or routes of running pods are gone"
+	if manager.State == Yes {
+		title = manager.Value + " removes the pods' rules or routes"
+	}
+	cd := candidate{title: title, summary: text, decisive: []Fact{lacks}, supporting: []Fact{manager}, scope: document.FindingScope{Pod: onlyPod(pods)}}
+	cd = cd.withFixes(c.repairFixes(manager)...)
+	for _, kind := range networkLost {
+		if found := c.seen(kind); len(found) > 0 && cd.names == nil {
+			cd.names = found[0].names
+		}
+	}
+	if worst := c.worst(networkLost...); lacks.Source != "intro.pod" && worst > catalogue.Info {
+		cd = cd.as(worst)
+	}
 	if again := c.repairs(); lacks.State != Yes && again.State == Yes {
 		cd = candidate{summary: "another program keeps removing network state of pods, and the daemon restores it: " + again.Value, decisive: []Fact{again}}
-		cd = cd.as(catalogue.Warning)
+		cd = cd.as(catalogue.Warning).withFixes(c.repairFixes(manager)...)
 	}
 	return []candidate{cd}
+}
+
+// The fixes of net/rules-flushed, from 1.
+const (
+	fixCloudSetup = iota + 1
+	fixNetworkd
+	fixNetUtils
+	fixRestart
+	fixRecreate
+	fixFind
+)
+
+// repairFixes orders the fixes by who removes rules and routes, and by what brings them back: ours
+// restores all when it starts, upstream's only what belongs to interfaces.
+func (c *Case) repairFixes(manager Fact) []int {
+	repair := []int{fixRestart, fixRecreate}
+	if !c.Ours && len(c.seen("obs/pod-no-rule"))+len(c.seen("obs/pod-no-route")) > 0 {
+		repair = []int{fixRecreate}
+	}
+	switch who := manager.Value; {
+	case manager.State != Yes:
+		return append(repair, fixFind)
+	case strings.Contains(who, "nm-cloud-setup"):
+		return append([]int{fixCloudSetup}, repair...)
+	case strings.Contains(who, "networkd"):
+		return append([]int{fixNetworkd}, repair...)
+	}
+	return append([]int{fixNetUtils}, repair...)
 }
 
 // differences states that our daemon finds such a difference in its pods' kernel state.
@@ -294,34 +353,44 @@ func backendMismatch(c *Case) []candidate {
 		return p.Mode, stateOf(p.Mode == "nftables")
 	}))
 	shown := either(split, native)
-	return []candidate{{
+	cd := candidate{
 		summary:  "the CNI and kube-proxy use different iptables backends: " + shown.Value,
 		decisive: []Fact{shown}, context: []Fact{native},
-	}}
+	}
+	switch {
+	case native.State == Yes, c.older(evidence.Version{1, 13, 1}):
+		cd = cd.withFixes(2, 3) // only a newer release chooses the backend, or knows nftables
+	default:
+		cd = cd.withFixes(1, 3) // it chose before kube-proxy had any chains
+	}
+	return []candidate{cd}
+}
+
+// snat states that the rules for traffic out of the VPC are missing or wrong.
+func (c *Case) snat() Fact {
+	return fact(c, c.R.IPTables, "kern.ipt", "nat "+netnames.SNATChain, "reached from POSTROUTING, translates to the node's address", func(k evidence.IPTables) (any, State) {
+		jumps := slices.ContainsFunc(c.rulesOfIPTables(), func(r string) bool {
+			return strings.HasPrefix(r, "nat -A POSTROUTING ") && strings.Contains(r, "-j "+netnames.SNATChain)
+		})
+		translates := slices.ContainsFunc(c.rulesOfIPTables(), func(r string) bool {
+			return strings.HasPrefix(r, "nat -A AWS-SNAT-CHAIN-") && strings.Contains(r, " -j SNAT ")
+		})
+		switch own := c.nodeIP(); {
+		case !jumps:
+			return "POSTROUTING does not jump there", Yes
+		case !translates || k.SNATTo == nil:
+			return "no SNAT rule", Yes
+		case own.IsValid() && *k.SNATTo != own:
+			return fmt.Sprintf("translates to %s, the node has %s", *k.SNATTo, own), Yes
+		}
+		return "translates to " + k.SNATTo.String(), No
+	})
 }
 
 func noSNAT(c *Case) []candidate {
-	wrong := c.lasting(func(c *Case) Fact {
-		return fact(c, c.R.IPTables, "kern.ipt", "nat "+netnames.SNATChain, "reached from POSTROUTING, translates to the node's address", func(k evidence.IPTables) (any, State) {
-			jumps := slices.ContainsFunc(c.rulesOfIPTables(), func(r string) bool {
-				return strings.HasPrefix(r, "nat -A POSTROUTING ") && strings.Contains(r, "-j "+netnames.SNATChain)
-			})
-			translates := slices.ContainsFunc(c.rulesOfIPTables(), func(r string) bool {
-				return strings.HasPrefix(r, "nat -A AWS-SNAT-CHAIN-") && strings.Contains(r, " -j SNAT ")
-			})
-			switch own := c.nodeIP(); {
-			case !jumps:
-				return "POSTROUTING does not jump there", Yes
-			case !translates || k.SNATTo == nil:
-				return "no SNAT rule", Yes
-			case own.IsValid() && *k.SNATTo != own:
-				return fmt.Sprintf("translates to %s, the node has %s", *k.SNATTo, own), Yes
-			}
-			return "translates to " + k.SNATTo.String(), No
-		})
-	})
+	wrong := c.lasting((*Case).snat)
 	inside := c.setting("AWS_VPC_K8S_CNI_EXTERNALSNAT", "as the routes need it", func(s config.Config) bool { return !s.ExternalSNAT && !s.IPv6 })
-	out := []candidate{{summary: "traffic of pods leaves the VPC without SNAT: " + wrong.Value, decisive: []Fact{wrong, inside}, required: []Fact{lenient(c.serves())}}}
+	out := []candidate{{summary: "traffic of pods leaves the VPC without SNAT: " + wrong.Value, decisive: []Fact{wrong, inside}, unless: []Fact{not(c.serves())}}}
 
 	if c.Settings.ExternalSNAT {
 		public := fact(c, c.R.RouteTables, "ec2.rtb", "default route of the pods' subnets", "a NAT gateway", func(all []evidence.RouteTable) (any, State) {
@@ -342,7 +411,7 @@ func noSNAT(c *Case) []candidate {
 	if unknown := c.lasting((*Case).unlisted); unknown.State == Yes && c.Earlier != nil && c.Now.Sub(c.Earlier.Now) > ruleRefresh {
 		out = append(out, candidate{
 			summary:  "traffic of pods to a CIDR of the VPC is translated as if it left the VPC: no rule excludes " + unknown.Value,
-			decisive: []Fact{unknown, inside}, required: []Fact{lenient(c.serves())},
+			decisive: []Fact{unknown, inside}, unless: []Fact{not(c.serves())},
 		})
 	}
 	for _, p := range c.R.Probes.Content {
@@ -409,7 +478,21 @@ func forwardDrop(c *Case) []candidate {
 		}
 		return *k.ForwardAccepts, stateOf(!*k.ForwardAccepts)
 	})
-	return []candidate{{summary: "the host drops forwarded traffic: the policy of FORWARD is DROP, and no rule accepts pod traffic", decisive: []Fact{drops, accepts}}}
+	dropped := candidate{
+		summary:  "the host drops forwarded traffic: the policy of FORWARD is DROP, and no rule accepts pod traffic",
+		decisive: []Fact{drops, accepts},
+	}.as(max(catalogue.Error, c.worst("obs/forward-dropped"))).withFixes(1)
+	off := c.observes("obs/forwarding-off")
+	forwarding := candidate{
+		title: "the node does not forward", summary: "the node forwards no traffic, so its pods reach nothing: " + off.Value, decisive: []Fact{off},
+	}.as(c.worst("obs/forwarding-off")).withFixes(2, 3)
+	if found := c.seen("obs/forwarding-off"); len(found) > 0 {
+		forwarding.names = found[0].names
+		if len(found[0].pods) > 0 {
+			forwarding.summary += "; " + podsText(found[0].pods)
+		}
+	}
+	return []candidate{dropped, forwarding}
 }
 
 func replyPath(c *Case) []candidate {
@@ -493,8 +576,9 @@ func (c *Case) primaryLink() string {
 	return c.linkOfTable(netnames.MainTable)
 }
 
-func mtuMismatch(c *Case) []candidate {
-	larger := fact(c, c.R.Links, "kern.link", "MTU of veths against their interface", "at most the interface's", func(all []evidence.Link) (any, State) {
+// vethMTU states that links of pods have larger MTUs than their interfaces.
+func (c *Case) vethMTU() Fact {
+	return fact(c, c.R.Links, "kern.link", "MTU of veths against their interface", "at most the interface's", func(all []evidence.Link) (any, State) {
 		mtu := func(match func(evidence.Link) bool) int {
 			if i := slices.IndexFunc(all, match); i >= 0 && all[i].MTU != nil {
 				return *all[i].MTU
@@ -519,6 +603,10 @@ func mtuMismatch(c *Case) []candidate {
 		}
 		return some(pods), state
 	})
+}
+
+func mtuMismatch(c *Case) []candidate {
+	larger := c.vethMTU()
 	out := []candidate{{summary: "large packets of pods are lost, because the MTU of their link is larger than the interface's: " + larger.Value, decisive: []Fact{larger}}}
 	if lost, sized := c.largeLost(); lost.State == Yes {
 		path := fact(c, c.R.RouteTables, "ec2.rtb", "routes of the pods' subnets", "none to a VPN or transit gateway", func(all []evidence.RouteTable) (any, State) {
@@ -531,11 +619,15 @@ func mtuMismatch(c *Case) []candidate {
 			}
 			return "none", No
 		})
-		path.lenient = sized
-		out = append(out, candidate{
+		small := c.known("kern.link", "MTU of pods", "more than 1500", c.podMTU(), c.podMTU() <= 1500)
+		cd := candidate{
 			summary:  fmt.Sprintf("pods send packets of up to %d bytes, but the path loses large ones: %s", c.podMTU(), lost.Value),
-			decisive: []Fact{lost}, required: []Fact{path, lenient(c.known("kern.link", "MTU of pods", "1500 or less", c.podMTU(), c.podMTU() > 1500))},
-		})
+			decisive: []Fact{lost}, unless: []Fact{small},
+		}
+		if cd.supporting = []Fact{path}; !sized { // only the path tells it from a target that does not answer
+			cd.supporting, cd.required = nil, []Fact{path}
+		}
+		out = append(out, cd)
 	}
 	return out
 }

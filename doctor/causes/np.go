@@ -15,10 +15,11 @@ var npRules = []rule{
 	{code: "np/agent-version-skew", node: agentSkew},
 	{code: "np/attach-failed", node: attachFailed},
 	{code: "np/strict-default-deny", node: strictDefaultDeny},
+	{code: "np/agent-failing", node: shown("policies of new and changed pods are not enforced", "obs/agent-not-ready")},
 }
 
 func agentUnreachable(c *Case) []candidate {
-	said := orElse(c.active(mention{
+	logged := orElse(c.active(pattern{
 		sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
 		texts:   []string{"add cmd: failed to setup network policy", "Failed to connect to network policy agent", "del cmd: failed to process delete request…network policy"},
 	}), c.failures(nil, cause.PolicyAgentUnreachable))
@@ -46,8 +47,8 @@ func agentUnreachable(c *Case) []candidate {
 	})
 	why := orElse(either(absent, down), socket)
 	return []candidate{{
-		summary:  fmt.Sprintf("pods cannot start because the network policy agent does not answer: %s: %s", why.Path, or(why.Value, said.Value)),
-		decisive: []Fact{said}, required: []Fact{set, why},
+		summary:  fmt.Sprintf("pods cannot start because the network policy agent does not answer: %s: %s", why.Path, or(why.Value, logged.Value)),
+		decisive: []Fact{logged}, required: []Fact{set, why},
 	}}
 }
 
@@ -83,20 +84,20 @@ func (c *Case) skewed(ours bool, release evidence.Version, agent *evidence.Versi
 }
 
 func attachFailed(c *Case) []candidate {
-	said := orElse(c.active(mention{
+	logged := orElse(c.active(pattern{
 		sources: []string{"log.np", "log.plugin", "log.awsnode/" + containerAgent, "k8s.evt"},
 		texts:   []string{"Attaching eBPF probe failed", "One of the policy reconcilers is not ready", "Failed to setup default network policy for Pod Name"},
 	}), c.failures(nil, cause.PolicyAgentRefused))
 	old, crds := c.kernelOld(), c.policyCRDsMissing()
 	why := either(old, crds)
-	text := "the policy agent refuses pods: " + said.Value
+	text := "the policy agent refuses pods: " + logged.Value
 	switch {
 	case old.State == Yes:
 		text += "; the kernel is " + old.Value
 	case crds.State == Yes:
 		text += "; " + crds.Value
 	}
-	return []candidate{{summary: text, decisive: []Fact{said}, supporting: []Fact{why}}}
+	return []candidate{{summary: text, decisive: []Fact{logged}, supporting: []Fact{why}}}
 }
 
 // kernelOld states that the kernel is too old for the policy agent.

@@ -33,6 +33,7 @@ var sgpRules = []rule{
 	{code: "sgp/limit-not-first", node: limitNotFirst},
 	{code: "sgp/pod-lookup-failed", node: podLookupFailed},
 	{code: "sgp/sg-rules", node: groupRules},
+	{code: "sgp/ipvs", node: shown("pods with security groups reach no Service", "obs/kube-proxy-ipvs")},
 }
 
 // podENI states that branch ENIs are enabled.
@@ -157,7 +158,7 @@ func instanceUnsupported(cs []*Case) []candidate {
 		}
 		return fmt.Sprintf("%s may run on %s only", names(pods), strings.Join(slices.Sorted(maps.Keys(types)), ", ")), stateOf(len(pods) > 0)
 	})
-	shown := w.active(mention{sources: []string{"k8s.evt"}, texts: signatures("sgp/instance-unsupported"), any: true})
+	shown := w.active(pattern{sources: []string{"k8s.evt"}, texts: signatures("sgp/instance-unsupported"), any: true})
 	return []candidate{{
 		scope:    document.FindingScope{Cluster: true},
 		summary:  "no node can give pods a branch ENI: " + none.Value,
@@ -216,24 +217,24 @@ func (c *Case) feature() Fact {
 }
 
 func noTrunkSlot(c *Case) []candidate {
-	said := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoTrunkSlot}})
+	logged := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoTrunkSlot}})
 	full := c.slotless()
 	if full.State == No && c.R.IMDS.Content.Token != "ok" && !c.R.Interfaces.OK() { // interfaces of others cannot be seen
-		full = said
+		full = logged
 	}
 	return []candidate{{
 		summary:  "no interface slot is left for the trunk: " + full.Value,
 		decisive: []Fact{full, c.podENI()},
-		required: []Fact{c.trunkCapable(), c.untrunked()}, supporting: []Fact{either(said, c.failures(nil, cause.TrunkMissing), not(c.feature()))},
+		required: []Fact{c.trunkCapable(), c.untrunked()}, supporting: []Fact{either(logged, c.failures(nil, cause.TrunkMissing), not(c.feature()))},
 	}}
 }
 
 func trunkCreateFailed(c *Case) []candidate {
-	event := c.active(mention{
+	event := c.active(pattern{
 		sources: []string{"k8s.evt"}, texts: []string{"TrunkENICreationFailed", "NodeTrunkFailedInit"},
 		cured: []string{"NodeTrunkInitiated"}, since: c.Now.Add(-time.Hour), any: true,
 	})
-	missed := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI found, cannot add a pod ENI"}}), c.failures(nil, cause.TrunkMissing))
+	missed := orElse(c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI found, cannot add a pod ENI"}}), c.failures(nil, cause.TrunkMissing))
 	decisive := event
 	seen := c.setting("ENABLE_IMDS_ONLY_MODE", "false", func(s config.Config) bool { return !s.IMDSOnly }) // in that mode no trunk is ever seen
 	if left := both(missed, c.trunkCapable(), not(c.slotless()), seen); event.State != Yes && left.State == Yes {
@@ -249,12 +250,12 @@ func trunkCreateFailed(c *Case) []candidate {
 	})
 	return []candidate{{
 		summary:  "the resource controller has not attached a trunk: " + decisive.Value,
-		decisive: []Fact{decisive}, required: []Fact{lenient(c.feature()), offers},
+		decisive: []Fact{decisive}, required: []Fact{offers}, unless: []Fact{not(c.feature())},
 	}}
 }
 
 func trunkLinkMissing(c *Case) []candidate {
-	said := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: signatures("sgp/trunk-link-missing")}), c.failures(nil, cause.TrunkLinkMissing))
+	logged := orElse(c.active(pattern{sources: []string{"log.ipamd"}, texts: signatures("sgp/trunk-link-missing")}), c.failures(nil, cause.TrunkLinkMissing))
 	trunk := c.trunk()
 	attached := fact(c, c.R.ENIs, "intro.enis", "trunk", "none, or with a link", func([]evidence.ENI) (any, State) { return or(trunk, "none"), stateOf(trunk != "") })
 	const path = "the trunk's MAC address"
@@ -275,7 +276,7 @@ func trunkLinkMissing(c *Case) []candidate {
 	return []candidate{{
 		scope:    document.FindingScope{ENI: trunk},
 		summary:  fmt.Sprintf("trunk %s is attached, but not visible on the node: its MAC address is %s", trunk, or(seen.Value, "unknown")),
-		decisive: []Fact{said}, required: []Fact{attached, lenient(seen)},
+		decisive: []Fact{logged}, required: []Fact{attached}, unless: []Fact{not(seen)},
 	}}
 }
 
@@ -293,15 +294,15 @@ func (c *Case) unannotated() (out []*evidence.KubePod) {
 const textNoBranch = "failed to get Branch ENI resource"
 
 func annotationPending(c *Case) []candidate {
-	said := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textNoBranch}}), c.failures(nil, cause.BranchPending))
-	said = orElse(said, c.active(mention{sources: []string{"k8s.evt"}, texts: textsAssignFailed}))
+	logged := orElse(c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{textNoBranch}}), c.failures(nil, cause.BranchPending))
+	logged = orElse(logged, c.active(pattern{sources: []string{"k8s.evt"}, texts: textsAssignFailed}))
 	young := fact(c, c.R.Pods, "k8s.pod", "pods that wait for their branch ENI for less than a minute", "none", func([]evidence.KubePod) (any, State) {
 		pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) > time.Minute })
 		return names(pods), stateOf(len(pods) > 0)
 	})
 	return []candidate{{
 		summary:  "kubelet is faster than the resource controller, which has not annotated the pod yet: " + young.Value,
-		decisive: []Fact{said}, required: []Fact{young},
+		decisive: []Fact{logged}, required: []Fact{young},
 	}}
 }
 
@@ -334,7 +335,7 @@ func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEve
 		pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return len(events) > 0 && !has(events, p.Pod) })
 		return names(pods), stateOf(len(pods) > 0)
 	})
-	return candidate{summary: summary + shown.Value, decisive: []Fact{shown}, required: []Fact{lenient(waits)}}
+	return candidate{summary: summary + shown.Value, decisive: []Fact{shown}, unless: []Fact{not(waits)}}
 }
 
 // textEntryExists is the controller's error for an interface that it made earlier and could not
@@ -372,17 +373,17 @@ func annotationMalformed(c *Case) []candidate {
 		return "none is unusable", No
 	})
 	shown := orElse(found, orElse(
-		c.active(mention{sources: []string{"log.ipamd"}, texts: signatures("sgp/annotation-malformed")}),
+		c.active(pattern{sources: []string{"log.ipamd"}, texts: signatures("sgp/annotation-malformed")}),
 		c.failures(nil, cause.BranchInvalid)))
-	return []candidate{{summary: "the branch ENI annotation of a pod cannot be used: " + shown.Value, decisive: []Fact{shown}, required: []Fact{c.branchWaits()}}}
+	return []candidate{{summary: "the branch ENI annotation of a pod cannot be used: " + shown.Value, decisive: []Fact{shown}, unless: []Fact{not(c.branchWaits())}}}
 }
 
 // branchWaits states that a pod waits for a branch ENI, without which a failure is over.
 func (c *Case) branchWaits() Fact {
-	return lenient(fact(c, c.R.Pods, "k8s.pod", "pods that wait for a branch ENI", "none", func([]evidence.KubePod) (any, State) {
+	return fact(c, c.R.Pods, "k8s.pod", "pods that wait for a branch ENI", "none", func([]evidence.KubePod) (any, State) {
 		pods := slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool { return !asksFirst(p) || p.Phase != "Pending" })
 		return names(pods), stateOf(len(pods) > 0)
-	}))
+	})
 }
 
 func branchConflict(c *Case) []candidate {
@@ -412,9 +413,9 @@ func branchConflict(c *Case) []candidate {
 		return []candidate{{summary: "two pods name the same branch ENI: " + found.Value, decisive: []Fact{found}}}
 	}
 	shown := orElse(found, orElse(
-		c.active(mention{sources: []string{"log.ipamd"}, texts: signatures("sgp/branch-conflict")}),
+		c.active(pattern{sources: []string{"log.ipamd"}, texts: signatures("sgp/branch-conflict")}),
 		c.failures(nil, cause.BranchConflict)))
-	return []candidate{{summary: "two pods name the same branch ENI: " + shown.Value, decisive: []Fact{shown}, required: []Fact{c.branchWaits()}}}
+	return []candidate{{summary: "two pods name the same branch ENI: " + shown.Value, decisive: []Fact{shown}, unless: []Fact{not(c.branchWaits())}}}
 }
 
 // textInsufficient is what the scheduler reports when no node has a branch ENI left.
@@ -478,14 +479,15 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 			})
 		})
 	})
-	said := w.known("k8s.evt", `"`+textInsufficient+`"`, "not said", names(refused), len(refused) > 0)
+	logged := w.known("k8s.evt", `"`+textInsufficient+`"`, "not logged", names(refused), len(refused) > 0)
 	if len(refused) == 0 && !w.R.Events.OK() {
-		said = w.unread("k8s.evt", said.Path, said.Expected, w.R.Events.Missing)
+		logged = w.unread("k8s.evt", logged.Path, logged.Expected, w.R.Events.Missing)
 	}
 	return candidate{
 		scope:    document.FindingScope{Cluster: true},
-		summary:  fmt.Sprintf("all branch ENIs are in use (%s); waiting: %s", full.Value, said.Value),
-		decisive: []Fact{full}, required: []Fact{said},
+		summary:  fmt.Sprintf("all branch ENIs are in use (%s); waiting: %s", full.Value, logged.Value),
+		decisive: []Fact{full}, required: []Fact{logged},
+		fixes: []int{fixAddNodes, fixCooldown},
 	}
 }
 
@@ -529,13 +531,35 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 		taken = c.unread("ec2.eni", path, expected, "those of deleted pods cannot be seen")
 	}
 	repeats := c.known("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated", fmt.Sprintf("%d times for %s, and nothing after it", asked[waiting[0].Pod].Count, waiting[0].Pod), true)
-	return candidate{
+	cd := candidate{
 		scope:    document.FindingScope{Node: c.Name},
 		nodes:    []string{c.Name},
 		summary:  fmt.Sprintf("pods wait while branch ENIs of ended pods cool down: %s; %s", names(waiting), or(taken.Value, "all may be in use")),
-		decisive: []Fact{repeats}, required: []Fact{lenient(taken)},
-	}, true
+		decisive: []Fact{repeats}, unless: []Fact{not(taken)},
+	}
+	leaks := c.seen("obs/branch-no-pod")
+	if len(leaks) == 0 {
+		return cd.withFixes(fixAddNodes, fixCooldown), true
+	}
+	var lost []string
+	for _, o := range leaks {
+		lost = append(lost, o.subject)
+	}
+	left := c.observes("obs/branch-no-pod")
+	cd.title = "branch ENIs of pods that are gone were never deleted"
+	cd.summary = fmt.Sprintf("pods wait (%s) while branch ENIs that belong to no pod take the node's limit (%s): leaked, not cooling: %s; %s",
+		names(waiting), or(taken.Value, "unknown"), some(lost), leaks[0].is)
+	cd.supporting, cd.names = []Fact{left}, leaks[0].names
+	return cd.withFixes(fixDeleteBranch, fixDissociate, fixAddNodes), true
 }
+
+// The fixes of sgp/branch-capacity, from 1.
+const (
+	fixAddNodes = iota + 1
+	fixCooldown
+	fixDeleteBranch
+	fixDissociate
+)
 
 // selects reports whether a policy selects a pod.
 func selects(policy evidence.SecurityGroupPolicy, p *evidence.KubePod) State {
@@ -616,11 +640,11 @@ func limitNotFirst(c *Case) []candidate {
 }
 
 func podLookupFailed(c *Case) []candidate {
-	m := mention{sources: []string{"log.ipamd", "intro.failures"}, texts: []string{"Send AddNetworkReply: Failed to get pod", string(cause.PodUnknown)}, except: []string{"not found"}, cured: written}
-	said := c.active(m)
-	out := []candidate{{summary: "the daemon cannot read the pod of an ADD: " + said.Value, decisive: []Fact{said}}}
+	m := pattern{sources: []string{"log.ipamd", "intro.failures"}, texts: []string{"Send AddNetworkReply: Failed to get pod", string(cause.PodUnknown)}, except: []string{"not found"}, cured: textsAssigned}
+	logged := c.active(m)
+	out := []candidate{{summary: "the daemon cannot read the pod of an ADD: " + logged.Value, decisive: []Fact{logged}}}
 	m.texts, m.except = []string{m.texts[0] + "…not found", m.texts[1] + "…not found"}, nil
-	if gone := c.active(m); gone.State == Yes && said.State != Yes {
+	if gone := c.active(m); gone.State == Yes && logged.State != Yes {
 		out = append(out, candidate{summary: "ADDs came for pods that are gone: " + gone.Value, decisive: []Fact{gone}}.as(catalogue.Info))
 	}
 	return out
@@ -647,16 +671,9 @@ func groupRules(c *Case) []candidate {
 		}
 		return "none fails", No
 	})
-	ipvs := fact(c, c.R.KubeProxy, "k8s.kp", "mode", "not ipvs with strict mode", func(p evidence.KubeProxy) (any, State) {
-		if p.Mode == "" {
-			return nil, Unread
-		}
-		return p.Mode, stateOf(p.Mode == "ipvs")
-	})
 	return []candidate{
-		{summary: "security groups block DNS of pods: " + closed.Value, decisive: []Fact{closed}, required: []Fact{lenient(asked)}},
+		{summary: "security groups block DNS of pods: " + closed.Value, decisive: []Fact{closed}, unless: []Fact{not(asked)}},
 		{summary: "kubelet's probes of branch pods are lost because TCP early demux is on: " + unhealthy.Value, decisive: []Fact{demux, unhealthy}, required: []Fact{strict}},
-		{summary: "kube-proxy in ipvs mode does not work with branch pods in strict mode: " + names(pods), decisive: []Fact{ipvs}, required: []Fact{strict}},
 	}
 }
 

@@ -24,17 +24,18 @@ func (c *Case) recent() time.Time {
 	return c.Now.Add(-fresh)
 }
 
-// said is a message of a log or an event: its last time, and how often it occurred.
-type said struct {
+// message is a message of a log or an event: its last time, and how often it occurred.
+type message struct {
 	at    time.Time
 	count int
 	every time.Duration
 	text  string
 	level string
+	pod   evidence.Pod // the pod that an event is about
 }
 
 // since returns how often the message occurred after a time.
-func (s said) since(t time.Time) int {
+func (s message) since(t time.Time) int {
 	n := 0
 	for i := range s.count {
 		if s.every == 0 && s.at.After(t) {
@@ -48,25 +49,25 @@ func (s said) since(t time.Time) int {
 	return n
 }
 
-// voice holds all messages of one source, oldest first, or why it could not be read.
-type voice struct {
-	lines     []said
+// logSource holds all messages of one source, oldest first, or why it could not be read.
+type logSource struct {
+	lines     []message
 	missing   string
 	truncated bool
 }
 
-// voice reads a log or the events. The name of a container follows a slash: log.awsnode/aws-node.
-func (c *Case) voice(id string) *voice {
-	if v, ok := c.voices[id]; ok {
+// logSource reads a log or the events. The name of a container follows a slash: log.awsnode/aws-node.
+func (c *Case) logSource(id string) *logSource {
+	if v, ok := c.logs[id]; ok {
 		return v
 	}
 	v := c.listen(id)
-	c.voices[id] = v
+	c.logs[id] = v
 	return v
 }
 
-func (c *Case) listen(id string) *voice {
-	v := &voice{}
+func (c *Case) listen(id string) *logSource {
+	v := &logSource{}
 	logs := func(s evidence.Source[evidence.Log]) {
 		if v.missing = s.Missing; s.OK() {
 			v.add(&s.Content, c.Now)
@@ -84,12 +85,12 @@ func (c *Case) listen(id string) *voice {
 	case "intro.summary":
 		v.missing = c.R.Summary.Missing
 		for _, e := range c.R.Summary.Content.LastErrors {
-			v.lines = append(v.lines, said{at: e.At, count: 1, text: strings.Join([]string{e.Operation, e.Cause, e.Message}, " ")})
+			v.lines = append(v.lines, message{at: e.At, count: 1, text: strings.Join([]string{e.Operation, e.Cause, e.Message}, " ")})
 		}
 	case "intro.failures":
 		v.missing = c.R.Failures.Missing
 		for _, f := range c.R.Failures.Content.Items {
-			v.lines = append(v.lines, said{at: f.At, count: 1, text: f.Cause + " " + f.Detail})
+			v.lines = append(v.lines, message{at: f.At, count: 1, text: f.Cause + " " + f.Detail})
 		}
 	case "log.plugin":
 		logs(c.R.LogPlugin)
@@ -108,9 +109,12 @@ func (c *Case) listen(id string) *voice {
 		v.missing = c.R.Events.Missing
 		for _, e := range c.R.Events.Content {
 			if c.concerns(e) {
-				s := said{at: e.At, count: max(1, e.Count), text: strings.Join([]string{e.Name, e.Reason, e.Action, e.Message}, " "), level: e.Type}
+				s := message{at: e.At, count: max(1, e.Count), text: strings.Join([]string{e.Name, e.Reason, e.Action, e.Message}, " "), level: e.Type}
 				if s.count > 1 && e.First.Before(e.At) && !e.First.IsZero() {
 					s.every = e.At.Sub(e.First) / time.Duration(s.count-1)
+				}
+				if e.Kind == "Pod" {
+					s.pod = evidence.Pod(e.Name)
 				}
 				v.lines = append(v.lines, s)
 			}
@@ -118,25 +122,25 @@ func (c *Case) listen(id string) *voice {
 	default:
 		panic("no log or event source: " + id)
 	}
-	if !slices.ContainsFunc(v.lines, func(s said) bool { return s.at.IsZero() }) {
-		slices.SortStableFunc(v.lines, func(a, b said) int { return a.at.Compare(b.at) })
+	if !slices.ContainsFunc(v.lines, func(s message) bool { return s.at.IsZero() }) {
+		slices.SortStableFunc(v.lines, func(a, b message) int { return a.at.Compare(b.at) })
 	}
 	return v
 }
 
 // add appends the lines of a log. Times without a year get the year of near.
-func (v *voice) add(log *evidence.Log, near time.Time) {
+func (v *logSource) add(log *evidence.Log, near time.Time) {
 	if log.Previous != nil {
 		v.add(log.Previous, near)
 	}
 	v.truncated = v.truncated || log.Truncated
 	for _, l := range log.Lines {
 		if l.Text == "" {
-			v.lines = append(v.lines, said{at: l.At, count: max(1, l.Count), every: l.Every, text: l.Msg, level: l.Level})
+			v.lines = append(v.lines, message{at: l.At, count: max(1, l.Count), every: l.Every, text: l.Msg, level: l.Level})
 			continue
 		}
 		for _, p := range reading.ParseLine(l.Text, near) {
-			v.lines = append(v.lines, said{at: p.At, count: 1, text: p.Msg, level: p.Level})
+			v.lines = append(v.lines, message{at: p.At, count: 1, text: p.Msg, level: p.Level})
 		}
 	}
 }
@@ -173,8 +177,8 @@ func matchesAny(text string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(text, p) })
 }
 
-// mention describes texts to look for, where, and what voids them.
-type mention struct {
+// pattern describes texts to look for, where, and what voids them.
+type pattern struct {
 	sources []string // ids, with a container after a slash
 	texts   []string // any of them; "…" separates the parts of one
 	except  []string // a line with one of these means something else
@@ -184,19 +188,19 @@ type mention struct {
 }
 
 // lastMessage returns the last message that matches, and how many did within the last ten minutes.
-func (c *Case) lastMessage(m mention) (last said, id string, count int) {
+func (c *Case) lastMessage(m pattern) (last message, id string, count int) {
 	cured := c.lastTime(m.sources, m.cured)
 	for _, source := range m.sources {
-		var here said
+		var here message
 		n := 0
-		for _, l := range c.voice(source).lines {
+		for _, l := range c.logSource(source).lines {
 			switch {
 			case l.at.Before(cured) && !l.at.IsZero():
 			case matchesAny(l.text, m.texts) && !matchesAny(l.text, m.except) && (m.since.IsZero() || !l.at.Before(m.since)):
 				here = l
 				n += l.since(c.recent())
 			case matchesAny(l.text, m.cured):
-				here, n = said{}, 0
+				here, n = message{}, 0
 			}
 		}
 		if count += n; here.text != "" && (last.text == "" || here.at.After(last.at)) {
@@ -206,10 +210,10 @@ func (c *Case) lastMessage(m mention) (last said, id string, count int) {
 	return last, id, count
 }
 
-// lastTime returns when one of the texts was last said, zero if never.
+// lastTime returns when one of the texts was last message, zero if never.
 func (c *Case) lastTime(sources, texts []string) (at time.Time) {
 	for _, source := range sources {
-		for _, l := range c.voice(source).lines {
+		for _, l := range c.logSource(source).lines {
 			if l.at.After(at) && matchesAny(l.text, texts) {
 				at = l.at
 			}
@@ -218,12 +222,12 @@ func (c *Case) lastTime(sources, texts []string) (at time.Time) {
 	return at
 }
 
-// equivalent are sources that contain everything that the first source of a mention does.
+// equivalent are sources that contain everything that the first source of a pattern does.
 var equivalent = []string{"intro.summary", "log.kubelet"}
 
 // active states that a message is current: within the last ten minutes, and after the last
 // success. The silence of a truncated log proves nothing.
-func (c *Case) active(m mention) Fact {
+func (c *Case) active(m pattern) Fact {
 	f := Fact{Source: base(m.sources[0]), Path: quote(m.texts[0]), Expected: "not logged", At: c.Now}
 	last, id, count := c.lastMessage(m)
 	switch {
@@ -239,7 +243,7 @@ func (c *Case) active(m mention) Fact {
 		return f
 	}
 	for i, source := range m.sources {
-		v := c.voice(source)
+		v := c.logSource(source)
 		switch {
 		case i > 0 && !slices.Contains(equivalent, source): // its silence proves nothing
 		case v.missing != "":
@@ -336,7 +340,7 @@ var daemonSays = []string{"log.ipamd", "intro.summary", "intro.failures"}
 
 // ec2Fails states that EC2 currently answers with one of these codes.
 func (c *Case) ec2Fails(codes ...string) Fact {
-	return c.counted(c.active(mention{sources: daemonSays, texts: codes, cured: grown}), codes)
+	return c.counted(c.active(pattern{sources: daemonSays, texts: codes, cured: grown}), codes)
 }
 
 // counted returns what logs say about some EC2 codes, or the counters if logs do not say it.
@@ -349,10 +353,10 @@ func (c *Case) counted(logged Fact, codes []string) Fact {
 }
 
 // within returns the time between the first and the last matching line of the last ten minutes.
-func (c *Case) within(m mention) time.Duration {
+func (c *Case) within(m pattern) time.Duration {
 	var first, last time.Time
 	for _, source := range m.sources {
-		for _, l := range c.voice(source).lines {
+		for _, l := range c.logSource(source).lines {
 			n := l.since(c.recent())
 			if n == 0 || !matchesAny(l.text, m.texts) || matchesAny(l.text, m.except) {
 				continue

@@ -2,12 +2,12 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes"
 )
 
 // Severities returns the names of the severities, mildest first.
@@ -32,11 +32,12 @@ type Result int
 const (
 	Clean      Result = iota // nothing at or above the threshold
 	Found                    // a finding at or above it
-	NoEvidence               // no finding, and causes that could not be checked
+	NoEvidence               // nothing of what was asked for could be read, or with strict not all of it
 )
 
-// ResultOf compares the findings with a threshold. It does not depend on the output form.
-func ResultOf(r *document.DoctorReport, threshold catalogue.Severity) Result {
+// ResultOf compares the findings with a threshold. It does not depend on the output form. strict
+// wants every check to have a result.
+func ResultOf(r *document.DoctorReport, threshold catalogue.Severity, strict bool) Result {
 	harmful := false
 	for _, f := range r.Findings {
 		s, _ := Severity(f.Severity)
@@ -45,14 +46,11 @@ func ResultOf(r *document.DoctorReport, threshold catalogue.Severity) Result {
 		}
 		harmful = harmful || s > catalogue.Info
 	}
-	if !harmful && len(r.Undecided) > 0 {
+	if strict && r.Checks.Inconclusive > 0 || !harmful && r.Checks.Passed == 0 && r.Checks.Inconclusive+r.Checks.NotRun > 0 {
 		return NoEvidence
 	}
 	return Clean
 }
-
-// name matches what may go into a command as it is; anything else stays a placeholder.
-var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`)
 
 // FillIn puts the names of each finding into its commands, in place of the words in capitals.
 func FillIn(r *document.DoctorReport) {
@@ -68,17 +66,9 @@ func FillIn(r *document.DoctorReport) {
 	}
 }
 
-var placeholder = regexp.MustCompile(`\b[A-Z][A-Z_]*\b`)
-
 func filled(command string, scope document.FindingScope) string {
 	namespace, pod, _ := strings.Cut(scope.Pod, "/")
-	names := map[string]string{"NODE": scope.Node, "SUBNET": scope.Subnet, "ENI": scope.ENI, "NAMESPACE": namespace, "POD": pod}
-	return placeholder.ReplaceAllStringFunc(command, func(word string) string {
-		if known := names[word]; name.MatchString(known) {
-			return known
-		}
-		return word
-	})
+	return causes.Fill(command, map[string]string{"NODE": scope.Node, "SUBNET": scope.Subnet, "ENI": scope.ENI, "NAMESPACE": namespace, "POD": pod})
 }
 
 // Where says in a few words what a finding is about.

@@ -24,28 +24,32 @@ func of(severities ...string) *document.DoctorReport {
 
 func TestResultOf(t *testing.T) {
 	t.Parallel()
-	undecided := func(r *document.DoctorReport) *document.DoctorReport {
-		r.Undecided = []string{"ip/subnet-exhausted"}
+	checks := func(r *document.DoctorReport, passed, inconclusive int) *document.DoctorReport {
+		r.Checks = document.CheckCounts{Passed: passed, Inconclusive: inconclusive}
 		return r
 	}
 	tests := map[string]struct {
 		r         *document.DoctorReport
 		threshold catalogue.Severity
 		want      report.Result
+		strict    report.Result
 	}{
-		"nothing":                      {of(), catalogue.Error, report.Clean},
-		"below":                        {of("info", "warning"), catalogue.Error, report.Clean},
-		"at":                           {of("warning", "error"), catalogue.Error, report.Found},
-		"above":                        {of("critical"), catalogue.Error, report.Found},
-		"every finding counts":         {of("info"), catalogue.Info, report.Found},
-		"undecided":                    {undecided(of()), catalogue.Error, report.NoEvidence},
-		"undecided beside information": {undecided(of("info")), catalogue.Error, report.NoEvidence},
-		"undecided beside a warning":   {undecided(of("warning")), catalogue.Error, report.Clean},
-		"undecided beside an error":    {undecided(of("error")), catalogue.Error, report.Found},
+		"nothing":                 {of(), catalogue.Error, report.Clean, report.Clean},
+		"below":                   {of("info", "warning"), catalogue.Error, report.Clean, report.Clean},
+		"at":                      {of("warning", "error"), catalogue.Error, report.Found, report.Found},
+		"above":                   {of("critical"), catalogue.Error, report.Found, report.Found},
+		"every finding counts":    {of("info"), catalogue.Info, report.Found, report.Found},
+		"some unread":             {checks(of(), 3, 1), catalogue.Error, report.Clean, report.NoEvidence},
+		"some unread, an error":   {checks(of("error"), 3, 1), catalogue.Error, report.Found, report.Found},
+		"nothing read":            {checks(of(), 0, 1), catalogue.Error, report.NoEvidence, report.NoEvidence},
+		"nothing read but a note": {checks(of("info"), 0, 1), catalogue.Error, report.NoEvidence, report.NoEvidence},
+		"nothing read, a warning": {checks(of("warning"), 0, 1), catalogue.Error, report.Clean, report.NoEvidence},
 	}
 	for name, test := range tests {
-		if got := report.ResultOf(test.r, test.threshold); got != test.want {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
+		for strict, want := range map[bool]report.Result{false: test.want, true: test.strict} {
+			if got := report.ResultOf(test.r, test.threshold, strict); got != want {
+				t.Errorf("%s, strict %v: %v, want %v", name, strict, got, want)
+			}
 		}
 	}
 }

@@ -2,8 +2,10 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/evidence"
@@ -87,10 +89,19 @@ func (u Unread) What() string {
 	return strings.Join(order, ", ")
 }
 
+// sentence matches a value that names what it is about, and so needs no title before it:
+// "subnet-0a1b: 0 free addresses", "shop/cart-1 has no link".
+var sentence = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z][a-z0-9.]*[-/0-9][A-Za-z0-9./:-]*,? [^ ]`)
+})
+
 // Line formats a piece of evidence on one line, without its source.
 func Line(e document.FindingEvidence) string {
 	if strings.HasPrefix(e.Path, `"`) && e.Value != "not logged" {
 		return e.Value // the message that contains the text of the path
+	}
+	if sentence().MatchString(e.Value) {
+		return e.Value
 	}
 	return e.Path + ": " + e.Value
 }

@@ -134,8 +134,31 @@ type DoctorReport struct {
 	RuledOut      []string          `json:"ruledOut"`                // codes ruled out by the evidence
 	Suppressed    []string          `json:"suppressed"`              // codes of accepted findings
 	Reported      []ReportedText    `json:"reported"`                // symptoms reported by people
+	Observations  []Observation     `json:"observations"`            // all that is not as it should be, in the order of the catalogue
+	Checks        CheckCounts       `json:"checks"`                  // how many causes and kinds of observations were looked for
 	Partial       bool              `json:"partial"`                 // some node could not be read at all
 	Errors        []NodeError       `json:"errors"`                  // nodes that could not be read at all
+}
+
+// Observation is a difference between what is and what should be, from the evidence alone.
+type Observation struct {
+	Kind        string     `json:"kind" null:"never"`     // obs/name; never renamed
+	Node        string     `json:"node"`                  // where it was read
+	Subject     string     `json:"subject"`               // what it is about: a pod, an ENI, a link, a setting
+	Is          string     `json:"is" null:"never"`       // what is
+	Should      string     `json:"should" null:"never"`   // what should be
+	Severity    string     `json:"severity" null:"never"` // by its effect: info, warning, error, critical
+	Pods        []string   `json:"pods"`                  // namespace/name of the pods that it hits
+	Since       *time.Time `json:"since"`                 // since when; null if unknown
+	Source      string     `json:"source" null:"never"`   // source id
+	ExplainedBy []string   `json:"explainedBy"`           // codes of the findings that explain it
+}
+
+// CheckCounts counts causes and kinds of observations.
+type CheckCounts struct {
+	Passed       int `json:"passed"`       // looked for, and not there
+	Inconclusive int `json:"inconclusive"` // a source could not be read
+	NotRun       int `json:"notRun"`       // the sources were not asked for, or cannot be read in this mode
 }
 
 // Finding is one cause supported by the evidence.
@@ -147,6 +170,7 @@ type Finding struct {
 	Scope      FindingScope      `json:"scope"`                   // where the cause is
 	Nodes      []string          `json:"nodes"`                   // affected nodes; empty if the whole cluster is affected
 	Summary    string            `json:"summary" null:"never"`    // what was found, with figures
+	PerNode    []FindingOnNode   `json:"perNode"`                 // the same for each node, where they differ; else empty
 	Evidence   []FindingEvidence `json:"evidence"`                // what was read, most significant facts first
 	Missing    []MissingEvidence `json:"missingEvidence"`         // sources that would raise the confidence
 	Explains   []string          `json:"explains"`                // codes of findings that result from it
@@ -164,6 +188,12 @@ type FindingScope struct {
 	ENI     string `json:"eni"`     // eni-…
 	Subnet  string `json:"subnet"`  // subnet-…
 	Cluster bool   `json:"cluster"` // it affects all nodes
+}
+
+// FindingOnNode is what was found on one of several nodes.
+type FindingOnNode struct {
+	Node    string `json:"node"`                 // node name
+	Summary string `json:"summary" null:"never"` // what was found, with figures
 }
 
 // FindingEvidence is one fact.

@@ -303,7 +303,7 @@ func TestCnictl_Doctor(t *testing.T) {
 	for _, s := range onlyOnNode {
 		denied[s] = "exec: forbidden"
 	}
-	l.check(examined(7, denied))
+	l.check(examined(0, denied))
 	l.grantRoles(execUser, "cnictl-exec")
 	l.run(pod("examined", m)) // so that the plugin's log has its ADD
 	testenv.EventuallyErr(l, "the doctor to read the node", func() error { return examined(0, nil) })

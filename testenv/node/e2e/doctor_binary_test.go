@@ -160,7 +160,7 @@ func (l *lab) finds(saved []byte, code string) {
 		const undecided = 7
 		switch exit := cmd.ProcessState.ExitCode(); {
 		case code == "" && (exit == 0 || exit == undecided):
-		case code != "" && strings.Contains(string(out), "\n"+code+" "):
+		case code != "" && strings.Contains(string(out), "  ("+code+", "):
 		default:
 			l.t.Errorf("doctor %s: %v, want %q\n%s", in, err, code, out)
 		}

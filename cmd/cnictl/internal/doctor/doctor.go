@@ -20,8 +20,8 @@ func New(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [NODE…]",
 		Short: "Find out why pods get no address or no network, and how to fix it",
-		Long: `Find out why pods get no address or no network: which of the known causes the evidence
-shows, how sure that is, and how to fix it. Nothing is changed.
+		Long: `Find out why pods get no address or no network: what is not as it should be, which known
+cause explains it, how sure that is, and how to fix it. Nothing is changed.
 
 All nodes are read once, and those that look faulty twice and in full, --interval (15 seconds)
 apart. NODEs are always read in full. With --via exec, kernel state is read in the aws-node
@@ -29,7 +29,8 @@ containers of our daemon too.
 
 A finding is confirmed when everything was seen that its cause requires, probable when the
 decisive fact was seen, and suspected when only symptom and settings fit. What could not be
-read is listed; if nothing is found and causes are undecided, the exit status is 7.`,
+read is listed. What no cause explains is a finding of its own, obs/KIND. The exit status is 3
+for findings from --fail-on up, and 7 if nothing could be read or, with --strict, not all.`,
 		Example: "  {{.Command}} doctor\n  {{.Command}} doctor ip-10-0-3-17 --fix\n  {{.Command}} doctor pod shop/cart-7d9f-1\n" +
 			"  {{.Command}} doctor --bundle eks_i-0abc_2026-11-21_1402-UTC_0.7.9.tar.gz\n  {{.Command}} doctor --fail-on warning -o junit > doctor.xml",
 		Args:              cli.Args(0, -1, ""),

@@ -85,6 +85,7 @@ are not checked. doctor explain CODE describes a check. --suppress accepts a fin
 	fs.StringVar(&opts.Save, "save-evidence", "", "write what was read to this file (- is standard output), for --evidence")
 	fs.StringArrayVar(&opts.Suppress, "suppress", nil, "accept a finding: CODE=SCOPE[@UNTIL]; SCOPE is a node, pod, interface, subnet or cluster")
 	opts.registerFiles(cmd)
+	opts.registerLines(cmd)
 	_ = cmd.MarkFlagFilename("save-evidence", "yaml", "yml", "json") // fails only for unknown flags
 	_ = cmd.RegisterFlagCompletionFunc("suppress", complete)
 	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(daemons, cobra.ShellCompDirectiveNoFileComp))
@@ -135,7 +136,7 @@ func (o *Options) checkMigration(f *cli.Factory, ev *evidence.Evidence) error {
 			return err
 		}
 	} else {
-		lines := migrationPage(f, &m, &r)
+		lines := o.migrationPage(f, &m, &r)
 		if o.Fix {
 			r.Verdict = m.Verdict
 			lines = planPage(f, &r)
@@ -154,7 +155,7 @@ func (o *Options) checkMigration(f *cli.Factory, ev *evidence.Evidence) error {
 }
 
 // migrationPage formats the check for people: first what fires, then what does not.
-func migrationPage(f *cli.Factory, m *document.MigrationCheck, r *document.DoctorReport) []string {
+func (o *Options) migrationPage(f *cli.Factory, m *document.MigrationCheck, r *document.DoctorReport) []string {
 	p := &output.Page{Opts: output.TableOptions(f)}
 	class := paint.OK
 	if m.Blocks > 0 {
@@ -167,7 +168,7 @@ func migrationPage(f *cli.Factory, m *document.MigrationCheck, r *document.Docto
 		p.Line(strings.TrimSpace("from " + m.From + " " + m.Release))
 	}
 	for i := range r.Findings { // the worst first
-		finding(p, f, &r.Findings[i], report.CheckResult(&r.Findings[i]), r.SampledAt)
+		o.finding(p, f, &r.Findings[i], report.CheckResult(&r.Findings[i]), r.SampledAt)
 	}
 	p.Lines = append(p.Lines, "")
 	by := map[string][]string{}

@@ -22,7 +22,7 @@ const (
 
 // reportPage formats a report for people: what is wrong and why, what follows from it, what
 // was ruled out, and what could not be checked.
-func reportPage(f *cli.Factory, r *document.DoctorReport) []string {
+func (o *Options) reportPage(f *cli.Factory, r *document.DoctorReport) []string {
 	p := &output.Page{Opts: output.TableOptions(f)}
 	color := p.Opts.Palette
 	class := paint.OK
@@ -34,7 +34,7 @@ func reportPage(f *cli.Factory, r *document.DoctorReport) []string {
 	}
 	p.Line(color.Paint(class, r.Verdict))
 	for i := range r.Findings {
-		finding(p, f, &r.Findings[i], r.Findings[i].Severity, r.SampledAt)
+		o.finding(p, f, &r.Findings[i], r.Findings[i].Severity, r.SampledAt)
 	}
 	if len(r.Explained) > 0 {
 		p.Lines = append(p.Lines, "", color.Paint(paint.Head, "Consequences"))
@@ -51,37 +51,38 @@ func reportPage(f *cli.Factory, r *document.DoctorReport) []string {
 		}
 	}
 	p.Lines = append(p.Lines, "")
-	if n := len(r.RuledOut); n > 0 {
-		p.Field("ruled out", causesOf(n))
-	}
-	switch n := len(r.NotCheckable); {
+	switch n := r.Checks.NotRun; {
 	case n == 0:
 	case output.Wide(f):
-		p.Field("unchecked", strings.Join(r.NotCheckable, "  "))
+		p.Field("not run", strings.Join(r.NotCheckable, "  "))
 	default:
-		p.Field("unchecked", causesOf(n)+" need evidence that was not read; node names, --via exec, --aws, --bundle and, on a node, cnictl local doctor each read more")
+		need := "need"
+		if n == 1 {
+			need = "needs"
+		}
+		p.Field("not run", checksOf(n)+" "+need+" evidence that was not read; node names, --via exec, --aws, --bundle and, on a node, cnictl local doctor each read more")
 	}
 	if len(r.Suppressed) > 0 {
 		p.Field("suppressed", strings.Join(r.Suppressed, "  "))
 	}
 	switch n := len(r.Undecided); {
 	case n > mostCodes && !output.Wide(f):
-		p.Field("undecided", causesOf(n)+"; -o wide lists them")
+		p.Field("inconclusive", checksOf(n)+"; -o wide lists them")
 	case n > 0:
-		p.Field("undecided", strings.Join(r.Undecided, "  "))
+		p.Field("inconclusive", strings.Join(r.Undecided, "  "))
 	}
 	unread(p, f, r)
-	if len(r.Undecided) > 0 && report.ResultOf(r, catalogue.Warning) == report.NoEvidence {
+	if report.ResultOf(r, catalogue.Warning, false) == report.NoEvidence {
 		p.Field("next", "ask for a bundle, which has more evidence: "+f.Name+" bundle")
 	}
 	return trimmed(p.Lines)
 }
 
-func causesOf(n int) string {
+func checksOf(n int) string {
 	if n == 1 {
-		return "1 cause"
+		return "1 check"
 	}
-	return fmt.Sprintf("%d causes", n)
+	return fmt.Sprintf("%d checks", n)
 }
 
 // unread adds the sources that could not be read, grouped by reason.
@@ -100,17 +101,71 @@ func unread(p *output.Page, f *cli.Factory, r *document.DoctorReport) {
 	}
 }
 
-// finding adds one finding; word says how bad it is.
-func finding(p *output.Page, f *cli.Factory, x *document.Finding, word string, now time.Time) {
+// finding adds one finding as a card: what is wrong, where, the fix, and then what shows it. word
+// says how bad it is.
+func (o *Options) finding(p *output.Page, f *cli.Factory, x *document.Finding, word string, now time.Time) {
+	head(p, x, word, x.Code+", "+x.Confidence)
+	field(p, "where", where(x))
+	perNode(p, f, x)
+	if len(x.Fix) == 0 {
+		p.Field("check", x.Check.Text)
+		Command(p, f, show.Safe(x.Check.Command))
+	} else {
+		step(p, f, "fix", x.Fix[0])
+		if n := len(x.Fix) - 1; n > 0 {
+			p.Field("", fmt.Sprintf("%d more: --fix, or %s doctor explain %s", n, f.Name, x.Code))
+		}
+	}
+	o.evidence(p, f, x, now)
+	label := "unknown"
+	for _, m := range x.Missing {
+		if x.Confidence == catalogue.Confirmed.String() && !output.Wide(f) {
+			break // nothing depends on it
+		}
+		p.Field(label, show.Safe(m.WouldDecide+": "+report.Reason(m.Reason))+source(p, m.Source))
+		label = ""
+	}
+	if len(x.Explains) > 0 {
+		p.Field("explains", strings.Join(x.Explains, "  "))
+	}
+}
+
+// head adds the first line of a card.
+func head(p *output.Page, x *document.Finding, word, code string) {
 	color := p.Opts.Palette
 	s, _ := report.Severity(x.Severity)
 	p.Lines = append(p.Lines, "")
-	p.Line(color.Paint(paint.Head, x.Code) + "  " + color.Paint(Class(s), word) + "  " + x.Confidence + "  " + x.Title)
-	field(p, "where", where(x))
-	field(p, "found", report.Brief(x))
-	label := "evidence"
+	p.Line(color.Paint(Class(s), word) + "  " + color.Paint(paint.Head, x.Title) + "  " + color.Paint(paint.Dim, "("+code+")"))
+}
+
+// perNode adds what was found: in one line, or in a line per node where the nodes differ.
+func perNode(p *output.Page, f *cli.Factory, x *document.Finding) {
+	if len(x.PerNode) == 0 {
+		field(p, "found", x.Summary)
+		return
+	}
+	most := mostNodes
+	if output.Wide(f) {
+		most = len(x.PerNode)
+	}
+	label := "found"
+	for _, n := range x.PerNode[:min(most, len(x.PerNode))] {
+		p.Field(label, show.Safe(n.Node+": "+n.Summary))
+		label = ""
+	}
+	if more := len(x.PerNode) - most; more > 0 {
+		p.Field("", fmt.Sprintf("%d more nodes: -o wide", more))
+	}
+}
+
+// evidence adds what was read, the facts that support the finding only unless all are wanted.
+func (o *Options) evidence(p *output.Page, f *cli.Factory, x *document.Finding, now time.Time) {
+	label, lines := "evidence", 0
 	for _, e := range x.Evidence {
 		if !e.Holds && !output.Wide(f) {
+			continue
+		}
+		if lines++; lines > o.EvidenceLines && !output.Wide(f) {
 			continue
 		}
 		from := e.Source
@@ -119,31 +174,19 @@ func finding(p *output.Page, f *cli.Factory, x *document.Finding, word string, n
 		}
 		text := report.Line(e)
 		if output.Wide(f) {
-			text += fmt.Sprintf("  (holds: %v, healthy: %s)", e.Holds, e.Expected)
+			text = fmt.Sprintf("%s: %s  (holds: %v, healthy: %s)", e.Path, e.Value, e.Holds, e.Expected)
 		}
-		p.Field(label, show.Safe(text+"  ["+from+"]"))
+		p.Field(label, show.Safe(text)+source(p, from))
 		label = ""
 	}
-	label = "unknown"
-	for _, m := range x.Missing {
-		if x.Confidence == catalogue.Confirmed.String() && !output.Wide(f) {
-			break // nothing depends on it
-		}
-		p.Field(label, show.Safe(m.WouldDecide+": "+report.Reason(m.Reason)+"  ["+m.Source+"]"))
-		label = ""
+	if more := lines - o.EvidenceLines; more > 0 && o.EvidenceLines > 0 && !output.Wide(f) {
+		p.Field(label, fmt.Sprintf("%d more: -o wide", more))
 	}
-	if len(x.Explains) > 0 {
-		p.Field("explains", strings.Join(x.Explains, "  "))
-	}
-	if len(x.Fix) == 0 {
-		p.Field("check", x.Check.Text)
-		Command(p, f, show.Safe(x.Check.Command))
-		return
-	}
-	step(p, f, "fix", x.Fix[0])
-	if n := len(x.Fix) - 1; n > 0 {
-		p.Field("", fmt.Sprintf("%d more: --fix, or %s doctor explain %s", n, f.Name, x.Code))
-	}
+}
+
+// source formats where something was read.
+func source(p *output.Page, from string) string {
+	return "  " + p.Opts.Palette.Paint(paint.Dim, "["+show.Safe(from)+"]")
 }
 
 // planPage lists what to do, finding by finding.
@@ -153,9 +196,7 @@ func planPage(f *cli.Factory, r *document.DoctorReport) []string {
 	p.Line(r.Verdict)
 	for i := range r.Findings {
 		x := &r.Findings[i]
-		s, _ := report.Severity(x.Severity)
-		p.Lines = append(p.Lines, "")
-		p.Line(color.Paint(paint.Head, x.Code) + "  " + color.Paint(Class(s), x.Severity) + "  " + x.Title)
+		head(p, x, x.Severity, x.Code)
 		field(p, "where", where(x))
 		if len(x.Fix) == 0 {
 			p.Field("check", x.Check.Text)

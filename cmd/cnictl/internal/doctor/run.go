@@ -31,11 +31,14 @@ type Options struct {
 	Watch    bool   // repeat the examination
 	Save     string // file to write the evidence to
 	FailOn   string
-	ExitZero bool
-	Fix      bool // print the plan instead of the findings
-	Only     []string
-	Skip     []string
-	Suppress []string
+	Strict   bool
+
+	EvidenceLines int // lines of evidence per finding, without -o wide
+	ExitZero      bool
+	Fix           bool // print the plan instead of the findings
+	Only          []string
+	Skip          []string
+	Suppress      []string
 
 	move       bool // cnictl migrate check
 	from       string
@@ -54,12 +57,19 @@ const (
 	formSARIF    = "sarif"
 )
 
+// registerLines adds the flag for the length of a finding.
+func (o *Options) registerLines(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&o.EvidenceLines, "evidence-lines", 5, "show at most this many lines of evidence per finding; -o wide shows all")
+}
+
 // register adds the flags for an examination.
 func (o *Options) register(cmd *cobra.Command) {
 	output.Forms(cmd, []string{output.CSV, output.Name}, formJUnit, formMarkdown, formSARIF)
 	fs := cmd.Flags()
 	fs.StringVar(&o.Save, "save-evidence", "", "write what was read to this file (- is standard output), for --evidence")
 	fs.StringVar(&o.FailOn, "fail-on", catalogue.Error.String(), "exit with status 3 for findings of at least this severity: "+strings.Join(report.Severities(), ", "))
+	o.registerLines(cmd)
+	fs.BoolVar(&o.Strict, "strict", false, "exit with status 7 also for checks without a result, because a source could not be read")
 	fs.BoolVar(&o.ExitZero, "exit-zero", false, "exit with status 0 whatever is found")
 	fs.BoolVar(&o.Fix, "fix", false, "show how to fix what is found, step by step with side effects; nothing is changed")
 	fs.StringSliceVar(&o.Only, "only", nil, "check only these causes: codes, groups or patterns in which * matches any text")
@@ -216,7 +226,7 @@ func Examine(f *cli.Factory, o *Options, ev *evidence.Evidence) error {
 	if o.ExitZero {
 		return nil
 	}
-	switch report.ResultOf(&r, o.threshold) {
+	switch report.ResultOf(&r, o.threshold, o.Strict) {
 	case report.Found:
 		return cli.Exit(cli.ExitFindings)
 	case report.NoEvidence:
@@ -230,7 +240,7 @@ func (o *Options) page(f *cli.Factory, r *document.DoctorReport) []string {
 	if o.Fix {
 		return planPage(f, r)
 	}
-	return reportPage(f, r)
+	return o.reportPage(f, r)
 }
 
 // diagnose examines the evidence for the wanted causes.

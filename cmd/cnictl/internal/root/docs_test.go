@@ -162,7 +162,7 @@ func TestDocs_Commands(t *testing.T) {
 				continue
 			case args == "tui", strings.HasPrefix(args, "replay "): // TestTerminal_Screens and TestTerminal_Replay of cmd/cnictl
 				continue
-			case strings.HasPrefix(args, "local "): // they read this machine: only name and flags are checked
+			case strings.HasPrefix(args, "local "), strings.HasPrefix(args, "bundle "): // they read this machine or a cluster: only name and flags are checked
 				args += " --help"
 			case strings.HasPrefix(args, "node config"): // recordings have no settings
 				args = "node config large @large"

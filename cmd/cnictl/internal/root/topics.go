@@ -59,7 +59,7 @@ Evidence holds names and addresses of a cluster; files are written with mode 060
   5    no node or cluster could be read, access was denied, or the daemon does not report what
        was asked for (upstream's: node plan, config)
   6    not found
-  7    doctor: no finding, but evidence was missing; migrate check: no blocking check,
+  7    doctor: nothing could be read, or not all with --strict; migrate check: no blocking check,
        but one undecided (or unread, with --require-all)
   129  ended by SIGHUP: its terminal was closed
   130  interrupted (0 for --watch, logs -f and the screens)

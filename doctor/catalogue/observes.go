@@ -1,0 +1,123 @@
+package catalogue
+
+import "strings"
+
+// Observations that many causes explain.
+const (
+	noStart = "pod-not-starting event log-error ec2-error add-failing add-waiting node-not-ready " // pods get no address or no network
+	empty   = noStart + "pool-dry daemon-back-off subnet-low "                                     // for want of addresses
+	down    = noStart + "daemon-not-ready daemon-restarts init-failing pod-not-ending pool-dry rollout network-condition "
+	branch  = noStart + "pod-unschedulable "
+)
+
+// explained lists the kinds of observations that each cause explains, without their group.
+var explained = map[string]string{
+	"ip/subnet-exhausted":        empty,
+	"ip/prefix-fragmented":       empty,
+	"ip/alloc-backoff":           empty,
+	"ip/warm-pool-lag":           empty,
+	"ip/cooldown-saturated":      empty,
+	"ip/leaked-allocations":      empty + "allocation-no-pod allocation-only-in-checkpoint",
+	"ip/live-allocation-dropped": "pod-no-allocation allocation-only-in-checkpoint pod-not-in-checkpoint pod-address-on-no-eni log-error",
+	"ip/mode-mixed":              empty + "address-not-in-datastore",
+	"ip/pd-unsupported-type":     empty + "max-pods-high",
+	"ip/subnet-excluded":         empty,
+	"ip/discovery-unused":        empty,
+	"ip/v6-prefix-missing":       empty,
+
+	"cap/max-pods":       empty + "max-pods-high max-pods-differs",
+	"cap/max-pods-low":   "max-pods-low max-pods-differs pod-unschedulable event",
+	"cap/growth-stopped": empty + "allocation-no-pod",
+	"cap/eni-limit":      empty,
+
+	"config/min-ip-only": empty,
+	"config/warm-waste":  "subnet-low",
+	"config/invalid":     down + "setting",
+
+	"eni/leaked":               "subnet-low",
+	"eni/foreign-slots":        empty + "eni-not-in-datastore stated-limit",
+	"eni/region-quota":         empty + "quota",
+	"eni/ec2-rejected":         empty,
+	"eni/setup-failed":         empty + "eni-not-in-datastore eni-no-link address-not-in-datastore eni-not-in-metadata",
+	"eni/detached-out-of-band": "eni-not-in-ec2 pod-address-on-no-eni eni-no-link address-not-in-ec2 eni-not-in-metadata event log-error",
+	"eni/imds-stale": "eni-not-in-metadata eni-only-in-metadata eni-address-differs address-not-in-ec2 address-not-in-datastore address-not-in-metadata " +
+		"address-only-in-metadata eni-not-in-ec2 pod-address-on-no-eni log-error ec2-error",
+	"eni/node-unschedulable": empty,
+	"eni/provisioning-off":   empty,
+
+	"cfgnet/eniconfig-missing": empty + down,
+	"cfgnet/eniconfig-invalid": empty,
+	"cfgnet/changed-live":      "max-pods-high pool-dry",
+
+	"aws/iam":              empty + down + "iam",
+	"aws/credentials":      empty + down,
+	"aws/throttled":        empty + down,
+	"aws/ec2-unreachable":  empty + down + "probe-failing",
+	"aws/imds-unreachable": empty + down + "metadata probe-failing eni-not-in-metadata",
+	"aws/instance-type":    empty + down,
+
+	"boot/apiserver":           down + "probe-failing kube-proxy-not-ready",
+	"boot/rbac":                down + "right branch-no-pod",
+	"boot/ipamd-down":          down + "cpu log-error checkpoint port",
+	"boot/probe-timeout":       down + "cpu",
+	"boot/socket-skew":         down + "plugin-other-release",
+	"boot/plugin-version-skew": noStart + "plugin-other-release",
+	"boot/checkpoint":          down + "checkpoint pod-not-in-checkpoint allocation-not-in-checkpoint",
+	"boot/backing-store":       down + "disk read-only denial allocation-not-in-checkpoint",
+	"boot/iptables":            down + "kernel-module",
+	"boot/cni-config":          down + "cni-config",
+	"boot/port-conflict":       down + "port agent-not-ready",
+	"boot/primary-link":        down + "eni-no-link",
+	"boot/disk-full":           "disk read-only node-pressure " + noStart,
+	"boot/crd-missing":         "crd agent-not-ready daemon-not-ready log-error",
+	"boot/webhook":             "webhook event pod-unschedulable",
+	"boot/monitor-latched":     "network-condition",
+	"boot/daemon-missing":      "daemon-not-on-node node-not-ready pod-not-starting event",
+	"boot/rollout":             "rollout",
+
+	"sgp/instance-unsupported": branch, "sgp/no-trunk-slot": branch, "sgp/trunk-create-failed": branch, "sgp/trunk-link-missing": branch + "eni-no-link eni-link-down pod-no-vlan",
+	"sgp/annotation-pending": branch, "sgp/branch-alloc-failed": branch + "subnet-low", "sgp/annotation-denied": branch + "webhook",
+	"sgp/annotation-malformed": branch, "sgp/branch-conflict": branch, "sgp/branch-capacity": branch + "branch-no-pod",
+	"sgp/feature-off": branch, "sgp/limit-not-first": branch, "sgp/pod-lookup-failed": branch, "sgp/sg-rules": "probe-failing event",
+	"sgp/ipvs": "kube-proxy-ipvs probe-failing",
+
+	"net/setup-failed":     noStart + "pod-not-ending veth-no-pod",
+	"net/veth-mac-changed": "pod-gateway-mac probe-failing",
+	"net/rules-flushed": "pod-no-rule pod-no-route eni-no-route eni-route-wrong node-second-default-route network-manager probe-failing network-condition " +
+		"rule-wrong",
+	"net/stale-rules":        "rule-wrong route-no-pod veth-no-pod probe-failing",
+	"net/duplicate-ip":       "pod-address-shared pod-address-differs",
+	"net/node-address":       "pod-address-of-node pod-address-shared pod-address-on-no-eni pod-no-allocation address-not-in-ec2",
+	"net/veth-missing":       "pod-no-veth pod-no-vlan pod-no-route",
+	"net/link-down":          "eni-link-down pod-veth-down network-condition probe-failing",
+	"net/backend-mismatch":   "chains-split snat reply-path probe-failing",
+	"net/snat":               "snat probe-failing",
+	"net/forward-drop":       "forward-dropped forwarding-off sysctl probe-failing network-condition",
+	"net/rpf-conntrack":      "reply-path probe-failing sysctl",
+	"net/mtu":                "mtu probe-failing",
+	"net/nic-allowance":      "allowance probe-failing network-condition",
+	"net/conntrack-full":     "conntrack probe-failing",
+	"net/kube-proxy":         "kube-proxy-not-ready probe-failing",
+	"np/agent-unreachable":   noStart + "agent-not-ready pod-not-ending",
+	"np/agent-failing":       "agent-not-ready",
+	"np/agent-version-skew":  noStart + "agent-not-ready",
+	"np/attach-failed":       noStart + "agent-not-ready kernel-module",
+	"np/strict-default-deny": "pod-no-policy probe-failing",
+
+	"obs/pod-not-starting":      "event log-error ec2-error add-failing add-waiting pool-dry subnet-low daemon-back-off",
+	"obs/pool-dry":              "log-error ec2-error add-failing add-waiting event subnet-low",
+	"obs/pod-unschedulable":     "event",
+	"obs/pod-not-ending":        "event",
+	"obs/daemon-not-ready":      "daemon-restarts log-error rollout",
+	"obs/init-failing":          "daemon-not-ready daemon-restarts log-error rollout",
+	"obs/pod-address-on-no-eni": "pod-no-allocation address-not-in-ec2",
+	"obs/pod-address-differs":   "pod-no-allocation pod-address-on-no-eni",
+}
+
+// Observes returns the kinds of observations that a cause explains, as codes.
+func (e *Entry) Observes() (codes []string) {
+	for name := range strings.FieldsSeq(explained[e.Code]) {
+		codes = append(codes, GroupObserved+"/"+name)
+	}
+	return codes
+}

@@ -1,0 +1,291 @@
+package causes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/fleet/document"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
+)
+
+// observation is a difference between what is and what should be, from the evidence alone. Causes
+// explain observations; one that no cause explains is a finding of its own.
+type observation struct {
+	kind       *catalogue.Entry
+	subject    string // such as "pod default/web-1" or "eni-0a…"; unique within its kind and node
+	is, should string
+	severity   catalogue.Severity // by its effect
+	pods       []string           // that it hits
+	since      time.Time          // zero if unknown
+	source     string             // id, of what was read
+	names      map[string]string  // for commands, by placeholder: ENI, LINK, POD
+}
+
+// String says what is, as one line of evidence.
+func (o observation) String() string { return strings.TrimPrefix(o.subject+": "+o.is, ": ") }
+
+// observer finds the observations of one kind on a node. It sets neither kind nor sources.
+type observer struct {
+	kind string // code
+	find func(c *Case) []observation
+	once bool // holds for a moment or compares readings: need not be in both
+}
+
+// observers are the three families of kinds.
+var observers = slices.Concat(viewObservers, valueObservers, failureObservers)
+
+// kindEntries are the entries of the observers' kinds, by code.
+var kindEntries = func() map[string]*catalogue.Entry {
+	out := map[string]*catalogue.Entry{}
+	for e := range catalogue.All() {
+		if e.Group() == catalogue.GroupObserved {
+			out[e.Code] = e
+		}
+	}
+	return out
+}()
+
+// observe returns all that differs on a node, in the order of the catalogue.
+func (c *Case) observe() (out []observation) {
+	for _, o := range observers {
+		out = append(out, c.seen(o.kind)...)
+	}
+	return out
+}
+
+// seen returns the observations of one kind. With two readings, they must be in both.
+func (c *Case) seen(code string) []observation {
+	if found, ok := c.observed[code]; ok {
+		return found
+	}
+	at := slices.IndexFunc(observers, func(o observer) bool { return o.kind == code })
+	if at < 0 || kindEntries[code] == nil {
+		panic("no kind of observation " + code)
+	}
+	found := observers[at].find(c)
+	if c.Earlier != nil && !observers[at].once && len(found) > 0 && c.Earlier.inconclusive(code) == "" {
+		before := c.Earlier.seen(code)
+		found = slices.DeleteFunc(found, func(o observation) bool {
+			return !slices.ContainsFunc(before, func(b observation) bool { return b.subject == o.subject })
+		})
+	}
+	for i := range found {
+		found[i].kind = kindEntries[code]
+		found[i].source = cmp.Or(found[i].source, kindEntries[code].Required[0])
+	}
+	c.observed[code] = found
+	return found
+}
+
+// inconclusive returns the source whose absence keeps a kind from being looked for, empty if all
+// were read.
+func (c *Case) inconclusive(code string) string {
+	for _, id := range kindEntries[code].Required {
+		if c.missing[id] != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// observes states that there are observations of one of these kinds. It is unread if none was
+// found and a source of all of them is missing.
+func (c *Case) observes(codes ...string) Fact {
+	return c.observesThose(func(observation) bool { return true }, codes...)
+}
+
+// observesThose is observes for some observations.
+func (c *Case) observesThose(which func(observation) bool, codes ...string) Fact {
+	first := kindEntries[codes[0]]
+	f := Fact{Source: first.Required[0], Path: first.Title, Expected: "no", At: c.Now}
+	var texts []string
+	open := ""
+	for _, code := range codes {
+		for _, o := range c.seen(code) {
+			if !which(o) {
+				continue
+			}
+			if len(texts) == 0 {
+				f.Source, f.Path, f.Expected = o.source, o.kind.Title, o.should
+			}
+			texts = append(texts, o.String())
+		}
+		if id := c.inconclusive(code); id != "" && open == "" {
+			open = id
+		}
+	}
+	switch {
+	case len(texts) > 0:
+		f.State, f.Value = Yes, some(texts)
+	case open != "":
+		f.Source, f.Reason = open, c.missing[open]
+	default:
+		f.State, f.Value = No, "no"
+	}
+	return f
+}
+
+// hit lists the pods of the kinds' observations.
+func (c *Case) hit(codes ...string) (pods []string) {
+	for _, code := range codes {
+		for _, o := range c.seen(code) {
+			pods = union(pods, o.pods)
+		}
+	}
+	return pods
+}
+
+// worst returns the highest severity of the kinds' observations.
+func (c *Case) worst(codes ...string) catalogue.Severity {
+	worst := catalogue.Info
+	for _, code := range codes {
+		for _, o := range c.seen(code) {
+			worst = max(worst, o.severity)
+		}
+	}
+	return worst
+}
+
+// bySeverity returns how bad it is that a problem hits these pods: those that run are cut off.
+func bySeverity(pods []string, otherwise catalogue.Severity) catalogue.Severity {
+	if len(pods) > 0 {
+		return catalogue.Critical
+	}
+	return otherwise
+}
+
+// unexplained returns the observations above info of a node that none of its findings explains,
+// as findings, a kind each.
+func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
+	covered := map[string]bool{}
+	for _, f := range here {
+		if f.confidence >= catalogue.Probable {
+			for _, code := range f.entry.Observes() {
+				covered[code] = true
+			}
+		}
+	}
+	for _, o := range observers {
+		entry := kindEntries[o.kind]
+		if d.Wants != nil && !d.Wants(o.kind) || entry.Ceiling.Of(d.mode) == catalogue.None {
+			continue
+		}
+		id := c.inconclusive(o.kind)
+		all := c.seen(o.kind)
+		d.checked(o.kind, id == "", len(all) > 0, c)
+		for _, o := range all {
+			d.note(o, c, here)
+		}
+		left := slices.DeleteFunc(slices.Clone(all), func(o observation) bool { return o.severity == catalogue.Info })
+		if len(left) == 0 || covered[o.kind] {
+			continue
+		}
+		f := d.finding(entry, byItself(entry, left), entry.Ceiling.Of(d.mode), c)
+		out = append(out, f)
+	}
+	// A pod that does not start and what is said about it are one problem.
+	return slices.DeleteFunc(out, func(f found) bool {
+		return slices.ContainsFunc(out, func(other found) bool { return slices.Contains(other.entry.Observes(), f.Code) })
+	})
+}
+
+// byItself is the finding about observations that no cause explains.
+func byItself(entry *catalogue.Entry, all []observation) candidate {
+	slices.SortStableFunc(all, func(a, b observation) int { return cmp.Compare(b.severity, a.severity) })
+	var texts, pods []string
+	cd := candidate{names: all[0].names}
+	for _, o := range all {
+		texts, pods = append(texts, o.String()), union(pods, o.pods)
+		cd.decisive = append(cd.decisive, Fact{
+			State: Yes, Source: o.source, Path: entry.Title, Value: o.String(), Expected: o.should, At: o.since,
+		})
+	}
+	cd.summary = entry.Title + ": " + some(texts)
+	if len(pods) > 0 && !strings.Contains(cd.summary, pods[0]) {
+		cd.summary += fmt.Sprintf("; pods: %s", some(pods))
+	}
+	return cd.as(all[0].severity)
+}
+
+// note records an observation for the report, with what explains it.
+func (d *diagnosis) note(o observation, c *Case, here []found) {
+	doc := document.Observation{
+		Kind: o.kind.Code, Node: c.Name, Subject: o.subject, Is: o.is, Should: o.should, Severity: o.severity.String(),
+		Pods: union([]string{}, o.pods), Source: o.source, ExplainedBy: []string{},
+	}
+	if !o.since.IsZero() {
+		doc.Since = &o.since
+	}
+	for _, f := range here {
+		if f.confidence >= catalogue.Probable && slices.Contains(f.entry.Observes(), o.kind.Code) {
+			doc.ExplainedBy = union(doc.ExplainedBy, []string{f.Code})
+		}
+	}
+	d.observations = append(d.observations, doc)
+}
+
+// checked counts a kind of observation that was looked for on a node, or could not be.
+func (d *diagnosis) checked(code string, read, found bool, c *Case) {
+	switch {
+	case found:
+		d.kinds[code] = kindFound
+	case read:
+		d.kinds[code] = max(d.kinds[code], kindPassed)
+	case evidence.Untried(c.missing[c.inconclusive(code)]):
+		d.kinds[code] = max(d.kinds[code], kindNotRun)
+	default:
+		d.kinds[code] = max(d.kinds[code], kindInconclusive)
+	}
+}
+
+// How a kind of observation fared over all nodes; the highest counts.
+type kindResult int
+
+const (
+	kindNotRun kindResult = iota
+	kindPassed
+	kindInconclusive
+	kindFound
+)
+
+// shown returns the rule of a cause that its observations show by themselves. effect says what
+// they do to pods.
+func shown(effect string, codes ...string) func(*Case) []candidate {
+	return func(c *Case) []candidate {
+		harmful := func(o observation) bool { return o.severity > catalogue.Info }
+		cd := candidate{decisive: []Fact{c.observesThose(harmful, codes...)}}
+		cd.summary = effect + ": " + cd.decisive[0].Value
+		for _, code := range codes {
+			for _, o := range c.seen(code) {
+				if harmful(o) && cd.names == nil {
+					cd.names = o.names
+				}
+			}
+		}
+		if pods := c.hit(codes...); len(pods) > 0 {
+			cd.summary = fmt.Sprintf("%s; %s", cd.summary, podsText(pods))
+			cd.scope.Pod = onlyPod(pods)
+		}
+		return []candidate{cd.as(c.worst(codes...))}
+	}
+}
+
+// podsText names the pods that a problem hits.
+func podsText(pods []string) string {
+	if len(pods) == 1 {
+		return "1 pod: " + pods[0]
+	}
+	names, _, _ := strings.Cut(some(pods), " (") // without their number
+	return fmt.Sprintf("%d pods: %s", len(pods), names)
+}
+
+func onlyPod(pods []string) string {
+	if len(pods) == 1 && strings.Contains(pods[0], "/") {
+		return pods[0]
+	}
+	return ""
+}

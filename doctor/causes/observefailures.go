@@ -1,0 +1,288 @@
+package causes
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cnictl/daemon/api/promtext"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
+)
+
+// failureObservers group what somebody reports: Kubernetes, logs, EC2, the daemon itself.
+var failureObservers = []observer{
+	{kind: "obs/pod-not-starting", find: podNotStarting},
+	{kind: "obs/pod-not-ending", find: podNotEnding},
+	{kind: "obs/pod-unschedulable", find: podUnschedulable},
+	{kind: "obs/event", find: eventsRepeat, once: true},
+	{kind: "obs/log-error", find: errorsRepeat, once: true},
+	{kind: "obs/ec2-error", find: ec2Errors, once: true},
+	{kind: "obs/add-failing", find: addsFail, once: true},
+	{kind: "obs/add-waiting", find: addsWait},
+	{kind: "obs/daemon-back-off", find: backsOff},
+	{kind: "obs/probe-failing", find: probesFail},
+}
+
+func podNotStarting(c *Case) (out []observation) {
+	for _, p := range c.here() {
+		reason := p.Reason == "" || p.Reason == "ContainerCreating" || p.Reason == "PodInitializing"
+		if p.Phase != "Pending" || p.HostNetwork || len(p.IPs) > 0 || !reason || c.Now.Sub(p.CreatedAt) <= attachTime {
+			continue
+		}
+		is := "Pending without an address"
+		if !p.CreatedAt.IsZero() {
+			is += " for " + age(c.Now.Sub(p.CreatedAt))
+		}
+		if why := c.lastWarning(p.Pod); why != "" {
+			is += ": " + why
+		}
+		out = append(out, observation{subject: string(p.Pod), is: is, should: "running", severity: catalogue.Error, since: p.CreatedAt,
+			pods: []string{string(p.Pod)}, names: podNames(string(p.Pod))})
+	}
+	return out
+}
+
+// lastWarning returns what the last warning about a pod says, empty if there is none.
+func (c *Case) lastWarning(pod evidence.Pod) string {
+	var last evidence.KubeEvent
+	for _, e := range c.R.Events.Content {
+		if e.Kind == "Pod" && e.Name == string(pod) && e.Type != "Normal" && !e.At.Before(last.At) {
+			last = e
+		}
+	}
+	return clip(strings.TrimSpace(last.Reason + " " + last.Message))
+}
+
+// sandboxGone are kubelet's and the runtime's words for a sandbox that cannot be removed.
+var sandboxGone = []string{"FailedKillPod", "failed to stop sandbox", "failed to destroy network for sandbox"}
+
+func podNotEnding(c *Case) (out []observation) {
+	for _, e := range c.R.Events.Content {
+		if e.Kind == "Pod" && c.concerns(e) && e.At.After(c.recent()) && matchesAny(e.Reason+" "+e.Message, sandboxGone) &&
+			!slices.ContainsFunc(out, func(o observation) bool { return o.subject == e.Name }) {
+			out = append(out, observation{subject: e.Name, is: clip(e.Reason + " " + e.Message), should: "ended", severity: catalogue.Warning,
+				pods: []string{e.Name}, names: podNames(e.Name), since: e.First})
+		}
+	}
+	return out
+}
+
+// textsNetwork are the scheduler's words for what the CNI or its node provides.
+var textsNetwork = []string{"Too many pods", "vpc.amazonaws.com/", "node.kubernetes.io/not-ready", "node.kubernetes.io/network-unavailable", "OutOfpods"}
+
+// schedulingTime is how long a pod may wait for a node that is about to come.
+const schedulingTime = 5 * time.Minute
+
+func podUnschedulable(c *Case) (out []observation) {
+	for i := range c.R.Pods.Content {
+		p := &c.R.Pods.Content[i]
+		if p.Phase != "Pending" || p.Node != nil && *p.Node != "" || p.CreatedAt.IsZero() {
+			continue
+		}
+		why := or(clip(p.Message), c.lastWarning(p.Pod))
+		network := matchesAny(why, textsNetwork)
+		if wait := c.Now.Sub(p.CreatedAt); wait <= attachTime || !network && wait <= schedulingTime {
+			continue
+		}
+		severity := catalogue.Info // for want of CPU, memory or a matching node
+		if network {
+			severity = catalogue.Error
+		}
+		out = append(out, observation{subject: string(p.Pod), is: or(why, "no node has been found for it"), should: "scheduled", severity: severity, since: p.CreatedAt,
+			pods: []string{string(p.Pod)}, names: podNames(string(p.Pod))})
+	}
+	return out
+}
+
+// varying matches what differs between messages of the same kind: ids, addresses, numbers, quoted
+// texts, names of pods.
+var varying = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`"[^"]*"|\b[0-9a-f]{12,64}\b|\b[a-z]+-[0-9a-f]{8,17}\b|\b\d+(\.\d+){3}(:\d+)?(/\d+)?\b|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\d+`)
+})
+
+// template returns a message without what varies.
+func template(text string) string {
+	const most = 160
+	text = strings.Join(strings.Fields(varying().ReplaceAllString(text, "*")), " ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "")
+	}
+	return text
+}
+
+// repeated is a group of messages of the last ten minutes.
+type repeated struct {
+	last  message
+	count int
+}
+
+// groups returns the messages of a log source of the last ten minutes that match, by template.
+func (c *Case) groups(source string, wants func(message) bool) map[string]repeated {
+	out := map[string]repeated{}
+	for _, l := range c.logSource(source).lines {
+		n := l.since(c.recent())
+		if n == 0 || !wants(l) {
+			continue
+		}
+		key := template(l.text)
+		g := out[key]
+		out[key] = repeated{last: l, count: g.count + n}
+	}
+	return out
+}
+
+// startReasons are the reasons of events about a pod that cannot start yet.
+var startReasons = []string{"FailedCreatePodSandBox", "NetworkNotReady", "BranchAllocationFailed", "BranchENIAnnotationFailed", "FailedMount"}
+
+// networkReasons are the reasons of events about a pod's network or the CNI's own objects.
+var networkReasons = append([]string{"FailedKillPod", "MissingIAMPermissions", "UnableToReachAPIServer"}, startReasons...)
+
+func eventsRepeat(c *Case) (out []observation) {
+	warnings := c.groups("k8s.evt", func(m message) bool { return m.level != "Normal" })
+	current := c.groups("k8s.evt", func(m message) bool { return m.level != "Normal" && !c.passed(m) })
+	for _, key := range slices.Sorted(maps.Keys(warnings)) {
+		g := warnings[key]
+		o := observation{subject: key, is: clip(g.last.text), should: "not reported", severity: catalogue.Info, since: g.last.at}
+		if g.count > 1 {
+			o.is = fmt.Sprintf("%s (%d times in 10 minutes)", o.is, g.count)
+		}
+		if current[key].count > 2 {
+			switch text := g.last.text; {
+			case strings.Contains(text, "FailedCreatePodSandBox"), strings.Contains(text, "NetworkNotReady"):
+				o.severity = catalogue.Error
+			case strings.Contains(text, "aws-node"), matchesAny(text, networkReasons):
+				o.severity = catalogue.Warning
+			}
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// passed tells whether an event about a pod that could not start certainly lies in the past: the
+// pod runs, or it has its branch ENI.
+func (c *Case) passed(m message) bool {
+	if m.pod == "" || !c.R.Pods.OK() || !matchesAny(m.text, startReasons) {
+		return false
+	}
+	for i := range c.R.Pods.Content {
+		if p := &c.R.Pods.Content[i]; p.Pod == m.pod {
+			branch := strings.Contains(m.text, "Branch") && (p.Annotations[limitPodENI] != "" || p.Phase == "Running")
+			return branch || p.Phase == "Running" && len(p.IPs) > 0 || p.Phase == "Succeeded"
+		}
+	}
+	return false
+}
+
+// cniLogs are the logs of the CNI's own programs.
+var cniLogs = []string{"log.ipamd", "log.plugin", "log.np", "log.awsnode"}
+
+func errorsRepeat(c *Case) (out []observation) {
+	for _, source := range cniLogs {
+		groups := c.groups(source, func(m message) bool {
+			return strings.HasPrefix(m.level, "err") || m.level == "fatal" || m.level == "panic"
+		})
+		for _, key := range slices.Sorted(maps.Keys(groups)) {
+			g := groups[key]
+			o := observation{subject: source + ": " + key, is: clip(g.last.text), should: "no errors", severity: catalogue.Info, since: g.last.at, source: source}
+			if g.count > 1 {
+				o.is = fmt.Sprintf("%s (%d times in 10 minutes)", o.is, g.count)
+			}
+			if c.failing().State == Yes { // pods do not start, and this may be why
+				o.severity = catalogue.Warning
+			}
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func ec2Errors(c *Case) (out []observation) {
+	if c.Earlier == nil || !c.R.Metrics.OK() || !c.Earlier.R.Metrics.OK() {
+		return nil
+	}
+	codes := map[string]bool{}
+	for series := range c.R.Metrics.Content.Samples {
+		if strings.HasPrefix(series, "awscni_aws_api_error_count{") {
+			if s, err := promtext.ParseSeries(series); err == nil {
+				codes[s.Labels["error"]] = true
+			}
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
+		if f := c.series("awscni_aws_api_error_count", `error="`+code+`"`); f.State == Yes {
+			severity := catalogue.Info
+			if c.failing().State == Yes {
+				severity = catalogue.Warning
+			}
+			out = append(out, observation{subject: code, is: "EC2 answers with it: " + f.Value + " times", should: "no errors", severity: severity, source: "metrics"})
+		}
+	}
+	return out
+}
+
+func addsFail(c *Case) (out []observation) {
+	type failed struct {
+		count int
+		text  string
+		pods  []string
+	}
+	by := map[string]failed{}
+	for _, item := range c.R.Failures.Content.Items {
+		if !item.At.After(c.recent()) {
+			continue
+		}
+		f := by[item.Cause]
+		f.count, f.text = f.count+1, clip(item.Cause+": "+item.Detail)
+		by[item.Cause] = f
+	}
+	for _, code := range slices.Sorted(maps.Keys(by)) {
+		severity := catalogue.Info // it may have passed
+		if c.stuck(attachTime).State == Yes {
+			severity = catalogue.Error
+		}
+		out = append(out, observation{subject: code, is: fmt.Sprintf("%s (%d times in 10 minutes)", by[code].text, by[code].count), should: "none", severity: severity})
+	}
+	return out
+}
+
+func addsWait(c *Case) []observation {
+	s := c.R.Summary.Content
+	if s.WaitingADDs == nil || *s.WaitingADDs == 0 {
+		return nil
+	}
+	o := observation{subject: "ADDs", is: fmt.Sprintf("%d wait for an address", *s.WaitingADDs), should: "none", severity: catalogue.Error}
+	if s.WaitingSince != nil {
+		o.since = *s.WaitingSince
+		if c.Now.Sub(o.since) < sandboxTime {
+			o.severity = catalogue.Info // an interface is being attached
+		}
+	}
+	return []observation{o}
+}
+
+func backsOff(c *Case) (out []observation) {
+	for _, b := range c.R.Summary.Content.Backoffs {
+		if b.Until.After(c.Now) {
+			out = append(out, observation{subject: strings.TrimSpace(b.Scope + " " + b.ID), is: fmt.Sprintf("the daemon waits until %s: %s", b.Until.Format(time.TimeOnly), b.Cause),
+				should: "no wait", severity: catalogue.Info})
+		}
+	}
+	return out
+}
+
+func probesFail(c *Case) (out []observation) {
+	for _, p := range c.R.Probes.Content {
+		if p.Result == "ok" {
+			continue
+		}
+		out = append(out, observation{subject: fmt.Sprintf("%s %s from %s", p.Kind, p.Target, p.From), is: strings.TrimSpace(p.Result + " " + p.Detail), should: "ok",
+			severity: catalogue.Warning, since: p.At})
+	}
+	return out
+}

@@ -1,0 +1,670 @@
+package causes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/netnames"
+	hostrules "cnictl/daemon/hostnet/rules"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
+)
+
+// valueObservers look for values out of range.
+var valueObservers = []observer{
+	{kind: "obs/forwarding-off", find: forwardingOff},
+	{kind: "obs/sysctl", find: sysctlWrong},
+	{kind: "obs/forward-dropped", find: forwardDropped},
+	{kind: "obs/snat", find: snatWrong},
+	{kind: "obs/reply-path", find: replyPathWrong},
+	{kind: "obs/chains-split", find: chainsApart},
+	{kind: "obs/conntrack", find: conntrackFull},
+	{kind: "obs/allowance", find: allowanceRises, once: true},
+	{kind: "obs/disk", find: diskFull},
+	{kind: "obs/read-only", find: readOnly},
+	{kind: "obs/memory", find: memoryLow},
+	{kind: "obs/cpu", find: cpuBusy},
+	{kind: "obs/clock", find: clockAhead},
+	{kind: "obs/mtu", find: mtuWrong},
+	{kind: "obs/max-pods-high", find: maxPodsHigh},
+	{kind: "obs/max-pods-low", find: maxPodsLow},
+	{kind: "obs/pool-dry", find: poolIsDry},
+	{kind: "obs/subnet-low", find: subnetLow},
+	{kind: "obs/stated-limit", find: limitStated},
+	{kind: "obs/daemon-not-ready", find: daemonNotReady},
+	{kind: "obs/daemon-restarts", find: daemonRestarts},
+	{kind: "obs/init-failing", find: initFailing},
+	{kind: "obs/agent-not-ready", find: agentNotReady},
+	{kind: "obs/kube-proxy-not-ready", find: proxyNotReady},
+	{kind: "obs/kube-proxy-ipvs", find: proxyIPVS},
+	{kind: "obs/webhook", find: webhookUnreachable},
+	{kind: "obs/crd", find: crdAbsent},
+	{kind: "obs/right", find: rightDenied},
+	{kind: "obs/iam", find: roleDenied},
+	{kind: "obs/rollout", find: rolloutStuck},
+	{kind: "obs/node-not-ready", find: nodeNotReady},
+	{kind: "obs/node-pressure", find: nodePressure},
+	{kind: "obs/network-condition", find: networkCondition},
+	{kind: "obs/cni-config", find: cniConfigWrong},
+	{kind: "obs/checkpoint", find: checkpointBad},
+	{kind: "obs/metadata", find: metadataFails},
+	{kind: "obs/kernel-module", find: moduleMissing},
+	{kind: "obs/denial", find: accessDenied},
+	{kind: "obs/quota", find: quotaUsed},
+	{kind: "obs/setting", find: settingWrong},
+	{kind: "obs/port", find: portHeld},
+	{kind: "obs/network-manager", find: managerActive},
+}
+
+// served returns the pods of the node that run with an address of the CNI.
+func (c *Case) served() (pods []string) {
+	for _, p := range c.here() {
+		if p.Phase == "Running" && !p.HostNetwork {
+			pods = append(pods, string(p.Pod))
+		}
+	}
+	if !c.R.Pods.OK() {
+		for _, a := range c.assignments() {
+			pods = append(pods, string(*a.Pod))
+		}
+	}
+	return pods
+}
+
+func forwardingOff(c *Case) (out []observation) {
+	name := "net.ipv4.ip_forward"
+	if c.Settings.IPv6 {
+		name = "net.ipv6.conf.all.forwarding"
+	}
+	if v, there := c.R.Sysctls.Content[name]; there && v == "0" {
+		pods := c.served()
+		out = append(out, observation{subject: name, is: "0", should: "1: the node forwards the traffic of all its pods", pods: pods,
+			severity: bySeverity(pods, catalogue.Error), names: map[string]string{"SYSCTL": name}})
+	}
+	return out
+}
+
+// sysctlWrong looks at what init container, daemon and plugin set, except what has its own kind.
+func sysctlWrong(c *Case) (out []observation) {
+	link := c.primaryLink()
+	if link == "" || c.settingsAt == "" {
+		return nil
+	}
+	for _, s := range hostrules.Sysctls(c.Settings.IPv6, c.Settings.V6Egress, link) {
+		v, there := c.R.Sysctls.Content[s.Name()]
+		if !there || v == s.Value || strings.HasSuffix(s.Name(), ".rp_filter") || strings.HasSuffix(s.Name(), ".all.forwarding") && c.Settings.IPv6 {
+			continue
+		}
+		out = append(out, observation{subject: s.Name(), is: v, should: s.Value, severity: catalogue.Warning, names: map[string]string{"SYSCTL": s.Name()}})
+	}
+	// Links of pods and of interfaces that were switched off for IPv4 forwarding one by one.
+	for _, name := range slices.Sorted(maps.Keys(c.R.Sysctls.Content)) {
+		dev, ok := strings.CutPrefix(name, "net.ipv4.conf.")
+		dev, isForwarding := strings.CutSuffix(dev, ".forwarding")
+		if !ok || !isForwarding || dev == "all" || dev == "lo" || c.R.Sysctls.Content[name] != "0" || c.Settings.IPv6 {
+			continue
+		}
+		if c.R.Sysctls.Content["net.ipv4.ip_forward"] == "0" {
+			continue // with all others: see forwardingOff
+		}
+		if dev == link || strings.HasPrefix(dev, c.Settings.VethPrefix) || dev == "default" {
+			out = append(out, observation{subject: name, is: "0", should: "1", severity: catalogue.Error, names: map[string]string{"SYSCTL": name}})
+		}
+	}
+	return out
+}
+
+func forwardDropped(c *Case) []observation {
+	k := c.R.IPTables.Content
+	if !c.R.IPTables.OK() || k.Forward != "DROP" || k.ForwardAccepts == nil || *k.ForwardAccepts {
+		return nil
+	}
+	pods := c.served()
+	return []observation{{subject: "FORWARD", is: "its policy is DROP, and no rule accepts the traffic of pods", should: "ACCEPT", pods: pods,
+		severity: bySeverity(pods, catalogue.Error)}}
+}
+
+func snatWrong(c *Case) []observation {
+	if !c.R.IPTables.OK() || !c.knows("AWS_VPC_K8S_CNI_EXTERNALSNAT") || c.Settings.ExternalSNAT || c.Settings.IPv6 || c.serves().State == No {
+		return nil
+	}
+	if wrong := c.snat(); wrong.State == Yes {
+		return []observation{{subject: "nat " + netnames.SNATChain, is: wrong.Value, should: wrong.Expected, pods: c.served(), severity: catalogue.Error}}
+	}
+	return nil
+}
+
+func replyPathWrong(c *Case) []observation {
+	if c.settingsAt == "" || !c.Settings.NodePortSupport || c.Settings.IPv6 || !c.secondaryPods() {
+		return nil
+	}
+	if wrong := c.replyFault(); wrong.State == Yes {
+		return []observation{{subject: wrong.Path, is: wrong.Value, should: wrong.Expected, severity: catalogue.Error, source: wrong.Source}}
+	}
+	return nil
+}
+
+// secondaryPods reports whether pods have addresses of other interfaces than the primary one.
+func (c *Case) secondaryPods() bool {
+	for _, e := range c.R.ENIs.Content {
+		for a := range e.Records() {
+			if a.Pod != nil && !e.Primary {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func chainsApart(c *Case) []observation {
+	if split := c.chainsSplit(); split.State == Yes {
+		return []observation{{subject: "iptables", is: split.Value, should: split.Expected, severity: catalogue.Error}}
+	}
+	return nil
+}
+
+func conntrackFull(c *Case) []observation {
+	k := c.R.Conntrack.Content
+	if k.Count == nil || k.Max == nil || *k.Max <= 0 || *k.Count*10 < *k.Max*9 {
+		return nil
+	}
+	o := observation{subject: "conntrack", is: fmt.Sprintf("%d of %d connections", *k.Count, *k.Max), should: "below 90 %", severity: catalogue.Warning}
+	if *k.Count*100 >= *k.Max*99 {
+		o.severity, o.pods = catalogue.Error, c.served()
+	}
+	return []observation{o}
+}
+
+func allowanceRises(c *Case) (out []observation) {
+	grows, _ := c.allowances()
+	if grows.State != Yes {
+		return nil
+	}
+	return []observation{{subject: "network allowance", is: grows.Value, should: "not rising", severity: catalogue.Warning}}
+}
+
+// diskLimits are the shares of a file system at which it will be full soon, and is full.
+const (
+	diskNearly = 95.0
+	diskIs     = 99.0
+)
+
+// nodeDisk reports whether a file system matters to the CNI, kubelet or the runtime.
+func nodeDisk(path string) bool {
+	for _, used := range []string{runDirectory, "/var/log/aws-routed-eni", "/opt/cni/bin", "/etc/cni/net.d", "/var/lib/kubelet", "/var/lib/containerd", "/run"} {
+		if path == "/" || used == path || strings.HasPrefix(used, strings.TrimSuffix(path, "/")+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func diskFull(c *Case) (out []observation) {
+	for _, d := range c.R.Resources.Content.Disks {
+		report := func(what string, used *float64) {
+			if used == nil || *used < diskNearly || !nodeDisk(d.Path) {
+				return
+			}
+			o := observation{subject: d.Path, is: fmt.Sprintf("%g %% of its %s are used", *used, what), should: fmt.Sprintf("below %g %%", diskNearly),
+				severity: catalogue.Warning, names: map[string]string{"PATH": d.Path}}
+			out = append(out, o)
+		}
+		report("bytes", d.UsedPercent)
+		report("inodes", d.InodesUsedPercent)
+	}
+	return out
+}
+
+func readOnly(c *Case) (out []observation) {
+	for _, d := range c.R.Resources.Content.Disks {
+		// Bottlerocket's root is read-only by design; what the CNI writes is elsewhere.
+		if d.ReadOnly && nodeDisk(d.Path) && !(d.Path == "/" && strings.Contains(strings.ToLower(c.R.Node.Content.OSImage), "bottlerocket")) {
+			out = append(out, observation{subject: d.Path, is: "read-only", should: "writable", severity: catalogue.Error, names: map[string]string{"PATH": d.Path}})
+		}
+	}
+	return out
+}
+
+// memoryLeast is less than the daemon and a plugin need to start.
+const memoryLeast = 64 // MiB
+
+func memoryLow(c *Case) []observation {
+	if m := c.R.Resources.Content.MemoryFreeMiB; m != nil && *m < memoryLeast {
+		return []observation{{subject: "memory", is: fmt.Sprintf("%d MiB are available", *m), should: fmt.Sprintf("at least %d MiB", memoryLeast), severity: catalogue.Warning}}
+	}
+	return nil
+}
+
+func cpuBusy(c *Case) (out []observation) {
+	r := c.R.Resources.Content
+	if r.Load1 != nil && r.CPUs != nil && *r.CPUs > 0 && *r.Load1 >= 8*float64(*r.CPUs) {
+		out = append(out, observation{subject: "load", is: fmt.Sprintf("%g on %d CPUs", *r.Load1, *r.CPUs), should: "below 8 for each CPU", severity: catalogue.Warning})
+	}
+	for _, name := range r.Throttled {
+		severity := catalogue.Info
+		if strings.Contains(name, processDaemon) || strings.Contains(name, "aws-node") {
+			severity = catalogue.Warning
+		}
+		out = append(out, observation{subject: name, is: "its CPU is throttled", should: "not throttled", severity: severity})
+	}
+	return out
+}
+
+// clockSkew is how far EC2 accepts a signature's time to differ from its own.
+const clockSkew = 5 * time.Minute
+
+// clockAhead compares the times that the node wrote with that of the reading.
+func clockAhead(c *Case) []observation {
+	var latest time.Time
+	what := ""
+	note := func(at time.Time, of string) {
+		if at.After(latest) {
+			latest, what = at, of
+		}
+	}
+	note(c.R.Checkpoint.Content.ModifiedAt, "the checkpoint")
+	for _, a := range c.R.Checkpoint.Content.Allocations {
+		note(a.At, "an allocation of the checkpoint")
+	}
+	for _, l := range c.logSource("log.ipamd").lines {
+		note(l.at, "a line of the daemon's log")
+	}
+	if latest.Sub(c.Now) < clockSkew {
+		return nil
+	}
+	return []observation{{subject: "clock", is: fmt.Sprintf("%s is of %s after the reading", what, age(latest.Sub(c.Now))), should: "within " + age(clockSkew), severity: catalogue.Warning}}
+}
+
+func mtuWrong(c *Case) (out []observation) {
+	for _, e := range c.R.ENIs.Content {
+		l, there := c.linkOf(e.ID)
+		if !there || l.MTU == nil || c.settingsAt == "" || c.Settings.ENIMTU <= 0 || *l.MTU == c.Settings.ENIMTU || e.Excluded || c.settling(e.ID) {
+			continue
+		}
+		out = append(out, observation{subject: l.Name, is: fmt.Sprintf("its MTU is %d", *l.MTU), should: fmt.Sprintf("%d, as AWS_VPC_ENI_MTU says", c.Settings.ENIMTU),
+			severity: catalogue.Info, names: map[string]string{"LINK": l.Name}})
+	}
+	if larger := c.vethMTU(); larger.State == Yes {
+		out = append(out, observation{subject: "veths", is: larger.Value, should: larger.Expected, severity: catalogue.Warning})
+	}
+	return out
+}
+
+func maxPodsHigh(c *Case) []observation {
+	n, known := c.misfit()
+	if most, _ := c.maxPods(); known && n > 2 && !c.Settings.IPv6 {
+		return []observation{{subject: "max-pods", is: fmt.Sprintf("%d, %d more than the node can address", most, n), should: "no more", severity: catalogue.Warning}}
+	}
+	return nil
+}
+
+// textTooManyPods is what the scheduler and kubelet say when max-pods is reached.
+var textsTooManyPods = []string{"Too many pods", "OutOfpods", "Node didn't have enough resource: pods"}
+
+// tooMany returns the pods that max-pods keeps from the node.
+func (c *Case) tooMany() (pods []string) {
+	for i := range c.R.Pods.Content {
+		p := &c.R.Pods.Content[i]
+		bound := p.Node != nil && *p.Node != "" && *p.Node != c.own
+		if !bound && (p.Phase == "Pending" || p.Phase == "Failed") && matchesAny(p.Message+" "+p.Reason, textsTooManyPods) {
+			pods = append(pods, string(p.Pod))
+		}
+	}
+	for _, e := range c.R.Events.Content {
+		if e.Kind == "Pod" && e.At.After(c.recent()) && matchesAny(e.Message, textsTooManyPods) && !slices.Contains(pods, e.Name) {
+			if on, known := c.podNode[evidence.Pod(e.Name)]; !known || on == "" {
+				pods = append(pods, e.Name)
+			}
+		}
+	}
+	return pods
+}
+
+func maxPodsLow(c *Case) []observation {
+	n, known := c.misfit()
+	most, _ := c.maxPods()
+	if !known || n >= 0 || most == 0 {
+		return nil
+	}
+	o := observation{subject: "max-pods", is: fmt.Sprintf("%d, and the node could address %d", most, most-n), should: "as many as the addresses allow", severity: catalogue.Info}
+	if waiting := c.tooMany(); len(waiting) > 0 && c.filled(most) {
+		o.severity, o.pods = catalogue.Error, waiting
+	}
+	return []observation{o}
+}
+
+// filled reports whether a node has as many pods as max-pods allows; it counts as filled if they
+// cannot be counted.
+func (c *Case) filled(most int) bool {
+	n := 0
+	for _, p := range c.here() {
+		n += max(1, p.Count)
+	}
+	return !c.R.Pods.OK() || n >= most
+}
+
+func poolIsDry(c *Case) []observation {
+	if c.dry().State != Yes || c.Settings.IPv6 {
+		return nil
+	}
+	o := observation{subject: "pool", is: poolText(c.pool()), should: "a free address", severity: catalogue.Info}
+	if waiting := c.waiting(); len(waiting) > 0 || c.failing().State == Yes {
+		o.severity = catalogue.Error
+		for _, p := range waiting {
+			o.pods = append(o.pods, string(p.Pod))
+		}
+	}
+	return []observation{o}
+}
+
+func subnetLow(c *Case) (out []observation) {
+	subnets, known := c.candidates()
+	if !known || c.Settings.IPv6 {
+		return nil
+	}
+	least := c.request(c.pool())
+	for _, s := range subnets {
+		if s.Available == nil || *s.Available >= least {
+			continue
+		}
+		o := observation{subject: s.ID, is: fmt.Sprintf("%d free addresses", *s.Available), should: fmt.Sprintf("%d, for one request", least),
+			severity: catalogue.Info, names: map[string]string{"SUBNET": s.ID}}
+		if most, all := fullest(subnets); all && most < least && c.growable().State == Yes && c.growthStopped().State != Yes && c.dry().State == Yes {
+			o.severity = catalogue.Warning // the next pod of the node fails
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+func limitStated(c *Case) (out []observation) {
+	for _, card := range c.R.Summary.Content.Cards {
+		for what, s := range map[string]*introspect.StatedLimit{"interfaces": card.StatedENILimit, "addresses of an interface": card.StatedSlots} {
+			if s != nil {
+				out = append(out, observation{subject: fmt.Sprintf("card %d, %s", card.Card, what), is: fmt.Sprintf("EC2 accepts %d", s.Limit),
+					should: fmt.Sprintf("%d, as the type has", s.OfType), severity: catalogue.Info})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b observation) int { return strings.Compare(a.subject, b.subject) })
+	return out
+}
+
+// unreadyContainer describes a container that is not ready, empty if it is or that is unknown.
+func (c *Case) unreadyContainer(name string) string {
+	k := c.container(name)
+	if k == nil || k.Init || k.Ready == nil || *k.Ready {
+		return ""
+	}
+	return containerText(*k)
+}
+
+// failingState reports whether a container's state is one that does not pass by itself.
+func failingState(k *evidence.DaemonContainer) bool {
+	return k != nil && (slices.Contains([]string{"CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainerConfigError",
+		"CreateContainerError", "RunContainerError", "OOMKilled", "Error"}, k.Reason) || k.RestartsLastHour != nil && *k.RestartsLastHour > 1)
+}
+
+func daemonNotReady(c *Case) []observation {
+	if text := c.unreadyContainer(containerNode); text != "" {
+		return []observation{{subject: containerNode, is: text, should: "ready: no pod can start or end meanwhile", severity: catalogue.Error}}
+	}
+	return nil
+}
+
+func daemonRestarts(c *Case) []observation {
+	k := c.container(containerNode)
+	if k == nil || k.RestartsLastHour == nil || *k.RestartsLastHour < 2 {
+		return nil
+	}
+	return []observation{{subject: containerNode, is: containerText(*k), should: "no restarts", severity: catalogue.Warning}}
+}
+
+func initFailing(c *Case) []observation {
+	for _, p := range c.R.DaemonPods.Content {
+		for i := range p.Containers {
+			k := &p.Containers[i]
+			if p.Node == c.own && k.Init && (failingState(k) || k.State == "waiting" && k.Reason != "" && k.Reason != "PodInitializing" || k.State == "terminated" && k.Reason == "Error") {
+				return []observation{{subject: k.Name, is: containerText(*k), should: "completed: the daemon starts after it", severity: catalogue.Error}}
+			}
+		}
+	}
+	return nil
+}
+
+func agentNotReady(c *Case) []observation {
+	text := c.unreadyContainer(containerAgent)
+	k := c.container(containerAgent)
+	if text == "" && !(k != nil && k.RestartsLastHour != nil && *k.RestartsLastHour > 1) {
+		return nil
+	}
+	return []observation{{subject: containerAgent, is: containerText(*k), should: "ready: policies of new and changed pods are not enforced meanwhile", severity: catalogue.Warning}}
+}
+
+func proxyNotReady(c *Case) (out []observation) {
+	for _, p := range c.R.KubeProxy.Content.Pods {
+		if p.Node != c.own || (p.Ready == nil || *p.Ready) && p.Reason == "" {
+			continue
+		}
+		out = append(out, observation{subject: string(p.Pod), is: strings.TrimSpace(or(p.Reason, p.Phase) + ", not ready"),
+			should: "ready: Services of the node go to pods that are gone", severity: catalogue.Error, names: podNames(string(p.Pod))})
+	}
+	return out
+}
+
+func proxyIPVS(c *Case) []observation {
+	if c.R.KubeProxy.Content.Mode != "ipvs" || !c.strictBranches() {
+		return nil
+	}
+	var pods []string
+	for _, p := range c.here() {
+		if c.branchPod(p) && p.Phase == "Running" {
+			pods = append(pods, string(p.Pod))
+		}
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	return []observation{{subject: "kube-proxy", is: "ipvs mode, with pods that have security groups in strict mode: they reach no Service", should: "iptables mode, or standard mode",
+		pods: pods, severity: catalogue.Error}}
+}
+
+func webhookUnreachable(c *Case) (out []observation) {
+	for _, w := range c.R.Webhooks.Content {
+		if w.Reachable == nil || *w.Reachable {
+			continue
+		}
+		o := observation{subject: w.Name, is: "it cannot be reached, and its failure policy is " + or(w.FailurePolicy, "unknown"), should: "reachable",
+			severity: catalogue.Warning, names: map[string]string{"WEBHOOK": w.Name}}
+		if w.FailurePolicy != "Ignore" {
+			o.severity = catalogue.Error
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+func crdAbsent(c *Case) (out []observation) {
+	if crds := c.R.NetworkPolicies.Content.CRDs; crds != nil && !*crds {
+		severity := catalogue.Info
+		if ds := c.R.DaemonSet.Content; ds != nil && (enforces(ds) || failingState(c.container(containerAgent))) {
+			severity = catalogue.Error
+		}
+		out = append(out, observation{subject: "policyendpoints.networking.k8s.aws", is: "the CRD is missing", should: "installed", severity: severity})
+	}
+	return out
+}
+
+func rightDenied(c *Case) []observation {
+	if denied := c.denied(c.usesRight); denied.State == Yes {
+		return []observation{{subject: "aws-node", is: "it may not " + denied.Value, should: "what the role grants", severity: catalogue.Error}}
+	}
+	return nil
+}
+
+// needed are the actions without which pods get no addresses.
+func neededAction(c *Case, action string) bool {
+	switch action {
+	case "ec2:DescribeSubnets":
+		return c.Settings.SubnetDiscovery && !c.Settings.CustomNetworking
+	case "ec2:AssignIpv6Addresses":
+		return c.Settings.IPv6
+	case "ec2:DescribeInstanceTypes":
+		return false // asked for only if the type is unknown
+	}
+	return !c.Settings.IPv6 && !c.Settings.ProvisioningOff
+}
+
+func roleDenied(c *Case) (out []observation) {
+	for _, action := range slices.Sorted(maps.Keys(c.R.IAM.Content.Actions)) {
+		if c.R.IAM.Content.Actions[action] == "denied" && neededAction(c, action) {
+			out = append(out, observation{subject: action, is: "the role " + c.R.IAM.Content.Role + " may not call it", should: "allowed", severity: catalogue.Error,
+				names: map[string]string{"ACTION": action, "ROLE": c.R.IAM.Content.Role}})
+		}
+	}
+	return out
+}
+
+func rolloutStuck(c *Case) []observation {
+	ds := c.R.DaemonSet.Content
+	if ds == nil || ds.Pods.Desired == nil || ds.Pods.Updated == nil {
+		return nil
+	}
+	severity := catalogue.Warning
+	if ds.ByHand() {
+		severity = catalogue.Info // someone deletes the pods
+	}
+	if *ds.Pods.Updated < *ds.Pods.Desired {
+		return []observation{{subject: "aws-node", is: fmt.Sprintf("%d of %d pods are updated", *ds.Pods.Updated, *ds.Pods.Desired), should: "all", severity: severity}}
+	}
+	return nil
+}
+
+// condition returns a condition of the node.
+func (c *Case) condition(kind string) (evidence.Condition, bool) {
+	at := slices.IndexFunc(c.R.Node.Content.Conditions, func(k evidence.Condition) bool { return k.Type == kind })
+	if at < 0 {
+		return evidence.Condition{}, false
+	}
+	return c.R.Node.Content.Conditions[at], true
+}
+
+func conditionText(k evidence.Condition) string {
+	return clip(strings.TrimSpace(k.Type + " is " + k.Status + " " + k.Reason + " " + k.Message))
+}
+
+func nodeNotReady(c *Case) (out []observation) {
+	for kind, should := range map[string]string{"Ready": "True", "NetworkUnavailable": "False"} {
+		if k, there := c.condition(kind); there && k.Status != should && k.Status != "" {
+			out = append(out, observation{subject: kind, is: conditionText(k), should: should, severity: catalogue.Error, since: k.Since})
+		}
+	}
+	slices.SortFunc(out, func(a, b observation) int { return strings.Compare(b.subject, a.subject) })
+	return out
+}
+
+func nodePressure(c *Case) (out []observation) {
+	for _, kind := range []string{"DiskPressure", "MemoryPressure", "PIDPressure"} {
+		if k, there := c.condition(kind); there && k.Status == "True" {
+			out = append(out, observation{subject: kind, is: conditionText(k), should: "False", severity: catalogue.Warning, since: k.Since})
+		}
+	}
+	return out
+}
+
+func networkCondition(c *Case) []observation {
+	if k, there := c.condition("NetworkingReady"); there && k.Status == "False" {
+		return []observation{{subject: k.Type, is: conditionText(k), should: "True: node auto repair replaces the node", severity: catalogue.Warning, since: k.Since}}
+	}
+	return nil
+}
+
+func cniConfigWrong(c *Case) []observation {
+	if !c.R.CNI.OK() || c.R.DaemonSet.OK() && c.R.DaemonSet.Content == nil {
+		return nil
+	}
+	if text := cniProblem(c.R.CNI.Content); text != "" {
+		return []observation{{subject: "/etc/cni/net.d", is: text, should: "10-aws.conflist first, with all of its plugins installed", severity: catalogue.Error}}
+	}
+	return nil
+}
+
+func checkpointBad(c *Case) []observation {
+	if wrong := c.checkpointWrong(); wrong.State == Yes {
+		return []observation{{subject: or(c.R.Checkpoint.Content.Path, "ipam.json"), is: wrong.Value, should: wrong.Expected, severity: catalogue.Warning}}
+	}
+	return nil
+}
+
+func metadataFails(c *Case) []observation {
+	i := c.R.IMDS.Content
+	if !c.R.IMDS.OK() || i.Token == "ok" || i.Token == "" {
+		return nil
+	}
+	return []observation{{subject: "metadata service", is: strings.TrimSpace(i.Token + " " + i.Failure), should: "answers", severity: catalogue.Warning}}
+}
+
+func moduleMissing(c *Case) (out []observation) {
+	for _, name := range c.R.Packages.Content.Modules {
+		severity := catalogue.Info
+		if name == moduleVLAN && c.Settings.PodENI {
+			severity = catalogue.Warning
+		}
+		out = append(out, observation{subject: name, is: "the kernel lacks it", should: "there", severity: severity})
+	}
+	if fs := c.R.Packages.Content.BPFFS; fs != nil && !*fs {
+		severity := catalogue.Info
+		if ds := c.R.DaemonSet.Content; ds != nil && enforces(ds) {
+			severity = catalogue.Warning
+		}
+		out = append(out, observation{subject: "/sys/fs/bpf", is: "not mounted", should: "mounted: policies are attached there", severity: severity})
+	}
+	return out
+}
+
+func accessDenied(c *Case) (out []observation) {
+	for _, line := range c.R.Resources.Content.Denials {
+		severity := catalogue.Info
+		if strings.Contains(line, "aws") || strings.Contains(line, "ipam") {
+			severity = catalogue.Warning
+		}
+		out = append(out, observation{subject: clip(line), is: "denied", should: "allowed", severity: severity})
+	}
+	return out
+}
+
+func quotaUsed(c *Case) []observation {
+	if q := c.R.Quota.Content; q.Limit != nil && q.Used != nil && *q.Used >= *q.Limit {
+		return []observation{{subject: "interfaces of the region", is: fmt.Sprintf("%d of %d", *q.Used, *q.Limit), should: "fewer than the quota", severity: catalogue.Warning}}
+	}
+	return nil
+}
+
+func settingWrong(c *Case) (out []observation) {
+	fatal, ignored := c.faults()
+	for _, p := range fatal {
+		out = append(out, observation{subject: p.Variable, is: clip(p.String()), should: or(p.Accepted, "a value that the daemon accepts"), severity: catalogue.Error})
+	}
+	for _, p := range ignored {
+		out = append(out, observation{subject: p.Variable, is: clip(p.String()), should: or(p.Accepted, "a value that has an effect"), severity: catalogue.Warning})
+	}
+	return out
+}
+
+func portHeld(c *Case) []observation {
+	if owner := c.portTaken(portsHeld); owner.State == Yes {
+		return []observation{{subject: "ports of aws-node", is: owner.Value, should: owner.Expected, severity: catalogue.Warning}}
+	}
+	return nil
+}
+
+func managerActive(c *Case) []observation {
+	if m := c.manager(); m.State == Yes {
+		return []observation{{subject: "network manager", is: m.Value, should: m.Expected, severity: catalogue.Info, source: m.Source}}
+	}
+	return nil
+}
