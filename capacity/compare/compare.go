@@ -6,10 +6,6 @@ import (
 	"cnictl/capacity/whatif"
 )
 
-// hostPods is the number of pods of each node in the host's network: aws-node and kube-proxy
-// (amazon-vpc-cni-k8s: misc/eni-max-pods.txt).
-const hostPods = 2
-
 // Demand is the pods to place. Each has an address of the pool.
 type Demand struct {
 	Pods      int
@@ -62,7 +58,7 @@ func Place(s whatif.Settings, d Demand) Fleet {
 		f.Why = "vCPUs or memory unknown: pods with requests cannot be placed"
 		return f
 	}
-	f.PodsPerNode, f.Bound = max(0, s.MaxPods-hostPods), ByMaxPods
+	f.PodsPerNode, f.Bound = max(0, s.MaxPods-limits.HostPods), ByMaxPods
 	bound := func(n int64, by Bound) {
 		if n < int64(f.PodsPerNode) {
 			f.PodsPerNode, f.Bound = int(n), by
@@ -102,7 +98,7 @@ func (f *Fleet) add(h whatif.Held, nodes int) {
 // recommended is our rule's max-pods for plain pods: pods that need a branch ENI are
 // not among the pods to place.
 func recommended(s whatif.Settings) int {
-	return min(s.Capacity()+hostPods, maxpods.Cap(s.Instance.VCPUs))
+	return min(s.Capacity()+limits.HostPods, maxpods.Cap(s.Instance.VCPUs))
 }
 
 // Types returns the known instance types that match the patterns; a pattern without * or ?

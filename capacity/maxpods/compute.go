@@ -14,6 +14,7 @@ type computation struct {
 	i     limits.Instance
 	r     Result
 	trunk trunkState
+	pool  limits.Pool
 }
 
 // trunkState is what happens to the slot of a trunk ENI.
@@ -21,6 +22,7 @@ type trunkState uint8
 
 const (
 	noTrunk    trunkState = iota
+	noSupport             // the type cannot have one
 	attached              // the trunk exists
 	reserved              // the trunk will be attached
 	lostToNone            // a slot is reserved, but the controller refuses the type
@@ -59,7 +61,21 @@ func (c *computation) unknown() Result {
 	return c.r
 }
 
-// interfaces counts the interfaces that serve pods.
+// size computes what the pool can hold, and explains it.
+func (c *computation) size() {
+	c.trunk = c.trunkOf()
+	can, why := c.prefixes()
+	c.pool = c.i.Pool(limits.PoolInput{
+		MaxENI: c.in.MaxENI, StatedENIs: c.in.StatedENIs, StatedSlots: c.in.StatedSlots,
+		Trunk: c.trunk.takesSlot(), CustomNetworking: c.in.CustomNetworking, Prefixes: c.in.PrefixDelegation && can,
+		UnmanagedENIs: c.in.UnmanagedENIs, ExcludedENIs: c.in.ExcludedENIs, PrimaryExcluded: c.in.PrimaryExcluded,
+		LeftoverSlots: c.in.LeftoverSlots,
+	})
+	c.interfaces()
+	c.addresses(why)
+}
+
+// interfaces explains the number of interfaces that serve pods.
 func (c *computation) interfaces() {
 	e := c.i.MaxENIs
 	where := "interfaces of the network card"
@@ -67,88 +83,85 @@ func (c *computation) interfaces() {
 		where = fmt.Sprintf("interfaces of network card %d; the whole instance has %d", c.i.DefaultCard, all)
 	}
 	c.term("E", e, "%s", where)
-	u := e
 	if c.in.MaxENI >= 1 && c.in.MaxENI < e {
-		u = c.in.MaxENI
-		c.term("MAX_ENI", u, "limit for the pool, including the primary interface")
+		e = c.in.MaxENI
+		c.term("MAX_ENI", e, "limit for the pool, including the primary interface")
 	}
-	if c.in.StatedENIs >= 1 && c.in.StatedENIs < u {
-		u = c.in.StatedENIs
-		c.term("stated-enis", u, "EC2 refused to attach more")
+	if c.in.StatedENIs >= 1 && c.in.StatedENIs < e {
+		c.term("stated-enis", c.in.StatedENIs, "EC2 refused to attach more")
 	}
-	u -= c.minus("unmanaged", c.in.UnmanagedENIs, "interfaces managed by others")
-	u -= c.minus("excluded", c.in.ExcludedENIs, "interfaces in subnets tagged kubernetes.io/role/cni=0")
-	u -= c.trunkTerm()
-	primary := true // serves pods
-	switch {
-	case c.in.PrimaryExcluded:
-		primary = false
-	case c.in.CustomNetworking:
-		primary = false
-		u -= c.minus("primary", 1, "custom networking: the primary interface serves no pods")
+	c.minus("unmanaged", c.in.UnmanagedENIs, "interfaces managed by others")
+	c.minus("excluded", c.in.ExcludedENIs, "interfaces in subnets tagged kubernetes.io/role/cni=0")
+	c.trunkTerm()
+	if c.in.CustomNetworking && !c.in.PrimaryExcluded {
+		c.minus("primary", 1, "custom networking: the primary interface serves no pods")
 	}
-	if primary && u < 1 {
-		// Limits and reservations rule out further interfaces; the primary always exists.
-		u = 1
-		c.term("U", u, "the primary interface always exists and serves pods")
-	} else {
-		u = max(0, u)
-		c.term("U", u, "interfaces that serve pods")
+	why := "interfaces that serve pods"
+	if c.pool.Always {
+		why = "the primary interface always exists and serves pods"
 	}
-	c.r.Interfaces = u
+	c.r.Interfaces = c.pool.Interfaces
+	c.term("U", c.r.Interfaces, "%s", why)
 }
 
 // minus records a term that is subtracted, unless it is 0.
-func (c *computation) minus(name string, n int, why string) int {
-	n = max(0, n)
+func (c *computation) minus(name string, n int, why string) {
 	if n > 0 {
 		c.term(name, n, "%s", why)
 	}
-	return n
 }
 
-func (c *computation) trunkTerm() int {
+// takesSlot reports whether the trunk has an interface, or one is kept for it.
+func (t trunkState) takesSlot() bool { return t == attached || t == reserved || t == lostToNone }
+
+func (c *computation) trunkOf() trunkState {
 	switch {
 	case c.in.TrunkAttached:
-		c.trunk = attached
-		return c.minus("trunk", 1, "the trunk interface carries no pod addresses of its own")
+		return attached
 	case !c.in.PodENI:
-		return 0
+		return noTrunk
 	case c.i.TrunkingCompatible == limits.No:
-		c.term("trunk", 0, "the instance type does not support a trunk")
-		return 0
+		return noSupport
 	case c.in.NoTrunkSlot:
-		c.trunk = noSlot
-		c.term("trunk", 0, "no interface slot was free for it")
-		c.note("no slot is left for a trunk interface: replace the node to get branch ENIs")
-		return 0
+		return noSlot
 	case c.i.TrunkingCompatible == limits.Unknown:
-		c.trunk = lostToNone
-		c.note("the VPC resource controller does not support %s: it attaches no trunk, but the slot stays reserved while ENABLE_POD_ENI is on", c.in.InstanceType)
-		return c.minus("trunk", 1, "reserved for a trunk that the VPC resource controller does not attach")
+		return lostToNone
 	}
-	c.trunk = reserved
-	return c.minus("trunk", 1, "reserved for the trunk interface")
+	return reserved
 }
 
-// addresses counts the addresses that the interfaces hold.
-func (c *computation) addresses() {
-	c.r.SlotsPerENI = max(0, c.i.IPv4PerENI-1)
-	c.r.PerSlot = 1
+func (c *computation) trunkTerm() {
+	switch c.trunk {
+	case noTrunk:
+	case attached:
+		c.minus("trunk", 1, "the trunk interface carries no pod addresses of its own")
+	case noSupport:
+		c.term("trunk", 0, "the instance type does not support a trunk")
+	case noSlot:
+		c.term("trunk", 0, "no interface is kept for it")
+		c.note("no interface is kept for a trunk: replace the node to get branch ENIs")
+	case lostToNone:
+		c.note("the VPC resource controller does not support %s: it attaches no trunk, but the slot stays reserved while ENABLE_POD_ENI is on", c.in.InstanceType)
+		c.minus("trunk", 1, "reserved for a trunk that the VPC resource controller does not attach")
+	case reserved:
+		c.minus("trunk", 1, "reserved for the trunk interface")
+	}
+}
+
+// addresses explains the number of addresses that the interfaces hold.
+func (c *computation) addresses(noPrefixes string) {
+	c.r.SlotsPerENI, c.r.PerSlot, c.r.PodIPs = c.pool.Slots, c.pool.PerSlot, c.pool.Addresses
 	if c.in.IPv6 {
-		c.ipv6()
+		c.ipv6(noPrefixes)
 		return
 	}
 	c.term("L", c.i.IPv4PerENI, "IPv4 addresses per interface, including its primary one")
-	if c.in.StatedSlots >= 1 && c.in.StatedSlots < c.r.SlotsPerENI {
-		c.r.SlotsPerENI = c.in.StatedSlots
+	if c.in.StatedSlots >= 1 && c.in.StatedSlots < c.i.IPv4PerENI-1 {
 		c.term("stated-slots", c.in.StatedSlots, "EC2 refused more per interface")
 	}
 	c.term("S", c.r.SlotsPerENI, "slots per interface")
-	c.perSlot()
-	slots := c.r.Interfaces * c.r.SlotsPerENI
-	slots -= c.minus("leftover", min(slots, c.in.LeftoverSlots), "slots holding addresses or prefixes of the other mode; replace the node to free them")
-	c.r.PodIPs = slots * c.r.PerSlot
+	c.perSlot(noPrefixes)
+	c.minus("leftover", c.pool.Leftover, "slots holding addresses or prefixes of the other mode; replace the node to free them")
 	c.term("ip", c.r.PodIPs, "addresses for pods")
 }
 
@@ -168,27 +181,28 @@ func (c *computation) prefixes() (bool, string) {
 	return true, ""
 }
 
-func (c *computation) perSlot() {
-	if !c.in.PrefixDelegation {
-		return
+func (c *computation) perSlot(noPrefixes string) {
+	switch {
+	case !c.in.PrefixDelegation:
+	case noPrefixes != "":
+		c.term("per slot", 1, "secondary addresses: %s", noPrefixes)
+		c.note("prefix delegation has no effect: %s", noPrefixes)
+	default:
+		c.term("per slot", c.r.PerSlot, "each slot holds a /28")
 	}
-	can, why := c.prefixes()
-	if !can {
-		c.term("per slot", 1, "secondary addresses: %s", why)
-		c.note("prefix delegation has no effect: %s", why)
-		return
-	}
-	c.r.PerSlot = prefixSize
-	c.term("per slot", prefixSize, "each slot holds a /28")
 }
 
-func (c *computation) ipv6() {
-	if can, why := c.prefixes(); !can {
-		c.term("ip", 0, "IPv6 needs prefixes: %s", why)
-		c.note("the daemon does not start in IPv6 mode: %s", why)
+// ipv6 counts no addresses: a node has more than pods can use. The other figures are those of
+// an IPv4 node with prefixes, from which EKS takes its recommendation.
+func (c *computation) ipv6(noPrefixes string) {
+	c.r.SlotsPerENI = max(0, c.i.IPv4PerENI-1)
+	if noPrefixes != "" {
+		c.r.PodIPs, c.r.PerSlot = 0, 1
+		c.term("ip", 0, "IPv6 needs prefixes: %s", noPrefixes)
+		c.note("the daemon does not start in IPv6 mode: %s", noPrefixes)
 		return
 	}
-	c.r.PerSlot = prefixSize
+	c.r.PerSlot = limits.PrefixSize
 	c.r.PodIPs = Unlimited
 	where := "the primary interface"
 	if c.in.PrimaryExcluded {
@@ -214,7 +228,7 @@ func (c *computation) branches() {
 }
 
 func (c *computation) host() {
-	c.r.HostPods = 2
+	c.r.HostPods = limits.HostPods
 	why := "host-network pods, by convention aws-node and kube-proxy"
 	if c.in.HostPods != nil {
 		c.r.HostPods = max(0, *c.in.HostPods)
@@ -239,7 +253,7 @@ func (c *computation) capacity() {
 	if c.in.IPv6 && r.PodIPs == Unlimited {
 		// A policy figure: EKS uses the IPv4 prefix figure, which matters only for the
 		// smallest types.
-		r.Recommended = min(c.i.MaxENIs*r.SlotsPerENI*prefixSize+2, most)
+		r.Recommended = min(c.i.MaxENIs*r.SlotsPerENI*limits.PrefixSize+limits.HostPods, most)
 	}
 	c.term("cap", most, "the EKS convention for %d vCPUs", c.i.VCPUs)
 	c.term("recommended", r.Recommended, "the lower of capacity and cap")

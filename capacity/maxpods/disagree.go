@@ -28,7 +28,7 @@ func Disagreements(i limits.Instance) (out []string) {
 		say("interfaces: %s %d over all network cards, which would make %d pods; pools and max-pods are those of the default card, which has %d", by, all, Base(all, i.IPv4PerENI), i.MaxENIs)
 	}
 	if i.BareMetal {
-		say("prefix delegation: EC2 reports no hypervisor for bare metal, so max-pods-calculator.sh ignores prefixes (%d); the daemon uses them (%d)", Base(publishedENIs(i), i.IPv4PerENI), i.MaxENIs*(i.IPv4PerENI-1)*prefixSize+2)
+		say("prefix delegation: EC2 reports no hypervisor for bare metal, so max-pods-calculator.sh ignores prefixes (%d); the daemon uses them (%d)", Base(publishedENIs(i), i.IPv4PerENI), i.MaxENIs*(i.IPv4PerENI-1)*limits.PrefixSize+limits.HostPods)
 	}
 	if i.TrunkingCompatible == limits.Unknown {
 		say("trunk: the VPC resource controller does not list %s and attaches no trunk; the daemon considers it compatible and reserves a slot while ENABLE_POD_ENI is on", i.Type)

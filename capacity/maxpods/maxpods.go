@@ -6,9 +6,6 @@ import (
 	"cnictl/capacity/limits"
 )
 
-// prefixSize is the number of addresses of a /28.
-const prefixSize = 16
-
 // Unlimited represents the 2^48 addresses of an IPv6 node: more than any max-pods.
 const Unlimited = 1<<31 - 1
 
@@ -34,8 +31,8 @@ type Input struct {
 	CNI              Version // zero: a current one
 
 	TrunkAttached bool // a trunk ENI is attached
-	// NoTrunkSlot means that every slot was taken before ENABLE_POD_ENI was switched on,
-	// so that the node has no trunk until it is replaced.
+	// NoTrunkSlot means that no slot is kept for a trunk: every one was taken before
+	// ENABLE_POD_ENI was switched on, or the daemon has given up waiting for the trunk.
 	NoTrunkSlot     bool
 	UnmanagedENIs   int  // on the default card: no_manage, EFA-only, and untagged ones if those are not managed
 	ExcludedENIs    int  // on the default card, in subnets tagged kubernetes.io/role/cni=0; the primary too
@@ -147,8 +144,7 @@ func Compute(in Input) Result {
 	if !c.facts() {
 		return c.unknown()
 	}
-	c.interfaces()
-	c.addresses()
+	c.size()
 	c.branches()
 	c.host()
 	c.capacity()

@@ -4,7 +4,7 @@ import "cnictl/capacity/limits"
 
 // Base is the published formula: all addresses of each interface but the primary one, and
 // two for pods in the host's network (aws-node and kube-proxy).
-func Base(enis, ipv4PerENI int) int { return enis*(ipv4PerENI-1) + 2 }
+func Base(enis, ipv4PerENI int) int { return enis*(ipv4PerENI-1) + limits.HostPods }
 
 // FileRule returns the value for a type in eni-max-pods.txt, which the daemon uses while
 // it cannot reach the API server. It returns false for types that the published file does
@@ -75,9 +75,9 @@ func (c Calculator) Result() (most, recommended int) {
 	}
 	slots := c.Instance.IPv4PerENI - 1
 	if c.PrefixDelegation && c.prefixes() {
-		slots *= prefixSize
+		slots *= limits.PrefixSize
 	}
-	most = enis*slots + 2
+	most = enis*slots + limits.HostPods
 	return most, min(most, Cap(c.Instance.VCPUs))
 }
 

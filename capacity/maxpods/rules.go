@@ -189,7 +189,7 @@ func (p Planned) calculator(i limits.Instance) (capped, most Rule) {
 	most.term("L", i.IPv4PerENI, perENI)
 	switch {
 	case in.PrefixDelegation && in.prefixes():
-		most.term("per slot", prefixSize, "each slot holds a /28")
+		most.term("per slot", limits.PrefixSize, "each slot holds a /28")
 	case in.PrefixDelegation && i.BareMetal:
 		most.Why = "the script ignores prefix delegation on bare metal, where the daemon does not"
 	case in.PrefixDelegation:

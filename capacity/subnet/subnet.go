@@ -6,6 +6,8 @@ package subnet
 import (
 	"fmt"
 	"net/netip"
+
+	"cnictl/capacity/limits"
 )
 
 // Reserved is the number of addresses of a subnet that EC2 reserves: network, router, DNS,
@@ -14,10 +16,7 @@ const Reserved = 5
 
 // inEdges is the number of single addresses that fit into the first and the last /28,
 // which contain the reserved ones and so cannot become prefixes.
-const inEdges = 2*prefixSize - Reserved
-
-// prefixSize is the number of addresses of a /28.
-const prefixSize = 16
+const inEdges = 2*limits.PrefixSize - Reserved
 
 // Subnet is what nodes can take from one subnet.
 type Subnet struct {
@@ -58,7 +57,7 @@ func (s Subnet) FreeBlocks() int { return max(0, s.Blocks-s.broken(s.Used)) }
 
 // broken is the number of blocks that single addresses break in the best case.
 func (s Subnet) broken(singles int) int {
-	return (max(0, singles-s.Loose) + prefixSize - 1) / prefixSize
+	return (max(0, singles-s.Loose) + limits.PrefixSize - 1) / limits.PrefixSize
 }
 
 // Node is what one node takes from a subnet.
@@ -69,7 +68,7 @@ type Node struct {
 }
 
 // Total is the number of addresses of a node.
-func (n Node) Total() int { return n.Interfaces + n.Addresses + n.Prefixes*prefixSize }
+func (n Node) Total() int { return n.Interfaces + n.Addresses + n.Prefixes*limits.PrefixSize }
 
 // Fit returns how many nodes fit. Without prefixes, both numbers are the same. With them,
 // best assumes that EC2 packs single addresses into blocks that cannot be prefixes anyway,

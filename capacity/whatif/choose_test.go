@@ -263,7 +263,7 @@ func TestBalanced_Types(t *testing.T) {
 			for _, prefix := range []bool{false, true} {
 				i, _ := limits.Lookup(typ)
 				s := Settings{Instance: i, WarmENI: 1, WarmPrefix: 1, PrefixDelegation: prefix, CustomNetworking: custom, WarmIP: 1}
-				s.MaxPods = min(110, s.Capacity()+hostPods)
+				s.MaxPods = min(110, s.Capacity()+limits.HostPods)
 				nodes := []Node{{s, min(20, s.Room()/2)}}
 				load := Load{For: time.Hour, Seed: 1, Free: -1, Steps: Replacements(1, time.Hour, 1)}
 				today := played(t, nodes, load, Ours)

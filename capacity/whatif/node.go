@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"cnictl/capacity/limits"
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/warmpool"
@@ -117,11 +118,11 @@ func newNode(s Settings, m Model, net *network, now time.Time, seed uint64) *nod
 	n := &node{
 		Pool: Pool{
 			Book: ipam.New(ipam.Options{Cooldown: p.Cooldown}), Plan: m.Plan, Policy: p, Now: now, ENIBackoff: map[ipam.ENIID]time.Time{},
-			Limits: warmpool.Limits{IPv4PerENI: s.Instance.IPv4PerENI, ENIsByCard: []int{s.Instance.MaxENIs}},
+			Limits: s.limits(), Others: s.others(),
 		},
 		room: s.Room(), rnd: Stream(seed, 1),
 	}
-	n.supply = &supply{network: net, trunk: s.Trunk, pool: &n.Pool}
+	n.supply = &supply{network: net, trunk: s.Trunk, excluded: s.PrimaryExcluded, pool: &n.Pool}
 	n.EC2 = n.supply
 	n.Attach(warmpool.AttachENI{})
 	n.enis = 1
@@ -135,14 +136,15 @@ func newNode(s Settings, m Model, net *network, now time.Time, seed uint64) *nod
 
 // alike is everything that a node's pool depends on before the load begins.
 type alike struct {
-	policy                 warmpool.Policy
-	enis, ipv4, room, pods int
-	trunk                  bool
+	policy                         warmpool.Policy
+	enis, ipv4, others, room, pods int
+	trunk, excluded                bool
 }
 
 func (n Node) alike() alike {
 	s := n.Settings
-	return alike{s.Policy(), s.Instance.MaxENIs, s.Instance.IPv4PerENI, s.Room(), n.Pods, s.Trunk}
+	most := s.limits()
+	return alike{s.Policy(), most.ENIsByCard[0], most.IPv4PerENI, s.others(), s.Room(), n.Pods, s.Trunk, s.PrimaryExcluded}
 }
 
 // copied returns a copy of a node that has settled and that no pod has left yet.
@@ -242,13 +244,14 @@ func (n *node) wakes() (at time.Time, op int) {
 
 // supply is EC2 for one node: it takes its usual time, and refuses what the subnet lacks.
 type supply struct {
-	network *network
-	pool    *Pool
-	trunk   bool
-	made    int    // interfaces so far
-	next    uint32 // next address
-	nextPD  uint32 // next prefix
-	held    int    // addresses of the subnet
+	network  *network
+	pool     *Pool
+	trunk    bool
+	excluded bool   // the primary is excluded from pods
+	made     int    // interfaces so far
+	next     uint32 // next address
+	nextPD   uint32 // next prefix
+	held     int    // addresses of the subnet
 }
 
 func (x *supply) Subnet(time.Time) (id string, free int) {
@@ -264,7 +267,7 @@ func (x *supply) Takes(op Operation) time.Duration { return Takes(op.Pending.Kin
 func (x *supply) Refuses(op Operation) cause.Code {
 	need := 0
 	if k := op.Pending.Kind; k == warmpool.PendingAttach || k == warmpool.PendingAssign {
-		need = op.Pending.IPs + prefixSize*op.Pending.Prefixes
+		need = op.Pending.IPs + limits.PrefixSize*op.Pending.Prefixes
 	}
 	if op.Pending.Kind == warmpool.PendingAttach {
 		need++
@@ -281,6 +284,7 @@ func (x *supply) Attach(a warmpool.AttachENI) (ipam.ENI, []netip.Prefix) {
 	x.made++
 	return ipam.ENI{
 		ID: ipam.ENIID(fmt.Sprintf("eni-%d", x.made)), Card: a.Card, Device: a.Device, Primary: x.made == 1, Trunk: x.trunk && x.made == 2,
+		Excluded:  x.excluded && x.made == 1,
 		PrimaryIP: x.Take(1, 0)[0].Addr(), AttachedAt: x.pool.Now,
 	}, x.Take(a.IPs, a.Prefixes)
 }
@@ -292,10 +296,10 @@ func (x *supply) Take(ips, prefixes int) []netip.Prefix {
 		x.next++
 	}
 	for range prefixes { // 10.128.0.0/9
-		out = append(out, netip.PrefixFrom(address(10<<24+1<<23+x.nextPD%(1<<19)*prefixSize), 28))
+		out = append(out, netip.PrefixFrom(address(10<<24+1<<23+x.nextPD%(1<<19)*limits.PrefixSize), 28))
 		x.nextPD++
 	}
-	x.account(ips + prefixSize*prefixes)
+	x.account(ips + limits.PrefixSize*prefixes)
 	return out
 }
 

@@ -69,6 +69,7 @@ type Pool struct {
 	Limits   warmpool.Limits
 	EC2      EC2
 	Now      time.Time
+	Others   int // attached interfaces that are not in the book
 	Waiting  int // ADDs that found no address
 	Cordoned bool
 
@@ -90,7 +91,8 @@ func (p *Pool) Snapshot() warmpool.Snapshot {
 	s := warmpool.Snapshot{
 		Book: p.Book.Snapshot(), Limits: p.Limits,
 		Subnets: []warmpool.Subnet{{ID: subnet, AvailableIPs: free, BackoffUntil: p.SubnetBackoff}},
-		Waiting: make([]int, len(p.Limits.ENIsByCard)), ENIBackoff: p.ENIBackoff, ENIBackoffCause: map[ipam.ENIID]cause.Code{},
+		Waiting: make([]int, len(p.Limits.ENIsByCard)), OtherENIs: []int{p.Others},
+		ENIBackoff: p.ENIBackoff, ENIBackoffCause: map[ipam.ENIID]cause.Code{},
 		AttachBackoff: p.AttachBackoff, AttachBackoffCause: p.BackoffCause, LastScaleDown: p.LastScaleDown, Unschedulable: p.Cordoned,
 	}
 	s.Waiting[0] = p.Waiting

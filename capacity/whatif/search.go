@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"cnictl/capacity/limits"
 	"cnictl/daemon/ipam"
 )
 
@@ -17,7 +18,7 @@ type Bounds struct{ WarmIP, MinimumIP, WarmENI, WarmPrefix int }
 func DefaultBounds(nodes []Node) Bounds {
 	b := Bounds{WarmIP: 64, WarmENI: 4, WarmPrefix: 8}
 	for _, n := range nodes {
-		b.MinimumIP = max(b.MinimumIP, n.Settings.Room()+hostPods)
+		b.MinimumIP = max(b.MinimumIP, n.Settings.Room()+limits.HostPods)
 	}
 	return b
 }
@@ -279,10 +280,8 @@ func (s Settings) most() int {
 // and never had fewer than another number since. Our planner releases addresses only while
 // no pod waits, and keeps the targets' spare addresses and minimum.
 func (s Settings) least(settled, fewest int) int {
-	slots, unit := max(1, s.Instance.IPv4PerENI-1), 1
-	if s.prefixes() {
-		unit = prefixSize
-	}
+	pool := s.pool()
+	slots, unit := max(1, pool.Slots), pool.PerSlot
 	var spare, minimum int
 	switch {
 	case s.WarmIP > 0 || s.MinimumIP > 0:
@@ -295,7 +294,7 @@ func (s Settings) least(settled, fewest int) int {
 	want := func(pods int) int { return max(minimum, pods+max(1, spare)) }
 	cidrs := (min(want(settled), want(fewest), s.most()) + unit - 1) / unit
 	enis := (cidrs + slots - 1) / slots
-	if s.CustomNetworking {
+	if s.CustomNetworking || s.PrimaryExcluded {
 		enis++
 	}
 	enis = max(1, enis)

@@ -7,9 +7,6 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// prefixSize is the number of addresses of a /28.
-const prefixSize = 16
-
 // Settings are the settings that a node's pool obeys. The targets are as in the
 // environment: WARM_IP_TARGET or MINIMUM_IP_TARGET above 0 overrides the others.
 type Settings struct {
@@ -18,48 +15,56 @@ type Settings struct {
 	MaxENI           int           // MAX_ENI; no limit if below 1
 	PrefixDelegation bool          // ENABLE_PREFIX_DELEGATION
 	CustomNetworking bool          // AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG
-	Trunk            bool          // a trunk takes an interface
+	Trunk            bool          // a trunk takes an interface, see [Settings.Possible]
 	Cooldown         time.Duration // IP_COOLDOWN_PERIOD; 0 means 30 s
 
 	WarmENI, WarmIP, MinimumIP, WarmPrefix int
+	Existing
+}
+
+// Existing is what an existing node has besides its settings, as in [limits.PoolInput]. The
+// zero value is that of a planned node.
+type Existing struct {
+	UnmanagedENIs, ExcludedENIs int
+	PrimaryExcluded             bool
+	StatedENIs, StatedSlots     int
 }
 
 // prefixes reports whether slots hold prefixes; on types without prefix delegation they
 // hold addresses.
 func (s Settings) prefixes() bool { return s.PrefixDelegation && s.Instance.PrefixDelegation() }
 
-// Usable is the number of interfaces that may serve pods.
-func (s Settings) Usable() int {
-	n := s.Instance.MaxENIs
-	if s.MaxENI >= 1 {
-		n = min(n, s.MaxENI)
-	}
-	if s.Trunk {
-		n--
-	}
-	if s.CustomNetworking {
-		return max(0, n-1)
-	}
-	return max(1, n) // the primary always exists
+// pool is the most that the pool can hold.
+func (s Settings) pool() limits.Pool {
+	return s.Instance.Pool(limits.PoolInput{
+		MaxENI: s.MaxENI, StatedENIs: s.StatedENIs, StatedSlots: s.StatedSlots, Trunk: s.Trunk, CustomNetworking: s.CustomNetworking,
+		Prefixes: s.prefixes(), UnmanagedENIs: s.UnmanagedENIs, ExcludedENIs: s.ExcludedENIs, PrimaryExcluded: s.PrimaryExcluded,
+	})
 }
 
 // Capacity is the number of pods that can have an address of the pool.
-func (s Settings) Capacity() int {
-	n := s.Usable() * max(0, s.Instance.IPv4PerENI-1)
-	if s.prefixes() {
-		n *= prefixSize
+func (s Settings) Capacity() int { return s.pool().Addresses }
+
+// others is the number of interfaces that the pool has no use for, without the trunk and the
+// primary one.
+func (s Settings) others() int {
+	n := max(0, s.UnmanagedENIs) + max(0, s.ExcludedENIs)
+	if s.PrimaryExcluded {
+		n--
 	}
-	return n
+	return max(0, n)
 }
 
-// hostPods is the number of pods in max-pods that need no address of the pool: aws-node and
-// kube-proxy (amazon-vpc-cni-k8s: misc/eni-max-pods.txt).
-const hostPods = 2
+// limits are what EC2 lets the node have.
+func (s Settings) limits() warmpool.Limits {
+	most := s.Instance.Pool(limits.PoolInput{StatedENIs: s.StatedENIs, StatedSlots: s.StatedSlots})
+	return warmpool.Limits{IPv4PerENI: most.Slots + 1, ENIsByCard: []int{most.Limit}}
+}
 
 // Room is the number of pods with an address that kubelet accepts.
 func (s Settings) Room() int {
 	if s.MaxPods > 0 {
-		return max(0, s.MaxPods-hostPods)
+		return max(0, s.MaxPods-limits.HostPods)
 	}
 	return s.Capacity()
 }

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"cnictl/capacity/limits"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/warmpool"
 )
@@ -58,15 +59,18 @@ type upstream struct {
 
 func readUpstream(s *warmpool.Snapshot, p *warmpool.Policy, now time.Time) *upstream {
 	u := &upstream{s: s, p: p, now: now, slots: max(0, s.Limits.IPv4PerENI-1), perSlot: 1, limit: s.Limits.ENIsByCard[0], attached: len(s.Book.ENIs)}
+	if len(s.OtherENIs) > 0 {
+		u.attached += s.OtherENIs[0]
+	}
 	if p.PrefixDelegation {
-		u.perSlot = prefixSize
+		u.perSlot = limits.PrefixSize
 	}
 	if p.MaxENI >= 1 {
 		u.limit = min(u.limit, p.MaxENI)
 	}
 	for i := range s.Book.ENIs {
 		e := &s.Book.ENIs[i]
-		if e.Trunk || e.Held || p.CustomNetworking && e.Primary {
+		if e.Trunk || e.Held || e.Excluded || p.CustomNetworking && e.Primary {
 			continue
 		}
 		u.serving = append(u.serving, e)
@@ -116,7 +120,7 @@ func (u *upstream) low() bool {
 	case u.targets():
 		return u.short() > 0
 	case u.p.PrefixDelegation:
-		return u.free < u.p.WarmPrefix*prefixSize || u.p.WarmPrefix == 0 && u.free == 0
+		return u.free < u.p.WarmPrefix*limits.PrefixSize || u.p.WarmPrefix == 0 && u.free == 0
 	}
 	return u.free < u.p.WarmENI*u.slots || u.p.WarmENI == 0 && u.free == 0
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"cnictl/capacity/limits"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
@@ -121,7 +122,7 @@ func (p *poolLines) logStats(s warmpool.Snapshot, policy warmpool.Policy, card i
 	}
 	kind, text, perENI := ipam.SecondaryIPs, textPoolStats, s.Limits.IPv4PerENI-1
 	if policy.PrefixDelegation {
-		kind, text, perENI = ipam.Prefixes, textPrefixStats, 16*perENI
+		kind, text, perENI = ipam.Prefixes, textPrefixStats, limits.PrefixSize*perENI
 	}
 	t := s.Book.Totals(card, kind, now, p.cooldown)
 	about := slog.Int(logline.KeyNetworkCard, card)

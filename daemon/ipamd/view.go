@@ -3,7 +3,6 @@ package ipamd
 import (
 	"context"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -63,7 +62,7 @@ func (d *daemon) poolGauges() metrics.PoolGauges {
 		if !d.node.config.IPv6 { // upstream's figure, which makes no exceptions
 			perSlot := 1
 			if c.Mode == introspect.ModePrefix {
-				perSlot = 16
+				perSlot = limits.PrefixSize
 			}
 			g.MaxIPs += usable * *c.SlotsPerENI * perSlot
 		}
@@ -206,23 +205,35 @@ func (d *daemon) rates() []budget.State {
 }
 
 func (n *node) cardView(st keeper.State, card, most int) introspect.CardSummary {
-	slots := st.Limits.IPv4PerENI - 1
-	perSlot, mode := 1, introspect.ModeSecondaryIP
+	mode := introspect.ModeSecondaryIP
 	if n.prefixes {
-		perSlot, mode = 16, introspect.ModePrefix
+		mode = introspect.ModePrefix
 	}
 	if st.Policy.MaxENI > 0 {
 		most = min(most, st.Policy.MaxENI)
 	}
 	other := st.OtherENIs[card]
-	if n.config.IPv6 {
-		slots, perSlot = 1, 1<<48 // one /80
-	}
-	addresses := max(0, most-other-n.notForPods(st, card)) * slots * perSlot
+	pool := n.pool(st, card)
 	return introspect.CardSummary{
-		Card: card, Mode: mode, OtherENIs: &other, ENILimit: &most, SlotsPerENI: &slots, AddressLimit: &addresses,
+		Card: card, Mode: mode, OtherENIs: &other, ENILimit: &most, SlotsPerENI: &pool.Slots, AddressLimit: &pool.Addresses,
 		StatedENILimit: statedView(st.Stated.Card(card)), StatedSlots: statedView(st.Stated.Slots),
 	}
+}
+
+// pool is the most that a card's pool can hold.
+func (n *node) pool(st keeper.State, card int) limits.Pool {
+	all := n.maxPodsInput(st)
+	in := limits.PoolInput{
+		MaxENI: all.MaxENI, StatedENIs: st.Stated.Card(card).Most, StatedSlots: all.StatedSlots, Prefixes: n.prefixes, IPv6: all.IPv6,
+		CustomNetworking: all.CustomNetworking, Trunk: st.Policy.ReserveTrunkSlot || all.TrunkAttached, UnmanagedENIs: st.OtherENIs[card],
+	}
+	for _, e := range st.Book.ENIs {
+		if e.Card == card && e.Excluded {
+			in.ExcludedENIs++
+			in.PrimaryExcluded = in.PrimaryExcluded || e.Primary
+		}
+	}
+	return n.instance.CardPool(card, in)
 }
 
 func statedView(s warmpool.Stated) *introspect.StatedLimit {
@@ -230,21 +241,6 @@ func statedView(s warmpool.Stated) *introspect.StatedLimit {
 		return nil
 	}
 	return &introspect.StatedLimit{Limit: s.Most, OfType: s.OfType, Since: new(s.Since.UTC()), RetryAt: new(s.Retry.UTC())}
-}
-
-// notForPods counts the slots of a card whose ENI gives no addresses to pods: the primary
-// ENI under custom networking, and the trunk.
-func (n *node) notForPods(st keeper.State, card int) (slots int) {
-	if card != 0 {
-		return 0
-	}
-	if st.Policy.CustomNetworking {
-		slots++
-	}
-	if st.Policy.ReserveTrunkSlot || slices.ContainsFunc(st.Book.ENIs, func(e ipam.ENIState) bool { return e.Trunk }) {
-		slots++
-	}
-	return slots
 }
 
 func (n *node) trunkView(book ipam.Snapshot) *introspect.Trunk {
@@ -276,7 +272,8 @@ func (n *node) maxPodsInput(st keeper.State) maxpods.Input {
 		InstanceType: n.identity.InstanceType, Instance: &n.instance, MaxPods: st.Policy.MaxPods,
 		MaxENI: st.Policy.MaxENI, PrefixDelegation: n.prefixes,
 		StatedENIs: st.Stated.Card(0).Most, StatedSlots: st.Stated.Slots.Most,
-		PodENI: n.config.PodENI, MultiNIC: n.config.MultiNIC,
+		PodENI: n.config.PodENI, NoTrunkSlot: !st.Policy.ReserveTrunkSlot, MultiNIC: n.config.MultiNIC,
+		CustomNetworking: st.Policy.CustomNetworking, IPv6: n.config.IPv6,
 	}
 	if len(st.OtherENIs) > 0 {
 		in.UnmanagedENIs = st.OtherENIs[0]
@@ -289,6 +286,9 @@ func (n *node) maxPodsInput(st keeper.State) maxpods.Input {
 		if e.Excluded {
 			in.ExcludedENIs++
 			in.PrimaryExcluded = in.PrimaryExcluded || e.Primary
+		}
+		if e.Excluded || e.Trunk || e.Primary && in.CustomNetworking {
+			continue // its slots are not for pods anyway
 		}
 		for _, c := range e.CIDRs {
 			if c.IsPrefix() != n.prefixes {

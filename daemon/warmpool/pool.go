@@ -3,13 +3,14 @@ package warmpool
 import (
 	"time"
 
+	"cnictl/capacity/limits"
 	"cnictl/daemon/ipam"
 )
 
 // prefixSize and prefixSize6 are the number of addresses of a /28 and of a /80.
 const (
-	prefixSize  = 16
-	prefixSize6 = 1 << 48
+	prefixSize  = limits.PrefixSize
+	prefixSize6 = limits.PrefixSize6
 )
 
 // pool is the state of one network card: the totals of what the book holds there.

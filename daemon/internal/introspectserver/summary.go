@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"cnictl/capacity/limits"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/ipam"
 )
@@ -72,7 +73,7 @@ func count(c *introspect.CardSummary, book ipam.Snapshot, now time.Time, cooldow
 	if c.AddressLimit == nil && c.ENILimit != nil && c.SlotsPerENI != nil {
 		limit := *c.ENILimit * *c.SlotsPerENI
 		if c.Mode == introspect.ModePrefix {
-			limit *= 16 // addresses of a /28
+			limit *= limits.PrefixSize
 		}
 		c.AddressLimit = &limit
 	}

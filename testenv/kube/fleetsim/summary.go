@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"cnictl/capacity/limits"
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/ipam"
@@ -93,19 +94,13 @@ func (w *world) pools(s *introspect.Summary) {
 	}
 	for card, limit := range in.Limits.ENIsByCard {
 		t := snap.Totals(card, kind, w.Now, cooldown)
-		slots, none := in.Limits.IPv4PerENI-1, 0
-		if w.node.profile.policy.IPv6 {
-			slots = 1
-		}
-		addresses := limit * slots
-		if kind == ipam.Prefixes {
-			addresses *= 16
-		}
-		if w.node.profile.policy.IPv6 {
-			addresses = introspect.MaxPodsUnlimited
-		}
+		p, none := w.node.profile, 0
+		pool := p.limits.CardPool(card, limits.PoolInput{
+			MaxENI: p.policy.MaxENI, Trunk: p.podENI, CustomNetworking: p.policy.CustomNetworking,
+			Prefixes: kind == ipam.Prefixes, IPv6: p.policy.IPv6,
+		})
 		c := introspect.CardSummary{
-			Card: card, Mode: mode, OtherENIs: &none, ENILimit: &limit, SlotsPerENI: &slots, AddressLimit: &addresses,
+			Card: card, Mode: mode, OtherENIs: &none, ENILimit: &limit, SlotsPerENI: &pool.Slots, AddressLimit: &pool.Addresses,
 			ENIs: new(0), Total: t.Total, Assigned: t.Assigned, Cooling: &t.Cooling, Free: t.Free, Prefixes: &t.Prefixes, FreePrefixes: &t.FreePrefixes,
 		}
 		if w.node.has(Lying) {

@@ -95,6 +95,7 @@ var placements = []placement{
 	{"daemon/kubeclient", bottom, false},
 	{"daemon/listen", bottom, false},
 	{"daemon/logfile", bottom, false},
+	{"capacity/capacitytest", testSupply, false},
 	{"daemon/fleet/fleettest", testSupply, false},
 	{"daemon/internal/vpcapi", adapter, false},
 	{"daemon/internal/imds", adapter, false},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"cnictl/capacity/limits"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/enis"
@@ -70,7 +71,7 @@ func rows(all []introspect.NodeENI, s *introspect.Summary) []eniRow {
 		for _, c := range s.Cards {
 			slots[c.Card] = c.SlotsPerENI
 			if c.Mode == introspect.ModePrefix {
-				perSlot[c.Card] = 16
+				perSlot[c.Card] = limits.PrefixSize
 			}
 		}
 		for _, e := range s.ENIs {

@@ -3,6 +3,7 @@ package node
 import (
 	"strconv"
 
+	"cnictl/capacity/limits"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/theme"
@@ -40,7 +41,7 @@ func targetsOf(s introspect.Summary) []target {
 	byAddress := set(t.WarmIP) || set(t.MinimumIP)
 	perENI := slots
 	if prefixes {
-		perENI *= 16
+		perENI *= limits.PrefixSize
 	}
 	targets := []target{
 		row("WARM_IP_TARGET", t.WarmIP, "free", "free", &free, 1, set(t.WarmIP), ""),

@@ -35,12 +35,16 @@ type key struct {
 	prefixes, custom, trunk                bool
 	cooldown                               time.Duration
 	warmENI, warmIP, minimumIP, warmPrefix int
+	existing                               engine.Existing
 	pods                                   int
 }
 
 func keyOf(n engine.Node, m engine.Model) key {
 	s := n.Settings
-	return key{m.Name, s.Instance.Type, s.MaxPods, s.MaxENI, s.PrefixDelegation, s.CustomNetworking, s.Trunk, s.Cooldown, s.WarmENI, s.WarmIP, s.MinimumIP, s.WarmPrefix, n.Pods}
+	return key{
+		m.Name, s.Instance.Type, s.MaxPods, s.MaxENI, s.PrefixDelegation, s.CustomNetworking, s.Trunk, s.Cooldown,
+		s.WarmENI, s.WarmIP, s.MinimumIP, s.WarmPrefix, s.Existing, n.Pods,
+	}
 }
 
 // group is a set of nodes with equal pools.
