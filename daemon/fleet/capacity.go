@@ -23,16 +23,25 @@ func MaxPods(n document.NodeIPAM) *int {
 	return nil
 }
 
-// Capacity is the most addresses of a card that pods can have: as many as the card can hold,
-// or max-pods if that is lower, which byMaxPods reports; nil if unknown. If the card already
-// holds far more than max-pods, it is as many as the card can hold.
-func Capacity(n document.NodeIPAM, c introspect.CardSummary) (most *int, byMaxPods bool) {
-	const prefix = 16 // size of a prefix: the last one may exceed what pods can use
+// Most is the most addresses of a card that pods can have: as many as the card can hold, or
+// max-pods if that is lower, which byMaxPods reports; nil if unknown. Pods on further cards need
+// one address each as well, which max-pods does not count.
+func Most(n document.NodeIPAM, c introspect.CardSummary) (most *int, byMaxPods bool) {
 	pods := MaxPods(n)
-	if c.AddressLimit == nil || pods == nil || *pods <= 0 || *pods >= *c.AddressLimit || c.Total >= *pods+prefix || c.Card != 0 {
+	if c.AddressLimit == nil || pods == nil || *pods <= 0 || *pods >= *c.AddressLimit || c.Card != 0 {
 		return c.AddressLimit, false
 	}
 	return pods, true
+}
+
+// Capacity is Most for a bar of what the card holds: if it already holds far more than max-pods,
+// more than a last prefix, as many as the card can hold.
+func Capacity(n document.NodeIPAM, c introspect.CardSummary) (most *int, byMaxPods bool) {
+	most, byMaxPods = Most(n, c)
+	if byMaxPods && c.Total >= *most+limits.PrefixSize {
+		return c.AddressLimit, false
+	}
+	return most, byMaxPods
 }
 
 // room is how many more addresses a card could get that pods could use; nil if unknown.
@@ -122,15 +131,13 @@ func WhatIf(n document.NodeIPAM) (node whatif.Node, why string) {
 	}
 	t := s.Targets
 	if t.WarmENI == nil || t.WarmIP == nil || t.MinimumIP == nil || t.WarmPrefix == nil {
-		return node, "it does not report its targets, as upstream's daemon does not"
+		return node, "neither its daemon nor its pod shows its targets"
 	}
+	c := s.Cards[0]
 	to := whatif.Settings{
 		Instance: i, WarmENI: max(0, *t.WarmENI), WarmIP: max(0, *t.WarmIP), MinimumIP: max(0, *t.MinimumIP), WarmPrefix: max(0, *t.WarmPrefix),
-		PrefixDelegation: s.Cards[0].Mode == introspect.ModePrefix, Trunk: s.Trunk != nil && s.Trunk.ENIID != "",
-		Cooldown: cooldownOf(n.Summary),
-	}
-	if t.MaxENI != nil {
-		to.MaxENI = max(0, *t.MaxENI)
+		PrefixDelegation: c.Mode == introspect.ModePrefix, MaxENI: max(0, maxENI(s)), Trunk: takesTrunk(s, i),
+		Cooldown: cooldownOf(n.Summary), Existing: existing(n, c),
 	}
 	if most := MaxPods(n); most != nil {
 		to.MaxPods = max(0, *most)
@@ -139,5 +146,52 @@ func WhatIf(n document.NodeIPAM) (node whatif.Node, why string) {
 		to.CustomNetworking = *s.CustomNetworking
 	}
 	// A node that claims more pods than addresses would be simulated for ever.
-	return whatif.Node{Settings: to, Pods: max(0, min(s.Cards[0].Assigned, to.Capacity()))}, ""
+	return whatif.Node{Settings: to, Pods: max(0, min(c.Assigned, to.Capacity()))}, ""
+}
+
+// takesTrunk reports whether a trunk has an interface of the node, or one is kept for it. Our
+// daemon, which keeps one only for a while, says so among the terms of max-pods.
+func takesTrunk(s *introspect.Summary, i limits.Instance) bool {
+	switch {
+	case s.Trunk == nil:
+		return false
+	case s.Trunk.ENIID != "":
+		return true
+	}
+	if s.MaxPods != nil {
+		for _, t := range s.MaxPods.Terms {
+			if t.Name == "trunk" {
+				return t.Value > 0
+			}
+		}
+	}
+	return s.Trunk.Enabled && i.TrunkingCompatible != limits.No
+}
+
+// existing returns what the node's first network card has besides its settings.
+func existing(n document.NodeIPAM, c introspect.CardSummary) (x whatif.Existing) {
+	count := func(v int) int { return max(0, min(v, mostReportedENIs)) }
+	if c.OtherENIs != nil {
+		x.UnmanagedENIs = count(*c.OtherENIs)
+	}
+	if c.StatedENILimit != nil {
+		x.StatedENIs = max(0, c.StatedENILimit.Limit)
+	}
+	if c.StatedSlots != nil {
+		x.StatedSlots = max(0, c.StatedSlots.Limit)
+	}
+	excluded := func(card int, is, primary bool) {
+		if is && card == c.Card {
+			x.ExcludedENIs, x.PrimaryExcluded = count(x.ExcludedENIs+1), x.PrimaryExcluded || primary
+		}
+	}
+	for _, e := range n.Summary.ENIs {
+		excluded(e.Card, slices.Contains(e.Flags, introspect.ENIFlagExcluded), slices.Contains(e.Flags, introspect.ENIFlagPrimary))
+	}
+	if n.Summary.ENIs == nil {
+		for _, e := range n.ENIs {
+			excluded(e.Card, e.Excluded, e.Primary)
+		}
+	}
+	return x
 }

@@ -82,7 +82,7 @@ func TestWhatIf(t *testing.T) {
 			},
 			why: "its instance type z9.large is not in the table, and the node does not report its limits",
 		},
-		"no targets": {change: func(n *document.NodeIPAM) { n.Summary.Targets.MinimumIP = nil }, why: "it does not report its targets, as upstream's daemon does not"},
+		"no targets": {change: func(n *document.NodeIPAM) { n.Summary.Targets.MinimumIP = nil }, why: "neither its daemon nor its pod shows its targets"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,13 +6,47 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
 )
 
+// PoolSettings are the settings of the daemon's pod that complete a summary.
+var PoolSettings = []string{
+	"WARM_ENI_TARGET", "WARM_IP_TARGET", "MINIMUM_IP_TARGET", "WARM_PREFIX_TARGET", "MAX_ENI", "IP_COOLDOWN_PERIOD",
+	"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "ENABLE_POD_ENI",
+}
+
+// settings returns the settings of the target's daemon as its pod declares them; false if unknown.
+func (t Target) settings() (config.Config, bool) {
+	if t.Env == nil {
+		return config.Config{}, false
+	}
+	c, _ := config.Load(func(name string) (string, bool) { v, ok := t.Env[name]; return v, ok })
+	return c, true
+}
+
+// completeSettings fills in the settings that upstream's daemon does not report.
+func completeSettings(s *introspect.Summary, c config.Config) {
+	setIfNull(&s.Targets.WarmENI, c.WarmENI)
+	setIfNull(&s.Targets.WarmIP, c.WarmIP)
+	setIfNull(&s.Targets.MinimumIP, c.MinIP)
+	setIfNull(&s.Targets.WarmPrefix, c.WarmPrefix)
+	setIfNull(&s.Targets.MaxENI, max(0, c.MaxENI))
+	setIfNull(&s.CustomNetworking, c.CustomNetworking)
+	setIfNull(&s.CooldownSeconds, c.Cooldown.Seconds())
+	if s.Trunk == nil && c.PodENI {
+		s.Trunk = &introspect.Trunk{Enabled: true}
+	}
+}
+
 // complete fills the gaps in a summary made from upstream's documents or from metrics, using
-// the Node object and the published limits of its instance type. It keeps what the daemon
-// reported. MAX_ENI, which upstream does not report, is assumed unset.
-func complete(s *introspect.Summary, enis []introspect.NodeENI, o *document.NodeObject) {
+// the Node object, the settings of its daemon's pod, and the published limits of its instance
+// type. It keeps what the daemon reported. MAX_ENI is assumed unset if that pod was not read.
+func (t Target) complete(s *introspect.Summary, enis []introspect.NodeENI) {
+	if c, known := t.settings(); known {
+		completeSettings(s, c)
+	}
+	o := t.Object
 	if o == nil {
 		return
 	}
@@ -41,17 +75,22 @@ func complete(s *introspect.Summary, enis []introspect.NodeENI, o *document.Node
 		if c.Card < 0 || c.Card >= len(perCard) {
 			continue
 		}
-		setIfNull(&c.ENILimit, perCard[c.Card])
-		slots := max(0, i.IPv4PerENI-1)
-		if s.IPFamily == "ipv6" {
-			slots = 1 // one /80
-		}
-		setIfNull(&c.SlotsPerENI, slots)
+		pool := i.CardPool(c.Card, limits.PoolInput{MaxENI: maxENI(s), IPv6: s.IPFamily == "ipv6"})
+		setIfNull(&c.ENILimit, pool.Limit)
+		setIfNull(&c.SlotsPerENI, pool.Slots)
 	}
 	judgeMaxPods(s, enis, i, o)
 }
 
-func setIfNull(into **int, v int) {
+// maxENI is MAX_ENI; 0 if it is unset or unknown.
+func maxENI(s *introspect.Summary) int {
+	if s.Targets.MaxENI == nil {
+		return 0
+	}
+	return *s.Targets.MaxENI
+}
+
+func setIfNull[T any](into **T, v T) {
 	if *into == nil {
 		*into = &v
 	}
@@ -81,7 +120,8 @@ func judgeMaxPods(s *introspect.Summary, enis []introspect.NodeENI, i limits.Ins
 	}
 	in := maxpods.Input{
 		InstanceType: i.Type, PrefixDelegation: s.Cards[card].Mode == introspect.ModePrefix,
-		CustomNetworking: *s.CustomNetworking, IPv6: s.IPFamily == "ipv6", BranchENIs: o.BranchENIs,
+		CustomNetworking: *s.CustomNetworking, IPv6: s.IPFamily == "ipv6", BranchENIs: o.BranchENIs, MaxENI: maxENI(s),
+		PodENI: s.Trunk != nil && s.Trunk.Enabled,
 	}
 	if o.MaxPods != nil {
 		in.MaxPods = *o.MaxPods

@@ -39,7 +39,7 @@ func TestComplete(t *testing.T) {
 	} {
 		s, o := x.summary, x.object
 		o.InstanceID = "i-1"
-		complete(&s, x.enis, &o)
+		Target{Object: &o}.complete(&s, x.enis)
 		c, m := s.Cards[0], s.MaxPods
 		if s.InstanceType != o.InstanceType || s.InstanceID != "i-1" || *c.ENILimit != x.eni || *c.SlotsPerENI != x.slots || m.Value != o.MaxPods || m.Source != "node" || m.Verdict != x.verdict {
 			t.Errorf("%s: %+v, max-pods %+v", x.name, c, m)
@@ -68,19 +68,19 @@ func TestComplete_Settings(t *testing.T) {
 	o := &document.NodeObject{InstanceType: "m5.large", MaxPods: new(29)}
 	s := card0(introspect.ModeSecondaryIP)
 	s.CustomNetworking = new(true)
-	complete(&s, nil, o)
+	Target{Object: o}.complete(&s, nil)
 	if *s.Cards[0].AddressLimit != 18 || *s.MaxPods.TotalCapacity != 20 || s.MaxPods.Verdict != introspect.MaxPodsOver {
 		t.Errorf("custom networking: %+v %+v", s.Cards[0], s.MaxPods)
 	}
 	s = card0(introspect.ModeSecondaryIP)
 	s.CustomNetworking = nil
-	complete(&s, nil, o)
+	Target{Object: o}.complete(&s, nil)
 	if s.Cards[0].AddressLimit != nil || *s.Cards[0].ENILimit != 3 || *s.MaxPods.Value != 29 || s.MaxPods.Verdict != "" || s.MaxPods.Terms != nil {
 		t.Errorf("settings unknown: %+v %+v", s.Cards[0], s.MaxPods)
 	}
 	s = card0(introspect.ModePrefix)
 	s.IPFamily = "ipv6"
-	complete(&s, nil, o)
+	Target{Object: o}.complete(&s, nil)
 	if s.Cards[0].AddressLimit != nil || *s.Cards[0].SlotsPerENI != 1 || *s.MaxPods.TotalCapacity != introspect.MaxPodsUnlimited || s.MaxPods.Verdict != introspect.MaxPodsOK {
 		t.Errorf("IPv6: %+v %+v", s.Cards[0], s.MaxPods)
 	}
@@ -94,23 +94,23 @@ func TestComplete_KeepsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	complete(&s, nil, &document.NodeObject{InstanceType: "m5.large", MaxPods: new(29)})
+	Target{Object: &document.NodeObject{InstanceType: "m5.large", MaxPods: new(29)}}.complete(&s, nil)
 	if c := s.Cards[0]; *c.ENILimit != 2 || *c.AddressLimit != 18 || *c.SlotsPerENI != 9 || *s.MaxPods.Value != 20 || s.InstanceType != "m5.large" {
 		t.Errorf("%+v %+v", c, s.MaxPods)
 	}
 	s = card0(introspect.ModeSecondaryIP)
-	complete(&s, nil, &document.NodeObject{InstanceType: "x99.huge", MaxPods: new(29)})
+	Target{Object: &document.NodeObject{InstanceType: "x99.huge", MaxPods: new(29)}}.complete(&s, nil)
 	if c := s.Cards[0]; c.ENILimit != nil || c.AddressLimit != nil || *s.MaxPods.Value != 29 || s.InstanceType != "x99.huge" {
 		t.Errorf("%+v %+v", c, s.MaxPods)
 	}
 	before := card0(introspect.ModeSecondaryIP)
-	complete(&before, nil, nil)
+	Target{Object: nil}.complete(&before, nil)
 	if before.MaxPods != nil || before.InstanceType != "" {
 		t.Errorf("without an object: %+v", before)
 	}
 	s = card0(introspect.ModeSecondaryIP)
 	s.Trunk = &introspect.Trunk{Enabled: true, ENIID: "eni-1"}
-	complete(&s, nil, &document.NodeObject{InstanceType: "m5.large"})
+	Target{Object: &document.NodeObject{InstanceType: "m5.large"}}.complete(&s, nil)
 	if tr := s.Trunk; tr.Supported == nil || !*tr.Supported || *tr.BranchLimit != 9 || tr.BranchUsed != nil {
 		t.Errorf("%+v", tr)
 	}

@@ -346,7 +346,7 @@ func TestRead_ProbesOncePerKey(t *testing.T) {
 }
 
 // TestRead_CompletesTheOriginal: Kubernetes' data completes the summary of an upstream node,
-// whose source stays unchanged.
+// whose source stays unchanged, and the settings of its pod make a what-if of it possible.
 func TestRead_CompletesTheOriginal(t *testing.T) {
 	t.Parallel()
 	node := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {
@@ -368,14 +368,26 @@ func TestRead_CompletesTheOriginal(t *testing.T) {
 		document.SourceV1:      {Name: "n", Dial: node.Dial, Object: object},
 		document.SourceMetrics: {Name: "n", Dial: dialError(refusal{introspect.ReasonOff}), Metrics: metrics, Object: object},
 	} {
-		r, err := fleet.NewReader(target, fleet.ReaderOptions{Now: time.Now})
-		if err != nil {
-			t.Fatal(err)
+		read := func() document.NodeIPAM {
+			r, err := fleet.NewReader(target, fleet.ReaderOptions{Now: time.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			return r.Read(t.Context(), fleet.Query{})
 		}
-		n := r.Read(t.Context(), fleet.Query{})
-		r.Close()
+		n := read()
 		if s := n.Summary; n.Source != source || s.InstanceType != "m5.large" || *s.Cards[0].ENILimit != 3 || *s.MaxPods.Value != 29 || (s.MaxPods.Verdict == introspect.MaxPodsOK) != (source == document.SourceV1) {
 			t.Errorf("%s: %s, %+v", source, n.Source, s)
+		}
+		// Its pod declares the settings that it does not report.
+		if _, why := fleet.WhatIf(n); why == "" {
+			t.Errorf("%s: a node whose targets are unknown is simulated", source)
+		}
+		target.Env = map[string]string{"MINIMUM_IP_TARGET": "8", "MAX_ENI": "2"}
+		what, why := fleet.WhatIf(read())
+		if to := what.Settings; why != "" || to.MinimumIP != 8 || to.WarmENI != 1 || to.MaxPods != 29 || to.Capacity() != 18 {
+			t.Errorf("%s: %+v %s", source, what, why)
 		}
 	}
 }

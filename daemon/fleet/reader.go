@@ -289,7 +289,11 @@ func (r *Reader) enis(ctx context.Context, cooldown time.Duration) (pool, error)
 // fillV1 makes a summary from upstream's documents. It also reads upstream's settings, once;
 // a node that serves none is shown without them.
 func (r *Reader) fillV1(ctx context.Context, q Query, out *document.NodeIPAM) error {
-	p, err := r.enis(ctx, client.DefaultCooldown)
+	cooldown := client.DefaultCooldown
+	if c, known := r.target.settings(); known {
+		cooldown = c.Cooldown
+	}
+	p, err := r.enis(ctx, cooldown)
 	if err != nil {
 		return err
 	}
@@ -302,7 +306,7 @@ func (r *Reader) fillV1(ctx context.Context, q Query, out *document.NodeIPAM) er
 		r.envAsked = envErr == nil || client.ReasonOf(envErr) == introspect.ReasonNoEndpoint
 	}
 	s := summaryOfV1(p.doc, r.env)
-	complete(&s, p.doc.ENIs, r.target.Object)
+	r.target.complete(&s, p.doc.ENIs)
 	if envErr == nil || client.ReasonOf(envErr) == introspect.ReasonNoEndpoint {
 		r.upstream.Store(true)
 	}
@@ -332,7 +336,7 @@ func (r *Reader) fillMetrics(ctx context.Context, out *document.NodeIPAM) {
 	if err != nil {
 		return
 	}
-	complete(&s, nil, r.target.Object)
+	r.target.complete(&s, nil)
 	at := r.opts.Now().UTC()
 	out.Source, out.Summary, out.SampledAt = document.SourceMetrics, &s, &at
 }

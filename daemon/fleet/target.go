@@ -32,6 +32,10 @@ type Target struct {
 
 	Object *document.NodeObject // what Kubernetes knows about it; nil if it was not asked
 
+	// Env holds those of PoolSettings that its daemon's pod sets: upstream's daemon does not
+	// report them all. nil if they are unknown.
+	Env map[string]string
+
 	// Sample is the recorded state, the only thing to read from a recording; nil if this is not
 	// a recording.
 	Sample *document.NodeIPAM

@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/kubeobject"
+	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/tunnel"
 )
@@ -31,9 +33,11 @@ type container struct {
 	Name  string `json:"name"`
 	Image string `json:"image"`
 	Env   []struct {
-		Name  string `json:"name"`
-		Value string `json:"value"`
+		Name      string    `json:"name"`
+		Value     string    `json:"value"`
+		ValueFrom *struct{} `json:"valueFrom"`
 	} `json:"env"`
+	EnvFrom   []struct{} `json:"envFrom"`
 	Resources struct {
 		Limits struct {
 			PodENI *kubeobject.Quantity `json:"vpc.amazonaws.com/pod-eni"`
@@ -75,6 +79,7 @@ type daemonPod struct {
 	leaving  bool   // it is being deleted
 	trouble  string // why the daemon does not run
 	settings settings
+	pool     map[string]string // see fleet.Target.Env
 }
 
 // settings are the daemon settings that determine where it can be reached.
@@ -104,7 +109,7 @@ func (p *podDoc) daemon() daemonPod {
 		if c.Name != DefaultContainer && len(p.Spec.Containers) > 1 {
 			continue
 		}
-		d.Image = c.Image
+		d.Image, d.pool = c.Image, c.pool()
 		for _, e := range c.Env {
 			switch e.Name {
 			case "DISABLE_INTROSPECTION":
@@ -116,6 +121,24 @@ func (p *podDoc) daemon() daemonPod {
 		break
 	}
 	return d
+}
+
+// pool returns the settings of the pool; nil if the values of some are kept elsewhere.
+func (c *container) pool() map[string]string {
+	if len(c.EnvFrom) > 0 {
+		return nil
+	}
+	env := map[string]string{}
+	for _, e := range c.Env {
+		if !slices.Contains(fleet.PoolSettings, e.Name) {
+			continue
+		}
+		if e.ValueFrom != nil {
+			return nil
+		}
+		env[e.Name] = e.Value
+	}
+	return env
 }
 
 // isTrue parses a boolean as the daemon does.

@@ -95,7 +95,7 @@ func (c *Cluster) target(name string, node *document.NodeObject, pod *daemonPod)
 	}
 	with := *node // node may be shared with an earlier target
 	with.Daemon = new(pod.DaemonPod)
-	t.Object, t.Key = &with, pod.UID
+	t.Object, t.Key, t.Env = &with, pod.UID, pod.pool
 	if !pod.runs() {
 		t.Absent = absent(introspect.ReasonPodNotRunning, fmt.Sprintf("aws-node's pod %s is not running: %s", pod.Name, why(pod)))
 		return t

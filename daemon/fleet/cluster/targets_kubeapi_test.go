@@ -38,7 +38,9 @@ func TestTargets(t *testing.T) {
 	})
 	socket := makeNode(t, s, "h-socket")
 	makeDaemon(t, s, socket.Name, func(p *corev1.Pod) {
-		p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "INTROSPECTION_BIND_ADDRESS", Value: "unix:/var/run/aws-node/i.sock"}}
+		p.Spec.Containers[0].Env = []corev1.EnvVar{
+			{Name: "INTROSPECTION_BIND_ADDRESS", Value: "unix:/var/run/aws-node/i.sock"}, {Name: "WARM_IP_TARGET", Value: "5"},
+		}
 	})
 	s.CreateNode(t, s.Name(t)+"-not-selected")
 
@@ -97,6 +99,9 @@ func TestTargets(t *testing.T) {
 		t.Errorf("daemon at %v", where)
 	}
 	for _, g := range targets {
+		if g.Name == socket.Name && (len(g.Env) != 1 || g.Env["WARM_IP_TARGET"] != "5") {
+			t.Errorf("settings of the pool: %v", g.Env)
+		}
 		if g.Name == off.Name {
 			if _, err := g.Dial(t.Context()); reasonOf(err) != introspect.ReasonOff {
 				t.Errorf("a daemon that is configured not to answer: %v", err)

@@ -27,7 +27,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "ip", Header: "IP", Title: "addresses assigned to pods, of those held", Named: true, CSV: []column{plain("IP ASSIGNED", pooledInt(func(n *Node) int { return n.Assigned })), plain("IP HELD", pooledInt(func(n *Node) int { return n.Held }))}, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string {
 		return show.Count(n.Assigned) + "/" + show.Count(n.Held)
 	})},
-	{column{Name: "ip%", Header: "IP%", Title: "addresses assigned to pods, in percent of those the node can hold", Named: true, Unit: "%", Right: true, Drop: 8, Number: percent}, known(percentText)},
+	{column{Name: "ip%", Header: "IP%", Title: "addresses assigned to pods, in percent of those that pods can have: as many as the node can hold, at most max-pods", Named: true, Unit: "%", Right: true, Drop: 8, Number: percent}, known(percentText)},
 	{column{Name: "assigned", Header: "ASSIGNED", Title: "addresses assigned to pods", Right: true, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string { return show.Count(n.Assigned) })},
 	{column{Name: "cooling", Header: "COOLING", Title: "addresses cooling down after their pod was deleted", Right: true, Drop: 5, Number: maybe(func(n *Node) *int { return n.Cooling })}, known(func(n *Node) string { return show.Int(n.Cooling) })},
 	{column{Name: "free", Header: "FREE", Title: "addresses available to new pods", Right: true, Number: count(func(n *Node) int { return n.Free })}, ofPool(func(n *Node) string { return show.Count(n.Free) })},
@@ -237,10 +237,11 @@ func enisText(n *Node) string {
 }
 
 func percent(n *Node) (float64, bool) {
-	if n.Limit == nil || *n.Limit <= 0 {
+	most := n.Capacity()
+	if most == nil || *most <= 0 {
 		return 0, false
 	}
-	return float64(n.Assigned) * 100 / float64(*n.Limit), true
+	return float64(n.Assigned) * 100 / float64(*most), true
 }
 
 func percentText(n *Node) string {

@@ -93,14 +93,17 @@ func (s *sums) group(n *Node) *int {
 // MaxPods is fleet.MaxPods.
 func (n *Node) MaxPods() *int { return fleet.MaxPods(n.NodeIPAM) }
 
-// Capacity is the most addresses that pods can have: the limit of the node, or max-pods if that
-// is lower; nil if unknown.
+// Capacity is the most addresses that pods can have, see [fleet.Most]; nil if unknown.
 func (n *Node) Capacity() *int {
-	pods := n.MaxPods()
-	if n.Limit == nil || pods == nil || *pods <= 0 || *pods > *n.Limit {
-		return n.Limit
+	if n.Summary == nil {
+		return nil
 	}
-	return pods
+	all := total{known: len(n.Summary.Cards) > 0}
+	for _, c := range n.Summary.Cards {
+		most, _ := fleet.Most(n.NodeIPAM, c)
+		all.add(most)
+	}
+	return all.value()
 }
 
 // least returns a sum to which missing of the nodes did not contribute.

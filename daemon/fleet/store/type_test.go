@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
@@ -31,10 +32,27 @@ func TestCapacity(t *testing.T) {
 		{new(27), new(0), new(27)},
 		{nil, new(29), nil},
 	} {
-		n := &Node{Limit: row.limit}
+		n := &Node{}
+		n.Summary = &introspect.Summary{Cards: []introspect.CardSummary{{AddressLimit: row.limit}}}
 		n.Object = &document.NodeObject{MaxPods: row.pods}
 		if got := n.Capacity(); show.Int(got) != show.Int(row.want) {
 			t.Errorf("limit %s, max-pods %s: %s", show.Int(row.limit), show.Int(row.pods), show.Int(got))
+		}
+	}
+}
+
+// TestPercent: a node with prefixes is full at max-pods, and sorts like one.
+func TestPercent(t *testing.T) {
+	t.Parallel()
+	node := func(assigned int) *Node {
+		n := sample("n", t0, assigned, 0, 0)
+		n.Summary.MaxPods = &introspect.MaxPods{Value: new(234)}
+		n.Summary.Cards[0].Mode, n.Summary.Cards[0].AddressLimit = introspect.ModePrefix, new(3248)
+		return NewNode(n)
+	}
+	for assigned, want := range map[int]string{63: "26%", 230: "98%"} {
+		if got := text(t, node(assigned), "ip%"); got != want {
+			t.Errorf("%d of max-pods 234: %s, want %s", assigned, got, want)
 		}
 	}
 }
