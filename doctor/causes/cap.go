@@ -117,9 +117,9 @@ func eniLimit(c *Case) []candidate {
 		}
 		return fmt.Sprintf("%d above", over), stateOf(over <= 0)
 	})
-	return []candidate{{
+	return []candidate{c.unlessIdle(candidate{
 		summary:  fmt.Sprintf("MAX_ENI is %d, the type allows more, and no address is free: %s", c.Settings.MaxENI, poolText(c.pool())),
 		decisive: []Fact{capped},
 		required: []Fact{c.dry(), not(c.growable()), fits},
-	}}
+	})}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/capacity/limits"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/cluster"
@@ -301,7 +302,7 @@ func (c *Case) here() []*evidence.KubePod {
 // could not be listed.
 func (c *Case) hostPods() int {
 	if !c.R.Pods.OK() {
-		return 2
+		return limits.HostPods
 	}
 	n := 0
 	for _, p := range c.here() {

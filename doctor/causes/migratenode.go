@@ -384,7 +384,7 @@ func subnetsShort(cs []*Case) []candidate {
 		}
 		w := wants[c.growsIn(p)]
 		if w.addresses, w.nodes, w.at = w.addresses+lacks, append(w.nodes, c.Name), c; c.prefixes() {
-			w.blocks += (lacks + prefixSize - 1) / prefixSize
+			w.blocks += (lacks + limits.PrefixSize - 1) / limits.PrefixSize
 		}
 		wants[c.growsIn(p)] = w
 	}
@@ -455,8 +455,6 @@ func (c *Case) growsIn(p *pool) string {
 	return best
 }
 
-const prefixSize = 16
-
 // freeBlocks returns how many aligned /28 blocks of a subnet contain no known address. EC2 keeps
 // addresses of the first and the last.
 func (c *Case) freeBlocks(s evidence.Subnet) int {
@@ -470,7 +468,7 @@ func (c *Case) freeBlocks(s evidence.Subnet) int {
 		}
 	}
 	blocks := 1 << (28 - s.CIDR.Bits())
-	last := binary.BigEndian.AppendUint32(nil, binary.BigEndian.Uint32(s.CIDR.Masked().Addr().AsSlice())+uint32(blocks*prefixSize-1))
+	last := binary.BigEndian.AppendUint32(nil, binary.BigEndian.Uint32(s.CIDR.Masked().Addr().AsSlice())+uint32(blocks*limits.PrefixSize-1))
 	take(s.CIDR.Addr())
 	take(netip.AddrFrom4([4]byte(last)))
 	for i := range c.R.Interfaces.Content {
@@ -496,7 +494,7 @@ func (c *Case) keepsWarm() int {
 	case c.Settings.WarmIP > 0:
 		return c.Settings.WarmIP
 	case c.prefixes():
-		return prefixSize * max(1, c.Settings.WarmPrefix)
+		return limits.PrefixSize * max(1, c.Settings.WarmPrefix)
 	}
 	return perENI * c.Settings.WarmENI
 }

@@ -68,7 +68,9 @@ func (c *Case) prefixes() bool {
 // noPrefixes reports whether the type is known not to support prefixes.
 func (c *Case) noPrefixes() bool {
 	t, ok := c.limits()
-	return ok && t.Hypervisor != "" && t.Hypervisor != "nitro" && (t.BareMetal == nil || !*t.BareMetal)
+	metal := t.BareMetal != nil && *t.BareMetal
+	known := t.Hypervisor != "" || t.BareMetal != nil // EC2 names no hypervisor of bare metal and of a few old types
+	return ok && known && t.Hypervisor != "nitro" && !metal
 }
 
 func (c *Case) pools() []*pool {
@@ -167,48 +169,35 @@ func (c *Case) size(p *pool) {
 	if !ok {
 		return
 	}
-	p.sized, p.slots, p.limitENI = true, *t.IPv4PerENI-1, *t.MaxENIs
-	if p.card > 0 {
-		if i, known := limits.Lookup(t.InstanceType); known {
-			p.limitENI = 0
-			for _, card := range i.Cards {
-				if card.Index == p.card {
-					p.limitENI = card.MaxENIs
-				}
-			}
-		}
-	}
-	if p.maxENI = p.limitENI; c.Settings.MaxENI > 0 {
-		p.maxENI = min(p.maxENI, c.Settings.MaxENI)
-	}
-	if s := c.statedENIs(p.card); s != nil {
-		p.maxENI = min(p.maxENI, s.Limit)
-	}
-	if s := c.statedSlots(p.card); s != nil {
-		p.slots = min(p.slots, s.Limit)
+	i := limits.Instance{MaxENIs: *t.MaxENIs, IPv4PerENI: *t.IPv4PerENI, Cards: []limits.Card{{Index: p.card, MaxENIs: *t.MaxENIs}}}
+	if known, ok := limits.Lookup(t.InstanceType); ok {
+		i.Cards = known.Cards
 	}
 	p.unmanaged = len(c.unknownENIs(p.card))
 	if c.Settings.PodENI && p.card == 0 && p.trunks == 0 && (t.Trunk == nil || *t.Trunk) {
 		p.reserve = 1
 	}
+	in := limits.PoolInput{
+		MaxENI: c.Settings.MaxENI, Trunk: p.reserve+p.trunks > 0, CustomNetworking: c.Settings.CustomNetworking, Prefixes: p.pd,
+	}
+	if s := c.statedENIs(p.card); s != nil {
+		in.StatedENIs = s.Limit
+	}
+	if s := c.statedSlots(p.card); s != nil {
+		in.StatedSlots = s.Limit
+	}
+	designed := i.CardPool(p.card, in)
+	p.sized, p.limitENI = true, i.CardPool(p.card, limits.PoolInput{}).Limit
+	p.slots, p.maxENI, p.designed = designed.Slots, designed.Limit, designed.Addresses
+	in.UnmanagedENIs, in.ExcludedENIs = p.unmanaged, p.excluded
+	in.PrimaryExcluded = slices.ContainsFunc(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Primary && e.Excluded })
+	p.capacity = i.CardPool(p.card, in).Addresses
 	p.roomForENI = p.enis < p.maxENI-p.unmanaged-p.reserve
 	for i := range c.R.ENIs.Content {
 		if e := &c.R.ENIs.Content[i]; e.Card == p.card && !e.Excluded && !e.Trunk && !(e.Primary && c.Settings.CustomNetworking) && len(e.IPs)+len(e.Prefixes) < p.slots {
 			p.roomOnENI = true
 		}
 	}
-	per, lost := 1, p.unmanaged+p.reserve+p.trunks+p.excluded
-	if p.pd {
-		per = 16
-	}
-	set := p.reserve + p.trunks
-	if c.Settings.CustomNetworking && p.card == 0 {
-		set++
-		if primary := slices.IndexFunc(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Primary }); primary < 0 || !c.R.ENIs.Content[primary].Excluded {
-			lost++
-		}
-	}
-	p.capacity, p.designed = p.slots*per*max(0, p.maxENI-lost), p.slots*per*max(0, p.maxENI-set)
 }
 
 // other is an attached interface that the daemon does not manage.
@@ -347,7 +336,7 @@ func (c *Case) shortage(p *pool) int {
 		warm = s.WarmENI
 	}
 	if p.pd {
-		warm = 16 * s.WarmPrefix
+		warm = limits.PrefixSize * s.WarmPrefix
 	}
 	if s.WarmIP > 0 || s.MinIP > 0 {
 		return max(waiting, s.WarmIP-available, s.MinIP-p.total, 0)
@@ -486,13 +475,13 @@ func (c *Case) primaryExcluded() Fact {
 func (c *Case) request(p *pool) int {
 	switch {
 	case p == nil && c.prefixes():
-		return 16
+		return limits.PrefixSize
 	case p == nil || !p.pd:
 		return 1
 	case p.sized && !p.roomOnENI:
-		return 17
+		return limits.PrefixSize + 1
 	}
-	return 16
+	return limits.PrefixSize
 }
 
 // or returns the first text that is not empty.
