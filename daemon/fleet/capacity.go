@@ -44,8 +44,8 @@ func Capacity(n document.NodeIPAM, c introspect.CardSummary) (most *int, byMaxPo
 	return most, byMaxPods
 }
 
-// room is how many more addresses a card could get that pods could use; nil if unknown.
-func room(n document.NodeIPAM, c introspect.CardSummary) *int {
+// Room is how many more addresses a card could get that pods could use; nil if unknown.
+func Room(n document.NodeIPAM, c introspect.CardSummary) *int {
 	if c.AddressLimit == nil {
 		return nil
 	}

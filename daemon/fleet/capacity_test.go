@@ -31,7 +31,7 @@ func TestCapacity(t *testing.T) {
 			if got, by := Capacity(n, card); !same(got, tt.want) || by != tt.byMaxPods {
 				t.Errorf("capacity %v %v, want %v %v", text(got), by, text(tt.want), tt.byMaxPods)
 			}
-			if got := room(n, card); !same(got, tt.room) {
+			if got := Room(n, card); !same(got, tt.room) {
 				t.Errorf("room %v, want %v", text(got), text(tt.room))
 			}
 		})

@@ -61,6 +61,17 @@ func Problems(n document.NodeIPAM) []document.Problem {
 	return ps.list
 }
 
+// Rank orders severities, worst first.
+func Rank(s document.Severity) int {
+	switch s {
+	case document.SeverityError:
+		return 0
+	case document.SeverityWarning:
+		return 1
+	}
+	return 2
+}
+
 // ByCause orders codes of one severity: pool-dry comes last, as a consequence of the others.
 func ByCause(a, b string) int {
 	last := func(code string) int {

@@ -236,7 +236,7 @@ func (m *Model) header(s components.Style) string {
 		}
 		ips = append(ips, text(theme.Faint, " cooling "), text(theme.BarCooling, cooling))
 	}
-	ips = append(ips, counted(theme.Bad, "waiting", t.Waiting)...)
+	ips = append(ips, counted(theme.Bad, "waiting", t.Activity.Waiting.N)...)
 	state := text(theme.Faint, m.utc(m.now))
 	pace := text(theme.Faint, short(m.interval))
 	if m.src.stats.Interval > m.interval {

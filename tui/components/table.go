@@ -197,6 +197,9 @@ func (t *Table[T]) Visible() []T {
 	return t.rows[t.top:min(t.top+t.page, len(t.rows))]
 }
 
+// All returns all rows, whatever the filter. The caller must not keep them.
+func (t *Table[T]) All() []T { return t.all }
+
 // Rows returns the matching rows, in order. The caller must not keep them.
 func (t *Table[T]) Rows() []T { return t.rows }
 

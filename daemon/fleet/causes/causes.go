@@ -7,6 +7,7 @@ import (
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/store"
 )
 
 // Report is what one node reports.
@@ -16,9 +17,9 @@ type Report struct {
 	FailedADDs map[string]int // by cause code, since the daemon started
 }
 
-// ReportOf returns the report of a node with the given problems.
-func ReportOf(n document.NodeIPAM, problems []document.Problem) Report {
-	r := Report{Name: n.Metadata.Name, Problems: problems}
+// ReportOf returns the report of a node.
+func ReportOf(n *store.Node) Report {
+	r := Report{Name: n.Metadata.Name, Problems: n.Problems}
 	if n.Summary != nil && n.Summary.ADDs != nil {
 		r.FailedADDs = n.Summary.ADDs.Causes
 	}
@@ -94,9 +95,9 @@ func worse(a, b document.Severity) document.Severity {
 	return b
 }
 
-// Counts returns the groups of a sweep as documents have them; never nil.
-func Counts(items []document.NodeIPAM) []document.CauseCount {
-	groups := Groups(items, func(n document.NodeIPAM) Report { return ReportOf(n, fleet.Problems(n)) })
+// Counts returns the groups of nodes as documents have them; never nil.
+func Counts(nodes []*store.Node) []document.CauseCount {
+	groups := Groups(nodes, ReportOf)
 	out := make([]document.CauseCount, len(groups))
 	for i, g := range groups {
 		out[i] = document.CauseCount{Severity: g.Severity, Code: g.Code, Title: Title(g.Code), Nodes: len(g.Nodes)}

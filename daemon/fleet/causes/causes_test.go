@@ -9,6 +9,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/store"
 )
 
 func node(name string, s *introspect.Summary) document.NodeIPAM {
@@ -61,7 +62,7 @@ func TestCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, Counts(tt.nodes)); diff != "" {
+			if diff := cmp.Diff(tt.want, Counts(store.Of(tt.nodes).Nodes)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -38,7 +38,7 @@ func TestNodeColumns(t *testing.T) {
 	s.Put(full)
 	s.Put(failed("failed", introspect.ReasonTimeout))
 	s.Put(document.NodeIPAM{Metadata: document.ObjectMeta{Name: "asked"}, State: document.StateAPIOnly, Object: &document.NodeObject{InstanceType: "c5.large", InstanceID: "i-9", MaxPods: new(29)}})
-	bare := document.NodeIPAM{Metadata: document.ObjectMeta{Name: "bare"}, State: document.StateLive, Source: document.SourceV1, SampledAt: &t0, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: new(0), Assigned: 2}}}}
+	bare := document.NodeIPAM{Metadata: document.ObjectMeta{Name: "bare"}, State: document.StateLive, Source: document.SourceV1, SampledAt: &t0, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: new(0), Assigned: 2, Free: 1, Total: 3}}}}
 	s.Put(bare)
 	metrics := sample("metrics", t0, 20, 0, 7)
 	metrics.State, metrics.Source = document.StateMetricsOnly, document.SourceMetrics
@@ -49,7 +49,7 @@ func TestNodeColumns(t *testing.T) {
 		"full":    "type m5.large|zone eu-1a|eni 2/3|ip 22/27|ip% 81%|assigned 22|cooling 3|free 2|limit 27|warm 2|targets -|maxpods 29 ok|branch 0/54|trunk 0 0/54|mode secondary-ip|prefixes 0|waiting 0|instance i-full|up 61m|source summary|via port-forward|age 2d2h|pods 22/29|adds 2.0|dels 0|ec2 -|latency 123ms|reading live|daemon aws-node-x|subnets -|state ok",
 		"failed":  "type ?|zone -|eni ?|ip ?|ip% ?|assigned ?|free ?|limit ?|warm ?|targets ?|maxpods ?|branch ?|trunk ?|trend ?|mode ?|waiting ?|instance ?|version ?|up ?|source ?|via -|age -|pods ?|adds -|latency -|reading unreachable|state unreachable: timeout",
 		"asked":   "type c5.large|eni -|ip -|limit -|maxpods 29|instance i-9|up -|pods -|reading api-only|state not read yet",
-		"bare":    "type -|eni 0|ip 2/2|ip% -|limit -|warm 0|targets -|maxpods -|branch -|trunk -|mode -|waiting -|up -|source v1|pods 2/-|state ok (upstream)",
+		"bare":    "type -|eni 0|ip 2/3|ip% -|limit -|warm 1|targets -|maxpods -|branch -|trunk -|mode -|waiting -|up -|source v1|pods 2/-|state ok (upstream)",
 	} {
 		n := s.View().Node(node)
 		for pair := range strings.SplitSeq(cells, "|") {

@@ -15,8 +15,9 @@ type Node struct {
 	Assigned int
 	Cooling  *int
 	Free     int  // includes those in cooldown if Cooling is nil
-	Held     int  // addresses of the pool: Assigned + Cooling + Free
+	Held     int  // addresses of the pool
 	Limit    *int // maximum number of addresses on the node
+	Room     *int // addresses that it could still get and pods could use
 	ENIs     *int
 	ENILimit *int
 	Prefixes *int
@@ -31,6 +32,8 @@ type Node struct {
 
 	Changed time.Time // when anything other than the sample time last changed
 
+	capacity  *int       // see Capacity
+	scale     *int       // see Scale
 	life      *life      // the same from its first sample on, until it leaves
 	counters  []counters // for the rates of the next sample
 	places    []place    // where its ENIs are, as far as known

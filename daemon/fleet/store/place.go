@@ -19,7 +19,8 @@ type place struct {
 
 // use is what one node has in one subnet.
 type use struct {
-	subnet introspect.Subnet // Available and AsOf are nil if the node only has ENIs there
+	subnet introspect.Subnet
+	listed bool // the node reports on the subnet; otherwise it only has ENIs there
 	zone   string
 	enis   int
 	held   int
@@ -72,7 +73,7 @@ func (n *Node) place(before *Node, at time.Time, answered bool) {
 	}
 	for _, s := range n.Summary.Subnets {
 		if s.ID != "" && n.use(s.ID) == nil {
-			n.uses = append(n.uses, use{subnet: s, zone: zone})
+			n.uses = append(n.uses, use{subnet: s, listed: true, zone: zone})
 		}
 	}
 	n.inSubnets(zone)

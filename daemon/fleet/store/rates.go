@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 )
 
@@ -30,25 +31,32 @@ func countersOf(n document.NodeIPAM) *counters {
 	if s == nil || n.SampledAt == nil || s.StartedAt == nil || s.ADDs == nil && s.DELs == nil && s.EC2Calls == nil {
 		return nil
 	}
-	c := &counters{started: *s.StartedAt, at: *n.SampledAt, n: [allCounts]int{-1, -1, -1, -1, -1}}
-	if s.ADDs != nil {
-		c.n[countADDs] = s.ADDs.Total
-		if s.ADDs.Failed != nil {
-			c.n[countFailed] = *s.ADDs.Failed
+	c := &counters{started: *s.StartedAt, at: *n.SampledAt}
+	for i, v := range countsOf(s) {
+		c.n[i] = -1
+		if v != nil {
+			c.n[i] = *v
 		}
 	}
-	if s.DELs != nil {
-		c.n[countDELs] = s.DELs.Total
-	}
-	if s.EC2Calls == nil {
-		return c
-	}
-	c.n[countEC2], c.n[countEC2Errors] = 0, 0
-	for _, calls := range s.EC2Calls {
-		c.n[countEC2] += calls.Calls
-		c.n[countEC2Errors] += calls.Errors
-	}
 	return c
+}
+
+// countsOf returns what a daemon counted since it started; nil where it does not say.
+func countsOf(s *introspect.Summary) (n [allCounts]*int) {
+	if s.ADDs != nil {
+		n[countADDs], n[countFailed] = &s.ADDs.Total, s.ADDs.Failed
+	}
+	if s.DELs != nil {
+		n[countDELs] = &s.DELs.Total
+	}
+	if s.EC2Calls != nil {
+		calls, failed := 0, 0
+		for _, c := range s.EC2Calls {
+			calls, failed = calls+c.Calls, failed+c.Errors
+		}
+		n[countEC2], n[countEC2Errors] = &calls, &failed
+	}
+	return n
 }
 
 // since returns the rates since an earlier moment of the same run; nil if that was another

@@ -76,11 +76,17 @@ func (n *Node) carry(before *Node, at time.Time) {
 func (n *Node) sum() {
 	// A daemon that reports no card has reported nothing about its pool.
 	first := total{known: len(n.Summary.Cards) > 0}
-	limit, eniLimit := first, first
+	limit, eniLimit, capacity, scale, room := first, first, first, first, first
 	cooling, enis, prefixes := first, first, first
 	for _, c := range n.Summary.Cards {
 		n.Assigned += c.Assigned
 		n.Free += c.Free
+		n.Held += c.Total
+		most, _ := fleet.Most(n.NodeIPAM, c)
+		capacity.add(most)
+		most, _ = fleet.Capacity(n.NodeIPAM, c)
+		scale.add(most)
+		room.add(fleet.Room(n.NodeIPAM, c))
 		cooling.add(c.Cooling)
 		enis.add(c.ENIs)
 		prefixes.add(c.Prefixes)
@@ -88,11 +94,8 @@ func (n *Node) sum() {
 		eniLimit.add(c.ENILimit)
 	}
 	n.Cooling, n.ENIs, n.Prefixes = cooling.value(), enis.value(), prefixes.value()
-	n.Held = n.Assigned + n.Free
-	if n.Cooling != nil {
-		n.Held += *n.Cooling
-	}
-	n.Limit, n.ENILimit = limit.value(), eniLimit.value()
+	n.Limit, n.ENILimit, n.Room = limit.value(), eniLimit.value(), room.value()
+	n.capacity, n.scale = capacity.value(), scale.value()
 }
 
 // Well reports that the node was read and nothing is wrong with it, except perhaps over-warm.

@@ -34,6 +34,15 @@ func New() *Store {
 	return s
 }
 
+// Of returns a view of nodes that were read once.
+func Of(items []document.NodeIPAM) *View {
+	s := New()
+	for _, n := range items {
+		s.Put(n)
+	}
+	return s.View()
+}
+
 // KeepENIs makes nodes keep the ENIs of their samples with all addresses, for callers that
 // record complete samples. Call it before the first Put. Otherwise those from our daemon are
 // dropped once counted: they take more memory than everything else, and are read again for a

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 )
@@ -314,7 +315,7 @@ func TestStore_Subnets(t *testing.T) {
 		t.Errorf("%+v", u)
 	}
 	s.Remove("a")
-	if v := s.View(); len(v.Subnets) != 0 || len(v.Nodes) != 0 || !reflect.DeepEqual(v.Totals, Totals{Cooling: Least{Known: true}, ENIs: Least{Known: true}, Complete: true}) {
+	if v := s.View(); len(v.Subnets) != 0 || len(v.Nodes) != 0 || !reflect.DeepEqual(v.Totals, New().sums.totals()) {
 		t.Errorf("%+v", v)
 	}
 }
@@ -440,6 +441,23 @@ func TestStore_Property(t *testing.T) {
 		want := again.View()
 		if diff := cmp.Diff(want.Totals, v.Totals); diff != "" {
 			t.Fatalf("step %d: recounted (-), kept (+):\n%s", i, diff)
+		}
+		held, assigned, free, waiting, pools := 0, 0, 0, 0, 0
+		for _, n := range v.Nodes {
+			if fleet.Excused(n.NodeIPAM) || n.Summary == nil {
+				continue
+			}
+			one := NewNode(n.NodeIPAM)
+			held, assigned, free = held+one.Held, assigned+one.Assigned, free+one.Free
+			if w := n.Summary.WaitingADDs; w != nil {
+				waiting += *w
+			}
+			if len(n.Summary.Cards) > 0 {
+				pools++
+			}
+		}
+		if got := v.Totals; got.Held != held || got.Assigned != assigned || got.Free != free || got.Activity.Waiting.N != waiting || got.Pools != pools {
+			t.Fatalf("step %d: held %d, assigned %d, free %d, waiting %d in %d pools, got %+v", i, held, assigned, free, waiting, pools, got)
 		}
 		if diff := cmp.Diff(want.Subnets, v.Subnets, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 			t.Fatalf("step %d: recounted (-), kept (+):\n%s", i, diff)

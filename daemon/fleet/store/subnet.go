@@ -12,7 +12,6 @@ import (
 type subnet struct {
 	shown   SubnetUse                    // except Blocks
 	reports map[string]introspect.Subnet // what each node reports about the subnet
-	newest  string                       // the node whose report is used; "" if none
 	blocks  []shared
 	dirty   bool    // view is out of date
 	view    []Block // never modified once shown
@@ -36,11 +35,14 @@ func (s *subnet) add(node string, u use) {
 
 // hear records a node's report about the subnet.
 func (s *subnet) hear(node string, u use) {
-	s.reports[node] = u.subnet
 	if u.zone != "" {
 		s.shown.Zone = u.zone
 	}
-	if have, ok := s.reports[s.newest]; s.newest == "" || !ok || newer(u.subnet, node, have, s.newest) {
+	if !u.listed {
+		return
+	}
+	s.reports[node] = u.subnet
+	if have, ok := s.reports[s.shown.Node]; s.shown.Node == "" || !ok || newer(u.subnet, node, have, s.shown.Node) {
 		s.adopt(node)
 	}
 }
@@ -54,11 +56,11 @@ func (s *subnet) change(node string, before, now use) {
 		s.blocksOf(node, before, -1)
 		s.blocksOf(node, now, 1)
 	}
-	if s.newest == node && newer(before.subnet, node, now.subnet, node) {
+	if before.listed && (!now.listed || s.shown.Node == node && newer(before.subnet, node, now.subnet, node)) {
 		s.forget(node)
 	}
 	s.hear(node, now)
-	if s.newest == node {
+	if s.shown.Node == node {
 		s.adopt(node)
 	}
 }
@@ -73,7 +75,7 @@ func (s *subnet) remove(node string, u use) {
 // forget drops a node's report about the subnet.
 func (s *subnet) forget(node string) {
 	delete(s.reports, node)
-	if s.newest == node {
+	if s.shown.Node == node {
 		best := ""
 		for name, word := range s.reports {
 			if best == "" || newer(word, name, s.reports[best], best) {
@@ -110,10 +112,7 @@ func newer(a introspect.Subnet, aNode string, b introspect.Subnet, bNode string)
 
 // adopt uses a node's report about the subnet.
 func (s *subnet) adopt(node string) {
-	s.newest = node
-	if node == "" {
-		return
-	}
+	s.shown.Node = node
 	id, before := s.shown.ID, s.shown.CIDR
 	s.shown.Subnet = s.reports[node]
 	s.shown.ID = id

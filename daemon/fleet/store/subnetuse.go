@@ -9,6 +9,7 @@ import (
 // SubnetUse is a subnet as the fleet sees it.
 type SubnetUse struct {
 	introspect.Subnet
+	Node   string       // whose report this is; "" if nodes only have ENIs there
 	Range  netip.Prefix // Subnet.CIDR parsed; zero = unknown
 	Zone   string       // of the nodes in it; "" = unknown
 	Nodes  int          // that have an ENI there or may create one

@@ -8,12 +8,26 @@ import (
 // sums are the totals plus what is needed to subtract a node again.
 type sums struct {
 	Totals
-	limit, eniLimit, pods       int
-	noLimit, noENILimit, noPods int // known nodes without a known limit, and nodes without max-pods
-	cooling, enis               int
-	noCooling, noENIs           int // known nodes that do not report them
-	known                       int // known nodes in the sums
-	missing                     int // nodes missing from the sums
+	limit, room, eniLimit, pods, cooling, enis, waiting partial
+
+	counts  [allCounts]partial
+	known   int // known nodes in the sums
+	missing int // nodes missing from the sums
+	silent  int // nodes with a daemon that do not report all of their activity
+}
+
+// partial is a sum over the nodes that report its terms.
+type partial struct {
+	sum     int
+	unknown int // nodes that do not
+}
+
+func (p *partial) add(v *int, sign int) {
+	if v == nil {
+		p.unknown += sign
+		return
+	}
+	p.sum += sign * *v
 }
 
 // add adds a node, or subtracts it if sign is -1.
@@ -33,21 +47,26 @@ func (s *sums) add(n *Node, sign int) {
 	if fleet.Excused(n.NodeIPAM) {
 		return
 	}
-	accumulate(&s.pods, &s.noPods, n.MaxPods(), sign)
+	s.pods.add(n.MaxPods(), sign)
 	if !n.Known {
+		if n.State != document.StateNoDaemon {
+			s.silent += sign
+		}
 		return
+	}
+	if n.pooled() {
+		s.Pools += sign
 	}
 	s.Assigned += sign * n.Assigned
 	s.Free += sign * n.Free
 	s.Held += sign * n.Held
-	accumulate(&s.cooling, &s.noCooling, n.Cooling, sign)
-	accumulate(&s.enis, &s.noENIs, n.ENIs, sign)
+	s.cooling.add(n.Cooling, sign)
+	s.enis.add(n.ENIs, sign)
 	s.known += sign
-	accumulate(&s.limit, &s.noLimit, n.Limit, sign)
-	accumulate(&s.eniLimit, &s.noENILimit, n.ENILimit, sign)
-	if w := n.Summary.WaitingADDs; w != nil {
-		s.Waiting += sign * *w
-	}
+	s.limit.add(n.Limit, sign)
+	s.room.add(n.Room, sign)
+	s.eniLimit.add(n.ENILimit, sign)
+	s.activity(n, sign)
 	if t := n.Summary.Trunk; t != nil && t.ENIID != "" {
 		s.Trunks += sign
 		if t.BranchUsed != nil {
@@ -59,12 +78,23 @@ func (s *sums) add(n *Node, sign int) {
 	}
 }
 
-func accumulate(sum, unknown *int, v *int, sign int) {
-	if v == nil {
-		*unknown += sign
-		return
+// activity adds what a known node did.
+func (s *sums) activity(n *Node, sign int) {
+	counts := countsOf(n.Summary)
+	for i, v := range counts {
+		s.counts[i].add(v, sign)
 	}
-	*sum += sign * *v
+	some, all := false, true
+	for _, v := range []*int{n.Summary.WaitingADDs, counts[countADDs], counts[countDELs], counts[countEC2]} {
+		some, all = some || v != nil, all && v != nil
+	}
+	s.waiting.add(n.Summary.WaitingADDs, sign)
+	if some {
+		s.Activity.Nodes += sign
+	}
+	if !all {
+		s.silent += sign
+	}
 }
 
 // group returns the count that a node belongs to.
@@ -94,37 +124,39 @@ func (s *sums) group(n *Node) *int {
 func (n *Node) MaxPods() *int { return fleet.MaxPods(n.NodeIPAM) }
 
 // Capacity is the most addresses that pods can have, see [fleet.Most]; nil if unknown.
-func (n *Node) Capacity() *int {
-	if n.Summary == nil {
-		return nil
-	}
-	all := total{known: len(n.Summary.Cards) > 0}
-	for _, c := range n.Summary.Cards {
-		most, _ := fleet.Most(n.NodeIPAM, c)
-		all.add(most)
-	}
-	return all.value()
-}
+func (n *Node) Capacity() *int { return n.capacity }
 
-// least returns a sum to which missing of the nodes did not contribute.
-func (s *sums) least(sum, missing int) Least {
-	return Least{N: sum, Known: missing == 0 && s.missing == 0 || missing < s.known, Bound: missing > 0 || s.missing > 0}
+// Scale is Capacity for a bar of what the node holds, see [fleet.Capacity].
+func (n *Node) Scale() *int { return n.scale }
+
+// least returns a sum to which some of the nodes may not have contributed.
+func (s *sums) least(p partial) Least {
+	return Least{
+		N: p.sum, Known: p.unknown == 0 && s.missing == 0 || p.unknown < s.known,
+		Bound: p.unknown > 0 || s.missing > 0,
+	}
 }
 
 // totals returns the sums as a view shows them.
 func (s *sums) totals() Totals {
 	t := s.Totals
-	known := func(sum, unknown int) *int {
-		if unknown > 0 || t.Nodes == t.NoDaemon {
+	known := func(p partial) *int {
+		if p.unknown > 0 || t.Nodes == t.NoDaemon {
 			return nil
 		}
-		return &sum
+		return &p.sum
 	}
-	t.Pods = known(s.pods, s.noPods)
+	t.Pods = known(s.pods)
 	if t.Live+t.Partial > 0 {
-		t.Limit, t.ENILimit = known(s.limit, s.noLimit), known(s.eniLimit, s.noENILimit)
+		t.Limit, t.Room, t.ENILimit = known(s.limit), known(s.room), known(s.eniLimit)
 	}
-	t.Cooling, t.ENIs = s.least(s.cooling, s.noCooling), s.least(s.enis, s.noENIs)
-	t.Complete = s.missing == 0
+	t.Cooling, t.ENIs, t.Activity.Waiting = s.least(s.cooling), s.least(s.enis), s.least(s.waiting)
+	for i, to := range [allCounts]*Least{
+		countADDs: &t.Activity.ADDs, countFailed: &t.Activity.Failed, countDELs: &t.Activity.DELs,
+		countEC2: &t.Activity.EC2, countEC2Errors: &t.Activity.EC2Errors,
+	} {
+		*to = s.least(s.counts[i])
+	}
+	t.Complete, t.Activity.Partial = s.missing == 0, s.silent > 0
 	return t
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"testing"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 )
 
@@ -16,7 +15,7 @@ func TestNode_TrendScale(t *testing.T) {
 		limit *int
 		want  float64
 	}{"known": {&limit, 0.25}, "not known": {nil, 0.5}} {
-		n := &Node{NodeIPAM: document.NodeIPAM{Summary: &introspect.Summary{Cards: []introspect.CardSummary{{AddressLimit: c.limit}}}}, History: History{{Unix: 1000, Assigned: -1}, {Unix: 1060, Assigned: 5, Cooling: 1, Free: 4}}}
+		n := &Node{NodeIPAM: document.NodeIPAM{}, capacity: c.limit, History: History{{Unix: 1000, Assigned: -1}, {Unix: 1060, Assigned: 5, Cooling: 1, Free: 4}}}
 		got := n.Trend(3)
 		if last := got[len(got)-1]; last != c.want {
 			t.Errorf("%s: %v, want %v at the end", name, got, c.want)

@@ -32,9 +32,10 @@ func TestCapacity(t *testing.T) {
 		{new(27), new(0), new(27)},
 		{nil, new(29), nil},
 	} {
-		n := &Node{}
-		n.Summary = &introspect.Summary{Cards: []introspect.CardSummary{{AddressLimit: row.limit}}}
-		n.Object = &document.NodeObject{MaxPods: row.pods}
+		read := sample("a", t0, 1, 0, 1)
+		read.Summary.MaxPods, read.Summary.Cards[0].AddressLimit = nil, row.limit
+		read.Object = &document.NodeObject{MaxPods: row.pods}
+		n := NewNode(read)
 		if got := n.Capacity(); show.Int(got) != show.Int(row.want) {
 			t.Errorf("limit %s, max-pods %s: %s", show.Int(row.limit), show.Int(row.pods), show.Int(got))
 		}

@@ -224,10 +224,15 @@ func TestUnknown_IsNotZero(t *testing.T) {
 		if strings.HasPrefix(name, "v1") {
 			continue
 		}
-		status := fleet.StatusOf(fleet.ListOf([]document.NodeIPAM{x.node}, started))
-		for _, path := range append(zerosOf(t, status.Addresses), append(zerosOf(t, status.ENIs), zerosOf(t, status.Activity)...)...) {
-			if path != ".nodes" { // the number of nodes that report activity
-				t.Errorf("%s: the sums have a zero at %s", name, path)
+		totals := store.Of([]document.NodeIPAM{x.node}).Totals
+		did := totals.Activity
+		for name, sum := range map[string]*int{
+			"limit": totals.Limit, "room": totals.Room, "ENI limit": totals.ENILimit, "max-pods": totals.Pods,
+			"cooling": totals.Cooling.Value(), "ENIs": totals.ENIs.Value(), "waiting": did.Waiting.Value(), "ADDs": did.ADDs.Value(),
+			"failed": did.Failed.Value(), "DELs": did.DELs.Value(), "EC2": did.EC2.Value(), "EC2 errors": did.EC2Errors.Value(),
+		} {
+			if sum != nil && *sum == 0 {
+				t.Errorf("%s: the sum of %s is 0", x.node.Metadata.Name, name)
 			}
 		}
 	}

@@ -18,6 +18,27 @@ type Least struct {
 	Bound bool // some node does not report it: N is a lower bound
 }
 
+// Value is the sum; nil if it is not known.
+func (l Least) Value() *int {
+	if !l.Known {
+		return nil
+	}
+	return &l.N
+}
+
+// Activity is what the daemons did since they started.
+type Activity struct {
+	Waiting   Least // ADDs that wait now
+	ADDs      Least
+	Failed    Least // ADDs without an address
+	DELs      Least
+	EC2       Least // calls
+	EC2Errors Least // calls that failed
+
+	Nodes   int  // that report any of it
+	Partial bool // a node with a daemon does not report all of it
+}
+
 // Totals are sums over the fleet.
 type Totals struct {
 	Nodes    int
@@ -32,8 +53,11 @@ type Totals struct {
 	Free     int
 	Held     int
 	Limit    *int // nil while the limit of any node is unknown
+	Room     *int // that pods could still get; nil while that of any node is unknown
 	Pods     *int // max-pods of all nodes
-	Waiting  int  // waiting ADDs
+	Pools    int  // nodes that report a pool
+
+	Activity Activity
 
 	ENIs     Least
 	ENILimit *int

@@ -60,5 +60,5 @@ func groupsOf(v *store.View, in func(*store.Node) bool) []*group {
 		return nil
 	}
 	nodes := slices.DeleteFunc(slices.Clone(v.Nodes), func(n *store.Node) bool { return !in(n) })
-	return causes.Groups(nodes, func(n *store.Node) causes.Report { return causes.ReportOf(n.NodeIPAM, n.Problems) })
+	return causes.Groups(nodes, causes.ReportOf)
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"cnictl/tui/components"
+	"cnictl/tui/pages"
 	"cnictl/tui/theme"
 )
 
@@ -79,4 +81,26 @@ func without(line string, own []string) string {
 		line = line[longest:]
 	}
 	return b.String()
+}
+
+// WholeFleet checks that the page's first line is about the fleet: neither a filter nor faults-only
+// mode changes it.
+func WholeFleet(t *testing.T, page pages.Page) {
+	t.Helper()
+	s := Open(page, Fleet(), 120, 37)
+	want := s.Frame()[0]
+	list, ok := s.Page.(interface{ List() components.List })
+	if !ok {
+		t.Fatal("the page has no list")
+	}
+	for _, text := range []string{"re:^no such row$", ""} {
+		if err := list.List().SetFilter(text); err != nil {
+			t.Fatal(err)
+		}
+		s.Faults = text == ""
+		s.Wait(5)
+		if got := s.Frame()[0]; got != want {
+			t.Errorf("filter %q, faults only %v: %q, want %q", text, s.Faults, got, want)
+		}
+	}
 }

@@ -64,7 +64,7 @@ func (m *Model) Lines(c pages.Context) []string {
 func (m *Model) header(c pages.Context, s components.Style) string {
 	var free, held, wasted, short int
 	known := true
-	rows := m.table.Rows()
+	rows := m.table.All()
 	for _, r := range rows {
 		if r.Available == nil {
 			known = false

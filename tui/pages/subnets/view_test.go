@@ -37,3 +37,5 @@ func BenchmarkLines(b *testing.B) {
 		s.Frame()
 	}
 }
+
+func TestHeader_OfTheFleet(t *testing.T) { pagetest.WholeFleet(t, New(pages.Open{})) }

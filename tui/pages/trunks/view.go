@@ -41,10 +41,10 @@ func of(title, node string) string {
 }
 
 func (m *Model) header(s components.Style, width int) string {
-	sum := sumOf(m.table.Rows())
+	sum := sumOf(m.table.All())
 	l := components.NewLine(s, width)
 	l.Add(theme.Text, show.Plural(sum.Attached, "trunk", "trunks")).Gap(2)
-	if len(m.table.Rows()) == 0 {
+	if len(m.table.All()) == 0 {
 		return l.String()
 	}
 	atLeast := ""

@@ -7,6 +7,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/schedule"
 )
 
@@ -67,6 +68,6 @@ func await(ctx context.Context, f *cli.Factory, ticks <-chan time.Time, every ti
 }
 
 // HasUpstream reports whether an upstream node was read.
-func HasUpstream(list document.NodeIPAMList) bool {
-	return slices.ContainsFunc(list.Items, func(n document.NodeIPAM) bool { return n.Source == document.SourceV1 })
+func HasUpstream(v *store.View) bool {
+	return slices.ContainsFunc(v.Nodes, func(n *store.Node) bool { return n.Source == document.SourceV1 })
 }

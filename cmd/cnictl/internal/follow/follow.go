@@ -92,7 +92,8 @@ func fleetOf(ctx context.Context, f *cli.Factory, o Options) error {
 		for _, n := range list.Items {
 			known.Put(n)
 		}
-		return HasUpstream(list), o.Show(Moment{View: known.View(), Fresh: list.Items, Every: every, Now: f.Now()})
+		v := known.View()
+		return HasUpstream(v), o.Show(Moment{View: v, Fresh: list.Items, Every: every, Now: f.Now()})
 	}, o.Redraw)
 }
 
@@ -162,7 +163,7 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 		if len(view.Nodes) == 0 && !news.any() || o.Order && !(stats.Swept && allRead(view)) || o.Whole && !tick && !stats.Swept {
 			continue
 		}
-		if !gentle && o.Redraw == nil && f.Globals.Interval < UpstreamInterval && slices.ContainsFunc(view.Nodes, isUpstream) {
+		if !gentle && o.Redraw == nil && f.Globals.Interval < UpstreamInterval && HasUpstream(view) {
 			gentle = true
 			f.Warn("some nodes run the upstream daemon, which logs every request: they are read every %s", UpstreamInterval)
 		}
@@ -178,8 +179,6 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 func allRead(v *store.View) bool {
 	return !slices.ContainsFunc(v.Nodes, func(n *store.Node) bool { return n.State == document.StateAPIOnly && n.Error == nil })
 }
-
-func isUpstream(n *store.Node) bool { return n.Source == document.SourceV1 }
 
 // news holds the samples that were not shown yet, the newest of each node.
 type news struct {

@@ -30,7 +30,7 @@ func (fr Frame) tableOptions() table.Options {
 }
 
 // nodes draws the table of nodes, with bars in the remaining width.
-func (fr Frame) nodes(items []document.NodeIPAM, short map[string]string, rows int) []string {
+func (fr Frame) nodes(items []*store.Node, short map[string]string, rows int) []string {
 	shown := items[:shownOf(len(items), rows)]
 	bar := barWithoutTerminal
 	if fr.Width > 0 {
@@ -91,26 +91,27 @@ var cells = func() map[string]func(*store.Node) string {
 	return out
 }()
 
-func (fr Frame) nodeTable(items []document.NodeIPAM, short map[string]string, bar int) table.Table {
+func (fr Frame) nodeTable(items []*store.Node, short map[string]string, bar int) table.Table {
 	t := table.Table{Columns: []table.Column{
 		{Name: "NODE"}, {Name: "TYPE", Drop: 3}, {Name: "ENI", Right: true, Drop: 2}, {Name: "POOL"},
 		{Name: "USED", Right: true}, {Name: "FREE", Right: true}, {Name: "TARGETS", Drop: 4}, {Name: "MAXPODS", Drop: 1}, {Name: "STATUS", Free: true, Min: 15},
 	}}
-	for _, item := range items {
-		n := store.NewNode(item)
+	for _, n := range items {
 		cell := func(column string) table.Cell {
 			return table.Cell{Text: cells[column](n), Class: nodes.Class(n, column)}
 		}
 		drawn, used := store.Unread, cell("assigned")
 		if n.Known {
-			most := usable(n)
-			pool := components.Pool{Assigned: n.Assigned, Free: n.Free, Limit: most}
+			pool := components.Pool{Assigned: n.Assigned, Free: n.Free}
+			if most := n.Scale(); most != nil {
+				pool.Limit = *most
+			}
 			if n.Cooling != nil {
 				pool.Cooling = *n.Cooling
 			}
 			drawn = pool.Gauge(fr.style(), bar)
 			if n.Limit != nil && used.Text != show.Unknown {
-				used.Text += "/" + show.Count(most)
+				used.Text += "/" + show.Count(pool.Limit)
 			}
 		}
 		t.Rows = append(t.Rows, []table.Cell{
@@ -119,19 +120,6 @@ func (fr Frame) nodeTable(items []document.NodeIPAM, short map[string]string, ba
 		})
 	}
 	return t
-}
-
-// usable returns how many addresses pods can have at most; 0 if unknown.
-func usable(n *store.Node) (most int) {
-	if n.Limit == nil {
-		return 0
-	}
-	for _, c := range n.Summary.Cards {
-		if of, _ := fleet.Capacity(n.NodeIPAM, c); of != nil {
-			most += *of
-		}
-	}
-	return most
 }
 
 // causes shows problems by cause, the worst first: how many nodes report it, some of them,

@@ -13,6 +13,7 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/store"
 )
 
 // Options are the arguments and flags of status.
@@ -68,11 +69,12 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		seconds := f.Now().Sub(start).Seconds()
 		took = &seconds
 	}
-	s := Of(list, took)
+	v := store.Of(list.Items)
+	s := Of(v, list, took)
 	if output.Structured(f) {
 		err = output.PrintDocument(f, s, false)
 	} else {
-		err = output.PrintLines(f, View(list, s, frame(f)))
+		err = output.PrintLines(f, View(v, s, frame(f)))
 	}
 	if err != nil {
 		return err
@@ -93,23 +95,23 @@ func frame(f *cli.Factory) Frame {
 func watch(ctx context.Context, f *cli.Factory, opts *Options) error {
 	inPlace := f.Streams.OutTTY && !output.Structured(f)
 	screen := output.NewScreen(f)
-	var list document.NodeIPAMList
+	v := &store.View{}
 	var s document.FleetStatus
 	draw := func(every time.Duration) error {
 		fr := frame(f)
 		fr.Every = every
-		if follow.HasUpstream(list) {
+		if follow.HasUpstream(v) {
 			fr.Upstream = follow.UpstreamInterval
 		}
-		lines := View(list, s, fr)
+		lines := View(v, s, fr)
 		if inPlace {
 			return screen.Draw(lines)
 		}
 		return output.PrintLines(f, append(lines, ""))
 	}
 	watched := follow.Options{Open: opts.Open, Whole: !inPlace, Show: func(now follow.Moment) error {
-		list = now.List()
-		if s = Of(list, nil); output.Structured(f) {
+		v = now.View
+		if s = Of(v, now.List(), nil); output.Structured(f) {
 			return output.PrintDocument(f, s, true)
 		}
 		return draw(now.Every)

@@ -10,7 +10,6 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
@@ -71,10 +70,13 @@ func subnetTitle(code string) string {
 }
 
 // subnets shows where new addresses come from, the fullest first. clock returns the time on
-// the node that reported a subnet.
-func (fr Frame) subnets(all []document.SubnetFill, clock func(introspect.Subnet) time.Time, rows int) []string {
-	shown := slices.Clone(all)
-	slices.SortStableFunc(shown, func(a, b document.SubnetFill) int { return cmp.Compare(taken(b), taken(a)) })
+// the node that reported a subnet, by its index.
+func (fr Frame) subnets(all []document.SubnetFill, clock func(int) time.Time, rows int) []string {
+	shown := make([]int, len(all))
+	for i := range all {
+		shown[i] = i
+	}
+	slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(taken(all[b]), taken(all[a])) })
 	shown = shown[:shownOf(len(all), rows)]
 	t := table.Table{Columns: []table.Column{
 		{Name: "SUBNET"}, {Name: "CIDR", Drop: 2}, {Name: "USED"}, {Name: "FULL"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true, Drop: 1},
@@ -83,7 +85,8 @@ func (fr Frame) subnets(all []document.SubnetFill, clock func(introspect.Subnet)
 	if fr.Width > 0 && fr.Width < 100 {
 		bar = barLeast
 	}
-	for _, s := range shown {
+	for _, i := range shown {
+		s := all[i]
 		drawn, full, class := show.Unknown, percent(s), paint.Plain
 		if s.Usable != nil && s.Available != nil {
 			used := min(max(0, *s.Usable-*s.Available), *s.Usable)
@@ -95,7 +98,7 @@ func (fr Frame) subnets(all []document.SubnetFill, clock func(introspect.Subnet)
 		if s.Short {
 			full, class = full+" !", paint.Bad
 		}
-		asOf, age := nodes.AsOf(s.Subnet, clock(s.Subnet))
+		asOf, age := nodes.AsOf(s.Subnet, clock(i))
 		if age == paint.Dim && !s.Short {
 			class = paint.Dim
 		}

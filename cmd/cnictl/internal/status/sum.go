@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"math"
-	"net/netip"
 	"slices"
 
 	"cnictl/daemon/api/introspect"
@@ -15,40 +14,86 @@ import (
 	"cnictl/daemon/fleet/subnets"
 )
 
-// Of sums up a sweep that took the given number of seconds; nil if unknown.
-func Of(list document.NodeIPAMList, seconds *float64) document.FleetStatus {
-	s := fleet.StatusOf(list)
-	for i := range s.Subnets {
-		fill(&s.Subnets[i])
+// Of sums up nodes that were read in the given number of seconds; nil if unknown. The list says
+// what could not be read, and when.
+func Of(v *store.View, list document.NodeIPAMList, seconds *float64) document.FleetStatus {
+	t, act := v.Totals, v.Totals.Activity
+	s := document.FleetStatus{
+		APIVersion: introspect.APIVersion, Kind: document.KindFleet, Nodes: countsOf(v.Nodes),
+		Addresses: document.Addresses{Limit: t.Limit, Room: t.Room, Cooling: t.Cooling.Value()},
+		ENIs:      document.ENICounts{Attached: t.ENIs.Value(), Limit: t.ENILimit},
+		Activity:  document.Activity{Partial: act.Partial, Nodes: act.Nodes},
+		Subnets:   []document.SubnetFill{}, Problems: []document.Problem{},
+		Causes: causes.Counts(v.Nodes), Sweep: sweepOf(v.Nodes, seconds),
+		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
 	}
-	s.Causes = causes.Counts(list.Items)
-	s.Sweep = sweepOf(list.Items, seconds)
+	if t.Pools > 0 || t.Nodes == t.NoDaemon {
+		s.Addresses.Total, s.Addresses.Assigned, s.Addresses.Free = &t.Held, &t.Assigned, &t.Free
+	}
+	if act.Nodes > 0 {
+		a := &s.Activity
+		a.WaitingADDs, a.ADDs, a.FailedADDs = act.Waiting.Value(), act.ADDs.Value(), act.Failed.Value()
+		a.DELs, a.EC2Calls, a.EC2Errors = act.DELs.Value(), act.EC2.Value(), act.EC2Errors.Value()
+	}
+	for _, u := range reported(v) {
+		s.Subnets = append(s.Subnets, fill(u))
+	}
+	for _, n := range v.Nodes {
+		s.Problems = append(s.Problems, n.Problems...)
+	}
+	slices.SortStableFunc(s.Problems, func(a, b document.Problem) int { return cmp.Compare(fleet.Rank(a.Severity), fleet.Rank(b.Severity)) })
 	return s
 }
 
-// fill computes how full a subnet is, as cnictl subnets does.
-func fill(s *document.SubnetFill) {
-	u := store.SubnetUse{Subnet: s.Subnet}
-	if r, err := netip.ParsePrefix(s.CIDR); err == nil {
-		u.Range = r.Masked()
+// reported returns the subnets that nodes report on.
+func reported(v *store.View) []store.SubnetUse {
+	return slices.DeleteFunc(slices.Clone(v.Subnets), func(u store.SubnetUse) bool { return u.Node == "" })
+}
+
+// countsOf counts the nodes by state.
+func countsOf(nodes []*store.Node) document.NodeCounts {
+	c := document.NodeCounts{Total: len(nodes)}
+	for _, n := range nodes {
+		switch n.State {
+		case document.StateLive:
+			c.Live++
+		case document.StateForbidden:
+			c.Forbidden++
+		case document.StateStale:
+			c.Stale++
+		case document.StateMetricsOnly:
+			c.MetricsOnly++
+		case document.StateAPIOnly:
+			c.APIOnly++
+		case document.StateNoDaemon:
+			c.NoDaemon++
+		default:
+			c.Unreachable++
+		}
 	}
+	return c
+}
+
+// fill computes how full a subnet is, as cnictl subnets does.
+func fill(u store.SubnetUse) document.SubnetFill {
+	s := document.SubnetFill{Subnet: u.Subnet, Short: subnets.Short(u)}
 	if usable := subnets.Usable(u.Range); usable > 0 {
 		s.Usable = &usable
 	}
 	if percent, ok := subnets.FullPercent(u); ok {
 		s.Percent = &percent
 	}
-	s.Short = subnets.Short(u)
+	return s
 }
 
 // sweepOf summarises how reading the nodes went.
-func sweepOf(items []document.NodeIPAM, seconds *float64) document.SweepStats {
-	s := document.SweepStats{Nodes: len(items), FailedBy: []document.ReasonCount{}, Seconds: seconds}
+func sweepOf(nodes []*store.Node, seconds *float64) document.SweepStats {
+	s := document.SweepStats{Nodes: len(nodes), FailedBy: []document.ReasonCount{}, Seconds: seconds}
 	by := map[introspect.Reason]int{}
 	var latencies []float64
-	for _, n := range items {
+	for _, n := range nodes {
 		switch {
-		case fleet.Failed(n):
+		case fleet.Failed(n.NodeIPAM):
 			s.Failed++
 			by[n.Error.Reason]++
 		case n.Summary != nil:

@@ -8,12 +8,11 @@ import (
 	"time"
 
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 )
 
@@ -45,10 +44,11 @@ func (fr Frame) more() string {
 // View draws the page, a string per line: at most Height−1 lines, none wider than Width. It
 // is for triage: the totals; problems by cause; one line about nodes that could not be read;
 // the subnets, fullest first; and the nodes, worst first.
-func View(list document.NodeIPAMList, s document.FleetStatus, fr Frame) []string {
-	shown, unread := fr.readable(list.Items)
-	nodes := sorted(shown)
-	short := shortNames(list.Items)
+func View(v *store.View, s document.FleetStatus, fr Frame) []string {
+	shown, unread := fr.readable(v.Nodes)
+	nodes := slices.Clone(shown)
+	slices.SortStableFunc(nodes, func(a, b *store.Node) int { return cmp.Compare(rankOf(a), rankOf(b)) })
+	short := shortNames(v.Nodes)
 	found := findings(shown, s.Subnets)
 	out := fr.head(s)
 	var note []string
@@ -63,14 +63,15 @@ func View(list document.NodeIPAMList, s document.FleetStatus, fr Frame) []string
 		top++ // for the blank line before the note
 	}
 	room := fr.share(top, parts{len(found), len(s.Subnets), len(nodes)})
-	clock := clocks(list)
+	reporters := reported(v)
+	clock := func(name string) time.Time { return clockOf(v.Node(name), s) }
 	var wrong []string
 	if room.causes > 0 {
 		wrong = fr.causes(found, short, clock, room.causes)
 	}
 	sections := [][]string{append(wrong, note...)}
 	if room.subnets > 0 {
-		sections = append(sections, fr.subnets(s.Subnets, subnetClocks(list), room.subnets))
+		sections = append(sections, fr.subnets(s.Subnets, func(i int) time.Time { return clock(reporters[i].Node) }, room.subnets))
 	}
 	if room.nodes > 0 {
 		sections = append(sections, fr.nodes(nodes, short, room.nodes))
@@ -88,10 +89,10 @@ func View(list document.NodeIPAMList, s document.FleetStatus, fr Frame) []string
 
 // readable returns the nodes that have something to show, and counts the others by reason,
 // the most frequent first. -o wide shows the others too.
-func (fr Frame) readable(items []document.NodeIPAM) (shown []document.NodeIPAM, unread []document.ReasonCount) {
-	var failed []document.NodeIPAM
-	for _, n := range items {
-		lost := fleet.Failed(n) && n.State != document.StateLive
+func (fr Frame) readable(nodes []*store.Node) (shown []*store.Node, unread []document.ReasonCount) {
+	var failed []*store.Node
+	for _, n := range nodes {
+		lost := fleet.Failed(n.NodeIPAM) && n.State != document.StateLive
 		if lost {
 			failed = append(failed, n)
 		}
@@ -107,7 +108,7 @@ type place struct {
 	subnet   bool // otherwise a node
 	name     string
 	problems []document.Problem
-	node     document.NodeIPAM
+	node     *store.Node
 }
 
 type (
@@ -117,13 +118,13 @@ type (
 
 // findings returns the causes of problems of nodes and subnets, the worst first. Reasons why
 // nodes could not be read are left out: they have their own line.
-func findings(nodes []document.NodeIPAM, subnets []document.SubnetFill) []*finding {
+func findings(nodes []*store.Node, subnets []document.SubnetFill) []*finding {
 	var places []place
 	exhausted := false
 	for _, n := range nodes {
-		p := place{name: n.Metadata.Name, node: n, problems: fleet.Problems(n)}
-		if fleet.Excused(n) || fleet.Failed(n) && n.State != document.StateLive {
-			p.problems = slices.DeleteFunc(p.problems, func(q document.Problem) bool {
+		p := place{name: n.Metadata.Name, node: n, problems: n.Problems}
+		if fleet.Excused(n.NodeIPAM) || fleet.Failed(n.NodeIPAM) && n.State != document.StateLive {
+			p.problems = slices.DeleteFunc(slices.Clone(p.problems), func(q document.Problem) bool {
 				return n.Error != nil && q.Code == string(n.Error.Reason) || q.Code == fleet.CodeNoDaemon || q.Code == fleet.CodeMetricsOnly
 			})
 		}
@@ -139,7 +140,9 @@ func findings(nodes []document.NodeIPAM, subnets []document.SubnetFill) []*findi
 		if p.subnet {
 			return causes.Report{Name: p.name, Problems: p.problems}
 		}
-		return causes.ReportOf(p.node, p.problems)
+		r := causes.ReportOf(p.node)
+		r.Problems = p.problems
+		return r
 	})
 }
 
@@ -171,38 +174,12 @@ func plain(line string) string {
 	}
 }
 
-// sorted puts the worst nodes first, then by name.
-func sorted(items []document.NodeIPAM) []document.NodeIPAM {
-	type ranked struct {
-		node document.NodeIPAM
-		rank int
-	}
-	all := make([]ranked, len(items))
-	for i, n := range items {
-		all[i] = ranked{n, rankOf(n)}
-	}
-	slices.SortStableFunc(all, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), query.Natural(a.node.Metadata.Name, b.node.Metadata.Name))
-	})
-	out := make([]document.NodeIPAM, len(all))
-	for i, r := range all {
-		out[i] = r.node
-	}
-	return out
-}
-
 // rankOf ranks a node by its worst problem; informational ones do not count.
-func rankOf(n document.NodeIPAM) int {
-	ps := fleet.Problems(n)
-	if len(ps) == 0 {
-		return fleet.Rank(document.SeverityInfo)
-	}
-	return fleet.Rank(ps[0].Severity)
-}
+func rankOf(n *store.Node) int { return min(fleet.Rank(n.Severity), fleet.Rank(document.SeverityInfo)) }
 
 // shortNames removes the domain from node names if all share it; nil otherwise. A target
 // without a name goes by its address, which has no domain.
-func shortNames(items []document.NodeIPAM) map[string]string {
+func shortNames(items []*store.Node) map[string]string {
 	domain := show.Domain(func(yield func(string) bool) {
 		for _, n := range items {
 			if !yield(n.Metadata.Name) {
@@ -228,48 +205,13 @@ func nameIn(short map[string]string, name string) string {
 	return name
 }
 
-// clocks returns the nodes' own clocks, by name: ages are relative to them, so that a
-// laptop's wrong clock does not matter.
-func clocks(list document.NodeIPAMList) func(node string) time.Time {
-	at := make(map[string]time.Time, len(list.Items))
-	for _, n := range list.Items {
-		if n.SampledAt != nil {
-			at[n.Metadata.Name] = *n.SampledAt
-		}
+// clockOf returns a node's own clock: ages are relative to it, so that a laptop's wrong clock
+// does not matter.
+func clockOf(n *store.Node, s document.FleetStatus) time.Time {
+	if n != nil && n.SampledAt != nil {
+		return *n.SampledAt
 	}
-	return func(node string) time.Time {
-		if t, ok := at[node]; ok {
-			return t
-		}
-		return list.SampledAt
-	}
-}
-
-// subnetClocks returns the clock of the node whose report of a subnet is shown.
-func subnetClocks(list document.NodeIPAMList) func(introspect.Subnet) time.Time {
-	type news struct {
-		id   string
-		asOf time.Time
-	}
-	at := map[news]time.Time{}
-	for _, n := range list.Items {
-		if n.Summary == nil || n.SampledAt == nil {
-			continue
-		}
-		for _, s := range n.Summary.Subnets {
-			if s.AsOf != nil {
-				at[news{s.ID, s.AsOf.UTC()}] = *n.SampledAt
-			}
-		}
-	}
-	return func(s introspect.Subnet) time.Time {
-		if s.AsOf != nil {
-			if t, ok := at[news{s.ID, s.AsOf.UTC()}]; ok {
-				return t
-			}
-		}
-		return list.SampledAt
-	}
+	return s.SampledAt
 }
 
 // head is the top block: nodes by state, the total pool, current activity.

@@ -11,6 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/store"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -55,7 +56,7 @@ func TestView_FitsItsFrame(t *testing.T) {
 		if r.IntN(2) == 0 {
 			fr.Palette, fr.Every = paint.Colours(), 5*time.Second
 		}
-		lines := View(list, Of(list, nil), fr)
+		lines := View(store.Of(list.Items), ofList(list), fr)
 		if len(lines) > fr.Height-1 {
 			t.Errorf("seed %d: %d lines in a height of %d", seed, len(lines), fr.Height)
 		}
@@ -69,6 +70,8 @@ func TestView_FitsItsFrame(t *testing.T) {
 		}
 	}
 }
+
+func ofList(list document.NodeIPAMList) document.FleetStatus { return Of(store.Of(list.Items), list, nil) }
 
 func TestShare(t *testing.T) {
 	t.Parallel()
@@ -104,9 +107,9 @@ func TestShare(t *testing.T) {
 
 func TestShortNames(t *testing.T) {
 	t.Parallel()
-	items := func(names ...string) (out []document.NodeIPAM) {
+	items := func(names ...string) (out []*store.Node) {
 		for _, n := range names {
-			out = append(out, document.NodeIPAM{Metadata: document.ObjectMeta{Name: n}})
+			out = append(out, store.NewNode(document.NodeIPAM{Metadata: document.ObjectMeta{Name: n}}))
 		}
 		return out
 	}
@@ -127,7 +130,7 @@ func TestView_ShortSubnet(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
 	list := document.NodeIPAMList{SampledAt: now, Items: []document.NodeIPAM{{
-		State: document.StateLive, SampledAt: &now,
+		Metadata: document.ObjectMeta{Name: "n"}, State: document.StateLive, SampledAt: &now,
 		Summary: &introspect.Summary{Cordoned: ptr(true), Subnets: []introspect.Subnet{
 			{ID: "subnet-a", CIDR: "10.0.0.0/24", Available: ptr(200), AsOf: &now},
 			{ID: "subnet-b", CIDR: "10.0.1.0/24", Available: ptr(5), AsOf: &now},
@@ -135,7 +138,7 @@ func TestView_ShortSubnet(t *testing.T) {
 			{ID: "subnet-d"},
 		}},
 	}}}
-	status := Of(list, nil)
+	status := ofList(list)
 	for i, want := range []struct {
 		usable  *int
 		percent string
@@ -145,7 +148,7 @@ func TestView_ShortSubnet(t *testing.T) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
-	screen := strings.Join(View(list, status, Frame{}), "\n")
+	screen := strings.Join(View(store.Of(list.Items), status, Frame{}), "\n")
 	for _, want := range []string{
 		"W  subnet-exhausted      -        subnet-c  the subnet has no free addresses\nW  subnet-short          -        subnet-b  98% of the subnet in use, 5 addresses free\n",
 		"  100% !          0     0s\n", "  98% !           5     0s\n",
@@ -157,7 +160,7 @@ func TestView_ShortSubnet(t *testing.T) {
 	// The subnet becomes an error while ADDs wait for it, listed before its consequences.
 	list.Items[0].Summary.WaitingADDs = ptr(2)
 	list.Items[0].Summary.Backoffs = []introspect.Backoff{{Scope: "subnet", ID: "subnet-c", Until: now.Add(time.Minute), Cause: "subnet-exhausted"}}
-	screen = strings.Join(View(list, Of(list, nil), Frame{NoHeaders: true}), "\n")
+	screen = strings.Join(View(store.Of(list.Items), ofList(list), Frame{NoHeaders: true}), "\n")
 	exhausted, dry := strings.Index(screen, "!  subnet-exhausted"), strings.Index(screen, "!  pool-dry")
 	if exhausted < 0 || dry < exhausted {
 		t.Errorf("subnet-exhausted is not an error before pool-dry in\n%s", screen)
@@ -182,14 +185,14 @@ func TestView_Unreadable(t *testing.T) {
 			})
 		}
 	}
-	status := Of(list, nil)
+	status := ofList(list)
 	for width, want := range map[int]string{
 		0:   "!  155 unreadable: refused 40, timeout 40, no pod 38, not HTTP 37  cnictl nodes --filter reading!=live --context=x",
 		120: "!  155 unreadable: refused 40, timeout 40, no pod 38, not HTTP 37  cnictl nodes --filter reading!=live --context=x",
 		80:  "!  155 unreadable: refused 40, …  cnictl nodes --filter reading!=live",
 		50:  "!  155 unreadable: refused 40, timeout 40, …",
 	} {
-		lines := View(list, status, Frame{Width: width, Height: 24, Command: "cnictl", SameNodes: " --context=x"})
+		lines := View(store.Of(list.Items), status, Frame{Width: width, Height: 24, Command: "cnictl", SameNodes: " --context=x"})
 		screen := strings.Join(lines, "\n")
 		if !slices.Contains(lines, want) || strings.Contains(screen, "dial tcp") || strings.Contains(screen, "lost-") {
 			t.Errorf("%d columns: no %q in\n%s", width, want, screen)
@@ -198,7 +201,7 @@ func TestView_Unreadable(t *testing.T) {
 			t.Errorf("%d columns: the node that was read before is not there:\n%s", width, screen)
 		}
 	}
-	if screen := strings.Join(View(list, status, Frame{All: true, Command: "cnictl"}), "\n"); !strings.Contains(screen, "lost-155") {
+	if screen := strings.Join(View(store.Of(list.Items), status, Frame{All: true, Command: "cnictl"}), "\n"); !strings.Contains(screen, "lost-155") {
 		t.Errorf("-o wide leaves nodes out:\n%s", screen)
 	}
 }
@@ -208,11 +211,11 @@ func TestHead_Day(t *testing.T) {
 	t.Parallel()
 	list := document.NodeIPAMList{SampledAt: time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)}
 	for width, want := range map[int]string{0: " 2026-11-21 14:02:11 UTC", 80: " 2026-11-21 14:02:11 UTC", 42: " 11-21 14:02"} {
-		if line := View(list, Of(list, nil), Frame{Width: width, Dated: true})[0]; !strings.HasSuffix(line, want) {
+		if line := View(store.Of(list.Items), ofList(list), Frame{Width: width, Dated: true})[0]; !strings.HasSuffix(line, want) {
 			t.Errorf("%d columns: %q", width, line)
 		}
 	}
-	if line := View(list, Of(list, nil), Frame{})[0]; !strings.HasSuffix(line, "    14:02:11 UTC") {
+	if line := View(store.Of(list.Items), ofList(list), Frame{})[0]; !strings.HasSuffix(line, "    14:02:11 UTC") {
 		t.Errorf("%q", line)
 	}
 }
@@ -226,7 +229,7 @@ func TestHead_Every(t *testing.T) {
 		"UTC  every 10s":               {Every: 10 * time.Second, Upstream: 10 * time.Second},
 		"UTC  every 30s":               {Every: 30 * time.Second, Upstream: 10 * time.Second},
 	} {
-		if line := View(document.NodeIPAMList{}, Of(document.NodeIPAMList{}, nil), fr)[0]; !strings.HasSuffix(line, want) {
+		if line := View(&store.View{}, ofList(document.NodeIPAMList{}), fr)[0]; !strings.HasSuffix(line, want) {
 			t.Errorf("%q, want %q", line, want)
 		}
 	}
@@ -239,13 +242,13 @@ func TestView_SubnetAgesByTheNodesClock(t *testing.T) {
 	laptop := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
 	node := laptop.Add(-time.Hour)
 	list := document.NodeIPAMList{SampledAt: laptop, Items: []document.NodeIPAM{{
-		State: document.StateLive, SampledAt: &node,
+		Metadata: document.ObjectMeta{Name: "n"}, State: document.StateLive, SampledAt: &node,
 		Summary: &introspect.Summary{Subnets: []introspect.Subnet{
 			{ID: "subnet-a", Available: ptr(9), AsOf: ptr(node.Add(-7 * time.Second))},
 			{ID: "subnet-b", Available: ptr(9), AsOf: ptr(node.Add(-7 * time.Minute))},
 		}},
 	}}}
-	screen := strings.Join(View(list, Of(list, nil), Frame{}), "\n")
+	screen := strings.Join(View(store.Of(list.Items), ofList(list), Frame{}), "\n")
 	for _, want := range []string{"9        7s\n", "9  7m (old)\n"} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("no %q in\n%s", want, screen)
@@ -255,9 +258,9 @@ func TestView_SubnetAgesByTheNodesClock(t *testing.T) {
 
 func BenchmarkView500Nodes(b *testing.B) {
 	list := randomList(rand.New(rand.NewPCG(1, 1)), 500)
-	s := Of(list, nil)
+	s := ofList(list)
 	for b.Loop() {
-		View(list, s, Frame{Width: 120, Height: 40, Command: "cnictl"})
+		View(store.Of(list.Items), s, Frame{Width: 120, Height: 40, Command: "cnictl"})
 	}
 }
 
@@ -270,11 +273,11 @@ func TestCounts_AddUp(t *testing.T) {
 		document.StateMetricsOnly, document.StateNoDaemon, document.StateAPIOnly,
 	} {
 		for range i + 1 {
-			list.Items = append(list.Items, document.NodeIPAM{State: state})
+			list.Items = append(list.Items, document.NodeIPAM{Metadata: document.ObjectMeta{Name: fmt.Sprint("n", len(list.Items))}, State: state})
 		}
 	}
 	const want = "NODES 28  1 live  2 unreachable  3 forbidden  4 stale  5 metrics only  6 no daemon  7 not read"
-	if got := (Frame{}).counts(Of(list, nil).Nodes); got != want {
+	if got := (Frame{}).counts(ofList(list).Nodes); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
