@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
+	"cnictl/doctor/catalogue"
 )
 
 // Problem codes that are neither cause codes nor reasons.
@@ -56,31 +57,34 @@ func Problems(n document.NodeIPAM) []document.Problem {
 	ps.errors(*n.Summary, now)
 	ps.settings(*n.Summary, now)
 	slices.SortStableFunc(ps.list, func(a, b document.Problem) int {
-		return cmp.Or(Rank(a.Severity)-Rank(b.Severity), ByCause(a.Code, b.Code))
+		return cmp.Or(a.Severity.Rank()-b.Severity.Rank(), ByCause(a.Code, b.Code))
 	})
 	return ps.list
 }
 
-// Rank orders severities, worst first.
-func Rank(s document.Severity) int {
-	switch s {
-	case document.SeverityError:
-		return 0
-	case document.SeverityWarning:
-		return 1
-	}
-	return 2
-}
-
-// ByCause orders codes of one severity: pool-dry comes last, as a consequence of the others.
+// ByCause orders codes of one severity: ADDs that wait come last, as a consequence of the others.
 func ByCause(a, b string) int {
+	dry, _ := catalogue.Reported(string(cause.PoolDry))
 	last := func(code string) int {
-		if code == string(cause.PoolDry) {
+		if code == string(cause.PoolDry) || code == dry.Code {
 			return 1
 		}
 		return 0
 	}
 	return last(a) - last(b)
+}
+
+// Judged returns a problem with the doctor's code for it. Pods that fail for a cause that the doctor
+// calls critical are critical here too.
+func Judged(p document.Problem) document.Problem {
+	p.Effect = p.Severity
+	if e, ok := catalogue.Reported(p.Code); ok {
+		p.Finding = e.Code
+		if p.Severity == document.SeverityError && e.Severity == catalogue.Critical {
+			p.Effect = document.SeverityCritical
+		}
+	}
+	return p
 }
 
 // waits reports whether ADDs wait for an address.
@@ -93,7 +97,7 @@ type problems struct {
 
 // add appends a problem and returns it so that the caller can set its times.
 func (ps *problems) add(severity document.Severity, code, format string, args ...any) *document.Problem {
-	ps.list = append(ps.list, document.Problem{Node: ps.node, Severity: severity, Code: code, Message: fmt.Sprintf(format, args...)})
+	ps.list = append(ps.list, Judged(document.Problem{Node: ps.node, Severity: severity, Code: code, Message: fmt.Sprintf(format, args...)}))
 	return &ps.list[len(ps.list)-1]
 }
 
@@ -163,7 +167,10 @@ func (ps *problems) clocks(s introspect.Summary, now time.Time) {
 		if waits(s) && b.Scope != "release" {
 			severity = document.SeverityError
 		}
-		ps.add(severity, b.Cause, "back-off on %s%s", what, titled(b.Cause)).Until = &b.Until
+		p := ps.add(severity, b.Cause, "back-off on %s%s", what, titled(b.Cause))
+		if p.Until = &b.Until; b.Cause == string(cause.SubnetExhausted) && hasRoom(s, b.ID) {
+			p.Finding, p.Effect = codeRecovered, severity
+		}
 	}
 	if s.Terminating != nil && *s.Terminating {
 		ps.add(document.SeverityInfo, CodeTerminating, "the daemon is shutting down")
@@ -171,6 +178,14 @@ func (ps *problems) clocks(s introspect.Summary, now time.Time) {
 	if s.Cordoned != nil && *s.Cordoned {
 		ps.add(document.SeverityInfo, CodeCordoned, "cordoned")
 	}
+}
+
+// codeRecovered is the doctor's code for a pause after which the subnet has addresses again.
+const codeRecovered = "ip/alloc-backoff"
+
+// hasRoom reports whether EC2 counted free addresses in a subnet.
+func hasRoom(s introspect.Summary, id string) bool {
+	return slices.ContainsFunc(s.Subnets, func(n introspect.Subnet) bool { return n.ID == id && n.Available != nil && *n.Available > 0 })
 }
 
 func titled(code string) string {

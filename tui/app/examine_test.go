@@ -51,7 +51,7 @@ func TestExamine(t *testing.T) {
 	times := 0
 	b := doctored(t, func(context.Context, []string) (document.DoctorReport, error) { times++; return found(), nil })
 	b.press("4")
-	b.sees(t, "1 cause found on 20 nodes", "ip/subnet-exhausted", "Reported by the daemons")
+	b.sees(t, "1 cause found on 20 nodes", "ip/subnet-exhausted", "  reported  ")
 	b.press("r")
 	if times != 2 {
 		t.Errorf("examined %d times", times)
@@ -167,7 +167,7 @@ func TestExamine_Plain(t *testing.T) {
 	if _, err := p.line("doctor"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1 cause found on 20 nodes", "ip/subnet-exhausted", "FIX 1", "Reported by the daemons"} {
+	for _, want := range []string{"1 cause found on 20 nodes", "ip/subnet-exhausted", "FIX 1", "  reported  "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

@@ -97,6 +97,12 @@ func (t *Table[T]) SetRows(rows []T, now time.Time) {
 	t.refresh()
 }
 
+// Renew replaces the rows, and sorts and filters at once: the user waited for them.
+func (t *Table[T]) Renew(rows []T, now time.Time) {
+	t.all = rows
+	t.apply(now)
+}
+
 // Settle applies a pending sort and filter once it may.
 func (t *Table[T]) Settle(now time.Time) {
 	if t.waiting && t.may(now) {

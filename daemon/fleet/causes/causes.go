@@ -8,6 +8,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
+	"cnictl/doctor/catalogue"
 )
 
 // Report is what one node reports.
@@ -24,6 +25,19 @@ func ReportOf(n *store.Node) Report {
 		r.FailedADDs = n.Summary.ADDs.Causes
 	}
 	return r
+}
+
+// Found returns the report under the doctor's codes and severities, as tables and screens show it.
+func (r Report) Found() Report {
+	out := Report{Name: r.Name, FailedADDs: make(map[string]int, len(r.FailedADDs))}
+	for _, p := range r.Problems {
+		p.Code, p.Severity = p.Name(), p.Effect
+		out.Problems = append(out.Problems, p)
+	}
+	for code, times := range r.FailedADDs {
+		out.FailedADDs[catalogue.Named(code)] += times
+	}
+	return out
 }
 
 // Group is one cause with the nodes, of type N, that report it.
@@ -83,13 +97,13 @@ func Groups[N any](nodes []N, report func(N) Report) []*Group[N] {
 		}
 	}
 	slices.SortFunc(out, func(a, b *Group[N]) int {
-		return cmp.Or(cmp.Compare(fleet.Rank(a.Severity), fleet.Rank(b.Severity)), fleet.ByCause(a.Code, b.Code), cmp.Compare(len(b.Nodes), len(a.Nodes)), strings.Compare(a.Code, b.Code))
+		return cmp.Or(cmp.Compare(a.Severity.Rank(), b.Severity.Rank()), fleet.ByCause(a.Code, b.Code), cmp.Compare(len(b.Nodes), len(a.Nodes)), strings.Compare(a.Code, b.Code))
 	})
 	return out
 }
 
 func worse(a, b document.Severity) document.Severity {
-	if fleet.Rank(a) < fleet.Rank(b) {
+	if a.Rank() < b.Rank() {
 		return a
 	}
 	return b
@@ -101,6 +115,9 @@ func Counts(nodes []*store.Node) []document.CauseCount {
 	out := make([]document.CauseCount, len(groups))
 	for i, g := range groups {
 		out[i] = document.CauseCount{Severity: g.Severity, Code: g.Code, Title: Title(g.Code), Nodes: len(g.Nodes)}
+		if e, ok := catalogue.Reported(g.Code); ok {
+			out[i].Finding = e.Code
+		}
 		if g.Times > 0 {
 			out[i].FailedADDs = &g.Times
 		}

@@ -38,13 +38,13 @@ func TestCounts(t *testing.T) {
 		"nothing said": {[]document.NodeIPAM{node("a", &introspect.Summary{})}, []document.CauseCount{}},
 		"counted and reported together": {
 			[]document.NodeIPAM{node("a", waiting), node("b", failures(map[string]int{"pool-dry": 4}))},
-			[]document.CauseCount{{Severity: document.SeverityError, Code: "pool-dry", Title: cause.Code("pool-dry").Title(), Nodes: 2, FailedADDs: new(7)}},
+			[]document.CauseCount{{Severity: document.SeverityError, Code: "pool-dry", Finding: "obs/add-waiting", Title: cause.Code("pool-dry").Title(), Nodes: 2, FailedADDs: new(7)}},
 		},
 		"causes before what follows from them": {
 			[]document.NodeIPAM{node("a", &introspect.Summary{WaitingADDs: new(1)}), node("b", &introspect.Summary{WaitingADDs: new(1)}), down("c")},
 			[]document.CauseCount{
 				{Severity: document.SeverityError, Code: "timeout", Title: "the node gave no complete answer in time", Nodes: 1},
-				{Severity: document.SeverityError, Code: "pool-dry", Title: cause.Code("pool-dry").Title(), Nodes: 2},
+				{Severity: document.SeverityError, Code: "pool-dry", Finding: "obs/add-waiting", Title: cause.Code("pool-dry").Title(), Nodes: 2},
 			},
 		},
 		"worst first, then of most nodes, then by code": {
@@ -54,9 +54,9 @@ func TestCounts(t *testing.T) {
 			},
 			[]document.CauseCount{
 				{Severity: document.SeverityError, Code: "timeout", Title: "the node gave no complete answer in time", Nodes: 1},
-				{Severity: document.SeverityInfo, Code: "subnet-exhausted", Title: cause.Code("subnet-exhausted").Title(), Nodes: 2, FailedADDs: new(2)},
-				{Severity: document.SeverityInfo, Code: "ec2-throttled", Title: cause.Code("ec2-throttled").Title(), Nodes: 1, FailedADDs: new(9)},
-				{Severity: document.SeverityInfo, Code: "internal", Title: cause.Code("internal").Title(), Nodes: 1, FailedADDs: new(1)},
+				{Severity: document.SeverityInfo, Code: "subnet-exhausted", Finding: "ip/subnet-exhausted", Title: cause.Code("subnet-exhausted").Title(), Nodes: 2, FailedADDs: new(2)},
+				{Severity: document.SeverityInfo, Code: "ec2-throttled", Finding: "aws/throttled", Title: cause.Code("ec2-throttled").Title(), Nodes: 1, FailedADDs: new(9)},
+				{Severity: document.SeverityInfo, Code: "internal", Finding: "obs/add-failing", Title: cause.Code("internal").Title(), Nodes: 1, FailedADDs: new(1)},
 			},
 		},
 	} {
@@ -115,5 +115,29 @@ func TestTitle(t *testing.T) {
 	}
 	if got := Title("odd\x1b[2J"); got != `odd\x1b[2J` {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestFound: people see what a node reports under the doctor's codes, with failed ADDs of several
+// causes of the daemon that are one of the doctor's.
+func TestFound(t *testing.T) {
+	t.Parallel()
+	n := store.NewNode(node("a", &introspect.Summary{
+		WaitingADDs: new(2), ADDs: &introspect.RequestCounts{Causes: map[string]int{"internal": 3, "not-supported": 1, "later": 2}},
+		MaxPods: &introspect.MaxPods{Value: new(110), TotalCapacity: new(29), Verdict: introspect.MaxPodsOver}, Cordoned: new(true),
+	}))
+	r := ReportOf(n).Found()
+	var got []string
+	for _, p := range r.Problems {
+		got = append(got, string(p.Severity)+" "+p.Code)
+	}
+	if diff := cmp.Diff([]string{"error obs/add-waiting", "warning cap/max-pods", "info cordoned"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]int{"obs/add-failing": 4, "later": 2}, r.FailedADDs); diff != "" {
+		t.Error(diff)
+	}
+	if title := Title("cap/max-pods"); title != "max-pods is higher than the node has addresses for" {
+		t.Error(title)
 	}
 }

@@ -6,10 +6,14 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
+	"cnictl/doctor/catalogue"
 )
 
 // Title is the one-line meaning of a code; for an unknown code, the code itself.
 func Title(code string) string {
+	if e, ok := catalogue.Lookup(code); ok {
+		return e.Title
+	}
 	if t := cause.Code(code).Title(); t != "" {
 		return t
 	}

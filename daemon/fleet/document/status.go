@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -78,26 +79,53 @@ type SubnetFill struct {
 type Severity string
 
 const (
+	SeverityCritical Severity = "critical" // every new pod of a node fails now, or running pods are cut off
+
 	SeverityError   Severity = "error"   // pods fail, or cannot be checked
 	SeverityWarning Severity = "warning" // degraded, or will fail
 	SeverityInfo    Severity = "info"    // worth knowing
 )
+
+// Rank orders severities, worst first.
+func (s Severity) Rank() int {
+	switch s {
+	case SeverityCritical:
+		return 0
+	case SeverityError:
+		return 1
+	case SeverityWarning:
+		return 2
+	}
+	return 3
+}
+
+// Harms reports that pods fail, or that it cannot be checked.
+func (s Severity) Harms() bool { return s.Rank() <= SeverityError.Rank() }
+
+// Sign is the severity in one character, in tables and on screens.
+func (s Severity) Sign() string { return [...]string{"C", "!", "W", "i"}[s.Rank()] }
 
 // Problem is one thing wrong with one node.
 type Problem struct {
 	Node     string     `json:"node" null:"never"`     // node name
 	Severity Severity   `json:"severity" null:"never"` // error, warning, info
 	Code     string     `json:"code" null:"never"`     // a cause code, a reason for a failed reading, or a code of cnictl
+	Finding  string     `json:"finding"`               // the code of cnictl doctor; empty if it is no fault of the node
+	Effect   Severity   `json:"effect" null:"never"`   // what it does to pods, as cnictl doctor says it: critical, error, warning, info
 	Message  string     `json:"message" null:"never"`  // one sentence
 	At       *time.Time `json:"at"`                    // when it happened; null if unknown
 	Since    *time.Time `json:"since"`                 // start of the problem; null if unknown
 	Until    *time.Time `json:"until"`                 // expected end of the problem; null if unknown
 }
 
+// Name is the code under which tables and screens show a problem: that of cnictl doctor if it has one.
+func (p Problem) Name() string { return cmp.Or(p.Finding, p.Code) }
+
 // CauseCount is one cause with the number of nodes that report it.
 type CauseCount struct {
 	Severity   Severity `json:"severity" null:"never"` // worst severity on any node
 	Code       string   `json:"code" null:"never"`     // as in Problem
+	Finding    string   `json:"finding"`               // as in Problem
 	Title      string   `json:"title"`                 // one-line meaning of the code
 	Nodes      int      `json:"nodes"`                 // number of nodes that report it
 	FailedADDs *int     `json:"failedAdds"`            // ADDs that failed with this cause since the daemons started; null if none were counted

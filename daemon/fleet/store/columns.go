@@ -510,7 +510,7 @@ func subnetsText(n *Node) string {
 // rank orders nodes by severity, worst first; those without a problem come last.
 func rank(n *Node) int {
 	if len(n.Problems) == 0 {
-		return fleet.Rank(document.SeverityInfo) + 1
+		return document.SeverityInfo.Rank() + 1
 	}
-	return fleet.Rank(n.Severity)
+	return n.Severity.Rank()
 }

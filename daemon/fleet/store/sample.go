@@ -2,12 +2,14 @@ package store
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
+	"cnictl/doctor/catalogue"
 )
 
 // NewNode builds a Node from a single sample, for callers that read nodes once.
@@ -103,15 +105,40 @@ func (n *Node) Well() bool {
 	return n.Word == fleet.CodeOK || n.Word == WordOverWarm
 }
 
-// Status is the state for people: upstream's ok is marked, as upstream reports less. Filters
-// and documents use Code.
+// Status is the state for people: the doctor's code of the worst problem. Upstream's ok is marked,
+// as upstream reports less. Documents and CSV have Code and Word, which never change.
 func (n *Node) Status() string {
 	if n.Error != nil && n.State != document.StateLive {
 		if word, found := strings.CutSuffix(n.Word, ": "+string(n.Error.Reason)); found {
 			return word + ": " + fleet.ReasonText(n.Error.Reason)
 		}
 	}
-	return n.status()
+	worst, found := n.Worst()
+	switch {
+	case !found:
+		return n.status()
+	case n.Summary != nil && n.Summary.WaitingADDs != nil && *n.Summary.WaitingADDs > 0:
+		return worst.Name() + ", " + strconv.Itoa(*n.Summary.WaitingADDs) + " wait"
+	}
+	return worst.Name()
+}
+
+// Worst is the worst problem of a node that was read, a cause before what merely follows from one; false
+// if nothing is wrong.
+func (n *Node) Worst() (worst document.Problem, found bool) {
+	worst.Effect = document.SeverityInfo
+	for _, p := range n.Problems {
+		worse := p.Effect.Rank() - worst.Effect.Rank()
+		if worse < 0 || worse == 0 && observed(worst) && !observed(p) {
+			worst = p
+		}
+	}
+	return worst, n.State == document.StateLive && worst.Effect != document.SeverityInfo
+}
+
+// observed reports that a problem is what the doctor sees, not a cause.
+func observed(p document.Problem) bool {
+	return strings.HasPrefix(p.Finding, catalogue.GroupObserved+"/")
 }
 
 // status is Status with the reason code of a failed read, as in CSV.
@@ -146,8 +173,10 @@ func (n *Node) judge(at time.Time) {
 	if n.wasteful() {
 		n.Word, n.Code = WordOverWarm, WordOverWarm
 	}
-	if len(n.Problems) > 0 {
-		n.Severity = n.Problems[0].Severity
+	for _, p := range n.Problems {
+		if n.Severity == "" || p.Effect.Rank() < n.Severity.Rank() {
+			n.Severity = p.Effect
+		}
 	}
 }
 

@@ -37,12 +37,11 @@ func (s *sums) add(n *Node, sign int) {
 	if !n.Known && !fleet.Excused(n.NodeIPAM) {
 		s.missing += sign
 	}
-	switch n.Severity {
-	case document.SeverityError:
+	switch {
+	case n.Severity.Harms():
 		s.Errors += sign
-	case document.SeverityWarning:
+	case n.Severity == document.SeverityWarning:
 		s.Warnings += sign
-	case document.SeverityInfo:
 	}
 	if fleet.Excused(n.NodeIPAM) {
 		return

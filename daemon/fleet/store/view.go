@@ -65,7 +65,7 @@ type Totals struct {
 	Branches int
 	BranchOf int // branch ENI limit of the nodes with a trunk
 
-	Errors   int // nodes with a problem of severity error
+	Errors   int // nodes with a problem of severity error or critical
 	Warnings int
 
 	Complete bool // no node is missing from the sums, which are lower bounds otherwise

@@ -50,11 +50,11 @@ func Evidence(ctx context.Context, src Source, scope evidence.Scope, names []str
 	var deep []int
 	for i, n := range nodes {
 		ev.Nodes = append(ev.Nodes, evidence.Node{Name: n.Metadata.Name, First: sampled(n, now)})
-		if names != nil || n.Severity == document.SeverityError || n.Severity == document.SeverityWarning {
+		if names != nil || n.Severity.Harms() || n.Severity == document.SeverityWarning {
 			deep = append(deep, i)
 		}
 	}
-	slices.SortStableFunc(deep, func(a, b int) int { return cmp.Compare(fleet.Rank(nodes[a].Severity), fleet.Rank(nodes[b].Severity)) })
+	slices.SortStableFunc(deep, func(a, b int) int { return cmp.Compare(nodes[a].Severity.Rank(), nodes[b].Severity.Rank()) })
 	deep = deep[:min(len(deep), maxDeep)]
 	var group errgroup.Group
 	group.SetLimit(atOnce)

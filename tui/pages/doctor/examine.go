@@ -14,6 +14,7 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/theme"
 )
 
@@ -78,16 +79,23 @@ func (m *Model) take(c pages.Context, x pages.Examined) {
 	switch {
 	case x.Err == nil:
 		e.report, e.err = &x.Report, nil
-		m.findings.SetRows(rowsOf(e.report), c.Clock)
+		m.code = ""
+		m.findings.Renew(rowsOf(e.report, m.groups), c.Clock)
 	case !errors.Is(x.Err, context.Canceled):
 		e.err = x.Err
 	}
 }
 
+// merge lists what the doctor found and what nodes report.
+func (m *Model) merge(c pages.Context) {
+	m.findings.SetRows(rowsOf(m.exam.report, m.groups), c.Clock)
+	m.code = ""
+}
+
 // again discards the findings when the scope changes.
 func (m *Model) again(c pages.Context) {
 	m.exam = examination{id: m.exam.id + 1}
-	m.findings.SetRows(nil, c.Clock)
+	m.merge(c)
 }
 
 // state writes the verdict, its time and the state of the examination.
@@ -97,7 +105,7 @@ func (m *Model) state(l *components.Line, c pages.Context) {
 		role := theme.Good
 		switch {
 		case len(r.Findings) > 0:
-			role = severityRole(r.Findings[0].Severity)
+			role = reading.SeverityRole(document.Severity(r.Findings[0].Severity))
 		case len(r.Undecided) > 0:
 			role = theme.Warn
 		}

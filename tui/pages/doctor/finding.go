@@ -14,6 +14,7 @@ import (
 	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/theme"
 )
 
@@ -113,7 +114,7 @@ func first(nodes []string) []string { return nodes[:min(len(nodes), 50)] }
 
 // write writes a finding and marks the chosen command; -1 marks none.
 func write(sheet *prose.Sheet, f *document.Finding, where string, now time.Time, chosen int) {
-	sheet.Add(prose.T(severityRole(f.Severity), show.Safe(f.Severity)+": "), prose.T(theme.Title, show.Safe(f.Title)))
+	sheet.Add(prose.T(reading.SeverityRole(document.Severity(f.Severity)), show.Safe(f.Severity)+": "), prose.T(theme.Title, show.Safe(f.Title)))
 	sheet.Field("cause", prose.T(theme.Text, show.Safe(f.Code)), prose.T(theme.Faint, "  "+show.Safe(f.Confidence)))
 	sheet.Field("where", prose.T(theme.Text, where))
 	if len(f.Nodes) > 1 {

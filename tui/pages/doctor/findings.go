@@ -1,90 +1,194 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/report"
 	"cnictl/tui/components"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/theme"
 )
 
-// row is a finding in the list: a root cause or, below it, a consequence.
+// row is one problem: found by the doctor, reported by nodes, or both under one code.
 type row struct {
-	*document.Finding
-	follows bool
-	place   int // in the list
+	finding *document.Finding // nil: only reported
+	group   *group            // nil: no node reports it
+	follows bool              // a consequence of the row above
+	place   int               // in the list
 }
 
-// rowsOf puts each consequence below the first cause that explains it.
-func rowsOf(r *document.DoctorReport) []*row {
-	if r == nil {
-		return nil
+func (r *row) code() string {
+	if r.finding != nil {
+		return r.finding.Code
 	}
-	var out []*row
-	add := func(f *document.Finding, follows bool) { out = append(out, &row{f, follows, len(out)}) }
-	placed := make([]bool, len(r.Explained))
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		add(f, false)
-		for j := range r.Explained {
-			if e := &r.Explained[j]; !placed[j] && slices.Contains(e.Causes, f.Code) {
-				placed[j] = true
-				add(e, true)
+	return r.group.Code
+}
+
+func (r *row) severity() document.Severity {
+	if r.finding != nil {
+		return document.Severity(r.finding.Severity)
+	}
+	return r.group.Severity
+}
+
+func (r *row) title() string {
+	if r.finding != nil {
+		return r.finding.Title
+	}
+	return causes.Title(r.group.Code)
+}
+
+func (r *row) confidence() string {
+	if r.finding != nil {
+		return r.finding.Confidence
+	}
+	return "reported"
+}
+
+// nodes returns the names of the affected nodes; none if the whole cluster is.
+func (r *row) nodes() (names []string) {
+	if r.finding != nil {
+		names = slices.Clone(r.finding.Nodes)
+	}
+	if r.group != nil {
+		for _, a := range r.group.Nodes {
+			if !slices.Contains(names, a.Name) {
+				names = append(names, a.Name)
 			}
 		}
 	}
+	return names
+}
+
+// rowsOf merges what the doctor found with what nodes report, worst first. Consequences come below the
+// first cause that explains them. Until the doctor has examined the nodes there are only reports.
+func rowsOf(r *document.DoctorReport, groups []*group) (out []*row) {
+	if r == nil {
+		r = &document.DoctorReport{}
+	}
+	by := make(map[string]*group, len(groups))
+	for _, g := range groups {
+		by[g.Code] = g
+	}
+	taken := map[string]bool{}
+	take := func(f *document.Finding, follows bool) *row {
+		taken[f.Code] = true
+		return &row{finding: f, group: by[f.Code], follows: follows}
+	}
+	placed := make([]bool, len(r.Explained))
+	var blocks [][]*row
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		block := []*row{take(f, false)}
+		for j := range r.Explained {
+			if e := &r.Explained[j]; !placed[j] && slices.Contains(e.Causes, f.Code) {
+				placed[j] = true
+				block = append(block, take(e, true))
+			}
+		}
+		blocks = append(blocks, block)
+	}
 	for j := range r.Explained {
 		if !placed[j] {
-			add(&r.Explained[j], true)
+			blocks = append(blocks, []*row{take(&r.Explained[j], true)})
 		}
+	}
+	for _, g := range groups {
+		if taken[g.Code] {
+			continue
+		}
+		at := slices.IndexFunc(blocks, func(block []*row) bool { return explains(block[0], g) })
+		if at >= 0 {
+			blocks[at] = append(blocks[at], &row{group: g, follows: true})
+		} else {
+			blocks = append(blocks, []*row{{group: g}})
+		}
+	}
+	slices.SortStableFunc(blocks, func(a, b []*row) int { return cmp.Compare(a[0].severity().Rank(), b[0].severity().Rank()) })
+	for _, row := range slices.Concat(blocks...) {
+		row.place = len(out)
+		out = append(out, row)
 	}
 	return out
 }
 
+// explains reports whether what nodes report is a consequence of a finding about all of them.
+func explains(r *row, g *group) bool {
+	if r.finding == nil {
+		return false
+	}
+	e, ok := catalogue.Lookup(r.finding.Code)
+	return ok && slices.Contains(e.Observes(), g.Code) &&
+		(len(r.finding.Nodes) == 0 || !slices.ContainsFunc(g.Nodes, func(a *affected) bool { return !slices.Contains(r.finding.Nodes, a.Name) }))
+}
+
 func (m *Model) findingTable() *components.Table[*row] {
 	return components.NewTable(components.TableOptions[*row]{
-		Columns: m.findingColumns(), ID: func(r *row) string { return r.Code },
-		Fault: func(r *row) bool { return severity(r.Severity) > catalogue.Info },
+		Columns: m.findingColumns(), ID: (*row).code,
+		Fault: func(r *row) bool { return r.severity() != document.SeverityInfo },
 		Row:   func(r *row) (theme.Role, bool) { return theme.Faint, r.follows },
 		Role: func(r *row, column string) theme.Role {
 			switch column {
 			case "severity", "code":
-				return severityRole(r.Severity)
+				return reading.SeverityRole(r.severity())
 			case "where", "title":
 				return theme.Faint
 			}
 			return theme.Text
 		},
 		Show: func(r *row, column string) (string, bool) {
-			return "  " + show.Safe(r.Code), r.follows && column == "code"
+			return "  " + show.Safe(r.code()), r.follows && column == "code"
 		},
 		Sort: []components.SortKey{
-			{Key: "s", Column: "severity", Title: "severity"}, {Key: "n", Column: "code", Title: "code"},
+			{Key: "s", Column: "severity", Title: "severity"}, {Key: "n", Column: "code", Title: "code"}, {Key: "i", Column: "times", Title: "times"},
 			{Key: "c", Column: "confidence", Title: "confidence"}, {Key: "w", Column: "where", Title: "where"},
 		},
-		Limits: map[string]components.Limit{"where": {Most: 44, Narrow: 18}},
-		Order:  "severity", Empty: "No known cause found.",
+		Limits: map[string]components.Limit{"code": {Most: 34, Narrow: 24}, "where": {Most: 44, Narrow: 18}},
+		Order:  "severity", Empty: "No problems found.",
 	})
 }
 
 func (m *Model) findingColumns() []query.Column[*row] {
 	return []query.Column[*row]{
-		{Name: "severity", Header: "SEVERITY", Title: "info, warning, error or critical", Text: func(r *row) string { return show.Safe(r.Severity) },
+		{Name: "severity", Header: "SEVERITY", Title: "info, warning, error or critical", Text: func(r *row) string { return show.Safe(string(r.severity())) },
 			Rank: func(r *row) int { return r.place }}, // the doctor's own order
-		{Name: "code", Header: "CODE", Title: "code of the cause", Text: func(r *row) string { return show.Safe(r.Code) }},
-		{Name: "confidence", Header: "CONFIDENCE", Title: "suspected, probable or confirmed", Drop: 2, Text: func(r *row) string { return show.Safe(r.Confidence) },
+		{Name: "code", Header: "CODE", Title: "code of the cause", Text: func(r *row) string { return show.OrUnknown(show.Safe(r.code())) }},
+		{Name: "confidence", Header: "CONFIDENCE", Title: "suspected, probable or confirmed by the doctor, or only reported", Drop: 2,
+			Text: func(r *row) string { return show.Safe(r.confidence()) },
 			Rank: func(r *row) int {
-				return slices.Index([]string{"confirmed", "probable", "suspected"}, r.Confidence)
+				return slices.Index([]string{"confirmed", "probable", "suspected", "reported"}, r.confidence())
 			}},
-		{Name: "where", Header: "WHERE", Title: "what is affected", Drop: 1, Least: 18, Text: func(r *row) string { return m.where(r.Finding) }},
-		{Name: "title", Header: "TITLE", Title: "the cause in a line", Drop: 3, Least: 16, Text: func(r *row) string { return show.Safe(r.Title) }},
+		{Name: "times", Header: "ADDS", Title: "failed ADDs with this cause since the daemons started", Right: true, Drop: 4, Text: func(r *row) string { return count(r.times()) },
+			Number: func(r *row) (float64, bool) { return float64(r.times()), true }},
+		{Name: "where", Header: "WHERE", Title: "what is affected", Drop: 1, Least: 18, Text: m.whereOf},
+		{Name: "title", Header: "TITLE", Title: "the cause in a line", Drop: 3, Least: 16, Text: func(r *row) string { return show.Safe(r.title()) }},
 	}
+}
+
+func (r *row) times() int {
+	if r.group == nil {
+		return 0
+	}
+	return r.group.Times
+}
+
+// whereOf returns what a row is about.
+func (m *Model) whereOf(r *row) string {
+	if r.finding != nil {
+		return m.where(r.finding)
+	}
+	if len(r.group.Nodes) == 1 {
+		return "node " + show.Safe(m.names.Short(r.group.Nodes[0].Name))
+	}
+	return show.Plural(len(r.group.Nodes), "node", "nodes")
 }
 
 // where returns the scope of a finding, with the short name of its node.
@@ -96,33 +200,21 @@ func (m *Model) where(f *document.Finding) string {
 	return show.Safe(report.Where(&short))
 }
 
-func severity(name string) catalogue.Severity {
-	s, _ := report.Severity(name)
-	return s
-}
-
-func severityRole(name string) theme.Role {
-	switch s := severity(name); {
-	case s >= catalogue.Error:
-		return theme.Bad
-	case s == catalogue.Warning:
-		return theme.Warn
-	}
-	return theme.Info
-}
-
 // findingLines draws the list and, in a line or two below it, what was ruled out or remains
 // open.
 func (m *Model) findingLines(s components.Style, width, height int) []string {
 	e := &m.exam
-	if e.report == nil {
+	if e.report == nil && len(m.findings.All()) == 0 && m.examines {
 		return m.noReport(s, width, height)
 	}
 	var below []string
-	if rest := restOf(e.report); height > 5 {
-		for _, line := range rest {
+	if e.report != nil && height > 5 {
+		for _, line := range restOf(e.report) {
 			below = append(below, components.NewLine(s, width).Add(theme.Faint, line).String())
 		}
+	}
+	if e.report == nil && e.err != nil && !e.running {
+		below = append(below, components.NewLine(s, width).Add(theme.Bad, "Not examined: "+show.Safe(e.err.Error())).String())
 	}
 	lines := m.findings.Lines(s, width, height-len(below))
 	if s.Linear { // without padding

@@ -11,6 +11,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/google/go-cmp/cmp"
+
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
@@ -136,11 +138,49 @@ func TestRows(t *testing.T) {
 		},
 	}
 	var got []string
-	for _, row := range rowsOf(&r) {
-		got = append(got, fmt.Sprint(row.Code, row.follows))
+	for _, row := range rowsOf(&r, nil) {
+		got = append(got, fmt.Sprint(row.code(), row.follows))
 	}
 	if want := []string{"afalse", "of-bothtrue", "bfalse", "of-btrue", "of-nonetrue"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestRows_Reported: what nodes report is in the same list: on the row of the finding of that code, below
+// the finding that explains it on all its nodes, or by severity on a row of its own; before the doctor
+// has looked, alone.
+func TestRows_Reported(t *testing.T) {
+	t.Parallel()
+	of := func(code string, s document.Severity, nodes ...string) *group {
+		g := &group{Code: code, Severity: s}
+		for _, name := range nodes {
+			g.Nodes = append(g.Nodes, &affected{Name: name})
+		}
+		return g
+	}
+	groups := []*group{
+		of("ip/subnet-exhausted", document.SeverityWarning, "a"), of("obs/add-waiting", document.SeverityError, "a"),
+		of("obs/pool-dry", document.SeverityWarning, "a", "b"), of("timeout", document.SeverityError, "c"),
+	}
+	r := document.DoctorReport{Findings: []document.Finding{
+		{Code: "ip/subnet-exhausted", Severity: "critical", Nodes: []string{"a"}}, {Code: "eni/leaked", Severity: "warning", Nodes: []string{}},
+	}}
+	list := func(r *document.DoctorReport) (got []string) {
+		for _, row := range rowsOf(r, groups) {
+			got = append(got, fmt.Sprint(row.severity(), " ", row.code(), " ", row.follows, " ", row.nodes()))
+		}
+		return got
+	}
+	if diff := cmp.Diff([]string{
+		"critical ip/subnet-exhausted false [a]", "error obs/add-waiting true [a]", "error timeout false [c]",
+		"warning eni/leaked false []", "warning obs/pool-dry false [a b]",
+	}, list(&r)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{
+		"error obs/add-waiting false [a]", "error timeout false [c]", "warning ip/subnet-exhausted false [a]", "warning obs/pool-dry false [a b]",
+	}, list(nil)); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -275,7 +315,7 @@ func TestDocument(t *testing.T) {
 	}
 	s.Frame()
 	s.Do(keymap.NextPane)
-	if _, ok := m.Row(s.Context()).([]document.Problem); !ok || m.Document() != nil {
+	if _, ok := m.Row(s.Context()).([]document.Problem); !ok || m.Document() != nil { // the nodes
 		t.Errorf("%+v", m.Row(s.Context()))
 	}
 }

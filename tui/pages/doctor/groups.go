@@ -60,5 +60,22 @@ func groupsOf(v *store.View, in func(*store.Node) bool) []*group {
 		return nil
 	}
 	nodes := slices.DeleteFunc(slices.Clone(v.Nodes), func(n *store.Node) bool { return !in(n) })
-	return causes.Groups(nodes, causes.ReportOf)
+	return causes.Groups(nodes, func(n *store.Node) causes.Report { return causes.ReportOf(n).Found() })
+}
+
+// affectedBy returns the nodes of a finding, with what they report about it.
+func affectedBy(r *row, v *store.View) (out []*affected) {
+	if r.group != nil {
+		out = slices.Clone(r.group.Nodes)
+	}
+	if r.finding == nil || v == nil {
+		return out
+	}
+	for _, name := range r.finding.Nodes {
+		n := v.Node(name)
+		if n != nil && !slices.ContainsFunc(out, func(a *affected) bool { return a.Name == name }) {
+			out = append(out, &affected{Name: name, Node: n, Severity: r.severity()})
+		}
+	}
+	return out
 }

@@ -14,7 +14,7 @@ func TestGroups(t *testing.T) {
 	groups := groupsOf(pagetest.Fleet().View(), everywhere.in)
 	last := -1
 	for _, g := range groups {
-		r := map[document.Severity]int{document.SeverityError: 0, document.SeverityWarning: 1, document.SeverityInfo: 2}[g.Severity]
+		r := g.Severity.Rank()
 		if r < last {
 			t.Errorf("%s (%s) comes after a less severe one", g.Code, g.Severity)
 		}
@@ -22,7 +22,7 @@ func TestGroups(t *testing.T) {
 		if len(g.Nodes) == 0 || causes.Title(g.Code) == "" {
 			t.Errorf("%s: %d nodes, %q", g.Code, len(g.Nodes), causes.Title(g.Code))
 		}
-		if g.Code == "pool-dry" && (g.Times != 3 || g.Severity != document.SeverityError || g.Nodes[0].Name != pagetest.Starved) {
+		if g.Code == "obs/add-waiting" && (g.Times != 3 || g.Severity != document.SeverityError || g.Nodes[0].Name != pagetest.Starved) {
 			t.Errorf("%+v", g)
 		}
 	}
@@ -37,13 +37,13 @@ func TestAllOrOne(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(New(pages.Open{Node: pagetest.Starved}), pagetest.Fleet(), 120, 37)
 	m := s.Page.(*Model)
-	one := len(m.causes.Rows())
+	one := len(m.findings.Rows())
 	s.Do(actionAll)
-	if all := len(m.causes.Rows()); all <= one {
+	if all := len(m.findings.Rows()); all <= one {
 		t.Errorf("%d causes of all, %d of one", all, one)
 	}
 	s.Do(actionAll)
-	if again := len(m.causes.Rows()); again != one {
+	if again := len(m.findings.Rows()); again != one {
 		t.Errorf("%d causes of one, first %d", again, one)
 	}
 }

@@ -1,6 +1,6 @@
-// Package doctor is the screen of problems. It shows the findings of an examination with
-// their evidence and fixes, and next to them the causes that daemons report, the affected
-// nodes, and their failures. The app runs the examination itself.
+// Package doctor is the screen of problems. One list has what nodes report, at once, and what an
+// examination finds, with evidence and fixes; below it are the affected nodes, and what each says.
+// The app runs the examination itself.
 package doctor
 
 import (
@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
@@ -24,10 +22,9 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Panes of the screen. Without a doctor, those for findings are missing.
+// Panes of the screen.
 const (
 	paneFindings = iota
-	paneCauses
 	paneNodes
 	paneEvidence
 	paneFinding // the finding under the cursor
@@ -43,7 +40,8 @@ type Model struct {
 	findings *components.Table[*row]
 	pane     int   // the focused one
 	drawn    []int // the panes drawn, in order
-	causes   *components.Table[*group]
+	examines bool  // there is a doctor
+	groups   []*group
 	nodes    *components.Table[*affected]
 	scroll   prose.Scroll
 	beside   prose.Scroll // scroll position of paneFinding
@@ -59,15 +57,6 @@ type Model struct {
 func New(o pages.Open) pages.Page {
 	m := &Model{opened: o, scope: scopeOf(o), only: o.Node, frame: panes.Frame{Left: 2}}
 	m.findings = m.findingTable()
-	m.causes = components.NewTable(components.TableOptions[*group]{
-		Columns: causeColumns(), ID: func(g *group) string { return g.Code },
-		Fault: func(g *group) bool { return g.Severity != document.SeverityInfo },
-		Role:  func(g *group, column string) theme.Role { return roleOf(g.Severity, column) },
-		Sort: []components.SortKey{
-			{Key: "s", Column: "severity", Title: "severity"}, {Key: "n", Column: "cause", Title: "name"}, {Key: "c", Column: "nodes", Title: "nodes"}, {Key: "i", Column: "times", Title: "times"},
-		},
-		Order: "severity,-nodes", Empty: "No problems reported.",
-	})
 	m.nodes = components.NewTable(components.TableOptions[*affected]{
 		Show:    func(a *affected, column string) (string, bool) { return m.names.Cell(a.Name, column) },
 		Columns: nodeColumns(), ID: func(a *affected) string { return a.Name },
@@ -83,27 +72,12 @@ func New(o pages.Open) pages.Page {
 
 func roleOf(s document.Severity, column string) theme.Role {
 	switch column {
-	case "severity", "cause":
+	case "severity":
 		return reading.SeverityRole(s)
 	case "what", "type", "zone", "when":
 		return theme.Faint
 	}
 	return theme.Text
-}
-
-func causeColumns() []query.Column[*group] {
-	return []query.Column[*group]{
-		{Name: "severity", Header: "SEVERITY", Title: "of the worst node", Text: func(g *group) string { return string(g.Severity) },
-			Number: func(g *group) (float64, bool) {
-				return float64(2*fleet.Rank(g.Severity) + fleet.ByCause(g.Code, "")), true
-			}},
-		{Name: "cause", Header: "CAUSE", Title: "code of the cause", Text: func(g *group) string { return show.OrUnknown(show.Safe(g.Code)) }},
-		{Name: "nodes", Header: "NODES", Title: "nodes that report it", Right: true, Text: func(g *group) string { return strconv.Itoa(len(g.Nodes)) },
-			Number: func(g *group) (float64, bool) { return float64(len(g.Nodes)), true }},
-		{Name: "times", Header: "ADDS", Title: "failed ADDs with this cause since the daemons started", Right: true, Drop: 2, Text: func(g *group) string { return count(g.Times) },
-			Number: func(g *group) (float64, bool) { return float64(g.Times), true }},
-		{Name: "what", Header: "MEANING", Title: "the cause in a line", Drop: 1, Least: 16, Text: func(g *group) string { return causes.Title(g.Code) }},
-	}
 }
 
 // nodeColumns returns the columns of cnictl nodes, and those for what is wrong with a node.
@@ -112,10 +86,13 @@ func nodeColumns() []query.Column[*affected] {
 		query.Shown{Name: "node", Least: 16}, query.Shown{Name: "type", Drop: 4, Wide: true}, query.Shown{Name: "zone", Drop: 5, Wide: true})
 	return slices.Insert(out, 1,
 		query.Column[*affected]{Name: "severity", Header: "SEVERITY", Title: "severity on this node", Drop: 3, Text: func(a *affected) string { return string(a.Severity) },
-			Number: func(a *affected) (float64, bool) { return float64(fleet.Rank(a.Severity)), true }},
+			Number: func(a *affected) (float64, bool) { return float64(a.Severity.Rank()), true }},
 		query.Column[*affected]{Name: "what", Header: "WHAT", Title: "what the node says", Least: 12, Drop: 1, Text: func(a *affected) string {
 			if len(a.Problems) > 0 {
 				return show.Safe(a.Problems[0].Message)
+			}
+			if a.Times == 0 {
+				return ""
 			}
 			return show.Plural(a.Times, "failed ADD", "failed ADDs") + " since the daemon started"
 		}},
@@ -143,7 +120,7 @@ func (m *Model) Focus(pages.Context) watch.Focus {
 	f := watch.Focus{Open: m.only}
 	if m.onFindings() {
 		if r, ok := m.findings.Row(); ok {
-			f.Visible = first(r.Nodes)
+			f.Visible = first(r.nodes())
 		}
 		return f
 	}
@@ -153,25 +130,22 @@ func (m *Model) Focus(pages.Context) watch.Focus {
 	return f
 }
 
-// onFindings reports whether the focus is on the doctor's findings, not on daemon reports.
+// onFindings reports whether the focus is on the findings, not on a node.
 func (m *Model) onFindings() bool { return m.pane == paneFindings || m.pane == paneFinding }
 
-// Row is the finding under the cursor, the problems of the node under it, or those of all
-// nodes with the cause under it.
+// Row is the finding under the cursor, else what the nodes report; with the nodes focused, the problems
+// of the node under the cursor.
 func (m *Model) Row(pages.Context) any {
 	if m.onFindings() {
-		if r, ok := m.findings.Row(); ok {
-			return r.Finding
-		}
-		return m.Document()
-	}
-	if m.pane == paneCauses {
-		g, ok := m.causes.Row()
-		if !ok {
-			return nil
+		r, ok := m.findings.Row()
+		switch {
+		case !ok:
+			return m.Document()
+		case r.finding != nil:
+			return r.finding
 		}
 		all := []document.Problem{}
-		for _, a := range g.Nodes {
+		for _, a := range r.group.Nodes {
 			all = append(all, a.Problems...)
 		}
 		return all
@@ -183,7 +157,7 @@ func (m *Model) Row(pages.Context) any {
 }
 
 // Document is the report, as cnictl doctor -o json prints it. It is nil if there is none or
-// the focus is on what daemons report.
+// the focus is on a node.
 func (m *Model) Document() any {
 	if m.exam.report == nil || !m.onFindings() {
 		return nil
@@ -196,8 +170,6 @@ func (m *Model) List() components.List {
 	switch m.pane {
 	case paneFindings:
 		return m.findings
-	case paneCauses:
-		return m.causes
 	case paneNodes:
 		return m.nodes
 	}

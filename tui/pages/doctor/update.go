@@ -14,10 +14,8 @@ import (
 
 // Update implements pages.Page.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
-	if !c.Examines && m.onFindings() {
-		m.pane = paneCauses
-	}
-	for _, t := range []components.List{m.findings, m.causes, m.nodes} {
+	m.examines = c.Examines
+	for _, t := range []components.List{m.findings, m.nodes} {
 		t.SetFaults(c.FaultsOnly)
 		t.SetWide(c.Wide)
 	}
@@ -32,6 +30,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		return nil
 	case pages.Examined:
 		m.take(c, msg)
+		m.aim(c)
 		return nil
 	case pages.Changed, pages.Second: // only sent to the top screen
 		m.refresh(c)
@@ -48,7 +47,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 // ask requests the failures of the node under the cursor.
 func (m *Model) ask(c pages.Context) tea.Cmd {
 	n := c.View.Node(m.docs.Node)
-	if n == nil || m.onFindings() || reading.Upstream(n) || n.Summary == nil || reading.JustMoved(c, m.since) {
+	if n == nil || m.onFindings() && m.examines || reading.Upstream(n) || n.Summary == nil || reading.JustMoved(c, m.since) {
 		return nil
 	}
 	return m.docs.Ask(c, watch.WantFailures, reading.Pace(c, n), watch.Query{})
@@ -61,24 +60,23 @@ func (m *Model) refresh(c pages.Context) {
 	if !m.seen || c.View.Generation != m.view {
 		m.view, m.seen = c.View.Generation, true
 		m.names.Learn(c.View.Nodes)
-		m.causes.SetRows(groupsOf(c.View, m.scope.in), c.Clock)
-		m.code = ""
+		m.groups = groupsOf(c.View, m.scope.in)
+		m.merge(c)
 	}
 	m.findings.Settle(c.Clock)
-	m.causes.Settle(c.Clock)
 	m.nodes.Settle(c.Clock)
 }
 
-// aim shows the nodes of the cause under the cursor, and the evidence of the node under it.
+// aim shows the nodes of the finding under the cursor, and the evidence of the node under it.
 func (m *Model) aim(c pages.Context) {
-	g, ok := m.causes.Row()
+	r, ok := m.findings.Row()
 	if !ok {
 		m.nodes.SetRows(nil, c.Clock)
 		return
 	}
-	if g.Code != m.code {
-		m.code = g.Code
-		m.nodes.SetRows(g.Nodes, c.Clock)
+	if r.code() != m.code {
+		m.code = r.code()
+		m.nodes.SetRows(affectedBy(r, c.View), c.Clock)
 	}
 	a, ok := m.nodes.Row()
 	if !ok || a.Name == m.docs.Node {
@@ -128,8 +126,10 @@ func (m *Model) node() string {
 	if !m.onFindings() {
 		return m.docs.Node
 	}
-	if r, ok := m.findings.Row(); ok && len(r.Nodes) > 0 {
-		return r.Nodes[0]
+	if r, ok := m.findings.Row(); ok {
+		if nodes := r.nodes(); len(nodes) > 0 {
+			return nodes[0]
+		}
 	}
 	return m.only
 }
@@ -146,22 +146,20 @@ func (m *Model) widen() {
 	m.scope, m.only, m.seen = scopeOf(to), to.Node, false
 }
 
-// open shows the finding under the cursor, moves from a cause to its nodes, or opens the
-// screen of a node.
+// open shows the finding under the cursor, moves from what is only reported to its nodes, or opens
+// the screen of a node.
 func (m *Model) open() tea.Cmd {
 	if m.onFindings() {
 		r, ok := m.findings.Row()
 		if !ok {
 			return nil
 		}
-		page := &findingPage{finding: r.Finding, where: m.where(r.Finding)}
-		return func() tea.Msg { return pages.Above{Page: page} }
-	}
-	if m.pane == paneCauses {
-		if _, ok := m.causes.Row(); ok {
+		if r.finding == nil {
 			m.pane = paneNodes
+			return nil
 		}
-		return nil
+		page := &findingPage{finding: r.finding, where: m.where(r.finding)}
+		return func() tea.Msg { return pages.Above{Page: page} }
 	}
 	if a, ok := m.nodes.Row(); ok {
 		return pages.Go(pages.Open{Screen: "node", Node: a.Name})
@@ -173,7 +171,7 @@ func (m *Model) open() tea.Cmd {
 func (m *Model) bodies() []panes.Body {
 	var out []panes.Body
 	for _, pane := range m.drawn {
-		out = append(out, map[int]panes.Body{paneFindings: m.findings, paneCauses: m.causes, paneNodes: m.nodes, paneEvidence: &m.scroll, paneFinding: &m.beside}[pane])
+		out = append(out, map[int]panes.Body{paneFindings: m.findings, paneNodes: m.nodes, paneEvidence: &m.scroll, paneFinding: &m.beside}[pane])
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/doctor/catalogue"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
@@ -30,20 +31,18 @@ func (m *Model) Lines(c pages.Context) []string {
 	return m.frame.Draw(c.Style(), c.Width, c.Height, m.header(c.Style(), c), all)
 }
 
-// panes returns the panes to show: the findings and the one under the cursor, or the
-// causes, their nodes and the evidence of one node.
+// panes returns the panes to show: the findings and the one under the cursor, or their nodes and what
+// one of them says.
 func (m *Model) panes(c pages.Context) []int {
 	switch {
-	case !c.Examines:
-		return []int{paneCauses, paneNodes, paneEvidence}
 	case c.Linear:
-		return []int{paneFindings, paneFinding, paneCauses, paneNodes, paneEvidence}
-	case !m.onFindings():
-		return []int{paneFindings, paneCauses, paneNodes, paneEvidence}
+		return []int{paneFindings, paneFinding, paneNodes, paneEvidence}
+	case !m.onFindings(), !c.Examines:
+		return []int{paneFindings, paneNodes, paneEvidence}
 	case c.Width < components.SideBySide:
-		return []int{paneFindings, paneCauses}
+		return []int{paneFindings, paneNodes}
 	}
-	return []int{paneFindings, paneCauses, paneFinding}
+	return []int{paneFindings, paneNodes, paneFinding}
 }
 
 // draw makes a pane. need is how many rows it can fill; 0 = many.
@@ -59,8 +58,10 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 		}
 		return components.Pane{Title: title, Weight: 3, Least: 2, Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
-			if r, ok := m.findings.Row(); ok {
-				write(sheet, r.Finding, m.where(r.Finding), c.Now, -1)
+			if r, ok := m.findings.Row(); ok && r.finding != nil {
+				write(sheet, r.finding, m.where(r.finding), c.Now, -1)
+			} else if ok {
+				m.onlyReported(sheet, r.group, c.Now)
 			} else if m.exam.report != nil { // the pane has room for all of it
 				for _, line := range restOf(m.exam.report) {
 					sheet.Add(prose.T(theme.Faint, line))
@@ -68,18 +69,11 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 			}
 			return m.beside.Window(sheet, h)
 		}}, 0
-	case paneCauses:
-		found, _ := m.causes.Found()
-		p := components.Pane{Title: "Causes", Weight: 3, Least: 2, Lines: func(s components.Style, w, h int) []string { return reading.Table(c, s, m.causes, w, h) }}
-		if c.Examines {
-			p.Title, p.Note, p.Weight = "Reported by the daemons", m.reported(), 2
-		}
-		return p, max(found, 1) + 1
 	case paneNodes:
 		found, _ := m.nodes.Found()
 		p := components.Pane{Title: "Nodes", Weight: 2, Least: 2, Lines: func(s components.Style, w, h int) []string { return m.nodes.Lines(s, w, h) }}
-		if g, chosen := m.causes.Row(); chosen {
-			p.Title += " with " + show.Safe(g.Code)
+		if r, chosen := m.findings.Row(); chosen {
+			p.Title += " with " + show.Safe(r.code())
 		}
 		return p, max(found, 1) + 1
 	}
@@ -93,17 +87,23 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 	}, 0
 }
 
-// reported counts the causes that daemons report.
-func (m *Model) reported() string {
-	text := show.Plural(len(m.causes.Rows()), "cause", "causes")
-	errors, warnings := m.count()
-	if errors > 0 {
-		text += ", " + show.Plural(errors, "error", "errors")
+// onlyReported writes what nodes report and the doctor has not found, or not yet.
+func (m *Model) onlyReported(sheet *prose.Sheet, g *group, now time.Time) {
+	sheet.Add(prose.T(reading.SeverityRole(g.Severity), string(g.Severity)+": "), prose.T(theme.Title, causes.Title(g.Code)))
+	sheet.Field("cause", prose.T(theme.Text, show.Safe(g.Code)), prose.T(theme.Faint, "  reported"))
+	if g.Times > 0 {
+		sheet.Field("ADDs failed", prose.T(theme.Text, strconv.Itoa(g.Times)+" since the daemons started"))
 	}
-	if warnings > 0 {
-		text += ", " + show.Plural(warnings, "warning", "warnings")
+	sheet.Head("REPORTED BY", show.Plural(len(g.Nodes), "node", "nodes"))
+	for _, a := range g.Nodes[:min(len(g.Nodes), mostNodes)] {
+		sheet.Add(prose.T(theme.Text, show.Safe(a.Name)))
+		for _, p := range a.Problems {
+			sheet.Item(prose.T(reading.SeverityRole(p.Severity), p.Severity.Sign()), prose.T(theme.Text, show.Safe(p.Message)), prose.T(theme.Faint, when(p, now)))
+		}
 	}
-	return text
+	if more := len(g.Nodes) - mostNodes; more > 0 {
+		sheet.Add(prose.T(theme.Faint, "and "+strconv.Itoa(more)+" more"))
+	}
 }
 
 func evidenceOf(node string) string {
@@ -121,7 +121,7 @@ func (m *Model) header(s components.Style, c pages.Context) []string {
 	}
 	l.Add(theme.Faint, "As reported by the daemons.").Gap(2)
 	errors, warnings := m.count()
-	l.Add(theme.Text, show.Plural(len(m.causes.Rows()), "cause", "causes")).Gap(2)
+	l.Add(theme.Text, show.Plural(len(m.findings.All()), "cause", "causes")).Gap(2)
 	if errors > 0 {
 		l.Add(theme.Bad, show.Plural(errors, "error", "errors")).Gap(2)
 	}
@@ -134,11 +134,11 @@ func (m *Model) header(s components.Style, c pages.Context) []string {
 
 // count returns how many causes are errors, and how many are warnings.
 func (m *Model) count() (errors, warnings int) {
-	for _, g := range m.causes.Rows() {
-		switch g.Severity {
-		case document.SeverityError:
+	for _, r := range m.findings.All() {
+		switch {
+		case r.severity().Harms():
 			errors++
-		case document.SeverityWarning:
+		case r.severity() == document.SeverityWarning:
 			warnings++
 		}
 	}
@@ -154,7 +154,7 @@ func (m *Model) evidence(c pages.Context, sheet *prose.Sheet) {
 	}
 	sheet.Add(prose.T(reading.SeverityRole(a.Severity), string(a.Severity)+": "), prose.T(theme.Text, show.Safe(m.code)+", "+causes.Title(m.code)))
 	for _, p := range a.Problems {
-		sheet.Item(prose.T(reading.SeverityRole(p.Severity), sign(p.Severity)), prose.T(theme.Text, show.Safe(p.Message)), prose.T(theme.Faint, when(p, c.Now)))
+		sheet.Item(prose.T(reading.SeverityRole(p.Severity), p.Severity.Sign()), prose.T(theme.Text, show.Safe(p.Message)), prose.T(theme.Faint, when(p, c.Now)))
 	}
 	if a.Times > 0 {
 		sheet.Field("ADDs failed", prose.T(theme.Text, strconv.Itoa(a.Times)+" with this cause since the daemon started"))
@@ -166,16 +166,6 @@ func (m *Model) evidence(c pages.Context, sheet *prose.Sheet) {
 	}
 	clocks(sheet, a.Node, m.code, c.Now)
 	m.failures(c, sheet, a.Node)
-}
-
-func sign(s document.Severity) string {
-	switch s {
-	case document.SeverityError:
-		return "!"
-	case document.SeverityWarning:
-		return "W"
-	}
-	return "i"
 }
 
 // when returns how long ago a problem occurred, or how long it has lasted or will last.
@@ -205,7 +195,7 @@ func clocks(sheet *prose.Sheet, n *store.Node, code string, now time.Time) {
 		if b.Until.After(now) {
 			left = show.Until(&b.Until, now) + " left"
 		}
-		sheet.Row(left, 10, prose.T(same(b.Cause, code), show.Safe(b.Scope)+" "+show.Safe(b.ID)), prose.T(theme.Faint, "  "+show.Safe(b.Cause)))
+		sheet.Row(left, 10, prose.T(same(b.Cause, code), show.Safe(b.Scope)+" "+show.Safe(b.ID)), prose.T(theme.Faint, "  "+show.Safe(catalogue.Named(b.Cause))))
 	}
 	if len(s.LastErrors) > 0 {
 		sheet.Head("LAST ERRORS", "")
@@ -215,13 +205,13 @@ func clocks(sheet *prose.Sheet, n *store.Node, code string, now time.Time) {
 		if !e.At.IsZero() {
 			at = show.Since(&e.At, now) + " ago"
 		}
-		sheet.Row(at, 10, prose.T(same(e.Cause, code), show.Safe(e.Operation)+": "+show.Safe(e.Message)), prose.T(theme.Faint, "  "+show.Safe(e.Cause)+times(e.Count)))
+		sheet.Row(at, 10, prose.T(same(e.Cause, code), show.Safe(e.Operation)+": "+show.Safe(e.Message)), prose.T(theme.Faint, "  "+show.Safe(catalogue.Named(e.Cause))+times(e.Count)))
 	}
 }
 
 // same returns the role that highlights entries with the wanted cause.
 func same(code, wanted string) theme.Role {
-	if code == wanted {
+	if catalogue.Named(code) == wanted {
 		return theme.Text
 	}
 	return theme.Faint
@@ -248,7 +238,7 @@ func (m *Model) failures(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 	const most = 30
 	shown, others := 0, 0
 	for _, x := range f.Items {
-		if x.Cause != m.code {
+		if catalogue.Named(x.Cause) != m.code {
 			others++
 			continue
 		}

@@ -11,7 +11,6 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
-	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
@@ -109,7 +108,7 @@ func rank(n *store.Node) int {
 	if n.Severity == "" {
 		return 3
 	}
-	return fleet.Rank(n.Severity)
+	return n.Severity.Rank()
 }
 
 // take adds new lines of a node.

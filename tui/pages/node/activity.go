@@ -9,6 +9,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/doctor/catalogue"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/theme"
 )
@@ -58,7 +59,7 @@ func activity(sheet *prose.Sheet, n *store.Node, now time.Time) {
 		if e.Count > 1 {
 			times = " (" + strconv.Itoa(e.Count) + " times)"
 		}
-		sheet.Row(at+" ago", 9, prose.T(theme.Bad, show.Safe(e.Cause)), prose.T(theme.Text, " "+show.Safe(e.Operation)+": "+show.Safe(e.Message)+times))
+		sheet.Row(at+" ago", 9, prose.T(theme.Bad, show.Safe(catalogue.Named(e.Cause))), prose.T(theme.Text, " "+show.Safe(e.Operation)+": "+show.Safe(e.Message)+times))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/doctor/catalogue"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
@@ -76,7 +77,7 @@ func (m *Model) plan(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 		}
 	}
 	for _, b := range p.Blocked {
-		sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Bad, "blocked "+show.Safe(b.Cause)), prose.T(theme.Text, onCard(n, b.Card)+": "+show.Safe(b.Message)))
+		sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Bad, "blocked "+show.Safe(catalogue.Named(b.Cause))), prose.T(theme.Text, onCard(n, b.Card)+": "+show.Safe(b.Message)))
 	}
 	for _, u := range p.Unmet {
 		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Warn, show.Safe(u.Target)+" "+strconv.Itoa(u.Wanted)+" cannot be met"),
@@ -146,7 +147,7 @@ func clocks(sheet *prose.Sheet, n *store.Node, now time.Time) {
 	sheet.Head("HELD BACK", "")
 	for _, b := range held {
 		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Warn, pad(show.Until(&b.Until, now), 6)),
-			prose.T(theme.Text, strings.TrimSpace(show.Safe(b.Scope)+" "+show.Safe(b.ID))), prose.T(theme.Faint, "  "+show.Safe(b.Cause)+titled(b.Cause)))
+			prose.T(theme.Text, strings.TrimSpace(show.Safe(b.Scope)+" "+show.Safe(b.ID))), prose.T(theme.Faint, "  "+show.Safe(catalogue.Named(b.Cause))+titled(b.Cause)))
 	}
 }
 

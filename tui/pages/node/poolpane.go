@@ -118,14 +118,10 @@ func freeRole(p pool) theme.Role {
 
 func problems(sheet *prose.Sheet, n *store.Node, now time.Time) {
 	for _, p := range n.Problems {
-		if p.Severity == document.SeverityInfo {
+		if p.Effect == document.SeverityInfo {
 			continue
 		}
-		role := reading.SeverityRole(p.Severity)
-		sign := "W"
-		if p.Severity == document.SeverityError {
-			sign = "!"
-		}
-		sheet.Item(prose.T(role, sign), prose.T(role, show.Safe(p.Code)), prose.T(theme.Text, " "+show.Safe(p.Message)))
+		role := reading.SeverityRole(p.Effect)
+		sheet.Item(prose.T(role, p.Effect.Sign()), prose.T(role, show.Safe(p.Name())), prose.T(theme.Text, " "+show.Safe(p.Message)))
 	}
 }

@@ -109,18 +109,18 @@ func rank(worst func(*store.Node) int) func(*store.Node) int {
 // It may be healthy, and is read again.
 func unread(n *store.Node) bool {
 	return n.Severity == document.SeverityWarning && !slices.ContainsFunc(n.Problems, func(p document.Problem) bool {
-		return p.Severity == document.SeverityWarning && p.Code != fleet.CodeMetricsOnly && p.Code != fleet.CodePartlyReadable
+		return p.Effect == document.SeverityWarning && p.Code != fleet.CodeMetricsOnly && p.Code != fleet.CodePartlyReadable
 	})
 }
 
 // idle reports whether a node needs no daemon: Fargate, Windows.
 func idle(n *store.Node) bool {
-	return n.State == document.StateNoDaemon && n.Severity != document.SeverityError && n.Severity != document.SeverityWarning
+	return n.State == document.StateNoDaemon && !fault(n)
 }
 
 // ok reports whether a node answers and is healthy.
 func ok(n *store.Node) bool {
-	return n.State == document.StateLive && n.Severity != document.SeverityError && n.Severity != document.SeverityWarning && n.Well()
+	return n.State == document.StateLive && !fault(n) && n.Well()
 }
 
 // late returns the age of a row, and whether the row is older than it should be.

@@ -19,6 +19,7 @@ import (
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/theme"
 )
 
@@ -197,7 +198,7 @@ func (p *Page) short(n *store.Node, column string) (string, bool) {
 		}
 		if why := sentence(n); p.roomy && why != "" {
 			if !ok {
-				text = show.Safe(n.Word)
+				text = show.Safe(n.Status())
 			}
 			return text + "  " + why, true
 		}
@@ -214,8 +215,11 @@ func sentence(n *store.Node) string {
 	case n.Error != nil:
 		return show.Safe(n.Error.Message)
 	}
+	if p, found := n.Worst(); found {
+		return show.Safe(p.Message)
+	}
 	for _, p := range n.Problems {
-		if p.Severity == n.Severity {
+		if p.Effect == n.Severity {
 			return show.Safe(p.Message)
 		}
 	}
@@ -224,7 +228,7 @@ func sentence(n *store.Node) string {
 
 // fault reports whether a node needs attention.
 func fault(n *store.Node) bool {
-	return n.Severity == document.SeverityError || n.Severity == document.SeverityWarning
+	return n.Severity != "" && n.Severity != document.SeverityInfo
 }
 
 // role returns the colour of a cell.
@@ -239,13 +243,8 @@ func role(n *store.Node, column string) theme.Role {
 		if ok(n) {
 			return theme.Good
 		}
-		switch n.Severity {
-		case document.SeverityError:
-			return theme.Bad
-		case document.SeverityWarning:
-			return theme.Warn
-		case document.SeverityInfo:
-			return theme.Info
+		if n.Severity != "" {
+			return reading.SeverityRole(n.Severity)
 		}
 		if n.State == document.StateLive {
 			return theme.Good
@@ -273,7 +272,7 @@ func role(n *store.Node, column string) theme.Role {
 func dimStale(n *store.Node) (theme.Role, bool) {
 	switch n.State {
 	case document.StateStale, document.StateNoDaemon, document.StateAPIOnly:
-		return theme.Stale, n.Severity != document.SeverityError
+		return theme.Stale, !n.Severity.Harms()
 	}
 	return theme.Text, false
 }

@@ -22,7 +22,7 @@ func of(name string, state document.State, severity document.Severity, word stri
 		n.Error = &document.NodeError{Reason: reason, Message: "a long sentence that says why in full"}
 	}
 	if severity != "" {
-		n.Problems = []document.Problem{{Severity: severity, Code: "x"}}
+		n.Problems = []document.Problem{fleet.Judged(document.Problem{Severity: severity, Code: "x"})}
 	}
 	return n
 }
@@ -40,9 +40,9 @@ func TestOrderOfStates(t *testing.T) {
 		of("down", document.StateUnreachable, document.SeverityError, "unreachable: a long sentence", introspect.ReasonTimeout),
 	}
 	// What could not be read of a node weighs less than what is wrong with it.
-	unread := document.Problem{Severity: document.SeverityWarning, Code: fleet.CodeMetricsOnly}
+	unread := fleet.Judged(document.Problem{Severity: document.SeverityWarning, Code: fleet.CodeMetricsOnly})
 	half := of("half read", document.StateMetricsOnly, document.SeverityWarning, "metrics-only", introspect.ReasonTimeout)
-	half.Problems = []document.Problem{unread, {Severity: document.SeverityInfo, Code: "x"}}
+	half.Problems = []document.Problem{unread, fleet.Judged(document.Problem{Severity: document.SeverityInfo, Code: "x"})}
 	ill := of("ill as well", document.StateMetricsOnly, document.SeverityWarning, "metrics-only", introspect.ReasonTimeout)
 	ill.Problems = append(ill.Problems, unread)
 	nodes = append([]*store.Node{half, ill}, nodes...)

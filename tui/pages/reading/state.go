@@ -31,7 +31,7 @@ func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
 // SeverityRole returns the role in which a severity is shown, next to its word.
 func SeverityRole(s document.Severity) theme.Role {
 	switch s {
-	case document.SeverityError:
+	case document.SeverityCritical, document.SeverityError:
 		return theme.Bad
 	case document.SeverityWarning:
 		return theme.Warn

@@ -7,8 +7,8 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/schedule"
+	"cnictl/daemon/fleet/store"
 )
 
 // UpstreamInterval is the minimum time between two readings of an upstream node, which logs a

@@ -20,6 +20,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/doctor/catalogue"
 )
 
 // planTargets are the flags of node plan and the settings they override.
@@ -245,7 +246,7 @@ func blocked(cards []introspect.BlockedCard) table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "CARD", Right: true}, {Name: "CAUSE"}, {Name: "MEANING", Free: true, Min: 20, Drop: 1}, {Name: "MESSAGE", Free: true, Min: 20}}}
 	for _, b := range cards {
 		title := cause.Code(b.Cause).Title()
-		t.Rows = append(t.Rows, []table.Cell{{Text: strconv.Itoa(b.Card)}, {Text: b.Cause, Class: paint.Bad}, {Text: show.OrUnknown(title)}, {Text: b.Message}})
+		t.Rows = append(t.Rows, []table.Cell{{Text: strconv.Itoa(b.Card)}, {Text: catalogue.Named(b.Cause), Class: paint.Bad}, {Text: show.OrUnknown(title)}, {Text: b.Message}})
 	}
 	return t
 }

@@ -235,10 +235,10 @@ func (v *view) problems() table.Table {
 	t := table.Table{Columns: []table.Column{{}, {}, {Right: true}, {Free: true}}}
 	for _, p := range fleet.Problems(v.n) {
 		c := paint.Warn
-		if p.Severity == document.SeverityError {
+		if p.Effect.Harms() {
 			c = paint.Bad
 		}
-		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Severity), Class: c}, {Text: p.Code, Class: paint.Dim}, {Text: show.OrUnknown(nodes.When(p, v.now))}, {Text: p.Message}})
+		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Effect), Class: c}, {Text: p.Name(), Class: paint.Dim}, {Text: show.OrUnknown(nodes.When(p, v.now))}, {Text: p.Message}})
 	}
 	return t
 }

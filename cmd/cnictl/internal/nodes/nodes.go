@@ -78,7 +78,7 @@ func Class(n *store.Node, column string) paint.Class {
 		switch {
 		case !n.Known && n.State == document.StateNoDaemon:
 			return paint.Dim
-		case !n.Known, n.Severity == document.SeverityError:
+		case !n.Known, n.Severity.Harms():
 			return paint.Bad
 		case n.Severity == document.SeverityWarning, !n.Well():
 			return paint.Warn

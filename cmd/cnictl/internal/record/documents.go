@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -106,7 +105,7 @@ func rank(n *store.Node) int {
 	if n.Severity == "" {
 		return 3
 	}
-	return fleet.Rank(n.Severity)
+	return n.Severity.Rank()
 }
 
 // read reads what is new on a node since the last time.

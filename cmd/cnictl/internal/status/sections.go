@@ -130,18 +130,15 @@ func (fr Frame) causes(all []*finding, short map[string]string, clock func(strin
 		{}, {Name: "CAUSE"}, {Name: "NODES", Right: true}, {Name: "ADDS", Right: true, Drop: 2, Empty: true}, {Name: "WHERE", Drop: 1}, {Name: "WHAT", Free: true, Min: 34},
 	}}
 	for _, c := range shown {
-		mark, class := mark(c.Severity)
+		mark, class := c.Severity.Sign(), classOf(c.Severity)
 		nodes, what := 0, causes.Title(c.Code)
-		if title := subnetTitle(c.Code); title != "" {
-			what = title
-		}
 		for _, a := range c.Nodes {
 			if !a.Node.subnet {
 				nodes++
 			}
 		}
 		worst := slices.Clone(c.Nodes)
-		slices.SortStableFunc(worst, func(a, b *affected) int { return cmp.Compare(fleet.Rank(a.Severity), fleet.Rank(b.Severity)) })
+		slices.SortStableFunc(worst, func(a, b *affected) int { return cmp.Compare(a.Severity.Rank(), b.Severity.Rank()) })
 		if len(worst) == 1 && len(worst[0].Problems) == 1 {
 			what = message(worst[0].Problems[0], clock(worst[0].Name))
 		}
@@ -213,9 +210,9 @@ func (fr Frame) problems(all []document.Problem, short map[string]string, clock 
 	// What can be long comes last, so that it shifts nothing else.
 	t := table.Table{Columns: []table.Column{{}, {}, {Drop: 1}, {Free: true, Min: 50}}}
 	for _, q := range all {
-		mark, class := mark(q.Severity)
+		mark, class := q.Effect.Sign(), classOf(q.Effect)
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: mark, Class: class}, {Text: nameIn(short, q.Node)}, {Text: q.Code, Class: paint.Dim}, {Text: message(q, clock(q.Node))},
+			{Text: mark, Class: class}, {Text: nameIn(short, q.Node)}, {Text: q.Name(), Class: paint.Dim}, {Text: message(q, clock(q.Node))},
 		})
 	}
 	opts := fr.tableOptions()
@@ -232,13 +229,13 @@ func message(q document.Problem, now time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// mark returns the sign of a severity.
-func mark(s document.Severity) (string, paint.Class) {
-	switch s {
-	case document.SeverityError:
-		return "!", paint.Bad
-	case document.SeverityWarning:
-		return "W", paint.Warn
+// classOf returns the colour of a severity.
+func classOf(s document.Severity) paint.Class {
+	switch {
+	case s.Harms():
+		return paint.Bad
+	case s == document.SeverityWarning:
+		return paint.Warn
 	}
-	return "i", paint.Dim
+	return paint.Dim
 }

@@ -31,9 +31,12 @@ func subnetProblems(all []document.SubnetFill, waited bool) []document.Problem {
 		switch {
 		case !s.Short:
 		case s.Available != nil && *s.Available <= 0:
-			out = append(out, document.Problem{Node: s.ID, Severity: exhausted, Code: string(cause.SubnetExhausted), Message: cause.SubnetExhausted.Title()})
+			out = append(out, fleet.Judged(document.Problem{Node: s.ID, Severity: exhausted, Code: string(cause.SubnetExhausted), Message: cause.SubnetExhausted.Title()}))
 		default:
-			out = append(out, document.Problem{Node: s.ID, Severity: document.SeverityWarning, Code: codeSubnetShort, Message: percent(s) + " of the subnet in use, " + show.Int(s.Available) + " addresses free"})
+			out = append(out, fleet.Judged(document.Problem{
+				Node: s.ID, Severity: document.SeverityWarning, Code: codeSubnetShort,
+				Message: percent(s) + " of the subnet in use, " + show.Int(s.Available) + " addresses free",
+			}))
 		}
 	}
 	return out
@@ -43,7 +46,7 @@ func subnetProblems(all []document.SubnetFill, waited bool) []document.Problem {
 func withSubnets(s document.FleetStatus) []document.Problem {
 	all := append(subnetProblems(s.Subnets, slices.ContainsFunc(s.Problems, waited)), s.Problems...)
 	slices.SortStableFunc(all, func(a, b document.Problem) int {
-		return cmp.Or(cmp.Compare(fleet.Rank(a.Severity), fleet.Rank(b.Severity)), fleet.ByCause(a.Code, b.Code))
+		return cmp.Or(cmp.Compare(a.Effect.Rank(), b.Effect.Rank()), fleet.ByCause(a.Code, b.Code))
 	})
 	return all
 }
@@ -59,14 +62,6 @@ func percent(s document.SubnetFill) string {
 		return show.Unknown
 	}
 	return strconv.Itoa(int(*s.Percent)) + "%"
-}
-
-// subnetTitle describes a code that only subnets have.
-func subnetTitle(code string) string {
-	if code == codeSubnetShort {
-		return "a subnet has few free addresses left"
-	}
-	return ""
 }
 
 // subnets shows where new addresses come from, the fullest first. clock returns the time on

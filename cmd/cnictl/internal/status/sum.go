@@ -41,7 +41,7 @@ func Of(v *store.View, list document.NodeIPAMList, seconds *float64) document.Fl
 	for _, n := range v.Nodes {
 		s.Problems = append(s.Problems, n.Problems...)
 	}
-	slices.SortStableFunc(s.Problems, func(a, b document.Problem) int { return cmp.Compare(fleet.Rank(a.Severity), fleet.Rank(b.Severity)) })
+	slices.SortStableFunc(s.Problems, func(a, b document.Problem) int { return cmp.Compare(a.Severity.Rank(), b.Severity.Rank()) })
 	return s
 }
 

@@ -137,12 +137,12 @@ func findings(nodes []*store.Node, subnets []document.SubnetFill) []*finding {
 	}
 	places = append(first, places...)
 	return causes.Groups(places, func(p place) causes.Report {
-		if p.subnet {
-			return causes.Report{Name: p.name, Problems: p.problems}
+		r := causes.Report{Name: p.name}
+		if p.node != nil {
+			r = causes.ReportOf(p.node)
 		}
-		r := causes.ReportOf(p.node)
 		r.Problems = p.problems
-		return r
+		return r.Found()
 	})
 }
 
@@ -175,7 +175,7 @@ func plain(line string) string {
 }
 
 // rankOf ranks a node by its worst problem; informational ones do not count.
-func rankOf(n *store.Node) int { return min(fleet.Rank(n.Severity), fleet.Rank(document.SeverityInfo)) }
+func rankOf(n *store.Node) int { return min(n.Severity.Rank(), document.SeverityInfo.Rank()) }
 
 // shortNames removes the domain from node names if all share it; nil otherwise. A target
 // without a name goes by its address, which has no domain.

@@ -71,7 +71,9 @@ func TestView_FitsItsFrame(t *testing.T) {
 	}
 }
 
-func ofList(list document.NodeIPAMList) document.FleetStatus { return Of(store.Of(list.Items), list, nil) }
+func ofList(list document.NodeIPAMList) document.FleetStatus {
+	return Of(store.Of(list.Items), list, nil)
+}
 
 func TestShare(t *testing.T) {
 	t.Parallel()
@@ -150,7 +152,7 @@ func TestView_ShortSubnet(t *testing.T) {
 	}
 	screen := strings.Join(View(store.Of(list.Items), status, Frame{}), "\n")
 	for _, want := range []string{
-		"W  subnet-exhausted      -        subnet-c  the subnet has no free addresses\nW  subnet-short          -        subnet-b  98% of the subnet in use, 5 addresses free\n",
+		"W  ip/subnet-exhausted      -        subnet-c  the subnet has no free addresses\nW  obs/subnet-low           -        subnet-b  98% of the subnet in use, 5 addresses free\n",
 		"  100% !          0     0s\n", "  98% !           5     0s\n",
 	} {
 		if !strings.Contains(screen, want) {
@@ -161,9 +163,9 @@ func TestView_ShortSubnet(t *testing.T) {
 	list.Items[0].Summary.WaitingADDs = ptr(2)
 	list.Items[0].Summary.Backoffs = []introspect.Backoff{{Scope: "subnet", ID: "subnet-c", Until: now.Add(time.Minute), Cause: "subnet-exhausted"}}
 	screen = strings.Join(View(store.Of(list.Items), ofList(list), Frame{NoHeaders: true}), "\n")
-	exhausted, dry := strings.Index(screen, "!  subnet-exhausted"), strings.Index(screen, "!  pool-dry")
+	exhausted, dry := strings.Index(screen, "C  ip/subnet-exhausted"), strings.Index(screen, "!  obs/add-waiting")
 	if exhausted < 0 || dry < exhausted {
-		t.Errorf("subnet-exhausted is not an error before pool-dry in\n%s", screen)
+		t.Errorf("ip/subnet-exhausted is not critical before obs/add-waiting in\n%s", screen)
 	}
 }
 
