@@ -237,9 +237,10 @@ func addsFail(c *Case) (out []observation) {
 		if !item.At.After(c.recent()) {
 			continue
 		}
-		f := by[item.Cause]
-		f.count, f.text = f.count+1, clip(item.Cause+": "+item.Detail)
-		by[item.Cause] = f
+		code := catalogue.Named(item.Cause)
+		f := by[code]
+		f.count, f.text = f.count+1, clip(code+": "+item.Detail)
+		by[code] = f
 	}
 	for _, code := range slices.Sorted(maps.Keys(by)) {
 		severity := catalogue.Info // it may have passed
@@ -269,7 +270,7 @@ func addsWait(c *Case) []observation {
 func backsOff(c *Case) (out []observation) {
 	for _, b := range c.R.Summary.Content.Backoffs {
 		if b.Until.After(c.Now) {
-			out = append(out, observation{subject: strings.TrimSpace(b.Scope + " " + b.ID), is: fmt.Sprintf("the daemon waits until %s: %s", b.Until.Format(time.TimeOnly), b.Cause),
+			out = append(out, observation{subject: strings.TrimSpace(b.Scope + " " + b.ID), is: fmt.Sprintf("the daemon waits until %s: %s", b.Until.Format(time.TimeOnly), catalogue.Named(b.Cause)),
 				should: "no wait", severity: catalogue.Info})
 		}
 	}

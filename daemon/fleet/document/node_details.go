@@ -42,6 +42,7 @@ type NodePodItem struct {
 	SubnetID string     `json:"subnetId"`           // subnet of the ENI; empty if unknown
 	Since    *time.Time `json:"since"`              // when it got the address, or was started without one
 	Reason   string     `json:"reason"`             // why it has no address, or what is inconsistent; empty if nothing is wrong
+	Finding  string     `json:"finding"`            // code of cnictl doctor for the cause that the daemon reports; empty if it reports none
 }
 
 // PlanComparison is what cnictl node plan shows: what the pool would do next, and what it would

@@ -15,6 +15,7 @@ type PodReport struct {
 	Node       string                   `json:"node"`                    // node it is bound to; empty if none or unknown
 	State      string                   `json:"state" null:"never"`      // as in NodePodList
 	Verdict    string                   `json:"verdict" null:"never"`    // result in one sentence
+	Finding    string                   `json:"finding"`                 // code of cnictl doctor for what keeps it from the network; empty if nothing is known to
 	Kubernetes *KubernetesPod           `json:"kubernetes"`              // the pod in Kubernetes; null if it was not read or does not exist
 	Interfaces []ReportedIface          `json:"interfaces"`              // addresses assigned by the daemon; null if unknown
 	Branch     *BranchInterface         `json:"branch"`                  // branch ENI of the pod; null if none

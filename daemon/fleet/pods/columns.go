@@ -32,7 +32,8 @@ func Columns(several bool) []query.Column[*Row] {
 		{Name: "eni", Header: "ENI", Title: "ENI that holds the address", Drop: 1, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.ENIID)) }},
 		{Name: "device", Header: "DEVICE", Title: "device index of the ENI", Right: true, Drop: 2,
 			Text: func(r *Row) string { return show.Int(r.Device) }, Number: func(r *Row) (float64, bool) { return query.Number(r.Device) }},
-		{Name: "why", Header: "WHY", Title: "why it has no address, or what is inconsistent", Least: 16, Empty: true, Text: func(r *Row) string { return show.Safe(r.Reason) }},
+		{Name: "why", Header: "WHY", Title: "why it has no address, or what is inconsistent", Least: 16, Empty: true, Text: func(r *Row) string { return show.Safe(Named(r.Reason, r.waited())) },
+			CSV: []query.Column[*Row]{{Name: "why", Header: "WHY", Text: func(r *Row) string { return show.Safe(r.Reason) }}}},
 		// Behind WHY, as CSV had the columns before these two in this order.
 		{Name: "phase", Header: "PHASE", Title: "phase in Kubernetes", Wide: true, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.Phase)) }},
 		{Name: "subnet", Header: "SUBNET", Title: "subnet of the ENI", Wide: true, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.SubnetID)) }},

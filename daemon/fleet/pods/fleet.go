@@ -50,7 +50,7 @@ func (f *Fleet) Join(each func([]*Row)) (differ map[string]time.Time) {
 		each(rows)
 	}
 	for _, p := range of[""] {
-		r := &Row{ID: name(p.PodRef), full: name(p.PodRef), At: f.Now, NodePodItem: document.NodePodItem{PodRef: p.PodRef, Phase: p.Phase, State: document.PodWaiting, Reason: "not scheduled to a node yet"}}
+		r := &Row{ID: name(p.PodRef), full: name(p.PodRef), At: f.Now, NodePodItem: document.NodePodItem{PodRef: p.PodRef, Phase: p.Phase, State: document.PodWaiting, Reason: unbound}}
 		if p.Reason != "" {
 			r.Reason += ": " + p.Reason
 		}

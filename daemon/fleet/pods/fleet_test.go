@@ -74,12 +74,12 @@ func TestFleet(t *testing.T) {
 	}}}
 	want := []string{
 		"shop/has a assigned 10.0.0.1 secondary 60s",
-		"shop/waits a waiting - - - subnet-exhausted: back-off on subnet subnet-1: the subnet has no free addresses",
+		"shop/waits a waiting - - - ip/subnet-exhausted: back-off on subnet subnet-1: the subnet has no free addresses",
 		"shop/full b assigned 10.0.0.2 secondary 60s",
-		"shop/waits b waiting - - - subnet-exhausted: no free addresses",
+		"shop/waits b waiting - - - ip/subnet-exhausted: no free addresses",
 		"shop/silent c assigned 10.0.0.3 - - its node could not be read: timeout",
 		"shop/windows d assigned 10.0.0.4 - - no aws-node runs on its node",
-		"shop/unbound - waiting - - - not scheduled to a node yet: Unschedulable: 0/4 nodes are available",
+		"shop/unbound - waiting - - - obs/pod-unschedulable: not scheduled to a node yet: Unschedulable: 0/4 nodes are available",
 	}
 	f.Why = map[string]Why{"b": {Failures: []introspect.Failure{{Pod: ref("waits"), Cause: "subnet-exhausted", Detail: "no free addresses"}}}}
 	if diff := cmp.Diff(want, f.text()); diff != "" {

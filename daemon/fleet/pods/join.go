@@ -8,10 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/doctor/catalogue"
 )
 
 // Sides are what Kubernetes and the daemon report about the pods of a node.
@@ -98,7 +100,7 @@ func name(pod introspect.PodRef) string {
 func Items(rows []*Row) []document.NodePodItem {
 	items := make([]document.NodePodItem, len(rows))
 	for i, r := range rows {
-		items[i] = r.NodePodItem
+		items[i] = r.Document()
 	}
 	return items
 }
@@ -157,7 +159,7 @@ func stateWithout(in Sides, p watch.Pod) (state, reason string) {
 	case p.PodENI != "":
 		return document.PodBranch, ""
 	case p.Wants:
-		return document.PodWaiting, "it needs a branch ENI, and the VPC resource controller has not annotated it yet"
+		return document.PodWaiting, PendingBranch
 	case !in.Asked:
 		if len(p.IPs) > 0 {
 			return document.PodHasAddress, silent
@@ -171,8 +173,11 @@ func stateWithout(in Sides, p watch.Pod) (state, reason string) {
 	return document.PodWaiting, WhyNone(in.Failures, in.Blocked, p)
 }
 
+// PendingBranch is the reason of a pod that waits for its branch ENI.
+const PendingBranch = "it needs a branch ENI, and the VPC resource controller has not annotated it yet"
+
 // WhyNone explains why a pod that should have an address has none: its last failed ADD, what
-// blocks the pool, or what Kubernetes reports about it.
+// blocks the pool, or what Kubernetes reports about it. A cause of the daemon is its first word.
 func WhyNone(failures []introspect.Failure, blocked []introspect.BlockedCard, p watch.Pod) string {
 	for _, failure := range failures { // newest first
 		if failure.Pod == p.PodRef {
@@ -183,4 +188,57 @@ func WhyNone(failures []introspect.Failure, blocked []introspect.BlockedCard, p 
 		return fmt.Sprintf("%s: %s", blocked[0].Cause, blocked[0].Message)
 	}
 	return cmp.Or(p.Reason, "no ADD received for it yet")
+}
+
+// unbound is the reason of a pod without a node.
+const unbound = "not scheduled to a node yet"
+
+// pendingTime is how long the resource controller usually takes for a branch ENI.
+const pendingTime = time.Minute
+
+// FindingOf returns the doctor's code for a pod without an address: for the cause of the daemon that the
+// reason begins with, or for a branch ENI that it has waited for; "" if there is none.
+func FindingOf(reason string, waited time.Duration) string {
+	code, _, found := strings.Cut(reason, ": ")
+	switch {
+	case strings.HasPrefix(reason, unbound):
+		return "obs/pod-unschedulable"
+	case reason == PendingBranch && waited > pendingTime:
+		return "obs/pod-not-starting"
+	case reason == PendingBranch:
+		code, found = string(cause.BranchPending), true
+	}
+	if e, ok := catalogue.Reported(code); ok && found {
+		return e.Code
+	}
+	return ""
+}
+
+// Named returns a reason as people see it: with the doctor's code for it, in place of the daemon's.
+func Named(reason string, waited time.Duration) string {
+	code := FindingOf(reason, waited)
+	if code == "" {
+		return reason
+	}
+	if daemons, text, found := strings.Cut(reason, ": "); found && catalogue.Named(daemons) != daemons {
+		reason = text
+	}
+	return code + ": " + reason
+}
+
+// waited returns for how long a pod has had no address; 0 if unknown.
+func (r *Row) waited() time.Duration {
+	if r.Since == nil {
+		return 0
+	}
+	return r.At.Sub(*r.Since)
+}
+
+// Document returns the row as documents have it.
+func (r *Row) Document() document.NodePodItem {
+	item := r.NodePodItem
+	if item.State == document.PodWaiting {
+		item.Finding = FindingOf(item.Reason, r.waited())
+	}
+	return item
 }

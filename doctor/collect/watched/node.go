@@ -2,6 +2,7 @@ package watched
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -46,6 +47,15 @@ func sampled(n *store.Node, now time.Time) *evidence.Reading {
 		r.InstanceType = evidence.Read(reading.InstanceType(kind))
 	}
 	return r
+}
+
+// OfNode returns what a node's sample and documents say, without reading anything.
+func OfNode(n *store.Node, d watch.Detail, scope evidence.Scope, now time.Time) *evidence.Evidence {
+	first := sampled(n, now)
+	documents(first, n, d)
+	return &evidence.Evidence{
+		At: now.UTC(), Mode: evidence.ModeLaptop, Scope: scope, Nodes: []evidence.Node{{Name: n.Metadata.Name, First: first}},
+	}
 }
 
 // lacking records why a daemon's documents are unknown.
@@ -149,6 +159,10 @@ func pods(all []watch.Pod, node string) []evidence.KubePod {
 		}
 		if p.StartedAt != nil {
 			pod.StartedAt = p.StartedAt.UTC()
+			pod.CreatedAt = pod.StartedAt // or some time before
+		}
+		if p.Phase == "Pending" && len(p.IPs) == 0 && strings.Contains(p.Reason, "FailedCreatePodSandBox") { // of an event
+			pod.Reason, pod.Message = "ContainerCreating", p.Reason
 		}
 		if p.PodENI != "" {
 			pod.Annotations = map[string]string{podENI: p.PodENI}

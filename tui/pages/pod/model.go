@@ -26,14 +26,15 @@ const (
 
 // Model is the screen of one pod or address.
 type Model struct {
-	ref    introspect.PodRef
-	ip     netip.Addr
-	docs   reading.Documents
-	find   reading.Documents // from Kubernetes, while the node is unknown
-	looked uint64            // generation of the view last searched for the node
-	events reading.Events
-	frame  panes.Frame
-	scroll [2]prose.Scroll
+	ref     introspect.PodRef
+	ip      netip.Addr
+	finding string // code of the doctor for what keeps the pod from the network; "" if nothing is known to
+	docs    reading.Documents
+	find    reading.Documents // from Kubernetes, while the node is unknown
+	looked  uint64            // generation of the view last searched for the node
+	events  reading.Events
+	frame   panes.Frame
+	scroll  [2]prose.Scroll
 }
 
 // New opens the screen of a pod, or of an address without one.

@@ -7,8 +7,12 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/doctor/causes"
+	"cnictl/doctor/collect/watched"
+	"cnictl/doctor/evidence"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
+	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
 )
@@ -26,6 +30,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		if m.docs.Take(msg) {
 			m.events.Take(msg.Detail.Events)
 			m.name()
+			m.judge(c)
 		}
 		if m.find.Take(msg) {
 			m.found()
@@ -35,6 +40,19 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		} // a node or pod found here is read at once
 	}
 	return m.ask(c, false)
+}
+
+// judge finds out why the pod has no network, as cnictl doctor pod does, from what was read.
+func (m *Model) judge(c pages.Context) {
+	m.finding = ""
+	n, pod := c.View.Node(m.docs.Node), kube(m.docs.Last.Pods, m.ref, m.ip)
+	if n == nil || pod == nil || pod.Phase != "Pending" || pod.HostNetwork {
+		return
+	}
+	name := names.Pod(pod.Namespace, pod.Name)
+	if f := causes.OfPod(watched.OfNode(n, m.docs.Last, evidence.Scope{Pod: evidence.Pod(name)}, c.Now), name); f != nil {
+		m.finding = f.Code
+	}
 }
 
 // locate searches for the node of the pod or address, among the nodes read so far and in

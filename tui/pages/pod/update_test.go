@@ -55,7 +55,7 @@ func TestWhyNone(t *testing.T) {
 	i := slices.IndexFunc(lines, func(l string) bool {
 		return strings.HasPrefix(l, "No address from the pool for this pod.")
 	})
-	if i < 0 || !strings.HasPrefix(lines[i+1], "subnet-exhausted: no free addresses") {
+	if i < 0 || !strings.HasPrefix(lines[i+1], "ip/subnet-exhausted: no free addresses") || !strings.HasPrefix(lines[i+2], "cause        ip/subnet-exhausted") {
 		t.Error(strings.Join(lines, "\n"))
 	}
 }

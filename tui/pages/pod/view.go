@@ -15,6 +15,7 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/doctor/catalogue"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
@@ -34,7 +35,7 @@ func (m *Model) Lines(c pages.Context) []string {
 		{Title: "Wiring", Note: reading.Age(m.docs.Read[watch.WantENIs], c.Now, fresh), Weight: 3, Least: 4, Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
 			m.addresses(c, n, sheet, at, pod)
-			m.branch(n, sheet, pod)
+			m.branch(c, n, sheet, pod)
 			m.interfaces(c, n, sheet)
 			return m.scroll[paneWiring].Window(sheet, h)
 		}},
@@ -84,7 +85,10 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 		case m.ref.Name != "":
 			sheet.Add(prose.T(theme.Warn, "No address from the pool for this pod."))
 			if pod != nil && !pod.Wants && len(pod.IPs) == 0 && m.docs.Last.Failures != nil {
-				sheet.Add(prose.T(theme.Text, show.Safe(pods.WhyNone(m.docs.Last.Failures.Items, nil, *pod))))
+				sheet.Add(prose.T(theme.Text, show.Safe(pods.Named(pods.WhyNone(m.docs.Last.Failures.Items, nil, *pod), 0))))
+			}
+			if e, ok := catalogue.Lookup(m.finding); ok {
+				sheet.Field("cause", prose.T(theme.Bad, e.Code), prose.T(theme.Text, "  "+e.Title))
 			}
 			if pod != nil && pod.PodENI != "" {
 				sheet.Add(prose.T(theme.Faint, "Its address is that of its branch ENI, below."))
@@ -182,13 +186,13 @@ func tableText(table *int) string {
 }
 
 // branch writes the branch ENI of a pod that has or wants one.
-func (m *Model) branch(n *store.Node, sheet *prose.Sheet, pod *watch.Pod) {
+func (m *Model) branch(c pages.Context, n *store.Node, sheet *prose.Sheet, pod *watch.Pod) {
 	if pod == nil || !pod.Wants && pod.PodENI == "" {
 		return
 	}
 	sheet.Head("BRANCH ENI", "vpc.amazonaws.com/pod-eni")
 	if pod.PodENI == "" {
-		sheet.Add(prose.T(theme.Warn, string(cause.BranchPending)+": "), prose.T(theme.Text, "the VPC resource controller has not written the pod's annotation yet."))
+		sheet.Add(prose.T(theme.Warn, pods.FindingOf(pods.PendingBranch, waited(pod, c.Now))+": "), prose.T(theme.Text, "the VPC resource controller has not written the pod's annotation yet."))
 		return
 	}
 	family := ""
@@ -197,7 +201,7 @@ func (m *Model) branch(n *store.Node, sheet *prose.Sheet, pod *watch.Pod) {
 	}
 	b, err := branch(pod.PodENI, family)
 	if err != nil {
-		sheet.Add(prose.T(theme.Bad, string(cause.BranchInvalid)+": "), prose.T(theme.Text, show.Safe(err.Error())))
+		sheet.Add(prose.T(theme.Bad, catalogue.Named(string(cause.BranchInvalid))+": "), prose.T(theme.Text, show.Safe(err.Error())))
 		sheet.Field("annotation", prose.T(theme.Faint, show.Safe(pod.PodENI)))
 		return
 	}
@@ -208,6 +212,14 @@ func (m *Model) branch(n *store.Node, sheet *prose.Sheet, pod *watch.Pod) {
 	sheet.Field("MAC", prose.T(theme.Text, show.Safe(b.MAC)))
 	sheet.Field("trunk", prose.T(theme.Text, trunkOf(n)))
 	sheet.Field("groups", prose.T(theme.Faint, "those of the SecurityGroupPolicies that matched the pod when it was created; the annotation does not name them"))
+}
+
+// waited returns for how long a pod has been on its node.
+func waited(p *watch.Pod, now time.Time) time.Duration {
+	if p.StartedAt == nil {
+		return 0
+	}
+	return now.Sub(*p.StartedAt)
 }
 
 func trunkOf(n *store.Node) string {
@@ -253,7 +265,7 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *prose.Sheet, at 
 	}
 	changes, failures := history(m.events.Items, m.docs.Last.Failures, m.ref, m.ip, at)
 	for _, f := range failures {
-		sheet.Row(components.Clock(f.At, c.Now), 9, prose.T(theme.Bad, "no address: "+show.Safe(f.Cause)), prose.T(theme.Text, "  "+show.Safe(f.Detail)),
+		sheet.Row(components.Clock(f.At, c.Now), 9, prose.T(theme.Bad, "no address: "+show.Safe(catalogue.Named(f.Cause))), prose.T(theme.Text, "  "+show.Safe(f.Detail)),
 			prose.T(theme.Faint, "  waited "+(time.Duration(f.WaitedMS)*time.Millisecond).String()+retries(f.Transient)))
 	}
 	if len(failures) > 0 && len(changes) > 0 {

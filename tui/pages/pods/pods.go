@@ -113,7 +113,7 @@ func (p *Page) Focus(c pages.Context) watch.Focus {
 // Row implements pages.Page.
 func (p *Page) Row(pages.Context) any {
 	if r, ok := p.rows.Table.Row(); ok {
-		return r.NodePodItem
+		return r.Document()
 	}
 	return nil
 }

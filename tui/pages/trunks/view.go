@@ -2,9 +2,11 @@ package trunks
 
 import (
 	"strconv"
+	"time"
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/trunks"
 	"cnictl/daemon/fleet/watch"
@@ -87,7 +89,7 @@ func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
 	with := trunks.WithPods(r.TrunkItem, m.docs.Last.Pods, r.IPv6)
 	sheet.Head("WAITING FOR A BRANCH ENI", strconv.Itoa(*with.Waiting))
 	for _, p := range with.Pods[:*with.Waiting] {
-		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Text, names.Pod(p.Namespace, p.Name)), prose.T(theme.Faint, "  "+show.Safe(p.Phase)+since(p, c)),
+		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Text, names.Pod(p.Namespace, p.Name)), prose.T(theme.Faint, "  "+show.Safe(p.Phase)+since(p, c)+"  "+pods.FindingOf(pods.PendingBranch, waited(p, c))),
 			prose.T(theme.Warn, "  "+show.Safe(p.Reason)))
 	}
 	if *with.Waiting == 0 {
@@ -118,6 +120,14 @@ func cooling(sheet *prose.Sheet, n *int) {
 	default:
 		sheet.Add(prose.T(theme.Faint, "None. The controller keeps the branch ENI of a deleted pod for 60 s (branch-eni-cooldown) without reporting it."))
 	}
+}
+
+// waited returns for how long a pod has been on its node.
+func waited(p document.BranchPod, c pages.Context) time.Duration {
+	if p.Since == nil {
+		return 0
+	}
+	return c.Now.Sub(*p.Since)
 }
 
 func since(p document.BranchPod, c pages.Context) string {

@@ -132,7 +132,7 @@ func newPodList() *output.List[*pods.Row] {
 		Columns: pods.Columns(false), Free: "why", Class: podClass,
 		In:   func(r *pods.Row) string { return r.Namespace },
 		Key:  func(r *pods.Row) string { return r.ID },
-		Item: func(r *pods.Row) any { return r.NodePodItem },
+		Item: func(r *pods.Row) any { return r.Document() },
 	}
 }
 

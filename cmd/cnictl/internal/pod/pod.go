@@ -277,14 +277,14 @@ func (in *Evidence) daemon(ctx context.Context, nodes *fleet.Fleet) {
 			in.Failures = failures.Items
 		}
 		if plan, _, err := c.Plan(ctx, introspect.PlanQuery{}); err == nil {
-			in.Blocked = plan.Blocked
+			in.Blocked, in.Plan = plan.Blocked, &plan
 		}
 		if events, err := c.Events(ctx, client.Cursor{}, client.EventsOptions{}); err == nil {
 			in.Daemon = events.Items
 		}
 		summary, _, err := c.Summary(ctx)
 		if err == nil {
-			in.Waiting = summary.WaitingADDs
+			in.Waiting, in.Summary = summary.WaitingADDs, &summary
 		}
 		return nil
 	})

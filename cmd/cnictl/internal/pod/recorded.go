@@ -75,7 +75,7 @@ func (in *Evidence) on(n document.NodeIPAM, d watch.Detail) bool {
 		in.Failures = d.Failures.Items
 	}
 	if d.Plan != nil {
-		in.Blocked = d.Plan.Blocked
+		in.Blocked, in.Plan = d.Plan.Blocked, d.Plan
 	}
 	if d.Events != nil {
 		in.Daemon = d.Events.Items
@@ -86,7 +86,7 @@ func (in *Evidence) on(n document.NodeIPAM, d watch.Detail) bool {
 		}
 	}
 	if n.Summary != nil {
-		in.Waiting = n.Summary.WaitingADDs
+		in.Waiting, in.Summary = n.Summary.WaitingADDs, n.Summary
 	}
 	return true
 }

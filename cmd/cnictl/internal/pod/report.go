@@ -14,7 +14,11 @@ import (
 	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/doctor/causes"
+	"cnictl/doctor/collect/watched"
+	"cnictl/doctor/evidence"
 )
 
 // Evidence is what was read about a pod.
@@ -29,6 +33,8 @@ type Evidence struct {
 	ENIs       []introspect.NodeENI
 	Failures   []introspect.Failure     // of the node; nil if unknown
 	Blocked    []introspect.BlockedCard // nil if unknown
+	Plan       *introspect.NodePlan     // nil if unknown
+	Summary    *introspect.Summary      // of the node; nil if unknown
 	Daemon     []introspect.Event       // of the node
 	Waiting    *int
 	TrunkENI   string
@@ -70,7 +76,31 @@ func Report(in Evidence) document.PodReport {
 		}
 	}
 	r.State, r.Verdict = verdict(in, r)
+	if f := in.finding(r.State); f != nil {
+		r.Finding = f.Code
+	}
 	return r
+}
+
+// finding returns the doctor's finding about a pod without network, from what was read.
+func (in Evidence) finding(state string) *document.Finding {
+	if state != document.PodWaiting && state != document.PodUnknown {
+		return nil
+	}
+	n := document.NodeIPAM{Metadata: document.ObjectMeta{Name: in.Node}, State: document.StateLive, Source: document.SourceSummary, SampledAt: &in.At, Summary: in.Summary}
+	d := watch.Detail{Node: in.Node, At: in.At, ENIs: in.ENIs, Plan: in.Plan}
+	if in.Failures != nil {
+		d.Failures = &introspect.NodeFailures{Items: in.Failures}
+	}
+	if in.Daemon != nil {
+		d.Events = &introspect.NodeEvents{Items: in.Daemon}
+	}
+	if in.Kube != nil {
+		d.Pods = []watch.Pod{*in.Kube}
+	}
+	d.KubeEvents = in.Events
+	pod := in.Pod.Namespace + "/" + in.Pod.Name
+	return causes.OfPod(watched.OfNode(store.NewNode(n), d, evidence.Scope{Pod: evidence.Pod(pod)}, in.At), pod)
 }
 
 func cidrOf(enis []introspect.NodeENI, i introspect.PodInterface) (cidr netip.Prefix) {
@@ -107,7 +137,7 @@ func verdict(in Evidence, r document.PodReport) (state, sentence string) {
 	case p.PodENI != "":
 		return document.PodWaiting, "its annotation vpc.amazonaws.com/pod-eni is invalid: " + r.Kubernetes.BranchReason
 	case p.Wants:
-		return document.PodWaiting, "it has no address: it needs a branch ENI, and the VPC resource controller has not annotated it yet" + because(p.Reason)
+		return document.PodWaiting, "it has no address: " + pods.PendingBranch + because(p.Reason)
 	case !in.Asked && len(p.IPs) > 0:
 		return document.PodHasAddress, strings.Join(p.IPs, ", ") + " according to Kubernetes; its ENI is unknown because the daemon could not be read"
 	case len(p.IPs) > 0:

@@ -11,26 +11,32 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
+	"cnictl/doctor/catalogue"
 	"cnictl/tui/components/prose"
 	screen "cnictl/tui/pages/pod"
 )
 
 // lines formats a report.
 func lines(f *cli.Factory, r document.PodReport) []string {
-	v := view{r: r, Page: output.Page{Opts: output.TableOptions(f)}}
+	v := view{r: r, Command: f.Name, Page: output.Page{Opts: output.TableOptions(f)}}
 	return v.lines()
 }
 
 type view struct {
-	r document.PodReport
+	r       document.PodReport
+	Command string // how the user calls the tool
 	output.Page
 }
 
 func (v *view) lines() []string {
 	p := v.Opts.Palette
 	v.Lines = append(v.Lines, p.Paint(paint.Head, "POD "+show.Safe(v.r.Pod.Namespace+"/"+v.r.Pod.Name))+"  "+p.Paint(stateClass(v.r.State), v.r.State))
-	v.Field("verdict", show.Safe(v.r.Verdict))
+	v.Field("verdict", show.Safe(named(v.r.Verdict)))
+	if e, ok := catalogue.Lookup(v.r.Finding); ok {
+		v.Field("cause", p.Paint(paint.Bad, e.Code)+"  "+e.Title+": "+v.Command+" doctor pod "+show.Safe(v.r.Pod.Namespace+"/"+v.r.Pod.Name))
+	}
 	v.Field("node", show.Safe(show.OrUnknown(v.r.Node)))
 	if k := v.r.Kubernetes; k != nil {
 		phase := show.Safe(show.OrUnknown(k.Phase))
@@ -61,6 +67,15 @@ func (v *view) lines() []string {
 	v.Section("FAILED ADDS", v.failures())
 	v.Section("TIMELINE", v.timeline())
 	return v.Lines
+}
+
+// named puts the doctor's code for a cause in place of the daemon's.
+func named(verdict string) string {
+	const none = "it has no address: "
+	if reason, found := strings.CutPrefix(verdict, none); found {
+		return none + pods.Named(reason, 0)
+	}
+	return verdict
 }
 
 func stateClass(state string) paint.Class {
@@ -121,7 +136,7 @@ func (v *view) blocked() table.Table {
 		return t
 	}
 	for _, b := range v.r.Blocked {
-		t.Rows = append(t.Rows, []table.Cell{{Text: strconv.Itoa(b.Card)}, {Text: b.Cause, Class: paint.Bad}, {Text: b.Message}})
+		t.Rows = append(t.Rows, []table.Cell{{Text: strconv.Itoa(b.Card)}, {Text: catalogue.Named(b.Cause), Class: paint.Bad}, {Text: b.Message}})
 	}
 	return t
 }
@@ -134,7 +149,7 @@ func (v *view) failures() table.Table {
 			again = "may succeed"
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: show.Since(&f.At, v.r.SampledAt)}, {Text: f.Cause, Class: paint.Bad}, {Text: (time.Duration(f.WaitedMS) * time.Millisecond).String()}, {Text: again}, {Text: f.Detail},
+			{Text: show.Since(&f.At, v.r.SampledAt)}, {Text: catalogue.Named(f.Cause), Class: paint.Bad}, {Text: (time.Duration(f.WaitedMS) * time.Millisecond).String()}, {Text: again}, {Text: f.Detail},
 		})
 	}
 	return t
