@@ -49,14 +49,6 @@ var kindEntries = func() map[string]*catalogue.Entry {
 	return out
 }()
 
-// observe returns all that differs on a node, in the order of the catalogue.
-func (c *Case) observe() (out []observation) {
-	for _, o := range observers {
-		out = append(out, c.seen(o.kind)...)
-	}
-	return out
-}
-
 // seen returns the observations of one kind. With two readings, they must be in both.
 func (c *Case) seen(code string) []observation {
 	if found, ok := c.observed[code]; ok {

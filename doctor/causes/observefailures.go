@@ -230,7 +230,6 @@ func addsFail(c *Case) (out []observation) {
 	type failed struct {
 		count int
 		text  string
-		pods  []string
 	}
 	by := map[string]failed{}
 	for _, item := range c.R.Failures.Content.Items {
