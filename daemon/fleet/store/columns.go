@@ -60,7 +60,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 		return o.Daemon.Name
 	})},
 	{column{Name: "subnets", Header: "SUBNETS", Title: "subnets that its ENIs are or can be created in", Named: true}, known(subnetsText)},
-	{column{Name: "state", Header: "STATUS", Title: "the worst problem, or ok; sorts worst first", Least: 12, Rank: rank, Also: func(n *Node) string { return n.Code },
+	{column{Name: "state", Header: "STATUS", Title: "the worst problem, or ok; sorts worst first", Least: 19, Rank: rank, Also: func(n *Node) string { return n.Code },
 		CSV: []column{{Name: "state", Header: "STATUS", Text: func(n *Node) string { return show.Safe(n.status()) }}}}, func(n *Node) string { return show.Safe(n.Status()) }},
 }
 
