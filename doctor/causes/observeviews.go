@@ -284,11 +284,19 @@ func eniNoLink(c *Case) (out []observation) {
 }
 
 func eniLinkDown(c *Case) (out []observation) {
-	for _, e := range c.R.ENIs.Content {
-		l, there := c.linkOf(e.ID)
+	note := func(id string, primary bool, pods []string) {
+		l, there := c.linkOf(id)
 		if !there || l.Up == nil || *l.Up {
-			continue
+			return
 		}
+		otherwise := catalogue.Warning
+		if primary {
+			otherwise = catalogue.Critical
+		}
+		out = append(out, observation{subject: l.Name, is: "the link of " + id + " is down", should: "up", pods: pods,
+			severity: bySeverity(pods, otherwise), names: map[string]string{"ENI": id, "LINK": l.Name}})
+	}
+	for _, e := range c.R.ENIs.Content {
 		pods := c.onENI(e.ID)
 		if e.Trunk {
 			for _, p := range c.here() {
@@ -297,12 +305,19 @@ func eniLinkDown(c *Case) (out []observation) {
 				}
 			}
 		}
-		otherwise := catalogue.Warning
-		if e.Primary {
-			otherwise = catalogue.Critical
+		note(e.ID, e.Primary, pods)
+	}
+	if c.R.ENIs.OK() {
+		return out
+	}
+	for _, m := range c.metadata() { // the daemon does not answer: its checkpoint has the pods
+		var pods []string
+		for _, a := range c.R.Checkpoint.Content.Allocations {
+			if a.Pod != "" && slices.Contains(m.IPs, a.Address) {
+				pods = append(pods, string(a.Pod))
+			}
 		}
-		out = append(out, observation{subject: l.Name, is: "the link of " + e.ID + " is down", should: "up", pods: pods,
-			severity: bySeverity(pods, otherwise), names: map[string]string{"ENI": e.ID, "LINK": l.Name}})
+		note(m.ID, m.Card == 0 && m.Device == 0, pods)
 	}
 	return out
 }

@@ -37,6 +37,8 @@ type ailment struct {
 	fades    bool             // another ADD may have to fail before the doctor sees it
 	begins   func(x *patient) // causes the fault
 	ends     func(x *patient) // removes the fault, after which the doctor finds nothing; nil if only a new node is healthy
+	printed  bool             // the command of the first fix, as it is printed, removes the fault
+	stopped  bool             // begins stops the daemon, which would repair it
 }
 
 // ailments are the faults of TestDoctor_Provoked, one of each area. The nightly run has more.
@@ -62,7 +64,8 @@ var ailments = map[string]ailment{
 		x.works()
 		x.free()
 	}},
-	"net/forward-drop":     {begins: sh("iptables -P FORWARD DROP"), ends: sh("iptables -P FORWARD ACCEPT")},
+	"net/forward-drop":     {begins: sh("iptables -P FORWARD DROP"), printed: true},
+	"net/forward-drop@off": {begins: sh("sysctl -w net.ipv4.ip_forward=0"), printed: true},
 	"np/agent-unreachable": {env: map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "standard"}, begins: func(x *patient) { x.fails() }},
 	"boot/cni-config": {begins: func(x *patient) {
 		x.sh(x.n, "cp -a /etc/alternatives /run/; mount -t tmpfs none /etc; mv /run/alternatives /etc/; mkdir -p /etc/cni/net.d; cat > /etc/cni/net.d/10-aws.conflist <<.\n"+conflist("aws-cni")+"\n.\ncat > /etc/cni/net.d/05-other.conflist <<.\n"+conflist("bridge")+"\n.\n")
@@ -79,15 +82,28 @@ func TestDoctor_Provoked(t *testing.T) {
 			x.up()
 		}
 		a.begins(x)
-		code, report := strings.TrimPrefix(t.Name(), "TestDoctor_Provoked/"), x.diagnose()
+		code, _, _ := strings.Cut(strings.TrimPrefix(t.Name(), "TestDoctor_Provoked/"), "@")
+		report := x.diagnose()
 		for tries := 0; a.fades && tries < 5 && !slices.ContainsFunc(report.Findings, func(f document.Finding) bool { return f.Code == code }); tries++ {
 			x.fails()
 			report = x.diagnose()
 		}
-		if expect(x.t, report, code); a.ends == nil {
-			return
+		if a.stopped {
+			report.Findings = slices.DeleteFunc(report.Findings, func(f document.Finding) bool { return f.Code == "boot/ipamd-down" })
 		}
-		if a.ends(x); x.n.DaemonPID() != 0 {
+		expect(x.t, report, code)
+		switch at := slices.IndexFunc(report.Findings, func(f document.Finding) bool { return f.Code == code }); {
+		case a.printed && at >= 0:
+			x.sh(x.n, report.Findings[at].Fix[0].Command)
+		case a.ends == nil:
+			return
+		default:
+			a.ends(x)
+		}
+		if a.stopped {
+			x.up()
+		}
+		if x.n.DaemonPID() != 0 {
 			x.settled(x.n)
 		}
 		x.shows("")

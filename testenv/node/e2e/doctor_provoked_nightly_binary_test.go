@@ -92,6 +92,14 @@ func init() {
 			x.sh(x.n, "cat /dev/zero > /run/aws-node/filler || true")
 			x.fails()
 		}, ends: func(x *patient) { x.sh(x.n, "rm /run/aws-node/filler"); x.works() }},
+		"boot/disk-full": {begins: func(x *patient) {
+			x.sh(x.n, "mount -t tmpfs -o size=64k none /var/log/aws-routed-eni; cat /dev/zero > /var/log/aws-routed-eni/filler || true")
+		}, ends: sh("rm /var/log/aws-routed-eni/filler")},
+		"net/link-down": {begins: func(x *patient) {
+			x.mustAdd(2)
+			x.kill(x.n, syscall.SIGKILL)
+			x.sh(x.n, `ip link set "$(ip route show table 2 | sed -n 's/^default.* dev \([^ ]*\).*/\1/p')" down`)
+		}, printed: true, stopped: true},
 		"net/rpf-conntrack": {begins: func(x *patient) {
 			x.mustAdd(2)
 			x.sh(x.n, "ip rule add fwmark 0x80/0x80 lookup 999 priority 900")
