@@ -120,7 +120,7 @@ var observations = []Entry{
 		Fix{Text: "Let its pods tolerate the node's taints, and its affinity match the node.", Command: "kubectl -n kube-system edit daemonset aws-node", SideEffect: "Restarts aws-node on every node.", Risk: Restart}),
 	observed("plugin-other-release", "the installed plugin is not that of the daemon's image", Warning, "host.cni",
 		"Plugin and daemon may not understand each other.", Check{"Compare the files.", "sha256sum /opt/cni/bin/aws-cni"}, restartDaemon),
-	observed("max-pods-differs", "kubelet's configuration and the Node have different max-pods", Info, "host.kubelet k8s.node",
+	observed("max-pods-differs", "kubelet, the Node and the daemon differ about max-pods", Info, "host.kubelet k8s.node",
 		"Kubelet was configured after it started.", Check{"Compare.", "kubectl get node NODE -o jsonpath='{.status.capacity.pods}'"}, Fix{Text: "Restart kubelet.", Command: "systemctl restart kubelet", Risk: Restart, SideEffect: "The node is not ready for some seconds."}),
 
 	// Values out of range.

@@ -555,7 +555,6 @@ func Verdict(r *document.DoctorReport) string {
 			on[n] = true
 		}
 	}
-	checks := fmt.Sprintf("%s passed, %d inconclusive, %d not run", count(r.Checks.Passed, "check"), r.Checks.Inconclusive, r.Checks.NotRun)
 	switch {
 	case harmful > 0 && everywhere:
 		return fmt.Sprintf("%s; %s examined", count(harmful, "problem"), nodes)
@@ -564,11 +563,11 @@ func Verdict(r *document.DoctorReport) string {
 	case harmful > 0:
 		return fmt.Sprintf("%s on %d of %s", count(harmful, "problem"), len(on), nodes)
 	case r.Checks.Passed == 0 && r.Checks.Inconclusive+r.Checks.NotRun > 0:
-		return fmt.Sprintf("Nothing could be checked on %s (%s)", nodes, checks)
+		return fmt.Sprintf("Nothing could be checked on %s (%s)", nodes, r.Checks)
 	case len(r.Suppressed) > 0:
-		return fmt.Sprintf("Only accepted problems on %s (%s)", nodes, checks)
+		return fmt.Sprintf("Only accepted problems on %s (%s)", nodes, r.Checks)
 	}
-	return fmt.Sprintf("No problems found on %s (%s)", nodes, checks)
+	return fmt.Sprintf("No problems found on %s (%s)", nodes, r.Checks)
 }
 
 // count formats a number of things.

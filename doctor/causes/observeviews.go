@@ -1071,11 +1071,20 @@ func pluginOtherRelease(c *Case) (out []observation) {
 	return out
 }
 
-func maxPodsDiffers(c *Case) []observation {
-	kubelet, node := c.R.Kubelet.Content.MaxPods, c.R.Node.Content.Capacity.Pods
-	if kubelet == nil || node == nil || *kubelet == *node {
+func maxPodsDiffers(c *Case) (out []observation) {
+	node := c.R.Node.Content.Capacity.Pods
+	if node == nil {
 		return nil
 	}
-	return []observation{{subject: c.Name, is: fmt.Sprintf("max-pods is %d in kubelet's configuration, %d in the Node", *kubelet, *node), should: "the same",
-		severity: catalogue.Info}}
+	note := func(of string, n *int) {
+		if n != nil && *n != *node {
+			out = append(out, observation{subject: c.Name, is: fmt.Sprintf("max-pods is %d %s, %d in the Node", *n, of, *node), should: "the same",
+				severity: catalogue.Info})
+		}
+	}
+	note("in kubelet's configuration", c.R.Kubelet.Content.MaxPods)
+	if m := c.R.Summary.Content.MaxPods; m != nil && m.Source == "node" {
+		note("for the daemon", m.Value)
+	}
+	return out
 }

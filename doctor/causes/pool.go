@@ -363,7 +363,13 @@ func (c *Case) beyond(capacity func(*pool) (n int, branches bool)) (n int, known
 	t, ok := c.limits()
 	p := c.pool()
 	most, source := c.maxPods()
-	if !ok || source == "" || c.Settings.IPv6 || !c.knows("ENABLE_PREFIX_DELEGATION", "MAX_ENI", "ENABLE_POD_ENI") {
+	if source == "" || c.Settings.IPv6 {
+		return 0, false
+	}
+	if !ok || !c.knows("ENABLE_PREFIX_DELEGATION", "MAX_ENI", "ENABLE_POD_ENI") {
+		if m := c.R.Summary.Content.MaxPods; m != nil && m.TotalCapacity != nil {
+			return most - *m.TotalCapacity, true // as our daemon counts, which knows its settings
+		}
 		return 0, false
 	}
 	if p == nil {

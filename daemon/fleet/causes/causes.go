@@ -27,15 +27,40 @@ func ReportOf(n *store.Node) Report {
 	return r
 }
 
-// Found returns the report under the doctor's codes and severities, as tables and screens show it.
+// Found returns the report under the doctor's codes and severities, as tables and screens show it:
+// as in the doctor, what another problem of the node explains, no less severe, is part of that one.
 func (r Report) Found() Report {
 	out := Report{Name: r.Name, FailedADDs: make(map[string]int, len(r.FailedADDs))}
+	type reason struct {
+		code     string
+		severity document.Severity
+	}
+	explained := map[string]reason{}
+	for _, p := range r.Problems { // the worst first
+		e, ok := catalogue.Lookup(p.Finding)
+		if !ok || p.Effect == document.SeverityInfo {
+			continue
+		}
+		for _, code := range slices.Concat(e.Observes(), e.Explains) {
+			if explained[code].code == "" {
+				explained[code] = reason{e.Code, p.Effect}
+			}
+		}
+	}
 	for _, p := range r.Problems {
 		p.Code, p.Severity = p.Name(), p.Effect
+		if by := explained[p.Code]; by.code != "" && by.severity.Rank() <= p.Severity.Rank() {
+			continue
+		}
+		delete(explained, p.Code)
 		out.Problems = append(out.Problems, p)
 	}
 	for code, times := range r.FailedADDs {
-		out.FailedADDs[catalogue.Named(code)] += times
+		code = catalogue.Named(code)
+		if by := explained[code]; by.code != "" && by.severity.Rank() <= document.SeverityError.Rank() {
+			code = by.code
+		}
+		out.FailedADDs[code] += times
 	}
 	return out
 }

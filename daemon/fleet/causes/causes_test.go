@@ -1,7 +1,9 @@
 package causes
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -136,6 +138,10 @@ func TestFound(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"obs/add-failing": 4, "later": 2}, r.FailedADDs); diff != "" {
 		t.Error(diff)
+	}
+	n.Summary.Backoffs = []introspect.Backoff{{Scope: "subnet", ID: "subnet-a", Cause: "subnet-exhausted", Until: time.Now().Add(time.Hour)}}
+	if r = ReportOf(store.NewNode(n.NodeIPAM)).Found(); slices.ContainsFunc(r.Problems, func(p document.Problem) bool { return p.Code == "obs/add-waiting" }) {
+		t.Errorf("what an exhausted subnet explains stands beside it: %+v", r.Problems)
 	}
 	if title := Title("cap/max-pods"); title != "max-pods is higher than the node has addresses for" {
 		t.Error(title)

@@ -1,6 +1,9 @@
 package document
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Kinds of documents of the doctor's catalogue.
 const (
@@ -159,6 +162,15 @@ type CheckCounts struct {
 	Passed       int `json:"passed"`       // looked for, and not there
 	Inconclusive int `json:"inconclusive"` // a source could not be read
 	NotRun       int `json:"notRun"`       // the sources were not asked for, or cannot be read in this mode
+}
+
+// String is the counts in words.
+func (c CheckCounts) String() string {
+	checks := "checks"
+	if c.Passed == 1 {
+		checks = "check"
+	}
+	return fmt.Sprintf("%d %s passed, %d inconclusive, %d not run", c.Passed, checks, c.Inconclusive, c.NotRun)
 }
 
 // Finding is one cause supported by the evidence.

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"time"
 
-	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
@@ -26,7 +25,7 @@ func (m machine) documents(step int) []watch.Detail {
 	if m.name == Upstream { // upstream's daemon does not serve the rest
 		return []watch.Detail{d}
 	}
-	d.Plan = &introspect.NodePlan{Targets: m.summary(step, now, now).Targets, MaxPods: maxpods.Nodeadm(m.shape)}
+	d.Plan = &introspect.NodePlan{Targets: m.summary(step, now, now).Targets, MaxPods: m.maxPods()}
 	d.Events, d.Logs, d.Failures = &introspect.NodeEvents{Epoch: "tour"}, &introspect.NodeLogs{Path: "/host/var/log/aws-routed-eni/ipamd.log"}, &introspect.NodeFailures{}
 	m.steady(&d)
 	out := []watch.Detail{d}

@@ -117,7 +117,7 @@ func (m machine) sample(step int) document.NodeIPAM {
 		SampledAt: &now, LatencySeconds: new(float64(38+7*(m.i%9)) / 1000),
 		Object: &document.NodeObject{
 			Zone: z.name, InstanceType: m.shape.Type, InstanceID: fmt.Sprintf("i-%017x", 0xa1b2c3d4e50+m.i), OS: "linux", Architecture: "amd64",
-			InternalIP: m.address().String(), CreatedAt: &begun, Ready: new(true), MaxPods: new(maxpods.Nodeadm(m.shape)),
+			InternalIP: m.address().String(), CreatedAt: &begun, Ready: new(true), MaxPods: new(m.maxPods()),
 			Daemon: &document.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", (m.i+3)*7919), UID: fmt.Sprintf("00000000-0000-4000-8000-%012d", m.i), Phase: "Running", Ready: true, StartedAt: &begun, Image: "example.com/aws-node:v1.0.0"},
 		},
 	}
@@ -160,7 +160,7 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 		ADDs: &introspect.RequestCounts{Total: 300 + 11*m.i + c.assigned, Failed: new(0)}, DELs: &introspect.RequestCounts{Total: 300 + 11*m.i, Failed: new(0)},
 		EC2Calls: []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 4 + m.i, LastAt: at(time.Duration(m.i) * time.Hour)}},
 	}
-	in := maxpods.Input{InstanceType: m.shape.Type, MaxPods: maxpods.Nodeadm(m.shape)}
+	in := maxpods.Input{InstanceType: m.shape.Type, MaxPods: m.maxPods()}
 	card := introspect.CardSummary{
 		Mode: introspect.ModeSecondaryIP, ENIs: new((c.held + m.slots() - 1) / m.slots()), OtherENIs: new(0), ENILimit: new(m.shape.MaxENIs),
 		SlotsPerENI: new(m.slots()), AddressLimit: new(m.shape.MaxENIs * m.slots()), Total: c.held, Assigned: c.assigned, Cooling: new(c.cooling), Free: c.held - c.assigned - c.cooling,
@@ -185,12 +185,17 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 			s.ADDs.Failed, s.ADDs.Causes = new(5-left), map[string]int{string(cause.SubnetExhausted): 5 - left}
 		}
 	}
-	if m.i == 9 { // kubelet's setting is too large for its addresses
-		in.MaxPods = 110
-	}
 	s.MaxPods = terms(in)
 	s.Cards, s.ENIs = []introspect.CardSummary{card}, m.eniSummaries(c)
 	return s
+}
+
+// maxPods is kubelet's setting: on one node it is too large for its addresses.
+func (m machine) maxPods() int {
+	if m.i == 9 {
+		return 110
+	}
+	return maxpods.Nodeadm(m.shape)
 }
 
 // terms returns max-pods as a daemon reports it.

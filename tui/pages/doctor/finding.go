@@ -124,7 +124,14 @@ func write(sheet *prose.Sheet, f *document.Finding, where string, now time.Time,
 		}
 		sheet.Field("nodes", prose.T(theme.Text, show.Safe(names)))
 	}
-	if brief := report.Brief(f); brief != "" {
+	for i, n := range f.PerNode[:min(len(f.PerNode), mostNodes)] {
+		label := ""
+		if i == 0 {
+			label = "found"
+		}
+		sheet.Field(label, prose.T(theme.Text, show.Safe(n.Node+": "+n.Summary)))
+	}
+	if brief := report.Brief(f); brief != "" && len(f.PerNode) == 0 {
 		sheet.Field("found", prose.T(theme.Text, show.Safe(brief)))
 	}
 	list := func(label string, codes []string) {
@@ -134,7 +141,6 @@ func write(sheet *prose.Sheet, f *document.Finding, where string, now time.Time,
 	}
 	list("explains", f.Explains)
 	list("because of", f.Causes)
-	proof(sheet, f, now)
 	number := 0
 	command := func(text string) {
 		if text == "" {
@@ -154,11 +160,17 @@ func write(sheet *prose.Sheet, f *document.Finding, where string, now time.Time,
 		if fix.SideEffects != "" {
 			sheet.Add(prose.T(theme.Warn, show.Safe(fix.SideEffects)))
 		}
+		if i == 0 {
+			proof(sheet, f, now)
+		}
 	}
 	if f.Check.Text != "" {
 		sheet.Head("CHECK", "")
 		sheet.Add(prose.T(theme.Text, show.Safe(f.Check.Text)))
 		command(f.Check.Command)
+	}
+	if len(f.Fix) == 0 {
+		proof(sheet, f, now)
 	}
 	if len(f.Links) > 0 || len(f.Versions.Detected) > 0 || f.Versions.Affected != "" {
 		sheet.Head("MORE", "")

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -226,9 +225,9 @@ func (m *Model) findingLines(s components.Style, width, height int) []string {
 // restOf summarises what a report contains besides findings.
 func restOf(r *document.DoctorReport) []string {
 	var out []string
-	line := show.Plural(len(r.RuledOut), "cause", "causes") + " ruled out"
-	if n := len(r.Undecided); n > 0 {
-		line += fmt.Sprintf(", %d undecided: %s", n, strings.Join(r.Undecided, " "))
+	line := r.Checks.String()
+	if len(r.Undecided) > 0 {
+		line += ": " + strings.Join(r.Undecided, " ")
 	}
 	out = append(out, show.Safe(line))
 	var unread []string
