@@ -4,9 +4,9 @@ import "strings"
 
 // Observations that many causes explain.
 const (
-	noStart = "pod-not-starting event log-error ec2-error add-failing add-waiting node-not-ready " // pods get no address or no network
-	empty   = noStart + "pool-dry daemon-back-off subnet-low "                                     // for want of addresses
-	down    = noStart + "daemon-not-ready daemon-restarts init-failing pod-not-ending pool-dry rollout network-condition "
+	noStart = "pod-not-starting event log-error ec2-error add-failing add-waiting " // pods get no address or no network
+	empty   = noStart + "pool-dry daemon-back-off subnet-low "                      // for want of addresses
+	down    = noStart + "node-not-ready daemon-not-ready daemon-restarts init-failing pod-not-ending pool-dry rollout network-condition "
 	branch  = noStart + "pod-unschedulable "
 )
 
@@ -68,7 +68,7 @@ var explained = map[string]string{
 	"boot/cni-config":          down + "cni-config",
 	"boot/port-conflict":       down + "port agent-not-ready",
 	"boot/primary-link":        down + "eni-no-link",
-	"boot/disk-full":           "disk read-only node-pressure " + noStart,
+	"boot/disk-full":           "disk read-only node-pressure",
 	"boot/crd-missing":         "crd agent-not-ready daemon-not-ready log-error",
 	"boot/webhook":             "webhook event pod-unschedulable",
 	"boot/monitor-latched":     "network-condition",
@@ -84,7 +84,7 @@ var explained = map[string]string{
 	"net/setup-failed":     noStart + "pod-not-ending veth-no-pod",
 	"net/veth-mac-changed": "pod-gateway-mac probe-failing",
 	"net/rules-flushed": "pod-no-rule pod-no-route eni-no-route eni-route-wrong node-second-default-route network-manager probe-failing network-condition " +
-		"rule-wrong",
+		"rule-wrong main-rule",
 	"net/stale-rules":        "rule-wrong route-no-pod veth-no-pod probe-failing",
 	"net/duplicate-ip":       "pod-address-shared pod-address-differs",
 	"net/node-address":       "pod-address-of-node pod-address-shared pod-address-on-no-eni pod-no-allocation address-not-in-ec2",

@@ -182,7 +182,11 @@ func imdsUnreachable(c *Case) []candidate {
 		return nil, Unread
 	})
 	if hops.State == Yes {
-		out = append(out, candidate{summary: "pods cannot reach the metadata service, because the hop limit is 1; aws-node, in the host's network, can", decisive: []Fact{hops}}.as(catalogue.Info))
+		limited := candidate{
+			title: "pods cannot reach the metadata service", decisive: []Fact{hops}, names: map[string]string{"INSTANCE": c.instance()},
+			summary: "the hop limit of the metadata service is 1, so pods cannot reach it; aws-node, in the host's network, can",
+		}
+		out = append(out, limited.as(catalogue.Info).withFixes(3))
 	}
 	return out
 }

@@ -577,19 +577,53 @@ func cniConfig(c *Case) []candidate {
 		}
 		return "ready", No
 	})
-	return []candidate{{summary: "the CNI configuration cannot be used: " + shown.Value, decisive: []Fact{shown}, context: []Fact{uninitialized}}}
+	cd := candidate{summary: "the CNI configuration cannot be used: " + shown.Value, decisive: []Fact{shown}, context: []Fact{uninitialized}}
+	if shown.State == Unread {
+		cd.summary = "kubelet finds no CNI configuration that it can use"
+	}
+	if wrong.State == Yes {
+		cd.unless = []Fact{c.begun()} // the daemon installs both once it serves
+	}
+	if other, _, shadowed := strings.Cut(wrong.Value, " sorts before "); shadowed {
+		cd.names = map[string]string{"FILE": other}
+		return []candidate{cd.withFixes(1)}
+	}
+	return []candidate{cd.withFixes(2)}
+}
+
+// kindNoVPCCNI is what is said about a node of another CNI, and all that is said.
+const kindNoVPCCNI = "obs/no-vpc-cni"
+
+// noVPCCNI reports whether the cluster certainly has no DaemonSet aws-node, and no daemon answers.
+func (c *Case) noVPCCNI() bool {
+	return c.R.DaemonSet.OK() && c.R.DaemonSet.Content == nil && len(c.R.DaemonPods.Content) == 0 && !c.R.ENIs.OK()
+}
+
+func vpcCNIAbsent(c *Case) []observation {
+	if !c.noVPCCNI() {
+		return nil
+	}
+	o := observation{subject: c.Name, is: "there is no DaemonSet aws-node, and no daemon answers", should: "the VPC CNI, if it is to give pods their addresses", severity: catalogue.Info}
+	if k := c.R.CNI.Content; c.R.CNI.OK() && len(k.Conf) > 0 {
+		o.is += "; " + k.Conf[0].File + " configures the runtime"
+	} else if c.R.CNI.OK() {
+		o.is, o.severity = o.is+"; nothing configures the runtime, so no pod starts", catalogue.Error
+	}
+	return []observation{o}
 }
 
 // cniProblem returns what keeps the runtime from using aws-cni and its chain, empty if nothing
 // does.
 func cniProblem(n evidence.CNI) string {
-	at := slices.IndexFunc(n.Conf, func(f evidence.CNIConf) bool {
-		return slices.Contains(f.Types, "aws-cni") || f.File == "10-aws.conflist"
-	})
-	if at < 0 {
+	var conf evidence.CNIConf // the first: it may be another program's chain with aws-cni in it
+	for _, f := range n.Conf {
+		if own := slices.Contains(f.Types, "aws-cni") || f.File == "10-aws.conflist"; own && (conf.File == "" || f.File < conf.File) {
+			conf = f
+		}
+	}
+	if conf.File == "" {
 		return "there is no configuration for aws-cni"
 	}
-	conf := n.Conf[at]
 	if !conf.Valid {
 		return conf.File + " is not valid"
 	}

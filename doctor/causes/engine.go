@@ -213,6 +213,15 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 // node examines one node.
 func (d *diagnosis) node(c *Case) {
 	var here []found
+	if c.noVPCCNI() && d.Move == nil { // nothing applies to it
+		for _, r := range d.rules() {
+			if r.node != nil {
+				d.skipped[r.code] = true
+			}
+		}
+		d.here = append(d.here, nil)
+		return
+	}
 	for _, r := range d.rules() {
 		if r.node != nil && (d.Wants == nil || d.Wants(r.code)) {
 			here = append(here, d.judge(r, r.node(c), c)...)
@@ -230,9 +239,15 @@ func (d *diagnosis) node(c *Case) {
 // together examines what only all nodes combined show, and then each node's observations.
 func (d *diagnosis) together(cs []*Case) {
 	var shared []found
+	own := cs
+	if d.Move == nil {
+		own = slices.DeleteFunc(slices.Clone(cs), (*Case).noVPCCNI)
+	}
 	for _, r := range d.rules() {
-		if r.all != nil && (d.Wants == nil || d.Wants(r.code)) {
-			for _, f := range d.judge(r, r.all(cs), nil) {
+		if r.all != nil && len(own) == 0 {
+			d.skipped[r.code] = true
+		} else if r.all != nil && (d.Wants == nil || d.Wants(r.code)) {
+			for _, f := range d.judge(r, r.all(own), nil) {
 				for _, c := range cs {
 					if f.concerns(c) {
 						f.Versions.Detected = union(f.Versions.Detected, c.detected())
@@ -245,6 +260,7 @@ func (d *diagnosis) together(cs []*Case) {
 	for i, c := range cs {
 		here := d.here[i]
 		if d.Move == nil {
+			raise(c, here)
 			about := slices.Clone(here)
 			for _, f := range shared {
 				if f.concerns(c) {

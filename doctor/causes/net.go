@@ -390,7 +390,8 @@ func (c *Case) snat() Fact {
 func noSNAT(c *Case) []candidate {
 	wrong := c.lasting((*Case).snat)
 	inside := c.setting("AWS_VPC_K8S_CNI_EXTERNALSNAT", "as the routes need it", func(s config.Config) bool { return !s.ExternalSNAT && !s.IPv6 })
-	out := []candidate{{summary: "traffic of pods leaves the VPC without SNAT: " + wrong.Value, decisive: []Fact{wrong, inside}, unless: []Fact{not(c.serves())}}}
+	lost := candidate{summary: "traffic of pods leaves the VPC without SNAT: " + wrong.Value, decisive: []Fact{wrong, inside}, unless: []Fact{not(c.serves())}}
+	out := []candidate{lost.withFixes(4)}
 
 	if c.Settings.ExternalSNAT {
 		public := fact(c, c.R.RouteTables, "ec2.rtb", "default route of the pods' subnets", "a NAT gateway", func(all []evidence.RouteTable) (any, State) {
@@ -510,10 +511,14 @@ func replyPath(c *Case) []candidate {
 	const name, expected = "AWS_VPC_CNI_NODE_PORT_SUPPORT", "true, if node ports are used"
 	shown := c.lasting((*Case).replyFault)
 	on := c.setting(name, expected, func(s config.Config) bool { return s.NodePortSupport && !s.IPv6 })
-	out := []candidate{{
+	lost := candidate{
 		summary:  fmt.Sprintf("replies of pods on secondary interfaces leave through the wrong interface: %s is %s", shown.Path, shown.Value),
-		decisive: []Fact{shown, on}, required: []Fact{secondary},
-	}}
+		decisive: []Fact{shown, on}, required: []Fact{secondary}, names: map[string]string{"PRIMARY": c.primaryLink()},
+	}
+	if shown.Source != "kern.sysctl" { // a rule or a chain, which the daemon makes
+		lost = lost.withFixes(4, 3)
+	}
+	out := []candidate{lost}
 	for _, p := range c.R.Probes.Content {
 		at := strings.LastIndexByte(p.Target, ':')
 		if port, err := strconv.Atoi(p.Target[at+1:]); err != nil || port < 30000 || port > 32767 || p.Result == "ok" || c.Settings.NodePortSupport {

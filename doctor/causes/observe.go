@@ -33,6 +33,7 @@ type observer struct {
 	kind string // code
 	find func(c *Case) []observation
 	once bool // holds for a moment or compares readings: need not be in both
+	info bool // a finding also if it is only worth knowing
 }
 
 // observers are the three families of kinds.
@@ -166,13 +167,18 @@ func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
 		if d.Wants != nil && !d.Wants(o.kind) || entry.Ceiling.Of(d.mode) == catalogue.None {
 			continue
 		}
+		if o.kind != kindNoVPCCNI && c.noVPCCNI() {
+			d.kinds[o.kind] = max(d.kinds[o.kind], kindNotRun)
+			continue
+		}
 		id := c.inconclusive(o.kind)
 		all := c.seen(o.kind)
 		d.checked(o.kind, id == "", len(all) > 0, c)
 		for _, o := range all {
 			d.note(o, c, here)
 		}
-		left := slices.DeleteFunc(slices.Clone(all), func(o observation) bool { return o.severity == catalogue.Info })
+		worth := o.info
+		left := slices.DeleteFunc(slices.Clone(all), func(o observation) bool { return o.severity == catalogue.Info && !worth })
 		if len(left) == 0 || covered[o.kind] {
 			continue
 		}
@@ -183,6 +189,26 @@ func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
 	return slices.DeleteFunc(out, func(f found) bool {
 		return slices.ContainsFunc(out, func(other found) bool { return slices.Contains(other.entry.Observes(), f.Code) })
 	})
+}
+
+// messages are the kinds of observations that may lie in the past.
+var messages = []string{"obs/event", "obs/log-error", "obs/ec2-error"}
+
+// raise gives findings the severity of what they explain: that of the effect.
+func raise(c *Case, here []found) {
+	for i := range here {
+		f := &here[i]
+		if f.confidence < catalogue.Probable || f.severity == catalogue.Info {
+			continue
+		}
+		for _, code := range f.entry.Observes() {
+			if kindEntries[code] != nil && !slices.Contains(messages, code) {
+				for _, o := range c.seen(code) {
+					f.severity = max(f.severity, o.severity)
+				}
+			}
+		}
+	}
 }
 
 // byItself is the finding about observations that no cause explains.

@@ -50,6 +50,7 @@ var valueObservers = []observer{
 	{kind: "obs/node-pressure", find: nodePressure},
 	{kind: "obs/network-condition", find: networkCondition},
 	{kind: "obs/cni-config", find: cniConfigWrong},
+	{kind: kindNoVPCCNI, find: vpcCNIAbsent, info: true},
 	{kind: "obs/checkpoint", find: checkpointBad},
 	{kind: "obs/metadata", find: metadataFails},
 	{kind: "obs/kernel-module", find: moduleMissing},
@@ -120,6 +121,16 @@ func sysctlWrong(c *Case) (out []observation) {
 
 func forwardDropped(c *Case) []observation {
 	k := c.R.IPTables.Content
+	for _, r := range c.rulesOfIPTables() {
+		if to, all := strings.CutPrefix(r, "filter -A FORWARD -j "); all && (strings.HasPrefix(to, "REJECT") || to == "DROP") {
+			pods := c.served()
+			return []observation{{subject: "FORWARD", is: fmt.Sprintf("the rule %q ends everything that no rule before it accepts", r), should: "no such rule", pods: pods,
+				severity: bySeverity(pods, catalogue.Error)}}
+		}
+		if strings.HasPrefix(r, "filter -A FORWARD ") && strings.HasSuffix(r, "-j ACCEPT") {
+			break // it may accept the traffic of pods
+		}
+	}
 	if !c.R.IPTables.OK() || k.Forward != "DROP" || k.ForwardAccepts == nil || *k.ForwardAccepts {
 		return nil
 	}
@@ -409,7 +420,16 @@ func failingState(k *evidence.DaemonContainer) bool {
 		"CreateContainerError", "RunContainerError", "OOMKilled", "Error"}, k.Reason) || k.RestartsLastHour != nil && *k.RestartsLastHour > 1)
 }
 
+// young reports whether the node joined so recently that it may still start.
+func (c *Case) young() bool {
+	at := c.R.Node.Content.CreatedAt
+	return !at.IsZero() && c.Now.Sub(at) < 3*time.Minute
+}
+
 func daemonNotReady(c *Case) []observation {
+	if k := c.container(containerNode); k != nil && c.young() && !failingState(k) {
+		return nil
+	}
 	if text := c.unreadyContainer(containerNode); text != "" {
 		return []observation{{subject: containerNode, is: text, should: "ready: no pod can start or end meanwhile", severity: catalogue.Error}}
 	}
@@ -538,10 +558,16 @@ func rolloutStuck(c *Case) []observation {
 	if ds.ByHand() {
 		severity = catalogue.Info // someone deletes the pods
 	}
-	if *ds.Pods.Updated < *ds.Pods.Desired {
+	if ready := ds.Pods.Ready; *ds.Pods.Updated < *ds.Pods.Desired && (ready == nil || *ready < *ds.Pods.Desired || c.Earlier != nil && !c.Earlier.grewTo(*ds.Pods.Updated)) {
 		return []observation{{subject: "aws-node", is: fmt.Sprintf("%d of %d pods are updated", *ds.Pods.Updated, *ds.Pods.Desired), should: "all", severity: severity}}
 	}
 	return nil
+}
+
+// grewTo reports whether fewer pods of aws-node were updated then: the rollout goes on.
+func (c *Case) grewTo(updated int) bool {
+	ds := c.R.DaemonSet.Content
+	return ds == nil || ds.Pods.Updated == nil || *ds.Pods.Updated < updated
 }
 
 // condition returns a condition of the node.
@@ -559,7 +585,7 @@ func conditionText(k evidence.Condition) string {
 
 func nodeNotReady(c *Case) (out []observation) {
 	for kind, should := range map[string]string{"Ready": "True", "NetworkUnavailable": "False"} {
-		if k, there := c.condition(kind); there && k.Status != should && k.Status != "" {
+		if k, there := c.condition(kind); there && k.Status != should && k.Status != "" && !c.young() {
 			out = append(out, observation{subject: kind, is: conditionText(k), should: should, severity: catalogue.Error, since: k.Since})
 		}
 	}
@@ -584,7 +610,7 @@ func networkCondition(c *Case) []observation {
 }
 
 func cniConfigWrong(c *Case) []observation {
-	if !c.R.CNI.OK() || c.R.DaemonSet.OK() && c.R.DaemonSet.Content == nil {
+	if !c.R.CNI.OK() || c.begun().State == Yes {
 		return nil
 	}
 	if text := cniProblem(c.R.CNI.Content); text != "" {

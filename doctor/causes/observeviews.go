@@ -44,6 +44,7 @@ var viewObservers = []observer{
 	{kind: "obs/pod-no-rule", find: podNoRule},
 	{kind: "obs/pod-no-route", find: podNoRoute},
 	{kind: "obs/rule-wrong", find: ruleWrong},
+	{kind: "obs/main-rule", find: mainRuleGone},
 	{kind: "obs/route-no-pod", find: routeNoPod},
 	{kind: "obs/pod-gateway-mac", find: podGatewayMAC},
 	{kind: "obs/eni-no-route", find: eniNoRoute},
@@ -781,6 +782,18 @@ func ruleWrong(c *Case) (out []observation) {
 	return out
 }
 
+// mainRule is the priority of the kernel's own rule for the main table.
+const mainRule = 32766
+
+func mainRuleGone(c *Case) []observation {
+	if !c.R.Rules.OK() || len(c.R.Rules.Content) == 0 || slices.ContainsFunc(c.R.Rules.Content, func(r evidence.Rule) bool {
+		return r.Priority == mainRule && r.Table == "main"
+	}) {
+		return nil
+	}
+	return []observation{{subject: "rule 32766", is: "no rule leads to the main table", should: "from all lookup main", severity: catalogue.Critical, pods: c.served()}}
+}
+
 func routeNoPod(c *Case) (out []observation) {
 	if !c.R.Routes.OK() || !c.R.Pods.OK() || !c.R.ENIs.OK() {
 		return nil
@@ -877,10 +890,19 @@ func (c *Case) defaults() (links []string) {
 }
 
 func nodeNoDefaultRoute(c *Case) []observation {
-	if !c.R.Routes.OK() || len(c.R.Routes.Content) == 0 || len(c.defaults()) > 0 {
+	if !c.R.Routes.OK() || len(c.R.Routes.Content) == 0 {
 		return nil
 	}
-	return []observation{{subject: "table main", is: "it has no default route", should: "one by the primary interface", severity: catalogue.Critical}}
+	is := "it has no default route"
+	if len(c.defaults()) > 0 {
+		if !c.Settings.IPv6 || slices.ContainsFunc(c.R.Routes.Content, func(r evidence.Route) bool {
+			return r.Table == netnames.MainTable && (r.To == "::/0" || r.To == "default" && (r.Family == 6 || r.Via.Is6()))
+		}) {
+			return nil
+		}
+		is = "it has no default route for IPv6"
+	}
+	return []observation{{subject: "table main", is: is, should: "one by the primary interface", severity: catalogue.Critical}}
 }
 
 func nodeSecondDefaultRoute(c *Case) (out []observation) {
@@ -1051,7 +1073,7 @@ func nodeInstanceType(c *Case) []observation {
 }
 
 func daemonNotOnNode(c *Case) []observation {
-	if !c.R.DaemonSet.OK() || c.R.DaemonSet.Content == nil || !c.R.DaemonPods.OK() || len(c.R.DaemonPods.Content) == 0 {
+	if !c.R.DaemonSet.OK() || c.R.DaemonSet.Content == nil || !c.R.DaemonPods.OK() || len(c.R.DaemonPods.Content) == 0 && c.R.ENIs.OK() {
 		return nil
 	}
 	for _, p := range c.R.DaemonPods.Content {
@@ -1059,7 +1081,7 @@ func daemonNotOnNode(c *Case) []observation {
 			return nil
 		}
 	}
-	return []observation{{subject: c.Name, is: "it has no pod of the DaemonSet aws-node, so no pod of the node can start", should: "one", severity: catalogue.Error}}
+	return []observation{{subject: c.Name, is: "it has no pod of the DaemonSet aws-node", should: "one", severity: catalogue.Error}}
 }
 
 func pluginOtherRelease(c *Case) (out []observation) {
