@@ -581,12 +581,12 @@ func cniConfig(c *Case) []candidate {
 	if shown.State == Unread {
 		cd.summary = "kubelet finds no CNI configuration that it can use"
 	}
-	if wrong.State == Yes {
-		cd.unless = []Fact{c.begun()} // the daemon installs both once it serves
-	}
-	if other, _, shadowed := strings.Cut(wrong.Value, " sorts before "); shadowed {
+	if other, _, shadowed := strings.Cut(wrong.Value, textShadows); shadowed {
 		cd.names = map[string]string{"FILE": other}
 		return []candidate{cd.withFixes(1)}
+	}
+	if wrong.State == Yes {
+		cd.unless = []Fact{c.begun()} // the daemon installs both once it serves
 	}
 	return []candidate{cd.withFixes(2)}
 }
@@ -612,6 +612,9 @@ func vpcCNIAbsent(c *Case) []observation {
 	return []observation{o}
 }
 
+// textShadows stands between a file and the one that it keeps the runtime from using.
+const textShadows = " sorts before "
+
 // cniProblem returns what keeps the runtime from using aws-cni and its chain, empty if nothing
 // does.
 func cniProblem(n evidence.CNI) string {
@@ -629,7 +632,7 @@ func cniProblem(n evidence.CNI) string {
 	}
 	for _, other := range n.Conf {
 		if other.File < conf.File && !slices.Contains(other.Types, "multus") && !strings.Contains(other.File, "multus") {
-			return other.File + " sorts before " + conf.File
+			return other.File + textShadows + conf.File
 		}
 	}
 	for _, plugin := range conf.Types {
