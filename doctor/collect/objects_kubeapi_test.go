@@ -162,14 +162,15 @@ func TestCollect_Rights(t *testing.T) {
 			grant(t, s, user, row.files...)
 			cfg := s.Admin()
 			cfg.Impersonate.UserName = user
-			c, err := cluster.Connect(cluster.Config{Rest: cfg, UserAgent: "test", Now: time.Now})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(c.Close)
 			// The API server learns of each role and each binding on its own, and a source may be read
 			// with some of what it needs: of a webhook without the right to read its Service.
 			testenv.EventuallyErr(t, "what "+user+" may read", func() error {
+				// A connection of its own: one made earlier keeps what it was refused.
+				c, err := cluster.Connect(cluster.Config{Rest: cfg, UserAgent: "test", Now: time.Now})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
 				ev, err := Collect(t.Context(), Options{Cluster: c, Once: true, Installation: true, Now: time.Now})
 				if err != nil {
 					t.Fatal(err)
