@@ -23,14 +23,14 @@ var (
 // compareENIs shows an interface in EC2.
 const compareENIs = "aws ec2 describe-network-interfaces --network-interface-ids ENI"
 
-// What is compared, in three families: views of the same fact, values, and what somebody reports.
+// What is compared, in three families: views of the same fact, values, and reported failures.
 var observations = []Entry{
 	// Views that disagree.
 	observed("eni-not-in-datastore", "an attached interface is not in the daemon's datastore", Warning, "intro.enis",
 		"EC2 or the metadata service shows an interface of the instance that the daemon does not manage. That is normal for interfaces of others.",
 		Check{"Look at its tags and description.", compareENIs}, restartDaemon),
 	observed("eni-not-in-ec2", "the daemon manages an interface that EC2 does not show as attached", Critical, "intro.enis ec2.eni",
-		"Somebody detached or deleted it. Its pods are cut off.", Check{"Look for who detached it.", compareENIs}, recreatePod, restartDaemon),
+		"It was detached or deleted outside the CNI. Its pods are cut off.", Check{"Look for who detached it.", compareENIs}, recreatePod, restartDaemon),
 	observed("eni-not-in-metadata", "the metadata service does not list an interface", Warning, "imds",
 		"EC2 or the daemon has an interface that the metadata service does not list: the daemon cannot see it.",
 		Check{"Ask the metadata service again in a minute; it lags.", "curl http://169.254.169.254/latest/meta-data/network/interfaces/macs/"}, restartDaemon, replaceNode),
@@ -50,7 +50,7 @@ var observations = []Entry{
 	observed("address-not-in-ec2", "the daemon has an address that EC2 does not have on the interface", Critical, "intro.enis ec2.eni",
 		"A pod with it is cut off, and a new pod that gets it reaches nothing.", Check{"Compare the interface's addresses.", compareENIs}, restartDaemon, recreatePod),
 	observed("address-not-in-datastore", "EC2 has an address on an interface that the daemon does not know", Info, "intro.enis ec2.eni",
-		"Nobody uses the address, and the subnet lacks it.", Check{"Compare the interface's addresses.", compareENIs}, restartDaemon),
+		"The address is unused, and the subnet has one fewer.", Check{"Compare the interface's addresses.", compareENIs}, restartDaemon),
 	observed("address-not-in-metadata", "the metadata service does not list an address", Info, "imds",
 		"The metadata service lags.", Check{"Compare again in a minute.", compareENIs}, restartDaemon),
 	observed("address-only-in-metadata", "the metadata service lists an address that the interface does not have", Info, "imds",
@@ -216,7 +216,7 @@ var observations = []Entry{
 	observed("network-manager", "another program manages interfaces of the node", Info, "host.pkg",
 		"It may remove rules and routes of pods.", Check{"List what runs.", "systemctl list-units 'nm-cloud-setup*' 'systemd-networkd*' 'policy-routes*'"}, Fix{Text: "See net/rules-flushed.", Command: "cnictl doctor explain net/rules-flushed"}),
 
-	// What somebody reports.
+	// Reported failures.
 	observed("pod-not-starting", "a pod does not start", Error, "k8s.pod",
 		"It is bound to the node and has had no address for more than half a minute.", Check{"Read its events.", "kubectl -n NAMESPACE describe pod POD"}, collect, restartDaemon),
 	observed("pod-not-ending", "a pod does not end", Warning, "k8s.evt",

@@ -28,7 +28,7 @@ type observation struct {
 // String says what is, as one line of evidence.
 func (o observation) String() string { return strings.TrimPrefix(o.subject+": "+o.is, ": ") }
 
-// observer finds the observations of one kind on a node. It sets neither kind nor sources.
+// observer finds the observations of one kind on a node. It need not set the kind, nor the source if that is the first required one.
 type observer struct {
 	kind string // code
 	find func(c *Case) []observation

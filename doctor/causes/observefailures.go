@@ -14,7 +14,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// failureObservers group what somebody reports: Kubernetes, logs, EC2, the daemon itself.
+// failureObservers group reported failures: of Kubernetes, logs, EC2, the daemon itself.
 var failureObservers = []observer{
 	{kind: "obs/pod-not-starting", find: podNotStarting},
 	{kind: "obs/pod-not-ending", find: podNotEnding},
