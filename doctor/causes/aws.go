@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 

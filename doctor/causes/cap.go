@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 )
 
 var capRules = []rule{

@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"text/tabwriter"
 
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/testenv/rules/testindex"
 )
 

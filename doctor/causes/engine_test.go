@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 )
 
 // TestGroup: the findings of a cause are one, as bad as the worst, which names only the nodes that

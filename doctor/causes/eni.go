@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 

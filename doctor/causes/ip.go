@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/resync"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 

@@ -19,7 +19,7 @@ import (
 	"cnictl/daemon/iam"
 	"cnictl/daemon/resync"
 	"cnictl/deploy/chart"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 

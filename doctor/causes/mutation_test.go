@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 )
 
 // TestMutations: every fact that a rule requires matters. Removing or negating any of them changes

@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 

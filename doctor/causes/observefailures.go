@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/promtext"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 

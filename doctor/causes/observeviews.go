@@ -10,7 +10,7 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/cluster"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/promtext"
 	"cnictl/daemon/resync"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 	"cnictl/testenv/situation"
 	"cnictl/testenv/text/golden"

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 )
 
 // TestSaved: evidence that was saved yields the same report.

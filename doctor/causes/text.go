@@ -9,8 +9,8 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 // fresh is the maximum age of an error that still counts as current.

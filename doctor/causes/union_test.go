@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 

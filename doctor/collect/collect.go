@@ -16,8 +16,8 @@ import (
 	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 // Defaults of Options.

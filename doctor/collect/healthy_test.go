@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/cluster"
-	"cnictl/doctor/catalogue"
 	"cnictl/doctor/causes"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 	"cnictl/testenv/kube/fleetsim"
 )

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 // Kinds of objects that are read only for an installation.

@@ -2,8 +2,8 @@ package collect
 
 import (
 	"cnictl/daemon/fleet"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 // missing returns why a source could not be read.

@@ -18,9 +18,9 @@ import (
 	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/tunnel"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
-	"cnictl/doctor/reading"
+	"cnictl/doctor/evidence/file"
 )
 
 // swept sets what the sweep read of a node. The node's other documents were not requested.

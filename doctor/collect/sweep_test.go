@@ -16,10 +16,10 @@ import (
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
-	"cnictl/doctor/catalogue"
 	"cnictl/doctor/causes"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 	"cnictl/testenv/kube/fleetsim"
 	"cnictl/testenv/kube/kubeapi"
 	"cnictl/testenv/situation"

@@ -9,7 +9,7 @@ import (
 
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 )
 
 // Markdown returns the report for an issue or a chat.

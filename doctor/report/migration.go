@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 )
 
 // Results of a check before a migration.

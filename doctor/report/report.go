@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/catalogue"
 	"cnictl/doctor/causes"
+	"cnictl/doctor/causes/catalogue"
 )
 
 // Severities returns the names of the severities, mildest first.

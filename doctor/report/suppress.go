@@ -8,8 +8,8 @@ import (
 
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
-	"cnictl/doctor/catalogue"
 	"cnictl/doctor/causes"
+	"cnictl/doctor/causes/catalogue"
 )
 
 // Suppression accepts findings.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 )
 
 // TestLoad_Edits: a file's content for a source is merged into the expected content.

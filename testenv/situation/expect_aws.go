@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 func (p *population) expectAWS(r *evidence.Reading) {

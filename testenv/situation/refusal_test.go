@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 )
 
 // TestLoad_Refuses: an error names line, member and accepted values, before any rule runs.

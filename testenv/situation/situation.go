@@ -13,7 +13,7 @@ import (
 
 	"cnictl/daemon/resync"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 )
 
 // document is the file as written; the parts that depend on defaults are decoded later.

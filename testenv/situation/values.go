@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 )
 
 func refuse(node *yaml.Node, member, why string) error {

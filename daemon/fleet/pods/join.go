@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 )
 
 // Sides are what Kubernetes and the daemon report about the pods of a node.

@@ -18,8 +18,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	daemoniam "cnictl/daemon/iam"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 // Installation reads what EKS and IAM say about an installation of aws-node: the managed add-on

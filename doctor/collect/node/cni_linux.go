@@ -9,8 +9,8 @@ import (
 	"path"
 	"slices"
 
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 // ownPlugins are asked for their version: they are known to print it and exit.

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/rtnl"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 // conntrack reads the usage of the table, and the allowances of the instance, which only the ENA

@@ -17,8 +17,8 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/fleet"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 // answers collects the daemon's answers.

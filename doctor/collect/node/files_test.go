@@ -15,7 +15,7 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 )
 
 var now = time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/doctor/reading"
+	"cnictl/doctor/collect/reading"
 )
 
 // FuzzText: lines of /proc, output of systemctl and files of kubelet are read or skipped,

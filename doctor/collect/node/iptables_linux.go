@@ -8,8 +8,8 @@ import (
 
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/iptables"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 // iptables makes the programs of both backends and of nftables print what they hold. A backend

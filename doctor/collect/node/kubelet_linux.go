@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 // kubeletFiles are where the AMIs keep kubelet's configuration, the usual one first.

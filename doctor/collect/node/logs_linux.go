@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"cnictl/daemon/logfile"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 const (

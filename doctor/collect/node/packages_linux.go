@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 // packages reads the software of the host that matters to pod networking.

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"cnictl/doctor/reading"
+	"cnictl/doctor/collect/reading"
 )
 
 // process is a running program that matters to pod networking.

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 	"cnictl/testenv"
 	"cnictl/testenv/network/netns"
 )

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/fleet"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 // Read reads all sources of the node at once. It returns when the last one has been read or given

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/rtnl"
-	"cnictl/doctor/reading"
+	"cnictl/doctor/collect/reading"
 )
 
 // sysctls reads the settings; for links, those for all, for new ones and for each interface. A

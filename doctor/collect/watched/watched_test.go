@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 	"cnictl/testenv/text/tour"
 	"cnictl/tui/pages/pagetest"
 )

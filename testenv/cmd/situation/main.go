@@ -10,7 +10,7 @@ import (
 	"io"
 	"os"
 
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 	"cnictl/testenv/situation"
 )
 

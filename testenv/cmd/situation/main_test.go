@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 )
 
 // TestRun: the example of the help becomes an evidence file, and an error names the place.

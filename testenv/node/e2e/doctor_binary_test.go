@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	doctorbundle "cnictl/doctor/bundle"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	doctorbundle "cnictl/doctor/evidence/bundle"
+	"cnictl/doctor/evidence/file"
 	"cnictl/testenv"
 	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"

@@ -14,7 +14,7 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/testenv"
 	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"

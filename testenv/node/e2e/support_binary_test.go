@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	doctorbundle "cnictl/doctor/bundle"
 	"cnictl/doctor/evidence"
+	doctorbundle "cnictl/doctor/evidence/bundle"
 	"cnictl/testenv/aws/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"

@@ -68,7 +68,7 @@ var placements = []placement{
 	{"daemon/hostnet/rules", pureAt(5), false},
 	{"daemon/hostnet/egress", pureAt(5), false},
 	{"plugin/podnet/rules", pureAt(6), false},
-	{"doctor/catalogue", pureAt(7), false},
+	{"doctor/causes/catalogue", pureAt(7), false},
 	{"capacity/ec2types", bottom, false},
 	{"capacity/maxpods", pureAt(11), false},
 	{"capacity/trunk", pureAt(11), false},
@@ -86,9 +86,9 @@ var placements = []placement{
 	// Evidence contains the daemon's documents, so the doctor's pure packages are above the
 	// contracts.
 	{"doctor/evidence", deduction(1), false},
-	{"doctor/reading", deduction(2), false},
+	{"doctor/collect/reading", deduction(2), false},
 	{"doctor/causes", deduction(3), false},
-	{"doctor/file", bottom, false}, // YAML
+	{"doctor/evidence/file", bottom, false}, // YAML
 
 	{"daemon/awssdk", bottom, false},
 	{"daemon/rtnl", bottom, false},
@@ -119,7 +119,7 @@ var placements = []placement{
 	{"doctor/collect/watched", collector, false},
 	{"doctor/collect/node", adapter, false},
 	{"doctor/collect/ec2", adapter, false},
-	{"doctor/bundle", adapter, false},
+	{"doctor/evidence/bundle", adapter, false},
 	{"doctor/report", collector, false}, // commands and screens show it
 
 	{"daemon/ipamd", shell, false},

@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/report"
 	"cnictl/tui/components"
 	"cnictl/tui/pages/reading"

@@ -22,8 +22,8 @@ import (
 	"cnictl/cmd/cnictl/internal/doctor"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/fleet/show"
-	"cnictl/doctor/bundle"
 	"cnictl/doctor/evidence"
+	"cnictl/doctor/evidence/bundle"
 )
 
 // Options are the arguments and flags of bundle.

@@ -24,7 +24,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 )
 
 type point = document.CapacityPoint

@@ -2,7 +2,7 @@ package doctor
 
 import (
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 )
 
 // causeOf returns the document of a catalogue entry.

@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 )
 
 type row = *catalogue.Entry

@@ -18,11 +18,11 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/doctor/bundle"
 	"cnictl/doctor/collect"
 	"cnictl/doctor/collect/ec2"
 	"cnictl/doctor/collect/watched"
 	"cnictl/doctor/evidence"
+	"cnictl/doctor/evidence/bundle"
 )
 
 // registerLive adds the flags for examining a cluster.

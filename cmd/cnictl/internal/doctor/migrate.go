@@ -14,8 +14,8 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/catalogue"
 	"cnictl/doctor/causes"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/report"
 )

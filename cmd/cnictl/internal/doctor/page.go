@@ -10,7 +10,7 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/report"
 )
 

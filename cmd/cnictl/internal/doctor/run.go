@@ -15,10 +15,10 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
-	"cnictl/doctor/catalogue"
 	"cnictl/doctor/causes"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 	"cnictl/doctor/report"
 )
 

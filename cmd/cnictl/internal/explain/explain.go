@@ -1,5 +1,5 @@
 // Package explain implements cnictl explain: which causes of the doctor's catalogue may have
-// produced a text. doctor/catalogue does the comparison.
+// produced a text. doctor/causes/catalogue does the comparison.
 package explain
 
 import (
@@ -17,7 +17,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 )
 
 // mostText bounds the text read from standard input.

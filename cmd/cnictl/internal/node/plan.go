@@ -20,7 +20,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 )
 
 // planTargets are the flags of node plan and the settings they override.

@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/tui/components/prose"
 	screen "cnictl/tui/pages/pod"
 )

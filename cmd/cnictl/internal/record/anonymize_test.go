@@ -18,7 +18,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/doctor/bundle"
+	"cnictl/doctor/evidence/bundle"
 )
 
 // recorded writes a recording of two nodes and returns it and its text. Each name in capitals is

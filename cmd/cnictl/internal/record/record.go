@@ -19,7 +19,7 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/doctor/bundle"
+	"cnictl/doctor/evidence/bundle"
 )
 
 // Options are the arguments and flags of record.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"cnictl/daemon/fleet/fleettest"
-	"cnictl/doctor/bundle"
 	"cnictl/doctor/evidence"
+	"cnictl/doctor/evidence/bundle"
 )
 
 // TestBundle writes an archive of nodes that only its owner may read, and reads it back.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/doctor/catalogue"
-	"cnictl/doctor/file"
+	"cnictl/doctor/causes/catalogue"
+	"cnictl/doctor/evidence/file"
 	"cnictl/testenv/situation"
 	"cnictl/testenv/text/golden"
 )

@@ -14,7 +14,7 @@ var noFault = []string{"daemon-terminating"}
 // about something else.
 func TestReported(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../daemon/api/cause/testdata/codes.txt")
+	text, err := os.ReadFile("../../../daemon/api/cause/testdata/codes.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

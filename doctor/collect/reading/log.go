@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 

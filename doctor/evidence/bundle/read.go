@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 )
 
 // manifestName is the first file of our archives.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 	"cnictl/testenv/situation"
 )
 

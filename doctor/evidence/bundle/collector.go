@@ -15,8 +15,8 @@ import (
 
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/reading"
 )
 
 // Reasons why a source of an archive is missing.

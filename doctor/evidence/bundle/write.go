@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 )
 
 // Options control how an archive is written.

@@ -183,7 +183,7 @@ func TestDaemonCodes(t *testing.T) {
 			symptom[code] = true
 		}
 	}
-	known := lines(t, "../../daemon/api/cause/testdata/codes.txt")
+	known := lines(t, "../../../daemon/api/cause/testdata/codes.txt")
 	for _, code := range known {
 		if in[cause.Code(code)] == nil && !symptom[cause.Code(code)] {
 			t.Errorf("%s is in no entry and is no symptom", code)

@@ -17,7 +17,7 @@ func anchor(code string) string { return strings.ReplaceAll(code, "/", "") }
 // Markdown returns the page of a group in docs/doctor.
 func (g Group) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\nCauses of the group `%s`, from the doctor's catalogue (`doctor/catalogue`); `make generate` makes this page.\n", g.Title, g.Name)
+	fmt.Fprintf(&b, "# %s\n\nCauses of the group `%s`, from the doctor's catalogue (`doctor/causes/catalogue`); `make generate` makes this page.\n", g.Title, g.Name)
 	b.WriteString("`cnictl doctor explain CODE` prints the same offline. In commands, replace words in CAPITALS.\n\n")
 	b.WriteString("| code | severity | |\n|---|---|---|\n")
 	for _, e := range g.Entries {

@@ -14,26 +14,26 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cnictl/doctor/causes"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
-	"cnictl/doctor/reading"
+	"cnictl/doctor/evidence/file"
 )
 
 // recorded are archive files with recorded answers and output of upstream's daemon.
 var recorded = map[string]string{
-	"ipamd/enis.json":                      "../../daemon/api/introspect/testdata/recorded/two-enis/v1-enis.three-pods.json",
-	"ipamd/eni-configs.json":               "../../daemon/api/introspect/testdata/recorded/two-enis/v1-eni-configs.before.txt",
-	"ipamd/ipamd-env-settings.json":        "../../daemon/api/introspect/testdata/recorded/two-enis/v1-ipamd-env-settings.before.json",
-	"ipamd/networkutils-env-settings.json": "../../daemon/api/introspect/testdata/recorded/two-enis/v1-networkutils-env-settings.before.json",
-	"ipamd/pods.json":                      "../../daemon/api/introspect/testdata/recorded/two-enis/unknown-path.before.json",
-	"ipamd/metrics.json":                   "../../daemon/internal/metrics/testdata/recorded/two-enis.three-pods.txt",
-	"ipamd/ipam.json":                      "../../daemon/api/checkpoint/testdata/recorded/two-enis.ipam.three-pods.json",
-	"networking/iptables-save.txt":         "../../daemon/hostnet/rules/testdata/recorded/two-enis.iptables-save.txt",
+	"ipamd/enis.json":                      "../../../daemon/api/introspect/testdata/recorded/two-enis/v1-enis.three-pods.json",
+	"ipamd/eni-configs.json":               "../../../daemon/api/introspect/testdata/recorded/two-enis/v1-eni-configs.before.txt",
+	"ipamd/ipamd-env-settings.json":        "../../../daemon/api/introspect/testdata/recorded/two-enis/v1-ipamd-env-settings.before.json",
+	"ipamd/networkutils-env-settings.json": "../../../daemon/api/introspect/testdata/recorded/two-enis/v1-networkutils-env-settings.before.json",
+	"ipamd/pods.json":                      "../../../daemon/api/introspect/testdata/recorded/two-enis/unknown-path.before.json",
+	"ipamd/metrics.json":                   "../../../daemon/internal/metrics/testdata/recorded/two-enis.three-pods.txt",
+	"ipamd/ipam.json":                      "../../../daemon/api/checkpoint/testdata/recorded/two-enis.ipam.three-pods.json",
+	"networking/iptables-save.txt":         "../../../daemon/hostnet/rules/testdata/recorded/two-enis.iptables-save.txt",
 	"networking/iprule.txt":                "testdata/networking/iprule.txt",
 	"networking/ip6rule.txt":               "testdata/networking/ip6rule.txt",
 	"networking/iproute.txt":               "testdata/networking/iproute.txt",
 	"networking/ifconfig.txt":              "testdata/networking/ifconfig.txt",
-	"var_log/aws-routed-eni/ipamd.log":     "../../daemon/internal/logging/testdata/recorded/ipamd.log",
+	"var_log/aws-routed-eni/ipamd.log":     "../../../daemon/internal/logging/testdata/recorded/ipamd.log",
 }
 
 // written are files made for the test.

@@ -12,7 +12,7 @@ import (
 // TestDocumentation: docs/doctor has a page for each group, and nothing else.
 func TestDocumentation(t *testing.T) {
 	t.Parallel()
-	const dir = "../../docs/doctor"
+	const dir = "../../../docs/doctor"
 	for _, g := range Groups() {
 		golden.File(t, filepath.Join(dir, g.Name+".md"), []byte(g.Markdown()))
 	}
@@ -25,7 +25,7 @@ func TestDocumentation(t *testing.T) {
 // TestOperations: docs/operations.md has an entry for each group, and for no other.
 func TestOperations(t *testing.T) {
 	t.Parallel()
-	const page = "../../docs/operations.md"
+	const page = "../../../docs/operations.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestOperations(t *testing.T) {
 // TestDeployFiles: every file of deploy/ that pages or the catalogue name exists.
 func TestDeployFiles(t *testing.T) {
 	t.Parallel()
-	const root = "../.."
+	const root = "../../.."
 	pages, err := filepath.Glob(root + "/docs/*.md")
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"cnictl/daemon/config"
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 )
 
 func set(words string) map[string]bool {

@@ -16,14 +16,14 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 	"cnictl/testenv/situation"
 	"cnictl/testenv/text/golden"
 )
 
 //go:generate go test -run ^TestSchema$ -count=1 . -update
 
-const published = "../../docs/evidence.schema.json"
+const published = "../../../docs/evidence.schema.json"
 
 // everySituation is set at night.
 var everySituation bool
@@ -63,7 +63,7 @@ func TestSchema(t *testing.T) {
 		}
 		return schema.Validate(value)
 	}
-	paths, err := filepath.Glob("../causes/testdata/*/*.yaml")
+	paths, err := filepath.Glob("../../causes/testdata/*/*.yaml")
 	if err != nil || len(paths) == 0 {
 		t.Fatal("no situations", err)
 	}

@@ -26,7 +26,7 @@ var everySituation bool
 // situations returns the causes' fixtures by name: all of them, or one for every each code.
 func situations(t testing.TB, each int) map[string]*evidence.Evidence {
 	t.Helper()
-	paths, err := filepath.Glob("../causes/testdata/*/*.yaml")
+	paths, err := filepath.Glob("../../causes/testdata/*/*.yaml")
 	if err != nil || len(paths) == 0 {
 		t.Fatal("no fixtures", err)
 	}
@@ -49,7 +49,7 @@ func situations(t testing.TB, each int) map[string]*evidence.Evidence {
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		out[strings.TrimPrefix(path, "../causes/testdata/")] = ev
+		out[strings.TrimPrefix(path, "../../causes/testdata/")] = ev
 	}
 	return out
 }

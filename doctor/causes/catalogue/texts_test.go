@@ -34,7 +34,7 @@ var notPrinted = []string{
 // an event. With -update it is written.
 func TestTexts(t *testing.T) {
 	t.Parallel()
-	const root = "../.."
+	const root = "../../.."
 	packages := map[string][]*ast.File{} // by directory
 	for _, dir := range textDirs {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 )
 
 // FuzzRead: any archive is either read or refused with a reason, and what was read can be

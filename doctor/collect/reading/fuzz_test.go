@@ -1,4 +1,4 @@
-// These tests save evidence read from hostile input and load it again. doctor/file imports this
+// These tests save evidence read from hostile input and load it again. doctor/evidence/file imports this
 // package, so the tests are outside it.
 package reading_test
 
@@ -9,16 +9,16 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
-	"cnictl/doctor/reading"
+	"cnictl/doctor/evidence/file"
 )
 
 var at = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // FuzzDocuments: the evidence from any answer of a node can be saved and loaded.
 func FuzzDocuments(f *testing.F) {
-	files, _ := filepath.Glob("../../daemon/api/introspect/testdata/shapes/*.json")
+	files, _ := filepath.Glob("../../../daemon/api/introspect/testdata/shapes/*.json")
 	for _, name := range files {
 		body, err := os.ReadFile(name)
 		if err != nil {

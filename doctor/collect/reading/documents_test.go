@@ -19,7 +19,7 @@ import (
 
 var comparers = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})}
 
-const shapes = "../../daemon/api/introspect/testdata/shapes"
+const shapes = "../../../daemon/api/introspect/testdata/shapes"
 
 func TestENIs(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/doctor/evidence"
-	"cnictl/doctor/file"
+	"cnictl/doctor/evidence/file"
 )
 
 const start = "schemaVersion: 2\nat: 2026-11-21T14:02:11Z\n"

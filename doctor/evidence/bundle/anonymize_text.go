@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes/catalogue"
 )
 
 // Names within texts of logs and events.
