@@ -164,14 +164,21 @@ func eventsRepeat(c *Case) (out []observation) {
 	return out
 }
 
-// passed tells whether an event about a pod that could not start certainly lies in the past: the
-// pod runs, or it has its branch ENI.
+// runReasons are the reasons of events about a container that does not run well.
+var runReasons = []string{"Unhealthy", "BackOff", "Failed "}
+
+// passed tells whether an event certainly lies in the past: the pod that could not start runs, or
+// has its branch ENI; the pod whose container did not run well is ready.
 func (c *Case) passed(m message) bool {
-	if m.pod == "" || !c.R.Pods.OK() || !matchesAny(m.text, startReasons) {
+	starts := matchesAny(m.text, startReasons)
+	if m.pod == "" || !c.R.Pods.OK() || !starts && !matchesAny(m.text, runReasons) {
 		return false
 	}
 	for i := range c.R.Pods.Content {
 		if p := &c.R.Pods.Content[i]; p.Pod == m.pod {
+			if !starts {
+				return p.Ready != nil && *p.Ready
+			}
 			branch := strings.Contains(m.text, "Branch") && (p.Annotations[limitPodENI] != "" || p.Phase == "Running")
 			return branch || p.Phase == "Running" && len(p.IPs) > 0 || p.Phase == "Succeeded"
 		}
