@@ -118,6 +118,12 @@ func mountAll(j job) error {
 	if err := unix.Chroot("."); err != nil {
 		return fmt.Errorf("change the root: %w", err)
 	}
+	if err := os.WriteFile(j.network(), nil, 0o400); err != nil {
+		return err
+	}
+	if err := unix.Mount("/proc/self/ns/net", j.network(), "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("keep the guest's network: %w", err)
+	}
 	return os.MkdirAll(netns.Dir, 0o755)
 }
 

@@ -3,6 +3,7 @@ package vm
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -47,12 +48,15 @@ func newJob(files Files, program, dir string, args, env []string) (job, error) {
 		below := func(path string) bool { return path == t || strings.HasPrefix(path, t+"/") }
 		if info, err := os.Stat(t); err == nil && info.IsDir() && !slices.ContainsFunc(needed, below) {
 			j.Temp = t
-			j.Env = append(j.Env, "TMPDIR="+t, insideVar+"=1")
+			j.Env = append(j.Env, "TMPDIR="+t, insideVar+"="+j.network())
 			return j, nil
 		}
 	}
 	return job{}, fmt.Errorf("find a directory for temporary files: none of %v will do", temps)
 }
+
+// network is the file that names the network in which the guest's kernel started.
+func (j job) network() string { return filepath.Join(j.Temp, "guest-network") }
 
 // guestArgs removes the log file that the go command asks a test binary to write: the guest's
 // file system is read-only. Without that file the go command does not cache the result.

@@ -24,11 +24,15 @@ import (
 // process 1.
 const guestVar = "CNICTL_TESTENV_VM"
 
-// insideVar marks a program that runs in a guest.
+// insideVar names the file of Network to a program that runs in a guest.
 const insideVar = "CNICTL_TESTENV_GUEST"
 
 // Inside reports whether the process runs in a guest.
-func Inside() bool { return os.Getenv(insideVar) != "" }
+func Inside() bool { return Network() != "" }
+
+// Network is a file, as nsenter --net takes it, of the network in which the guest's kernel started.
+// Only there can the kernel's global settings be written. Outside a guest it is "".
+func Network() string { return os.Getenv(insideVar) }
 
 // Options configure Run.
 type Options struct {
