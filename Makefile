@@ -154,7 +154,7 @@ bench-tui: build ## measure cnictl and its screens with 5,000 simulated nodes ag
 
 .PHONY: doctor-report
 doctor-report: ## print how each cause of cnictl doctor is tested; fails when one has no situation or look-alike
-	@$(GO) test ./doctor/causes -run '^TestCoverage$$' -count 1 -v
+	@$(GO) test ./doctor/causes ./doctor/migrate -run '^TestCoverage$$' -count 1 -v
 
 .PHONY: bench-doctor
 bench-doctor: build ## measure cnictl doctor: 1,000 simulated nodes with three planted causes, and an archive with 1 GB of logs

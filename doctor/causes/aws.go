@@ -125,7 +125,7 @@ func ec2Unreachable(c *Case) []candidate {
 	logged := c.active(pattern{sources: daemonLogs, texts: texts, except: append(signatures("aws/credentials"), "169.254."), cured: answering})
 	probed := fact(c, c.R.Probes, "probe", "https://ec2.REGION", "ok", func(probes []evidence.Probe) (any, State) {
 		for _, p := range probes {
-			if p.From == "host" && c.isEC2(p.Target) && p.Result != "ok" {
+			if p.From == "host" && c.IsEC2(p.Target) && p.Result != "ok" {
 				return p.Target + ": " + p.Result, Yes
 			}
 		}
@@ -137,8 +137,8 @@ func ec2Unreachable(c *Case) []candidate {
 	return []candidate{{summary: "the EC2 endpoint cannot be reached: " + logged.Value, decisive: []Fact{logged}, unless: []Fact{not(c.imdsAnswers())}}}
 }
 
-// isEC2 reports whether the target of a probe is the endpoint of EC2 that the daemon uses.
-func (c *Case) isEC2(target string) bool {
+// IsEC2 reports whether the target of a probe is the endpoint of EC2 that the daemon uses.
+func (c *Case) IsEC2(target string) bool {
 	target = strings.TrimPrefix(target, "https://")
 	if u, err := url.Parse(c.Settings.EC2Endpoint); err == nil && u.Hostname() != "" {
 		host, _, _ := strings.Cut(target, ":")

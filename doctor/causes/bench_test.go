@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"cnictl/testenv/situation"
+	"cnictl/testenv/situation/corpus"
 )
 
 // BenchmarkDiagnose_Fleet: a thousand nodes seen from a laptop, forty of them with a full subnet.
@@ -25,7 +26,7 @@ nodes:
 	for b.Loop() {
 		r := Diagnose(ev, Options{})
 		if len(r.Findings) != 1 || len(r.Findings[0].Nodes) != 40 {
-			b.Fatal(printed(r))
+			b.Fatal(corpus.Printed(r))
 		}
 	}
 }

@@ -137,8 +137,8 @@ func (c *Case) lastError() string {
 	return "none in the log lines that were read"
 }
 
-// needsAPI states that a mode is on in which a daemon cannot start without the API server.
-func (c *Case) needsAPI() Fact {
+// NeedsAPI states that a mode is on in which a daemon cannot start without the API server.
+func (c *Case) NeedsAPI() Fact {
 	return either(
 		c.setting("ENABLE_POD_ENI", "false", func(s config.Config) bool { return s.PodENI }),
 		c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking }),
@@ -151,9 +151,9 @@ func apiUnreachable(c *Case) []candidate {
 		sources: []string{"log.ipamd"}, cured: []string{logline.TextAPIReached},
 		texts: []string{logline.TextAPIUnreachable, logline.TextAPICheckFailed, logline.TextAPISilent},
 	}
-	mandatory := either(c.needsAPI(), c.before(evidence.Version{1, 19, 4}))
+	mandatory := either(c.NeedsAPI(), c.Before(evidence.Version{1, 19, 4}))
 	waits := candidate{
-		summary:  "the daemon cannot reach the Kubernetes API" + c.proxyText(),
+		summary:  "the daemon cannot reach the Kubernetes API" + c.ProxyText(),
 		decisive: []Fact{c.dies(m)},
 		unless:   []Fact{not(mandatory)},
 	}
@@ -164,14 +164,14 @@ func apiUnreachable(c *Case) []candidate {
 	}
 	out := []candidate{waits}
 	if without := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Proceeding without API server connectivity"}, cured: []string{logline.TextAPIReached}}); without.State == Yes {
-		out = append(out, candidate{summary: "the daemon serves without the Kubernetes API, with max-pods from its own table" + c.proxyText(), decisive: []Fact{without}}.as(catalogue.Info))
+		out = append(out, candidate{summary: "the daemon serves without the Kubernetes API, with max-pods from its own table" + c.ProxyText(), decisive: []Fact{without}}.as(catalogue.Info))
 	}
 	return out
 }
 
-// proxyText adds, if it is so, that the API server is unreachable only by its cluster IP, which
+// ProxyText adds, if it is so, that the API server is unreachable only by its cluster IP, which
 // kube-proxy implements.
-func (c *Case) proxyText() string {
+func (c *Case) ProxyText() string {
 	if c.R.KubeProxy.OK() && !slices.ContainsFunc(c.R.KubeProxy.Content.Pods, func(p evidence.ProxyPod) bool {
 		return p.Node == c.own && (p.Ready == nil || *p.Ready)
 	}) {
@@ -184,7 +184,7 @@ func (c *Case) proxyText() string {
 	var failed, answers string
 	for _, p := range c.R.Probes.Content {
 		switch {
-		case p.From != "host" || c.isEC2(p.Target):
+		case p.From != "host" || c.IsEC2(p.Target):
 		case p.Target == service && p.Result != "ok":
 			failed = p.Result
 		case p.Target != service && p.Result == "ok":
@@ -266,7 +266,7 @@ func (c *Case) needsRight(right string) bool {
 	case resource == "events": // granted in the core group too, as upstream does; neither daemon uses that
 		return verb == "create" && group != ""
 	case resource == "namespaces", group == groupPolicies, strings.Contains(resource, groupPolicies): // of the policy agent
-		return c.R.DaemonSet.Content != nil && enforces(c.R.DaemonSet.Content)
+		return c.R.DaemonSet.Content != nil && c.R.DaemonSet.Content.EnforcesPolicies()
 	}
 	return true
 }
@@ -368,8 +368,8 @@ func probeTimeout(c *Case) []candidate {
 // runDirectory is the host directory that daemon, plugin and policy agent share.
 const runDirectory = "/var/run/aws-node"
 
-// onSocket is the first release that serves ipamd.sock instead of 127.0.0.1:50051.
-var onSocket = evidence.Version{1, 23}
+// OnSocket is the first release that serves ipamd.sock instead of 127.0.0.1:50051.
+var OnSocket = evidence.Version{1, 23}
 
 func socketSkew(c *Case) []candidate {
 	differs := fact(c, c.R.DaemonSet, "k8s.ds", "probes and mounts against the image", "of the same release", func(ds *evidence.DaemonSet) (any, State) {
@@ -385,7 +385,7 @@ func socketSkew(c *Case) []candidate {
 			return nil, Unread
 		}
 		text := fmt.Sprintf("image %s", image)
-		if image.Before(onSocket) {
+		if image.Before(OnSocket) {
 			return text + ", probes of ipamd.sock", stateOf(strings.Contains(probes, "ipamd.sock"))
 		}
 		if strings.Contains(probes, ":50051") {
@@ -412,7 +412,7 @@ func pluginSkew(c *Case) []candidate {
 		m.texts = []string{logline.TextWrongClientVersion}
 	}
 	switch {
-	case c.Ours || c.Release != (evidence.Version{}) && !c.Release.Before(onSocket):
+	case c.Ours || c.Release != (evidence.Version{}) && !c.Release.Before(OnSocket):
 		m.texts = append(m.texts, "dial tcp 127.0.0.1:50051")
 	case c.Release != evidence.Version{}:
 		m.texts = append(m.texts, "dial unix "+runDirectory+"/ipamd.sock")
@@ -458,8 +458,8 @@ func (c *Case) begun() Fact {
 	return c.known("log.ipamd", path, expected, at.UTC().Format(time.TimeOnly), c.Now.Sub(at) < time.Minute)
 }
 
-// checkpointWrong states that a checkpoint exists and cannot be restored.
-func (c *Case) checkpointWrong() Fact {
+// CheckpointWrong states that a checkpoint exists and cannot be restored.
+func (c *Case) CheckpointWrong() Fact {
 	return fact(c, c.R.Checkpoint, "ckpt", "content", "complete, vpc-cni-ipam/1, no duplicate address", func(k evidence.Checkpoint) (any, State) {
 		switch {
 		case k.Error != nil:
@@ -479,7 +479,7 @@ func (c *Case) checkpointWrong() Fact {
 }
 
 func checkpointDamaged(c *Case) []candidate {
-	damaged := c.checkpointWrong()
+	damaged := c.CheckpointWrong()
 	logged := c.dies(pattern{sources: []string{"log.ipamd"}, texts: signatures("boot/checkpoint")})
 	decisive := logged
 	if logged.State == Unread {
@@ -492,8 +492,8 @@ func checkpointDamaged(c *Case) []candidate {
 	}}
 }
 
-// unwritable states that the daemon's directory cannot be written to.
-func (c *Case) unwritable() Fact {
+// Unwritable states that the daemon's directory cannot be written to.
+func (c *Case) Unwritable() Fact {
 	return fact(c, c.R.Resources, "host.res", "disks, denials", "space and inodes left, writable, no denial", func(r evidence.Resources) (any, State) {
 		for _, d := range r.Disks {
 			if !strings.HasPrefix(runDirectory, strings.TrimSuffix(d.Path, "/")) && d.Path != "/run" {
@@ -521,7 +521,7 @@ func checkpointUnwritable(c *Case) []candidate {
 	logged := orElse(
 		c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{strings.TrimSuffix(logline.TextStoreFailed, ":")}, cured: textsAssigned}),
 		c.failures(textsAssigned, cause.CheckpointUnwritable))
-	full := c.unwritable()
+	full := c.Unwritable()
 	return []candidate{{
 		summary:  fmt.Sprintf("the daemon cannot write its checkpoint (ipam.json), so every ADD fails: %s", or(full.Value, logged.Value)),
 		decisive: []Fact{logged}, supporting: []Fact{full},
@@ -539,7 +539,7 @@ func iptablesFailed(c *Case) []candidate {
 // modulesText names what iptables lacks on the host, as far as known.
 func (c *Case) modulesText() string {
 	text := ""
-	missing := slices.DeleteFunc(slices.Clone(c.R.Packages.Content.Modules), func(name string) bool { return name == moduleVLAN })
+	missing := slices.DeleteFunc(slices.Clone(c.R.Packages.Content.Modules), func(name string) bool { return name == ModuleVLAN })
 	if len(missing) > 0 {
 		text = "; kernel modules are missing: " + strings.Join(missing, ", ")
 	}
@@ -558,7 +558,7 @@ func (c *Case) installFails() Fact {
 func cniConfig(c *Case) []candidate {
 	wrong := c.lasting(func(c *Case) Fact {
 		return fact(c, c.R.CNI, "host.cni", "conf, bin", "10-aws.conflist first, all of its plugins there", func(n evidence.CNI) (any, State) {
-			text := cniProblem(n)
+			text := CNIProblem(n)
 			return or(text, "as installed"), stateOf(text != "")
 		})
 	})
@@ -615,9 +615,9 @@ func vpcCNIAbsent(c *Case) []observation {
 // textShadows stands between a file and the one that it keeps the runtime from using.
 const textShadows = " sorts before "
 
-// cniProblem returns what keeps the runtime from using aws-cni and its chain, empty if nothing
+// CNIProblem returns what keeps the runtime from using aws-cni and its chain, empty if nothing
 // does.
-func cniProblem(n evidence.CNI) string {
+func CNIProblem(n evidence.CNI) string {
 	var conf evidence.CNIConf // the first: it may be another program's chain with aws-cni in it
 	for _, f := range n.Conf {
 		if own := slices.Contains(f.Types, "aws-cni") || f.File == "10-aws.conflist"; own && (conf.File == "" || f.File < conf.File) {
@@ -652,8 +652,9 @@ const (
 // portsHeld are the ports of the daemon and of the policy agent.
 var portsHeld = []string{"61678", "61679", "8162", "8163"}
 
-// portTaken states that another process listens on one of these ports or sockets.
-func (c *Case) portTaken(held []string) Fact {
+// PortTaken states that another process listens on a port of portsHeld, or on another of these ports or sockets.
+func (c *Case) PortTaken(others ...string) Fact {
+	held := slices.Concat(portsHeld, others)
 	return fact(c, c.R.Listeners, "host.listen", "owners of the ports", "the daemon and the policy agent", func(all []evidence.Listener) (any, State) {
 		for _, l := range all {
 			if slices.Contains(held, l.Address[strings.LastIndexByte(l.Address, ':')+1:]) && l.Process != "" && l.Process != processDaemon && l.Process != processAgent {
@@ -666,14 +667,14 @@ func (c *Case) portTaken(held []string) Fact {
 
 func portConflict(c *Case) []candidate {
 	ports := slices.Clone(portsHeld)
-	if !c.Ours && c.Release.Before(onSocket) {
+	if !c.Ours && c.Release.Before(OnSocket) {
 		ports = append(ports, "50051", "50052", "8080")
 	}
 	var texts []string
 	for _, p := range ports {
 		texts = append(texts, p+"…address already in use", "address already in use…"+p)
 	}
-	owner := c.portTaken(ports)
+	owner := c.PortTaken(ports...)
 	// A conflict about metrics is logged once.
 	logged := c.active(pattern{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: texts, any: owner.State == Yes})
 	return []candidate{{

@@ -27,22 +27,29 @@ func (c *Case) maxPodsAbove(least int, over func() (int, bool)) (Fact, int) {
 	return c.known(source, path, expected, fmt.Sprintf("%d, %d above", most, n), n > least), n
 }
 
+// MaxPodsAbove states that max-pods exceeds what the node can ever address, and returns by how much and why: by more
+// than the two pods of the host that the common formula adds.
+func (c *Case) MaxPodsAbove() (above Fact, n int, why string) {
+	above, n = c.maxPodsAbove(2, c.misfit)
+	return above, n, c.whyFewer()
+}
+
 func maxPodsTooHigh(c *Case) []candidate {
 	if c.Settings.IPv6 { // one prefix exceeds what any node's pods need
 		return nil
 	}
 	most, _ := c.maxPods()
 	now, n := c.maxPodsAbove(0, c.overcommit)
-	by, lasting := c.maxPodsAbove(2, c.misfit) // 1 and 2 come from the two host pods that the common formula adds
+	by, lasting, why := c.MaxPodsAbove()
 	scope := document.FindingScope{Node: c.Name}
 	return []candidate{{
 		scope:    scope,
-		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()), c.whyFewer()),
+		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()), why),
 		decisive: []Fact{now, c.starved()},
 		unless:   []Fact{c.growable()},
 	}, candidate{
 		scope:    scope,
-		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address (%s)", most, lasting, c.whyFewer()),
+		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address (%s)", most, lasting, why),
 		decisive: []Fact{by},
 	}.as(catalogue.Warning)}
 }

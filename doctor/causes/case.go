@@ -39,7 +39,6 @@ type Case struct {
 
 	Pools []*pool // by network card; empty if unknown
 
-	move     Move                    // what is migrated to; zero without a migration
 	own      string                  // the node's name in its reading, which alike nodes of a file share
 	nics     []evidence.Interface    // see attached
 	podNode  map[evidence.Pod]string // node of each pod that was read; "" if unbound
@@ -53,7 +52,7 @@ type Case struct {
 func newCase(name string, mode evidence.Mode, r *evidence.Reading, earlier *Case) *Case {
 	c := &Case{Name: name, own: name, Mode: mode, Now: r.At, R: r, Earlier: earlier, logs: map[string]*logSource{}, observed: map[string][]observation{}, missing: r.Missing(),
 		podNode: map[evidence.Pod]string{}, ready: map[evidence.Pod]bool{}}
-	c.Ours = r.Summary.OK() || r.DaemonSet.Content != nil && imageName(r.DaemonSet.Content.Images[containerNode]) == imageOurs
+	c.Ours = r.Summary.OK() || r.DaemonSet.Content != nil && evidence.ImageName(r.DaemonSet.Content.Images[containerNode]) == evidence.ImageOurs
 	if c.oursAt = "k8s.ds"; r.Summary.OK() || r.Summary.Missing == evidence.MissingAbsent {
 		c.oursAt = "intro.summary"
 	}
@@ -87,26 +86,10 @@ func caseOf(ev *evidence.Evidence, n *evidence.Node) *Case {
 
 // Containers of the DaemonSet.
 const (
-	containerNode  = "aws-node"
-	containerInit  = "aws-vpc-cni-init"
-	containerAgent = "aws-eks-nodeagent"
+	containerNode  = evidence.ContainerNode
+	containerInit  = evidence.ContainerInit
+	containerAgent = evidence.ContainerAgent
 )
-
-// imageOurs is the name of our daemon's image in any registry.
-const imageOurs = "aws-vpc-cni"
-
-// The names of upstream's image and of the policy agent's, in any registry.
-const (
-	imageUpstream = "amazon-k8s-cni"
-	imageAgent    = "aws-network-policy-agent"
-)
-
-// imageName returns the last part of an image's name, without tag and digest.
-func imageName(image string) string {
-	image, _, _ = strings.Cut(image[strings.LastIndexByte(image, '/')+1:], "@")
-	image, _, _ = strings.Cut(image, ":")
-	return image
-}
 
 func (c *Case) readVersions() {
 	if ds := c.R.DaemonSet.Content; ds != nil {
@@ -145,8 +128,8 @@ func (c *Case) readVersions() {
 	}
 }
 
-// before states that upstream's daemon is older than release v. Ours never is.
-func (c *Case) before(v evidence.Version) Fact {
+// Before states that upstream's daemon is older than release v. Ours never is.
+func (c *Case) Before(v evidence.Version) Fact {
 	expected := v.String() + " or later"
 	switch {
 	case c.Ours:
@@ -340,14 +323,14 @@ func (c *Case) records() iter.Seq[evidence.Address] {
 	}
 }
 
-// pooled returns the pods of this node that hold, or should hold, an address of the pool.
-func (c *Case) pooled() []*evidence.KubePod {
+// Pooled returns the pods of this node that hold, or should hold, an address of the pool.
+func (c *Case) Pooled() []*evidence.KubePod {
 	return slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool { return p.HostNetwork || c.branchPod(p) })
 }
 
 // waiting returns the pooled pods that have no address yet.
 func (c *Case) waiting() []*evidence.KubePod {
-	return slices.DeleteFunc(c.pooled(), func(p *evidence.KubePod) bool {
+	return slices.DeleteFunc(c.Pooled(), func(p *evidence.KubePod) bool {
 		return p.Phase != "Pending" || len(p.IPs) > 0 || p.Reason != "" && p.Reason != "ContainerCreating"
 	})
 }

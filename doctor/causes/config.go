@@ -131,11 +131,11 @@ func (c *Case) faults() (fatal, ignored []config.Problem) {
 	if c.env == nil {
 		return nil, nil
 	}
-	return c.faultsOf(c.Settings, c.problems)
+	return c.FaultsOf(c.Settings, c.problems)
 }
 
-// faultsOf returns the faults of settings that were loaded with problems.
-func (c *Case) faultsOf(s config.Config, problems []config.Problem) (fatal, ignored []config.Problem) {
+// FaultsOf returns the faults of settings that were loaded with problems.
+func (c *Case) FaultsOf(s config.Config, problems []config.Problem) (fatal, ignored []config.Problem) {
 	single := c.older(evidence.Version{1, 10}) // supports no IPv6
 	for _, p := range slices.Concat(problems, config.ValidateEntrypoint(s), config.Validate(s, config.Facts{})) {
 		switch {

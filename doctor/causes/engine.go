@@ -24,8 +24,8 @@ type rule struct {
 
 // rules returns the rules of a diagnosis, in the order of the catalogue.
 func (o Options) rules() []rule {
-	if o.Move != nil {
-		return migrateRules
+	if o.Checks != nil {
+		return rulesOf(o.Checks)
 	}
 	return slices.Concat(ipRules, capRules, configRules, eniRules, cfgnetRules, awsRules, bootRules, sgpRules, netRules, npRules)
 }
@@ -98,36 +98,8 @@ func (cd *candidate) open() []Fact {
 
 // Options narrow a diagnosis. The zero value examines every cause.
 type Options struct {
-	Wants func(code string) bool // nil selects all
-	Move  *Move                  // examine only the obstacles to this migration; nil to find faults
-}
-
-// Move is a migration from the running daemon to the other one.
-type Move struct {
-	To     evidence.Version // the release of upstream, or of its add-on, to go back to; zero if none was named
-	Images []string         // references of the new images, as a pod's spec has them; empty if none were named
-}
-
-// Daemon returns the running daemon, "upstream" or "ours", and its release, as far as known. In
-// the middle of a migration the DaemonSet decides, because the next pods come from it.
-func Daemon(ev *evidence.Evidence) (from, release string) {
-	for i := range ev.Nodes {
-		c := caseOf(ev, &ev.Nodes[i])
-		switch image, ok := c.R.DaemonSet.Content, c.R.DaemonSet.OK(); {
-		case ok && image == nil, !ok && !c.R.Summary.OK() && c.Release == (evidence.Version{}):
-			continue // nothing runs, or nothing was read
-		case c.Ours:
-			if v, known := evidence.ParseVersion(c.R.Summary.Content.Version); known {
-				release = v.String()
-			}
-			return "ours", release
-		}
-		if c.Release != (evidence.Version{}) {
-			release = c.Release.String()
-		}
-		return "upstream", release
-	}
-	return "", ""
+	Wants  func(code string) bool // nil selects all
+	Checks []Check                // examine these; nil to find faults
 }
 
 // found is a finding before it is put into words.
@@ -142,13 +114,8 @@ type found struct {
 func Diagnose(ev *evidence.Evidence, o Options) document.DoctorReport {
 	d := diagnosis{Options: o, mode: string(ev.Mode), ruledOut: map[string]bool{}, undecided: map[string]bool{}, skipped: map[string]bool{},
 		kinds: map[string]kindResult{}}
-	var cs []*Case
-	for i := range ev.Nodes {
-		c := caseOf(ev, &ev.Nodes[i])
-		if o.Move != nil {
-			c.move = *o.Move
-		}
-		cs = append(cs, c)
+	cs := Cases(ev)
+	for _, c := range cs {
 		d.node(c)
 	}
 	d.together(cs)
@@ -213,7 +180,7 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 // node examines one node.
 func (d *diagnosis) node(c *Case) {
 	var here []found
-	if c.noVPCCNI() && d.Move == nil { // nothing applies to it
+	if c.noVPCCNI() && d.Checks == nil { // nothing applies to it
 		for _, r := range d.rules() {
 			if r.node != nil {
 				d.skipped[r.code] = true
@@ -227,7 +194,7 @@ func (d *diagnosis) node(c *Case) {
 			here = append(here, d.judge(r, r.node(c), c)...)
 		}
 	}
-	if len(here) == 0 && d.Move == nil && c.failing().State == Yes {
+	if len(here) == 0 && d.Checks == nil && c.failing().State == Yes {
 		for _, code := range d.waived { // something is wrong, and it may be one of these
 			d.undecided[code] = true
 		}
@@ -240,7 +207,7 @@ func (d *diagnosis) node(c *Case) {
 func (d *diagnosis) together(cs []*Case) {
 	var shared []found
 	own := cs
-	if d.Move == nil {
+	if d.Checks == nil {
 		own = slices.DeleteFunc(slices.Clone(cs), (*Case).noVPCCNI)
 	}
 	for _, r := range d.rules() {
@@ -259,7 +226,7 @@ func (d *diagnosis) together(cs []*Case) {
 	}
 	for i, c := range cs {
 		here := d.here[i]
-		if d.Move == nil {
+		if d.Checks == nil {
 			raise(c, here)
 			about := slices.Clone(here)
 			for _, f := range shared {
@@ -390,7 +357,7 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) document.DoctorRep
 	r := document.DoctorReport{
 		APIVersion: introspect.APIVersion, Kind: document.KindDoctorReport, SchemaVersion: document.DoctorSchemaVersion,
 		SampledAt: ev.At, Mode: d.mode, Nodes: len(ev.Nodes), Findings: group(d.findings), Explained: group(d.explained),
-		Observations: []document.Observation{}, NotChecked: notChecked(cs, d.Move != nil), Undecided: []string{}, NotCheckable: []string{}, RuledOut: []string{}, Suppressed: []string{}, Reported: []document.ReportedText{}, Errors: []document.NodeError{},
+		Observations: []document.Observation{}, NotChecked: notChecked(cs, d.Checks != nil), Undecided: []string{}, NotCheckable: []string{}, RuledOut: []string{}, Suppressed: []string{}, Reported: []document.ReportedText{}, Errors: []document.NodeError{},
 	}
 	for _, c := range cs {
 		if c.Now.After(r.SampledAt) {

@@ -371,7 +371,7 @@ func (c *Case) cutOff() (out []string) {
 		return slices.ContainsFunc(c.attached(), func(e evidence.Interface) bool { return has(e.IPs, e.Prefixes) }) ||
 			!c.R.Interfaces.OK() && slices.ContainsFunc(c.R.IMDS.Content.ENIs, func(e evidence.IMDSInterface) bool { return has(e.IPs, e.Prefixes) })
 	}
-	for _, p := range c.pooled() {
+	for _, p := range c.Pooled() {
 		if p.Phase == "Running" && len(p.IPs) > 0 && p.Annotations[limitPodENI] == "" && !on(p.IPs[0]) {
 			out = append(out, fmt.Sprintf("%s (%s)", p.Pod, p.IPs[0]))
 		}

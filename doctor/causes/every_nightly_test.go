@@ -2,4 +2,6 @@
 
 package causes
 
-func init() { everyFixture, unionStride, lackingWorlds = true, 1, healthyWorlds }
+import "cnictl/testenv/situation/corpus"
+
+func init() { everyFixture, unionStride, lackingWorlds = true, 1, corpus.HealthyWorlds }

@@ -268,15 +268,15 @@ func (c *Case) dead() (out []evidence.Address) {
 		if a.Pod == nil || *a.Pod == "" || c.Now.Sub(a.AssignedAt) < 5*time.Minute { // old releases do not name pods
 			continue
 		}
-		if on, there := c.podNode[*a.Pod]; !(there && (on == "" || on == c.own)) && !c.hasVeth(*a.Pod) {
+		if on, there := c.podNode[*a.Pod]; !(there && (on == "" || on == c.own)) && !c.HasVeth(*a.Pod) {
 			out = append(out, a)
 		}
 	}
 	return out
 }
 
-// hasVeth reports whether the kernel has the host end of a pod's veth pair.
-func (c *Case) hasVeth(pod evidence.Pod) bool {
+// HasVeth reports whether the kernel has the host end of a pod's veth pair.
+func (c *Case) HasVeth(pod evidence.Pod) bool {
 	name := veth(c.Settings.VethPrefix, pod)
 	return slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Pod == pod || l.Name == name })
 }
@@ -299,9 +299,9 @@ func (c *Case) lost() (out []lost) {
 		}
 	}
 	if c.R.Pods.OK() {
-		for _, p := range c.pooled() {
+		for _, p := range c.Pooled() {
 			if p.Phase == "Running" && len(p.IPs) > 0 && !assigned[p.IPs[0]] && p.Annotations[limitPodENI] == "" && !p.StartedAt.IsZero() && c.Now.Sub(p.StartedAt) > late {
-				out = append(out, lost{string(p.Pod), p.IPs[0], c.hasVeth(p.Pod)})
+				out = append(out, lost{string(p.Pod), p.IPs[0], c.HasVeth(p.Pod)})
 			}
 		}
 		return out

@@ -82,13 +82,13 @@ func veth(prefix string, pod evidence.Pod) string {
 // exists.
 func (c *Case) runs(pod evidence.Pod) bool {
 	if !c.R.Pods.OK() {
-		return c.hasVeth(pod)
+		return c.HasVeth(pod)
 	}
 	return slices.ContainsFunc(c.here(), func(p *evidence.KubePod) bool { return p.Pod == pod && p.Phase == "Running" && !p.HostNetwork })
 }
 
-// policyRules returns the rules that look up a table, in the daemon's form.
-func (c *Case) policyRules() (out []netstate.Rule) {
+// PolicyRules returns the rules that look up a table, in the daemon's form.
+func (c *Case) PolicyRules() (out []netstate.Rule) {
 	for _, r := range c.R.Rules.Content {
 		table, ok := tableNumber(r.Table)
 		if !ok {
@@ -125,7 +125,7 @@ func perRange(current []netstate.Rule, want netstate.Rule) bool {
 
 // unwired lists the rules and routes that running pods lack.
 func (c *Case) unwired() (lacks []string) {
-	current := c.policyRules()
+	current := c.PolicyRules()
 	for _, w := range c.wired() {
 		for _, change := range hostrules.DiffPodRules(current, w.address, w.rules) {
 			if r := change.Rule; change.Do == netstate.AddRule && !perRange(current, r) {
@@ -145,7 +145,7 @@ func (c *Case) unwired() (lacks []string) {
 // wrongRules lists rules that lead an address elsewhere than to its interface's table, or that
 // belong to a pod that is gone.
 func (c *Case) wrongRules() (wrong []string) {
-	current := c.policyRules()
+	current := c.PolicyRules()
 	note := func(why string, r netstate.Rule) {
 		wrong = append(wrong, fmt.Sprintf("%s: rule %q", why, r))
 	}
@@ -194,7 +194,10 @@ func (c *Case) linkOfTable(table int) string {
 	return ""
 }
 
-// rulesOfIPTables returns the rules of both backends.
-func (c *Case) rulesOfIPTables() []string {
+// IPTablesRules returns the rules of both backends.
+func (c *Case) IPTablesRules() []string {
 	return slices.Concat(c.R.IPTables.Content.NFT.Rules, c.R.IPTables.Content.Legacy.Rules)
 }
+
+// ModuleVLAN is the kernel module for VLAN devices, which branch ENIs need.
+const ModuleVLAN = "8021q"

@@ -23,8 +23,8 @@ func TestMutations(t *testing.T) {
 	}
 	runs := map[string][]run{}
 	for _, f := range fixtures(t) {
-		cs := f.cases()
-		for _, r := range f.options().rules() {
+		cs := Cases(f.ev)
+		for _, r := range (Options{}).rules() {
 			entry, ok := catalogue.Lookup(r.code)
 			if !ok {
 				t.Fatalf("there is a rule for %s, which the catalogue does not have", r.code)

@@ -76,7 +76,7 @@ func vethMACChanged(c *Case) []candidate {
 			return text, state
 		})
 	})
-	policy, old := c.linkPolicy(), c.before(macsKept)
+	policy, old := c.LinkPolicy(), c.Before(MACsKept)
 	decisive := macs
 	if macs.State == Unread {
 		decisive = both(old, policy)
@@ -91,11 +91,11 @@ func vethMACChanged(c *Case) []candidate {
 	return []candidate{{summary: text, decisive: []Fact{decisive}, supporting: []Fact{either(macs, policy)}, context: []Fact{old, systemd}}}
 }
 
-// macsKept is the first release of upstream whose veths keep their MAC address.
-var macsKept = evidence.Version{1, 20, 1}
+// MACsKept is the first release of upstream whose veths keep their MAC address.
+var MACsKept = evidence.Version{1, 20, 1}
 
-// linkPolicy states that udev changes the MAC address of new veths.
-func (c *Case) linkPolicy() Fact {
+// LinkPolicy states that udev changes the MAC address of new veths.
+func (c *Case) LinkPolicy() Fact {
 	return fact(c, c.R.Packages, "host.pkg", "linkPolicy", "none", func(p evidence.Packages) (any, State) {
 		if p.LinkPolicy == "" || p.Systemd != nil && *p.Systemd < 243 {
 			return "none", No
@@ -104,8 +104,8 @@ func (c *Case) linkPolicy() Fact {
 	})
 }
 
-// manager states that another network manager handles the interfaces.
-func (c *Case) manager() Fact {
+// NetworkManager states that another network manager handles the interfaces.
+func (c *Case) NetworkManager() Fact {
 	const path, expected = "network managers", "none but the CNI"
 	for _, r := range c.R.Routes.Content {
 		if r.Table == 30200 || r.Table == 30400 {
@@ -132,8 +132,8 @@ func (c *Case) manager() Fact {
 	})
 }
 
-// rulesLacking states that running pods lack rules or routes.
-func (c *Case) rulesLacking() Fact {
+// RulesLacking states that running pods lack rules or routes.
+func (c *Case) RulesLacking() Fact {
 	if !c.R.Rules.OK() && c.R.PodViews.OK() {
 		return c.differences("is missing")
 	}
@@ -150,8 +150,8 @@ func (c *Case) rulesLacking() Fact {
 var networkLost = []string{"obs/pod-no-rule", "obs/pod-no-route", "obs/eni-no-route", "obs/eni-route-wrong"}
 
 func rulesFlushed(c *Case) []candidate {
-	lacks := either(c.lasting((*Case).rulesLacking), c.observes(networkLost...))
-	manager := c.manager()
+	lacks := either(c.lasting((*Case).RulesLacking), c.observes(networkLost...))
+	manager := c.NetworkManager()
 	pods := c.hit(networkLost...)
 	text := "running pods have lost their network: " + lacks.Value
 	if len(pods) > 0 {
@@ -239,8 +239,8 @@ func (c *Case) repairs() Fact {
 	})
 }
 
-// rulesWrong states that rules lead addresses elsewhere than to their pods.
-func (c *Case) rulesWrong() Fact {
+// RulesWrong states that rules lead addresses elsewhere than to their pods.
+func (c *Case) RulesWrong() Fact {
 	if !c.R.Rules.OK() && c.R.PodViews.OK() {
 		return c.differences("is not one of the pod's")
 	}
@@ -254,7 +254,7 @@ func (c *Case) rulesWrong() Fact {
 }
 
 func staleRules(c *Case) []candidate {
-	wrong := c.lasting((*Case).rulesWrong)
+	wrong := c.lasting((*Case).RulesWrong)
 	return []candidate{{summary: "rules of earlier pods capture traffic: " + wrong.Value, decisive: []Fact{wrong}}}
 }
 
@@ -325,8 +325,8 @@ func duplicateIP(cs []*Case) []candidate {
 // chainsSplit states that the CNI's chains and kube-proxy's are in different backends.
 func (c *Case) chainsSplit() Fact {
 	return fact(c, c.R.IPTables, "kern.ipt", "chains AWS-SNAT-CHAIN-0 and KUBE-*", "in the same backend", func(k evidence.IPTables) (any, State) {
-		awsNFT, awsLegacy := chainsIn(k, "AWS-SNAT-CHAIN")
-		kubeNFT, kubeLegacy := chainsIn(k, "KUBE-")
+		awsNFT, awsLegacy := ChainsIn(k, "AWS-SNAT-CHAIN")
+		kubeNFT, kubeLegacy := ChainsIn(k, "KUBE-")
 		if !kubeNFT && !kubeLegacy {
 			kubeNFT, kubeLegacy = k.Mode == "nft", k.Mode == "legacy"
 		}
@@ -338,15 +338,15 @@ func (c *Case) chainsSplit() Fact {
 	})
 }
 
-// chainsIn reports which backends have chains whose names begin with name.
-func chainsIn(k evidence.IPTables, name string) (nft, legacy bool) {
+// ChainsIn reports which backends have chains whose names begin with name.
+func ChainsIn(k evidence.IPTables, name string) (nft, legacy bool) {
 	holds := func(chain string) bool { _, chain, _ = strings.Cut(chain, " "); return strings.HasPrefix(chain, name) }
 	return slices.ContainsFunc(k.NFT.Chains, holds), slices.ContainsFunc(k.Legacy.Chains, holds)
 }
 
 func backendMismatch(c *Case) []candidate {
 	split := c.chainsSplit()
-	native := both(c.before(evidence.Version{1, 23}), fact(c, c.R.KubeProxy, "k8s.kp", "mode", "not nftables before v1.23.0", func(p evidence.KubeProxy) (any, State) {
+	native := both(c.Before(evidence.Version{1, 23}), fact(c, c.R.KubeProxy, "k8s.kp", "mode", "not nftables before v1.23.0", func(p evidence.KubeProxy) (any, State) {
 		if p.Mode == "" {
 			return nil, Unread
 		}
@@ -369,10 +369,10 @@ func backendMismatch(c *Case) []candidate {
 // snat states that the rules for traffic out of the VPC are missing or wrong.
 func (c *Case) snat() Fact {
 	return fact(c, c.R.IPTables, "kern.ipt", "nat "+netnames.SNATChain, "reached from POSTROUTING, translates to the node's address", func(k evidence.IPTables) (any, State) {
-		jumps := slices.ContainsFunc(c.rulesOfIPTables(), func(r string) bool {
+		jumps := slices.ContainsFunc(c.IPTablesRules(), func(r string) bool {
 			return strings.HasPrefix(r, "nat -A POSTROUTING ") && strings.Contains(r, "-j "+netnames.SNATChain)
 		})
-		translates := slices.ContainsFunc(c.rulesOfIPTables(), func(r string) bool {
+		translates := slices.ContainsFunc(c.IPTablesRules(), func(r string) bool {
 			return strings.HasPrefix(r, "nat -A AWS-SNAT-CHAIN-") && strings.Contains(r, " -j SNAT ")
 		})
 		switch own := c.nodeIP(); {
@@ -435,7 +435,7 @@ func (c *Case) unlisted() Fact {
 	return fact(c, c.R.IPTables, "kern.ipt", "ranges of the VPC in nat "+netnames.SNATChain, "all", func(evidence.IPTables) (any, State) {
 		var lacks []string
 		for _, r := range c.R.IMDS.Content.VPCCIDRs {
-			if !slices.ContainsFunc(c.rulesOfIPTables(), func(rule string) bool {
+			if !slices.ContainsFunc(c.IPTablesRules(), func(rule string) bool {
 				return strings.HasPrefix(rule, "nat -A AWS-SNAT-CHAIN-") && strings.Contains(rule, "-d "+r.String()+" ")
 			}) {
 				lacks = append(lacks, r.String())
@@ -546,7 +546,7 @@ func (c *Case) replyFault() Fact {
 	})
 	unmarked := fact(c, c.R.IPTables, "kern.ipt", `mangle "AWS, primary ENI"`, "connections are marked, and marks restored", func(evidence.IPTables) (any, State) {
 		sets, restores := false, false
-		for _, r := range c.rulesOfIPTables() {
+		for _, r := range c.IPTablesRules() {
 			if strings.HasPrefix(r, "mangle ") && strings.Contains(r, "AWS, primary ENI") {
 				restores = restores || strings.Contains(r, "--restore-mark")
 				sets = sets || strings.Contains(r, "--set-")
@@ -556,7 +556,7 @@ func (c *Case) replyFault() Fact {
 	})
 	lost := fact(c, c.R.Rules, "kern.rule", fmt.Sprintf("rule %d for mark %#x", netnames.RuleMark, c.Settings.Connmark), "there, and no other rule for the mark", func([]evidence.Rule) (any, State) {
 		ours := false
-		for _, r := range c.policyRules() {
+		for _, r := range c.PolicyRules() {
 			switch {
 			case r.Mark == 0 && r.Mask == 0:
 			case r.Priority == netnames.RuleMark && r.Mark == c.Settings.Connmark && r.Table == netnames.MainTable:

@@ -61,21 +61,21 @@ var (
 )
 
 func agentSkew(c *Case) []candidate {
-	skew := c.skewed(c.Ours, c.Release, c.Agent)
+	skew := c.Skewed(c.Ours, c.Release, c.Agent)
 	return []candidate{{summary: "daemon and policy agent expect each other at different addresses: " + skew.Value, decisive: []Fact{skew}}}
 }
 
-// skewed states that a daemon and a policy agent do not match. Ours serves and dials the sockets of
+// Skewed states that a daemon and a policy agent do not match. Ours serves and dials the sockets of
 // upstream's v1.23.0. It counts without policies too: turning them on would stop the agent.
-func (c *Case) skewed(ours bool, release evidence.Version, agent *evidence.Version) Fact {
+func (c *Case) Skewed(ours bool, release evidence.Version, agent *evidence.Version) Fact {
 	const path, expected = "images", "from matching releases"
 	daemon := fmt.Sprintf("amazon-vpc-cni-k8s %s", release)
 	if ours {
-		daemon, release = "cnictl's daemon", onSocket
+		daemon, release = "cnictl's daemon", OnSocket
 	}
 	switch {
 	case agent != nil && *agent != evidence.Version{} && release != evidence.Version{}:
-		skew := release.Before(onSocket) != agent.Before(agentOnIPAMD) || release.Before(cniDialsSocket) != agent.Before(agentOnSocket)
+		skew := release.Before(OnSocket) != agent.Before(agentOnIPAMD) || release.Before(cniDialsSocket) != agent.Before(agentOnSocket)
 		return c.known("k8s.ds", path, expected, fmt.Sprintf("%s with policy agent %s", daemon, agent), skew)
 	case c.R.DaemonSet.OK() && agent == nil:
 		return c.known("k8s.ds", path, expected, "there is no agent", false)
@@ -88,7 +88,7 @@ func attachFailed(c *Case) []candidate {
 		sources: []string{"log.np", "log.plugin", "log.awsnode/" + containerAgent, "k8s.evt"},
 		texts:   []string{"Attaching eBPF probe failed", "One of the policy reconcilers is not ready", "Failed to setup default network policy for Pod Name"},
 	}), c.failures(nil, cause.PolicyAgentRefused))
-	old, crds := c.kernelOld(), c.policyCRDsMissing()
+	old, crds := c.KernelOld(), c.PolicyCRDsMissing()
 	why := either(old, crds)
 	text := "the policy agent refuses pods: " + logged.Value
 	switch {
@@ -100,8 +100,8 @@ func attachFailed(c *Case) []candidate {
 	return []candidate{{summary: text, decisive: []Fact{logged}, supporting: []Fact{why}}}
 }
 
-// kernelOld states that the kernel is too old for the policy agent.
-func (c *Case) kernelOld() Fact {
+// KernelOld states that the kernel is too old for the policy agent.
+func (c *Case) KernelOld() Fact {
 	return fact(c, c.R.Node, "k8s.node", "kernel", "5.10 or later", func(n evidence.KubeNode) (any, State) {
 		release, _, _ := strings.Cut(n.Kernel, "-")
 		v, ok := evidence.ParseVersion(release)
@@ -112,8 +112,8 @@ func (c *Case) kernelOld() Fact {
 	})
 }
 
-// policyCRDsMissing states that the cluster lacks the CRDs that the policy agent needs.
-func (c *Case) policyCRDsMissing() Fact {
+// PolicyCRDsMissing states that the cluster lacks the CRDs that the policy agent needs.
+func (c *Case) PolicyCRDsMissing() Fact {
 	return fact(c, c.R.NetworkPolicies, "k8s.np", "crds", "the CRDs of network policies are installed", func(p evidence.NetworkPolicies) (any, State) {
 		if p.CRDs == nil {
 			return nil, Unread

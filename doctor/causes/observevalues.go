@@ -121,7 +121,7 @@ func sysctlWrong(c *Case) (out []observation) {
 
 func forwardDropped(c *Case) []observation {
 	k := c.R.IPTables.Content
-	for _, r := range c.rulesOfIPTables() {
+	for _, r := range c.IPTablesRules() {
 		if to, all := strings.CutPrefix(r, "filter -A FORWARD -j "); all && (strings.HasPrefix(to, "REJECT") || to == "DROP") {
 			pods := c.served()
 			return []observation{{subject: "FORWARD", is: fmt.Sprintf("the rule %q ends everything that no rule before it accepts", r), should: "no such rule", pods: pods,
@@ -511,7 +511,7 @@ func webhookUnreachable(c *Case) (out []observation) {
 func crdAbsent(c *Case) (out []observation) {
 	if crds := c.R.NetworkPolicies.Content.CRDs; crds != nil && !*crds {
 		severity := catalogue.Info
-		if ds := c.R.DaemonSet.Content; ds != nil && (enforces(ds) || failingState(c.container(containerAgent))) {
+		if ds := c.R.DaemonSet.Content; ds != nil && (ds.EnforcesPolicies() || failingState(c.container(containerAgent))) {
 			severity = catalogue.Error
 		}
 		out = append(out, observation{subject: "policyendpoints.networking.k8s.aws", is: "the CRD is missing", should: "installed", severity: severity})
@@ -613,14 +613,14 @@ func cniConfigWrong(c *Case) []observation {
 	if !c.R.CNI.OK() {
 		return nil
 	}
-	if text := cniProblem(c.R.CNI.Content); text != "" && (strings.Contains(text, textShadows) || c.begun().State != Yes) {
+	if text := CNIProblem(c.R.CNI.Content); text != "" && (strings.Contains(text, textShadows) || c.begun().State != Yes) {
 		return []observation{{subject: "/etc/cni/net.d", is: text, should: "10-aws.conflist first, with all of its plugins installed", severity: catalogue.Error}}
 	}
 	return nil
 }
 
 func checkpointBad(c *Case) []observation {
-	if wrong := c.checkpointWrong(); wrong.State == Yes {
+	if wrong := c.CheckpointWrong(); wrong.State == Yes {
 		return []observation{{subject: or(c.R.Checkpoint.Content.Path, "ipam.json"), is: wrong.Value, should: wrong.Expected, severity: catalogue.Warning}}
 	}
 	return nil
@@ -637,14 +637,14 @@ func metadataFails(c *Case) []observation {
 func moduleMissing(c *Case) (out []observation) {
 	for _, name := range c.R.Packages.Content.Modules {
 		severity := catalogue.Info
-		if name == moduleVLAN && c.Settings.PodENI {
+		if name == ModuleVLAN && c.Settings.PodENI {
 			severity = catalogue.Warning
 		}
 		out = append(out, observation{subject: name, is: "the kernel lacks it", should: "there", severity: severity})
 	}
 	if fs := c.R.Packages.Content.BPFFS; fs != nil && !*fs {
 		severity := catalogue.Info
-		if ds := c.R.DaemonSet.Content; ds != nil && enforces(ds) {
+		if ds := c.R.DaemonSet.Content; ds != nil && ds.EnforcesPolicies() {
 			severity = catalogue.Warning
 		}
 		out = append(out, observation{subject: "/sys/fs/bpf", is: "not mounted", should: "mounted: policies are attached there", severity: severity})
@@ -682,14 +682,14 @@ func settingWrong(c *Case) (out []observation) {
 }
 
 func portHeld(c *Case) []observation {
-	if owner := c.portTaken(portsHeld); owner.State == Yes {
+	if owner := c.PortTaken(); owner.State == Yes {
 		return []observation{{subject: "ports of aws-node", is: owner.Value, should: owner.Expected, severity: catalogue.Warning}}
 	}
 	return nil
 }
 
 func managerActive(c *Case) []observation {
-	if m := c.manager(); m.State == Yes {
+	if m := c.NetworkManager(); m.State == Yes {
 		return []observation{{subject: "network manager", is: m.Value, should: m.Expected, severity: catalogue.Info, source: m.Source}}
 	}
 	return nil

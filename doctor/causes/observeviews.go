@@ -559,7 +559,7 @@ func podNotInCheckpoint(c *Case) (out []observation) {
 	for _, a := range c.R.Checkpoint.Content.Allocations {
 		saved[a.Address] = true
 	}
-	for _, p := range c.pooled() {
+	for _, p := range c.Pooled() {
 		if p.Phase == "Running" && len(p.IPs) > 0 && !saved[p.IPs[0]] && !p.StartedAt.IsZero() && c.old(p.StartedAt) && p.Annotations[limitPodENI] == "" {
 			out = append(out, observation{subject: string(p.Pod), is: p.IPs[0].String() + " is not in the checkpoint", should: "in the checkpoint",
 				severity: catalogue.Warning, pods: []string{string(p.Pod)}})
@@ -576,7 +576,7 @@ func podAddressDiffers(c *Case) (out []observation) {
 	for _, a := range c.assignments() {
 		held[*a.Pod] = append(held[*a.Pod], a.Address)
 	}
-	for _, p := range c.pooled() {
+	for _, p := range c.Pooled() {
 		own := held[p.Pod]
 		if p.Phase != "Running" || len(p.IPs) == 0 || len(own) == 0 || !c.old(p.StartedAt) || slices.Contains(own, p.IPs[0]) {
 			continue
@@ -681,7 +681,7 @@ func (c *Case) settled() (pods []evidence.Pod) {
 	if !c.R.Pods.OK() {
 		return nil
 	}
-	for _, p := range c.pooled() {
+	for _, p := range c.Pooled() {
 		if p.Phase == "Running" && len(p.IPs) > 0 && c.old(p.StartedAt) && p.Count <= 1 {
 			pods = append(pods, p.Pod)
 		}

@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -464,8 +465,8 @@ func (c *Case) subnet(id string) (evidence.Subnet, bool) {
 	return evidence.Subnet{}, false
 }
 
-// primaryExcluded states that the tags of the primary interface's subnet exclude it for pods.
-func (c *Case) primaryExcluded() Fact {
+// PrimaryExcluded states that the tags of the primary interface's subnet exclude it for pods.
+func (c *Case) PrimaryExcluded() Fact {
 	return fact(c, c.R.Subnets, "ec2.subnet", "tags of the node's subnet", "for pods", func([]evidence.Subnet) (any, State) {
 		own, known := c.subnet(c.subnetOfNode())
 		if !known {
@@ -488,6 +489,93 @@ func (c *Case) request(p *pool) int {
 		return limits.PrefixSize + 1
 	}
 	return limits.PrefixSize
+}
+
+// WarmLack is what a node's warm pool lacks, and the subnet that it will come from.
+type WarmLack struct {
+	Subnet            string // empty if no subnet may be used
+	Addresses, Blocks int    // Blocks of 16 in prefix mode, 0 otherwise
+}
+
+// WarmLack returns what the warm pool lacks: nothing in an IPv6 cluster, where one /80 has addresses
+// for all pods. It is unknown without the datastore or the node's subnet.
+func (c *Case) WarmLack() (lack WarmLack, known bool) {
+	p := c.pool()
+	switch {
+	case c.Settings.IPv6:
+		return WarmLack{}, true
+	case p == nil || c.subnetOfNode() == "":
+		return WarmLack{}, false
+	}
+	lack = WarmLack{Subnet: c.growsIn(p), Addresses: c.keepsWarm() - p.assignable()}
+	if c.prefixes() {
+		lack.Blocks = (lack.Addresses + limits.PrefixSize - 1) / limits.PrefixSize
+	}
+	return lack, true
+}
+
+// growsIn returns the subnet of a pool's next addresses: that of its interfaces while they have
+// room, else that of a new interface. It is empty if there is none.
+func (c *Case) growsIn(p *pool) string {
+	own := c.subnetOfNode()
+	subnets, known := c.candidates()
+	if !known || p.roomOnENI {
+		return own
+	}
+	best, most := "", -1
+	for _, s := range subnets {
+		if s.Available == nil {
+			return own
+		}
+		if *s.Available > most {
+			best, most = s.ID, *s.Available
+		}
+	}
+	return best
+}
+
+// FreeBlocks returns how many aligned /28 blocks of a subnet contain no known address. EC2 keeps
+// addresses of the first and the last.
+func (c *Case) FreeBlocks(s evidence.Subnet) int {
+	if !s.CIDR.Addr().Is4() || s.CIDR.Bits() > 28 {
+		return 0
+	}
+	held := map[netip.Prefix]bool{}
+	take := func(a netip.Addr) {
+		if block, err := a.Prefix(28); err == nil && a.Is4() && s.CIDR.Contains(a) {
+			held[block] = true
+		}
+	}
+	blocks := 1 << (28 - s.CIDR.Bits())
+	last := binary.BigEndian.AppendUint32(nil, binary.BigEndian.Uint32(s.CIDR.Masked().Addr().AsSlice())+uint32(blocks*limits.PrefixSize-1))
+	take(s.CIDR.Addr())
+	take(netip.AddrFrom4([4]byte(last)))
+	for i := range c.R.Interfaces.Content {
+		e := &c.R.Interfaces.Content[i]
+		take(e.Primary)
+		for _, a := range e.IPs {
+			take(a)
+		}
+		for _, p := range e.Prefixes {
+			take(p.Addr())
+		}
+	}
+	return blocks - len(held)
+}
+
+// keepsWarm returns how many unused addresses a node keeps.
+func (c *Case) keepsWarm() int {
+	perENI := 9
+	if t, ok := c.limits(); ok && t.IPv4PerENI != nil {
+		perENI = *t.IPv4PerENI - 1
+	}
+	switch {
+	case c.Settings.WarmIP > 0:
+		return c.Settings.WarmIP
+	case c.prefixes():
+		return limits.PrefixSize * max(1, c.Settings.WarmPrefix)
+	}
+	return perENI * c.Settings.WarmENI
 }
 
 // or returns the first text that is not empty.

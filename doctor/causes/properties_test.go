@@ -1,7 +1,6 @@
 package causes
 
 import (
-	"fmt"
 	"os"
 	"reflect"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 	"cnictl/testenv/situation"
+	"cnictl/testenv/situation/corpus"
 	"cnictl/testenv/text/golden"
 )
 
@@ -25,9 +25,6 @@ var unreadable = regexp.MustCompile(`(?m)^mode: .*\n|^  [a-z0-9.]+: \{missing: (
 func TestMoreReading(t *testing.T) {
 	t.Parallel()
 	for _, f := range sampled(t) {
-		if f.options().Move != nil {
-			continue
-		}
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile("testdata/" + f.name + ".yaml")
@@ -40,7 +37,7 @@ func TestMoreReading(t *testing.T) {
 			}
 			before := Diagnose(f.ev, Options{})
 			more := []*evidence.Evidence{with(f.ev, full, "")}
-			for _, id := range sourceIDs() {
+			for _, id := range corpus.SourceIDs() {
 				if ev := with(f.ev, full, id); ev != nil {
 					more = append(more, ev)
 				}
@@ -61,7 +58,7 @@ func TestMoreReading(t *testing.T) {
 					if !slices.ContainsFunc(is, func(now document.Finding) bool {
 						return (now.Code == was.Code || explained(was.Code, []string{now.Code})) && now.Confidence != catalogue.Suspected.String()
 					}) {
-						t.Errorf("with more sources (%d: %v) %s is not found any more:\n%s", i, added(f.ev, ev), was.Code, printed(after))
+						t.Errorf("with more sources (%d: %v) %s is not found any more:\n%s", i, added(f.ev, ev), was.Code, corpus.Printed(after))
 					}
 				}
 			}
@@ -134,16 +131,7 @@ func TestFirstFix(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
 	for _, f := range fixtures(t) {
-		for _, found := range Diagnose(f.ev, f.options()).Findings {
-			if found.Severity == catalogue.Info.String() && !slices.Contains(f.expect, found.Code) {
-				continue
-			}
-			first := found.Check.Text
-			if len(found.Fix) > 0 {
-				first = found.Fix[0].Text
-			}
-			fmt.Fprintf(&text, "%s\t%s\t%s\n", f.name, found.Code, first)
-		}
+		text.WriteString(corpus.FirstFixes(f.Situation, Diagnose(f.ev, Options{})))
 	}
 	golden.File(t, "testdata/first-fixes.txt", []byte(text.String()))
 }

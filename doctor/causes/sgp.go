@@ -36,8 +36,8 @@ var sgpRules = []rule{
 	{code: "sgp/ipvs", node: shown("pods with security groups reach no Service", "obs/kube-proxy-ipvs")},
 }
 
-// podENI states that branch ENIs are enabled.
-func (c *Case) podENI() Fact {
+// PodENI states that branch ENIs are enabled.
+func (c *Case) PodENI() Fact {
 	return c.setting("ENABLE_POD_ENI", "as the pods ask for it", func(s config.Config) bool { return s.PodENI })
 }
 
@@ -162,7 +162,7 @@ func instanceUnsupported(cs []*Case) []candidate {
 	return []candidate{{
 		scope:    document.FindingScope{Cluster: true},
 		summary:  "no node can give pods a branch ENI: " + none.Value,
-		decisive: []Fact{none}, required: []Fact{w.podENI()}, supporting: []Fact{shown},
+		decisive: []Fact{none}, required: []Fact{w.PodENI()}, supporting: []Fact{shown},
 	}}
 }
 
@@ -224,7 +224,7 @@ func noTrunkSlot(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary:  "no interface slot is left for the trunk: " + full.Value,
-		decisive: []Fact{full, c.podENI()},
+		decisive: []Fact{full, c.PodENI()},
 		required: []Fact{c.trunkCapable(), c.untrunked()}, supporting: []Fact{either(logged, c.failures(nil, cause.TrunkMissing), not(c.feature()))},
 	}}
 }
@@ -592,7 +592,7 @@ func featureOff(cs []*Case) []candidate {
 	w := together(cs)
 	on := map[string]State{} // by node; under "", of any node, for unbound pods
 	for _, c := range cs {
-		state := c.podENI().State
+		state := c.PodENI().State
 		on[c.Name], on[""] = state, max(on[""], state)
 	}
 	var off, older []*evidence.KubePod

@@ -7,6 +7,7 @@ import (
 
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
+	"cnictl/testenv/situation/corpus"
 )
 
 // supplyCodes differ only in how many addresses the subnet has left, which logs do not show.
@@ -22,7 +23,7 @@ func TestUnion(t *testing.T) {
 	t.Parallel()
 	var all []fixture
 	for _, f := range sampled(t) {
-		if f.options().Move == nil && len(f.ev.Nodes) == 1 && f.ev.Mode == evidence.ModeNode && len(f.expect) > 0 && !strings.Contains(f.name, "@") && !strings.HasSuffix(f.name, ".near") {
+		if len(f.ev.Nodes) == 1 && f.ev.Mode == evidence.ModeNode && len(f.expect) > 0 && !strings.Contains(f.name, "@") && !strings.HasSuffix(f.name, ".near") {
 			all = append(all, f)
 		}
 	}
@@ -37,7 +38,7 @@ func TestUnion(t *testing.T) {
 					continue
 				}
 				short := slices.ContainsFunc(b.expect, func(code string) bool { return slices.Contains(supplyCodes, code) })
-				got := reported(Diagnose(joined(a.ev, b.ev), Options{}), slices.Concat(a.expect, b.expect))
+				got := corpus.Reported(Diagnose(joined(a.ev, b.ev), Options{}), slices.Concat(a.expect, b.expect))
 				for _, code := range got {
 					// How bad an error of a log or an empty pool is depends on whether pods fail to start.
 					if code != "obs/log-error" && code != "obs/pool-dry" && !slices.Contains(a.expect, code) && !slices.Contains(b.expect, code) && !(short && slices.Contains(supplyCodes, code)) {

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -121,6 +122,32 @@ type DaemonSet struct {
 	Applied        map[string]map[string]string `json:"applied,omitempty"`      // variables by container in the manifest of the last kubectl apply; nil if none
 	Ports          []string                     `json:"ports,omitempty"`        // port names of aws-node
 	Pods           Rollout                      `json:"pods,omitzero"`
+}
+
+// Containers of the DaemonSet.
+const (
+	ContainerNode  = "aws-node"
+	ContainerInit  = "aws-vpc-cni-init"
+	ContainerAgent = "aws-eks-nodeagent"
+)
+
+// Names of images in any registry: our daemon's, upstream's, the policy agent's.
+const (
+	ImageOurs     = "aws-vpc-cni"
+	ImageUpstream = "amazon-k8s-cni"
+	ImageAgent    = "aws-network-policy-agent"
+)
+
+// ImageName returns the last part of an image's name, without tag and digest.
+func ImageName(image string) string {
+	image, _, _ = strings.Cut(image[strings.LastIndexByte(image, '/')+1:], "@")
+	image, _, _ = strings.Cut(image, ":")
+	return image
+}
+
+// EnforcesPolicies reports whether the policy agent's flag is on.
+func (d DaemonSet) EnforcesPolicies() bool {
+	return slices.Contains(d.Args[ContainerAgent], "--enable-network-policy=true")
 }
 
 // ByHand reports whether an update waits until someone deletes the pods.

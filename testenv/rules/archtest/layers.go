@@ -88,6 +88,7 @@ var placements = []placement{
 	{"doctor/evidence", deduction(1), false},
 	{"doctor/collect/reading", deduction(2), false},
 	{"doctor/causes", deduction(3), false},
+	{"doctor/migrate", deduction(4), false},
 	{"doctor/evidence/file", bottom, false}, // YAML
 
 	{"daemon/awssdk", bottom, false},

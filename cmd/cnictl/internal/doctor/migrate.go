@@ -14,9 +14,9 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/causes"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
+	"cnictl/doctor/migrate"
 	"cnictl/doctor/report"
 )
 
@@ -117,7 +117,7 @@ func (o *Options) checkMove(f *cli.Factory, to string) error {
 
 // checkMigration diagnoses the evidence and prints the result of each check.
 func (o *Options) checkMigration(f *cli.Factory, ev *evidence.Evidence) error {
-	from, release := causes.Daemon(ev)
+	from, release := migrate.Daemon(ev)
 	if o.from != "" && from != "" && o.from != from {
 		return &cli.Error{
 			Code: cli.ExitUsage, What: fmt.Sprintf("--from=%s, but the daemon that runs is %s", o.from, map[string]string{"upstream": "upstream's", "ours": "ours"}[from]),

@@ -19,6 +19,7 @@ import (
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/evidence/file"
+	"cnictl/doctor/migrate"
 	"cnictl/doctor/report"
 )
 
@@ -245,11 +246,12 @@ func (o *Options) page(f *cli.Factory, r *document.DoctorReport) []string {
 
 // diagnose examines the evidence for the wanted causes.
 func (o *Options) diagnose(f *cli.Factory, ev *evidence.Evidence) document.DoctorReport {
-	options := causes.Options{Wants: o.wants}
+	var r document.DoctorReport
 	if o.move {
-		options.Move = &causes.Move{To: o.to, Images: o.images}
+		r = migrate.Move{To: o.to, Images: o.images}.Diagnose(ev, o.wants)
+	} else {
+		r = causes.Diagnose(ev, causes.Options{Wants: o.wants})
 	}
-	r := causes.Diagnose(ev, options)
 	idle := report.Suppress(&r, o.suppressed, f.Now())
 	if o.warned {
 		idle = nil // --watch: warn only once

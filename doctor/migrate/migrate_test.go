@@ -1,6 +1,7 @@
-package causes
+package migrate
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func movedWorld(t *testing.T, world, sources, code string, move Move) (f documen
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Diagnose(ev, Options{Move: &move, Wants: func(c string) bool { return c == code }})
+	r := move.Diagnose(ev, func(c string) bool { return c == code })
 	if len(r.Findings) > 0 {
 		return r.Findings[0], false
 	}
@@ -217,7 +218,7 @@ func TestJoined(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Diagnose(ev, Options{Move: &move, Wants: func(c string) bool { return c == code }}).Findings[0]
+		return move.Diagnose(ev, func(c string) bool { return c == code }).Findings[0]
 	}
 	f := diagnosed(`
   - {world: {node: a, daemon: ours}, sources: {host.pkg: {systemd: 252, foreignRules: true, units: {systemd-networkd: active}}}}
@@ -239,5 +240,53 @@ func TestJoined(t *testing.T) {
 `, "migrate/rollout-health", Move{})
 	if !slices.Equal(f.Nodes, []string{"b"}) || !slices.Equal(f.Versions.Detected, []string{"v1.20.0"}) {
 		t.Errorf("%q with %q", f.Nodes, f.Versions.Detected)
+	}
+}
+
+// TestMigrateSubnets_Summary: every subnet short of addresses is named, always in the same order.
+func TestMigrateSubnets_Summary(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]struct {
+		summary, subnets string
+		nodes            int
+	}{
+		"two":        {"subnets have too few free addresses: subnet-a has 5 free, and 7 are needed to fill the warm pools of 1 node; subnet-b has 4 free, and 7 are needed to fill the warm pools of 1 node", "subnet-a, subnet-b", 2},
+		"fragmented": {"subnets have too few free addresses: subnet-a has 40 free, but at most 0 whole /28 blocks, and the warm pools of 1 node need 1 block", "subnet-a", 1},
+	} {
+		text, err := os.ReadFile("testdata/migrate/subnets@" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := situation.Load(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := (Move{}).Diagnose(ev, nil).Findings[0]
+		if f.Summary != want.summary || f.Scope.Subnet != want.subnets || len(f.Nodes) != want.nodes {
+			t.Errorf("%+v %q of %q, want %+v", f.Scope, f.Summary, f.Nodes, want)
+		}
+	}
+}
+
+// TestMigrateIAM: only an action that the new daemon needs to start is a blocker, and the policy to
+// attach is that of the address family.
+func TestMigrateIAM(t *testing.T) {
+	t.Parallel()
+	const v4, v6 = "aws-node-ipv4.json", "aws-node-ipv6.json"
+	for name, want := range map[string]struct{ severity, policy string }{
+		"iam": {"error", v4}, "iam@later": {"warning", v4}, "iam@subnets": {"warning", v4}, "iam@back": {"error", v4}, "iam@type": {"error", v4},
+		"iam@ipv6": {"warning", v6}, "iam@ipv6-excluded": {"warning", v6}, "iam@ipv6-cards": {"warning", v6},
+	} {
+		text, err := os.ReadFile("testdata/migrate/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := situation.Load(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := (Move{}).Diagnose(ev, nil).Findings[0]; f.Code != "migrate/iam" || f.Severity != want.severity || len(f.Fix) != 1 || !strings.Contains(f.Fix[0].Command, want.policy) {
+			t.Errorf("%s: %s %s %q, %+v, want %v", name, f.Code, f.Severity, f.Summary, f.Fix, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
-package causes
+package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -9,68 +10,16 @@ import (
 	"strings"
 
 	"cnictl/daemon/config"
-	"cnictl/daemon/fleet/document"
+	"cnictl/doctor/causes"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 
-// migrateRules are the rules of a migration. Their facts concern the cluster or, in
-// migratenode.go, the nodes.
-var migrateRules = []rule{
-	{code: "migrate/owner-addon", node: ownedByAddOn},
-	{code: "migrate/owner-other", node: ownedByOther},
-	{code: "migrate/selector", node: otherSelector},
-	{code: "migrate/adopt-marks", node: unmarked},
-	{code: "migrate/crd-owned", node: crdOwned},
-	{code: "migrate/version-base", node: withoutState},
-	{code: "migrate/version-step", node: stepTooLarge},
-	{code: "migrate/image-mix", node: imagesMixed},
-	{code: "migrate/probe-addr", node: probesElsewhere},
-	{code: "migrate/env-unknown", node: envUnknown},
-	{code: "migrate/env-drift", node: envDrifted},
-	{code: "migrate/env-conflict", node: envConflicts},
-	{code: "migrate/policy-mode", node: policyHalfOn},
-	{code: "migrate/crds-needed", node: crdMissing},
-	{code: "migrate/rbac", node: moveDenied},
-	{code: "migrate/custom-parts", node: partsAdded},
-	{code: "migrate/conflist-custom", node: conflistOwn},
-	{code: "migrate/iam", node: actionDenied},
-	{code: "migrate/credentials", node: credentialsChange},
-	{code: "migrate/images", node: imagesUnreachable},
-	{code: "migrate/rollout-health", all: rolloutStalls},
-	{code: "migrate/rollout-time", node: rolloutWaves},
-	{code: "migrate/webhooks", node: failsClosed},
-	{code: "migrate/pod-security", node: podsRefused},
-	{code: "migrate/consumers", node: monitorsLost},
-	{code: "migrate/other-nodes", node: nodesWithout},
-	{code: "migrate/subnets", all: subnetsShort},
-	{code: "migrate/eni-foreign", node: interfacesAdopted},
-	{code: "migrate/state-file", node: stateLost},
-	{code: "migrate/state-pods", node: statePods},
-	{code: "migrate/state-netns", node: stateRules},
-	{code: "migrate/ports-sockets", node: portsHeldByOthers},
-	{code: "migrate/cni-dir", node: cniDirectories},
-	{code: "migrate/iptables-mode", node: chainsElsewhere},
-	{code: "migrate/host-managers", node: hostManagers},
-	{code: "migrate/kernel", node: kernelLacks},
-	{code: "migrate/imds", node: metadataSilent},
-	{code: "migrate/apiserver-path", node: apiPath},
-	{code: "migrate/mtu", node: linksMTU},
-	{code: "migrate/max-pods", node: maxPodsAbove},
-	{code: "migrate/plugin-skew", node: pluginOther},
-	{code: "migrate/ebpf-left", node: programsLeft},
-}
-
-// ofCluster returns a finding about the whole cluster.
-func ofCluster(summary string, decisive ...Fact) candidate {
-	return candidate{scope: document.FindingScope{Cluster: true}, summary: summary, decisive: decisive}
-}
-
 // onDaemonSet states something about the DaemonSet. It is false if the DaemonSet does not exist.
-func (c *Case) onDaemonSet(path, expected string, judge func(*evidence.DaemonSet) (any, State)) Fact {
-	return fact(c, c.R.DaemonSet, "k8s.ds", path, expected, func(ds *evidence.DaemonSet) (any, State) {
+func (c *node) onDaemonSet(path, expected string, judge func(*evidence.DaemonSet) (any, state)) fact {
+	return on(c, c.R.DaemonSet, "k8s.ds", path, expected, func(ds *evidence.DaemonSet) (any, state) {
 		if ds == nil {
-			return "aws-node is not installed", No
+			return "aws-node is not installed", no
 		}
 		return judge(ds)
 	})
@@ -78,12 +27,12 @@ func (c *Case) onDaemonSet(path, expected string, judge func(*evidence.DaemonSet
 
 // onObject states something about an object's metadata (KIND/NAME). It is false if there is no
 // such object.
-func (c *Case) onObject(name, path, expected string, judge func(evidence.KubeObject) (any, State)) Fact {
-	return fact(c, c.R.Objects, "k8s.objects", name+" "+path, expected, func(all []evidence.KubeObject) (any, State) {
+func (c *node) onObject(name, path, expected string, judge func(evidence.KubeObject) (any, state)) fact {
+	return on(c, c.R.Objects, "k8s.objects", name+" "+path, expected, func(all []evidence.KubeObject) (any, state) {
 		if at := slices.IndexFunc(all, func(o evidence.KubeObject) bool { return o.Name == name }); at >= 0 {
 			return judge(all[at])
 		}
-		return "it does not exist", No
+		return "it does not exist", no
 	})
 }
 
@@ -94,36 +43,36 @@ const (
 )
 
 // appliedByEKS states that EKS has applied the DaemonSet.
-func (c *Case) appliedByEKS() Fact {
-	return c.onObject(objectDaemonSet, "field managers", "none is eks", func(o evidence.KubeObject) (any, State) {
+func (c *node) appliedByEKS() fact {
+	return c.onObject(objectDaemonSet, "field managers", "none is eks", func(o evidence.KubeObject) (any, state) {
 		for _, m := range o.Managers {
 			if m.Name == "eks" && m.Operation == "Apply" {
-				return "eks applied it", Yes
+				return "eks applied it", yes
 			}
 		}
-		return "not eks", No
+		return "not eks", no
 	})
 }
 
 // onAddOn states something about the managed add-on. If EKS has applied nothing, there is none.
-func (c *Case) onAddOn(path, expected string, judge func(*evidence.AddOn) (any, State)) Fact {
-	if applied := c.appliedByEKS(); !c.R.AddOn.OK() && applied.State == No {
+func (c *node) onAddOn(path, expected string, judge func(*evidence.AddOn) (any, state)) fact {
+	if applied := c.appliedByEKS(); !c.R.AddOn.OK() && applied.State == no {
 		return applied
 	}
-	return fact(c, c.R.AddOn, "eks.addon", path, expected, func(a *evidence.AddOn) (any, State) {
+	return on(c, c.R.AddOn, "eks.addon", path, expected, func(a *evidence.AddOn) (any, state) {
 		if a == nil {
-			return "no add-on", No
+			return "no add-on", no
 		}
 		return judge(a)
 	})
 }
 
-func ownedByAddOn(c *Case) []candidate {
-	owner := c.onAddOn("status", "no add-on", func(a *evidence.AddOn) (any, State) { return a.Version + " " + a.Status, Yes })
-	if owner.State == Unread {
+func ownedByAddOn(c *node) []result {
+	owner := c.onAddOn("status", "no add-on", func(a *evidence.AddOn) (any, state) { return a.Version + " " + a.Status, yes })
+	if owner.State == unread {
 		owner = c.appliedByEKS() // a deleted add-on leaves its manager behind
 	}
-	return []candidate{ofCluster("EKS manages aws-node as the add-on vpc-cni and will overwrite it: "+owner.Value, owner)}
+	return []result{ofCluster("EKS manages aws-node as the add-on vpc-cni and will overwrite it: "+owner.Value, owner)}
 }
 
 // ownerMarks are prefixes of the labels and annotations by which tools recognise their objects.
@@ -144,29 +93,29 @@ var ownerManagers = map[string]string{
 	"kustomize-controller":          "Flux",
 }
 
-func ownedByOther(c *Case) []candidate {
-	owner := c.onObject(objectDaemonSet, "labels, annotations, field managers", "of no other tool", func(o evidence.KubeObject) (any, State) {
+func ownedByOther(c *node) []result {
+	owner := c.onObject(objectDaemonSet, "labels, annotations, field managers", "of no other tool", func(o evidence.KubeObject) (any, state) {
 		if release := o.Annotations[helmRelease]; release != "" && release != releaseName {
-			return "Helm release " + release, Yes
+			return "Helm release " + release, yes
 		}
 		if chart := o.Labels["helm.sh/chart"]; o.Annotations[helmRelease] != "" && chart != "" && !strings.HasPrefix(chart, releaseName+"-") {
-			return "Helm chart " + chart, Yes
+			return "Helm chart " + chart, yes
 		}
 		for _, m := range ownerMarks {
 			for _, key := range slices.Concat(slices.Sorted(maps.Keys(o.Labels)), slices.Sorted(maps.Keys(o.Annotations))) {
 				if strings.HasPrefix(key, m.key) {
-					return m.tool + ": " + key, Yes
+					return m.tool + ": " + key, yes
 				}
 			}
 		}
 		for _, m := range o.Managers {
 			if tool := ownerManagers[m.Name]; tool != "" {
-				return tool + ": field manager " + m.Name, Yes
+				return tool + ": field manager " + m.Name, yes
 			}
 		}
-		return "none", No
+		return "none", no
 	})
-	return []candidate{ofCluster("another tool owns aws-node and would undo the move: "+owner.Value, owner)}
+	return []result{ofCluster("another tool owns aws-node and would undo the move: "+owner.Value, owner)}
 }
 
 // The selectors that charts and manifests render.
@@ -175,21 +124,21 @@ var (
 	chartSelector    = map[string]string{"app.kubernetes.io/name": "aws-node", "app.kubernetes.io/instance": releaseName}
 )
 
-func otherSelector(c *Case) []candidate {
-	is := func(want map[string]string, expected string) Fact {
-		return c.onDaemonSet("selector", expected, func(ds *evidence.DaemonSet) (any, State) {
+func otherSelector(c *node) []result {
+	is := func(want map[string]string, expected string) fact {
+		return c.onDaemonSet("selector", expected, func(ds *evidence.DaemonSet) (any, state) {
 			if len(ds.Selector) == 0 {
-				return nil, Unread
+				return nil, unread
 			}
 			known := maps.Equal(ds.Selector, originalSelector) || maps.Equal(ds.Selector, chartSelector)
 			return labelsText(ds.Selector), stateOf(want == nil && !known || maps.Equal(ds.Selector, want))
 		})
 	}
 	other := is(nil, "one that the chart or the manifest renders")
-	return []candidate{
+	return []result{
 		ofCluster("neither chart nor manifest renders the selector of aws-node, which cannot be changed: "+other.Value, other),
-		ofCluster("the selector is that of a chart installation: use the chart with the same release name and without originalMatchLabels; a manifest cannot be applied over it", is(chartSelector, "k8s-app=aws-node")).as(catalogue.Warning),
-		ofCluster("the selector is k8s-app=aws-node: with the chart, set originalMatchLabels=true", is(originalSelector, "as the chart has it")).as(catalogue.Info),
+		ofCluster("the selector is that of a chart installation: use the chart with the same release name and without originalMatchLabels; a manifest cannot be applied over it", is(chartSelector, "k8s-app=aws-node")).As(catalogue.Warning),
+		ofCluster("the selector is k8s-app=aws-node: with the chart, set originalMatchLabels=true", is(originalSelector, "as the chart has it")).As(catalogue.Info),
 	}
 }
 
@@ -205,9 +154,9 @@ func labelsText(labels map[string]string) string {
 var adopted = []string{objectDaemonSet, "ServiceAccount/aws-node", "ClusterRole/aws-node", "ClusterRoleBinding/aws-node", "ConfigMap/amazon-vpc-cni", "ConfigMap/aws-node"}
 
 // unmarked compares the marks with the release as which the chart will be installed, as Helm does.
-func unmarked(c *Case) []candidate {
+func unmarked(c *node) []result {
 	const space, expected = "kube-system", releaseName + " in kube-system, or the object does not exist"
-	marks := fact(c, c.R.Objects, "k8s.objects", "annotations "+helmRelease, expected, func(all []evidence.KubeObject) (any, State) {
+	marks := on(c, c.R.Objects, "k8s.objects", "annotations "+helmRelease, expected, func(all []evidence.KubeObject) (any, state) {
 		var refused []string
 		for _, o := range all {
 			release, in := o.Annotations[helmRelease], o.Annotations["meta.helm.sh/release-namespace"]
@@ -221,36 +170,45 @@ func unmarked(c *Case) []candidate {
 				refused = append(refused, o.Name)
 			}
 		}
-		return some(refused), stateOf(len(refused) > 0)
+		return causes.Some(refused), stateOf(len(refused) > 0)
 	})
-	return []candidate{ofCluster(fmt.Sprintf("Helm refuses to adopt %s: annotate and label them for release %s in %s, or use kubectl", marks.Value, releaseName, space), marks)}
+	return []result{ofCluster(fmt.Sprintf("Helm refuses to adopt %s: annotate and label them for release %s in %s, or use kubectl", marks.Value, releaseName, space), marks)}
 }
 
-func crdOwned(c *Case) []candidate {
-	owned := c.onObject("CustomResourceDefinition/eniconfigs.crd.k8s.amazonaws.com", "annotations", "of no Helm release, or helm.sh/resource-policy=keep", func(o evidence.KubeObject) (any, State) {
+func crdOwned(c *node) []result {
+	owned := c.onObject("CustomResourceDefinition/eniconfigs.crd.k8s.amazonaws.com", "annotations", "of no Helm release, or helm.sh/resource-policy=keep", func(o evidence.KubeObject) (any, state) {
 		release, kept := o.Annotations[helmRelease], o.Annotations["helm.sh/resource-policy"] == "keep"
-		return or(release, "no release"), stateOf(release != "" && !kept)
+		return cmp.Or(release, "no release"), stateOf(release != "" && !kept)
 	})
-	return []candidate{ofCluster("an upgrade of the Helm release "+owned.Value+" deletes the ENIConfig CRD and every ENIConfig", owned)}
+	return []result{ofCluster("an upgrade of the Helm release "+owned.Value+" deletes the ENIConfig CRD and every ENIConfig", owned)}
 }
 
-func withoutState(c *Case) []candidate {
-	return []candidate{ofCluster(fmt.Sprintf("%s keeps no ipam.json, so the new daemon does not know which addresses pods hold", c.Release), c.before(evidence.Version{1, 12}))}
+func withoutState(nodes []*node) []result {
+	var facts []fact
+	var release evidence.Version
+	for _, c := range nodes {
+		f := c.Before(evidence.Version{1, 12})
+		if facts = append(facts, f); f.State == yes {
+			release = c.Release
+		}
+	}
+	const effect = "%s keeps no ipam.json, so the new daemon does not know which addresses pods hold"
+	return []result{ofCluster(fmt.Sprintf(effect, release), causes.Either(facts...))}
 }
 
-func stepTooLarge(c *Case) []candidate {
-	step := c.onAddOn("version", "at most one minor release from the next", func(a *evidence.AddOn) (any, State) {
+func stepTooLarge(c *node) []result {
+	step := c.onAddOn("version", "at most one minor release from the next", func(a *evidence.AddOn) (any, state) {
 		if c.move.To == (evidence.Version{}) {
-			return "no release to go to was named", No
+			return "no release to go to was named", no
 		}
 		v, ok := evidence.ParseVersion(a.Version)
 		if !ok {
-			return nil, Unread
+			return nil, unread
 		}
 		minors := v[1] - c.move.To[1]
 		return fmt.Sprintf("%s, to %s", v, c.move.To), stateOf(v[0] != c.move.To[0] || minors > 1 || minors < -1)
 	})
-	return []candidate{ofCluster("EKS refuses to update the add-on by more than one minor release: "+step.Value, step)}
+	return []result{ofCluster("EKS refuses to update the add-on by more than one minor release: "+step.Value, step)}
 }
 
 // tag returns the tag of an image, empty if it has none.
@@ -260,33 +218,33 @@ func tag(image string) string {
 	return tag
 }
 
-func imagesMixed(c *Case) []candidate {
-	tags := c.onDaemonSet("tags of the images, VPC_CNI_VERSION", "the same", func(ds *evidence.DaemonSet) (any, State) {
-		main := tag(ds.Images[containerNode])
+func imagesMixed(c *node) []result {
+	tags := c.onDaemonSet("tags of the images, VPC_CNI_VERSION", "the same", func(ds *evidence.DaemonSet) (any, state) {
+		main := tag(ds.Images[evidence.ContainerNode])
 		same := func(other string) bool {
 			a, known := evidence.ParseVersion(main)
 			b, ok := evidence.ParseVersion(other)
 			return other == "" || main == "" || other == main || known && ok && a == b
 		}
-		if other := tag(ds.Images[containerInit]); !same(other) {
-			return fmt.Sprintf("%s has %s, %s has %s", containerNode, main, containerInit, other), Yes
+		if other := tag(ds.Images[evidence.ContainerInit]); !same(other) {
+			return fmt.Sprintf("%s has %s, %s has %s", evidence.ContainerNode, main, evidence.ContainerInit, other), yes
 		}
-		if declared := ds.Env[containerNode]["VPC_CNI_VERSION"]; !same(declared) {
-			return fmt.Sprintf("%s has %s, VPC_CNI_VERSION is %s", containerNode, main, declared), Yes
+		if declared := ds.Env[evidence.ContainerNode]["VPC_CNI_VERSION"]; !same(declared) {
+			return fmt.Sprintf("%s has %s, VPC_CNI_VERSION is %s", evidence.ContainerNode, main, declared), yes
 		}
-		return main, No
+		return main, no
 	})
-	agent := c.skewed(c.pairAfter())
-	return []candidate{
+	agent := c.Skewed(c.pairAfter())
+	return []result{
 		ofCluster("the daemon and the policy agent are incompatible: "+agent.Value, agent),
-		ofCluster("the parts of aws-node are from different releases: "+tags.Value, tags).as(catalogue.Warning),
+		ofCluster("the parts of aws-node are from different releases: "+tags.Value, tags).As(catalogue.Warning),
 	}
 }
 
 // pairAfter returns the daemon and the policy agent that run after the move, the zero version for
 // an unknown one. Without the names of the new images it returns those that run now: a chart or
 // manifest brings the agent of its release.
-func (c *Case) pairAfter() (ours bool, release evidence.Version, agent *evidence.Version) {
+func (c *node) pairAfter() (ours bool, release evidence.Version, agent *evidence.Version) {
 	ours, release, agent = c.Ours, c.Release, c.Agent
 	if len(c.move.Images) == 0 {
 		return ours, release, agent
@@ -296,35 +254,35 @@ func (c *Case) pairAfter() (ours bool, release evidence.Version, agent *evidence
 	}
 	for _, image := range c.move.Images {
 		v, known := evidence.ParseVersion(image)
-		switch imageName(image) {
-		case imageOurs:
+		switch evidence.ImageName(image) {
+		case evidence.ImageOurs:
 			ours = true
-		case imageUpstream:
+		case evidence.ImageUpstream:
 			if ours = false; known || c.move.To == (evidence.Version{}) {
 				release = v
 			}
-		case imageAgent:
+		case evidence.ImageAgent:
 			agent = &v
 		}
 	}
 	return ours, release, agent
 }
 
-func probesElsewhere(c *Case) []candidate {
+func probesElsewhere(c *node) []result {
 	where := "ipamd.sock"
-	if c.Ours && c.move.To != (evidence.Version{}) && c.move.To.Before(onSocket) {
+	if c.Ours && c.move.To != (evidence.Version{}) && c.move.To.Before(causes.OnSocket) {
 		where = ":50051"
 	}
-	elsewhere := c.onDaemonSet("probes", "of "+where, func(ds *evidence.DaemonSet) (any, State) {
+	elsewhere := c.onDaemonSet("probes", "of "+where, func(ds *evidence.DaemonSet) (any, state) {
 		probes := strings.Join(slices.Concat(ds.Liveness.Command, ds.Readiness.Command), " ")
 		for _, address := range []string{"ipamd.sock", ":50051"} {
 			if address != where && strings.Contains(probes, address) {
-				return address, Yes
+				return address, yes
 			}
 		}
-		return "of " + where, No
+		return "of " + where, no
 	})
-	return []candidate{ofCluster(fmt.Sprintf("the probes dial %s, but the new daemon serves %s: the migration must replace the probes too", elsewhere.Value, where), elsewhere)}
+	return []result{ofCluster(fmt.Sprintf("the probes dial %s, but the new daemon serves %s: the migration must replace the probes too", elsewhere.Value, where), elsewhere)}
 }
 
 // envOf looks up variables of a container in the DaemonSet, as the next pods get them.
@@ -335,10 +293,10 @@ func envOf(ds *evidence.DaemonSet, container string) func(string) (string, bool)
 	}
 }
 
-func envUnknown(c *Case) []candidate {
-	wrong := c.onDaemonSet("env of aws-node", "known variables with values that parse, each once", func(ds *evidence.DaemonSet) (any, State) {
+func envUnknown(c *node) []result {
+	wrong := c.onDaemonSet("env of aws-node", "known variables with values that parse, each once", func(ds *evidence.DaemonSet) (any, state) {
 		var out []string
-		for _, name := range slices.Sorted(maps.Keys(ds.Env[containerNode])) {
+		for _, name := range slices.Sorted(maps.Keys(ds.Env[evidence.ContainerNode])) {
 			at := slices.IndexFunc(config.Table(), func(r config.Row) bool { return r.Name == name })
 			switch {
 			case at < 0 && !strings.HasPrefix(name, "KUBERNETES_"):
@@ -347,47 +305,52 @@ func envUnknown(c *Case) []candidate {
 				out = append(out, name+" is unknown to upstream")
 			}
 		}
-		settings, problems := config.Load(envOf(ds, containerNode))
-		_, ignored := c.faultsOf(settings, problems)
+		settings, problems := config.Load(envOf(ds, evidence.ContainerNode))
+		_, ignored := c.FaultsOf(settings, problems)
 		for _, p := range ignored {
 			out = append(out, p.String())
 		}
 		for _, name := range ds.DuplicateEnv {
 			out = append(out, name+" is there twice")
 		}
-		return some(out), stateOf(len(out) > 0)
+		return causes.Some(out), stateOf(len(out) > 0)
 	})
-	return []candidate{ofCluster("variables would be ignored or misread: "+wrong.Value, wrong)}
+	return []result{ofCluster("variables would be ignored or misread: "+wrong.Value, wrong)}
 }
 
 // envDrifted compares the variables with their declarations: the manifest of kubectl apply and
 // the add-on's configuration. A Helm release keeps its values in a secret, so only the managers
 // of the fields are known.
-func envDrifted(c *Case) []candidate {
+func envDrifted(c *node) []result {
 	var live map[string]map[string]string
 	if ds := c.R.DaemonSet.Content; ds != nil {
 		live = ds.Env
 	}
-	applied := c.onDaemonSet("last-applied-configuration", "as in the DaemonSet", func(ds *evidence.DaemonSet) (any, State) {
+	applied := c.onDaemonSet("last-applied-configuration", "as in the DaemonSet", func(ds *evidence.DaemonSet) (any, state) {
 		if !c.R.Objects.OK() {
-			return nil, Unread
+			return nil, unread
 		}
 		var out []string
 		declared := c.manifest()
 		for _, container := range slices.Sorted(maps.Keys(declared)) {
-			names := union(slices.Sorted(maps.Keys(declared[container])), slices.Sorted(maps.Keys(live[container])))
+			names := slices.Sorted(maps.Keys(declared[container]))
+			for _, name := range slices.Sorted(maps.Keys(live[container])) {
+				if _, known := declared[container][name]; !known {
+					names = append(names, name)
+				}
+			}
 			out = append(out, drift(container, names, live[container], declared[container])...)
 		}
 		return every(out), stateOf(len(out) > 0)
 	})
-	configured := c.onAddOn("configurationValues", "as in the DaemonSet", func(a *evidence.AddOn) (any, State) {
+	configured := c.onAddOn("configurationValues", "as in the DaemonSet", func(a *evidence.AddOn) (any, state) {
 		if live == nil {
-			return nil, Unread
+			return nil, unread
 		}
-		out := drift(containerNode, slices.Sorted(maps.Keys(a.Env)), live[containerNode], a.Env)
+		out := drift(evidence.ContainerNode, slices.Sorted(maps.Keys(a.Env)), live[evidence.ContainerNode], a.Env)
 		return every(out), stateOf(len(out) > 0)
 	})
-	byHand := c.onObject(objectDaemonSet, "managers of variables", "none that people run", func(o evidence.KubeObject) (any, State) {
+	byHand := c.onObject(objectDaemonSet, "managers of variables", "none that people run", func(o evidence.KubeObject) (any, state) {
 		var out []string
 		add := func(m evidence.Manager, container, name string) {
 			text := variable(container, name)
@@ -402,23 +365,23 @@ func envDrifted(c *Case) []candidate {
 			}
 			for _, name := range m.Env {
 				if _, ok := c.addOnEnv()[name]; !ok {
-					add(m, containerNode, name)
+					add(m, evidence.ContainerNode, name)
 				}
 			}
 			for _, name := range m.InitEnv {
-				add(m, containerInit, name)
+				add(m, evidence.ContainerInit, name)
 			}
 		}
 		return every(out), stateOf(len(out) > 0)
 	})
 	var differ []string // findings of one code are joined, so each names all variables
-	facts := []Fact{applied, configured, byHand}
+	facts := []fact{applied, configured, byHand}
 	for _, f := range facts {
-		if f.State == Yes {
+		if f.State == yes {
 			differ = append(differ, f.Value)
 		}
 	}
-	var out []candidate
+	var out []result
 	for _, f := range facts {
 		out = append(out, ofCluster("variables differ from what was declared, and the move sets them back: "+strings.Join(differ, "; "), f))
 	}
@@ -433,7 +396,7 @@ func ofPeople(m evidence.Manager) bool {
 
 // manifest returns the variables that kubectl apply declared, by container. It is nil if there
 // are none, or if another tool has taken over the DaemonSet, which leaves the annotation behind.
-func (c *Case) manifest() map[string]map[string]string {
+func (c *node) manifest() map[string]map[string]string {
 	tookOver := func(o evidence.KubeObject) bool {
 		return o.Name == objectDaemonSet && (o.Annotations[helmRelease] != "" || slices.ContainsFunc(o.Managers, func(m evidence.Manager) bool {
 			return m.Operation == "Apply" && m.Name != "kubectl"
@@ -446,7 +409,7 @@ func (c *Case) manifest() map[string]map[string]string {
 }
 
 // addOnEnv returns the variables of the add-on's configuration.
-func (c *Case) addOnEnv() map[string]string {
+func (c *node) addOnEnv() map[string]string {
 	if a := c.R.AddOn.Content; a != nil {
 		return a.Env
 	}
@@ -457,7 +420,7 @@ func (c *Case) addOnEnv() map[string]string {
 func drift(container string, names []string, live, declared map[string]string) (out []string) {
 	value := func(of map[string]string, name string) string {
 		if v, ok := of[name]; ok {
-			return or(v, "empty")
+			return cmp.Or(v, "empty")
 		}
 		return "not set"
 	}
@@ -471,93 +434,93 @@ func drift(container string, names []string, live, declared map[string]string) (
 
 // variable returns the name of a variable, after its container unless that is aws-node.
 func variable(container, name string) string {
-	if container == containerNode {
+	if container == evidence.ContainerNode {
 		return name
 	}
 	return container + " " + name
 }
 
-func envConflicts(c *Case) []candidate {
-	stops := c.onDaemonSet("env of aws-node", "settings with which a daemon starts", func(ds *evidence.DaemonSet) (any, State) {
-		settings, problems := config.Load(envOf(ds, containerNode))
-		fatal, _ := c.faultsOf(settings, problems)
-		return problemText(fatal), stateOf(len(fatal) > 0)
+func envConflicts(c *node) []result {
+	stops := c.onDaemonSet("env of aws-node", "settings with which a daemon starts", func(ds *evidence.DaemonSet) (any, state) {
+		settings, problems := config.Load(envOf(ds, evidence.ContainerNode))
+		fatal, _ := c.FaultsOf(settings, problems)
+		if len(fatal) == 0 {
+			return "none", no
+		}
+		return fatal[0].String(), yes
 	})
-	prefix := c.setting("AWS_VPC_K8S_CNI_VETHPREFIX", "eni", func(s config.Config) bool { return s.VethPrefix != "eni" })
-	return []candidate{
+	prefix := c.Setting("AWS_VPC_K8S_CNI_VETHPREFIX", "eni", func(s config.Config) bool { return s.VethPrefix != "eni" })
+	return []result{
 		ofCluster("the new daemon does not start with these settings: "+stops.Value, stops),
-		ofCluster("network policies need AWS_VPC_K8S_CNI_VETHPREFIX=eni, it is "+prefix.Value, both(prefix, c.policies())),
+		ofCluster("network policies need AWS_VPC_K8S_CNI_VETHPREFIX=eni, it is "+prefix.Value, causes.Both(prefix, c.policies())),
 	}
 }
 
 const keyPolicies = "enable-network-policy-controller"
 
-// enforces reports whether the policy agent's flag is on.
-func enforces(ds *evidence.DaemonSet) bool {
-	return slices.Contains(ds.Args[containerAgent], "--enable-network-policy=true")
-}
-
 // policies states that network policies are on, for the controller or the agent.
-func (c *Case) policies() Fact {
-	flag := c.onDaemonSet(containerAgent+" --enable-network-policy", "false", func(ds *evidence.DaemonSet) (any, State) { return enforces(ds), stateOf(enforces(ds)) })
-	key := fact(c, c.R.ConfigMap, "k8s.cm", keyPolicies, "not true", func(cm map[string]string) (any, State) {
-		return or(cm[keyPolicies], "not set"), stateOf(cm[keyPolicies] == "true")
+func (c *node) policies() fact {
+	flag := c.onDaemonSet(evidence.ContainerAgent+" --enable-network-policy", "false", func(ds *evidence.DaemonSet) (any, state) {
+		return ds.EnforcesPolicies(), stateOf(ds.EnforcesPolicies())
 	})
-	return either(flag, key)
+	key := on(c, c.R.ConfigMap, "k8s.cm", keyPolicies, "not true", func(cm map[string]string) (any, state) {
+		return cmp.Or(cm[keyPolicies], "not set"), stateOf(cm[keyPolicies] == "true")
+	})
+	return causes.Either(flag, key)
 }
 
-func policyHalfOn(c *Case) []candidate {
-	without := c.onDaemonSet("NETWORK_POLICY_ENFORCING_MODE", "not set without "+containerAgent, func(ds *evidence.DaemonSet) (any, State) {
-		mode := ds.Env[containerNode]["NETWORK_POLICY_ENFORCING_MODE"]
+func policyHalfOn(c *node) []result {
+	without := c.onDaemonSet("NETWORK_POLICY_ENFORCING_MODE", "not set without "+evidence.ContainerAgent, func(ds *evidence.DaemonSet) (any, state) {
+		mode := ds.Env[evidence.ContainerNode]["NETWORK_POLICY_ENFORCING_MODE"]
 		calls := mode != "" && !(c.Ours && mode == "none")
-		return or(mode, "not set"), stateOf(calls && !slices.Contains(ds.Containers, containerAgent))
+		return cmp.Or(mode, "not set"), stateOf(calls && !slices.Contains(ds.Containers, evidence.ContainerAgent))
 	})
-	differ := fact(c, c.R.ConfigMap, "k8s.cm", keyPolicies, "as --enable-network-policy of the agent", func(cm map[string]string) (any, State) {
+	differ := on(c, c.R.ConfigMap, "k8s.cm", keyPolicies, "as --enable-network-policy of the agent", func(cm map[string]string) (any, state) {
 		if !c.R.DaemonSet.OK() {
-			return nil, Unread
+			return nil, unread
 		}
-		flag := c.R.DaemonSet.Content != nil && enforces(c.R.DaemonSet.Content)
-		return fmt.Sprintf("%s, and the agent's flag is %v", or(cm[keyPolicies], "not set"), flag), stateOf(flag != (cm[keyPolicies] == "true"))
+		flag := c.R.DaemonSet.Content != nil && c.R.DaemonSet.Content.EnforcesPolicies()
+		return fmt.Sprintf("%s, and the agent's flag is %v", cmp.Or(cm[keyPolicies], "not set"), flag), stateOf(flag != (cm[keyPolicies] == "true"))
 	})
-	return []candidate{
-		ofCluster(fmt.Sprintf("NETWORK_POLICY_ENFORCING_MODE is %s and there is no %s, so every ADD fails", without.Value, containerAgent), without),
-		ofCluster("network policies are not enforced: "+keyPolicies+" is "+differ.Value, differ).as(catalogue.Warning),
+	return []result{
+		ofCluster(fmt.Sprintf("NETWORK_POLICY_ENFORCING_MODE is %s and there is no %s, so every ADD fails", without.Value, evidence.ContainerAgent), without),
+		ofCluster("network policies are not enforced: "+keyPolicies+" is "+differ.Value, differ).As(catalogue.Warning),
 	}
 }
 
-func crdMissing(c *Case) []candidate {
-	cninodes := fact(c, c.R.Objects, "k8s.objects", "cninodes.vpcresources.k8s.aws", "there", func(all []evidence.KubeObject) (any, State) {
+func crdMissing(c *node) []result {
+	cninodes := on(c, c.R.Objects, "k8s.objects", "cninodes.vpcresources.k8s.aws", "there", func(all []evidence.KubeObject) (any, state) {
 		there := slices.ContainsFunc(all, func(o evidence.KubeObject) bool {
 			return o.Name == "CustomResourceDefinition/cninodes.vpcresources.k8s.aws"
 		})
 		return map[bool]string{true: "there", false: "missing"}[there], stateOf(!there)
 	})
-	return []candidate{
-		ofCluster("ENABLE_POD_ENI is on and the CNINode CRD is missing", both(c.podENI(), cninodes)),
-		ofCluster("network policies are on and the PolicyEndpoint CRD is missing", both(c.policies(), c.policyCRDsMissing())),
+	return []result{
+		ofCluster("ENABLE_POD_ENI is on and the CNINode CRD is missing", causes.Both(c.PodENI(), cninodes)),
+		ofCluster("network policies are on and the PolicyEndpoint CRD is missing", causes.Both(c.policies(), c.PolicyCRDsMissing())),
 	}
 }
 
-func moveDenied(c *Case) []candidate {
-	denied := c.denied(c.needsRight)
-	return []candidate{ofCluster("the service account of aws-node may not "+denied.Value, denied)}
+func moveDenied(c *node) []result {
+	denied := c.Denied()
+	return []result{ofCluster("the service account of aws-node may not "+denied.Value, denied)}
 }
 
 // shipped are the parts that some release of either daemon contains, by kind.
 var shipped = map[string][]string{
-	"container":                         {containerNode, containerAgent, containerInit},
-	"volume":                            {"cni-bin-dir", "cni-net-dir", "log-dir", "run-dir", "xtables-lock", "bpf-pin-path", "cni-config", "cni-state-dir", "dockershim", "dockersock", "crisock"},
-	"securityContext " + containerInit:  {"privileged=true"},
-	"securityContext " + containerNode:  {"capabilities.add=NET_ADMIN", "capabilities.add=NET_RAW", "capabilities.add=DAC_OVERRIDE", "capabilities.drop=ALL", "allowPrivilegeEscalation=false", "readOnlyRootFilesystem=true", "seccompProfile.type=RuntimeDefault"},
-	"securityContext " + containerAgent: {"capabilities.add=NET_ADMIN", "privileged=true"},
+	"container": {evidence.ContainerNode, evidence.ContainerAgent, evidence.ContainerInit},
+	"volume":    {"cni-bin-dir", "cni-net-dir", "log-dir", "run-dir", "xtables-lock", "bpf-pin-path", "cni-config", "cni-state-dir", "dockershim", "dockersock", "crisock"},
+	"securityContext " + evidence.ContainerInit:  {"privileged=true"},
+	"securityContext " + evidence.ContainerNode:  {"capabilities.add=NET_ADMIN", "capabilities.add=NET_RAW", "capabilities.add=DAC_OVERRIDE", "capabilities.drop=ALL", "allowPrivilegeEscalation=false", "readOnlyRootFilesystem=true", "seccompProfile.type=RuntimeDefault"},
+	"securityContext " + evidence.ContainerAgent: {"capabilities.add=NET_ADMIN", "privileged=true"},
 	"affinity": {
 		"kubernetes.io/os In linux", "kubernetes.io/arch In amd64,arm64", "kubernetes.io/arch In amd64", "beta.kubernetes.io/os In linux", "beta.kubernetes.io/arch In amd64,arm64", "beta.kubernetes.io/arch In amd64",
 		"eks.amazonaws.com/compute-type NotIn fargate", "eks.amazonaws.com/compute-type NotIn fargate,hybrid,auto",
 	},
 }
 
-func partsAdded(c *Case) []candidate {
-	added := c.onDaemonSet("containers, volumes, variables, security, affinity, pull secrets", "those of a release", func(ds *evidence.DaemonSet) (any, State) {
+func partsAdded(c *node) []result {
+	added := c.onDaemonSet("containers, volumes, variables, security, affinity, pull secrets", "those of a release", func(ds *evidence.DaemonSet) (any, state) {
 		parts := map[string][]string{"container": slices.Concat(ds.Containers, ds.InitContainers), "volume": ds.Volumes, "variable": ds.EnvFrom, "affinity": ds.Affinity, "pull secret": ds.PullSecrets}
 		for name, fields := range ds.Security {
 			if name == "pod" || slices.Contains(shipped["container"], name) { // another container is new as a whole
@@ -575,63 +538,66 @@ func partsAdded(c *Case) []candidate {
 		slices.Sort(out)
 		return every(out), stateOf(len(out) > 0)
 	})
-	return []candidate{ofCluster("the DaemonSet has parts that are in no release, and the move drops them: "+added.Value, added)}
+	return []result{ofCluster("the DaemonSet has parts that are in no release, and the move drops them: "+added.Value, added)}
 }
 
 // plugins are the plugins that the images install.
 var plugins = strings.Fields("aws-cni egress-cni bandwidth bridge dhcp dummy firewall host-device host-local ipvlan loopback macvlan portmap ptp sbr static tap tuning vlan vrf")
 
-func conflistOwn(c *Case) []candidate {
-	judge := func(expected string, wrong func(*evidence.CNIConf) (any, State)) Fact {
-		return fact(c, c.R.Conflist, "k8s.conflist", "10-aws.conflist", expected, func(conf *evidence.CNIConf) (any, State) {
+func conflistOwn(nodes []*node) []result {
+	c := best(nodes, "migrate/conflist-custom")
+	judge := func(expected string, wrong func(*evidence.CNIConf) (any, state)) fact {
+		return on(c, c.R.Conflist, "k8s.conflist", "10-aws.conflist", expected, func(conf *evidence.CNIConf) (any, state) {
 			if conf == nil {
-				return "the entrypoint writes it", No
+				return "the entrypoint writes it", no
 			}
 			return wrong(conf)
 		})
 	}
-	unusable := judge("valid, with plugins that the images install", func(conf *evidence.CNIConf) (any, State) {
+	unusable := judge("valid, with plugins that the images install", func(conf *evidence.CNIConf) (any, state) {
 		if !conf.Valid {
-			return "it is not valid", Yes
+			return "it is not valid", yes
 		}
 		for _, plugin := range conf.Types {
-			installed := func(b evidence.CNIPlugin) bool { return b.Name == plugin }
-			if !slices.Contains(plugins, plugin) && !slices.ContainsFunc(c.R.CNI.Content.Bin, installed) {
-				return "no image installs the plugin " + plugin, Yes
+			lacks := func(c *node) bool {
+				return !slices.ContainsFunc(c.R.CNI.Content.Bin, func(b evidence.CNIPlugin) bool { return b.Name == plugin })
+			}
+			if !slices.Contains(plugins, plugin) && slices.ContainsFunc(nodes, lacks) {
+				return "no image installs the plugin " + plugin, yes
 			}
 		}
-		return strings.Join(conf.Types, ", "), No
+		return strings.Join(conf.Types, ", "), no
 	})
-	limits := judge("without bandwidth", func(conf *evidence.CNIConf) (any, State) {
+	limits := judge("without bandwidth", func(conf *evidence.CNIConf) (any, state) {
 		return strings.Join(conf.Types, ", "), stateOf(slices.Contains(conf.Types, "bandwidth"))
 	})
 	const chain = "ENABLE_BANDWIDTH_PLUGIN"
-	chained := c.onDaemonSet("env."+chain, "false", func(ds *evidence.DaemonSet) (any, State) { // the entrypoint adds it, to an own conflist too
-		settings, _ := config.Load(envOf(ds, containerNode))
+	chained := c.onDaemonSet("env."+chain, "false", func(ds *evidence.DaemonSet) (any, state) { // the entrypoint adds it, to an own conflist too
+		settings, _ := config.Load(envOf(ds, evidence.ContainerNode))
 		return fmt.Sprintf("%s is %v", chain, settings.BandwidthPlugin), stateOf(settings.BandwidthPlugin)
 	})
 	own := ofCluster("your custom CNI configuration cannot be used: "+unusable.Value, unusable)
-	excluded := ofCluster("the bandwidth plugin and network policies exclude each other on the links of pods: "+either(limits, chained).Value, both(either(limits, chained), c.policies())).as(catalogue.Warning)
-	own.fixes, excluded.fixes = []int{1}, []int{2}
-	if limits.State == Yes {
-		excluded.fixes = []int{1}
+	excluded := ofCluster("the bandwidth plugin and network policies exclude each other on the links of pods: "+causes.Either(limits, chained).Value, causes.Both(causes.Either(limits, chained), c.policies())).As(catalogue.Warning)
+	own.Fixes, excluded.Fixes = []int{1}, []int{2}
+	if limits.State == yes {
+		excluded.Fixes = []int{1}
 	}
-	return []candidate{own, excluded}
+	return []result{own, excluded}
 }
 
 // rolloutStalls counts the pods that would use up maxUnavailable: those that are not ready, and
 // those whose node is under pressure, where the next pod may not start.
-func rolloutStalls(cs []*Case) []candidate {
+func rolloutStalls(cs []*node) []result {
 	if len(cs) == 0 {
 		return nil
 	}
-	c := cs[max(0, slices.IndexFunc(cs, func(c *Case) bool { return c.R.DaemonSet.OK() }))]
+	c := cs[max(0, slices.IndexFunc(cs, func(c *node) bool { return c.R.DaemonSet.OK() }))]
 	under, known := underPressure(cs)
-	counted := func(expected string, judge func(held, allowed int, done bool) bool) Fact {
-		return c.onDaemonSet("pods", expected, func(ds *evidence.DaemonSet) (any, State) {
+	counted := func(expected string, judge func(held, allowed int, done bool) bool) fact {
+		return c.onDaemonSet("pods", expected, func(ds *evidence.DaemonSet) (any, state) {
 			p := ds.Pods
 			if p.Desired == nil || p.Ready == nil {
-				return nil, Unread
+				return nil, unread
 			}
 			unready, allowed := max(0, *p.Desired-*p.Ready), unavailable(ds)
 			rule := fmt.Sprintf("at most %d may be unavailable", allowed)
@@ -646,32 +612,32 @@ func rolloutStalls(cs []*Case) []candidate {
 			if text += "; " + rule; !done {
 				text += fmt.Sprintf("; %d updated so far", *p.Updated)
 			}
-			if state := stateOf(judge(unready+len(under), allowed, done)); state == Yes || known {
+			if state := stateOf(judge(unready+len(under), allowed, done)); state == yes || known {
 				return text, state
 			}
-			return nil, Unread
+			return nil, unread
 		})
 	}
 	stalls := counted("fewer that are not ready than maxUnavailable", func(held, allowed int, _ bool) bool { return held > 0 && held >= allowed })
 	slow := counted("all ready and up to date", func(held, allowed int, done bool) bool { return held > 0 && held < allowed || !done })
 	at := "the pods that are not ready"
-	var pressure []Fact
+	var pressure []fact
 	var nodes []string
 	if len(under) > 0 {
 		at += " and the nodes under pressure"
 		nodes = slices.Sorted(maps.Keys(under))
-		pressure = []Fact{c.known("k8s.node", "conditions", "no pressure", labelsText(under), true)}
+		pressure = []fact{c.known("k8s.node", "conditions", "no pressure", labelsText(under), true)}
 	}
 	blocked := ofCluster("a rollout would stop at "+at+": "+stalls.Value, stalls)
-	settling := ofCluster("aws-node has not settled: "+slow.Value, slow).as(catalogue.Warning)
-	blocked.nodes, blocked.supporting = nodes, pressure
-	settling.nodes, settling.supporting = nodes, pressure
-	return []candidate{blocked, settling}
+	settling := ofCluster("aws-node has not settled: "+slow.Value, slow).As(catalogue.Warning)
+	blocked.Nodes, blocked.Supporting = nodes, pressure
+	settling.Nodes, settling.Supporting = nodes, pressure
+	return []result{blocked, settling}
 }
 
 // underPressure returns what nodes with a ready pod of aws-node lack, by name, and whether every
 // node was read. The pod of a node that is not ready itself counts as not ready.
-func underPressure(cs []*Case) (under map[string]string, known bool) {
+func underPressure(cs []*node) (under map[string]string, known bool) {
 	under, known = map[string]string{}, true
 	for _, c := range cs {
 		if notOurs(c.R.Node.Content) != "" {
@@ -694,10 +660,10 @@ func underPressure(cs []*Case) (under map[string]string, known bool) {
 }
 
 // unready reports whether the node, or a container of its aws-node pod, is known not to be ready.
-func (c *Case) unready() bool {
+func (c *node) unready() bool {
 	return slices.ContainsFunc(c.R.Node.Content.Conditions, func(n evidence.Condition) bool { return n.Type == "Ready" && n.Status != "True" }) ||
 		slices.ContainsFunc(c.R.DaemonPods.Content, func(p evidence.DaemonPod) bool {
-			return p.Node == c.own && slices.ContainsFunc(p.Containers, func(k evidence.DaemonContainer) bool { return !k.Init && k.Ready != nil && !*k.Ready })
+			return c.Is(p.Node) && slices.ContainsFunc(p.Containers, func(k evidence.DaemonContainer) bool { return !k.Init && k.Ready != nil && !*k.Ready })
 		})
 }
 
@@ -716,30 +682,30 @@ func unavailable(ds *evidence.DaemonSet) int {
 	return max(1, n)
 }
 
-func rolloutWaves(c *Case) []candidate {
+func rolloutWaves(c *node) []result {
 	const minutesEach = 1.5 // to pull the images and to start
-	waves := c.onDaemonSet("maxUnavailable", "all at once", func(ds *evidence.DaemonSet) (any, State) {
+	waves := c.onDaemonSet("maxUnavailable", "all at once", func(ds *evidence.DaemonSet) (any, state) {
 		if ds.ByHand() {
-			return "not used by OnDelete", No
+			return "not used by OnDelete", no
 		}
 		if ds.Pods.Desired == nil || ds.MaxUnavailable == "" {
-			return nil, Unread
+			return nil, unread
 		}
 		n := (*ds.Pods.Desired + unavailable(ds) - 1) / unavailable(ds)
 		return fmt.Sprintf("%d waves of %d, about %.0f minutes", n, unavailable(ds), float64(n)*minutesEach), stateOf(n > 1)
 	})
-	byHand := c.onDaemonSet("updateStrategy", "RollingUpdate", func(ds *evidence.DaemonSet) (any, State) {
-		return or(ds.Strategy, "RollingUpdate"), stateOf(ds.ByHand())
+	byHand := c.onDaemonSet("updateStrategy", "RollingUpdate", func(ds *evidence.DaemonSet) (any, state) {
+		return cmp.Or(ds.Strategy, "RollingUpdate"), stateOf(ds.ByHand())
 	})
 	rolls := ofCluster("the rollout takes "+waves.Value, waves)
 	waits := ofCluster("updateStrategy is OnDelete: nothing rolls out until the pods of aws-node are deleted by hand", byHand)
-	rolls.fixes, waits.fixes = []int{1}, []int{2}
-	return []candidate{rolls, waits}
+	rolls.Fixes, waits.Fixes = []int{1}, []int{2}
+	return []result{rolls, waits}
 }
 
-func failsClosed(c *Case) []candidate {
-	closed := func(path, expected string, served func(*bool) bool) Fact {
-		return fact(c, c.R.Admission, "k8s.admission", path, expected, func(all []evidence.Admission) (any, State) {
+func failsClosed(c *node) []result {
+	closed := func(path, expected string, served func(*bool) bool) fact {
+		return on(c, c.R.Admission, "k8s.admission", path, expected, func(all []evidence.Admission) (any, state) {
 			var out []string
 			for _, a := range all {
 				if a.FailurePolicy == "Fail" && a.Service != "" && served(a.PodNetwork) {
@@ -751,25 +717,25 @@ func failsClosed(c *Case) []candidate {
 	}
 	may := closed("failurePolicy", "Ignore, or not of kube-system", func(pods *bool) bool { return pods == nil || *pods })
 	does := closed("pods of the service", "in the host's network", func(pods *bool) bool { return pods != nil && *pods })
-	if does.State != Yes { // no pods, or no right to read them
+	if does.State != yes { // no pods, or no right to read them
 		does = c.unread(does.Source, does.Path, does.Expected, "not in what was read")
 	}
 	cd := ofCluster("pods of aws-node wait for a webhook whose pods need aws-node: "+may.Value, may)
-	cd.supporting = []Fact{does}
-	return []candidate{cd}
+	cd.Supporting = []fact{does}
+	return []result{cd}
 }
 
-func podsRefused(c *Case) []candidate {
+func podsRefused(c *node) []result {
 	const label = "pod-security.kubernetes.io/enforce"
-	level := fact(c, c.R.Namespace, "k8s.ns", label, "privileged, or not set", func(n evidence.Namespace) (any, State) {
-		return or(n.Labels[label], "not set"), stateOf(n.Labels[label] == "baseline" || n.Labels[label] == "restricted")
+	level := on(c, c.R.Namespace, "k8s.ns", label, "privileged, or not set", func(n evidence.Namespace) (any, state) {
+		return cmp.Or(n.Labels[label], "not set"), stateOf(n.Labels[label] == "baseline" || n.Labels[label] == "restricted")
 	})
-	quotas := fact(c, c.R.Namespace, "k8s.ns", "resource quotas", "none that counts pods of system-node-critical", func(n evidence.Namespace) (any, State) {
-		return some(n.Quotas), stateOf(len(n.Quotas) > 0)
+	quotas := on(c, c.R.Namespace, "k8s.ns", "resource quotas", "none that counts pods of system-node-critical", func(n evidence.Namespace) (any, state) {
+		return causes.Some(n.Quotas), stateOf(len(n.Quotas) > 0)
 	})
-	return []candidate{
+	return []result{
 		ofCluster("the namespace refuses privileged pods: "+label+" is "+level.Value, level),
-		ofCluster("a resource quota may refuse pods of aws-node: "+quotas.Value, quotas).as(catalogue.Warning),
+		ofCluster("a resource quota may refuse pods of aws-node: "+quotas.Value, quotas).As(catalogue.Warning),
 	}
 }
 
@@ -779,7 +745,7 @@ var (
 	podPorts  = []string{"metrics", "agentmetrics"}
 )
 
-func monitorsLost(c *Case) []candidate {
+func monitorsLost(c *node) []result {
 	within := func(selector, labels map[string]string) bool {
 		for name, value := range selector {
 			if labels[name] != value {
@@ -788,13 +754,13 @@ func monitorsLost(c *Case) []candidate {
 		}
 		return len(selector) > 0
 	}
-	monitors := func(kind, expected string, judge func(evidence.Monitor) string) Fact {
-		return fact(c, c.R.Monitors, "k8s.monitors", kind+" selectors and ports", expected, func(all []evidence.Monitor) (any, State) {
+	monitors := func(kind, expected string, judge func(evidence.Monitor) string) fact {
+		return on(c, c.R.Monitors, "k8s.monitors", kind+" selectors and ports", expected, func(all []evidence.Monitor) (any, state) {
 			if !c.R.DaemonSet.OK() {
-				return nil, Unread
+				return nil, unread
 			}
 			if c.R.DaemonSet.Content == nil {
-				return "aws-node is not installed", No
+				return "aws-node is not installed", no
 			}
 			var out []string
 			for _, m := range all {
@@ -804,7 +770,7 @@ func monitorsLost(c *Case) []candidate {
 					}
 				}
 			}
-			return some(out), stateOf(len(out) > 0)
+			return causes.Some(out), stateOf(len(out) > 0)
 		})
 	}
 	lost := monitors("PodMonitor", "those of the new pods", func(m evidence.Monitor) string {
@@ -819,16 +785,16 @@ func monitorsLost(c *Case) []candidate {
 	// Services usually have the labels of their pods, and ports of their own.
 	through := monitors("ServiceMonitor", "none with labels of aws-node", func(m evidence.Monitor) string { return m.Name })
 	services := through
-	if through.State == Yes {
+	if through.State == yes {
 		services = c.unread("k8s.monitors", "Services", "they select the new pods", evidence.MissingServices)
 	}
 	unchecked := ofCluster(fmt.Sprintf("%s selects Services, which are not read: check that they still select aws-node's pods", through.Value), services)
-	unchecked.context = []Fact{through}
+	unchecked.Context = []fact{through}
 	found := ofCluster("monitoring loses sight of aws-node: "+lost.Value, lost)
-	if through.State == Yes {
-		found.context = []Fact{through}
+	if through.State == yes {
+		found.Context = []fact{through}
 	}
-	return []candidate{found, unchecked}
+	return []result{found, unchecked}
 }
 
 // notOurs returns the kind of a node on which aws-node does not run, empty if it does.
@@ -843,19 +809,26 @@ func notOurs(n evidence.KubeNode) string {
 	return ""
 }
 
-func nodesWithout(c *Case) []candidate {
-	others := fact(c, c.R.Nodes, "k8s.nodes", "labels", "Linux nodes with aws-node", func(all []evidence.KubeNode) (any, State) {
-		count := map[string]int{}
-		for _, n := range all {
+func nodesWithout(nodes []*node) []result {
+	kinds := map[string]string{} // by node
+	for _, c := range nodes {
+		for _, n := range slices.Concat(c.R.Nodes.Content, []evidence.KubeNode{c.R.Node.Content}) { // the others, and this one
 			if kind := notOurs(n); kind != "" {
-				count[kind]++
+				kinds[n.Name] = kind
 			}
+		}
+	}
+	c := best(nodes, "migrate/other-nodes")
+	others := on(c, c.R.Nodes, "k8s.nodes", "labels", "Linux nodes with aws-node", func([]evidence.KubeNode) (any, state) {
+		count := map[string]int{}
+		for _, kind := range kinds {
+			count[kind]++
 		}
 		var out []string
 		for _, kind := range slices.Sorted(maps.Keys(count)) {
 			out = append(out, fmt.Sprintf("%d %s", count[kind], kind))
 		}
-		return some(out), stateOf(len(out) > 0)
+		return causes.Some(out), stateOf(len(out) > 0)
 	})
-	return []candidate{ofCluster("these nodes are not part of the move: "+others.Value, others)}
+	return []result{ofCluster("these nodes are not part of the move: "+others.Value, others)}
 }
