@@ -41,6 +41,7 @@ type Case struct {
 
 	own      string                  // the node's name in its reading, which alike nodes of a file share
 	nics     []evidence.Interface    // see attached
+	derived  []evidence.ENI          // see enis
 	podNode  map[evidence.Pod]string // node of each pod that was read; "" if unbound
 	ready    map[evidence.Pod]bool
 	logs     map[string]*logSource

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -22,6 +23,7 @@ type wired struct {
 	table   int // of its interface
 	rules   []netstate.Rule
 	route   int // the table with the route to the pod
+	branch  bool
 }
 
 // wired returns the addresses of the pool and of branch ENIs. Of the sandboxes of a pod only the
@@ -32,21 +34,18 @@ func (c *Case) wired() (out []wired) {
 		card int
 	}
 	last := map[sandbox]time.Time{}
-	for _, e := range c.R.ENIs.Content {
+	for _, e := range c.enis() {
 		for a := range e.Records() {
 			if a.Pod != nil && a.AssignedAt.After(last[sandbox{*a.Pod, e.Card}]) {
 				last[sandbox{*a.Pod, e.Card}] = a.AssignedAt
 			}
 		}
 	}
-	for _, e := range c.R.ENIs.Content {
-		table := netnames.RouteTable(e.Card, e.Device)
-		if e.RouteTable != nil {
-			table = *e.RouteTable
-		}
+	for _, e := range c.enis() {
+		table := tableOf(e)
 		for a := range e.Records() {
 			if a.Pod != nil && c.runs(*a.Pod) && !a.AssignedAt.Before(last[sandbox{*a.Pod, e.Card}]) {
-				out = append(out, wired{*a.Pod, a.Address, table, hostrules.PodRules(a.Address, table), netnames.MainTable})
+				out = append(out, wired{*a.Pod, a.Address, table, hostrules.PodRules(a.Address, table), netnames.MainTable, false})
 			}
 		}
 	}
@@ -56,7 +55,7 @@ func (c *Case) wired() (out []wired) {
 		if p.Phase != "Running" || !c.branchPod(p) || err != nil || !ok {
 			continue
 		}
-		w := wired{p.Pod, b.Address, table, hostrules.PodRules(b.Address, table), netnames.MainTable}
+		w := wired{p.Pod, b.Address, table, hostrules.PodRules(b.Address, table), netnames.MainTable, true}
 		if c.strictBranches() {
 			w.route, w.rules = table, nil
 			for _, link := range []string{netnames.VLANDevice(b.VLAN), veth(netnames.BranchVethPrefix, p.Pod)} {
@@ -66,6 +65,74 @@ func (c *Case) wired() (out []wired) {
 		out = append(out, w)
 	}
 	return out
+}
+
+// enis returns the interfaces of the datastore. If the daemon does not answer, they are those of the
+// metadata service or EC2 that have addresses which the checkpoint assigns.
+func (c *Case) enis() []evidence.ENI {
+	if c.R.ENIs.OK() || !c.checkpointed() || c.derived != nil {
+		return append(c.R.ENIs.Content, c.derived...)
+	}
+	c.derived = []evidence.ENI{}
+	add := func(e evidence.ENI, ips []netip.Addr, prefixes []netip.Prefix) {
+		e.Primary = e.Card == 0 && e.Device == 0
+		for _, a := range c.R.Checkpoint.Content.Allocations {
+			if a.Pod != "" && onInterface(a.Address, ips, prefixes) {
+				e.IPs = append(e.IPs, evidence.Address{Address: a.Address, Pod: new(a.Pod), AssignedAt: a.At})
+			}
+		}
+		if len(e.IPs) > 0 {
+			c.derived = append(c.derived, e)
+		}
+	}
+	for _, m := range c.metadata() {
+		add(evidence.ENI{ID: m.ID, Card: m.Card, Device: m.Device, Subnet: m.Subnet}, m.IPs, m.Prefixes)
+	}
+	if len(c.metadata()) == 0 {
+		for _, d := range c.attached() {
+			if d.Device != nil {
+				add(evidence.ENI{ID: d.ID, Card: d.Card, Device: *d.Device, Subnet: d.Subnet}, d.IPs, d.Prefixes)
+			}
+		}
+	}
+	lone := map[int]*evidence.ENI{} // of unknown interfaces: the table is that of the address's rule
+	for _, a := range c.R.Checkpoint.Content.Allocations {
+		if a.Pod == "" || slices.ContainsFunc(c.derived, func(e evidence.ENI) bool {
+			return slices.ContainsFunc(e.IPs, func(has evidence.Address) bool { return has.Address == a.Address })
+		}) {
+			continue
+		}
+		table := netnames.MainTable
+		for _, r := range c.PolicyRules() {
+			if r.Priority == netnames.RuleFromPod && r.From == netstate.Only(a.Address) {
+				table = r.Table
+			}
+		}
+		if lone[table] == nil {
+			lone[table] = &evidence.ENI{RouteTable: &table}
+		}
+		lone[table].IPs = append(lone[table].IPs, evidence.Address{Address: a.Address, Pod: new(a.Pod), AssignedAt: a.At})
+	}
+	for _, table := range slices.Sorted(maps.Keys(lone)) {
+		c.derived = append(c.derived, *lone[table])
+	}
+	return c.derived
+}
+
+// enisKnown reports whether the interfaces of the daemon, or those with pods, are known.
+func (c *Case) enisKnown() bool { return c.R.ENIs.OK() || len(c.enis()) > 0 }
+
+// onInterface reports whether an interface with these addresses and prefixes has an address.
+func onInterface(a netip.Addr, ips []netip.Addr, prefixes []netip.Prefix) bool {
+	return slices.Contains(ips, a) || slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// tableOf returns the routing table of an interface.
+func tableOf(e evidence.ENI) int {
+	if e.RouteTable != nil {
+		return *e.RouteTable
+	}
+	return netnames.RouteTable(e.Card, e.Device)
 }
 
 // strictBranches reports whether security groups of pods are enforced in strict mode.
@@ -123,39 +190,52 @@ func perRange(current []netstate.Rule, want netstate.Rule) bool {
 	})
 }
 
-// unwired lists the rules and routes that running pods lack.
-func (c *Case) unwired() (lacks []string) {
+// lack is a rule or a route that a running pod lacks.
+type lack struct {
+	pod  evidence.Pod
+	rule bool
+	what string
+}
+
+// lacking lists the rules and routes that running pods lack, as far as they were read.
+func (c *Case) lacking() (lacks []lack) {
 	current := c.PolicyRules()
 	for _, w := range c.wired() {
 		for _, change := range hostrules.DiffPodRules(current, w.address, w.rules) {
-			if r := change.Rule; change.Do == netstate.AddRule && !perRange(current, r) {
-				lacks = append(lacks, fmt.Sprintf("%s: rule %q", w.pod, r))
+			if r := change.Rule; c.R.Rules.OK() && change.Do == netstate.AddRule && !perRange(current, r) {
+				lacks = append(lacks, lack{w.pod, true, fmt.Sprintf("rule %q", r)})
 			}
 		}
 		to := netip.PrefixFrom(w.address, w.address.BitLen()).String()
 		if c.R.Routes.OK() && !slices.ContainsFunc(c.R.Routes.Content, func(r evidence.Route) bool {
 			return r.Table == w.route && (r.To == to || r.To == w.address.String())
 		}) {
-			lacks = append(lacks, fmt.Sprintf("%s: route to %s", w.pod, w.address))
+			lacks = append(lacks, lack{w.pod, false, fmt.Sprintf("route to %s", w.address)})
+		}
+		if w.branch && c.R.Routes.OK() && c.linkOfTable(w.table) == "" {
+			lacks = append(lacks, lack{w.pod, false, fmt.Sprintf("default route of table %d", w.table)})
 		}
 	}
 	return lacks
 }
 
+// wrongRule is a rule that leads an address elsewhere than to its pod.
+type wrongRule struct {
+	pod  evidence.Pod // empty if no pod has the address
+	rule netstate.Rule
+}
+
 // wrongRules lists rules that lead an address elsewhere than to its interface's table, or that
 // belong to a pod that is gone.
-func (c *Case) wrongRules() (wrong []string) {
+func (c *Case) wrongRules() (wrong []wrongRule) {
 	current := c.PolicyRules()
-	note := func(why string, r netstate.Rule) {
-		wrong = append(wrong, fmt.Sprintf("%s: rule %q", why, r))
-	}
 	held, vlans := map[netip.Addr]bool{}, map[string]bool{}
 	for _, w := range c.wired() {
 		held[w.address] = true
 		for _, change := range hostrules.DiffPodRules(current, w.address, w.rules) {
 			// A rule into its table is one of the rules per range of the VPC.
 			if r := change.Rule; change.Do == netstate.DelRule && r.Table != w.table {
-				note(string(w.pod), r)
+				wrong = append(wrong, wrongRule{w.pod, r})
 			}
 		}
 	}
@@ -173,21 +253,43 @@ func (c *Case) wrongRules() (wrong []string) {
 		switch {
 		case r.Priority == netnames.RuleFromPod && r.From.IsSingleIP() && !r.Restricted() && !held[r.From.Addr()]:
 			if count[r.From]++; count[r.From] == 2 {
-				note("no pod", r)
+				wrong = append(wrong, wrongRule{"", r})
 			}
 		case r.Priority == netnames.RuleBranch && r.InLink != "" && c.R.Pods.OK() && !vlans[r.InLink]:
 			if _, device := netnames.VLANOfDevice(r.InLink); device || strings.HasPrefix(r.InLink, netnames.BranchVethPrefix) {
-				note("no pod", r)
+				wrong = append(wrong, wrongRule{"", r})
 			}
 		}
 	}
 	return wrong
 }
 
+// ruleNames are the parts of a rule for commands.
+func ruleNames(r netstate.Rule) map[string]string {
+	names := map[string]string{"PRIORITY": strconv.Itoa(r.Priority), "TABLE": strconv.Itoa(r.Table), "FAMILY": "4", "FROM_OR_TO": "from", "ADDRESS": "all"}
+	if r.IPv6 {
+		names["FAMILY"] = "6"
+	}
+	switch {
+	case r.From.IsValid():
+		names["ADDRESS"] = r.From.String()
+	case r.To.IsValid():
+		names["FROM_OR_TO"], names["ADDRESS"] = "to", r.To.String()
+	case r.InLink != "":
+		names["FROM_OR_TO"], names["ADDRESS"] = "iif", r.InLink
+	}
+	return names
+}
+
+// isDefault reports whether a route is a default route.
+func isDefault(r evidence.Route) bool {
+	return r.To == "default" || r.To == "0.0.0.0/0" || r.To == "::/0"
+}
+
 // linkOfTable returns the link of a table's default route, empty if unknown.
 func (c *Case) linkOfTable(table int) string {
 	for _, r := range c.R.Routes.Content {
-		if r.Table == table && r.To == "default" && r.Dev != "" {
+		if r.Table == table && isDefault(r) && r.Dev != "" {
 			return r.Dev
 		}
 	}

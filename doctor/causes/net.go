@@ -135,22 +135,16 @@ func (c *Case) NetworkManager() Fact {
 // RulesLacking states that running pods lack rules or routes.
 func (c *Case) RulesLacking() Fact {
 	if !c.R.Rules.OK() && c.R.PodViews.OK() {
-		return c.differences("is missing")
+		return c.lasting(func(c *Case) Fact { return c.differences("is missing") })
 	}
-	return fact(c, c.R.Rules, "kern.rule", "rules and routes of running pods", "all there", func([]evidence.Rule) (any, State) {
-		if !c.R.ENIs.OK() {
-			return nil, Unread
-		}
-		lacks := c.unwired()
-		return some(lacks), stateOf(len(lacks) > 0)
-	})
+	return orElse(c.observes("obs/pod-no-rule"), c.observes("obs/pod-no-route"))
 }
 
 // networkLost are the kinds of observations that rules or routes of pods are gone.
 var networkLost = []string{"obs/pod-no-rule", "obs/pod-no-route", "obs/eni-no-route", "obs/eni-route-wrong"}
 
 func rulesFlushed(c *Case) []candidate {
-	lacks := either(c.lasting((*Case).RulesLacking), c.observes(networkLost...))
+	lacks := either(c.RulesLacking(), c.observes(networkLost...))
 	manager := c.NetworkManager()
 	pods := c.hit(networkLost...)
 	text := "running pods have lost their network: " + lacks.Value
@@ -242,20 +236,18 @@ func (c *Case) repairs() Fact {
 // RulesWrong states that rules lead addresses elsewhere than to their pods.
 func (c *Case) RulesWrong() Fact {
 	if !c.R.Rules.OK() && c.R.PodViews.OK() {
-		return c.differences("is not one of the pod's")
+		return c.lasting(func(c *Case) Fact { return c.differences("is not one of the pod's") })
 	}
-	return fact(c, c.R.Rules, "kern.rule", "rules of addresses", "those of the pod that holds it", func([]evidence.Rule) (any, State) {
-		if !c.R.ENIs.OK() {
-			return nil, Unread
-		}
-		wrong := c.wrongRules()
-		return some(wrong), stateOf(len(wrong) > 0)
-	})
+	return c.observes("obs/rule-wrong")
 }
 
 func staleRules(c *Case) []candidate {
-	wrong := c.lasting((*Case).RulesWrong)
-	return []candidate{{summary: "rules of earlier pods capture traffic: " + wrong.Value, decisive: []Fact{wrong}}}
+	wrong := c.RulesWrong()
+	cd := candidate{summary: "rules of earlier pods capture traffic: " + wrong.Value, decisive: []Fact{wrong}}
+	if found := c.seen("obs/rule-wrong"); len(found) > 0 {
+		cd.names = found[0].names
+	}
+	return []candidate{cd}
 }
 
 // duplicates returns the addresses that two running pods have, according to Kubernetes or the

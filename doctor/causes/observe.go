@@ -23,6 +23,7 @@ type observation struct {
 	since      time.Time          // zero if unknown
 	source     string             // id, of what was read
 	names      map[string]string  // for commands, by placeholder: ENI, LINK, POD
+	fixes      []int              // those of its kind's fixes that apply, best first, from 1; all, in their order, if empty
 }
 
 // String says what is, as one line of evidence.
@@ -215,7 +216,7 @@ func raise(c *Case, here []found) {
 func byItself(entry *catalogue.Entry, all []observation) candidate {
 	slices.SortStableFunc(all, func(a, b observation) int { return cmp.Compare(b.severity, a.severity) })
 	var texts, pods []string
-	cd := candidate{names: all[0].names}
+	cd := candidate{names: all[0].names, fixes: all[0].fixes}
 	for _, o := range all {
 		texts, pods = append(texts, o.String()), union(pods, o.pods)
 		cd.decisive = append(cd.decisive, Fact{

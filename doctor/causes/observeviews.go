@@ -10,6 +10,7 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/cluster"
+	"cnictl/daemon/netstate"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -44,7 +45,9 @@ var viewObservers = []observer{
 	{kind: "obs/pod-no-rule", find: podNoRule},
 	{kind: "obs/pod-no-route", find: podNoRoute},
 	{kind: "obs/rule-wrong", find: ruleWrong},
+	{kind: "obs/rule-ahead", find: ruleAhead},
 	{kind: "obs/main-rule", find: mainRuleGone},
+	{kind: "obs/route-overlaps", find: routeOverlaps},
 	{kind: "obs/route-no-pod", find: routeNoPod},
 	{kind: "obs/pod-gateway-mac", find: podGatewayMAC},
 	{kind: "obs/eni-no-route", find: eniNoRoute},
@@ -72,7 +75,7 @@ func (c *Case) old(t time.Time) bool { return t.IsZero() || c.Now.Sub(t) > momen
 // onENI returns the running pods of the pool whose addresses are on an interface, as the datastore
 // has it.
 func (c *Case) onENI(id string) (pods []string) {
-	for _, e := range c.R.ENIs.Content {
+	for _, e := range c.enis() {
 		if e.ID != id {
 			continue
 		}
@@ -274,8 +277,8 @@ func eniNoLink(c *Case) (out []observation) {
 	if !c.linksKnown() {
 		return nil
 	}
-	for _, e := range c.R.ENIs.Content {
-		if _, there := c.linkOf(e.ID); !there && !c.settling(e.ID) && !e.Trunk {
+	for _, e := range c.enis() {
+		if _, there := c.linkOf(e.ID); !there && e.ID != "" && !c.settling(e.ID) && !e.Trunk {
 			pods := c.onENI(e.ID)
 			out = append(out, observation{subject: e.ID, is: "no link has its MAC address " + c.macOf(e.ID), should: "a link", pods: pods,
 				severity: bySeverity(pods, catalogue.Warning), names: map[string]string{"ENI": e.ID}})
@@ -285,20 +288,15 @@ func eniNoLink(c *Case) (out []observation) {
 }
 
 func eniLinkDown(c *Case) (out []observation) {
-	note := func(id string, primary bool, pods []string) {
-		l, there := c.linkOf(id)
+	for _, e := range c.enis() {
+		l, there := c.linkOf(e.ID)
 		if !there || l.Up == nil || *l.Up {
-			return
+			continue
 		}
-		otherwise := catalogue.Warning
-		if primary {
+		pods, otherwise := c.onENI(e.ID), catalogue.Warning
+		if e.Primary {
 			otherwise = catalogue.Critical
 		}
-		out = append(out, observation{subject: l.Name, is: "the link of " + id + " is down", should: "up", pods: pods,
-			severity: bySeverity(pods, otherwise), names: map[string]string{"ENI": id, "LINK": l.Name}})
-	}
-	for _, e := range c.R.ENIs.Content {
-		pods := c.onENI(e.ID)
 		if e.Trunk {
 			for _, p := range c.here() {
 				if c.branchPod(p) && p.Phase == "Running" {
@@ -306,19 +304,8 @@ func eniLinkDown(c *Case) (out []observation) {
 				}
 			}
 		}
-		note(e.ID, e.Primary, pods)
-	}
-	if c.R.ENIs.OK() {
-		return out
-	}
-	for _, m := range c.metadata() { // the daemon does not answer: its checkpoint has the pods
-		var pods []string
-		for _, a := range c.R.Checkpoint.Content.Allocations {
-			if a.Pod != "" && slices.Contains(m.IPs, a.Address) {
-				pods = append(pods, string(a.Pod))
-			}
-		}
-		note(m.ID, m.Card == 0 && m.Device == 0, pods)
+		out = append(out, observation{subject: l.Name, is: "the link of " + e.ID + " is down", should: "up", pods: pods,
+			severity: bySeverity(pods, otherwise), names: map[string]string{"ENI": e.ID, "LINK": l.Name}})
 	}
 	return out
 }
@@ -689,40 +676,71 @@ func (c *Case) settled() (pods []evidence.Pod) {
 	return pods
 }
 
-// vethKnown reports whether the links of pods can be told from their names: old releases and other
-// prefixes may name them otherwise.
+// vethOf returns the host's link of a pod, of the pool or of a branch ENI.
 func (c *Case) vethOf(pod evidence.Pod) (evidence.Link, bool) {
-	name := veth(c.Settings.VethPrefix, pod)
-	at := slices.IndexFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Pod == pod || l.Name == name })
+	names := []string{veth(c.Settings.VethPrefix, pod), veth(netnames.BranchVethPrefix, pod)}
+	at := slices.IndexFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Pod == pod || slices.Contains(names, l.Name) })
 	if at < 0 {
 		return evidence.Link{}, false
 	}
 	return c.R.Links.Content[at], true
 }
 
-func podNoVeth(c *Case) (out []observation) {
-	if !c.R.Links.OK() {
-		return nil
-	}
-	for _, pod := range c.settled() {
-		if _, there := c.vethOf(pod); !there {
-			name := veth(c.Settings.VethPrefix, pod)
-			names := podNames(string(pod))
-			names["VETH"] = name
-			out = append(out, observation{subject: string(pod), is: "it runs, and the node has no link " + name, should: "a veth pair",
-				severity: catalogue.Critical, pods: []string{string(pod)}, names: names})
+// branch is a running pod with a branch ENI.
+type branch struct {
+	cluster.Branch
+	pod evidence.Pod
+}
+
+// branches returns the running pods with branch ENIs that started a while ago.
+func (c *Case) branches() (out []branch) {
+	for _, p := range c.here() {
+		b, err := cluster.ParseBranch(p.Annotations[limitPodENI], c.Settings.IPv6)
+		if err == nil && p.Phase == "Running" && c.branchPod(p) && c.old(p.StartedAt) {
+			out = append(out, branch{b, p.Pod})
 		}
 	}
 	return out
 }
 
-func podVethDown(c *Case) (out []observation) {
+// cutOffPod is an observation about a pod that reaches nothing because of a link.
+func cutOffPod(pod evidence.Pod, is, should, link string) observation {
+	names := podNames(string(pod))
+	names["VETH"], names["LINK"] = link, link
+	return observation{subject: string(pod), is: is, should: should, severity: catalogue.Critical, pods: []string{string(pod)}, names: names}
+}
+
+func podNoVeth(c *Case) (out []observation) {
+	if !c.R.Links.OK() {
+		return nil
+	}
+	note := func(pod evidence.Pod, prefix string) {
+		if _, there := c.vethOf(pod); !there {
+			name := veth(prefix, pod)
+			out = append(out, cutOffPod(pod, "it runs, and the node has no link "+name, "a veth pair", name))
+		}
+	}
 	for _, pod := range c.settled() {
+		note(pod, c.Settings.VethPrefix)
+	}
+	for _, b := range c.branches() {
+		note(b.pod, netnames.BranchVethPrefix)
+	}
+	return out
+}
+
+func podVethDown(c *Case) (out []observation) {
+	pods := c.settled()
+	for _, b := range c.branches() {
+		pods = append(pods, b.pod)
+		name := netnames.VLANDevice(b.VLAN)
+		if slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Name == name && l.Up != nil && !*l.Up }) {
+			out = append(out, cutOffPod(b.pod, "its link "+name+" is down", "up", name))
+		}
+	}
+	for _, pod := range pods {
 		if l, there := c.vethOf(pod); there && l.Up != nil && !*l.Up {
-			names := podNames(string(pod))
-			names["LINK"] = l.Name
-			out = append(out, observation{subject: string(pod), is: "its link " + or(l.Name, "on the node") + " is down", should: "up",
-				severity: catalogue.Critical, pods: []string{string(pod)}, names: names})
+			out = append(out, cutOffPod(pod, "its link "+or(l.Name, "on the node")+" is down", "up", l.Name))
 		}
 	}
 	return out
@@ -746,52 +764,171 @@ func vethNoPod(c *Case) (out []observation) {
 	return out
 }
 
-// unwiredBy groups what running pods lack: rules, or routes to them.
-func (c *Case) unwiredBy(rules bool) (out []observation) {
-	if !c.R.ENIs.OK() || rules && !c.R.Rules.OK() || !rules && !c.R.Routes.OK() {
-		return nil
-	}
-	for _, text := range c.unwired() {
-		pod, what, _ := strings.Cut(text, ": ")
-		if strings.HasPrefix(what, "rule") != rules {
-			continue
+// lackingBy returns what running pods lack: rules, or routes to them.
+func (c *Case) lackingBy(rules bool) (out []observation) {
+	for _, l := range c.lacking() {
+		if pod := string(l.pod); l.rule == rules {
+			out = append(out, observation{subject: pod, is: "it lacks the " + l.what, should: "there", severity: catalogue.Critical, pods: []string{pod},
+				names: podNames(pod)})
 		}
-		out = append(out, observation{subject: pod, is: "it lacks the " + what, should: "there", severity: catalogue.Critical, pods: []string{pod},
-			names: podNames(pod)})
 	}
 	return out
 }
 
-func podNoRule(c *Case) []observation { return c.unwiredBy(true) }
+func podNoRule(c *Case) []observation { return c.lackingBy(true) }
 
-func podNoRoute(c *Case) []observation { return c.unwiredBy(false) }
+func podNoRoute(c *Case) []observation { return c.lackingBy(false) }
 
 func ruleWrong(c *Case) (out []observation) {
-	if !c.R.ENIs.OK() || !c.R.Rules.OK() {
+	if !c.enisKnown() {
 		return nil
 	}
-	for _, text := range c.wrongRules() {
-		pod, rule, _ := strings.Cut(text, ": ")
-		o := observation{subject: rule, is: "it is of no pod", should: "removed with its pod", severity: catalogue.Warning}
-		if strings.Contains(pod, "/") {
+	for _, w := range c.wrongRules() {
+		rule, names := fmt.Sprintf("rule %q", w.rule), ruleNames(w.rule)
+		o := observation{subject: rule, is: "it is of no pod", should: "removed with its pod", severity: catalogue.Warning, names: names}
+		if pod := string(w.pod); pod != "" {
 			o = observation{subject: pod, is: rule + " leads its address elsewhere", should: "rules to its interface's table", severity: catalogue.Error,
-				pods: []string{pod}, names: podNames(pod)}
+				pods: []string{pod}, names: names}
 		}
 		out = append(out, o)
 	}
 	return out
 }
 
-// mainRule is the priority of the kernel's own rule for the main table.
-const mainRule = 32766
-
-func mainRuleGone(c *Case) []observation {
-	if !c.R.Rules.OK() || len(c.R.Rules.Content) == 0 || slices.ContainsFunc(c.R.Rules.Content, func(r evidence.Rule) bool {
-		return r.Priority == mainRule && r.Table == "main"
-	}) {
+// ruleAhead looks for rules of other programs that capture the traffic of pods before the CNI's do.
+func ruleAhead(c *Case) (out []observation) {
+	if !c.R.Routes.OK() {
 		return nil
 	}
-	return []observation{{subject: "rule 32766", is: "no rule leads to the main table", should: "from all lookup main", severity: catalogue.Critical, pods: c.served()}}
+	for _, r := range c.PolicyRules() {
+		own := r.Priority == netnames.RuleToPod || r.Priority == netnames.RuleFromPod || r.Priority == netnames.RuleFromENI || r.Priority == netnames.RuleBranch
+		if r.Table == netnames.MainTable || r.Table == netnames.LocalTable || r.Mask != 0 || r.InLink == "lo" ||
+			own && (r.From.IsSingleIP() || r.To.IsSingleIP() || r.InLink != "") {
+			continue
+		}
+		var pods []string
+		by := ""
+		for _, w := range c.wired() {
+			if link := c.captures(r, w); link != "" {
+				pods, by = union(pods, []string{string(w.pod)}), link
+			}
+		}
+		if len(pods) == 0 {
+			continue
+		}
+		names := ruleNames(r)
+		names["LINK"] = by
+		out = append(out, observation{subject: fmt.Sprintf("rule %q", r), is: fmt.Sprintf("it comes before the rules of pods, and table %d leads to %s", r.Table, by),
+			should: "after them, or for other addresses", severity: catalogue.Critical, pods: pods, names: names})
+	}
+	return out
+}
+
+// captures returns the link to which a rule leads what a pod sends or is sent, empty if it does not
+// come first, or leads where the traffic goes anyway.
+func (c *Case) captures(r netstate.Rule, w wired) string {
+	from, to := netnames.RuleFromPod, netnames.RuleToPod
+	switch {
+	case w.branch && c.strictBranches():
+		from, to = netnames.RuleBranch, netnames.RuleBranch
+	case w.table == netnames.MainTable:
+		from = netnames.RuleKernelMain
+	}
+	all := func(p netip.Prefix) bool { return !p.IsValid() || p.Contains(w.address) }
+	sends := r.Priority < from && all(r.From) && (!r.To.IsValid() || c.overVPC(r.To))
+	gets := r.Priority < to && !r.From.IsValid() && all(r.To)
+	own := c.linkOfTable(w.table)
+	for _, route := range c.R.Routes.Content {
+		p, _ := netip.ParsePrefix(route.To)
+		if route.Table != r.Table || route.Pod == w.pod || route.Dev == "" || (route.Family == 6) != w.address.Is6() {
+			continue
+		}
+		if sends && route.Dev != own && (isDefault(route) || c.overVPC(p)) || gets && (isDefault(route) || p.Contains(w.address)) {
+			return route.Dev
+		}
+	}
+	return ""
+}
+
+// overVPC reports whether a range has addresses of the VPC, as far as that is known.
+func (c *Case) overVPC(p netip.Prefix) bool {
+	if !p.IsValid() {
+		return false
+	}
+	return slices.ContainsFunc(c.R.IMDS.Content.VPCCIDRs, p.Overlaps) ||
+		slices.ContainsFunc(c.R.Subnets.Content, func(s evidence.Subnet) bool { return s.CIDR.IsValid() && p.Overlaps(s.CIDR) }) ||
+		slices.ContainsFunc(c.wired(), func(w wired) bool { return p.Contains(w.address) })
+}
+
+// routeOverlaps looks for routes of the main table that lead addresses of the VPC to a link of
+// another program, such as a bridge of Docker or a VPN.
+func routeOverlaps(c *Case) (out []observation) {
+	var pods []string
+	for _, w := range c.wired() {
+		if w.table == netnames.MainTable {
+			pods = append(pods, string(w.pod))
+		}
+	}
+	for _, r := range c.R.Routes.Content {
+		p, err := netip.ParsePrefix(r.To)
+		if r.Table != netnames.MainTable || err != nil || p.Bits() == 0 || p.IsSingleIP() || r.Pod != "" || r.Dev == "" || c.ofCNI(r.Dev) || !c.overVPC(p) {
+			continue
+		}
+		out = append(out, observation{subject: "route to " + r.To, is: "the main table leads it to " + r.Dev + ", and it has addresses of the VPC",
+			should: "a range that the VPC does not use", pods: pods, severity: bySeverity(pods, catalogue.Error), names: map[string]string{"CIDR": r.To, "LINK": r.Dev}})
+	}
+	return out
+}
+
+// ofCNI reports whether a link is one of an interface, of a pod or of a branch ENI.
+func (c *Case) ofCNI(link string) bool {
+	if _, vlan := netnames.VLANOfDevice(link); vlan || link == c.primaryLink() || strings.HasPrefix(link, c.Settings.VethPrefix) ||
+		strings.HasPrefix(link, netnames.BranchVethPrefix) {
+		return true
+	}
+	at := slices.IndexFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Name == link })
+	if at < 0 {
+		return !c.linksKnown()
+	}
+	l := c.R.Links.Content[at]
+	return l.ENI != "" || l.Pod != "" || l.Kind == "device" // such as an interface that was just attached
+}
+
+// mainRuleGone looks for the kernel's own rules, in the family of the pods.
+func mainRuleGone(c *Case) (out []observation) {
+	var family []netstate.Rule
+	for _, r := range c.PolicyRules() {
+		if r.IPv6 == c.Settings.IPv6 {
+			family = append(family, r)
+		}
+	}
+	if len(family) == 0 {
+		return nil
+	}
+	local := netnames.RuleLocal
+	if c.strictBranches() {
+		local = netnames.RuleLocalStrict
+	}
+	for _, want := range []netstate.Rule{{Priority: local, Table: netnames.LocalTable}, {Priority: netnames.RuleKernelMain, Table: netnames.MainTable}} {
+		want.IPv6 = c.Settings.IPv6
+		if slices.ContainsFunc(family, func(r netstate.Rule) bool {
+			return r.Table == want.Table && !r.From.IsValid() && !r.To.IsValid() && r.Mask == 0 && r.InLink == ""
+		}) {
+			continue
+		}
+		name := tableName(want.Table)
+		out = append(out, observation{subject: fmt.Sprintf("rule %d", want.Priority), is: "no rule leads to the " + name + " table", should: "from all lookup " + name,
+			severity: catalogue.Critical, pods: c.served(), names: ruleNames(want)})
+	}
+	return out
+}
+
+// tableName is the name of one of the kernel's own tables.
+func tableName(table int) string {
+	if table == netnames.LocalTable {
+		return "local"
+	}
+	return "main"
 }
 
 func routeNoPod(c *Case) (out []observation) {
@@ -832,14 +969,6 @@ func podGatewayMAC(c *Case) (out []observation) {
 	return out
 }
 
-// tableOf returns the routing table of an interface.
-func tableOf(e evidence.ENI) int {
-	if e.RouteTable != nil {
-		return *e.RouteTable
-	}
-	return netnames.RouteTable(e.Card, e.Device)
-}
-
 // serving reports whether an interface has a routing table for pods of its own.
 func (c *Case) serving(e evidence.ENI) bool {
 	return !e.Primary && !e.Trunk && !e.Excluded && tableOf(e) != netnames.MainTable && !c.settling(e.ID) && len(e.IPs)+len(e.Prefixes) > 0
@@ -849,74 +978,133 @@ func eniNoRoute(c *Case) (out []observation) {
 	if !c.R.Routes.OK() || c.Settings.IPv6 {
 		return nil
 	}
-	for _, e := range c.R.ENIs.Content {
+	for _, e := range c.enis() {
 		table := tableOf(e)
 		if !c.serving(e) || c.linkOfTable(table) != "" {
 			continue
 		}
 		pods := c.onENI(e.ID)
-		out = append(out, observation{subject: fmt.Sprintf("table %d", table), is: "it has no default route, so nothing leaves by " + e.ID, should: "a default route by its link",
+		out = append(out, observation{subject: fmt.Sprintf("table %d", table), is: "it has no default route, so nothing leaves by " + or(e.ID, "its interface"), should: "a default route by its link",
 			pods: pods, severity: bySeverity(pods, catalogue.Error), names: map[string]string{"ENI": e.ID, "TABLE": strconv.Itoa(table)}})
 	}
 	return out
 }
 
 func eniRouteWrong(c *Case) (out []observation) {
-	if !c.R.Routes.OK() || !c.linksKnown() {
-		return nil
-	}
-	for _, e := range c.R.ENIs.Content {
+	for _, e := range c.enis() {
 		table := tableOf(e)
-		by := c.linkOfTable(table)
-		l, there := c.linkOf(e.ID)
-		if !c.serving(e) || by == "" || !there || l.Name == "" || by == l.Name {
+		if !c.serving(e) {
+			continue
+		}
+		is, should := c.defaultWrong(e, table)
+		if is == "" {
 			continue
 		}
 		pods := c.onENI(e.ID)
-		out = append(out, observation{subject: fmt.Sprintf("table %d", table), is: fmt.Sprintf("its default route leaves by %s, %s is %s", by, e.ID, l.Name),
-			should: "by the interface's link", pods: pods, severity: bySeverity(pods, catalogue.Error), names: map[string]string{"ENI": e.ID, "TABLE": strconv.Itoa(table), "LINK": l.Name}})
+		names := map[string]string{"ENI": e.ID, "TABLE": strconv.Itoa(table)}
+		if l, there := c.linkOf(e.ID); there {
+			names["LINK"] = l.Name
+		}
+		out = append(out, observation{subject: fmt.Sprintf("table %d", table), is: is, should: should, pods: pods, severity: bySeverity(pods, catalogue.Error), names: names})
 	}
 	return out
 }
 
-// defaults returns the links of the main table's default routes.
-func (c *Case) defaults() (links []string) {
+// defaultWrong says how the default route of an interface's table leads elsewhere than by its link to
+// the router of its subnet, which has the subnet's second address; empty if it does not.
+func (c *Case) defaultWrong(e evidence.ENI, table int) (is, should string) {
+	l, _ := c.linkOf(e.ID)
+	router := c.router(e.Subnet)
 	for _, r := range c.R.Routes.Content {
-		if r.Table == netnames.MainTable && (r.To == "default" || r.To == "0.0.0.0/0" || r.To == "::/0") {
-			links = append(links, r.Dev)
+		switch {
+		case r.Table != table || !isDefault(r) || r.Family == 6:
+		case c.linksKnown() && l.Name != "" && r.Dev != "" && r.Dev != l.Name:
+			is, should = fmt.Sprintf("its default route leaves by %s, %s is %s", r.Dev, e.ID, l.Name), "by the interface's link"
+		case router.IsValid() && r.Via.IsValid() && r.Via != router:
+			is, should = fmt.Sprintf("its default route goes by %s, the router of %s is %s", r.Via, e.Subnet, router), "by the router of the subnet"
+		default:
+			return "", "" // this one works
 		}
 	}
-	return links
+	return is, should
 }
 
-func nodeNoDefaultRoute(c *Case) []observation {
+// router returns the address of a subnet's router, zero if unknown.
+func (c *Case) router(subnet string) netip.Addr {
+	for _, s := range c.R.Subnets.Content {
+		if s.ID == subnet && subnet != "" && s.CIDR.IsValid() && s.CIDR.Addr().Is4() {
+			return s.CIDR.Masked().Addr().Next()
+		}
+	}
+	return netip.Addr{}
+}
+
+// nodeNoDefaultRoute looks for the default route of the node, in the family of the pods too.
+func nodeNoDefaultRoute(c *Case) (out []observation) {
 	if !c.R.Routes.OK() || len(c.R.Routes.Content) == 0 {
 		return nil
 	}
-	is := "it has no default route"
-	if len(c.defaults()) > 0 {
-		if !c.Settings.IPv6 || slices.ContainsFunc(c.R.Routes.Content, func(r evidence.Route) bool {
-			return r.Table == netnames.MainTable && (r.To == "::/0" || r.To == "default" && (r.Family == 6 || r.Via.Is6()))
-		}) {
-			return nil
-		}
-		is = "it has no default route for IPv6"
+	id, _ := c.primary()
+	link := ""
+	if l, there := c.linkOf(id); there && (c.macOf(id) != "" || l.ENI == id) {
+		link = l.Name
 	}
-	return []observation{{subject: "table main", is: is, should: "one by the primary interface", severity: catalogue.Critical}}
+	note := func(is string, renew int) {
+		out = append(out, observation{subject: "table main", is: is, should: "one by the primary interface", severity: catalogue.Critical,
+			names: map[string]string{"PRIMARY": c.primaryLink()}, fixes: []int{renew, fixReplaceNode}})
+	}
+	found := map[bool][]string{} // links, by whether it is IPv6
+	for _, r := range c.R.Routes.Content {
+		if r.Table == netnames.MainTable && isDefault(r) {
+			six := r.Family == 6 || r.Via.Is6() || r.To == "::/0"
+			found[six] = append(found[six], r.Dev)
+		}
+	}
+	switch four := found[false]; {
+	case len(four) == 0 && !(c.Settings.IPv6 && len(found[true]) > 0):
+		note("it has no default route", fixRenew)
+	case link != "" && len(four) > 0 && !slices.Contains(four, link) && !slices.Contains(four, ""):
+		note(fmt.Sprintf("its default route leaves by %s, the primary interface is %s", four[0], link), fixRenew)
+	default:
+		if is, _ := c.defaultWrong(evidence.ENI{ID: id, Subnet: c.subnetOfNode()}, netnames.MainTable); is != "" && len(four) == 1 {
+			note(is, fixRenew)
+		}
+	}
+	if c.Settings.IPv6 && len(found[true]) == 0 {
+		note("it has no default route for IPv6", fixReconfigure)
+	}
+	return out
 }
+
+// The fixes of obs/node-no-default-route, from 1.
+const (
+	fixRenew = iota + 1
+	fixReconfigure
+	fixReplaceNode
+)
 
 func nodeSecondDefaultRoute(c *Case) (out []observation) {
 	id, _ := c.primary()
 	own, there := c.linkOf(id)
-	for _, link := range c.defaults() {
+	for _, r := range c.R.Routes.Content {
 		// Which of an instance's links is the primary one says the metadata service.
-		if !there || c.macOf(id) == "" && own.ENI != id || own.Name == "" || link == own.Name || link == "" {
+		if r.Table != netnames.MainTable || !isDefault(r) || !there || c.macOf(id) == "" && own.ENI != id || own.Name == "" || r.Dev == own.Name || r.Dev == "" ||
+			c.unmanagedLink(r.Dev) {
 			continue
 		}
-		out = append(out, observation{subject: link, is: "the main table has a default route by it as well: a program of the host has configured the interface",
-			should: "only by " + own.Name, severity: catalogue.Warning, names: map[string]string{"LINK": link}})
+		out = append(out, observation{subject: r.Dev, is: "the main table has a default route by it as well: a program of the host has configured the interface",
+			should: "only by " + own.Name, severity: catalogue.Warning, names: map[string]string{"LINK": r.Dev}})
 	}
 	return out
+}
+
+// unmanagedLink reports whether a link belongs to an interface that the CNI leaves alone.
+func (c *Case) unmanagedLink(name string) bool {
+	return c.R.ENIs.OK() && slices.ContainsFunc(c.metadata(), func(m evidence.IMDSInterface) bool {
+		_, managed := c.managed(m.ID)
+		l, there := c.linkOf(m.ID)
+		return there && l.Name == name && !managed
+	})
 }
 
 // branches returns the branch ENIs that pods of the node name, with the pods.
@@ -992,25 +1180,13 @@ func podBranchGone(c *Case) (out []observation) {
 }
 
 func podNoVLAN(c *Case) (out []observation) {
-	if !c.R.Links.OK() || !c.R.Pods.OK() {
+	if !c.R.Links.OK() {
 		return nil
 	}
-	for _, p := range c.here() {
-		b, err := cluster.ParseBranch(p.Annotations[limitPodENI], c.Settings.IPv6)
-		if err != nil || p.Phase != "Running" || !c.branchPod(p) || !c.old(p.StartedAt) {
-			continue
-		}
+	for _, b := range c.branches() {
 		name := netnames.VLANDevice(b.VLAN)
-		at := slices.IndexFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Name == name })
-		switch {
-		case at < 0:
-			out = append(out, observation{subject: string(p.Pod), is: "the node has no link " + name, should: "a VLAN device of its trunk",
-				severity: catalogue.Critical, pods: []string{string(p.Pod)}, names: podNames(string(p.Pod))})
-		case c.R.Links.Content[at].Up != nil && !*c.R.Links.Content[at].Up:
-			names := podNames(string(p.Pod))
-			names["LINK"] = name
-			out = append(out, observation{subject: string(p.Pod), is: "its link " + name + " is down", should: "up",
-				severity: catalogue.Critical, pods: []string{string(p.Pod)}, names: names})
+		if !slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Name == name }) {
+			out = append(out, cutOffPod(b.pod, "the node has no link "+name, "a VLAN device of its trunk", name))
 		}
 	}
 	return out

@@ -70,7 +70,7 @@ var netCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
 		Check:      Check{"List the rules of the address. They must point to the table of the interface that has the address.", "ip rule | grep ADDRESS"},
 		Fixes: []Fix{
-			{Text: "Delete the wrong rule.", Command: "ip rule del priority PRIORITY FROM_OR_TO ADDRESS table TABLE", SideEffect: "Deleting the wrong one cuts off a running pod.", Risk: Disruptive},
+			{Text: "Delete the wrong rule.", Command: deleteRule, SideEffect: "Deleting the wrong one cuts off a running pod.", Risk: Disruptive},
 			{Text: "Upgrade the CNI.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled, Risk: Restart},
 		},
 		Links:    []string{issue + "2145", issue + "1376", issue + "3304", issue + "2321"},

@@ -106,6 +106,10 @@ var explained = map[string]string{
 
 	"obs/pod-not-starting":      "event log-error ec2-error add-failing add-waiting pool-dry subnet-low daemon-back-off",
 	"obs/pool-dry":              "log-error ec2-error add-failing add-waiting event subnet-low",
+	"obs/node-no-default-route": "node-second-default-route probe-failing",
+	"obs/rule-ahead":            "probe-failing",
+	"obs/route-overlaps":        "probe-failing",
+	"obs/main-rule":             "probe-failing",
 	"obs/pod-unschedulable":     "event",
 	"obs/pod-not-ending":        "event",
 	"obs/daemon-not-ready":      "daemon-restarts log-error rollout",

@@ -23,6 +23,7 @@ const (
 	rolled     = Rolled
 	replaced   = "Evicts every pod on the node; disruption budgets limit how many replicas go at a time."
 	drain      = "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data"
+	deleteRule = "ip -FAMILY rule del priority PRIORITY FROM_OR_TO ADDRESS table TABLE"
 	deletePod  = "kubectl -n NAMESPACE delete pod POD"
 	recreated  = "The pod is replaced; emptyDir volumes are lost, and a pod without a controller does not come back."
 	keepMACs   = `mkdir -p /etc/systemd/network/99-default.link.d && printf '[Link]\nMACAddressPolicy=none\n' > /etc/systemd/network/99-default.link.d/aws-cni.conf && reboot`
