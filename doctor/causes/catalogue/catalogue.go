@@ -131,7 +131,9 @@ type Symptom struct {
 	Component string // that prints it; empty if several do
 	Normal    bool   // reports no fault
 	wraps     bool   // says nothing beside what it wraps
+	foreign   bool   // the CNI has no part in it
 	exact     []Signature
+	ours      []Signature // which anybody says: only in lines of the CNI's programs
 }
 
 // Group holds the causes whose codes share the first part.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -26,6 +27,7 @@ type Candidate struct {
 
 	score   float64
 	pattern *pattern
+	printer string // by where the signature is found, or the form of the line
 }
 
 // Check returns what to look at next.
@@ -38,10 +40,10 @@ func (c Candidate) Check() Check {
 
 // Title says what the text is about, in a few words.
 func (c Candidate) Title() string {
-	if c.Entry != nil {
-		return c.Entry.Title
+	if c.Symptom != nil {
+		return c.Symptom.Title
 	}
-	return c.Symptom.Title
+	return c.Entry.Title
 }
 
 // Meaning says what the text means.
@@ -80,11 +82,14 @@ func (c Candidate) Fixes() []Fix {
 
 // Component names the program that prints the text, "" if several do.
 func (c Candidate) Component() string {
-	if c.Symptom != nil {
+	if c.told() && c.printer == "" {
 		return c.Symptom.Component
 	}
-	return ""
+	return c.printer
 }
+
+// told reports whether the text is a sentence of one program.
+func (c Candidate) told() bool { return c.Symptom != nil && c.Symptom.Component != "" }
 
 // Normal reports whether the text reports no fault.
 func (c Candidate) Normal() bool { return c.Entry == nil && c.Symptom.Normal }
@@ -132,7 +137,18 @@ func Explain(text string) []Candidate {
 			e.partly(lines[n-1], n, &e.index.own)
 		}
 	}
-	return e.ranked()
+	found := e.ranked()
+	sure := func(c Candidate) bool { return c.How == Whole || c.How == ByCode }
+	if _, ok := foreignIn(text); ok && len(lines) == 1 && !slices.ContainsFunc(found, sure) {
+		return nil // similar words say less than another program's sentence
+	}
+	for i := range found {
+		c := &found[i]
+		if c.printer = callerOf(lines[c.Line-1]); c.printer == "" && !c.told() {
+			c.printer = printerOf(c.Signature.Where, lines[c.Line-1])
+		}
+	}
+	return found
 }
 
 // unwrapped joins lines that a terminal broke.
@@ -173,8 +189,12 @@ func (e *explainer) add(p *pattern, c Candidate) {
 // more than a message that wraps others.
 func (e *explainer) complete(text string, line int) bool {
 	plain, any := normal(text), false
+	ofOurs := sync.OnceValue(func() bool {
+		printer, _ := formOf(text)
+		return slices.Contains(ours, printer.Component)
+	})
 	e.index.grams.each([]byte(text), func(p *pattern) bool {
-		if p.in(plain, text) {
+		if p.in(plain, text) && (!p.ours || ofOurs()) {
 			any = any || p.from.symptom == nil || !p.from.symptom.wraps
 			e.add(p, Candidate{How: Whole, Line: line, score: 2000 + float64(min(len(p.Text), 150)) - p.doubt(200, 400)})
 		}
@@ -207,7 +227,7 @@ func (p *pattern) doubt(noted, symptom float64) (out float64) {
 // must match in case too.
 func (p *pattern) in(plain, text string) bool {
 	if ordinary(p.Text) {
-		return hasWord(text, p.Text)
+		return hasWord(text, p.Text) && (!slices.Equal(p.Where, inEvents) || asReason(text, p.Text))
 	}
 	for _, part := range p.parts {
 		if !strings.Contains(plain, part) {
@@ -311,6 +331,9 @@ func (x *index) compare(plain string, said []string, p *pattern) (how string, pa
 		if weight, count := x.inOrder(said[at:min(len(said), at+room)], p.words); weight > inOrder {
 			inOrder, n = weight, count
 		}
+	}
+	if len(p.parts) > 1 && !slices.Contains(said, p.rare) {
+		return "", 0, 0
 	}
 	part = inOrder / p.all
 	least := leastWeight
@@ -440,14 +463,14 @@ func (e *explainer) ranked() []Candidate {
 
 // says reports whether c is a cause that other only guesses at, of the same line.
 func (c Candidate) says(other Candidate) bool {
-	return other.Entry == nil && other.Symptom.Component != "" && c.Entry != nil && c.How == Whole && c.Signature.Note == "" &&
+	return other.Entry == nil && other.told() && c.Entry != nil && c.How == Whole && c.Signature.Note == "" &&
 		c.Line == other.Line && slices.Contains(other.Causes(), c.Entry.Code)
 }
 
 // within reports whether other was found only because its signature is part of c's, which is longer
 // and so the one that is meant.
 func (c Candidate) within(other Candidate) bool {
-	if other.How != Whole || c.How != Whole || other.Line != c.Line || c.Component() == "" || c.pattern == other.pattern {
+	if other.How != Whole || c.How != Whole || other.Line != c.Line || !c.told() || c.pattern == other.pattern {
 		return false
 	}
 	if other.Entry != nil && slices.Contains(c.Causes(), other.Entry.Code) {

@@ -21,6 +21,20 @@ type scope struct {
 	words []string
 }
 
+// term is a word of patterns while the index is made.
+type term struct {
+	word      string
+	weight    float64
+	told, own []*pattern
+}
+
+func (x *index) scope(p *pattern) *scope {
+	if p.own {
+		return &x.own
+	}
+	return &x.told
+}
+
 // source is a cause, a sentence or a symptom: what a pattern points to.
 type source struct {
 	entry   *Entry
@@ -38,6 +52,8 @@ type pattern struct {
 	words []string
 	names []string // without which a line means something else
 	all   float64  // weight of the words
+	rare  string   // the heaviest word
+	ours  bool     // only in a line of the CNI's programs
 }
 
 // subjects are names of which a signature that has one is about nothing else.
@@ -45,6 +61,7 @@ var subjects = []string{
 	"aws node", "kube proxy", "nodeagent", "k8s cni", "policyendpoint", "eniconfig", "cninode", "securitygrouppolic", "pod eni",
 	"vpc cni", "aws k8s agent", "aws cni", "egress cni",
 	"trunk", "branch", "metadata", "ipv6", "prefix", "webhook", "iptables", "dial", "sts", "eni", "sandbox", "polic", "amazonaws",
+	"insufficient", "statfs", "cilium", "calico", "flannel", "coredns",
 }
 
 var theIndex = sync.OnceValue(newIndex)
@@ -69,13 +86,20 @@ func newIndex() *index {
 		all = append(all, patterns(source{symptom: &symptoms[i]}, symptoms[i].Signatures, codes)...)
 	}
 	for _, s := range sentences() {
+		if s.foreign {
+			continue
+		}
 		from := source{symptom: s}
-		if len(s.Causes) == 1 && !s.Normal {
+		if len(s.Causes) == 1 && !s.Normal && !strings.HasPrefix(s.Causes[0], GroupObserved+"/") {
 			from.entry, _ = Lookup(s.Causes[0])
 		}
 		all = append(all, patterns(from, s.Signatures, nil)...)
 		for _, p := range patterns(from, s.exact, nil) {
 			p.exact = true
+			all = append(all, p)
+		}
+		for _, p := range patterns(from, s.ours, nil) {
+			p.exact, p.ours = true, true
 			all = append(all, p)
 		}
 	}
@@ -87,12 +111,34 @@ func newIndex() *index {
 		}
 	}
 	all = append(all, ownPatterns()...)
-	for _, p := range all {
+	terms := make(map[string]*term, many) // by word and by form
+	remembered := func(w string) *term {
+		t, known := terms[w]
+		if !known {
+			f := form(w)
+			if t = terms[f]; t == nil && f != "" {
+				t = &term{word: f}
+				terms[f] = t
+			}
+			terms[w] = t
+		}
+		return t
+	}
+	spelled, text := make([][]*term, len(all)), make([]string, 0, 10*len(all))
+	room := make([]*term, 0, 10*len(all)) // of which the words of all patterns take their part
+	for i, p := range all {
 		if p.code || p.exact {
 			continue
 		}
-		plain := strings.Join(p.parts, " ")
-		p.words = words(plain)
+		plain := p.parts[0]
+		if len(p.parts) > 1 {
+			plain = strings.Join(p.parts, " ")
+		}
+		start := len(room)
+		room = appendWords(room, plain, remembered)
+		in := slices.Clip(room[start:])
+		spelled[i] = in
+		start = len(text)
 		if !p.own {
 			plain = strings.ReplaceAll(plain, "-", " ")
 			for _, name := range subjects {
@@ -101,27 +147,42 @@ func newIndex() *index {
 				}
 			}
 		}
-		of := &x.told
-		if p.own {
-			of = &x.own
-		}
-		for i, w := range p.words {
-			if slices.Contains(p.words[:i], w) {
+		for i, t := range in {
+			text = append(text, t.word)
+			if slices.Contains(in[:i], t) {
 				continue
 			}
-			if of.by[w] == nil {
-				of.words = append(of.words, w)
+			of := &t.told
+			if p.own {
+				of = &t.own
 			}
-			of.by[w] = append(of.by[w], p)
-			x.weight[w]++
+			if *of == nil {
+				x.scope(p).words = append(x.scope(p).words, t.word)
+			}
+			*of = append(*of, p)
+		}
+		p.words = slices.Clip(text[start:])
+	}
+	for _, t := range terms {
+		if t == nil || t.weight > 0 {
+			continue
+		}
+		t.weight = math.Log(1 + float64(len(all))/float64(len(t.told)+len(t.own)))
+		x.weight[t.word] = t.weight
+		if len(t.told) > 0 {
+			x.told.by[t.word] = t.told
+		}
+		if len(t.own) > 0 {
+			x.own.by[t.word] = t.own
 		}
 	}
-	for w, n := range x.weight {
-		x.weight[w] = math.Log(1 + float64(len(all))/n)
-	}
-	for _, p := range all {
-		for _, w := range p.words {
-			p.all += x.weight[w]
+	for i, p := range all {
+		rare := 0.0
+		for _, t := range spelled[i] {
+			p.all += t.weight
+			if t.weight > rare {
+				p.rare, rare = t.word, t.weight
+			}
 		}
 		if p.own && (len(p.words) < leastWords || p.all < leastSaid) {
 			p.words, p.all = nil, math.Inf(1) // says too little
@@ -131,9 +192,12 @@ func newIndex() *index {
 }
 
 func patterns(from source, signatures []Signature, codes []string) []*pattern {
-	var out []*pattern
-	for _, s := range signatures {
-		p := &pattern{Signature: s, from: from}
+	out := make([]*pattern, 0, len(signatures)+len(codes))
+	room := make([]pattern, len(signatures))
+	for i, s := range signatures {
+		p := &room[i]
+		p.Signature, p.from = s, from
+		p.parts = make([]string, 0, 1+strings.Count(s.Text, "…"))
 		for part := range strings.SplitSeq(s.Text, "…") {
 			p.parts = append(p.parts, normal(part))
 		}

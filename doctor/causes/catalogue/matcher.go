@@ -1,7 +1,5 @@
 package catalogue
 
-import "strings"
-
 // Matcher finds the lines of a log that contain a signature literally. It is made for logs of a
 // gigabyte: it reads each byte of most lines once.
 type Matcher struct{ grams grams }
@@ -55,9 +53,16 @@ func letter(b byte) (byte, bool) {
 
 func (g *grams) add(p *pattern) {
 	longest := ""
-	for _, w := range strings.FieldsFunc(strings.Join(p.parts, " "), func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
-		if len(w) > len(longest) {
-			longest = w
+	for _, part := range p.parts {
+		start := 0
+		for i := range len(part) + 1 {
+			if i < len(part) && (part[i] == '_' || 'a' <= part[i] && part[i] <= 'z') {
+				continue
+			}
+			if i-start > len(longest) {
+				longest = part[start:i]
+			}
+			start = i + 1
 		}
 	}
 	if g.by == nil {

@@ -39,9 +39,12 @@ var sentences = sync.OnceValue(func() []*Symptom {
 			s.Meaning = text
 		case ">":
 			for code := range strings.FieldsSeq(text) {
-				if code == "normal" {
+				switch code {
+				case "normal":
 					s.Normal = true
-				} else {
+				case "foreign":
+					s.foreign = true
+				default:
 					s.Causes = append(s.Causes, code)
 				}
 			}
@@ -51,6 +54,8 @@ var sentences = sync.OnceValue(func() []*Symptom {
 			s.Signatures = append(s.Signatures, Signature{Text: text})
 		case "!":
 			s.exact = append(s.exact, Signature{Text: text})
+		case "*":
+			s.ours = append(s.ours, Signature{Text: text})
 		}
 	}
 	return out
@@ -180,10 +185,12 @@ var prefix = sync.OnceValue(func() *regexp.Regexp {
 // peel removes what loggers put before or around a message.
 func peel(line string) string { return prefix().ReplaceAllString(line, " ") }
 
-// Printer is a component whose lines are known by their form.
+// Printer is a component whose lines are known by their form, or by a sentence about something
+// that the CNI has no part in.
 type Printer struct {
 	Component string
 	About     string // what such lines are about
+	Meaning   string // of the sentence
 	Check     Check
 }
 
@@ -192,24 +199,24 @@ var printers = []struct {
 	form string
 	Printer
 }{
-	{`"caller":"(ipamd|datastore|awsutils|networkutils|eniconfig|aws-k8s-agent|wait|rpc)[/.]`, Printer{"ipamd", "the node's pool of addresses and its interfaces", daemonCheck}},
-	{`"caller":"(driver|routed-eni-cni-plugin|snat|hostipamwrapper)[/.]`, Printer{"aws-cni (plugin)", "one pod's link, routes and rules", pluginLog}},
-	{`(?i)network-policy-agent|aws-eks-nodeagent|"logger":"(ebpf|policyendpoints|controllers\.policyEndpoints)|ebpf-client|bpfclient`, Printer{"network policy agent", "network policies on the node", Check{"Read the agent's log.", "kubectl -n kube-system logs POD -c aws-eks-nodeagent"}}},
-	{`(?i)vpc-resource-controller`, Printer{"VPC resource controller", "trunk and branch interfaces", Check{"Read the events of node and pod.", nodeEvents}}},
-	{`(?i)default-scheduler|\d+/\d+ nodes are available|schedule_one\.go|FailedScheduling`, Printer{"kube-scheduler", "why no node takes a pod; the CNI has no part in it unless it names pods, pod-eni or a network taint", Check{"Read the pod's requests, affinity and tolerations against the nodes.", podEvents}}},
-	{`(?i)"controller":"(nodeclaim|provisioner|disruption|node\.)|karpenter|nodeclaim`, Printer{"Karpenter", "starting and ending nodes", Check{"Read the NodeClaim's conditions.", "kubectl describe nodeclaims"}}},
-	{`(?i)kube-proxy|proxier\.go|ipvs|\biptables_monitor`, Printer{"kube-proxy", "Services on the node", Check{"Read kube-proxy's log.", "kubectl -n kube-system logs -l k8s-app=kube-proxy --tail=50"}}},
-	{`(?i)\bcontainerd\b|level=\w+ msg="(RunPodSandbox|StopPodSandbox|CreateContainer|cleaning up)`, Printer{"containerd", "sandboxes, containers and images of the node", Check{"Read containerd's log around it.", "journalctl -u containerd -n 100"}}},
-	{`(?i)\bkubelet\b|(kubelet|pod_workers|kuberuntime_\w+|remote_runtime|kubelet_node_status|eviction_manager|status_manager|prober|reconciler|nestedpendingoperations|controller_utils)\.go:\d+|pod_workers|Error syncing pod`, Printer{"kubelet", "pods of the node", Check{"Read the pod's events and kubelet's log.", "journalctl -u kubelet -n 100"}}},
-	{`(?i)nodeadm|bootstrap\.sh|cloud-init`, Printer{"nodeadm or bootstrap.sh", "a node's first start", Check{"Read the start script's log.", "journalctl -u nodeadm-run -u cloud-final -n 100"}}},
-	{`(?i)(INSTALLATION|UPGRADE|ROLLBACK) FAILED|helm\.go:\d+`, Printer{"Helm", "installing a chart", Check{"Look at the release.", "helm history -n kube-system RELEASE"}}},
-	{`(?i)eksctl|\[[✖ℹ✔]\]`, Printer{"eksctl", "creating clusters, node groups and add-ons", Check{"Look at the stack's events.", "aws cloudformation describe-stack-events --stack-name STACK"}}},
-	{`(?i)elbv2|aws-load-balancer|targetgroupbinding`, Printer{"AWS load balancer controller", "load balancers and their targets", Check{"Read the controller's log.", "kubectl -n kube-system logs deployment/aws-load-balancer-controller --tail=50"}}},
-	{`(?i)\bipamd\b|aws-k8s-agent|aws-node\b|aws-routed-eni|vpc-cni\b`, Printer{"aws-node", "addresses of the node's pods", daemonCheck}},
-	{`\baws-cni\b|/opt/cni/bin`, Printer{"aws-cni (plugin)", "one pod's link, routes and rules", pluginLog}},
-	{`api error \w+:|An error occurred \(\w+\) when calling the \w+ operation|operation error \w+: \w+`, Printer{"an AWS API", "a call that AWS refused", Check{"Look up the error code in the documentation of the service, and who made the call.", "aws cloudtrail lookup-events --lookup-attributes AttributeKey=EventName,AttributeValue=OPERATION"}}},
-	{`(?m)^\s*\[\s*\d+\.\d+\] |\bkernel: `, Printer{"the kernel", "the node's hardware, memory and network", Check{"Read the lines around it.", "dmesg -T | tail -n 100"}}},
-	{`(?m)^\s*[IWEF]\d{4} [\d:.]+\s+\d+ [\w.-]+\.go:\d+\]`, Printer{"a Kubernetes component (klog)", "", Check{"Find out whose log it is; read the lines around it.", podEvents}}},
+	{`"caller":"(ipamd|datastore|awsutils|networkutils|eniconfig|aws-k8s-agent|wait|rpc)[/.]`, Printer{"ipamd", "the node's pool of addresses and its interfaces", "", daemonCheck}},
+	{`"caller":"(driver|routed-eni-cni-plugin|snat|hostipamwrapper)[/.]`, Printer{"aws-cni (plugin)", "one pod's link, routes and rules", "", pluginLog}},
+	{`(?i)network-policy-agent|aws-eks-nodeagent|"logger":"(ebpf|policyendpoints|controllers\.policyEndpoints)|ebpf-client|bpfclient`, Printer{"network policy agent", "network policies on the node", "", Check{"Read the agent's log.", "kubectl -n kube-system logs POD -c aws-eks-nodeagent"}}},
+	{`(?i)vpc-resource-controller`, Printer{"VPC resource controller", "trunk and branch interfaces", "", Check{"Read the events of node and pod.", nodeEvents}}},
+	{`(?i)default-scheduler|\d+/\d+ nodes are available|schedule_one\.go|FailedScheduling`, Printer{"kube-scheduler", "why no node takes a pod; the CNI has no part in it unless it names pods, pod-eni or a network taint", "", Check{"Read the pod's requests, affinity and tolerations against the nodes.", podEvents}}},
+	{`(?i)"controller":"(nodeclaim|provisioner|disruption|node\.)|karpenter|nodeclaim`, Printer{"Karpenter", "starting and ending nodes", "", Check{"Read the NodeClaim's conditions.", "kubectl describe nodeclaims"}}},
+	{`(?i)kube-proxy|proxier\.go|ipvs|\biptables_monitor`, Printer{"kube-proxy", "Services on the node", "", Check{"Read kube-proxy's log.", "kubectl -n kube-system logs -l k8s-app=kube-proxy --tail=50"}}},
+	{`(?i)\bcontainerd\b|level=\w+ msg="(RunPodSandbox|StopPodSandbox|CreateContainer|cleaning up)`, Printer{"containerd", "sandboxes, containers and images of the node", "", Check{"Read containerd's log around it.", "journalctl -u containerd -n 100"}}},
+	{`(?i)\bkubelet\b|(kubelet|pod_workers|kuberuntime_\w+|remote_runtime|kubelet_node_status|eviction_manager|status_manager|prober|reconciler|nestedpendingoperations|controller_utils)\.go:\d+|pod_workers|Error syncing pod`, Printer{"kubelet", "pods of the node", "", Check{"Read the pod's events and kubelet's log.", "journalctl -u kubelet -n 100"}}},
+	{`(?i)nodeadm|bootstrap\.sh|cloud-init`, Printer{"nodeadm or bootstrap.sh", "a node's first start", "", Check{"Read the start script's log.", "journalctl -u nodeadm-run -u cloud-final -n 100"}}},
+	{`(?i)(INSTALLATION|UPGRADE|ROLLBACK) FAILED|helm\.go:\d+`, Printer{"Helm", "installing a chart", "", Check{"Look at the release.", "helm history -n kube-system RELEASE"}}},
+	{`(?i)eksctl|\[[✖ℹ✔]\]`, Printer{"eksctl", "creating clusters, node groups and add-ons", "", Check{"Look at the stack's events.", "aws cloudformation describe-stack-events --stack-name STACK"}}},
+	{`(?i)elbv2|aws-load-balancer|targetgroupbinding`, Printer{"AWS load balancer controller", "load balancers and their targets", "", Check{"Read the controller's log.", "kubectl -n kube-system logs deployment/aws-load-balancer-controller --tail=50"}}},
+	{`(?i)\bipamd\b|aws-k8s-agent|aws-node\b|aws-routed-eni|vpc-cni\b`, Printer{"aws-node", "addresses of the node's pods", "", daemonCheck}},
+	{`\baws-cni\b|/opt/cni/bin`, Printer{"aws-cni (plugin)", "one pod's link, routes and rules", "", pluginLog}},
+	{`api error \w+:|An error occurred \(\w+\) when calling the \w+ operation|operation error \w+: \w+`, Printer{"an AWS API", "a call that AWS refused", "", Check{"Look up the error code in the documentation of the service, and who made the call.", "aws cloudtrail lookup-events --lookup-attributes AttributeKey=EventName,AttributeValue=OPERATION"}}},
+	{`(?m)^\s*\[\s*\d+\.\d+\] |\bkernel: `, Printer{"the kernel", "the node's hardware, memory and network", "", Check{"Read the lines around it.", "dmesg -T | tail -n 100"}}},
+	{`(?m)^\s*[IWEF]\d{4} [\d:.]+\s+\d+ [\w.-]+\.go:\d+\]`, Printer{"a Kubernetes component (klog)", "", "", Check{"Find out whose log it is; read the lines around it.", podEvents}}},
 }
 
 var printerForms = sync.OnceValue(func() []*regexp.Regexp {
@@ -220,9 +227,72 @@ var printerForms = sync.OnceValue(func() []*regexp.Regexp {
 	return out
 })
 
-// PrinterOf returns the component that prints lines of the form that a text has.
+// printedIn are the programs by the source in which a signature is found first.
+var printedIn = map[string]string{
+	"log.ipamd": "ipamd", "log.plugin": "aws-cni (plugin)", "log.np": "network policy agent", "log.awsnode": "aws-vpc-cni (entrypoint)",
+	"log.kubelet": "kubelet", "kern.link": "kernel",
+}
+
+// printerOf names who prints a signature that is found in some sources, in a line.
+func printerOf(where []string, line string) string {
+	if p, ok := formOf(line); ok && p.About != "" {
+		return p.Component
+	}
+	for _, source := range where {
+		if component := printedIn[source]; component != "" {
+			return component
+		}
+	}
+	return ""
+}
+
+// callers are the forms whose field "caller" names the program.
+const callers = 2
+
+// callerOf names the program of the CNI that logged a line, by the source file that the line names.
+func callerOf(line string) string {
+	for i, form := range printerForms()[:callers] {
+		if form.MatchString(line) {
+			return printers[i].Component
+		}
+	}
+	return ""
+}
+
+var foreign = sync.OnceValue(func() (out []*pattern) {
+	for _, s := range sentences() {
+		if s.foreign {
+			out = append(out, patterns(source{symptom: s}, s.Signatures, nil)...)
+		}
+	}
+	return out
+})
+
+// PrinterOf returns the component that says something with which the CNI has nothing to do, or
+// that prints lines of the form that a text has.
 func PrinterOf(text string) (Printer, bool) {
 	text = text[:min(len(text), mostLine)]
+	if s, ok := foreignIn(text); ok {
+		return Printer{s.Component, s.Title, s.Meaning, s.Check}, true
+	}
+	return formOf(text)
+}
+
+// foreignIn finds a sentence about something that the CNI has no part in.
+func foreignIn(text string) (*Symptom, bool) {
+	plain := normal(text)
+	for _, p := range foreign() {
+		if p.in(plain, text) {
+			return p.from.symptom, true
+		}
+	}
+	return nil, false
+}
+
+// ours are the components of the CNI, as forms name them.
+var ours = []string{"ipamd", "aws-cni (plugin)", "network policy agent", "VPC resource controller", "aws-node"}
+
+func formOf(text string) (Printer, bool) {
 	for i, form := range printerForms() {
 		if form.MatchString(text) {
 			return printers[i].Printer, true

@@ -14,7 +14,11 @@ func normal(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return r == '"' || r == '\'' || r == '`' || r == '\\' || r >= utf8.RuneSelf }) >= 0 {
 		text = unescape.Replace(text)
 	}
-	return strings.Join(strings.Fields(strings.ToLower(text)), " ")
+	text = strings.ToLower(text)
+	if strings.Contains(text, "  ") || strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r >= utf8.RuneSelf }) >= 0 {
+		return strings.Join(strings.Fields(text), " ")
+	}
+	return strings.TrimSpace(text)
 }
 
 var unescape = strings.NewReplacer(
@@ -25,10 +29,23 @@ var unescape = strings.NewReplacer(
 // words returns the meaningful words of a normal text, each in one form: those of one meaning are
 // the same word, and endings are removed.
 func words(plain string) []string {
-	var out []string
-	for _, w := range strings.FieldsFunc(plain, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if w = form(w); w != "" && (len(out) == 0 || out[len(out)-1] != w) {
+	return appendWords(make([]string, 0, strings.Count(plain, " ")+2), plain, form)
+}
+
+// appendWords appends what form makes of the words, but nothing twice in a row.
+func appendWords[T comparable](out []T, plain string, form func(string) T) []T {
+	var none T
+	for first := len(out); plain != ""; {
+		end := strings.IndexFunc(plain, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if end < 0 {
+			end = len(plain)
+		}
+		if w := form(plain[:end]); w != none && (len(out) == first || out[len(out)-1] != w) {
 			out = append(out, w)
+		}
+		plain = plain[min(end+1, len(plain)):]
+		for plain != "" && !utf8.RuneStart(plain[0]) { // the rest of the separator
+			plain = plain[1:]
 		}
 	}
 	return out
@@ -115,6 +132,23 @@ func hasWord(text, word string) bool {
 		}
 		rest = rest[at+len(word):]
 	}
+}
+
+// asReason reports whether a word is all of a text, or stands where the reason of an event does.
+func asReason(text, word string) bool {
+	before := []string{"Warning", "Normal", `"reason":`, "reason=", ":"}
+	return strings.TrimSpace(text) == word || slices.ContainsFunc(before, func(before string) bool {
+		for rest := text; ; {
+			at := strings.Index(rest, before)
+			if at < 0 {
+				return false
+			}
+			rest = rest[at+len(before):]
+			if after, ok := strings.CutPrefix(strings.TrimLeft(rest, " \t\""), word); ok && !strings.HasPrefix(after, ":") {
+				return true
+			}
+		}
+	})
 }
 
 func joins(r rune) bool {

@@ -110,6 +110,9 @@ func unknown(f *cli.Factory, text string) error {
 			out.Why += " (" + p.About + ")"
 		}
 		out.Why += ", and is not one that is known here"
+		if p.Meaning != "" {
+			out.Why = p.Component + ": " + p.About + ". " + p.Meaning
+		}
 		out.Do = doctor.Named(f, p.Check.Command)
 	}
 	return out
@@ -125,7 +128,7 @@ func lines(f *cli.Factory, found []catalogue.Candidate, several bool) []string {
 			p.Lines = append(p.Lines, "")
 		}
 		if e := c.Entry; e != nil {
-			p.Line(color.Paint(paint.Head, e.Code) + "  " + color.Paint(doctor.Class(e.Severity), e.Severity.String()) + "  " + e.Title)
+			p.Line(color.Paint(paint.Head, e.Code) + "  " + color.Paint(doctor.Class(e.Severity), e.Severity.String()) + "  " + c.Title())
 		} else {
 			kind := "symptom"
 			if c.Normal() {
@@ -185,6 +188,9 @@ func candidatesOf(f *cli.Factory, text string, found []catalogue.Candidate) docu
 	}
 	if p, ok := catalogue.PrinterOf(text); ok && len(found) == 0 {
 		doc.PrintedBy = &document.Printer{Component: p.Component, About: p.About, Check: document.CauseCheck(p.Check)}
+		if p.Meaning != "" {
+			doc.PrintedBy.About += ". " + p.Meaning
+		}
 	}
 	for _, c := range found {
 		item := document.Candidate{
