@@ -30,7 +30,7 @@ var netRules = []rule{
 	{code: "net/rpf-conntrack", node: replyPath},
 	{code: "net/mtu", node: mtuMismatch},
 	{code: "net/nic-allowance", node: allowanceExceeded},
-	{code: "net/conntrack-full", node: shown("new connections of the node and its pods are dropped when it is full", "obs/conntrack")},
+	{code: "net/conntrack-full", node: connectionsFull},
 	{code: "net/link-down", node: shown("pods are cut off", "obs/eni-link-down", "obs/pod-veth-down")},
 	{code: "net/veth-missing", node: shown("pods are cut off", "obs/pod-no-veth", "obs/pod-no-vlan")},
 	{code: "net/node-address", node: shown("the address is in use by the node", "obs/pod-address-of-node")},
@@ -52,44 +52,35 @@ func setupFailed(c *Case) []candidate {
 }
 
 func vethMACChanged(c *Case) []candidate {
-	var pods []string
-	macs := c.lasting(func(c *Case) Fact {
-		return fact(c, c.R.Neighbours, "kern.neigh", "gateway of pods against the host end of their veth", "the same MAC address", func(all []evidence.Neighbour) (any, State) {
-			pods = nil
-			text, state := "none was read", Unread
-			for _, n := range all {
-				link := slices.IndexFunc(c.R.Links.Content, func(l evidence.Link) bool {
-					return l.MAC != "" && (l.Pod == n.Pod || l.Name == veth(c.Settings.VethPrefix, n.Pod))
-				})
-				switch {
-				case link < 0 || n.Address != netnames.GatewayIPv4(0) && n.Address != netnames.GatewayIPv6(0):
-					continue
-				case strings.EqualFold(n.MAC, c.R.Links.Content[link].MAC):
-					if state == Unread {
-						text, state = "the same", No
-					}
-					continue
-				}
-				pods, state = append(pods, string(n.Pod)), Yes
-				text = fmt.Sprintf("%s of %s has %s, the link %s", n.Address, n.Pod, n.MAC, c.R.Links.Content[link].MAC)
-			}
-			return text, state
-		})
-	})
+	macs := c.observes("obs/pod-gateway-mac")
 	policy, old := c.LinkPolicy(), c.Before(MACsKept)
-	decisive := macs
-	if macs.State == Unread {
-		decisive = both(old, policy)
-	}
-	text := "systemd sets the MAC addresses of new veths (MACAddressPolicy=persistent), which this release does not expect"
-	if len(pods) > 0 {
-		text = fmt.Sprintf("pods send to a MAC address that their veth no longer has: %s", some(pods))
-	}
 	systemd := fact(c, c.R.Node, "k8s.node", "osImage", "one whose systemd leaves veths alone", func(n evidence.KubeNode) (any, State) {
 		return n.OSImage, stateOf(matchesAny(strings.ToLower(n.OSImage), []string{"ubuntu…22.", "ubuntu…24.", "flatcar"}))
 	})
-	return []candidate{{summary: text, decisive: []Fact{decisive}, supporting: []Fact{either(macs, policy)}, context: []Fact{old, systemd}}}
+	cd := candidate{
+		summary:  "systemd sets the MAC addresses of new veths (MACAddressPolicy=persistent), which this release does not expect",
+		decisive: []Fact{macs}, supporting: []Fact{either(macs, policy)}, context: []Fact{old, systemd},
+	}
+	if macs.State == Unread {
+		cd.decisive[0] = both(old, policy)
+	}
+	cd.fixes = []int{fixMACPolicy}
+	if c.older(MACsKept) {
+		cd.fixes = []int{fixMACUpgrade, fixMACPolicy}
+	}
+	if found := c.seen("obs/pod-gateway-mac"); len(found) > 0 {
+		cd.summary, cd.names = "pods send to a MAC address that their veth no longer has: "+some(c.hit("obs/pod-gateway-mac")), found[0].names
+		cd.fixes = append([]int{fixMACBack}, cd.fixes...)
+	}
+	return []candidate{cd}
 }
+
+// The fixes of net/veth-mac-changed, from 1.
+const (
+	fixMACUpgrade = iota + 1
+	fixMACPolicy
+	fixMACBack
+)
 
 // MACsKept is the first release of upstream whose veths keep their MAC address.
 var MACsKept = evidence.Version{1, 20, 1}
@@ -172,7 +163,14 @@ func rulesFlushed(c *Case) []candidate {
 		cd = candidate{summary: "another program keeps removing network state of pods, and the daemon restores it: " + again.Value, decisive: []Fact{again}}
 		cd = cd.as(catalogue.Warning).withFixes(c.repairFixes(manager)...)
 	}
-	return []candidate{cd}
+	out := []candidate{cd}
+	if order := c.repairFixes(manager); manager.State == Yes && order[0] <= fixNetworkd && lacks.State != Yes && !c.Ours {
+		out = append(out, candidate{
+			title: manager.Value + " may remove the pods' rules or routes", summary: "the next time it configures a link it removes what it did not make: " + manager.Value,
+			decisive: []Fact{manager},
+		}.as(catalogue.Warning).withFixes(order[0]))
+	}
+	return out
 }
 
 // The fixes of net/rules-flushed, from 1.
@@ -250,22 +248,34 @@ func staleRules(c *Case) []candidate {
 	return []candidate{cd}
 }
 
+// shared is an address that two running pods have, or routes to two links.
+type shared struct {
+	text  string
+	nodes []string
+	newer evidence.Pod // of the two pods; empty if unknown
+}
+
 // duplicates returns the addresses that two running pods have, according to Kubernetes or the
-// kernel, and the nodes concerned.
-func duplicates(cs []*Case) (found, nodes []string) {
-	owner := map[netip.Addr]evidence.Pod{}
-	on := map[netip.Addr]string{}
+// kernel.
+func duplicates(cs []*Case) (found []shared) {
+	owner := map[netip.Addr]*evidence.KubePod{}
 	for _, c := range cs {
-		for _, p := range c.R.Pods.Content {
+		for i := range c.R.Pods.Content {
+			p := &c.R.Pods.Content[i]
 			if p.Phase != "Running" || p.HostNetwork || p.Node == nil {
 				continue
 			}
 			for _, a := range p.IPs {
-				if other, taken := owner[a]; taken && other != p.Pod {
-					found, nodes = append(found, fmt.Sprintf("%s: %s and %s", a, other, p.Pod)), append(nodes, on[a], *p.Node)
-				} else {
-					owner[a], on[a] = p.Pod, *p.Node
+				other := owner[a]
+				if other == nil || other.Pod == p.Pod {
+					owner[a] = p
+					continue
 				}
+				s := shared{fmt.Sprintf("%s: %s and %s", a, other.Pod, p.Pod), []string{*other.Node, *p.Node}, p.Pod}
+				if other.StartedAt.After(p.StartedAt) {
+					s.newer = other.Pod
+				}
+				found = append(found, s)
 			}
 		}
 		links := map[string]string{}
@@ -276,13 +286,12 @@ func duplicates(cs []*Case) (found, nodes []string) {
 			}
 			to := strings.TrimSuffix(strings.TrimSuffix(r.To, "/32"), "/128")
 			if other, taken := links[to]; taken && other != link {
-				found, nodes = append(found, fmt.Sprintf("%s: routes to %s and %s", to, other, link)), append(nodes, c.Name)
+				found = append(found, shared{fmt.Sprintf("%s: routes to %s and %s", to, other, link), []string{c.Name}, r.Pod})
 			}
 			links[to] = link
 		}
 	}
-	slices.Sort(nodes)
-	return found, slices.Compact(nodes)
+	return found
 }
 
 func duplicateIP(cs []*Case) []candidate {
@@ -297,28 +306,38 @@ func duplicateIP(cs []*Case) []candidate {
 	if len(cs) == 0 {
 		return nil
 	}
-	found, nodes := duplicates(cs)
-	before, _ := duplicates(earlier)
-	if len(earlier) > 0 {
-		found = slices.DeleteFunc(found, func(f string) bool { return !slices.Contains(before, f) })
+	before := duplicates(earlier)
+	var texts, nodes []string
+	var names map[string]string
+	for _, s := range duplicates(cs) {
+		if len(earlier) == 0 || slices.ContainsFunc(before, func(b shared) bool { return b.text == s.text }) {
+			texts, nodes = append(texts, s.text), append(nodes, s.nodes...)
+			if names == nil && s.newer != "" {
+				names = podNames(string(s.newer))
+			}
+		}
 	}
+	slices.Sort(nodes)
 	const path, expected = "addresses of running pods", "each has one pod"
 	source := "k8s.pod"
 	if !cs[0].R.Pods.OK() {
 		source = "kern.route"
 	}
-	shared := cs[0].known(source, path, expected, some(found), len(found) > 0)
+	found := cs[0].known(source, path, expected, some(texts), len(texts) > 0)
 	if !read {
-		shared = cs[0].unread("k8s.pod", path, expected, cs[0].R.Pods.Missing)
+		found = cs[0].unread("k8s.pod", path, expected, cs[0].R.Pods.Missing)
 	}
-	return []candidate{{summary: "pods share an address: " + some(found), decisive: []Fact{shared}, nodes: nodes}}
+	return []candidate{{summary: "pods share an address: " + some(texts), decisive: []Fact{found}, nodes: slices.Compact(nodes), names: names}}
 }
 
 // chainsSplit states that the CNI's chains and kube-proxy's are in different backends.
 func (c *Case) chainsSplit() Fact {
 	return fact(c, c.R.IPTables, "kern.ipt", "chains AWS-SNAT-CHAIN-0 and KUBE-*", "in the same backend", func(k evidence.IPTables) (any, State) {
 		awsNFT, awsLegacy := ChainsIn(k, "AWS-SNAT-CHAIN")
-		kubeNFT, kubeLegacy := ChainsIn(k, "KUBE-")
+		kubeNFT, kubeLegacy := ChainsIn(k, "KUBE-SERVICES") // kubelet makes some in the host's backend
+		if !kubeNFT && !kubeLegacy {
+			kubeNFT, kubeLegacy = ChainsIn(k, "KUBE-")
+		}
 		if !kubeNFT && !kubeLegacy {
 			kubeNFT, kubeLegacy = k.Mode == "nft", k.Mode == "legacy"
 		}
@@ -383,7 +402,16 @@ func noSNAT(c *Case) []candidate {
 	wrong := c.lasting((*Case).snat)
 	inside := c.setting("AWS_VPC_K8S_CNI_EXTERNALSNAT", "as the routes need it", func(s config.Config) bool { return !s.ExternalSNAT && !s.IPv6 })
 	lost := candidate{summary: "traffic of pods leaves the VPC without SNAT: " + wrong.Value, decisive: []Fact{wrong, inside}, unless: []Fact{not(c.serves())}}
-	out := []candidate{lost.withFixes(4)}
+	lost = lost.withFixes(4)
+	if c.chainsGone() {
+		lost.title = "the CNI's packet filter chains are gone"
+		lost.summary = "the CNI's chains are gone, so traffic of pods leaves the VPC without SNAT, and replies to node ports by the wrong interface"
+		if nft, legacy := ChainsIn(c.R.IPTables.Content, "KUBE-"); !nft && !legacy && c.R.KubeProxy.Content.Mode != "nftables" {
+			lost.summary += "; kube-proxy's are gone as well, so Services do not answer until it makes them again"
+			lost = lost.withFixes(4, 5)
+		}
+	}
+	out := []candidate{lost}
 
 	if c.Settings.ExternalSNAT {
 		public := fact(c, c.R.RouteTables, "ec2.rtb", "default route of the pods' subnets", "a NAT gateway", func(all []evidence.RouteTable) (any, State) {
@@ -399,24 +427,30 @@ func noSNAT(c *Case) []candidate {
 		out = append(out, candidate{
 			summary:  "pods reach the internet gateway with their own address, which it does not translate: " + public.Value,
 			decisive: []Fact{public, not(inside)},
-		})
+		}.withFixes(1, 2))
 	}
-	if unknown := c.lasting((*Case).unlisted); unknown.State == Yes && c.Earlier != nil && c.Now.Sub(c.Earlier.Now) > ruleRefresh {
+	if unknown := c.lasting((*Case).unlisted); wrong.State != Yes && unknown.State == Yes && c.Earlier != nil && c.Now.Sub(c.Earlier.Now) > ruleRefresh {
 		out = append(out, candidate{
 			summary:  "traffic of pods to a CIDR of the VPC is translated as if it left the VPC: no rule excludes " + unknown.Value,
 			decisive: []Fact{unknown, inside}, unless: []Fact{not(c.serves())},
-		})
+		}.withFixes(4))
 	}
 	for _, p := range c.R.Probes.Content {
 		host := targetAddr(p.Target)
 		within := slices.IndexFunc(c.Settings.ExcludeSNATCIDRs, func(r netip.Prefix) bool { return r.Contains(host) })
 		if p.From != "host" && p.Result != "ok" && within >= 0 {
 			excluded := c.known("probe", p.Target, "ok", fmt.Sprintf("%s from %s, and %s is excluded from SNAT", p.Result, p.From, c.Settings.ExcludeSNATCIDRs[within]), true)
-			out = append(out, candidate{summary: "the target is excluded from SNAT, and nothing routes back to pods: " + excluded.Value, decisive: []Fact{excluded, inside}})
+			out = append(out, candidate{summary: "the target is excluded from SNAT, and nothing routes back to pods: " + excluded.Value, decisive: []Fact{excluded, inside}}.withFixes(3))
 			break
 		}
 	}
 	return out
+}
+
+// chainsGone reports whether nothing is left of the CNI's chains and rules.
+func (c *Case) chainsGone() bool {
+	nft, legacy := ChainsIn(c.R.IPTables.Content, "AWS-")
+	return c.R.IPTables.OK() && !nft && !legacy && !c.Settings.ExternalSNAT && !slices.ContainsFunc(c.IPTablesRules(), func(r string) bool { return strings.Contains(r, "AWS") })
 }
 
 // ruleRefresh is how long a daemon takes to notice a new range of the VPC.
@@ -462,19 +496,17 @@ func targetAddr(target string) netip.Addr {
 }
 
 func forwardDrop(c *Case) []candidate {
-	drops := fact(c, c.R.IPTables, "kern.ipt", "policy of FORWARD", "ACCEPT", func(k evidence.IPTables) (any, State) {
-		return k.Forward, stateOf(k.Forward == "DROP")
-	})
-	accepts := fact(c, c.R.IPTables, "kern.ipt", "forwardAccepts", "true, or the policy ACCEPT", func(k evidence.IPTables) (any, State) {
-		if k.ForwardAccepts == nil {
-			return nil, Unread
+	drops := c.observes("obs/forward-dropped")
+	dropped := candidate{summary: "the host drops forwarded traffic: " + drops.Value, decisive: []Fact{drops}}.withFixes(1)
+	if found := c.seen("obs/forward-dropped"); len(found) > 0 {
+		dropped.names = found[0].names
+		if len(found[0].pods) > 0 {
+			dropped.summary += "; " + podsText(found[0].pods)
 		}
-		return *k.ForwardAccepts, stateOf(!*k.ForwardAccepts)
-	})
-	dropped := candidate{
-		summary:  "the host drops forwarded traffic: the policy of FORWARD is DROP, and no rule accepts pod traffic",
-		decisive: []Fact{drops, accepts},
-	}.as(max(catalogue.Error, c.worst("obs/forward-dropped"))).withFixes(1)
+		if dropped = dropped.as(found[0].severity); found[0].names != nil {
+			dropped = dropped.withFixes(4) // the policy does not matter: a rule comes first
+		}
+	}
 	off := c.observes("obs/forwarding-off")
 	forwarding := candidate{
 		title: "the node does not forward", summary: "the node forwards no traffic, so its pods reach nothing: " + off.Value, decisive: []Fact{off},
@@ -534,10 +566,14 @@ func (c *Case) replyFault() Fact {
 		if link == "" || !there {
 			return nil, Unread
 		}
-		return fmt.Sprintf("%s on %s", own, link), stateOf(own == "1" && all["net.ipv4.conf.all.rp_filter"] != "2")
+		own = max(own, all["net.ipv4.conf.all.rp_filter"]) // as the kernel does
+		return fmt.Sprintf("%s on %s", own, link), stateOf(own == "1")
 	})
 	unmarked := fact(c, c.R.IPTables, "kern.ipt", `mangle "AWS, primary ENI"`, "connections are marked, and marks restored", func(evidence.IPTables) (any, State) {
 		sets, restores := false, false
+		if c.chainsGone() {
+			return "gone with the other chains", No // see noSNAT
+		}
 		for _, r := range c.IPTablesRules() {
 			if strings.HasPrefix(r, "mangle ") && strings.Contains(r, "AWS, primary ENI") {
 				restores = restores || strings.Contains(r, "--restore-mark")
@@ -573,9 +609,9 @@ func (c *Case) primaryLink() string {
 	return c.linkOfTable(netnames.MainTable)
 }
 
-// vethMTU states that links of pods have larger MTUs than their interfaces.
-func (c *Case) vethMTU() Fact {
-	return fact(c, c.R.Links, "kern.link", "MTU of veths against their interface", "at most the interface's", func(all []evidence.Link) (any, State) {
+// vethMTU states that links of pods have larger MTUs than their interfaces, and names one of both.
+func (c *Case) vethMTU() (f Fact, names map[string]string, link int) {
+	f = fact(c, c.R.Links, "kern.link", "MTU of veths against their interface", "at most the interface's", func(all []evidence.Link) (any, State) {
 		mtu := func(match func(evidence.Link) bool) int {
 			if i := slices.IndexFunc(all, match); i >= 0 && all[i].MTU != nil {
 				return *all[i].MTU
@@ -593,6 +629,10 @@ func (c *Case) vethMTU() Fact {
 			}
 			if state = max(state, No); pod > device {
 				pods, state = append(pods, fmt.Sprintf("%s has %d, %s %d", w.pod, pod, name, device)), Yes
+				if names == nil {
+					names, link = podNames(string(w.pod)), device
+					names["LINK"], names["BYTES"] = name, strconv.Itoa(c.Settings.ENIMTU)
+				}
 			}
 		}
 		if state == Unread && c.R.ENIs.OK() && len(c.wired()) == 0 {
@@ -600,11 +640,19 @@ func (c *Case) vethMTU() Fact {
 		}
 		return some(pods), state
 	})
+	return f, names, link
 }
 
 func mtuMismatch(c *Case) []candidate {
-	larger := c.vethMTU()
-	out := []candidate{{summary: "large packets of pods are lost, because the MTU of their link is larger than the interface's: " + larger.Value, decisive: []Fact{larger}}}
+	larger, names, link := c.vethMTU()
+	veths := candidate{
+		summary:  "large packets of pods are lost, because the MTU of their link is larger than the interface's: " + larger.Value,
+		decisive: []Fact{larger}, names: names,
+	}.withFixes(3) // the pods are older than the setting
+	if c.settingsAt != "" && link < c.Settings.ENIMTU {
+		veths = veths.withFixes(2) // a program of the host changed the interface
+	}
+	out := []candidate{veths}
 	if lost, sized := c.largeLost(); lost.State == Yes {
 		path := fact(c, c.R.RouteTables, "ec2.rtb", "routes of the pods' subnets", "none to a VPN or transit gateway", func(all []evidence.RouteTable) (any, State) {
 			for _, t := range all {
@@ -624,7 +672,7 @@ func mtuMismatch(c *Case) []candidate {
 		if cd.supporting = []Fact{path}; !sized { // only the path tells it from a target that does not answer
 			cd.supporting, cd.required = nil, []Fact{path}
 		}
-		out = append(out, cd)
+		out = append(out, cd.withFixes(1))
 	}
 	return out
 }
@@ -664,12 +712,25 @@ func (c *Case) podMTU() (most int) {
 	return most
 }
 
+func connectionsFull(c *Case) []candidate {
+	cd := shown("new connections of the node and its pods are dropped", "obs/conntrack")(c)[0]
+	if c.worst("obs/conntrack") < catalogue.Error {
+		cd = shown("new connections of the node and its pods are dropped once it is full", "obs/conntrack")(c)[0]
+		cd.title = "the node's connection table is nearly full"
+	}
+	return []candidate{cd}
+}
+
 func allowanceExceeded(c *Case) []candidate {
 	grows, counted := c.allowances()
-	return []candidate{{
+	cd := candidate{
 		summary:  "the instance drops packets beyond its network allowance: " + grows.Value,
-		decisive: []Fact{grows}, context: []Fact{counted},
-	}}
+		decisive: []Fact{grows}, context: []Fact{counted}, names: map[string]string{"PRIMARY": c.primaryLink()},
+	}.withFixes(2)
+	if strings.Contains(grows.Value, "linklocal") {
+		cd = cd.withFixes(1, 2)
+	}
+	return []candidate{cd}
 }
 
 // allowances states that a counter of dropped packets grows, and that one is not zero.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -95,25 +96,46 @@ func sysctlWrong(c *Case) (out []observation) {
 	if link == "" || c.settingsAt == "" {
 		return nil
 	}
-	for _, s := range hostrules.Sysctls(c.Settings.IPv6, c.Settings.V6Egress, link) {
-		v, there := c.R.Sysctls.Content[s.Name()]
-		if !there || v == s.Value || strings.HasSuffix(s.Name(), ".rp_filter") || strings.HasSuffix(s.Name(), ".all.forwarding") && c.Settings.IPv6 {
-			continue
+	all := c.R.Sysctls.Content
+	note := func(name, want string, pods []string, otherwise catalogue.Severity) {
+		if v, there := all[name]; there && v != want {
+			out = append(out, observation{subject: name, is: v, should: want, severity: bySeverity(pods, otherwise), pods: pods,
+				names: map[string]string{"SYSCTL": name, "VALUE": want}})
 		}
-		out = append(out, observation{subject: s.Name(), is: v, should: s.Value, severity: catalogue.Warning, names: map[string]string{"SYSCTL": s.Name()}})
 	}
-	// Links of pods and of interfaces that were switched off for IPv4 forwarding one by one.
-	for _, name := range slices.Sorted(maps.Keys(c.R.Sysctls.Content)) {
-		dev, ok := strings.CutPrefix(name, "net.ipv4.conf.")
-		dev, isForwarding := strings.CutSuffix(dev, ".forwarding")
-		if !ok || !isForwarding || dev == "all" || dev == "lo" || c.R.Sysctls.Content[name] != "0" || c.Settings.IPv6 {
-			continue
+	networkd := or(c.R.Packages.Content.Units["systemd-networkd"], c.R.Packages.Content.Units["systemd-networkd.service"]) == "active"
+	for _, s := range hostrules.Sysctls(c.Settings.IPv6, c.Settings.V6Egress, link) {
+		switch name := s.Name(); {
+		case strings.HasSuffix(name, ".rp_filter") || strings.HasSuffix(name, ".all.forwarding") && c.Settings.IPv6: // see reply-path and forwarding-off
+		case strings.HasSuffix(name, ".disable_ipv6"):
+			pods := c.served()
+			note(name, s.Value, pods, catalogue.Error)
+			note("net.ipv6.conf."+link+".disable_ipv6", s.Value, pods, catalogue.Error)
+			note("net.ipv6.conf.default.disable_ipv6", s.Value, nil, catalogue.Error)
+		case networkd && all[name] == "0" && strings.HasSuffix(name, ".accept_ra"): // networkd handles router advertisements itself
+		default:
+			note(name, s.Value, nil, catalogue.Warning)
 		}
-		if c.R.Sysctls.Content["net.ipv4.ip_forward"] == "0" {
-			continue // with all others: see forwardingOff
+	}
+	if c.Settings.IPv6 || all["net.ipv4.ip_forward"] == "0" {
+		return out // with all others: see forwardingOff
+	}
+	// Links that were switched off for forwarding one by one drop what comes in by them.
+	const of = "net.ipv4.conf."
+	note(of+"default.forwarding", "1", nil, catalogue.Error)
+	note(of+link+".forwarding", "1", c.served(), catalogue.Error)
+	for _, e := range c.enis() {
+		if l, there := c.linkOf(e.ID); there && l.Name != link && c.serving(e) {
+			note(of+l.Name+".forwarding", "1", c.onENI(e.ID), catalogue.Error)
 		}
-		if dev == link || strings.HasPrefix(dev, c.Settings.VethPrefix) || dev == "default" {
-			out = append(out, observation{subject: name, is: "0", should: "1", severity: catalogue.Error, names: map[string]string{"SYSCTL": name}})
+	}
+	for _, l := range c.R.Links.Content {
+		if l.Kind == "veth" && strings.HasPrefix(l.Name, c.Settings.VethPrefix) {
+			var pods []string
+			if l.Pod != "" {
+				pods = []string{string(l.Pod)}
+			}
+			note(of+l.Name+".forwarding", "1", pods, catalogue.Error)
 		}
 	}
 	return out
@@ -121,20 +143,26 @@ func sysctlWrong(c *Case) (out []observation) {
 
 func forwardDropped(c *Case) []observation {
 	k := c.R.IPTables.Content
-	for _, r := range c.IPTablesRules() {
+	if !c.R.IPTables.OK() || c.Settings.IPv6 { // the chains of IPv4
+		return nil
+	}
+	pods := c.served()
+	for i, r := range c.IPTablesRules() {
 		if to, all := strings.CutPrefix(r, "filter -A FORWARD -j "); all && (strings.HasPrefix(to, "REJECT") || to == "DROP") {
-			pods := c.served()
+			names := map[string]string{"IPTABLES": "iptables", "VETHS": or(c.Settings.VethPrefix, "eni")}
+			if legacy := i >= len(k.NFT.Rules); legacy != (k.Mode == "legacy") {
+				names["IPTABLES"] += map[bool]string{true: "-legacy", false: "-nft"}[legacy]
+			}
 			return []observation{{subject: "FORWARD", is: fmt.Sprintf("the rule %q ends everything that no rule before it accepts", r), should: "no such rule", pods: pods,
-				severity: bySeverity(pods, catalogue.Error)}}
+				severity: bySeverity(pods, catalogue.Error), names: names}}
 		}
 		if strings.HasPrefix(r, "filter -A FORWARD ") && strings.HasSuffix(r, "-j ACCEPT") {
 			break // it may accept the traffic of pods
 		}
 	}
-	if !c.R.IPTables.OK() || k.Forward != "DROP" || k.ForwardAccepts == nil || *k.ForwardAccepts {
+	if k.Forward != "DROP" || k.ForwardAccepts == nil || *k.ForwardAccepts {
 		return nil
 	}
-	pods := c.served()
 	return []observation{{subject: "FORWARD", is: "its policy is DROP, and no rule accepts the traffic of pods", should: "ACCEPT", pods: pods,
 		severity: bySeverity(pods, catalogue.Error)}}
 }
@@ -183,7 +211,8 @@ func conntrackFull(c *Case) []observation {
 	if k.Count == nil || k.Max == nil || *k.Max <= 0 || *k.Count*10 < *k.Max*9 {
 		return nil
 	}
-	o := observation{subject: "conntrack", is: fmt.Sprintf("%d of %d connections", *k.Count, *k.Max), should: "below 90 %", severity: catalogue.Warning}
+	o := observation{subject: "conntrack", is: fmt.Sprintf("%d of %d connections", *k.Count, *k.Max), should: "below 90 %", severity: catalogue.Warning,
+		names: map[string]string{"MAXIMUM": strconv.Itoa(max(4**k.Max, 131072))}}
 	if *k.Count*100 >= *k.Max*99 {
 		o.severity, o.pods = catalogue.Error, c.served()
 	}
@@ -299,7 +328,7 @@ func mtuWrong(c *Case) (out []observation) {
 		out = append(out, observation{subject: l.Name, is: fmt.Sprintf("its MTU is %d", *l.MTU), should: fmt.Sprintf("%d, as AWS_VPC_ENI_MTU says", c.Settings.ENIMTU),
 			severity: catalogue.Info, names: map[string]string{"LINK": l.Name}})
 	}
-	if larger := c.vethMTU(); larger.State == Yes {
+	if larger, _, _ := c.vethMTU(); larger.State == Yes {
 		out = append(out, observation{subject: "veths", is: larger.Value, should: larger.Expected, severity: catalogue.Warning})
 	}
 	return out

@@ -612,9 +612,8 @@ func podAddressOfNode(c *Case) (out []observation) {
 }
 
 func podAddressShared(c *Case) (out []observation) {
-	found, _ := duplicates([]*Case{c})
-	for _, text := range found {
-		out = append(out, observation{is: text, should: "each address has one pod", severity: catalogue.Critical, subject: ""})
+	for _, s := range duplicates([]*Case{c}) {
+		out = append(out, observation{is: s.text, should: "each address has one pod", severity: catalogue.Critical, names: podNames(string(s.newer))})
 	}
 	return out
 }
@@ -963,8 +962,10 @@ func podGatewayMAC(c *Case) (out []observation) {
 		if !there || l.MAC == "" || !gateway || strings.EqualFold(n.MAC, l.MAC) {
 			continue
 		}
-		out = append(out, observation{subject: string(n.Pod), is: fmt.Sprintf("its gateway %s has %s, the link on the node %s", n.Address, n.MAC, l.MAC),
-			should: "the same MAC address", severity: catalogue.Critical, pods: []string{string(n.Pod)}, names: podNames(string(n.Pod))})
+		o := cutOffPod(n.Pod, fmt.Sprintf("its gateway %s has %s, the link on the node %s", n.Address, or(n.MAC, "no MAC address"), l.MAC), "the same MAC address",
+			or(l.Name, veth(c.Settings.VethPrefix, n.Pod)))
+		o.names["ADDRESS"] = n.MAC
+		out = append(out, o)
 	}
 	return out
 }

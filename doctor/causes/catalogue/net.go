@@ -40,6 +40,7 @@ var netCauses = []Entry{
 		Fixes: []Fix{
 			{Text: "Upgrade to v1.20.1 or later, which sets the MAC address itself.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled + " Only new pods are fixed.", Risk: Restart},
 			{Text: "Or turn the policy off on the node and reboot.", Command: keepMACs, SideEffect: "Reboots the node.", Risk: Disruptive},
+			{Text: "Give the link back the address that the pod sends to.", Command: "ip link set VETH address ADDRESS"},
 		},
 		Links:    []string{issue + "2103", issue + "2118", issue + "3354", issue + "3155", "https://github.com/flatcar/Flatcar/issues/278"},
 		Upstream: "before v1.20.1",
@@ -117,6 +118,7 @@ var netCauses = []Entry{
 			{Text: "In public subnets let the node translate.", Command: setEnv + "AWS_VPC_K8S_CNI_EXTERNALSNAT=false", SideEffect: rolled + " Traffic out of the VPC then comes from the node's address.", Risk: Restart},
 			{Text: "Remove the target from AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS.", Command: setEnv + "AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS=CIDRS", SideEffect: rolled, Risk: Restart},
 			{Text: "Restart aws-node on the node: it makes its chains and rules again.", Command: restartOne, SideEffect: restarted, Risk: Restart},
+			{Text: "Restart kube-proxy on the node, if its chains do not come back by themselves.", Command: "kubectl -n kube-system delete pod -l k8s-app=kube-proxy --field-selector spec.nodeName=NODE", SideEffect: "Services of the node do not change for some seconds.", Risk: Restart},
 		},
 		Links: []string{eks + "external-snat.html", upstream + "README.md"},
 	},
@@ -131,6 +133,7 @@ var netCauses = []Entry{
 			{Text: "Accept forwarded traffic, and keep that in the AMI.", Command: "iptables -P FORWARD ACCEPT", SideEffect: "The node forwards all traffic that no other rule drops."},
 			{Text: "Turn forwarding on.", Command: "sysctl -w SYSCTL=1"},
 			{Text: "Keep it on: remove the line that turns it off, or set it last.", Command: "grep -rs -e ip_forward -e 'all.forwarding' /etc/sysctl.conf /etc/sysctl.d /usr/lib/sysctl.d; echo 'SYSCTL = 1' > /etc/sysctl.d/99-zz-forward.conf"},
+			{Text: "Accept the traffic of pods before that rule, and have the program that made it leave pods alone.", Command: "IPTABLES -I FORWARD -i VETHS+ -j ACCEPT; IPTABLES -I FORWARD -o VETHS+ -j ACCEPT"},
 		},
 		Links: []string{upstream + "docs/troubleshooting.md", issue + "535"},
 	},
@@ -158,6 +161,8 @@ var netCauses = []Entry{
 		Check:      Check{"Send a large packet that must not be fragmented.", "kubectl -n NAMESPACE exec POD -- ping -M do -s 8972 -c 3 ADDRESS"},
 		Fixes: []Fix{
 			{Text: "Set the MTU that the whole path can carry.", Command: setEnv + "AWS_VPC_ENI_MTU=1500", SideEffect: rolled + " Only new pods change.", Risk: Restart},
+			{Text: "Set the interface's MTU back to AWS_VPC_ENI_MTU, and find the program that changed it.", Command: "ip link set LINK mtu BYTES"},
+			{Text: "Recreate the pods: a new sandbox gets the interface's MTU.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
 		},
 		Links:    []string{upstream + "README.md", ec2 + "network_mtu.html"},
 		Upstream: "all; POD_MTU since v1.16.4",
@@ -171,7 +176,7 @@ var netCauses = []Entry{
 		Check:      Check{"Read the counters twice: they only mean something while they grow.", "ethtool -S PRIMARY | grep allowance_exceeded"},
 		Fixes: []Fix{
 			{Text: "For linklocal run a DNS cache on the nodes: every query to the VPC's resolver counts.", Command: "kubectl apply -f NODELOCALDNS.yaml", SideEffect: "Pods of the node resolve names through the cache."},
-			{Text: "Otherwise use larger instances, or spread the load over more.", SideEffect: replaced, Risk: Disruptive},
+			{Text: "Use larger instances, or spread the load over more.", SideEffect: replaced, Risk: Disruptive},
 		},
 		Links: []string{ec2 + "monitoring-network-performance-ena.html"},
 		Signatures: []Signature{
@@ -188,7 +193,7 @@ var netCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
 		Check:      Check{"Compare the count with the maximum.", "sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max"},
 		Fixes: []Fix{
-			{Text: "Raise the maximum; kube-proxy sets it when it starts (conntrack.maxPerCore).", Command: "sysctl -w net.netfilter.nf_conntrack_max=1048576", SideEffect: "Each connection takes some 300 bytes of memory."},
+			{Text: "Raise the maximum; kube-proxy sets it when it starts (conntrack.maxPerCore).", Command: "sysctl -w net.netfilter.nf_conntrack_max=MAXIMUM", SideEffect: "Each connection takes some 300 bytes of memory."},
 			{Text: "Look for what opens so many connections.", Command: "conntrack -L 2>/dev/null | awk '{print $5}' | sort | uniq -c | sort -n | tail"},
 		},
 		Links: []string{"https://docs.kernel.org/networking/nf_conntrack-sysctl.html"},
