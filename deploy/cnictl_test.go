@@ -67,7 +67,7 @@ var cnictlObjects = map[string]map[string][]string{
 }
 
 // TestRBAC_Cnictl: the roles only read, and reach into pods only in the daemon's namespace.
-// daemon/fleet/cluster tests their effect with an API server.
+// daemon/fleet/kube tests their effect with an API server.
 func TestRBAC_Cnictl(t *testing.T) {
 	t.Parallel()
 	for name, want := range cnictlRights {

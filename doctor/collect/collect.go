@@ -13,8 +13,8 @@ import (
 
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
@@ -33,10 +33,10 @@ const (
 
 // Options say what to read, and how. Now is required, and so is Cluster or Targets.
 type Options struct {
-	Cluster *cluster.Cluster // if nil, the nodes are Targets and Kubernetes is not read
-	Targets []fleet.Target   // nodes to look at; all of the cluster if nil
-	Named   bool             // read all of them in full, whatever they look like
-	Pod     evidence.Pod     // read its node in full, and what the daemon knows of the pod
+	Cluster *kube.Cluster  // if nil, the nodes are Targets and Kubernetes is not read
+	Targets []fleet.Target // nodes to look at; all of the cluster if nil
+	Named   bool           // read all of them in full, whatever they look like
+	Pod     evidence.Pod   // read its node in full, and what the daemon knows of the pod
 
 	Once     bool          // one reading
 	Interval time.Duration // between the two; 0 = DefaultInterval
@@ -89,7 +89,7 @@ type collection struct {
 	Options
 	at      time.Time // of the first reading
 	later   time.Time // of the second
-	objects *objects
+	objects *kube.Sources
 	list    []document.NodeIPAM // as swept
 	aws     *evidence.Reading   // its EC2 sources
 	limits  map[string]evidence.InstanceType
@@ -118,7 +118,7 @@ func (c *collection) first(ctx context.Context) error {
 	var wait sync.WaitGroup
 	if c.Cluster != nil {
 		wait.Go(func() {
-			c.objects = kube{c.Cluster, c.Timeout, c.Now}.read(ctx, c.scope(), c.Installation)
+			c.objects = kube.Reader{Cluster: c.Cluster, Timeout: c.Timeout, Now: c.Now}.Read(ctx, c.scope(), c.Installation)
 			c.progress(1, 1, "objects of Kubernetes")
 		})
 	}
@@ -136,7 +136,7 @@ func (c *collection) first(ctx context.Context) error {
 	if c.Installation && c.AWS != nil && c.Access != nil {
 		role := ""
 		if c.objects != nil {
-			role = c.objects.shared.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]
+			role = c.objects.Shared.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]
 		}
 		c.access = c.Access(ctx, c.region, c.aws.Instances.Content, role)
 		c.progress(1, 1, "EKS and IAM")
@@ -151,7 +151,7 @@ func (c *collection) first(ctx context.Context) error {
 func (c *collection) find(ctx context.Context) error {
 	if c.Targets == nil && c.Cluster != nil {
 		targets, err := c.Cluster.Targets(ctx)
-		if err != nil && missing(err) != evidence.MissingForbidden {
+		if err != nil && kube.Missing(err) != evidence.MissingForbidden {
 			return fmt.Errorf("list nodes: %w", err)
 		}
 		c.Targets = targets // without the right to list nodes, read what else can be read
@@ -289,7 +289,7 @@ func (c *collection) assemble() {
 	}
 	c.Targets, c.list = targets, list
 	if c.objects != nil {
-		c.objects.shared.Nodes = c.others()
+		c.objects.Shared.Nodes = c.others()
 	}
 	c.index = map[string]int{}
 	for i, n := range c.list {
@@ -310,7 +310,7 @@ func (c *collection) assemble() {
 func (c *collection) blank(node string) *evidence.Reading {
 	r := evidence.Unread(c.at, evidence.MissingMode)
 	if c.objects != nil {
-		r = c.objects.reading(node)
+		r = c.objects.Reading(node)
 	}
 	c.putAWS(r)
 	return r
@@ -322,7 +322,7 @@ func (c *collection) others() evidence.Source[[]evidence.KubeNode] {
 	for _, t := range c.Targets {
 		here[t.Name] = true
 	}
-	return then(c.objects.nodes, func(all map[string]evidence.KubeNode) []evidence.KubeNode {
+	return evidence.Then(c.objects.Nodes, func(all map[string]evidence.KubeNode) []evidence.KubeNode {
 		out := []evidence.KubeNode{}
 		for name, n := range all {
 			if !here[name] {
@@ -420,11 +420,11 @@ func (c *collection) second(ctx context.Context) error {
 	for _, t := range c.deep {
 		names[t.Name] = true
 	}
-	var changed changing
+	var changed kube.Changing
 	var wait sync.WaitGroup
 	if c.Cluster != nil && len(names) > 0 {
 		wait.Go(func() {
-			changed = kube{c.Cluster, c.Timeout, c.Now}.change(ctx, slices.Sorted(maps.Keys(names)))
+			changed = kube.Reader{Cluster: c.Cluster, Timeout: c.Timeout, Now: c.Now}.Change(ctx, slices.Sorted(maps.Keys(names)))
 		})
 	}
 	if c.AWS != nil {
@@ -436,7 +436,7 @@ func (c *collection) second(ctx context.Context) error {
 		n := &c.nodes[i]
 		if names[n.Name] {
 			if n.Second = c.blank(n.Name); c.Cluster != nil {
-				changed.put(n.Second, n.Name)
+				changed.Put(n.Second, n.Name)
 			}
 			continue
 		}

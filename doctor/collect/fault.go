@@ -7,6 +7,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/doctor/evidence"
 )
 
@@ -62,7 +63,7 @@ func kubernetesFault(r *evidence.Reading) fault {
 		}
 	}
 	for _, e := range r.Events.Content {
-		if e.Type == "Warning" && r.At.Sub(e.At) < recently && (ofCNI(e) || e.Reason == "FailedCreatePodSandBox" && e.Kind == "Pod") {
+		if e.Type == "Warning" && r.At.Sub(e.At) < recently && (kube.OfCNI(kube.DefaultNamespace, e.Source, e.Kind, e.Name) || e.Reason == "FailedCreatePodSandBox" && e.Kind == "Pod") {
 			worst = max(worst, suspect)
 		}
 	}

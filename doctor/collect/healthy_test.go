@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
@@ -23,7 +23,7 @@ type stoppedClock struct {
 func (c *stoppedClock) now() time.Time { return c.began.Add(time.Duration(c.passed.Load())) }
 
 // collectAll reads a cluster twice, the default interval apart on this clock.
-func (c *stoppedClock) collectAll(tb testing.TB, from *cluster.Cluster) *evidence.Evidence {
+func (c *stoppedClock) collectAll(tb testing.TB, from *kube.Cluster) *evidence.Evidence {
 	tb.Helper()
 	var first sync.Once
 	return collectAll(tb, Options{Cluster: from, Interval: time.Millisecond, Now: c.now, Progress: func(done, total int, what string) {

@@ -15,8 +15,8 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/tunnel"
 	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
@@ -29,7 +29,7 @@ func swept(r *evidence.Reading, n document.NodeIPAM) {
 	for _, path := range introspect.DocumentPaths {
 		switch {
 		case n.Error != nil && n.ENIs == nil:
-			answers[path] = reading.Answer{Missing: missing(&client.Error{Reason: n.Error.Reason, Err: errors.New(n.Error.Message)})}
+			answers[path] = reading.Answer{Missing: kube.Missing(&client.Error{Reason: n.Error.Reason, Err: errors.New(n.Error.Message)})}
 		case n.Source == document.SourceV1 && !upstreamHas(path):
 			answers[path] = reading.Answer{Missing: evidence.MissingAbsent}
 		}
@@ -53,8 +53,8 @@ func swept(r *evidence.Reading, n document.NodeIPAM) {
 
 // deep reads everything that one node can report.
 type deep struct {
-	cluster *cluster.Cluster // if nil, no logs and no exec
-	timeout time.Duration    // of one source
+	cluster *kube.Cluster // if nil, no logs and no exec
+	timeout time.Duration // of one source
 	exec    bool
 	pod     introspect.PodRef // that was asked about
 	now     func() time.Time
@@ -68,13 +68,13 @@ func (d *deep) read(ctx context.Context, r *evidence.Reading, t fleet.Target, c 
 		r.LogIPAMD = d.daemonLog(ctx, c)
 	}
 	r.Metrics = d.metrics(ctx, t)
-	pod, ok := cluster.Daemon(t.Object)
+	pod, ok := kube.Daemon(t.Object)
 	if d.cluster == nil || !ok {
 		return
 	}
 	r.LogAWSNode = d.containerLogs(ctx, pod, r)
-	if set := r.DaemonSet.Content; set != nil && set.Env[daemonName]["AWS_VPC_K8S_CNI_LOG_FILE"] == "stdout" && r.LogAWSNode.OK() {
-		r.LogIPAMD = evidence.Read(r.LogAWSNode.Content[daemonName])
+	if set := r.DaemonSet.Content; set != nil && set.Env[evidence.ContainerNode]["AWS_VPC_K8S_CNI_LOG_FILE"] == "stdout" && r.LogAWSNode.OK() {
+		r.LogIPAMD = evidence.Read(r.LogAWSNode.Content[evidence.ContainerNode])
 	}
 	if d.exec {
 		d.onNode(ctx, r, pod)
@@ -109,7 +109,7 @@ func (d *deep) documents(ctx context.Context, t fleet.Target, c *client.Client) 
 		}
 		a, err := bounded(ctx, d.timeout, func(ctx context.Context) (client.Raw, error) { return c.Raw(ctx, path) })
 		if err != nil {
-			gone = missing(err)
+			gone = kube.Missing(err)
 			out[path] = reading.Answer{Missing: gone}
 			continue
 		}
@@ -130,7 +130,7 @@ func (d *deep) metrics(ctx context.Context, t fleet.Target) evidence.Source[evid
 	}
 	text, err := bounded(ctx, d.timeout, t.Metrics)
 	if err != nil {
-		return evidence.Lacking[evidence.Metrics](missing(err))
+		return evidence.Lacking[evidence.Metrics](kube.Missing(err))
 	}
 	return reading.Source(reading.Metrics(text))
 }
@@ -140,7 +140,7 @@ func absence(t fleet.Target) string {
 	if t.Absent == nil {
 		return ""
 	}
-	return missing(&client.Error{Reason: t.Absent.Reason, Err: errors.New(t.Absent.Message)})
+	return kube.Missing(&client.Error{Reason: t.Absent.Reason, Err: errors.New(t.Absent.Message)})
 }
 
 // daemonLog reads the log that our daemon serves.
@@ -149,7 +149,7 @@ func (d *deep) daemonLog(ctx context.Context, c *client.Client) evidence.Source[
 		return c.Logs(ctx, introspect.LogQuery{Lines: introspect.MaxLogLines})
 	})
 	if err != nil {
-		return evidence.Lacking[evidence.Log](missing(err))
+		return evidence.Lacking[evidence.Log](kube.Missing(err))
 	}
 	return reading.LogOfLines(doc.Lines, doc.Truncated, d.now())
 }
@@ -163,7 +163,7 @@ const (
 // containerLogs reads the logs of the daemon's pod, including the previous run if one ended.
 func (d *deep) containerLogs(ctx context.Context, pod tunnel.Pod, r *evidence.Reading) evidence.Source[map[string]evidence.Log] {
 	out := map[string]evidence.Log{}
-	containers := []evidence.DaemonContainer{{Name: daemonName}} // if pods cannot be listed
+	containers := []evidence.DaemonContainer{{Name: evidence.ContainerNode}} // if pods cannot be listed
 	for _, p := range r.DaemonPods.Content {
 		if p.Pod == evidence.Pod(pod.Namespace+"/"+pod.Name) {
 			containers = p.Containers
@@ -171,25 +171,25 @@ func (d *deep) containerLogs(ctx context.Context, pod tunnel.Pod, r *evidence.Re
 	}
 	var failed error
 	for _, c := range containers {
-		log, err := d.containerLog(ctx, pod, cluster.LogOptions{Container: c.Name, Tail: logLines})
+		log, err := d.containerLog(ctx, pod, kube.LogOptions{Container: c.Name, Tail: logLines})
 		if err != nil {
 			failed = err
 			continue
 		}
 		if c.Restarts != nil && *c.Restarts > 0 {
-			if before, err := d.containerLog(ctx, pod, cluster.LogOptions{Container: c.Name, Tail: logLines, Previous: true}); err == nil {
+			if before, err := d.containerLog(ctx, pod, kube.LogOptions{Container: c.Name, Tail: logLines, Previous: true}); err == nil {
 				log.Previous = &before
 			}
 		}
 		out[c.Name] = log
 	}
 	if len(out) == 0 && failed != nil {
-		return evidence.Lacking[map[string]evidence.Log](missing(failed))
+		return evidence.Lacking[map[string]evidence.Log](kube.Missing(failed))
 	}
 	return evidence.Read(out)
 }
 
-func (d *deep) containerLog(ctx context.Context, pod tunnel.Pod, o cluster.LogOptions) (evidence.Log, error) {
+func (d *deep) containerLog(ctx context.Context, pod tunnel.Pod, o kube.LogOptions) (evidence.Log, error) {
 	return bounded(ctx, d.timeout, func(ctx context.Context) (evidence.Log, error) {
 		stream, err := d.cluster.DaemonLogs(ctx, pod, o)
 		if err != nil {
@@ -221,7 +221,7 @@ func (d *deep) onNode(ctx context.Context, r *evidence.Reading, pod tunnel.Pod) 
 		return
 	}
 	found, err := bounded(ctx, onNodeWithin, func(ctx context.Context) (*evidence.Reading, error) {
-		conn, err := d.cluster.Tunnels().Exec(ctx, pod, daemonName, program)
+		conn, err := d.cluster.Tunnels().Exec(ctx, pod, evidence.ContainerNode, program)
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +238,7 @@ func (d *deep) onNode(ctx context.Context, r *evidence.Reading, pod tunnel.Pod) 
 		return ev.Nodes[0].Last(), nil
 	})
 	if err != nil {
-		lackOnNode(r, "exec: "+missing(err))
+		lackOnNode(r, "exec: "+kube.Missing(err))
 		return
 	}
 	merge(r, found)

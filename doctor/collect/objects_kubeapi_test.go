@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/deploy"
 	"cnictl/doctor/evidence"
 	"cnictl/testenv"
@@ -22,7 +22,7 @@ import (
 )
 
 // install creates an object until the test ends.
-func install(t *testing.T, s *kubeapi.Server, k cluster.Kind, o *unstructured.Unstructured) {
+func install(t *testing.T, s *kubeapi.Server, k kube.Kind, o *unstructured.Unstructured) {
 	t.Helper()
 	o.SetAPIVersion(schema.GroupVersion{Group: k.Group, Version: k.Version}.String())
 	all := s.Objects().Resource(schema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Plural})
@@ -57,8 +57,8 @@ func grant(t *testing.T, s *kubeapi.Server, user string, files ...string) {
 		for _, role := range objects {
 			kind := role.GetKind()
 			role.SetName(user + "-" + file)
-			install(t, s, cluster.Kind{Group: group, Version: "v1", Plural: strings.ToLower(kind) + "s"}, role)
-			install(t, s, cluster.Kind{Group: group, Version: "v1", Plural: strings.ToLower(kind) + "bindings"}, object(kind+"Binding", role.GetNamespace(), role.GetName(), map[string]any{
+			install(t, s, kube.Kind{Group: group, Version: "v1", Plural: strings.ToLower(kind) + "s"}, role)
+			install(t, s, kube.Kind{Group: group, Version: "v1", Plural: strings.ToLower(kind) + "bindings"}, object(kind+"Binding", role.GetNamespace(), role.GetName(), map[string]any{
 				"roleRef": map[string]any{"apiGroup": group, "kind": kind, "name": role.GetName()}, "subjects": []any{map[string]any{"apiGroup": group, "kind": "User", "name": user}},
 			}))
 		}
@@ -73,61 +73,61 @@ func populate(t *testing.T, s *kubeapi.Server) {
 			n.Labels["node.kubernetes.io/instance-type"], n.Labels["topology.kubernetes.io/zone"] = "m5.large", "eu-west-1a"
 			n.Spec.ProviderID = "aws:///eu-west-1a/i-0123456789abcdef0"
 		})
-		daemon := s.CreatePod(t, systemSpace, "aws-node-"+name, name, func(p *corev1.Pod) {
-			p.Labels = map[string]string{"k8s-app": daemonName}
+		daemon := s.CreatePod(t, kube.DefaultNamespace, "aws-node-"+name, name, func(p *corev1.Pod) {
+			p.Labels = map[string]string{"k8s-app": evidence.ContainerNode}
 			p.Spec.HostNetwork = true
-			p.Spec.Containers[0].Name = daemonName
+			p.Spec.Containers[0].Name = evidence.ContainerNode
 		})
 		s.SetPodStatus(t, daemon, func(st *corev1.PodStatus) {
 			st.Phase = corev1.PodRunning
-			st.ContainerStatuses = []corev1.ContainerStatus{{Name: daemonName, Ready: true, RestartCount: 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+			st.ContainerStatuses = []corev1.ContainerStatus{{Name: evidence.ContainerNode, Ready: true, RestartCount: 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 		})
 		s.CreatePod(t, "default", "app-"+name, name)
 	}
 	s.CreatePod(t, "default", "nowhere", "")
-	s.CreatePod(t, systemSpace, "kube-proxy-a", "node-a", func(p *corev1.Pod) { p.Labels = map[string]string{"k8s-app": proxyName} })
+	s.CreatePod(t, kube.DefaultNamespace, "kube-proxy-a", "node-a", func(p *corev1.Pod) { p.Labels = map[string]string{"k8s-app": "kube-proxy"} })
 	manifest, err := deploy.Manifest()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range manifest {
 		if o.GetKind() == "DaemonSet" {
-			install(t, s, kindDaemonSets, o)
+			install(t, s, kube.KindDaemonSets, o)
 		}
 	}
-	install(t, s, kindENIConfigs, object("ENIConfig", "", "eu-west-1a", map[string]any{"spec": map[string]any{"subnet": "subnet-0123456789abcdef0", "securityGroups": []any{"sg-0123456789abcdef0"}}}))
-	install(t, s, cluster.KindCNINodes, object("CNINode", "", "node-a", map[string]any{"spec": map[string]any{"features": []any{map[string]any{"name": "SecurityGroupsForPods"}}}}))
-	install(t, s, kindGroupPolicies, object("SecurityGroupPolicy", "default", "p", map[string]any{"spec": map[string]any{
+	install(t, s, kube.KindENIConfigs, object("ENIConfig", "", "eu-west-1a", map[string]any{"spec": map[string]any{"subnet": "subnet-0123456789abcdef0", "securityGroups": []any{"sg-0123456789abcdef0"}}}))
+	install(t, s, kube.KindCNINodes, object("CNINode", "", "node-a", map[string]any{"spec": map[string]any{"features": []any{map[string]any{"name": "SecurityGroupsForPods"}}}}))
+	install(t, s, kube.KindGroupPolicies, object("SecurityGroupPolicy", "default", "p", map[string]any{"spec": map[string]any{
 		"podSelector": map[string]any{}, "securityGroups": map[string]any{"groupIds": []any{"sg-0123456789abcdef0"}},
 	}}))
-	install(t, s, kindMutating, object("MutatingWebhookConfiguration", "", "vpc-resource-mutating-webhook", map[string]any{"webhooks": []any{map[string]any{
+	install(t, s, kube.KindMutating, object("MutatingWebhookConfiguration", "", "vpc-resource-mutating-webhook", map[string]any{"webhooks": []any{map[string]any{
 		"name": "m.vpc.k8s.aws", "failurePolicy": "Ignore", "sideEffects": "None", "admissionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": "https://127.0.0.1:1/"},
 	}}}))
 	config := map[string]any{"data": map[string]any{"enable-network-policy-controller": "true"}}
-	install(t, s, kindConfigMaps, object("ConfigMap", systemSpace, daemonConfig, config))
-	install(t, s, kindConfigMaps, object("ConfigMap", systemSpace, proxyConfig, map[string]any{"data": map[string]any{"config": "mode: \"ipvs\"\n"}}))
-	install(t, s, kindRoles, object("Role", systemSpace, controllerRole, map[string]any{}))
-	install(t, s, kindConfigMaps, object("ConfigMap", systemSpace, daemonName, map[string]any{"data": map[string]any{"10-aws.conflist": `{"name": "aws-cni", "plugins": [{"type": "aws-cni"}]}`}}))
-	install(t, s, kindQuotas, object("ResourceQuota", systemSpace, "critical", map[string]any{"spec": map[string]any{
+	install(t, s, kube.KindConfigMaps, object("ConfigMap", kube.DefaultNamespace, "amazon-vpc-cni", config))
+	install(t, s, kube.KindConfigMaps, object("ConfigMap", kube.DefaultNamespace, "kube-proxy-config", map[string]any{"data": map[string]any{"config": "mode: \"ipvs\"\n"}}))
+	install(t, s, kube.KindRoles, object("Role", kube.DefaultNamespace, "eks-vpc-resource-controller-role", map[string]any{}))
+	install(t, s, kube.KindConfigMaps, object("ConfigMap", kube.DefaultNamespace, evidence.ContainerNode, map[string]any{"data": map[string]any{"10-aws.conflist": `{"name": "aws-cni", "plugins": [{"type": "aws-cni"}]}`}}))
+	install(t, s, kube.KindQuotas, object("ResourceQuota", kube.DefaultNamespace, "critical", map[string]any{"spec": map[string]any{
 		"hard": map[string]any{"pods": "100"}, "scopeSelector": map[string]any{"matchExpressions": []any{map[string]any{"scopeName": "PriorityClass", "operator": "In", "values": []any{"system-node-critical"}}}},
 	}}))
-	install(t, s, kindValidating, object("ValidatingWebhookConfiguration", "", "policy", map[string]any{"webhooks": []any{map[string]any{
+	install(t, s, kube.KindValidating, object("ValidatingWebhookConfiguration", "", "policy", map[string]any{"webhooks": []any{map[string]any{
 		"name": "validate.policy.example", "failurePolicy": "Ignore", "sideEffects": "None", "admissionReviewVersions": []any{"v1"},
 		"rules":        []any{map[string]any{"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "operations": []any{"DELETE"}, "resources": []any{"pods"}}},
 		"clientConfig": map[string]any{"service": map[string]any{"namespace": "policy", "name": "webhook"}},
 	}}}))
-	install(t, s, kindValidating, object("ValidatingWebhookConfiguration", "", "closed", map[string]any{"webhooks": []any{map[string]any{
+	install(t, s, kube.KindValidating, object("ValidatingWebhookConfiguration", "", "closed", map[string]any{"webhooks": []any{map[string]any{
 		"name": "closed.policy.example", "failurePolicy": "Fail", "sideEffects": "None", "admissionReviewVersions": []any{"v1"},
 		"rules":        []any{map[string]any{"apiGroups": []any{"apps"}, "apiVersions": []any{"v1"}, "operations": []any{"UPDATE"}, "resources": []any{"daemonsets"}}},
 		"clientConfig": map[string]any{"service": map[string]any{"namespace": "default", "name": "policy"}},
 	}}}))
-	install(t, s, kindServices, object("Service", "default", "policy", map[string]any{"spec": map[string]any{"selector": map[string]any{"app": "policy"}, "ports": []any{map[string]any{"port": int64(443)}}}}))
+	install(t, s, kube.KindServices, object("Service", "default", "policy", map[string]any{"spec": map[string]any{"selector": map[string]any{"app": "policy"}, "ports": []any{map[string]any{"port": int64(443)}}}}))
 	s.CreatePod(t, "default", "policy", "", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "policy"} })
 	for name, about := range map[string]map[string]any{
 		"one": {"kind": "Pod", "namespace": "default", "name": "app-node-a"}, "two": {"kind": "Pod", "namespace": "default", "name": "nowhere"},
 		"three": {"kind": "Pod", "namespace": "default", "name": "gone"},
 	} {
-		install(t, s, cluster.KindEvents, object("Event", "default", name, map[string]any{
+		install(t, s, kube.KindEvents, object("Event", "default", name, map[string]any{
 			"involvedObject": about, "type": "Warning", "reason": "FailedCreatePodSandBox", "message": "m", "lastTimestamp": time.Now().UTC().Format(time.RFC3339),
 		}))
 	}
@@ -166,7 +166,7 @@ func TestCollect_Rights(t *testing.T) {
 			// with some of what it needs: of a webhook without the right to read its Service.
 			testenv.EventuallyErr(t, "what "+user+" may read", func() error {
 				// A connection of its own: one made earlier keeps what it was refused.
-				c, err := cluster.Connect(cluster.Config{Rest: cfg, UserAgent: "test", Now: time.Now})
+				c, err := kube.Connect(kube.Config{Rest: cfg, UserAgent: "test", Now: time.Now})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -208,7 +208,7 @@ func checkInstallation(p *problems, r *evidence.Reading) {
 	var names []string
 	for _, o := range r.Objects.Content {
 		names = append(names, o.Name)
-		if o.Name == "DaemonSet/aws-node" && (len(o.Managers) != 1 || !slices.Contains(o.Managers[0].Env, "ADDITIONAL_ENI_TAGS") || o.Labels["k8s-app"] != daemonName) {
+		if o.Name == "DaemonSet/aws-node" && (len(o.Managers) != 1 || !slices.Contains(o.Managers[0].Env, "ADDITIONAL_ENI_TAGS") || o.Labels["k8s-app"] != evidence.ContainerNode) {
 			p.add("DaemonSet %+v", o)
 		}
 	}
@@ -221,7 +221,7 @@ func checkInstallation(p *problems, r *evidence.Reading) {
 	if c := r.Conflist.Content; c == nil || !c.Valid || len(c.Types) != 1 {
 		p.add("conflist %+v", c)
 	}
-	if n := r.Namespace.Content; n.Labels["kubernetes.io/metadata.name"] != systemSpace || !slices.Equal(n.Quotas, []string{"critical"}) {
+	if n := r.Namespace.Content; n.Labels["kubernetes.io/metadata.name"] != kube.DefaultNamespace || !slices.Equal(n.Quotas, []string{"critical"}) {
 		p.add("namespace %+v", n)
 	}
 	if a := r.Admission.Content; len(a) != 2 || a[1].Name != "policy/validate.policy.example" || a[1].Service != "policy/webhook" || a[1].FailurePolicy != "Ignore" || a[1].PodNetwork != nil {
@@ -259,7 +259,7 @@ func checkObjects(t *testing.T, p *problems, ev *evidence.Evidence) {
 	if !slices.Equal(events, []string{"default/app-node-a", "default/nowhere"}) {
 		p.add("events of %q", events)
 	}
-	if ds := r.DaemonSet.Content; ds == nil || !slices.Contains(ds.Containers, daemonName) || len(ds.Env[daemonName]) == 0 || len(ds.Mounts[daemonName]) == 0 || ds.Liveness.Command == nil {
+	if ds := r.DaemonSet.Content; ds == nil || !slices.Contains(ds.Containers, evidence.ContainerNode) || len(ds.Env[evidence.ContainerNode]) == 0 || len(ds.Mounts[evidence.ContainerNode]) == 0 || ds.Liveness.Command == nil {
 		p.add("DaemonSet %+v", ds)
 	}
 	if pods := r.DaemonPods.Content; len(pods) != 1 || pods[0].Pod != "kube-system/aws-node-node-a" || *pods[0].Containers[0].Restarts != 1 {
@@ -287,7 +287,7 @@ func checkObjects(t *testing.T, p *problems, ev *evidence.Evidence) {
 		p.add("rights %+v", b)
 	}
 	checkInstallation(p, r)
-	if r.ServiceAccount.Content.Name != daemonName || *r.NetworkPolicies.Content.CRDs || r.InstanceType.Content.InstanceType != "m5.large" {
+	if r.ServiceAccount.Content.Name != evidence.ContainerNode || *r.NetworkPolicies.Content.CRDs || r.InstanceType.Content.InstanceType != "m5.large" {
 		p.add("%+v, %+v, %+v", r.ServiceAccount, r.NetworkPolicies, r.InstanceType)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
@@ -28,15 +28,15 @@ import (
 func TestMain(m *testing.M) { kubeapi.Main(m) }
 
 // connect connects to a simulated cluster as its administrator.
-func connect(tb testing.TB, sim *fleetsim.Sim) *cluster.Cluster {
+func connect(tb testing.TB, sim *fleetsim.Sim) *kube.Cluster {
 	tb.Helper()
 	return connectAt(tb, sim, time.Now)
 }
 
 // connectAt is connect with the given clock.
-func connectAt(tb testing.TB, sim *fleetsim.Sim, now func() time.Time) *cluster.Cluster {
+func connectAt(tb testing.TB, sim *fleetsim.Sim, now func() time.Time) *kube.Cluster {
 	tb.Helper()
-	c, err := cluster.Connect(cluster.Config{Rest: sim.RESTConfig(), UserAgent: "test", Now: now})
+	c, err := kube.Connect(kube.Config{Rest: sim.RESTConfig(), UserAgent: "test", Now: now})
 	if err != nil {
 		tb.Fatal(err)
 	}

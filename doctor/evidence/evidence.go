@@ -67,6 +67,14 @@ func Lacking[T any](reason string) Source[T] { return Source[T]{Missing: reason}
 // OK reports whether the source was read.
 func (s Source[T]) OK() bool { return s.Missing == "" }
 
+// Then derives a source from another.
+func Then[T, U any](s Source[T], make func(T) U) Source[U] {
+	if !s.OK() {
+		return Lacking[U](s.Missing)
+	}
+	return Read(make(s.Content))
+}
+
 // Reasons why a source is missing. Any other text is shown verbatim.
 const (
 	MissingDisabled  = "disabled"  // switched off by a setting

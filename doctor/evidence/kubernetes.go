@@ -7,6 +7,22 @@ import (
 	"time"
 )
 
+// PodOf names a pod, empty without a name.
+func PodOf(namespace, name string) Pod {
+	if name == "" {
+		return ""
+	}
+	return Pod(namespace + "/" + name)
+}
+
+// Moment returns a time of an object or document, zero for an impossible one.
+func Moment(at *time.Time) time.Time {
+	if at == nil || at.Year() < 1970 || at.Year() > 9999 {
+		return time.Time{}
+	}
+	return at.UTC()
+}
+
 // KubeNode is a Node object.
 type KubeNode struct {
 	Name           string            `json:"name,omitzero" key:"true"`

@@ -251,25 +251,10 @@ func eni(e introspect.NodeENI) evidence.ENI {
 func address(a introspect.NodeAddress) evidence.Address {
 	out := evidence.Address{Address: a.Address}
 	if a.State == introspect.AddressAssigned {
-		out.Pod = new(podName(a.PodNamespace, a.PodName))
+		out.Pod = new(evidence.PodOf(a.PodNamespace, a.PodName))
 	}
-	out.AssignedAt, out.UnassignedAt = moment(a.AssignedAt), moment(a.UnassignedAt)
+	out.AssignedAt, out.UnassignedAt = evidence.Moment(a.AssignedAt), evidence.Moment(a.UnassignedAt)
 	return out
-}
-
-// moment returns zero for an impossible time.
-func moment(at *time.Time) time.Time {
-	if at == nil || at.Year() < 1970 || at.Year() > 9999 {
-		return time.Time{}
-	}
-	return at.UTC()
-}
-
-func podName(namespace, name string) evidence.Pod {
-	if name == "" {
-		return ""
-	}
-	return evidence.Pod(namespace + "/" + name)
 }
 
 // maxMetrics bounds the text of metrics, maxSamples the series kept from it.
@@ -353,7 +338,7 @@ func Checkpoint(path string, data []byte, err error) (evidence.Checkpoint, error
 	}
 	c.Version, c.Allocations = netnames.CheckpointVersion, []evidence.Allocation{}
 	for _, e := range entries {
-		c.Allocations = append(c.Allocations, evidence.Allocation{Pod: podName(e.PodNamespace, e.PodName), Address: e.Address(), At: moment(&e.AllocatedAt)})
+		c.Allocations = append(c.Allocations, evidence.Allocation{Pod: evidence.PodOf(e.PodNamespace, e.PodName), Address: e.Address(), At: evidence.Moment(&e.AllocatedAt)})
 	}
 	return c, nil
 }

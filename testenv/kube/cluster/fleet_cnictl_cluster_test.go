@@ -20,8 +20,8 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
-	fleetcluster "cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/tunnel"
 	"cnictl/deploy"
 	"cnictl/testenv"
@@ -73,12 +73,12 @@ func (l *lab) apply(o *unstructured.Unstructured) {
 }
 
 // reader returns the cluster as the user with these rights sees it.
-func (l *lab) reader(protocol string, nodes ...string) *fleetcluster.Cluster {
+func (l *lab) reader(protocol string, nodes ...string) *kube.Cluster {
 	l.Helper()
 	cfg, err := clientcmd.BuildConfigFromFlags("", l.c.Kubeconfig)
 	l.check(err)
 	cfg.Impersonate.UserName = readerUser
-	c, err := fleetcluster.Connect(fleetcluster.Config{
+	c, err := kube.Connect(kube.Config{
 		Rest: cfg, Selector: "k8s-app=aws-node", Nodes: nodes,
 		Tunnel: tunnel.Options{Protocol: protocol}, UserAgent: "test", Now: time.Now,
 	})
@@ -96,7 +96,7 @@ func (l *lab) threeNodes() (names []string) {
 }
 
 // sweep reads all nodes once.
-func (l *lab) sweep(c *fleetcluster.Cluster, timeout time.Duration) map[string]document.NodeIPAM {
+func (l *lab) sweep(c *kube.Cluster, timeout time.Duration) map[string]document.NodeIPAM {
 	l.Helper()
 	targets, err := c.Targets(l.Context())
 	l.check(err)
@@ -296,13 +296,13 @@ func TestCnictl_Logs(t *testing.T) {
 	l.grantReader()
 	p, err := l.c.Machines[0].CNIPod(l.Context())
 	l.check(err)
-	log, err := l.reader("").DaemonLogs(l.Context(), tunnel.Pod{Namespace: p.Namespace, Name: p.Name}, fleetcluster.LogOptions{})
+	log, err := l.reader("").DaemonLogs(l.Context(), tunnel.Pod{Namespace: p.Namespace, Name: p.Name}, kube.LogOptions{})
 	l.check(err)
 	defer log.Close()
 	if _, err := io.ReadAll(io.LimitReader(log, 1<<20)); err != nil {
 		t.Error(err)
 	}
-	_, err = l.reader("").DaemonLogs(l.Context(), tunnel.Pod{Namespace: p.Namespace, Name: "absent"}, fleetcluster.LogOptions{})
+	_, err = l.reader("").DaemonLogs(l.Context(), tunnel.Pod{Namespace: p.Namespace, Name: "absent"}, kube.LogOptions{})
 	var e *tunnel.Error
 	if !errors.As(err, &e) || e.Reason != introspect.ReasonNoPod || e.Code != http.StatusNotFound {
 		t.Errorf("of a pod that there is not: %v", err)

@@ -162,7 +162,7 @@ type exception struct{ from, to, why string }
 var exceptions = []exception{
 	{"daemon/fleet", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
 	{"daemon/fleet/live", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
-	{"daemon/fleet/cluster", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
+	{"daemon/fleet/kube", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
 	{"doctor/collect/node", "daemon/api/introspect/client", "the doctor asks the node's daemon through the one-node client"},
 	{"doctor/collect/node", "daemon/fleet", "a panic over what a node returned is an error of that source"},
 	{"daemon/api/checkpoint", "daemon/api/logline", "one way to quote a JSON text"},

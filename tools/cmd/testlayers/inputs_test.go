@@ -61,7 +61,7 @@ func TestInputs(t *testing.T) {
 	for _, row := range []struct{ changed, runs, not string }{
 		// cnictl and the fleet link it, to plan with the daemon's own pool.
 		{"daemon/ipam/book.go", "testenv/node/branch testenv/node/e2e testenv/kube/cluster testenv/cmd/cluster testenv/cmd/soak testenv/cmd/demo testenv/cmd/bench deploy/images " +
-			"cmd/aws-k8s-agent cmd/cnictl daemon/fleet/cluster deploy/chart doctor/collect testenv/kube/fleetsim", ""},
+			"cmd/aws-k8s-agent cmd/cnictl daemon/fleet/kube deploy/chart doctor/collect testenv/kube/fleetsim", ""},
 		{"plugin/vpc/add.go", nodes + " plugin/egress", ""},                                                                   // the egress plugin follows the other in a chain
 		{"deploy/chart/aws-vpc-cni/values.yaml", "testenv/kube/cluster testenv/cmd/cluster testenv/cmd/soak", "deploy/chart"}, // which reads it
 		{"tools/kube/build.sh", strings.Join(servers, " "), ""},

@@ -10,11 +10,11 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/kubeconfig"
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/kube"
 )
 
 // connect builds the clients for the named nodes; nil names mean all nodes.
-func connect(f *cli.Factory, nodes []string) (*cluster.Cluster, kubeconfig.API, error) {
+func connect(f *cli.Factory, nodes []string) (*kube.Cluster, kubeconfig.API, error) {
 	g := &f.Globals
 	api, err := kubeconfig.Find(f)
 	if err != nil {
@@ -23,7 +23,7 @@ func connect(f *cli.Factory, nodes []string) (*cluster.Cluster, kubeconfig.API, 
 	if err := quietClients(f); err != nil {
 		return nil, kubeconfig.API{}, err
 	}
-	c, err := cluster.Connect(cluster.Config{
+	c, err := kube.Connect(kube.Config{
 		Rest: api.Rest, Namespace: g.DaemonSetNamespace, Selector: g.DaemonSetSelector, NodeSelector: g.Selector, Nodes: nodes,
 		Via: g.Via, UserAgent: f.UserAgent(), Now: f.Now,
 	})
@@ -44,7 +44,7 @@ func ClusterError(f *cli.Factory, what string, err error) error {
 		return known
 	}
 	e := &cli.Error{Code: cli.ExitUnreachable, What: "could not " + what, Why: err.Error()}
-	var failure *cluster.Error
+	var failure *kube.Error
 	if !errors.As(err, &failure) {
 		return e
 	}
@@ -65,12 +65,12 @@ func ruleText(verb, resource, namespace string) string {
 }
 
 // remedy suggests what to do about a failure, with the command.
-func remedy(f *cli.Factory, failure *cluster.Error) string {
+func remedy(f *cli.Factory, failure *kube.Error) string {
 	var missing *exec.Error
 	var network net.Error
 	switch {
 	case failure.Reason == introspect.ReasonForbidden && failure.Verb != "":
-		return cluster.CanI(failure) + "; the roles are in deploy/rbac/cnictl.yaml"
+		return kube.CanI(failure) + "; the roles are in deploy/rbac/cnictl.yaml"
 	case failure.Reason == introspect.ReasonCredential && (errors.As(failure.Err, &missing) || strings.Contains(failure.Err.Error(), "executable")):
 		return "install the credential program that the kubeconfig names (aws: https://docs.aws.amazon.com/cli) and make sure it is on the PATH"
 	case failure.Reason == introspect.ReasonCredential:

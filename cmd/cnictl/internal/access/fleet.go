@@ -6,7 +6,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/kubeconfig"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/kube"
 )
 
 // Opener opens the nodes.
@@ -45,7 +45,7 @@ func ClusterTargets(ctx context.Context, f *cli.Factory) ([]fleet.Target, error)
 }
 
 // Kubernetes returns the cluster of the nodes; nil with --targets or on this host.
-func Kubernetes(ctx context.Context, f *cli.Factory) (*cluster.Cluster, error) {
+func Kubernetes(ctx context.Context, f *cli.Factory) (*kube.Cluster, error) {
 	w, err := Find(ctx, f, nil)
 	return w.Cluster, err
 }

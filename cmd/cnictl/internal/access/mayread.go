@@ -9,8 +9,8 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/kube"
 )
 
 // startWithin bounds the requests before a screen opens: long enough for a login program,
@@ -24,7 +24,7 @@ func (s NodeSource) MayRead(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	rights, err := s.Cluster.Check(asking)
-	var refused *cluster.Error
+	var refused *kube.Error
 	switch {
 	case errors.As(err, &refused) && refused.Reason == introspect.ReasonForbidden:
 		return nil // permissions are unknown: the requests themselves will show
@@ -38,14 +38,14 @@ func (s NodeSource) MayRead(ctx context.Context) error {
 	first := missing[0]
 	return &cli.Error{
 		Code: cli.ExitUnreachable, What: "could not " + what + " the nodes of " + s.title, Why: forbiddenText(missing),
-		Do: remedy(s.f, &cluster.Error{Reason: introspect.ReasonForbidden, Verb: first.Verb, Resource: resourceOf(first), Namespace: first.Namespace}),
+		Do: remedy(s.f, &kube.Error{Reason: introspect.ReasonForbidden, Verb: first.Verb, Resource: resourceOf(first), Namespace: first.Namespace}),
 	}
 }
 
 // lacking returns the missing rules without which nodes cannot be listed, daemons cannot be
 // found, or nodes cannot be reached as --via says.
-func lacking(rules []cluster.Rule, via string) (what string, missing []cluster.Rule) {
-	denied := func(is func(cluster.Rule) bool) (out []cluster.Rule) {
+func lacking(rules []kube.Rule, via string) (what string, missing []kube.Rule) {
+	denied := func(is func(kube.Rule) bool) (out []kube.Rule) {
 		for _, r := range rules {
 			if !r.Allowed && is(r) {
 				out = append(out, r)
@@ -53,26 +53,26 @@ func lacking(rules []cluster.Rule, via string) (what string, missing []cluster.R
 		}
 		return out
 	}
-	if missing = denied(func(r cluster.Rule) bool { return r.Resource == "nodes" }); len(missing) > 0 {
+	if missing = denied(func(r kube.Rule) bool { return r.Resource == "nodes" }); len(missing) > 0 {
 		return "list", missing
 	}
-	missing = denied(func(r cluster.Rule) bool { return r.Resource == "pods" && r.Subresource == "" && !r.Optional })
+	missing = denied(func(r kube.Rule) bool { return r.Resource == "pods" && r.Subresource == "" && !r.Optional })
 	if len(missing) > 0 {
 		return "find the daemons on", missing
 	}
 	ways := map[string]string{document.ViaPortForward: "portforward", document.ViaExec: "exec", document.ViaProxy: "proxy"}
 	if sub, ok := ways[via]; ok {
-		return "read", denied(func(r cluster.Rule) bool { return r.Subresource == sub && !(sub == "portforward" && r.Optional) })
+		return "read", denied(func(r kube.Rule) bool { return r.Subresource == sub && !(sub == "portforward" && r.Optional) })
 	}
 	// A daemon is read by port-forward, or by exec if it listens on a Unix socket.
-	missing = denied(func(r cluster.Rule) bool { return r.Subresource == "portforward" && !r.Optional })
-	if !slices.ContainsFunc(rules, func(r cluster.Rule) bool { return r.Subresource == "exec" && r.Allowed }) {
+	missing = denied(func(r kube.Rule) bool { return r.Subresource == "portforward" && !r.Optional })
+	if !slices.ContainsFunc(rules, func(r kube.Rule) bool { return r.Subresource == "exec" && r.Allowed }) {
 		return "read", missing
 	}
 	return "read", nil
 }
 
-func forbiddenText(missing []cluster.Rule) string {
+func forbiddenText(missing []kube.Rule) string {
 	texts := make([]string, len(missing))
 	for i, r := range missing {
 		texts[i] = r.String()
@@ -83,7 +83,7 @@ func forbiddenText(missing []cluster.Rule) string {
 	return "missing permissions: " + strings.Join(texts, ", ")
 }
 
-func resourceOf(r cluster.Rule) string {
+func resourceOf(r kube.Rule) string {
 	if r.Subresource == "" {
 		return r.Resource
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/kube"
 )
 
 // TestLacking: the rights a user needs before a screen opens, and in which namespace.
@@ -26,7 +26,7 @@ func TestLacking(t *testing.T) {
 		"SPDY alone, as asked":  {via: "port-forward", denied: []string{"get pods/portforward in namespace " + ns}},
 		"not the way asked for": {via: "proxy", denied: []string{"get pods/proxy in namespace " + ns}, what: "read", want: []string{"get pods/proxy in namespace " + ns}},
 	} {
-		rules := cluster.Rules(ns)
+		rules := kube.Rules(ns)
 		for i := range rules {
 			rules[i].Allowed = !slices.Contains(tt.denied, rules[i].String())
 		}

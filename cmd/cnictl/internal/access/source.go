@@ -8,12 +8,12 @@ import (
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/kubeconfig"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/kube"
 )
 
 // NodeSource is where the nodes are: in a cluster, named by --targets, or this host.
 type NodeSource struct {
-	Cluster *cluster.Cluster // of the requested nodes; nil if none
+	Cluster *kube.Cluster // of the requested nodes; nil if none
 
 	f       *cli.Factory
 	targets []fleet.Target // if there is no cluster

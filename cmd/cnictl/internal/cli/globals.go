@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/tui/theme"
 )
 
@@ -69,8 +69,8 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	fs.IntVar(&g.Concurrency, "concurrency", fleet.DefaultConcurrency, "number of nodes to read in parallel, 1 to 256")
 	fs.StringSliceVar(&g.Nodes, "nodes", nil, "only nodes with these `names`")
 	fs.StringVarP(&g.Selector, "selector", "l", "", "only nodes with these `labels`: key=value,key!=value,key in (a,b)")
-	fs.StringVar(&g.DaemonSetNamespace, "daemonset-namespace", cluster.DefaultNamespace, "namespace of the aws-node DaemonSet")
-	fs.StringVar(&g.DaemonSetSelector, "daemonset-selector", cluster.DefaultSelector, "label selector of its pods")
+	fs.StringVar(&g.DaemonSetNamespace, "daemonset-namespace", kube.DefaultNamespace, "namespace of the aws-node DaemonSet")
+	fs.StringVar(&g.DaemonSetSelector, "daemonset-selector", kube.DefaultSelector, "label selector of its pods")
 	fs.StringVar(&g.Via, "via", ViaAuto, "`how` to reach nodes: "+strings.Join(ViaWays(), ", "))
 	fs.StringVar(&g.Theme, "theme", "auto", "colour theme of the screens: auto, dark, light, high-contrast, deuteranopia-safe, mono")
 	fs.BoolVar(&g.Paged, "paged", false, "page output through $PAGER on a terminal")
@@ -121,7 +121,7 @@ func (g *Globals) check(name string) error {
 // checkSelectors rejects label selectors that the API server would reject.
 func (g *Globals) checkSelectors(name string) error {
 	for _, s := range []struct{ flag, value, example string }{
-		{"selector", g.Selector, " nodes -l kubernetes.io/arch=arm64"}, {"daemonset-selector", g.DaemonSetSelector, " nodes --daemonset-selector " + cluster.DefaultSelector},
+		{"selector", g.Selector, " nodes -l kubernetes.io/arch=arm64"}, {"daemonset-selector", g.DaemonSetSelector, " nodes --daemonset-selector " + kube.DefaultSelector},
 	} {
 		if _, err := labels.Parse(s.value); err != nil {
 			return &Error{Code: ExitUsage, What: "invalid --" + s.flag, Why: err.Error(), Do: name + s.example}

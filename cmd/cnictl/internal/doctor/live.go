@@ -14,8 +14,8 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/collect"
@@ -129,7 +129,7 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 	if w.Cluster != nil && f.Globals.Verbosity > 0 {
 		f.Note(fmt.Sprintf("%d requests to the API server, %d to AWS", w.Cluster.Requests(), aws()))
 	}
-	var failure *cluster.Error
+	var failure *kube.Error
 	switch {
 	case n.Pod != "" && errors.As(err, &failure) && failure.Reason == introspect.ReasonNotFound:
 		namespace, _, _ := strings.Cut(string(n.Pod), "/")

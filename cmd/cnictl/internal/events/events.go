@@ -14,9 +14,9 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/events"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 )
@@ -59,15 +59,15 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := output.Refuse(f, output.Name); err != nil { // events have no names
 		return err
 	}
-	kube, err := access.Kubernetes(ctx, f)
+	api, err := access.Kubernetes(ctx, f)
 	if err != nil {
 		return err
 	}
 	if opts.list.Watching() {
-		return opts.follow(ctx, f, kube)
+		return opts.follow(ctx, f, api)
 	}
-	r := newReader(f, opts, kube)
-	if opts.Daemon || kube == nil {
+	r := newReader(f, opts, api)
+	if opts.Daemon || api == nil {
 		if r.nodes, err = access.FleetOf(ctx, f, opts.Names); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		r.names = r.nodes.Names()
 		r.of.all = !opts.narrowed(f)
 		r.of.add(r.nodes)
-	} else if r.of, err = selected(ctx, f, opts, kube); err != nil {
+	} else if r.of, err = selected(ctx, f, opts, api); err != nil {
 		return err
 	}
 	deadline, cancel := f.DeadlineFor(ctx, len(r.names))
@@ -108,7 +108,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 // none says that no events were found, and on which nodes.
 func (o *Options) none(r *reader, unread int, namespace string) string {
 	text := "no events found in the cluster"
-	if r.kube == nil || !r.of.all {
+	if r.api == nil || !r.of.all {
 		text = "no events found on " + show.Plural(r.of.size()-unread, "node", "nodes")
 	}
 	if namespace != "" {
@@ -132,15 +132,15 @@ func (o *Options) none(r *reader, unread int, namespace string) string {
 type reader struct {
 	f     *cli.Factory
 	opts  *Options
-	kube  *cluster.Cluster         // nil if none
+	api   *kube.Cluster            // nil if none
 	nodes *fleet.Fleet             // nil if the daemons are not read
 	names []string                 // of nodes
 	of    *selection               // selects the Kubernetes events to print
 	after map[string]client.Cursor // by node
 }
 
-func newReader(f *cli.Factory, opts *Options, kube *cluster.Cluster) *reader {
-	return &reader{f: f, opts: opts, kube: kube, after: map[string]client.Cursor{}, of: &selection{nodes: map[string]bool{}}}
+func newReader(f *cli.Factory, opts *Options, api *kube.Cluster) *reader {
+	return &reader{f: f, opts: opts, api: api, after: map[string]client.Cursor{}, of: &selection{nodes: map[string]bool{}}}
 }
 
 // read reads the events, oldest first. It fails if Kubernetes cannot be read, but only lists
@@ -148,12 +148,12 @@ func newReader(f *cli.Factory, opts *Options, kube *cluster.Cluster) *reader {
 func (r *reader) read(ctx context.Context) ([]row, []document.NodeError, error) {
 	rows, errs := []row{}, []document.NodeError{}
 	now := r.f.Now()
-	if r.kube != nil {
-		q := cluster.EventQuery{Namespace: r.f.Globals.Kube.Namespace}
+	if r.api != nil {
+		q := kube.EventQuery{Namespace: r.f.Globals.Kube.Namespace}
 		if r.opts.Since > 0 {
 			q.Since = now.Add(-r.opts.Since)
 		}
-		listed, err := r.kube.Events(ctx, q)
+		listed, err := r.api.Events(ctx, q)
 		if err != nil {
 			return nil, nil, access.ClusterError(r.f, "list events", err)
 		}

@@ -11,13 +11,13 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/events"
+	"cnictl/daemon/fleet/kube"
 )
 
 // follow prints events as they arrive, until ctx ends. It watches the events of Kubernetes,
 // and reads those of the daemons every interval.
-func (o *Options) follow(ctx context.Context, f *cli.Factory, c *cluster.Cluster) error {
+func (o *Options) follow(ctx context.Context, f *cli.Factory, c *kube.Cluster) error {
 	if f.Recording != nil {
 		return follow.NoChange(f)
 	}
@@ -58,15 +58,15 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory, c *cluster.Cluster
 }
 
 // watchKubernetes feeds Kubernetes events until ctx ends.
-func watchKubernetes(ctx context.Context, f *cli.Factory, opts *Options, c *cluster.Cluster, come *feed) error {
-	q := cluster.EventQuery{Namespace: f.Globals.Kube.Namespace}
+func watchKubernetes(ctx context.Context, f *cli.Factory, opts *Options, c *kube.Cluster, come *feed) error {
+	q := kube.EventQuery{Namespace: f.Globals.Kube.Namespace}
 	switch now := f.Now(); {
 	case opts.list.WatchOnly:
 		q.Since = now
 	case opts.Since > 0:
 		q.Since = now.Add(-opts.Since)
 	}
-	err := c.WatchEvents(ctx, q, func(e cluster.Event) {
+	err := c.WatchEvents(ctx, q, func(e kube.Event) {
 		if row := events.OfKubernetes(e, f.Now()); row.Warning || !opts.Warnings {
 			come.add(row)
 		}

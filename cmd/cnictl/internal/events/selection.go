@@ -7,7 +7,7 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/kube"
 )
 
 // narrowed reports whether only some nodes are requested, by arguments or by global flags.
@@ -25,8 +25,8 @@ type selection struct {
 }
 
 // selected returns the requested nodes. A node that does not exist is an error.
-func selected(ctx context.Context, f *cli.Factory, opts *Options, kube *cluster.Cluster) (*selection, error) {
-	s := &selection{all: kube == nil || !opts.narrowed(f), nodes: map[string]bool{}}
+func selected(ctx context.Context, f *cli.Factory, opts *Options, api *kube.Cluster) (*selection, error) {
+	s := &selection{all: api == nil || !opts.narrowed(f), nodes: map[string]bool{}}
 	if s.all {
 		return s, nil
 	}

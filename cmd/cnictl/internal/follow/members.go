@@ -12,7 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/query"
 )
 
@@ -89,7 +89,7 @@ type members struct {
 
 // watch keeps the targets current until ctx ends. While listing fails, it warns, and the
 // targets stay as they were.
-func (m *members) watch(ctx context.Context, c *cluster.Cluster) {
+func (m *members) watch(ctx context.Context, c *kube.Cluster) {
 	for ctx.Err() == nil {
 		err := c.Watch(ctx, func(t fleet.Target) { m.change(func() { m.targets[t.Name] = t }) }, func(name string) {
 			m.change(func() { delete(m.targets, name) })

@@ -18,8 +18,8 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -146,7 +146,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	r := &reader{f: f, opts: opts, last: map[string]place{}}
-	r.cluster = sync.OnceValues(func() (*cluster.Cluster, error) { return access.Kubernetes(ctx, f) })
+	r.cluster = sync.OnceValues(func() (*kube.Cluster, error) { return access.Kubernetes(ctx, f) })
 	if opts.Follow {
 		return follow.Nodes(ctx, f, opts.Names, func(ctx context.Context, nodes *fleet.Fleet) (bool, error) {
 			r.among(nodes)

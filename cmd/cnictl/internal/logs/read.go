@@ -15,8 +15,8 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 )
@@ -35,7 +35,7 @@ type reader struct {
 	day             string           // on which printing began
 	dated           bool             // times are printed with dates
 
-	cluster func() (*cluster.Cluster, error) // computed once; nil if there is none
+	cluster func() (*kube.Cluster, error) // computed once; nil if there is none
 }
 
 // place is how far a node's log was read: its newest time, and the lines of that time.
@@ -242,7 +242,7 @@ var errNoContainer = errors.New("there is no API server to read the container's 
 
 // container reads the log of a daemon's container through the API server.
 func (r *reader) container(ctx context.Context, t fleet.Target, newest int) ([]string, error) {
-	pod, ok := cluster.Daemon(t.Object)
+	pod, ok := kube.Daemon(t.Object)
 	if !ok {
 		return nil, errNoContainer
 	}
@@ -250,7 +250,7 @@ func (r *reader) container(ctx context.Context, t fleet.Target, newest int) ([]s
 	if err != nil || c == nil {
 		return nil, errors.Join(errNoContainer, err)
 	}
-	stream, err := c.DaemonLogs(ctx, pod, cluster.LogOptions{Tail: newest, Since: r.opts.Since})
+	stream, err := c.DaemonLogs(ctx, pod, kube.LogOptions{Tail: newest, Since: r.opts.Since})
 	if err != nil {
 		return nil, err
 	}

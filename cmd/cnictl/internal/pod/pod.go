@@ -18,8 +18,8 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/watch"
@@ -93,13 +93,13 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 	if f.Recording != nil {
 		return in.recorded(deadline, f, nodes)
 	}
-	kube, err := access.Kubernetes(ctx, f)
+	api, err := access.Kubernetes(ctx, f)
 	if err != nil {
 		return in, err
 	}
-	if kube != nil {
-		err = in.kubernetes(deadline, kube)
-		var failure *cluster.Error
+	if api != nil {
+		err = in.kubernetes(deadline, api)
+		var failure *kube.Error
 		switch {
 		case errors.As(err, &failure) && failure.Code == http.StatusNotFound:
 			e := &cli.Error{
@@ -107,9 +107,9 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 				Do: "kubectl get pods -n " + ref.Namespace + "; to see if a node still holds an address for it: " + f.Name + " ips --pod " + ref.Namespace + "/" + ref.Name,
 			}
 			// Failing to find suggestions is not worth another error.
-			known, _ := kube.PodNames(deadline, "", ref.Name)
+			known, _ := api.PodNames(deadline, "", ref.Name)
 			if len(known) == 0 {
-				known, _ = kube.PodNames(deadline, ref.Namespace, "")
+				known, _ = api.PodNames(deadline, ref.Namespace, "")
 			}
 			return in, suggest(f, e, ref, known)
 		case err != nil:
@@ -131,13 +131,13 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 }
 
 // kubernetes reads the pod and its events. Failing to read the events is not fatal.
-func (in *Evidence) kubernetes(ctx context.Context, kube *cluster.Cluster) error {
-	p, on, err := kube.Pod(ctx, in.Pod.Namespace, in.Pod.Name)
+func (in *Evidence) kubernetes(ctx context.Context, api *kube.Cluster) error {
+	p, on, err := api.Pod(ctx, in.Pod.Namespace, in.Pod.Name)
 	if err != nil {
 		return err
 	}
 	in.Kube, in.Node = &p, on
-	events, err := kube.Events(ctx, cluster.EventQuery{Namespace: in.Pod.Namespace})
+	events, err := api.Events(ctx, kube.EventQuery{Namespace: in.Pod.Namespace})
 	if err != nil {
 		in.Errors = append(in.Errors, document.NodeError{Node: "events", Reason: introspect.ReasonTransport, Message: err.Error()})
 	}
@@ -303,11 +303,11 @@ func (in *Evidence) daemon(ctx context.Context, nodes *fleet.Fleet) {
 
 // interfacesOf finds a pod's addresses in a pool. If the pool does not name pods, it uses the
 // addresses that Kubernetes has for the pod. Nothing is known about the wiring.
-func interfacesOf(enis []introspect.NodeENI, ref introspect.PodRef, kube *watch.Pod) []introspect.PodInterface {
+func interfacesOf(enis []introspect.NodeENI, ref introspect.PodRef, listed *watch.Pod) []introspect.PodInterface {
 	out := []introspect.PodInterface{}
 	var ips []string
-	if kube != nil {
-		ips = pods.FromPool(*kube)
+	if listed != nil {
+		ips = pods.FromPool(*listed)
 	}
 	for _, e := range enis {
 		for _, c := range e.CIDRs {

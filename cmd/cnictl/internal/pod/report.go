@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/events"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
@@ -27,7 +27,7 @@ type Evidence struct {
 	Node   string     // that it is bound to; "" if none or unknown
 	Kube   *watch.Pod // nil: Kubernetes was not asked, or has no such pod
 	Asked  bool       // the daemon was read
-	Events []cluster.Event
+	Events []kube.Event
 
 	Interfaces []introspect.PodInterface // nil if unknown; for upstream without the wiring
 	ENIs       []introspect.NodeENI

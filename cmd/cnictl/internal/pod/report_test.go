@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/watch"
 )
 
@@ -58,7 +58,7 @@ func TestTimeline(t *testing.T) {
 		Pod:      ref,
 		Daemon:   []introspect.Event{{At: at(5), Kind: introspect.EventADDFailed, Pod: &ref, Cause: "pool-dry"}, {At: at(6), Kind: introspect.EventADDFailed, Pod: &other}, {At: at(9), Kind: introspect.EventAddressAssigned, Pod: &ref}},
 		Failures: []introspect.Failure{{At: at(5), Pod: ref, Cause: "pool-dry"}, {At: at(1), Pod: ref, Cause: "not-ready", Title: "starting"}, {At: at(6), Pod: other}},
-		Events:   []cluster.Event{{At: at(7), Reason: "FailedCreatePodSandBox", Type: "Warning", Count: 3}},
+		Events:   []kube.Event{{At: at(7), Reason: "FailedCreatePodSandBox", Type: "Warning", Count: 3}},
 	})
 	var got []string
 	for _, i := range r.Timeline {

@@ -11,7 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/watch"
 )
 
@@ -21,8 +21,8 @@ const askedEvery = 30 * time.Second
 // followed are the pods of the cluster while the trunks are followed: from one list and one watch.
 // Where that is refused, or the cluster has too many pods, they are listed node by node, seldom.
 type followed struct {
-	f    *cli.Factory
-	kube *cluster.Cluster // nil if none
+	f   *cli.Factory
+	api *kube.Cluster // nil if none
 
 	tried chan struct{} // closed when the pods were listed, or that failed
 	once  sync.Once
@@ -37,18 +37,18 @@ type followed struct {
 	at     time.Time
 }
 
-func newFollowed(f *cli.Factory, kube *cluster.Cluster) *followed {
-	return &followed{f: f, kube: kube, tried: make(chan struct{}), pods: map[introspect.PodRef]watch.Pod{}}
+func newFollowed(f *cli.Factory, api *kube.Cluster) *followed {
+	return &followed{f: f, api: api, tried: make(chan struct{}), pods: map[introspect.PodRef]watch.Pod{}}
 }
 
 // run watches the pods until ctx ends or that is impossible.
 func (p *followed) run(ctx context.Context) {
 	defer p.begin()
-	if p.kube == nil {
+	if p.api == nil {
 		return
 	}
 	told := "" // each attempt fails alike
-	err := p.kube.WatchPods(ctx, func(all []watch.Pod) {
+	err := p.api.WatchPods(ctx, func(all []watch.Pod) {
 		p.mu.Lock()
 		clear(p.pods)
 		for _, pod := range all {
@@ -97,7 +97,7 @@ func (p *followed) begin() { p.once.Do(func() { close(p.tried) }) }
 // fill adds the pods to a reading if they are known. It waits for the first attempt to list
 // them, but not longer than a command may take: the nodes are shown anyway.
 func (p *followed) fill(ctx context.Context, r *reading) {
-	if p.kube == nil || len(r.items) == 0 {
+	if p.api == nil || len(r.items) == 0 {
 		return
 	}
 	if !p.waited {
@@ -121,7 +121,7 @@ func (p *followed) fill(ctx context.Context, r *reading) {
 		return
 	}
 	if now := p.f.Now(); p.at.IsZero() || now.Sub(p.at) >= askedEvery {
-		p.last, p.at = r.ask(ctx, p.f, p.kube), now
+		p.last, p.at = r.ask(ctx, p.f, p.api), now
 	}
 	r.fill(p.f, p.last)
 }

@@ -15,8 +15,8 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/trunks"
@@ -65,14 +65,14 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	defer nodes.Close()
-	kube, err := access.Kubernetes(ctx, f)
+	api, err := access.Kubernetes(ctx, f)
 	if err != nil {
 		return err
 	}
 	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
 	r := readingOf(list)
 	if !interrupted {
-		r.fill(f, r.ask(ctx, f, kube))
+		r.fill(f, r.ask(ctx, f, api))
 	}
 	err = opts.list.Print(f, r.items, func(chosen []row) any {
 		return document.TrunkList{
@@ -93,13 +93,13 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 
 // follow prints the trunks as they change, until ctx ends.
 func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
-	kube, err := access.Kubernetes(ctx, f)
+	api, err := access.Kubernetes(ctx, f)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
-	pods := newFollowed(f, kube)
+	pods := newFollowed(f, api)
 	group.Go(func() error { pods.run(ctx); return nil })
 	group.Go(func() error {
 		defer cancel()
@@ -154,10 +154,10 @@ type asked struct {
 }
 
 // ask lists the pods of each node, and those without a node.
-func (r *reading) ask(ctx context.Context, f *cli.Factory, kube *cluster.Cluster) asked {
+func (r *reading) ask(ctx context.Context, f *cli.Factory, api *kube.Cluster) asked {
 	a := asked{pods: map[string][]watch.Pod{}, errs: map[string]error{}}
 	switch {
-	case kube == nil || len(r.items) == 0:
+	case api == nil || len(r.items) == 0:
 		return a
 	case len(r.items) > mostAsked:
 		a.skipped = true
@@ -174,7 +174,7 @@ func (r *reading) ask(ctx context.Context, f *cli.Factory, kube *cluster.Cluster
 	asking.SetLimit(max(f.Globals.Concurrency, 1))
 	for i, name := range names {
 		asking.Go(func() error {
-			pods[i], errs[i] = kube.Pods(ctx, name)
+			pods[i], errs[i] = api.Pods(ctx, name)
 			return nil
 		})
 	}

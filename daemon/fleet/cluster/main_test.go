@@ -1,9 +1,0 @@
-package cluster
-
-import (
-	"testing"
-
-	"cnictl/testenv/kube/kubeapi"
-)
-
-func TestMain(m *testing.M) { kubeapi.Main(m) }
