@@ -752,9 +752,13 @@ func vethNoPod(c *Case) (out []observation) {
 	owned := map[string]bool{}
 	for _, p := range c.here() {
 		owned[veth(c.Settings.VethPrefix, p.Pod)], owned[veth(netnames.BranchVethPrefix, p.Pod)] = true, true
+		if b, err := cluster.ParseBranch(p.Annotations[limitPodENI], c.Settings.IPv6); err == nil {
+			owned[netnames.VLANDevice(b.VLAN)] = true
+		}
 	}
 	for _, l := range c.R.Links.Content {
-		if l.Kind != "veth" || l.Pod != "" || !strings.HasPrefix(l.Name, c.Settings.VethPrefix) || owned[l.Name] {
+		_, branch := netnames.VLANOfDevice(l.Name)
+		if !branch && (l.Kind != "veth" || !strings.HasPrefix(l.Name, c.Settings.VethPrefix)) || l.Pod != "" || owned[l.Name] {
 			continue
 		}
 		out = append(out, observation{subject: l.Name, is: "no pod of the node has this link", should: "removed with its pod", severity: catalogue.Info,
