@@ -52,7 +52,7 @@ func Problems(n document.NodeIPAM) []document.Problem {
 	if n.SampledAt != nil {
 		now = *n.SampledAt
 	}
-	ps.pool(*n.Summary)
+	ps.pool(*n.Summary, now)
 	ps.clocks(*n.Summary, now)
 	ps.errors(*n.Summary, now)
 	ps.settings(*n.Summary, now)
@@ -123,9 +123,13 @@ func (ps *problems) reading(n document.NodeIPAM) {
 	}
 }
 
-func (ps *problems) pool(s introspect.Summary) {
+func (ps *problems) pool(s introspect.Summary, now time.Time) {
 	if waits(s) {
-		ps.add(document.SeverityError, string(cause.PoolDry), "%s for an address", show.Plural(*s.WaitingADDs, "ADD waits", "ADDs wait")).Since = s.WaitingSince
+		severity := document.SeverityError
+		if s.WaitingSince != nil && now.Sub(*s.WaitingSince) < catalogue.SandboxTime {
+			severity = document.SeverityInfo // an interface is being attached
+		}
+		ps.add(severity, string(cause.PoolDry), "%s for an address", show.Plural(*s.WaitingADDs, "ADD waits", "ADDs wait")).Since = s.WaitingSince
 	}
 	for _, c := range s.Cards {
 		if c.Free > 0 || c.Total == 0 {

@@ -3,6 +3,7 @@ package causes
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -52,8 +53,32 @@ func iamDenied(c *Case) []candidate {
 	if slices.Contains(denied, "ec2:DescribeSecurityGroups") && c.Release == (evidence.Version{1, 22, 1}) {
 		summary += ", which v1.22.1 needs to start"
 	}
-	return []candidate{{summary: summary, decisive: []Fact{decisive}, context: []Fact{c.simulated()}}}
+	if decisive.State == Yes && len(denied) == 0 { // an action that is not among those
+		if m := deniedAction.FindStringSubmatch(decisive.Value); m != nil {
+			denied = []string{m[1]}
+		}
+	}
+	role := c.R.IAM.Content.Role
+	if arn := c.R.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]; role == "" {
+		role = arn[strings.LastIndexByte(arn, '/')+1:]
+	}
+	cd := candidate{summary: summary, decisive: []Fact{decisive}, context: []Fact{c.simulated()}, names: map[string]string{"ROLE": role}}
+	cd.names["ACTION"], cd.names["INSTANCE"] = strings.Join(denied, separator), c.instance()
+	switch node := role == "" && c.R.ServiceAccount.OK() && c.instance() != ""; {
+	case c.Settings.IPv6:
+		cd.fixes = []int{2, 5}
+	case len(denied) == 0:
+		cd.fixes = []int{1, 5}
+	case node:
+		cd.fixes = []int{4, 5}
+	default:
+		cd.fixes = []int{3, 5}
+	}
+	return []candidate{cd}
 }
+
+// deniedAction matches the action in a refusal of EC2.
+var deniedAction = regexp.MustCompile(`\b(ec2:[A-Z][A-Za-z0-9]+)`)
 
 // simulated states that a simulation of the role's policies denies an action.
 func (c *Case) simulated() Fact {
@@ -92,7 +117,28 @@ func credentialsMissing(c *Case) []candidate {
 	if annotation != "" {
 		summary += fmt.Sprintf(" (the service account names %s)", annotation)
 	}
-	return []candidate{{summary: summary, decisive: []Fact{logged}, unless: []Fact{not(c.imdsAnswers())}}}
+	cd := candidate{summary: summary, decisive: []Fact{logged}, unless: []Fact{not(c.imdsAnswers())},
+		names: map[string]string{"INSTANCE": c.instance(), "ROLE": annotation[strings.LastIndexByte(annotation, '/')+1:]}}
+	last, _, _ := c.lastMessage(pattern{sources: daemonLogs, texts: signatures("aws/credentials"), cured: answering})
+	for _, way := range credentialFixes {
+		if matchesAny(last.text, way.texts) {
+			return []candidate{cd.withFixes(way.fixes...)}
+		}
+	}
+	return []candidate{cd.withFixes(4, 1, 3)}
+}
+
+// credentialFixes are the fixes of aws/credentials that fit an error; the first match counts.
+var credentialFixes = []struct {
+	texts []string
+	fixes []int
+}{
+	{[]string{"169.254.170.23", "[fd00:ec2::23]"}, []int{5, 3}},
+	{[]string{"sts.…i/o timeout", "sts.…deadline exceeded", "sts.…no such host", "sts.…connection refused"}, []int{2}},
+	{[]string{"ExpiredToken"}, []int{3}},
+	{[]string{"InvalidIdentityToken"}, []int{1, 4}},
+	{[]string{"AssumeRoleWithWebIdentity"}, []int{4, 1}},
+	{[]string{"no EC2 IMDS role found"}, []int{6, 3}},
 }
 
 func throttled(c *Case) []candidate {
@@ -108,7 +154,12 @@ func throttled(c *Case) []candidate {
 			logged = c.known("intro.summary", "backoffs", "none", strings.TrimSpace(b.Scope+" "+b.ID)+" until "+b.Until.Format(time.TimeOnly), true)
 		}
 	}
+	order := []int{5, 3, 2} // few and large requests: others use up the account's rate
+	if s := c.Settings; s.WarmIP > 0 && s.MinIP == 0 {
+		order = []int{1, 2, 3, 4}
+	}
 	return []candidate{{
+		fixes:    order,
 		summary:  fmt.Sprintf("EC2 throttles the daemon's calls while the pool is short: %s; %s", quoted(logged), poolText(c.pool())),
 		decisive: []Fact{logged},
 		unless:   []Fact{not(c.short())},
@@ -164,8 +215,18 @@ func imdsUnreachable(c *Case) []candidate {
 	if off.State == Yes {
 		why += ": it is switched off for the instance"
 	}
-	decisive := orElse(either(logged, adds), onlyIfTrue(both(off, c.podNotReady())))
-	out := []candidate{{summary: fmt.Sprintf("%s (%s)", why, decisive.Value), decisive: []Fact{decisive}, unless: []Fact{not(orElse(fails, onlyIfTrue(off)))}}}
+	decisive := orElse(either(logged, adds), onlyIfTrue(either(both(off, c.podNotReady()), both(off, fails))))
+	unanswered := candidate{summary: fmt.Sprintf("%s (%s)", why, decisive.Value), decisive: []Fact{decisive}, unless: []Fact{not(orElse(fails, onlyIfTrue(off)))},
+		names: map[string]string{"INSTANCE": c.instance()}, fixes: []int{2, 1}}
+	if off.State == Yes {
+		unanswered.fixes = []int{1}
+	} else if off.State == Unread {
+		unanswered.fixes = []int{1, 2}
+	}
+	if logged.State != Yes && adds.State != Yes && c.podNotReady().State != Yes { // it serves until it needs metadata
+		unanswered = unanswered.as(catalogue.Error)
+	}
+	out := []candidate{unanswered}
 	if _, _, n := c.lastMessage(failed); fails.State == No && (n >= 3 || adds.State == Unread) { // it answers now, but failed repeatedly
 		again := candidate{summary: "the metadata service fails intermittently, and ADDs with it: " + adds.Value, decisive: []Fact{adds}}.as(catalogue.Error)
 		if grows, _ := c.allowances(); grows.State == Yes { // a separate cause

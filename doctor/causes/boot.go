@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,8 +223,27 @@ func rightMissing(c *Case) []candidate {
 	if denied.State != No || !c.needsRight(annotate) || slices.Contains(rights.Checked(), annotate) {
 		shown = orElse(denied, shown)
 	}
-	return []candidate{{summary: "the service account of aws-node lacks an RBAC permission: " + shown.Value, decisive: []Fact{shown}}}
+	cd := candidate{summary: "the service account of aws-node lacks an RBAC permission: " + shown.Value, decisive: []Fact{shown}}
+	right, _, _ := strings.Cut(shown.Value, ", ")
+	if m := refused403.FindStringSubmatch(shown.Value); m != nil {
+		right = strings.TrimSuffix(m[1]+" "+m[2]+"."+m[3], ".")
+	}
+	verb, resource, group := evidence.SplitRight(right)
+	cd.names = map[string]string{"VERB": verb, "RESOURCE": resource, "GROUP": group}
+	switch {
+	case !slices.Contains(verbs, verb): // the refusal was cut
+		return []candidate{cd.withFixes(3)}
+	case group == "":
+		return []candidate{cd.withFixes(2, 3)}
+	}
+	return []candidate{cd.withFixes(1, 3)}
 }
+
+// verbs are those of the rights that aws-node needs.
+var verbs = []string{"get", "list", "watch", "patch", "create"}
+
+// refused403 matches the API server's refusal of a request.
+var refused403 = regexp.MustCompile(`cannot (\w+) resource \\?"([^"\\]+)\\?" in API group \\?"([^"\\]*)`)
 
 // refusal returns how the API server words that a right is missing. The API group is left out if
 // the right is spelt without it.
@@ -319,7 +339,14 @@ func daemonDown(c *Case) []candidate {
 	if k := c.container(containerNode); k != nil {
 		text = fmt.Sprintf("the daemon does not answer; aws-node is %s; its last error: %s", containerText(*k), c.lastError())
 	}
-	return []candidate{{summary: text, decisive: []Fact{c.lasting(down), unready}, unless: []Fact{c.installFails()}, context: []Fact{unready}}}
+	if init := c.container(containerInit); init != nil && init.State == "waiting" {
+		text = fmt.Sprintf("the daemon does not run; its init container is %s", containerText(*init))
+	}
+	if said := c.lastWarning(c.daemonPod().Pod); said != "" {
+		text += "; " + said
+	}
+	return []candidate{{summary: text, decisive: []Fact{c.lasting(down), unready}, unless: []Fact{c.installFails()}, context: []Fact{unready},
+		names: podNames(string(c.daemonPod().Pod)), fixes: c.stalledFixes(containerNode, 3)}}
 }
 
 func probeTimeout(c *Case) []candidate {

@@ -42,11 +42,15 @@ func maxPodsTooHigh(c *Case) []candidate {
 	now, n := c.maxPodsAbove(0, c.overcommit)
 	by, lasting, why := c.MaxPodsAbove()
 	scope := document.FindingScope{Node: c.Name}
+	var waits []string
+	for _, p := range c.waiting() {
+		waits = append(waits, string(p.Pod))
+	}
 	return []candidate{{
 		scope:    scope,
 		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()), why),
 		decisive: []Fact{now, c.starved()},
-		unless:   []Fact{c.growable()},
+		unless:   []Fact{c.growable()}, names: podNames(waits...),
 	}, candidate{
 		scope:    scope,
 		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address (%s)", most, lasting, why),

@@ -14,6 +14,7 @@ import (
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 
@@ -45,8 +46,9 @@ type Case struct {
 	podNode  map[evidence.Pod]string // node of each pod that was read; "" if unbound
 	ready    map[evidence.Pod]bool
 	logs     map[string]*logSource
-	observed map[string][]observation // by kind; see seen
-	missing  map[string]string        // see evidence.Reading.Missing
+	observed map[string][]observation      // by kind; see seen
+	warnings map[string]evidence.KubeEvent // last ones, by pod; see lastWarning
+	missing  map[string]string             // see evidence.Reading.Missing
 }
 
 // newCase prepares one reading of the node that is called name.
@@ -332,7 +334,7 @@ func (c *Case) Pooled() []*evidence.KubePod {
 // waiting returns the pooled pods that have no address yet.
 func (c *Case) waiting() []*evidence.KubePod {
 	return slices.DeleteFunc(c.Pooled(), func(p *evidence.KubePod) bool {
-		return p.Phase != "Pending" || len(p.IPs) > 0 || p.Reason != "" && p.Reason != "ContainerCreating"
+		return p.Phase != "Pending" || len(p.IPs) > 0 || p.Reason != "" && p.Reason != "ContainerCreating" || c.waitsElsewhere(p)
 	})
 }
 
@@ -373,7 +375,7 @@ func (c *Case) lastStart() (at time.Time) {
 // How long pods normally wait for an address: a sandbox takes a few seconds, attaching an
 // interface ten more.
 const (
-	sandboxTime = 10 * time.Second
+	sandboxTime = catalogue.SandboxTime
 	attachTime  = 30 * time.Second
 )
 

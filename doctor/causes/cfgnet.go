@@ -45,7 +45,7 @@ func eniConfigMissing(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary:  fmt.Sprintf("custom networking is on, and ENIConfig %q, which the node maps to, does not exist", name),
-		decisive: []Fact{missing, c.customNetworking()},
+		decisive: []Fact{missing, c.customNetworking()}, names: map[string]string{"NAME": name},
 	}}
 }
 
@@ -65,7 +65,7 @@ func eniConfigInvalid(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary:  fmt.Sprintf("ENIConfig %q cannot be used: %s", e.Name, why),
-		decisive: []Fact{found, c.customNetworking()},
+		decisive: []Fact{found, c.customNetworking()}, names: map[string]string{"NAME": e.Name, "SUBNET": e.Subnet},
 	}}
 }
 

@@ -45,6 +45,7 @@ type candidate struct {
 	title    string              // overrides the catalogue's, where it says more
 	nodes    []string            // of a rule over all nodes
 	fixes    []int               // those of the catalogue's fixes that apply, best first, from 1; all, in its order, if empty
+	first    []catalogue.Fix     // what goes before them
 	names    map[string]string   // for commands, by placeholder
 }
 
@@ -281,8 +282,11 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 				order = append(order, i+1)
 			}
 		}
+		fixes := slices.Clone(cd.first)
 		for _, i := range order {
-			x := entry.Fixes[i-1]
+			fixes = append(fixes, entry.Fixes[i-1])
+		}
+		for _, x := range fixes {
 			f.Fix = append(f.Fix, document.CauseFix{Text: Fill(x.Text, cd.names), Command: Fill(x.Command, cd.names), SideEffects: x.SideEffect, Risk: x.Risk.String()})
 		}
 		f.Check.Command = Fill(f.Check.Command, cd.names)
@@ -320,6 +324,9 @@ func suppress(here []found) (left, explained []found) {
 			// A finding of mere interest explains no harm.
 			if other := &here[j]; consequences[other.Code] && other.Code != f.Code && (f.severity > catalogue.Info || other.severity == catalogue.Info) && !slices.Contains(other.Causes, f.Code) {
 				other.Causes = append(other.Causes, f.Code)
+				if !other.entry.Always { // it does that harm
+					f.severity = max(f.severity, other.severity)
+				}
 				if !slices.Contains(f.Explains, other.Code) {
 					f.Explains = append(f.Explains, other.Code)
 				}
@@ -415,13 +422,17 @@ var placeholder = regexp.MustCompile(`\b[A-Z][A-Z_]*\b`)
 // plain matches what may go into a command as it is; anything else stays a placeholder.
 var plain = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9._:/-]*$`)
 
+// separator stands between names that take the place of one word.
+const separator = "\n"
+
 // Fill puts names into a command, in place of the words in capitals.
 func Fill(command string, names map[string]string) string {
 	return placeholder.ReplaceAllStringFunc(command, func(word string) string {
-		if known := names[word]; plain.MatchString(known) {
-			return known
+		known := strings.Split(names[word], separator)
+		if slices.ContainsFunc(known, func(name string) bool { return !plain.MatchString(name) }) {
+			return word
 		}
-		return word
+		return strings.Join(known, " ")
 	})
 }
 

@@ -2,8 +2,10 @@ package causes
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -95,6 +97,10 @@ func leaked(cs []*Case) []candidate {
 		summary:  fmt.Sprintf("interfaces that belong to no instance: %d, which hold %d addresses, most of them of %s; %s", number, holds, or(most, "no subnet"), sweep),
 		decisive: []Fact{by.known("ec2.eni", path, expected, len(found), len(found) > 0)},
 		unless:   []Fact{not(again)},
+	}
+	if ids := slices.Sorted(maps.Keys(found)); len(ids) > 0 && ids[0] != "" {
+		cd.names = map[string]string{"ENI": ids[0]}
+		cd.summary += "; " + some(ids)
 	}
 	switch {
 	case due:
@@ -245,11 +251,14 @@ func regionQuota(c *Case) []candidate {
 		}
 		return fmt.Sprintf("%d of %d", *q.Used, *q.Limit), stateOf(*q.Used >= *q.Limit)
 	})
-	summary := "EC2 creates no more interfaces: the account's quota for the region is used up"
+	summary, names := "EC2 creates no more interfaces: the account's quota for the region is used up", map[string]string{}
+	if limit := c.R.Quota.Content.Limit; limit != nil {
+		names["NUMBER"] = strconv.Itoa(2 * *limit)
+	}
 	if used.State == Yes {
 		summary += fmt.Sprintf(" (%s)", used.Value)
 	}
-	return []candidate{{summary: summary, decisive: []Fact{either(c.ec2Fails("NetworkInterfaceLimitExceeded"), both(used, c.dry(), c.short()))}}}
+	return []candidate{{summary: summary, names: names, decisive: []Fact{either(c.ec2Fails("NetworkInterfaceLimitExceeded"), both(used, c.dry(), c.short()))}}}
 }
 
 // rejections are EC2's error codes for bad interface parameters. The general ones count only when
@@ -261,7 +270,14 @@ var (
 
 func ec2Rejected(c *Case) []candidate {
 	refused := c.counted(c.active(pattern{sources: daemonSays, texts: slices.Concat(rejections, generalRejections), except: []string{textNeither}, cured: grown}), rejections)
-	return []candidate{{summary: "EC2 refuses to create an interface: " + quoted(refused), decisive: []Fact{refused}}}
+	cd := candidate{summary: "EC2 refuses to create an interface: " + quoted(refused), decisive: []Fact{refused}}
+	name, _ := c.eniConfigName()
+	primary, _ := c.primary()
+	cd.names = map[string]string{"NAME": name, "ENI": primary}
+	if c.knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG") && !c.Settings.CustomNetworking {
+		return []candidate{cd.withFixes(2, 3)}
+	}
+	return []candidate{cd}
 }
 
 // setupErrors are what the daemon logs about an attached interface that it could not use.
@@ -351,14 +367,26 @@ func detachedOutOfBand(c *Case) []candidate {
 	if journal.State == Yes || c.Ours {
 		removed = journal
 	}
+	if cut.State == No && !c.R.Interfaces.OK() { // the metadata service lags
+		cut = c.unread("ec2.eni", cut.Path, cut.Expected, c.R.Interfaces.Missing)
+	}
 	whom := removed.Value
-	if pods := c.cutOff(); len(pods) > 0 {
-		whom = some(pods)
+	pods := c.hit("obs/eni-not-in-ec2")
+	gone := c.observesThose(func(o observation) bool { return len(o.pods) > 0 }, "obs/eni-not-in-ec2")
+	if gone.State == Yes {
+		whom = fmt.Sprintf("%s; %s", gone.Value, podsText(pods))
+	} else if cut := c.cutOff(); len(cut) > 0 {
+		whom = some(cut)
+		for _, text := range cut {
+			pod, _, _ := strings.Cut(text, " ")
+			pods = append(pods, pod)
+		}
 	}
 	return []candidate{{
 		summary:  "an interface in use was detached from the instance, and its pods are cut off: " + whom,
-		decisive: []Fact{removed},
-		unless:   []Fact{not(cut)},
+		decisive: []Fact{orElse(removed, onlyIfTrue(gone))},
+		unless:   []Fact{not(orElse(cut, onlyIfTrue(gone)))},
+		names:    podNames(pods...),
 	}}
 }
 
@@ -384,13 +412,10 @@ func (c *Case) cutOff() (out []string) {
 func (c *Case) strays() (pool, ec2 []netip.Prefix) {
 	for _, e := range c.R.ENIs.Content {
 		at := slices.IndexFunc(c.R.Interfaces.Content, func(i evidence.Interface) bool { return i.ID == e.ID })
-		if e.Excluded || e.Trunk {
+		if e.Excluded || e.Trunk || at < 0 { // see detachedOutOfBand
 			continue
 		}
-		var described evidence.Interface
-		if at >= 0 {
-			described = c.R.Interfaces.Content[at]
-		}
+		described := c.R.Interfaces.Content[at]
 		has := map[netip.Prefix]bool{}
 		for _, a := range e.IPs {
 			cidr := netip.PrefixFrom(a.Address, a.Address.BitLen())
@@ -438,9 +463,26 @@ func imdsStale(c *Case) []candidate {
 			ec2 = slices.DeleteFunc(ec2, func(p netip.Prefix) bool { return !slices.Contains(beforeEC2, p) })
 			decisive = c.known("ec2.eni", path, expected, fmt.Sprintf("%d, %d", len(pool), len(ec2)), len(pool)+len(ec2) > 0)
 		}
-		summary = fmt.Sprintf("for longer than a minute and a half the pool has %d addresses or prefixes that EC2 does not show, and lacks %d that it does: %s", len(pool), len(ec2), some(prefixTexts(slices.Concat(pool, ec2))))
+		summary = "for longer than a minute and a half " + strings.Join(slices.DeleteFunc([]string{
+			strayText("the pool has addresses or prefixes that EC2 does not show", pool), strayText("the pool lacks addresses or prefixes that EC2 shows", ec2),
+		}, func(s string) bool { return s == "" }), ", and ")
 	}
-	return []candidate{{summary: summary, decisive: []Fact{decisive}}}
+	cd := candidate{summary: summary, decisive: []Fact{decisive}}
+	pods := c.hit("obs/address-not-in-ec2")
+	if len(pods) == 0 { // nothing but the records is wrong
+		return []candidate{cd.withFixes(2, 3)}
+	}
+	cd.summary += "; " + podsText(pods)
+	cd.scope.Pod, cd.names = onlyPod(pods), podNames(pods...)
+	return []candidate{cd.withFixes(1, 2, 3)}
+}
+
+// strayText describes what only one side has, empty if that is nothing.
+func strayText(what string, prefixes []netip.Prefix) string {
+	if len(prefixes) == 0 {
+		return ""
+	}
+	return what + ": " + some(prefixTexts(prefixes))
 }
 
 func prefixTexts(prefixes []netip.Prefix) (out []string) {

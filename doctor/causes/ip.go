@@ -70,13 +70,34 @@ func subnetExhausted(c *Case) []candidate {
 			decisive = counted
 		}
 	}
+	name, _ := c.eniConfigName()
 	return []candidate{{
+		fixes: c.supplyFixes(p, subnets), names: map[string]string{"NAME": name},
 		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("no address can be assigned: %s; %s", poolText(p), freeAddresses(subnets)),
 		decisive: []Fact{decisive},
 		required: []Fact{c.starved()}, unless: []Fact{not(c.short()), not(c.growable())},
 		context: []Fact{c.failing(), refused},
 	}}
+}
+
+// supplyFixes orders the fixes of a subnet without free addresses.
+func (c *Case) supplyFixes(p *pool, subnets []evidence.Subnet) (order []int) {
+	const addSubnet, fewerWarm, deleteLeaked, useCustom, otherENIConfig, moveAway = 1, 2, 3, 4, 5, 6
+	if slices.ContainsFunc(c.orphans(), func(e evidence.Interface) bool {
+		return slices.ContainsFunc(subnets, func(s evidence.Subnet) bool { return s.ID == e.Subnet })
+	}) {
+		order = append(order, deleteLeaked)
+	}
+	switch {
+	case c.Settings.CustomNetworking:
+		return append(order, otherENIConfig, fewerWarm)
+	case p != nil && p.sized && !p.roomForENI:
+		return append(order, moveAway, fewerWarm)
+	case c.older(evidence.Version{1, 18}) || c.knows("ENABLE_SUBNET_DISCOVERY") && !c.Settings.SubnetDiscovery:
+		return append(order, fewerWarm, useCustom)
+	}
+	return append(order, addSubnet, fewerWarm, useCustom)
 }
 
 func prefixFragmented(c *Case) []candidate {

@@ -23,7 +23,8 @@ type observation struct {
 	since      time.Time          // zero if unknown
 	source     string             // id, of what was read
 	names      map[string]string  // for commands, by placeholder: ENI, LINK, POD
-	fixes      []int              // those of its kind's fixes that apply, best first, from 1; all, in their order, if empty
+	fixes      []int              // those that apply of the cause that shows it or of its kind, best first, from 1; all if empty
+	said       string             // what another program says of it: explain knows its meaning and the next step
 }
 
 // String says what is, as one line of evidence.
@@ -38,7 +39,7 @@ type observer struct {
 }
 
 // observers are the three families of kinds.
-var observers = slices.Concat(viewObservers, valueObservers, failureObservers)
+var observers = slices.Concat(viewObservers, awsObservers, valueObservers, kubeObservers, failureObservers)
 
 // kindEntries are the entries of the observers' kinds, by code.
 var kindEntries = func() map[string]*catalogue.Entry {
@@ -155,13 +156,10 @@ func bySeverity(pods []string, otherwise catalogue.Severity) catalogue.Severity 
 // unexplained returns the observations above info of a node that none of its findings explains,
 // as findings, a kind each.
 func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
-	covered := map[string]bool{}
-	for _, f := range here {
-		if f.confidence >= catalogue.Probable {
-			for _, code := range f.entry.Observes() {
-				covered[code] = true
-			}
-		}
+	covered := func(o observation) bool {
+		return slices.ContainsFunc(here, func(f found) bool {
+			return f.confidence >= catalogue.Probable && f.entry.ObservesOf(o.kind.Code, o.subject)
+		})
 	}
 	for _, o := range observers {
 		entry := kindEntries[o.kind]
@@ -179,16 +177,19 @@ func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
 			d.note(o, c, here)
 		}
 		worth := o.info
-		left := slices.DeleteFunc(slices.Clone(all), func(o observation) bool { return o.severity == catalogue.Info && !worth })
-		if len(left) == 0 || covered[o.kind] {
+		left := slices.DeleteFunc(slices.Clone(all), func(o observation) bool { return o.severity == catalogue.Info && !worth || covered(o) })
+		if len(left) == 0 {
 			continue
 		}
 		f := d.finding(entry, byItself(entry, left), entry.Ceiling.Of(d.mode), c)
 		out = append(out, f)
 	}
 	// A pod that does not start and what is said about it are one problem.
-	return slices.DeleteFunc(out, func(f found) bool {
-		return slices.ContainsFunc(out, func(other found) bool { return slices.Contains(other.entry.Observes(), f.Code) })
+	return slices.DeleteFunc(slices.Clone(out), func(f found) bool {
+		return slices.ContainsFunc(out, func(other found) bool {
+			return !slices.ContainsFunc(c.seen(f.Code), func(o observation) bool { return !other.entry.ObservesOf(f.Code, o.subject) }) &&
+				(other.severity > catalogue.Info || f.severity == catalogue.Info)
+		})
 	})
 }
 
@@ -205,7 +206,9 @@ func raise(c *Case, here []found) {
 		for _, code := range f.entry.Observes() {
 			if kindEntries[code] != nil && !slices.Contains(messages, code) {
 				for _, o := range c.seen(code) {
-					f.severity = max(f.severity, o.severity)
+					if f.entry.ObservesOf(code, o.subject) {
+						f.severity = max(f.severity, o.severity)
+					}
 				}
 			}
 		}
@@ -227,7 +230,39 @@ func byItself(entry *catalogue.Entry, all []observation) candidate {
 	if len(pods) > 0 && !strings.Contains(cd.summary, pods[0]) {
 		cd.summary += fmt.Sprintf("; pods: %s", some(pods))
 	}
+	for _, o := range all {
+		if meaning, fixes := meaning(o.said); len(fixes) > 0 && o.severity == all[0].severity {
+			cd.summary, cd.first, cd.names = strings.TrimSuffix(cd.summary, ".")+". "+meaning, fixes, o.names
+			break
+		}
+	}
 	return cd.as(all[0].severity)
+}
+
+// meaning returns what a sentence of another program means and what to do about it: the fix of the sentence,
+// or else what to look at next. It returns nothing for a sentence that is not known word by word.
+func meaning(said string) (string, []catalogue.Fix) {
+	if said == "" {
+		return "", nil
+	}
+	for _, m := range catalogue.Explain(said) {
+		if m.Normal() || m.How != catalogue.Whole {
+			continue
+		}
+		return m.Meaning(), step(m.Symptom, m.Check())
+	}
+	if s, ok := catalogue.Foreign(said); ok {
+		return s.Meaning, step(s, s.Check)
+	}
+	return "", nil
+}
+
+// step returns the fixes of a sentence, or else the check.
+func step(s *catalogue.Symptom, check catalogue.Check) []catalogue.Fix {
+	if s != nil && len(s.Fixes) > 0 {
+		return s.Fixes
+	}
+	return []catalogue.Fix{{Text: check.Text, Command: check.Command}}
 }
 
 // note records an observation for the report, with what explains it.
@@ -240,7 +275,7 @@ func (d *diagnosis) note(o observation, c *Case, here []found) {
 		doc.Since = &o.since
 	}
 	for _, f := range here {
-		if f.confidence >= catalogue.Probable && slices.Contains(f.entry.Observes(), o.kind.Code) {
+		if f.confidence >= catalogue.Probable && f.entry.ObservesOf(o.kind.Code, o.subject) {
 			doc.ExplainedBy = union(doc.ExplainedBy, []string{f.Code})
 		}
 	}
@@ -278,10 +313,11 @@ func shown(effect string, codes ...string) func(*Case) []candidate {
 		harmful := func(o observation) bool { return o.severity > catalogue.Info }
 		cd := candidate{decisive: []Fact{c.observesThose(harmful, codes...)}}
 		cd.summary = effect + ": " + cd.decisive[0].Value
+		worst := catalogue.Info
 		for _, code := range codes {
 			for _, o := range c.seen(code) {
-				if harmful(o) && cd.names == nil {
-					cd.names = o.names
+				if harmful(o) && (cd.names == nil || o.severity > worst) {
+					cd.names, cd.fixes, worst = o.names, o.fixes, o.severity
 				}
 			}
 		}

@@ -17,6 +17,7 @@ import (
 // failureObservers group reported failures: of Kubernetes, logs, EC2, the daemon itself.
 var failureObservers = []observer{
 	{kind: "obs/pod-not-starting", find: podNotStarting},
+	{kind: "obs/pod-not-network", find: podNotNetwork, info: true},
 	{kind: "obs/pod-not-ending", find: podNotEnding},
 	{kind: "obs/pod-unschedulable", find: podUnschedulable},
 	{kind: "obs/event", find: eventsRepeat, once: true},
@@ -28,33 +29,84 @@ var failureObservers = []observer{
 	{kind: "obs/probe-failing", find: probesFail},
 }
 
-func podNotStarting(c *Case) (out []observation) {
+// unstarted returns the pods of the node that have been Pending for longer than most, with what kubelet says.
+func unstarted(c *Case, network bool) (out []observation) {
 	for _, p := range c.here() {
-		reason := p.Reason == "" || p.Reason == "ContainerCreating" || p.Reason == "PodInitializing"
-		if p.Phase != "Pending" || p.HostNetwork || len(p.IPs) > 0 || !reason || c.Now.Sub(p.CreatedAt) <= attachTime {
+		without := p.Reason == "" || p.Reason == "ContainerCreating" || p.Reason == "PodInitializing"
+		wait := attachTime
+		if c.branchPod(p) && p.Annotations[limitPodENI] == "" {
+			wait = branchTime
+		}
+		if p.Phase != "Pending" || p.HostNetwork || c.Now.Sub(p.CreatedAt) <= wait {
 			continue
 		}
-		is := "Pending without an address"
+		o := observation{subject: string(p.Pod), is: "Pending", should: "running", severity: catalogue.Error, since: p.CreatedAt,
+			pods: []string{string(p.Pod)}, names: podNames(string(p.Pod)), said: c.lastWarning(p.Pod)}
 		if !p.CreatedAt.IsZero() {
-			is += " for " + age(c.Now.Sub(p.CreatedAt))
+			o.is += " for " + age(c.Now.Sub(p.CreatedAt))
 		}
-		if why := c.lastWarning(p.Pod); why != "" {
-			is += ": " + why
+		switch {
+		case !without || len(p.IPs) > 0: // it has its network
+			o.said = clip(strings.TrimSpace(p.Reason + " " + p.Message + " " + o.said))
+			o.severity = catalogue.Info
+		case c.waitsElsewhere(p):
+			o.severity = catalogue.Warning
+		default:
+			o.is += " without an address"
+			if o.said == "" {
+				o.said = c.lastRefusal()
+			}
 		}
-		out = append(out, observation{subject: string(p.Pod), is: is, should: "running", severity: catalogue.Error, since: p.CreatedAt,
-			pods: []string{string(p.Pod)}, names: podNames(string(p.Pod))})
+		if elsewhere := o.severity < catalogue.Error; elsewhere == network || elsewhere && o.said == "" {
+			continue
+		}
+		o.is = strings.TrimSuffix(o.is+": "+o.said, ": ")
+		out = append(out, o)
 	}
 	return out
 }
 
-// lastWarning returns what the last warning about a pod says, empty if there is none.
-func (c *Case) lastWarning(pod evidence.Pod) string {
-	var last evidence.KubeEvent
-	for _, e := range c.R.Events.Content {
-		if e.Kind == "Pod" && e.Name == string(pod) && e.Type != "Normal" && !e.At.Before(last.At) {
-			last = e
+func podNotStarting(c *Case) []observation { return unstarted(c, true) }
+
+func podNotNetwork(c *Case) []observation { return unstarted(c, false) }
+
+// reasonsBefore are the reasons of kubelet's events about what it waits for before it makes a pod's network.
+var reasonsBefore = []string{"FailedMount", "FailedAttachVolume", "FailedMapVolume"}
+
+// waitsElsewhere reports whether a pod waits for something else than its network.
+func (c *Case) waitsElsewhere(p *evidence.KubePod) bool {
+	reason, _, _ := strings.Cut(c.lastWarning(p.Pod), " ")
+	return slices.Contains(reasonsBefore, reason)
+}
+
+// lastRefusal returns the last error of the last ten minutes that the daemon reports, empty if there is none.
+func (c *Case) lastRefusal() string {
+	var last message
+	for _, source := range daemonSays {
+		for _, l := range c.logSource(source).lines {
+			failed := strings.HasPrefix(l.level, "err") || l.level == "fatal" || source != "log.ipamd"
+			if failed && l.since(c.recent()) > 0 && !l.at.Before(last.at) {
+				last = l
+			}
 		}
 	}
+	if last.text == "" {
+		return ""
+	}
+	return "the daemon reports: " + clip(last.text)
+}
+
+// lastWarning returns what the last warning about a pod says, empty if there is none.
+func (c *Case) lastWarning(pod evidence.Pod) string {
+	if c.warnings == nil {
+		c.warnings = map[string]evidence.KubeEvent{}
+		for _, e := range c.R.Events.Content {
+			if e.Kind == "Pod" && e.Type != "Normal" && !e.At.Before(c.warnings[e.Name].At) {
+				c.warnings[e.Name] = e
+			}
+		}
+	}
+	last := c.warnings[string(pod)]
 	return clip(strings.TrimSpace(last.Reason + " " + last.Message))
 }
 
@@ -66,14 +118,17 @@ func podNotEnding(c *Case) (out []observation) {
 		if e.Kind == "Pod" && c.concerns(e) && e.At.After(c.recent()) && matchesAny(e.Reason+" "+e.Message, sandboxGone) &&
 			!slices.ContainsFunc(out, func(o observation) bool { return o.subject == e.Name }) {
 			out = append(out, observation{subject: e.Name, is: clip(e.Reason + " " + e.Message), should: "ended", severity: catalogue.Warning,
-				pods: []string{e.Name}, names: podNames(e.Name), since: e.First})
+				pods: []string{e.Name}, names: podNames(e.Name), since: e.First, said: e.Reason + " " + e.Message})
 		}
 	}
 	return out
 }
 
 // textsNetwork are the scheduler's words for what the CNI or its node provides.
-var textsNetwork = []string{"Too many pods", "vpc.amazonaws.com/", "node.kubernetes.io/not-ready", "node.kubernetes.io/network-unavailable", "OutOfpods"}
+var textsNetwork = []string{
+	"Too many pods", "vpc.amazonaws.com/", "node.kubernetes.io/not-ready", "node.kubernetes.io/network-unavailable", "OutOfpods",
+	"node.cilium.io/agent-not-ready",
+}
 
 // schedulingTime is how long a pod may wait for a node that is about to come.
 const schedulingTime = 5 * time.Minute
@@ -94,7 +149,7 @@ func podUnschedulable(c *Case) (out []observation) {
 			severity = catalogue.Error
 		}
 		out = append(out, observation{subject: string(p.Pod), is: or(why, "no node has been found for it"), should: "scheduled", severity: severity, since: p.CreatedAt,
-			pods: []string{string(p.Pod)}, names: podNames(string(p.Pod))})
+			pods: []string{string(p.Pod)}, names: podNames(string(p.Pod)), said: why})
 	}
 	return out
 }
@@ -147,7 +202,8 @@ func eventsRepeat(c *Case) (out []observation) {
 	current := c.groups("k8s.evt", func(m message) bool { return m.level != "Normal" && !c.passed(m) })
 	for _, key := range slices.Sorted(maps.Keys(warnings)) {
 		g := warnings[key]
-		o := observation{subject: key, is: clip(g.last.text), should: "not reported", severity: catalogue.Info, since: g.last.at}
+		o := observation{subject: key, is: clip(g.last.text), should: "not reported", severity: catalogue.Info, since: g.last.at, said: g.last.text,
+			names: podNames(string(g.last.pod))}
 		if g.count > 1 {
 			o.is = fmt.Sprintf("%s (%d times in 10 minutes)", o.is, g.count)
 		}
@@ -196,7 +252,8 @@ func errorsRepeat(c *Case) (out []observation) {
 		})
 		for _, key := range slices.Sorted(maps.Keys(groups)) {
 			g := groups[key]
-			o := observation{subject: source + ": " + key, is: clip(g.last.text), should: "no errors", severity: catalogue.Info, since: g.last.at, source: source}
+			o := observation{subject: source + ": " + key, is: clip(g.last.text), should: "no errors", severity: catalogue.Info, since: g.last.at,
+				source: source, said: g.last.text}
 			if g.count > 1 {
 				o.is = fmt.Sprintf("%s (%d times in 10 minutes)", o.is, g.count)
 			}
@@ -227,7 +284,8 @@ func ec2Errors(c *Case) (out []observation) {
 			if c.failing().State == Yes {
 				severity = catalogue.Warning
 			}
-			out = append(out, observation{subject: code, is: "EC2 answers with it: " + f.Value + " times", should: "no errors", severity: severity, source: "metrics"})
+			out = append(out, observation{subject: code, is: "EC2 answers with it: " + f.Value + " times", should: "no errors", severity: severity,
+				source: "metrics", said: code})
 		}
 	}
 	return out
@@ -253,7 +311,8 @@ func addsFail(c *Case) (out []observation) {
 		if c.stuck(attachTime).State == Yes {
 			severity = catalogue.Error
 		}
-		out = append(out, observation{subject: code, is: fmt.Sprintf("%s (%d times in 10 minutes)", by[code].text, by[code].count), should: "none", severity: severity})
+		out = append(out, observation{subject: code, is: fmt.Sprintf("%s (%d times in 10 minutes)", by[code].text, by[code].count), should: "none", severity: severity,
+			said: by[code].text})
 	}
 	return out
 }
@@ -289,7 +348,7 @@ func probesFail(c *Case) (out []observation) {
 			continue
 		}
 		out = append(out, observation{subject: fmt.Sprintf("%s %s from %s", p.Kind, p.Target, p.From), is: strings.TrimSpace(p.Result + " " + p.Detail), should: "ok",
-			severity: catalogue.Warning, since: p.At})
+			severity: catalogue.Warning, since: p.At, names: map[string]string{"TARGET": p.Target}})
 	}
 	return out
 }

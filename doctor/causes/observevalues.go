@@ -40,15 +40,11 @@ var valueObservers = []observer{
 	{kind: "obs/daemon-restarts", find: daemonRestarts},
 	{kind: "obs/init-failing", find: initFailing},
 	{kind: "obs/agent-not-ready", find: agentNotReady},
-	{kind: "obs/kube-proxy-not-ready", find: proxyNotReady},
 	{kind: "obs/kube-proxy-ipvs", find: proxyIPVS},
-	{kind: "obs/webhook", find: webhookUnreachable},
 	{kind: "obs/crd", find: crdAbsent},
 	{kind: "obs/right", find: rightDenied},
 	{kind: "obs/iam", find: roleDenied},
 	{kind: "obs/rollout", find: rolloutStuck},
-	{kind: "obs/node-not-ready", find: nodeNotReady},
-	{kind: "obs/node-pressure", find: nodePressure},
 	{kind: "obs/network-condition", find: networkCondition},
 	{kind: "obs/cni-config", find: cniConfigWrong},
 	{kind: kindNoVPCCNI, find: vpcCNIAbsent, info: true},
@@ -460,7 +456,8 @@ func daemonNotReady(c *Case) []observation {
 		return nil
 	}
 	if text := c.unreadyContainer(containerNode); text != "" {
-		return []observation{{subject: containerNode, is: text, should: "ready: no pod can start or end meanwhile", severity: catalogue.Error}}
+		return []observation{{subject: containerNode, is: text, should: "ready: no pod can start or end meanwhile", severity: catalogue.Error,
+			names: podNames(string(c.daemonPod().Pod)), fixes: c.stalledFixes(containerNode, 4)}}
 	}
 	return nil
 }
@@ -470,7 +467,8 @@ func daemonRestarts(c *Case) []observation {
 	if k == nil || k.RestartsLastHour == nil || *k.RestartsLastHour < 2 {
 		return nil
 	}
-	return []observation{{subject: containerNode, is: containerText(*k), should: "no restarts", severity: catalogue.Warning}}
+	return []observation{{subject: containerNode, is: containerText(*k), should: "no restarts", severity: catalogue.Warning,
+		names: podNames(string(c.daemonPod().Pod))}}
 }
 
 func initFailing(c *Case) []observation {
@@ -478,7 +476,8 @@ func initFailing(c *Case) []observation {
 		for i := range p.Containers {
 			k := &p.Containers[i]
 			if p.Node == c.own && k.Init && (failingState(k) || k.State == "waiting" && k.Reason != "" && k.Reason != "PodInitializing" || k.State == "terminated" && k.Reason == "Error") {
-				return []observation{{subject: k.Name, is: containerText(*k), should: "completed: the daemon starts after it", severity: catalogue.Error}}
+				return []observation{{subject: k.Name, is: containerText(*k), should: "completed: the daemon starts after it", severity: catalogue.Error,
+					names: podNames(string(p.Pod)), fixes: c.stalledFixes(containerInit, 4)}}
 			}
 		}
 	}
@@ -491,18 +490,8 @@ func agentNotReady(c *Case) []observation {
 	if text == "" && !(k != nil && k.RestartsLastHour != nil && *k.RestartsLastHour > 1) {
 		return nil
 	}
-	return []observation{{subject: containerAgent, is: containerText(*k), should: "ready: policies of new and changed pods are not enforced meanwhile", severity: catalogue.Warning}}
-}
-
-func proxyNotReady(c *Case) (out []observation) {
-	for _, p := range c.R.KubeProxy.Content.Pods {
-		if p.Node != c.own || (p.Ready == nil || *p.Ready) && p.Reason == "" {
-			continue
-		}
-		out = append(out, observation{subject: string(p.Pod), is: strings.TrimSpace(or(p.Reason, p.Phase) + ", not ready"),
-			should: "ready: Services of the node go to pods that are gone", severity: catalogue.Error, names: podNames(string(p.Pod))})
-	}
-	return out
+	return []observation{{subject: containerAgent, is: containerText(*k), should: "ready: policies of new and changed pods are not enforced meanwhile",
+		severity: catalogue.Warning, names: podNames(string(c.daemonPod().Pod)), fixes: c.stalledFixes(containerAgent, 3)}}
 }
 
 func proxyIPVS(c *Case) []observation {
@@ -520,21 +509,6 @@ func proxyIPVS(c *Case) []observation {
 	}
 	return []observation{{subject: "kube-proxy", is: "ipvs mode, with pods that have security groups in strict mode: they reach no Service", should: "iptables mode, or standard mode",
 		pods: pods, severity: catalogue.Error}}
-}
-
-func webhookUnreachable(c *Case) (out []observation) {
-	for _, w := range c.R.Webhooks.Content {
-		if w.Reachable == nil || *w.Reachable {
-			continue
-		}
-		o := observation{subject: w.Name, is: "it cannot be reached, and its failure policy is " + or(w.FailurePolicy, "unknown"), should: "reachable",
-			severity: catalogue.Warning, names: map[string]string{"WEBHOOK": w.Name}}
-		if w.FailurePolicy != "Ignore" {
-			o.severity = catalogue.Error
-		}
-		out = append(out, o)
-	}
-	return out
 }
 
 func crdAbsent(c *Case) (out []observation) {
@@ -612,28 +586,10 @@ func conditionText(k evidence.Condition) string {
 	return clip(strings.TrimSpace(k.Type + " is " + k.Status + " " + k.Reason + " " + k.Message))
 }
 
-func nodeNotReady(c *Case) (out []observation) {
-	for kind, should := range map[string]string{"Ready": "True", "NetworkUnavailable": "False"} {
-		if k, there := c.condition(kind); there && k.Status != should && k.Status != "" && !c.young() {
-			out = append(out, observation{subject: kind, is: conditionText(k), should: should, severity: catalogue.Error, since: k.Since})
-		}
-	}
-	slices.SortFunc(out, func(a, b observation) int { return strings.Compare(b.subject, a.subject) })
-	return out
-}
-
-func nodePressure(c *Case) (out []observation) {
-	for _, kind := range []string{"DiskPressure", "MemoryPressure", "PIDPressure"} {
-		if k, there := c.condition(kind); there && k.Status == "True" {
-			out = append(out, observation{subject: kind, is: conditionText(k), should: "False", severity: catalogue.Warning, since: k.Since})
-		}
-	}
-	return out
-}
-
 func networkCondition(c *Case) []observation {
 	if k, there := c.condition("NetworkingReady"); there && k.Status == "False" {
-		return []observation{{subject: k.Type, is: conditionText(k), should: "True: node auto repair replaces the node", severity: catalogue.Warning, since: k.Since}}
+		return []observation{{subject: k.Type, is: conditionText(k), should: "True: node auto repair replaces the node", severity: catalogue.Warning,
+			since: k.Since, said: conditionText(k)}}
 	}
 	return nil
 }

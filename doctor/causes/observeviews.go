@@ -61,7 +61,6 @@ var viewObservers = []observer{
 	{kind: "obs/policy-no-pod", find: policyNoPod},
 	{kind: "obs/node-instance", find: nodeInstance},
 	{kind: "obs/node-instance-type", find: nodeInstanceType},
-	{kind: "obs/daemon-not-on-node", find: daemonNotOnNode},
 	{kind: "obs/plugin-other-release", find: pluginOtherRelease},
 	{kind: "obs/max-pods-differs", find: maxPodsDiffers},
 }
@@ -532,10 +531,17 @@ func podNoAllocation(c *Case) (out []observation) {
 	return out
 }
 
-// podNames are the names of a pod for commands.
-func podNames(pod string) map[string]string {
-	namespace, name, _ := strings.Cut(pod, "/")
-	return map[string]string{"NAMESPACE": namespace, "POD": name}
+// podNames are the names of pods for commands: those of the first one's namespace.
+func podNames(pods ...string) map[string]string {
+	var in string
+	var names []string
+	for _, pod := range pods {
+		namespace, name, _ := strings.Cut(pod, "/")
+		if in = or(in, namespace); in == namespace && name != "" {
+			names = append(names, name)
+		}
+	}
+	return map[string]string{"NAMESPACE": in, "POD": strings.Join(names, separator)}
 }
 
 func podNotInCheckpoint(c *Case) (out []observation) {
@@ -1235,12 +1241,21 @@ func nodeInstance(c *Case) (out []observation) {
 	kube, imds := c.R.Node.Content.Instance, c.R.IMDS.Content.Instance
 	if kube != "" && imds != "" && kube != imds {
 		out = append(out, observation{subject: c.Name, is: fmt.Sprintf("%s in Kubernetes, %s in the metadata service", kube, imds), should: "the same instance",
-			severity: catalogue.Error, source: "imds"})
+			severity: catalogue.Error, source: "imds", fixes: []int{1}})
 	}
 	for _, i := range c.R.Instances.Content {
-		if i.ID == or(imds, kube) && i.ID != "" && i.State != "" && i.State != "running" {
-			out = append(out, observation{subject: i.ID, is: "EC2 shows it as " + i.State, should: "running", severity: catalogue.Error, since: i.StateAt, source: "ec2.inst"})
+		if i.ID != or(imds, kube) || i.ID == "" || i.State == "" || i.State == "running" || i.State == "pending" {
+			continue
 		}
+		o := observation{subject: i.ID, is: "EC2 shows it as " + i.State, should: "running", severity: catalogue.Error, since: i.StateAt, source: "ec2.inst",
+			names: map[string]string{"INSTANCE": i.ID}, fixes: []int{3}}
+		if i.State == "shutting-down" || i.State == "terminated" {
+			o.fixes = []int{2}
+			if !i.StateAt.IsZero() && c.Now.Sub(i.StateAt) < schedulingTime { // the Node goes within minutes
+				o.severity = catalogue.Warning
+			}
+		}
+		out = append(out, o)
 	}
 	return out
 }
@@ -1250,19 +1265,8 @@ func nodeInstanceType(c *Case) []observation {
 	if kube == "" || imds == "" || kube == imds {
 		return nil
 	}
-	return []observation{{subject: c.Name, is: fmt.Sprintf("%s in Kubernetes, %s in the metadata service", kube, imds), should: "the same type", severity: catalogue.Warning}}
-}
-
-func daemonNotOnNode(c *Case) []observation {
-	if !c.R.DaemonSet.OK() || c.R.DaemonSet.Content == nil || !c.R.DaemonPods.OK() || len(c.R.DaemonPods.Content) == 0 && c.R.ENIs.OK() {
-		return nil
-	}
-	for _, p := range c.R.DaemonPods.Content {
-		if p.Node == c.own {
-			return nil
-		}
-	}
-	return []observation{{subject: c.Name, is: "it has no pod of the DaemonSet aws-node", should: "one", severity: catalogue.Error}}
+	return []observation{{subject: c.Name, is: fmt.Sprintf("%s in Kubernetes, %s in the metadata service", kube, imds), should: "the same type",
+		severity: catalogue.Warning, names: map[string]string{"TYPE": imds}}}
 }
 
 func pluginOtherRelease(c *Case) (out []observation) {

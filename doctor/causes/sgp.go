@@ -249,6 +249,7 @@ func trunkCreateFailed(c *Case) []candidate {
 		})
 	})
 	return []candidate{{
+		fixes:    map[bool][]int{true: {2}, false: {1, 2}}[strings.Contains(decisive.Value, textNoAddresses)],
 		summary:  "the resource controller has not attached a trunk: " + decisive.Value,
 		decisive: []Fact{decisive}, required: []Fact{offers}, unless: []Fact{not(c.feature())},
 	}}
@@ -300,10 +301,29 @@ func annotationPending(c *Case) []candidate {
 		pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) > time.Minute })
 		return names(pods), stateOf(len(pods) > 0)
 	})
-	return []candidate{{
+	soon := candidate{
 		summary:  "kubelet is faster than the resource controller, which has not annotated the pod yet: " + young.Value,
-		decisive: []Fact{logged}, required: []Fact{young},
-	}}
+		decisive: []Fact{orElse(logged, onlyIfTrue(c.waitsFor("pods that wait for their branch ENI", sandboxTime)))}, required: []Fact{young},
+	}
+	late := c.waitsFor("pods that wait for their branch ENI for more than a minute", branchTime)
+	said := c.active(pattern{sources: []string{"k8s.evt"}, texts: []string{"BranchAllocationFailed", "BranchENIAnnotationFailed", "SecurityGroupRequested"}, any: true})
+	if said.State == Yes || c.untrunked().State == Yes || c.feature().State == No || c.trunkCapable().State == No || c.Settings.IMDSOnly ||
+		trunkless(c.R.Node.Content.InstanceType) { // another cause says more
+		return []candidate{soon.withFixes(1)}
+	}
+	away := candidate{
+		title: "the resource controller does not give the pod a branch ENI", summary: "no annotation, and no event says why: " + late.Value,
+		decisive: []Fact{late}, required: []Fact{c.PodENI()},
+	}
+	return []candidate{soon.withFixes(1), away.as(catalogue.Error).withFixes(2, 3)}
+}
+
+// waitsFor states that pods have been waiting for their branch ENI for longer than most.
+func (c *Case) waitsFor(path string, most time.Duration) Fact {
+	return fact(c, c.R.Pods, "k8s.pod", path, "none", func([]evidence.KubePod) (any, State) {
+		pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) <= most })
+		return names(pods), stateOf(len(pods) > 0)
+	})
 }
 
 // refusals returns the last matching event of each pod that has been allocated nothing since.
@@ -335,7 +355,16 @@ func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEve
 		pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return len(events) > 0 && !has(events, p.Pod) })
 		return names(pods), stateOf(len(pods) > 0)
 	})
-	return candidate{summary: summary + shown.Value, decisive: []Fact{shown}, unless: []Fact{not(waits)}}
+	cd := candidate{summary: summary + shown.Value, decisive: []Fact{shown}, unless: []Fact{not(waits)}}
+	if pods := slices.Sorted(maps.Keys(events)); len(pods) > 0 {
+		cd.names = podNames(string(pods[0]))
+		for _, s := range c.R.GroupPolicies.Content {
+			if slices.ContainsFunc(c.here(), func(p *evidence.KubePod) bool { return p.Pod == pods[0] && selects(s, p) == Yes }) {
+				_, cd.names["NAME"], _ = strings.Cut(s.Name, "/")
+			}
+		}
+	}
+	return cd
 }
 
 // textEntryExists is the controller's error for an interface that it made earlier and could not
@@ -343,9 +372,16 @@ func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEve
 const textEntryExists = "cannot create new eni entry already exist"
 
 func branchAllocFailed(c *Case) []candidate {
-	return []candidate{c.refusedBranch("BranchAllocationFailed", "EC2 refuses a branch ENI: ", func(e evidence.KubeEvent) bool {
+	cd := c.refusedBranch("BranchAllocationFailed", "EC2 refuses a branch ENI: ", func(e evidence.KubeEvent) bool {
 		return e.Reason == "BranchAllocationFailed" && !strings.Contains(e.Message, textEntryExists)
-	})}
+	})
+	switch {
+	case matchesAny(cd.summary, []string{textNoAddresses, textNoBlocks}):
+		return []candidate{cd.withFixes(3, 2)}
+	case strings.Contains(cd.summary, textDenied):
+		return []candidate{cd.withFixes(4, 2)}
+	}
+	return []candidate{cd.withFixes(1, 2)}
 }
 
 func annotationDenied(c *Case) []candidate {

@@ -126,6 +126,7 @@ type GroupRule struct {
 
 // RouteTable is the route table of a subnet.
 type RouteTable struct {
+	ID     string     `json:"id,omitempty"`
 	Subnet string     `json:"subnet,omitzero" key:"true"`
 	Routes []VPCRoute `json:"routes,omitzero"`
 }

@@ -188,8 +188,10 @@ type HealthProbe struct {
 // DaemonPod is a pod of the DaemonSet.
 type DaemonPod struct {
 	Pod        Pod               `json:"pod,omitzero" key:"true"`
-	Node       string            `json:"node,omitzero"`
+	Node       string            `json:"node,omitzero"` // or, before it is bound, the one that it is made for
 	Phase      string            `json:"phase,omitzero"`
+	Reason     string            `json:"reason,omitempty"` // why it does not run
+	Message    string            `json:"message,omitempty"`
 	Containers []DaemonContainer `json:"containers,omitzero"`
 }
 
@@ -255,11 +257,12 @@ type KubeProxy struct {
 
 // ProxyPod is a pod of kube-proxy.
 type ProxyPod struct {
-	Pod    Pod    `json:"pod,omitzero" key:"true"`
-	Node   string `json:"node,omitzero"`
-	Phase  string `json:"phase,omitzero"`
-	Ready  *bool  `json:"ready,omitzero"`
-	Reason string `json:"reason,omitempty"`
+	Pod     Pod    `json:"pod,omitzero" key:"true"`
+	Node    string `json:"node,omitzero"`
+	Phase   string `json:"phase,omitzero"`
+	Ready   *bool  `json:"ready,omitzero"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 }
 
 // RBAC holds the existing roles and bindings that the CNI and the resource controller need, and

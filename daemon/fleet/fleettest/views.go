@@ -74,7 +74,7 @@ func Starved() View {
 	s.Cards = []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, OtherENIs: new(0), ENILimit: new(4), SlotsPerENI: new(14)}}
 	s.Targets = introspect.Targets{WarmENI: new(1), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(0), MaxENI: new(0)}
 	s.MaxPods = maxPods(maxpods.Input{InstanceType: "c5.xlarge", MaxPods: 58})
-	s.WaitingADDs, s.WaitingSince = new(2), new(now.Add(-4*time.Second))
+	s.WaitingADDs, s.WaitingSince = new(2), new(now.Add(-14*time.Second))
 	s.Operations = []introspect.Operation{{Kind: "attach", Card: 0, Addresses: 14, Reason: "waiting-adds", StartedAt: new(now.Add(-2 * time.Second))}}
 	s.Backoffs = []introspect.Backoff{{Scope: "attach", Until: now.Add(7 * time.Second), Cause: "ec2-throttled"}}
 	s.LastErrors = []introspect.LastError{

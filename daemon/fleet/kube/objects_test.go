@@ -127,13 +127,26 @@ func TestDaemonPod(t *testing.T) {
 		"initContainerStatuses": [{"name": "aws-vpc-cni-init", "ready": true, "state": {"terminated": {"reason": "Completed", "exitCode": 0}}}],
 		"containerStatuses": [{"name": "aws-node", "restartCount": 31, "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting failed container"}},
 			"lastState": {"terminated": {"reason": "Error", "exitCode": 137, "finishedAt": "2026-11-21T11:58:00Z"}}}]}}`), noon)
-	want := evidence.DaemonPod{Pod: "kube-system/aws-node-x", Node: "n", Phase: "Running", Containers: []evidence.DaemonContainer{
+	want := evidence.DaemonPod{Pod: "kube-system/aws-node-x", Node: "n", Phase: "Running", Reason: "CrashLoopBackOff", Message: "back-off 40s restarting failed container", Containers: []evidence.DaemonContainer{
 		{Name: "aws-vpc-cni-init", Init: true, Ready: new(true), Restarts: new(0), RestartsLastHour: new(0), State: "terminated", Reason: "Completed"},
 		{
 			Name: "aws-node", Ready: new(false), Restarts: new(31), RestartsLastHour: new(3), State: "waiting", Reason: "CrashLoopBackOff",
 			LastState: &evidence.LastState{Reason: "Error", ExitCode: new(137), FinishedAt: noon.Add(-2 * time.Minute)},
 		},
 	}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v -want +got:\n%s", err, diff)
+	}
+}
+
+// TestDaemonPod_Unbound: a pod that the scheduler has not bound counts for the node that it is made for, with the
+// scheduler's reason.
+func TestDaemonPod_Unbound(t *testing.T) {
+	t.Parallel()
+	got, err := readDaemonPod([]byte(`{"metadata": {"namespace": "kube-system", "name": "aws-node-x"}, "spec": {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+		{"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}]}}}}, "status": {"phase": "Pending",
+		"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "1 Insufficient cpu"}]}}`), noon)
+	want := evidence.DaemonPod{Pod: "kube-system/aws-node-x", Node: "n", Phase: "Pending", Reason: "Unschedulable", Message: "1 Insufficient cpu", Containers: []evidence.DaemonContainer{}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v -want +got:\n%s", err, diff)
 	}

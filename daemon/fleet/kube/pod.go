@@ -53,6 +53,7 @@ type podObject struct {
 	Metadata meta `json:"metadata"`
 	Spec     struct {
 		NodeName           string                `json:"nodeName"`
+		Affinity           affinity              `json:"affinity"`
 		HostNetwork        bool                  `json:"hostNetwork"`
 		ServiceAccountName string                `json:"serviceAccountName"`
 		NodeSelector       map[string]string     `json:"nodeSelector"`
@@ -64,6 +65,18 @@ type podObject struct {
 }
 
 func (p *podObject) name() evidence.Pod { return evidence.PodOf(p.Metadata.Namespace, p.Metadata.Name) }
+
+// node returns the pod's node or, for a pod of a DaemonSet that is not bound yet, the one that it is made for.
+func (p *podObject) node() string {
+	for _, term := range p.Spec.Affinity.Node.Required.Terms {
+		for _, f := range term.Fields {
+			if f.Key == "metadata.name" && f.Operator == "In" && len(f.Values) == 1 && p.Spec.NodeName == "" {
+				return f.Values[0]
+			}
+		}
+	}
+	return p.Spec.NodeName
+}
 
 func (p *podObject) ready() *bool { return kubeobject.Is(p.Status.Conditions, "Ready") }
 
@@ -136,7 +149,10 @@ func readDaemonPod(raw []byte, now time.Time) (evidence.DaemonPod, error) {
 	if err != nil {
 		return evidence.DaemonPod{}, err
 	}
-	out := evidence.DaemonPod{Pod: p.name(), Node: p.Spec.NodeName, Phase: p.phase(), Containers: []evidence.DaemonContainer{}}
+	trouble := p.Status.Trouble()
+	out := evidence.DaemonPod{
+		Pod: p.name(), Node: p.node(), Phase: p.phase(), Reason: trouble.Reason, Message: scrub.Line(trouble.Message), Containers: []evidence.DaemonContainer{},
+	}
 	add := func(list []kubeobject.ContainerStatus, init bool) {
 		for _, s := range list {
 			c := evidence.DaemonContainer{Name: s.Name, Init: init, Ready: &s.Ready, Restarts: new(max(s.RestartCount, 0))}
@@ -202,7 +218,8 @@ func readProxyPod(raw []byte) (evidence.ProxyPod, error) {
 	if err != nil {
 		return evidence.ProxyPod{}, err
 	}
-	return evidence.ProxyPod{Pod: p.name(), Node: p.Spec.NodeName, Phase: p.phase(), Ready: p.ready(), Reason: p.Status.Trouble().Reason}, nil
+	trouble := p.Status.Trouble()
+	return evidence.ProxyPod{Pod: p.name(), Node: p.node(), Phase: p.phase(), Ready: p.ready(), Reason: trouble.Reason, Message: scrub.Line(trouble.Message)}, nil
 }
 
 // pod returns what is shown of any pod.

@@ -1,6 +1,8 @@
 package catalogue
 
 import (
+	"slices"
+
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/logline"
 )
@@ -35,7 +37,9 @@ var bootCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
 		Check:      Check{"Ask the API server whether aws-node has the permission that the log names.", "kubectl auth can-i VERB RESOURCE --as=system:serviceaccount:kube-system:aws-node"},
 		Fixes: []Fix{
-			{Text: "Apply the ClusterRole of the release. ANNOTATE_POD_IP also needs patch on pods, security groups for pods need patch on cninodes.", Command: "kubectl apply -f CLUSTERROLE.yaml"},
+			{Text: "Grant aws-node VERB of RESOURCE.", Command: `kubectl patch clusterrole aws-node --type json -p '[{"op":"add","path":"/rules/-","value":{"apiGroups":["GROUP"],"resources":["RESOURCE"],"verbs":["VERB"]}}]'`},
+			{Text: "Grant aws-node VERB of RESOURCE.", Command: `kubectl patch clusterrole aws-node --type json -p '[{"op":"add","path":"/rules/-","value":{"apiGroups":[""],"resources":["RESOURCE"],"verbs":["VERB"]}}]'`},
+			{Text: "Apply the manifest of the release again, which has the whole ClusterRole.", Command: "kubectl -n kube-system get daemonset aws-node -o jsonpath='{.spec.template.spec.containers[0].image}'", SideEffect: rolled, Risk: Restart},
 		},
 		Links:    []string{issue + "2681", upstream + "charts/aws-vpc-cni/templates/clusterrole.yaml"},
 		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "boot/rollout"},
@@ -53,10 +57,10 @@ var bootCauses = []Entry{
 		Supporting: []string{"log.ipamd", "log.awsnode", "host.listen", "host.run", "log.plugin", "k8s.evt"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Suspected},
 		Check:      Check{"Read the daemon's last errors and how its last run ended: OOMKilled, exit code 2 (panic) or 137 (probe).", daemonPods + "; " + daemonLog},
-		Fixes: []Fix{
+		Fixes: slices.Concat([]Fix{
 			{Text: "Read the last errors: nearly always they name another cause of this catalogue.", Command: daemonLog + " | cnictl explain"},
 			{Text: "If they do not, restart aws-node on the node and keep its logs for a report.", Command: restartOne, SideEffect: restarted, Risk: Restart},
-		},
+		}, stalledFixes),
 		Links:    []string{issue + "2073", issue + "3224", issue + "3306", issue + "2384"},
 		Explains: []string{"boot/cni-config", "boot/rollout"},
 		Signatures: []Signature{
@@ -298,7 +302,8 @@ var bootCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
 		Check:      Check{"Look at the webhook's service or URL, and whether the control plane may reach it: its security group must allow the port to the nodes.", "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations"},
 		Fixes: []Fix{
-			{Text: "Bring back what serves it. EKS serves the VPC resource controller's: the cluster's security group must let the control plane reach the nodes."},
+			{Text: "Bring back what serves it, and let the control plane reach its port on the nodes.", Command: "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | grep -B3 -A25 WEBHOOK; kubectl get endpointslices -A"},
+			{Text: "EKS serves it in the control plane: if it stays away, ask AWS support, and look whether a network policy, proxy or private DNS keeps the API server from it.", Command: "kubectl get events -A --field-selector reason=FailedCreate"},
 			{Text: "Until then, have the API server go on without it.", Command: `kubectl patch mutatingwebhookconfiguration WEBHOOK --type json -p '[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]'`, SideEffect: "Pods made meanwhile lack what the webhook adds, such as branch ENIs.", Risk: Disruptive},
 		},
 		Links: []string{controller + "58"},
@@ -323,7 +328,11 @@ var bootCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
 		Check:      Check{"Compare the DaemonSet's affinity and tolerations with the node's labels and taints.", "kubectl -n kube-system get daemonset aws-node -o yaml; kubectl describe node NODE"},
 		Fixes: []Fix{
-			{Text: "Correct affinity or tolerations of the DaemonSet, or the node's labels.", Command: "kubectl -n kube-system edit daemonset aws-node", SideEffect: rolled, Risk: Restart},
+			{Text: "Correct the affinity of the DaemonSet, or the node's labels.", Command: "kubectl -n kube-system edit daemonset aws-node", SideEffect: rolled, Risk: Restart},
+			{Text: "Let the DaemonSet tolerate every taint, as it is shipped.", Command: `kubectl -n kube-system patch daemonset aws-node -p '{"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}'`, SideEffect: rolled, Risk: Restart},
+			{Text: "Make room on the node, and give aws-node its priority back, with which it displaces other pods.", Command: `kubectl -n kube-system patch daemonset aws-node -p '{"spec":{"template":{"spec":{"priorityClassName":"system-node-critical"}}}}'; kubectl describe node NODE`, SideEffect: rolled, Risk: Restart},
+			{Text: "End the pressure first: free the disk or memory that kubelet evicts for. Then delete the pod, and the DaemonSet makes another.", Command: "crictl rmi --prune; kubectl -n kube-system delete pod POD", SideEffect: "Images that are needed later are pulled again."},
+			{Text: "Move the pod that holds the host's port.", Command: "kubectl get pods -A --field-selector spec.nodeName=NODE -o custom-columns=NS:.metadata.namespace,POD:.metadata.name,PORTS:.spec.containers[*].ports[*].hostPort"},
 		},
 		Links: []string{upstream + "docs/troubleshooting.md"},
 	},

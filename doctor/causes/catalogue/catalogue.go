@@ -11,6 +11,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"cnictl/daemon/api/cause"
 )
@@ -98,6 +99,9 @@ type Entry struct {
 	Daemon     []cause.Code // codes of our daemon that point here
 }
 
+// SandboxTime is how long a pod normally waits for an address: an interface may have to be attached.
+const SandboxTime = 10 * time.Second
+
 // Check is what to look at next.
 type Check struct {
 	Text    string
@@ -124,6 +128,7 @@ type Symptom struct {
 	Title      string
 	Meaning    string
 	Check      Check
+	Fixes      []Fix    // nil if those of the cause apply
 	Causes     []string // codes, or group/*
 	Signatures []Signature
 	Daemon     []cause.Code

@@ -11,7 +11,7 @@ var cfgnetCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Confirmed},
 		Check:      Check{"Compare the name that the node asks for with the ENIConfigs that exist. The label failure-domain.beta.kubernetes.io/zone is gone on new clusters.", "kubectl get eniconfigs.crd.k8s.amazonaws.com; kubectl get node NODE --show-labels"},
 		Fixes: []Fix{
-			{Text: "Create the ENIConfig with that name.", Command: "kubectl apply -f ENICONFIG.yaml", SideEffect: "Every node that asks for that name uses it."},
+			{Text: "Create the ENIConfig NAME, with a subnet of the node's zone.", Command: `printf 'apiVersion: crd.k8s.amazonaws.com/v1alpha1\nkind: ENIConfig\nmetadata: {name: NAME}\nspec: {subnet: SUBNET_OF_ZONE, securityGroups: [GROUP]}\n' | kubectl apply -f -`, SideEffect: "Every node that asks for that name uses it."},
 			{Text: "Or name the ENIConfigs by zone.", Command: setEnv + "ENI_CONFIG_LABEL_DEF=topology.kubernetes.io/zone", SideEffect: rolled, Risk: Restart},
 			{Text: "Restart aws-node on the node afterwards.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 		},

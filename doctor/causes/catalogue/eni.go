@@ -11,7 +11,7 @@ var eniCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Confirmed, None, None},
 		Check:      Check{"List them twice, at least a minute apart: an interface being detached is gone the second time. Just after an instance terminates, the hourly cleanup may still be due.", "aws ec2 describe-network-interfaces --filters Name=status,Values=available Name=tag-key,Values=node.k8s.amazonaws.com/instance_id --query 'NetworkInterfaces[].[NetworkInterfaceId,SubnetId,Description]' --output text"},
 		Fixes: []Fix{
-			{Text: "Delete those that are available and carry the tag of an instance that is gone, one by one.", Command: "aws ec2 delete-network-interface --network-interface-id ENI", SideEffect: "The interface and its addresses cannot be brought back.", Risk: Destructive},
+			{Text: "Delete them one by one, if they are still available.", Command: "aws ec2 delete-network-interface --network-interface-id ENI", SideEffect: "The interface and its addresses cannot be brought back.", Risk: Destructive},
 			{Text: "Let the daemon's hourly cleanup run: it needs at least one IPv4 node, ec2:DeleteNetworkInterface, and DISABLE_LEAKED_ENI_CLEANUP unset.", Command: setEnv + "DISABLE_LEAKED_ENI_CLEANUP-", SideEffect: rolled, Risk: Restart},
 			{Text: "Set delete-on-termination for the primary interface in the launch template."},
 		},
@@ -67,7 +67,8 @@ var eniCauses = []Entry{
 		Check:      Check{"Read the error code and the ID in the message, and look for the ID in the ENIConfig and the node's security groups.", "kubectl get eniconfigs.crd.k8s.amazonaws.com -o yaml"},
 		Fixes: []Fix{
 			{Text: "Correct the ENIConfig.", Command: "kubectl edit eniconfigs.crd.k8s.amazonaws.com NAME", SideEffect: "Interfaces created from now on use it; attached ones stay as they are."},
-			{Text: "Without custom networking correct the security groups of the launch template and replace the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
+			{Text: "Correct the security groups of the primary interface, which new ones copy, and of the launch template.", Command: "aws ec2 modify-network-interface-attribute --network-interface-id ENI --groups GROUP", SideEffect: "Connections that only the other groups allowed end."},
+			{Text: "Or replace the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 		},
 		Links:    []string{upstream + "docs/troubleshooting.md", eks + "cni-custom-network.html"},
 		Explains: []string{"ip/warm-pool-lag"},
@@ -130,7 +131,7 @@ var eniCauses = []Entry{
 		Check:      Check{"Compare the three lists twice, 90 s apart: a difference of less than a minute is normal.", "aws ec2 describe-network-interfaces --network-interface-ids ENI --query 'NetworkInterfaces[].[PrivateIpAddresses[].PrivateIpAddress,Ipv4Prefixes]'"},
 		Fixes: []Fix{
 			{Text: "Recreate pods that hold an address EC2 no longer knows.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
-			{Text: "Once metadata is right again, restart aws-node.", Command: restartOne, SideEffect: restarted, Risk: Restart},
+			{Text: "Restart aws-node on the node: when it starts, it takes over what EC2 has.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 			{Text: "If it stays wrong, replace the instance.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 		},
 		Links:    []string{issue + "3887", issue + "3019", issue + "1967", issue + "2669", issue + "1011"},

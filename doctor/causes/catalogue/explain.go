@@ -72,8 +72,11 @@ func (c Candidate) Likeliest() *Entry {
 	return nil
 }
 
-// Fixes returns the fixes of the likeliest cause.
+// Fixes returns what to do about the text, or else the fixes of the likeliest cause.
 func (c Candidate) Fixes() []Fix {
+	if c.Symptom != nil && len(c.Symptom.Fixes) > 0 {
+		return c.Symptom.Fixes
+	}
 	if e := c.Likeliest(); e != nil {
 		return e.Fixes
 	}

@@ -8,7 +8,7 @@ var ipCauses = []Entry{
 		Shows:      "Pods stay in ContainerCreating with \"failed to assign an IP address to container\". EC2 answers InsufficientFreeAddressesInSubnet to every request for addresses or a network interface.",
 		Required:   []string{"intro.enis", "ec2.subnet", "log.ipamd"},
 		Supporting: []string{"metrics", "intro.summary", "intro.failures", "k8s.evt", "ec2.eni", "k8s.eniconfig", "k8s.ds"},
-		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Suspected},
+		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Probable},
 		Check: Check{
 			"Compare the free addresses of every subnet that the node may use with what it needs: 1, or with prefix delegation 16 (17 for a new interface). With prefix delegation, that many or more mean ip/prefix-fragmented; a node at its interface limit means cap/*.",
 			"aws ec2 describe-subnets --subnet-ids SUBNET --query 'Subnets[].[SubnetId,CidrBlock,AvailableIpAddressCount]' --output text",
@@ -18,6 +18,8 @@ var ipCauses = []Entry{
 			{Text: "Keep fewer warm addresses per node.", Command: setEnv + "WARM_IP_TARGET=2 MINIMUM_IP_TARGET=PODS_PER_NODE", SideEffect: rolled + " More EC2 calls.", Risk: Restart},
 			{Text: "Delete interfaces that were left behind: see eni/leaked.", Command: "cnictl doctor explain eni/leaked"},
 			{Text: "Move pods to another subnet with custom networking (ENIConfig), and roll the node group.", SideEffect: "Needs new nodes, and every node loses the pod addresses of its primary interface.", Risk: Disruptive},
+			{Text: "Let the ENIConfig name a subnet of the same zone with free addresses: custom networking ignores tags.", Command: "kubectl edit eniconfigs.crd.k8s.amazonaws.com NAME", SideEffect: "Interfaces created from now on use it; attached ones stay as they are."},
+			{Text: "Move pods to nodes in another subnet: all interfaces of this one are attached, and take addresses of their own subnets only.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 		},
 		Links:    []string{issue + "547", issue + "2294", issue + "69", upstream + "docs/troubleshooting.md"},
 		Explains: []string{"ip/alloc-backoff", "ip/warm-pool-lag"},

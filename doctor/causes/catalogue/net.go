@@ -1,6 +1,10 @@
 package catalogue
 
-import "cnictl/daemon/api/cause"
+import (
+	"slices"
+
+	"cnictl/daemon/api/cause"
+)
 
 var netCauses = []Entry{
 	{
@@ -243,10 +247,12 @@ var netCauses = []Entry{
 		Supporting: []string{"kern.ipt"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
 		Check:      Check{"Read its log.", "kubectl -n kube-system logs POD --previous --tail 50"},
-		Fixes: []Fix{
+		Fixes: slices.Concat([]Fix{
 			{Text: "Correct what its log names; the release must fit that of the cluster.", Command: "kubectl -n kube-system logs POD --previous --tail 50"},
 			{Text: "Restart it.", Command: "kubectl -n kube-system delete pod POD", SideEffect: "Services of the node do not change for some seconds.", Risk: Restart},
-		},
+			{Text: "Let its DaemonSet tolerate the node's taints, as it is shipped, and match the node's labels.", Command: `kubectl -n kube-system patch daemonset kube-proxy -p '{"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}'; kubectl -n kube-system describe daemonset kube-proxy`, SideEffect: "Restarts kube-proxy on every node; Services do not change meanwhile.", Risk: Restart},
+			{Text: "Give it what the scheduler says it lacks: room on the node, or its priority class system-node-critical.", Command: "kubectl -n kube-system describe pod POD"},
+		}, stalledFixes),
 		Links:    []string{eks + "managing-kube-proxy.html"},
 		Explains: []string{"boot/apiserver"},
 	},

@@ -1,6 +1,10 @@
 package catalogue
 
-import "cnictl/daemon/api/cause"
+import (
+	"slices"
+
+	"cnictl/daemon/api/cause"
+)
 
 var npCauses = []Entry{
 	{
@@ -82,10 +86,10 @@ var npCauses = []Entry{
 		Supporting: []string{"k8s.ds", "log.np", "k8s.np"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
 		Check:      Check{"Read the log of its last run.", "kubectl -n kube-system logs -l k8s-app=aws-node -c aws-eks-nodeagent --previous --tail 50"},
-		Fixes: []Fix{
+		Fixes: slices.Concat([]Fix{
 			{Text: "Correct what its log names: a missing CRD, a port in use, an old kernel.", Command: "kubectl -n kube-system logs -l k8s-app=aws-node -c aws-eks-nodeagent --previous --tail 50"},
 			{Text: "If no NetworkPolicy is used, turn the agent off in the values of the add-on or chart.", Command: `aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --configuration-values '{"enableNetworkPolicy":"false"}' --resolve-conflicts PRESERVE`, SideEffect: rolled + " Policies are no longer enforced.", Risk: Disruptive},
-		},
+		}, stalledFixes),
 		Links: []string{eks + "network-policies-troubleshooting.html"},
 	},
 }

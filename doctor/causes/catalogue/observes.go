@@ -5,9 +5,9 @@ import "strings"
 // Observations that many causes explain.
 const (
 	noStart = "pod-not-starting event log-error ec2-error add-failing add-waiting " // pods get no address or no network
-	empty   = noStart + "pool-dry daemon-back-off subnet-low "                      // for want of addresses
-	down    = noStart + "node-not-ready daemon-not-ready daemon-restarts init-failing pod-not-ending pool-dry rollout network-condition "
-	branch  = noStart + "pod-unschedulable "
+	empty   = noStart + "pool-dry daemon-back-off subnet-low eni-empty "            // for want of addresses
+	down    = noStart + "network-not-ready daemon-not-ready daemon-restarts init-failing pod-not-ending pool-dry rollout network-condition daemon-silent "
+	branch  = noStart + "pod-unschedulable cninode "
 )
 
 // explained lists the kinds of observations that each cause explains, without their group.
@@ -39,9 +39,9 @@ var explained = map[string]string{
 	"eni/region-quota":         empty + "quota",
 	"eni/ec2-rejected":         empty,
 	"eni/setup-failed":         empty + "eni-not-in-datastore eni-no-link address-not-in-datastore eni-not-in-metadata",
-	"eni/detached-out-of-band": "eni-not-in-ec2 pod-address-on-no-eni eni-no-link address-not-in-ec2 eni-not-in-metadata event log-error",
-	"eni/imds-stale": "eni-not-in-metadata eni-only-in-metadata eni-address-differs address-not-in-ec2 address-not-in-datastore address-not-in-metadata " +
-		"address-only-in-metadata eni-not-in-ec2 pod-address-on-no-eni log-error ec2-error",
+	"eni/detached-out-of-band": "dns eni-not-in-ec2 pod-address-on-no-eni eni-no-link address-not-in-ec2 eni-not-in-metadata eni-only-in-metadata event log-error",
+	"eni/imds-stale": "dns eni-not-in-metadata eni-only-in-metadata eni-address-differs address-not-in-ec2 address-not-in-datastore address-not-in-metadata " +
+		"address-only-in-metadata pod-address-on-no-eni log-error ec2-error pool-dry pod-not-starting",
 	"eni/node-unschedulable": empty,
 	"eni/provisioning-off":   empty,
 
@@ -56,7 +56,7 @@ var explained = map[string]string{
 	"aws/imds-unreachable": empty + down + "metadata probe-failing eni-not-in-metadata",
 	"aws/instance-type":    empty + down,
 
-	"boot/apiserver":           down + "probe-failing kube-proxy-not-ready",
+	"boot/apiserver":           down + "probe-failing kube-proxy-not-ready node-not-ready",
 	"boot/rbac":                down + "right branch-no-pod",
 	"boot/ipamd-down":          down + "cpu log-error checkpoint port",
 	"boot/probe-timeout":       down + "cpu",
@@ -68,11 +68,11 @@ var explained = map[string]string{
 	"boot/cni-config":          down + "cni-config",
 	"boot/port-conflict":       down + "port agent-not-ready",
 	"boot/primary-link":        down + "eni-no-link",
-	"boot/disk-full":           "disk read-only node-pressure",
+	"boot/disk-full":           "disk read-only node-pressure:DiskPressure",
 	"boot/crd-missing":         "crd agent-not-ready daemon-not-ready log-error",
 	"boot/webhook":             "webhook event pod-unschedulable",
 	"boot/monitor-latched":     "network-condition",
-	"boot/daemon-missing":      "daemon-not-on-node node-not-ready pod-not-starting event",
+	"boot/daemon-missing":      "daemon-not-on-node network-not-ready pod-not-starting event pod-unschedulable",
 	"boot/rollout":             "rollout",
 
 	"sgp/instance-unsupported": branch, "sgp/no-trunk-slot": branch, "sgp/trunk-create-failed": branch, "sgp/trunk-link-missing": branch + "eni-no-link eni-link-down pod-no-vlan",
@@ -82,17 +82,17 @@ var explained = map[string]string{
 	"sgp/ipvs": "kube-proxy-ipvs probe-failing",
 
 	"net/setup-failed":     noStart + "pod-not-ending veth-no-pod",
-	"net/veth-mac-changed": "pod-gateway-mac probe-failing",
-	"net/rules-flushed": "pod-no-rule pod-no-route eni-no-route eni-route-wrong node-second-default-route network-manager probe-failing network-condition " +
+	"net/veth-mac-changed": "dns pod-gateway-mac probe-failing",
+	"net/rules-flushed": "dns pod-no-rule pod-no-route eni-no-route eni-route-wrong node-second-default-route network-manager probe-failing network-condition " +
 		"rule-wrong main-rule",
-	"net/stale-rules":        "rule-wrong route-no-pod veth-no-pod probe-failing",
-	"net/duplicate-ip":       "pod-address-shared pod-address-differs",
-	"net/node-address":       "pod-address-of-node pod-address-shared pod-address-on-no-eni pod-no-allocation address-not-in-ec2",
-	"net/veth-missing":       "pod-no-veth pod-no-vlan pod-no-route",
-	"net/link-down":          "eni-link-down pod-veth-down network-condition probe-failing",
+	"net/stale-rules":        "dns rule-wrong route-no-pod veth-no-pod probe-failing",
+	"net/duplicate-ip":       "dns pod-address-shared pod-address-differs",
+	"net/node-address":       "dns pod-address-of-node pod-address-shared pod-address-on-no-eni pod-no-allocation address-not-in-ec2",
+	"net/veth-missing":       "dns pod-no-veth pod-no-vlan pod-no-route",
+	"net/link-down":          "dns eni-link-down pod-veth-down network-condition probe-failing",
 	"net/backend-mismatch":   "chains-split snat reply-path probe-failing",
 	"net/snat":               "snat reply-path probe-failing",
-	"net/forward-drop":       "forward-dropped forwarding-off probe-failing network-condition",
+	"net/forward-drop":       "dns forward-dropped forwarding-off probe-failing network-condition",
 	"net/rpf-conntrack":      "reply-path probe-failing",
 	"net/mtu":                "mtu probe-failing",
 	"net/nic-allowance":      "allowance probe-failing network-condition",
@@ -112,8 +112,19 @@ var explained = map[string]string{
 	"obs/main-rule":             "probe-failing",
 	"obs/pod-unschedulable":     "event",
 	"obs/pod-not-ending":        "event",
-	"obs/daemon-not-ready":      "daemon-restarts log-error rollout",
-	"obs/init-failing":          "daemon-not-ready daemon-restarts log-error rollout",
+	"obs/daemon-not-ready":      "daemon-restarts log-error rollout network-not-ready event pod-not-starting",
+	"obs/init-failing":          "daemon-not-ready daemon-restarts log-error rollout network-not-ready event pod-not-starting",
+	"obs/network-not-ready":     "event pod-not-starting pod-unschedulable",
+	"obs/node-not-ready":        "event pod-unschedulable",
+	"obs/startup-taint":         "pod-unschedulable event",
+	"obs/cninode":               "pod-unschedulable pod-not-starting event log-error",
+	"obs/dns":                   "event probe-failing",
+	"obs/pod-not-network":       "event",
+	"obs/eni-empty":             "pool-dry pod-not-starting event log-error add-waiting add-failing daemon-back-off",
+	"obs/vpc-route":             "probe-failing",
+	"obs/groups-closed":         "probe-failing",
+	"obs/memory":                "node-pressure:MemoryPressure",
+	"obs/disk":                  "node-pressure:DiskPressure",
 	"obs/pod-address-on-no-eni": "pod-no-allocation address-not-in-ec2",
 	"obs/pod-address-differs":   "pod-no-allocation pod-address-on-no-eni",
 }
@@ -121,7 +132,20 @@ var explained = map[string]string{
 // Observes returns the kinds of observations that a cause explains, as codes.
 func (e *Entry) Observes() (codes []string) {
 	for name := range strings.FieldsSeq(explained[e.Code]) {
-		codes = append(codes, GroupObserved+"/"+name)
+		kind, _, _ := strings.Cut(name, ":")
+		codes = append(codes, GroupObserved+"/"+kind)
 	}
 	return codes
+}
+
+// ObservesOf reports whether the cause explains a subject's observation of a kind: after a colon, explained names
+// the only subject of a kind that a cause explains.
+func (e *Entry) ObservesOf(code, subject string) bool {
+	for name := range strings.FieldsSeq(explained[e.Code]) {
+		kind, only, limited := strings.Cut(name, ":")
+		if code == GroupObserved+"/"+kind && (!limited || only == subject) {
+			return true
+		}
+	}
+	return false
 }

@@ -50,6 +50,9 @@ var sentences = sync.OnceValue(func() []*Symptom {
 			}
 		case "?":
 			s.Check.Text, s.Check.Command, _ = strings.Cut(text, " $ ")
+		case "+":
+			text, command, _ := strings.Cut(text, " $ ")
+			s.Fixes = append(s.Fixes, Fix{Text: text, Command: command})
 		case "-":
 			s.Signatures = append(s.Signatures, Signature{Text: text})
 		case "!":
@@ -277,6 +280,9 @@ func PrinterOf(text string) (Printer, bool) {
 	}
 	return formOf(text)
 }
+
+// Foreign returns what a text means that the CNI has no part in, and what to do about it.
+func Foreign(text string) (*Symptom, bool) { return foreignIn(text) }
 
 // foreignIn finds a sentence about something that the CNI has no part in.
 func foreignIn(text string) (*Symptom, bool) {

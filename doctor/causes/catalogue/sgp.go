@@ -88,8 +88,12 @@ var sgpCauses = []Entry{
 		Supporting: []string{"log.ipamd", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Suspected, Confirmed},
 		Check:      Check{"Check the pod's events: ResourceAllocated must follow. If it does not within a minute, the cause is sgp/branch-alloc-failed or sgp/branch-capacity.", podEvents},
-		Fixes:      []Fix{{Text: "Wait a minute."}},
-		Links:      []string{issue + "3066"},
+		Fixes: []Fix{
+			{Text: "Wait a minute."},
+			{Text: "See whether the resource controller works at all: it runs in the control plane, needs the cluster's role and its lease.", Command: "kubectl get events -A --field-selector source=vpc-resource-controller; kubectl -n kube-system get lease cp-vpc-resource-controller"},
+			{Text: "Give the cluster's role the policy of the controller.", Command: "aws iam attach-role-policy --role-name CLUSTER_ROLE --policy-arn arn:aws:iam::aws:policy/AmazonEKSVPCResourceController"},
+		},
+		Links: []string{issue + "3066"},
 		Signatures: []Signature{
 			{Text: "failed to get Branch ENI resource", Where: inLog},
 			{Text: "SecurityGroupRequested", Where: inEvents, Note: "normal; when it repeats without ResourceAllocated it is sgp/branch-capacity"},
@@ -106,6 +110,8 @@ var sgpCauses = []Entry{
 		Fixes: []Fix{
 			{Text: "Correct the security groups in the policy.", Command: "kubectl -n NAMESPACE edit securitygrouppolicies.vpcresources.k8s.aws NAME", SideEffect: "Applies to pods created from now on."},
 			{Text: "Once fixed, recreate the pod.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "The subnet of the node or its ENIConfig has no free addresses: see ip/subnet-exhausted.", Command: "cnictl doctor explain ip/subnet-exhausted"},
+			{Text: "Give the cluster's role the policy of the controller.", Command: "aws iam attach-role-policy --role-name CLUSTER_ROLE --policy-arn arn:aws:iam::aws:policy/AmazonEKSVPCResourceController"},
 		},
 		Links:  []string{issue + "1288", controller + "8"},
 		Always: true,

@@ -36,6 +36,16 @@ const (
 	daemonLog  = "kubectl -n kube-system logs POD -c aws-node --previous"
 )
 
+// stalledFixes are the fixes of a container that does not run, for what its log cannot say. Several entries end
+// with them; the rules know their order.
+var stalledFixes = []Fix{
+	{Text: "Give the node a way to the registry: a NAT gateway, or endpoints for ecr.api, ecr.dkr and S3.", Command: "kubectl -n kube-system describe pod POD"},
+	{Text: "Let the node's role pull images.", Command: "aws iam attach-role-policy --role-name NODE_ROLE --policy-arn arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly"},
+	{Text: "Correct the image: its account, region and tag.", Command: "kubectl -n kube-system get daemonsets -o custom-columns=NAME:.metadata.name,IMAGES:.spec.template.spec.containers[*].image"},
+	{Text: "Give the container more memory, or raise or remove its limit; on a node without free memory move what uses it.", Command: "kubectl top pods -A --sort-by memory; kubectl -n kube-system describe pod POD", SideEffect: rolled, Risk: Restart},
+	{Text: "Create the Secret, ConfigMap or path that kubelet names.", Command: "kubectl -n kube-system describe pod POD"},
+}
+
 // Sources that signatures appear in.
 var (
 	inLog     = []string{"log.ipamd"}

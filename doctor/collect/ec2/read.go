@@ -313,19 +313,19 @@ func port(n *int32) *int {
 // routeTables returns the table of each subnet of the nodes: the one that names it, or the main
 // one of its VPC.
 func (q *query) routeTables(ctx context.Context) ([]evidence.RouteTable, error) {
-	own, main := map[string][]evidence.VPCRoute{}, []evidence.VPCRoute(nil)
+	own, main := map[string]evidence.RouteTable{}, evidence.RouteTable{}
 	in := &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("vpc-id", q.vpcs...)}, MaxResults: aws.Int32(100)}
 	err := pages(ctx, q.api.DescribeRouteTables, in, &in.NextToken, func(page *ec2.DescribeRouteTablesOutput) *string {
 		for _, t := range page.RouteTables {
-			routes := []evidence.VPCRoute{}
+			table := evidence.RouteTable{ID: aws.ToString(t.RouteTableId), Routes: []evidence.VPCRoute{}}
 			for _, r := range t.Routes {
-				routes = append(routes, route(r))
+				table.Routes = append(table.Routes, route(r))
 			}
 			for _, a := range t.Associations {
 				if aws.ToBool(a.Main) {
-					main = routes
+					main = table
 				} else if a.SubnetId != nil {
-					own[*a.SubnetId] = routes
+					own[*a.SubnetId] = table
 				}
 			}
 		}
@@ -333,11 +333,12 @@ func (q *query) routeTables(ctx context.Context) ([]evidence.RouteTable, error) 
 	})
 	out := []evidence.RouteTable{}
 	for _, subnet := range q.nets {
-		routes, ok := own[subnet]
+		table, ok := own[subnet]
 		if !ok {
-			routes = main
+			table = main
 		}
-		out = append(out, evidence.RouteTable{Subnet: subnet, Routes: routes})
+		table.Subnet = subnet
+		out = append(out, table)
 	}
 	return out, err
 }

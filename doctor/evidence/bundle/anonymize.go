@@ -180,7 +180,7 @@ func knownDomain(name string) bool {
 		return true
 	}
 	for _, known := range []string{"kubernetes.io", "k8s.io", "amazonaws.com", "k8s.aws",
-		"eksctl.io", "karpenter.sh", "csi.aws.com", "helm.sh", "argoproj.io"} {
+		"eksctl.io", "karpenter.sh", "csi.aws.com", "helm.sh", "argoproj.io", "cilium.io"} {
 		if ok && (domain == known || strings.HasSuffix(domain, "."+known)) {
 			return true
 		}

@@ -202,7 +202,7 @@ func (w *world) plain() {
 // starved adds a node with waiting ADDs, a back-off and an operation in progress.
 func (w *world) starved() {
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: new(4), AddressLimit: new(56)}}}
-	s.WaitingADDs, s.WaitingSince = new(2), at(4*time.Second)
+	s.WaitingADDs, s.WaitingSince = new(2), at(14*time.Second)
 	s.Operations = []introspect.Operation{{Kind: "attach", Addresses: 14, Reason: "waiting-pods", StartedAt: at(2 * time.Second)}}
 	s.Backoffs = []introspect.Backoff{{Scope: "attach", Until: sourcetest.Start().Add(7 * time.Second), Cause: "ec2-throttled"}}
 	s.LastErrors = []introspect.LastError{{At: *at(3 * time.Second), Operation: "AttachNetworkInterface", Cause: "ec2-throttled", Message: "RequestLimitExceeded: Request limit exceeded.", Count: 3}}

@@ -1,0 +1,166 @@
+package causes
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/doctor/causes/catalogue"
+	"cnictl/doctor/evidence"
+)
+
+// awsObservers look at what EC2 shows of the node's interfaces, security groups and routes.
+var awsObservers = []observer{
+	{kind: "obs/eni-attaching", find: eniAttaching},
+	{kind: "obs/eni-empty", find: eniEmpty},
+	{kind: "obs/eni-groups", find: eniGroups},
+	{kind: "obs/groups-closed", find: groupsClosed},
+	{kind: "obs/vpc-route", find: vpcRoute},
+}
+
+// attachLate is how long EC2 takes at most to attach an interface.
+const attachLate = 5 * time.Minute
+
+func eniAttaching(c *Case) (out []observation) {
+	for _, e := range c.attached() {
+		if e.Status == "attaching" && !e.CreatedAt.IsZero() && c.Now.Sub(e.CreatedAt) > attachLate {
+			out = append(out, observation{subject: e.ID, is: "EC2 has been attaching it for " + age(c.Now.Sub(e.CreatedAt)), should: "attached within seconds",
+				severity: catalogue.Warning, since: e.CreatedAt, names: map[string]string{"ENI": e.ID}})
+		}
+	}
+	return out
+}
+
+// ofPool reports whether an interface serves ordinary pods.
+func (c *Case) ofPool(e evidence.ENI) bool {
+	return !e.Trunk && !e.Excluded && !(e.Primary && c.Settings.CustomNetworking)
+}
+
+func eniEmpty(c *Case) (out []observation) {
+	if c.Settings.IPv6 {
+		return nil
+	}
+	for _, e := range c.R.ENIs.Content {
+		if !c.ofPool(e) || e.Primary || len(e.IPs)+len(e.Prefixes) > 0 || c.settling(e.ID) {
+			continue
+		}
+		severity := catalogue.Info // the pool needs no more now
+		if c.dry().State == Yes && c.failing().State == Yes {
+			severity = catalogue.Error
+		}
+		out = append(out, observation{subject: e.ID, is: "it has no address for pods", should: "addresses, while pods wait for one", severity: severity,
+			names: map[string]string{"ENI": e.ID}})
+	}
+	return out
+}
+
+func sorted(groups []string) []string { return slices.Sorted(slices.Values(groups)) }
+
+func eniGroups(c *Case) (out []observation) {
+	id, _ := c.primary()
+	want, by := []string(nil), "those of "+id
+	if p, there := c.inEC2(id); there {
+		want = sorted(p.Groups)
+	}
+	if c.Settings.CustomNetworking {
+		config, err, known := c.eniConfig()
+		if !known || err != nil || len(config.SecurityGroups) == 0 {
+			return nil
+		}
+		want, by = sorted(config.SecurityGroups), "those of ENIConfig "+config.Name
+	}
+	for _, e := range c.R.ENIs.Content {
+		d, there := c.inEC2(e.ID)
+		if !there || e.Primary || !c.ofPool(e) || len(want) == 0 || len(d.Groups) == 0 || c.settling(e.ID) || slices.Equal(sorted(d.Groups), want) {
+			continue
+		}
+		pods := c.onENI(e.ID)
+		out = append(out, observation{subject: e.ID, is: fmt.Sprintf("it has %s; %s are %s", every(sorted(d.Groups)), by, every(want)), should: "the same groups",
+			severity: catalogue.Warning, pods: pods, source: "ec2.eni", names: map[string]string{"ENI": e.ID, "GROUPS": strings.Join(want, separator)}})
+	}
+	return out
+}
+
+// groupsClosed finds interfaces whose groups, all of which were read, allow no traffic out, or none in.
+func groupsClosed(c *Case) (out []observation) {
+	for _, e := range c.attached() {
+		if managed, there := c.managed(e.ID); len(e.Groups) == 0 || known(c.R.Groups.Content, e.Groups) < len(e.Groups) || there && managed.Trunk {
+			continue
+		}
+		egress, ingress, unread := 0, 0, false
+		for _, g := range c.R.Groups.Content {
+			if slices.Contains(e.Groups, g.ID) {
+				egress, ingress, unread = egress+len(g.Egress), ingress+len(g.Ingress), unread || g.Egress == nil || g.Ingress == nil
+			}
+		}
+		pods := c.onENI(e.ID)
+		o := observation{subject: e.ID, pods: pods, should: "traffic of the cluster in and out", source: "ec2.sg", names: map[string]string{"ENI": e.ID, "GROUP": e.Groups[0]}}
+		switch {
+		case unread:
+			continue
+		case egress == 0:
+			o.is, o.severity, o.fixes = every(e.Groups)+" let nothing out: what node or pods connect to is not reached", bySeverity(pods, catalogue.Error), []int{1}
+		case ingress == 0:
+			o.is, o.severity, o.fixes = every(e.Groups)+" let nothing in: other nodes and the control plane reach neither kubelet nor pods", catalogue.Error, []int{2}
+		default:
+			continue
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// isEverything reports whether a route of a VPC is for everything.
+func isEverything(to string) bool { return to == "0.0.0.0/0" || to == "::/0" }
+
+// Fixes of obs/vpc-route, from 1.
+const (
+	fixRoute = iota + 1
+	fixNewRoute
+	fixGone
+)
+
+func vpcRoute(c *Case) (out []observation) {
+	for _, t := range c.R.RouteTables.Content {
+		if !c.uses(t.Subnet) {
+			continue
+		}
+		name := strings.TrimSpace("route table " + t.ID)
+		add := func(to, is string, severity catalogue.Severity, fix int) {
+			out = append(out, observation{subject: name + " of " + t.Subnet, is: is, should: "a route to a NAT gateway, or endpoints for what is needed", severity: severity,
+				source: "ec2.rtb", fixes: []int{fix}, names: map[string]string{"TABLE": t.ID, "SUBNET": t.Subnet, "DESTINATION": to}})
+		}
+		leaves := false
+		for _, r := range t.Routes {
+			leaves = leaves || isEverything(r.To)
+			switch {
+			case r.Target != "blackhole":
+			case isEverything(r.To):
+				add(r.To, "its route "+r.To+" leads to a target that is gone (blackhole): nothing outside the VPC is reached", catalogue.Error, fixRoute)
+			default:
+				add(r.To, "its route "+r.To+" leads to a target that is gone (blackhole)", catalogue.Warning, fixGone)
+			}
+		}
+		if !leaves && len(t.Routes) > 0 { // so are private clusters, on purpose
+			severity, is := catalogue.Info, "it has no default route: nothing outside the VPC is reached but by endpoints"
+			if target := c.outsideFails(); target != "" {
+				severity, is = catalogue.Error, is+"; "+target+" was not reached"
+			}
+			add("0.0.0.0/0", is, severity, fixNewRoute)
+		}
+	}
+	return out
+}
+
+// outsideFails returns the target of a failed probe outside the VPC, empty if none failed.
+func (c *Case) outsideFails() string {
+	for _, p := range c.R.Probes.Content {
+		a := targetAddr(p.Target)
+		if p.Result != "ok" && a.IsValid() && !a.IsPrivate() && !a.IsLinkLocalUnicast() && !a.IsLoopback() && a != netip.IPv4Unspecified() {
+			return p.Target
+		}
+	}
+	return ""
+}

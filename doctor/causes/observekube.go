@@ -1,0 +1,407 @@
+package causes
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/daemon/cluster"
+	"cnictl/doctor/causes/catalogue"
+	"cnictl/doctor/evidence"
+)
+
+// kubeObservers look at the objects that the CNI needs in Kubernetes.
+var kubeObservers = []observer{
+	{kind: "obs/daemon-not-on-node", find: daemonNotOnNode},
+	{kind: "obs/daemon-silent", find: daemonSilent},
+	{kind: "obs/kube-proxy-not-ready", find: proxyNotReady},
+	{kind: "obs/webhook", find: webhookUnreachable},
+	{kind: "obs/node-not-ready", find: nodeNotReady},
+	{kind: "obs/network-not-ready", find: networkNotReady},
+	{kind: "obs/node-pressure", find: nodePressure},
+	{kind: "obs/startup-taint", find: startupTaint},
+	{kind: "obs/cninode", find: cniNodeLacks},
+	{kind: "obs/dns", find: dnsNotReady},
+}
+
+// The fixes of a container that does not run, as boot/ipamd-down, np/agent-failing and net/kube-proxy have them
+// from some number on.
+const (
+	fixRegistry = iota // a way to the registry
+	fixPullRole
+	fixImageName
+	fixMemory
+	fixObject
+)
+
+// Texts of failed pulls, by what keeps the node from the image.
+var (
+	textsPullDenied  = []string{"401 Unauthorized", "403 Forbidden", "no basic auth", "denied", "authorization"}
+	textsPullUnknown = []string{"not found", "manifest unknown", "InvalidImageName", "couldn't parse image"}
+)
+
+// stalled returns which of the fixes fit a container that does not run, best first; none if its log says more.
+func stalled(reason, last, said string) []int {
+	switch {
+	case slices.Contains([]string{"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"}, reason):
+		switch {
+		case matchesAny(said, textsPullDenied):
+			return []int{fixPullRole, fixRegistry}
+		case matchesAny(said+reason, textsPullUnknown):
+			return []int{fixImageName}
+		}
+		return []int{fixRegistry, fixPullRole, fixImageName}
+	case reason == "OOMKilled" || last == "OOMKilled":
+		return []int{fixMemory}
+	case strings.HasPrefix(reason, "Create") || reason == "RunContainerError":
+		return []int{fixObject}
+	}
+	return nil
+}
+
+// stalledFixes is stalled for a container of the node's aws-node pod; base is the number of the first such fix of
+// the entry. The entry's own fixes follow.
+func (c *Case) stalledFixes(name string, base int) (order []int) {
+	k := c.container(name)
+	if init := c.container(containerInit); k != nil && k.Reason == "PodInitializing" && init != nil {
+		k = init
+	}
+	if k != nil {
+		last := ""
+		if k.LastState != nil {
+			last = k.LastState.Reason
+		}
+		for _, fix := range stalled(k.Reason, last, c.daemonPod().Message+" "+c.lastWarning(c.daemonPod().Pod)) {
+			order = append(order, base+fix)
+		}
+	}
+	for i := 1; i < base; i++ {
+		order = append(order, i)
+	}
+	return order
+}
+
+// daemonPod returns the node's pod of aws-node, the zero value if there is none.
+func (c *Case) daemonPod() evidence.DaemonPod {
+	at := slices.IndexFunc(c.R.DaemonPods.Content, func(p evidence.DaemonPod) bool { return p.Node == c.own })
+	if at < 0 {
+		return evidence.DaemonPod{}
+	}
+	return c.R.DaemonPods.Content[at]
+}
+
+// Fixes of boot/daemon-missing, from 1.
+const (
+	fixAffinity = iota + 1
+	fixTolerate
+	fixRoom
+	fixEvicted
+	fixPort
+)
+
+func daemonNotOnNode(c *Case) []observation {
+	if !c.R.DaemonSet.OK() || c.R.DaemonSet.Content == nil || !c.R.DaemonPods.OK() || len(c.R.DaemonPods.Content) == 0 && c.R.ENIs.OK() {
+		return nil
+	}
+	p := c.daemonPod()
+	o := observation{subject: c.Name, is: "it has no pod of the DaemonSet aws-node", should: "one", severity: catalogue.Error, names: podNames(string(p.Pod))}
+	unbound := p.Phase == "Pending" && !slices.ContainsFunc(p.Containers, func(k evidence.DaemonContainer) bool { return k.State != "" })
+	said := strings.TrimSpace(p.Message)
+	if said == "" && p.Pod != "" {
+		said = c.lastWarning(p.Pod)
+	}
+	switch {
+	case p.Pod == "":
+		o.is, o.fixes = o.is+c.keepsAway(), []int{fixAffinity, fixTolerate}
+		if len(c.odd()) > 0 && len(c.unmet()) == 0 {
+			o.fixes = []int{fixTolerate, fixAffinity}
+		}
+	case unbound:
+		o.is = string(p.Pod) + " is Pending: " + or(said, "the scheduler has not bound it, and says nothing")
+		switch {
+		case strings.Contains(said, "untolerated taint"), strings.Contains(said, "had taint"):
+			o.fixes = []int{fixTolerate}
+		case matchesAny(said, []string{"Insufficient", textsTooManyPods[0]}):
+			o.fixes = []int{fixRoom}
+		case strings.Contains(said, "free ports"):
+			o.fixes = []int{fixPort}
+		case strings.Contains(said, "affinity"):
+			o.fixes = []int{fixAffinity}
+		default:
+			o.fixes = []int{fixRoom, fixTolerate, fixAffinity}
+		}
+	case p.Phase == "Failed":
+		o.is = fmt.Sprintf("%s has Failed: %s", p.Pod, or(strings.TrimSpace(p.Reason+" "+p.Message), "kubelet gives no reason"))
+		for _, k := range nodePressure(c) {
+			o.is += "; " + k.is
+		}
+		if o.fixes = []int{fixRoom}; p.Reason == "" || p.Reason == "Evicted" {
+			o.fixes = []int{fixEvicted}
+		}
+	default:
+		return nil
+	}
+	o.is = clip(o.is)
+	return []observation{o}
+}
+
+// odd returns the node's taints that are not Kubernetes' own, which every DaemonSet tolerates.
+func (c *Case) odd() (out []string) {
+	for _, t := range c.R.Node.Content.Taints {
+		if !strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect != "PreferNoSchedule" {
+			out = append(out, strings.TrimSuffix(t.Key+"="+t.Value, "=")+":"+t.Effect)
+		}
+	}
+	return out
+}
+
+// unmet returns what the DaemonSet demands of its nodes' labels and this one lacks.
+func (c *Case) unmet() (out []string) {
+	for _, demand := range c.R.DaemonSet.Content.Affinity {
+		key, rest, _ := strings.Cut(demand, " ")
+		operator, values, _ := strings.Cut(rest, " ")
+		have, there := c.R.Node.Content.Labels[key]
+		in := slices.Contains(strings.Split(values, ","), have)
+		if strings.HasPrefix(key, "kubernetes.io/") && !there {
+			continue // kubelet sets these on every node
+		}
+		if operator == "In" && !(there && in) || operator == "NotIn" && there && in || operator == "Exists" && !there || operator == "DoesNotExist" && there {
+			out = append(out, demand)
+		}
+	}
+	return out
+}
+
+// keepsAway says what may keep the DaemonSet from the node.
+func (c *Case) keepsAway() (text string) {
+	if unmet := c.unmet(); len(unmet) > 0 && len(c.R.Node.Content.Labels) > 0 {
+		text += "; the node lacks what it demands: " + every(unmet)
+	}
+	if odd := c.odd(); len(odd) > 0 {
+		text += "; taints of the node: " + every(odd)
+	}
+	if n := c.R.DaemonSet.Content.Pods.Desired; n != nil && *n == 0 {
+		text += "; it matches no node at all"
+	}
+	return text
+}
+
+// daemonSilent: kubelet's probe is answered, and introspection is not.
+func daemonSilent(c *Case) []observation {
+	reason := c.R.ENIs.Missing
+	k := c.container(containerNode)
+	if reason != "refused" || k == nil || k.Ready == nil || !*k.Ready || c.Mode != evidence.ModeNode && c.Mode != evidence.ModeLaptop || c.Settings.IntrospectionOff || c.env["INTROSPECTION_BIND_ADDRESS"] != "" {
+		return nil
+	}
+	return []observation{{subject: string(c.daemonPod().Pod), is: "kubelet reports it as ready, and its introspection is " + reason, should: "answers",
+		severity: catalogue.Warning, names: podNames(string(c.daemonPod().Pod))}}
+}
+
+// Fixes of net/kube-proxy, from 1; those of a container that does not run follow.
+const (
+	fixProxyLog = iota + 1
+	fixProxyRestart
+	fixProxyHere
+	fixProxyRoom
+	fixProxyStalled
+)
+
+func proxyNotReady(c *Case) (out []observation) {
+	const should = "ready: Services of the node go to pods that are gone"
+	here := false
+	for _, p := range c.R.KubeProxy.Content.Pods {
+		here = here || p.Node == c.own
+		if p.Node != c.own || (p.Ready == nil || *p.Ready) && p.Reason == "" {
+			continue
+		}
+		said := p.Message + " " + c.lastWarning(p.Pod)
+		o := observation{subject: string(p.Pod), is: clip(or(p.Reason, p.Phase) + ", not ready " + strings.TrimSpace(said)), should: should,
+			severity: catalogue.Error, names: podNames(string(p.Pod)), fixes: []int{fixProxyLog, fixProxyRestart}}
+		if p.Phase == "Pending" && (p.Reason == "" || p.Reason == "Unschedulable") {
+			o.fixes = []int{fixProxyRoom, fixProxyHere}
+		}
+		if order := stalled(p.Reason, "", said); len(order) > 0 {
+			o.fixes = nil
+			for _, fix := range order {
+				o.fixes = append(o.fixes, fixProxyStalled+fix)
+			}
+		}
+		out = append(out, o)
+	}
+	// Without a mode there is no kube-proxy in the cluster: another program does its work.
+	if installed := c.R.KubeProxy.Content.Mode != "" || len(c.R.KubeProxy.Content.Pods) > 0; c.R.KubeProxy.OK() && installed && !here && !c.young() {
+		is := "no pod of kube-proxy runs on it"
+		if odd := c.odd(); len(odd) > 0 {
+			is += "; taints of the node: " + every(odd)
+		}
+		out = append(out, observation{subject: c.Name, is: is, should: should, severity: catalogue.Error, fixes: []int{fixProxyHere}})
+	}
+	return out
+}
+
+// failedWebhook matches the API server's words for a webhook that does not answer.
+var failedWebhook = regexp.MustCompile(`failed calling webhook "([^"]+)"`)
+
+// Fixes of boot/webhook, from 1.
+const (
+	fixWebhookServer = iota + 1
+	fixWebhookEKS
+	fixWebhookIgnore
+)
+
+func webhookUnreachable(c *Case) (out []observation) {
+	add := func(name, is string, severity catalogue.Severity, source string) {
+		o := observation{subject: name, is: is, should: "reachable", severity: severity, names: map[string]string{"WEBHOOK": name}, source: source,
+			fixes: []int{fixWebhookServer, fixWebhookIgnore}}
+		if strings.Contains(name, "vpc-resource") || strings.HasSuffix(name, ".vpc.k8s.aws") {
+			o.fixes = []int{fixWebhookEKS, fixWebhookIgnore}
+		}
+		out = append(out, o)
+	}
+	for _, w := range c.R.Webhooks.Content {
+		if w.Reachable == nil || *w.Reachable {
+			continue
+		}
+		severity := catalogue.Warning
+		if w.FailurePolicy != "Ignore" {
+			severity = catalogue.Error
+		}
+		add(w.Name, "it cannot be reached, and its failure policy is "+or(w.FailurePolicy, "unknown"), severity, "k8s.wh")
+	}
+	for _, e := range slices.Backward(c.R.Events.Content) {
+		m := failedWebhook.FindStringSubmatch(e.Message)
+		if m == nil || !e.At.After(c.recent()) || slices.ContainsFunc(out, func(o observation) bool { return o.subject == m[1] }) {
+			continue
+		}
+		_, why, _ := strings.Cut(e.Message, m[0])
+		add(m[1], clip(fmt.Sprintf("%s %s cannot create its pods: it is asked and does not answer%s", e.Kind, e.Name, why)), catalogue.Error, "k8s.evt")
+	}
+	return out
+}
+
+// textsNetworkNotReady are kubelet's words for a network plugin that has not configured the node.
+var textsNetworkNotReady = []string{"NetworkPluginNotReady", "cni plugin not initialized", "cni config uninitialized", "network plugin is not ready", "network is not ready"}
+
+// notReadyFor returns what the node's conditions say of why it takes no pods, by whether that is the network plugin.
+func notReadyFor(c *Case, network bool) (out []observation) {
+	for kind, should := range map[string]string{"Ready": "True", "NetworkUnavailable": "False"} {
+		k, there := c.condition(kind)
+		if !there || k.Status == should || k.Status == "" || c.young() || matchesAny(k.Message, textsNetworkNotReady) != network {
+			continue
+		}
+		out = append(out, observation{subject: kind, is: conditionText(k), should: should, severity: catalogue.Error, since: k.Since,
+			said: conditionText(k), names: map[string]string{"INSTANCE": c.instance()}})
+	}
+	slices.SortFunc(out, func(a, b observation) int { return strings.Compare(b.subject, a.subject) })
+	return out
+}
+
+func nodeNotReady(c *Case) []observation { return notReadyFor(c, false) }
+
+func networkNotReady(c *Case) []observation { return notReadyFor(c, true) }
+
+func nodePressure(c *Case) (out []observation) {
+	for i, kind := range []string{"DiskPressure", "MemoryPressure", "PIDPressure"} { // as the fixes are
+		if k, there := c.condition(kind); there && k.Status == "True" {
+			out = append(out, observation{subject: kind, is: conditionText(k), should: "False", severity: catalogue.Warning, since: k.Since, fixes: []int{i + 1}})
+		}
+	}
+	return out
+}
+
+// startupTaints are the taints that a program removes once it runs on a node, with the program.
+var startupTaints = map[string]string{
+	"node.cilium.io/agent-not-ready":                 "Cilium's agent",
+	"node.cloudprovider.kubernetes.io/uninitialized": "the cloud controller manager",
+	"karpenter.sh/unregistered":                      "Karpenter",
+	"ebs.csi.aws.com/agent-not-ready":                "the EBS CSI driver",
+	"efs.csi.aws.com/agent-not-ready":                "the EFS CSI driver",
+}
+
+// textsStartupTaint are the scheduler's words for them.
+var textsStartupTaint = slices.Sorted(maps.Keys(startupTaints))
+
+func startupTaint(c *Case) (out []observation) {
+	if c.young() {
+		return nil
+	}
+	for _, t := range c.R.Node.Content.Taints {
+		who := startupTaints[t.Key]
+		if who == "" || t.Effect == "PreferNoSchedule" {
+			continue
+		}
+		o := observation{subject: t.Key, is: fmt.Sprintf("%s has not removed it from the node (%s)", who, t.Effect), should: "removed when the program runs",
+			severity: catalogue.Warning, said: "untolerated taint {" + t.Key, names: map[string]string{"TAINT": t.Key}}
+		for _, p := range podUnschedulable(c) {
+			if strings.Contains(p.is, t.Key) {
+				o.severity, o.pods = catalogue.Error, append(o.pods, p.subject)
+			}
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// Fixes of obs/cninode, from 1.
+const (
+	fixController = iota + 1
+	fixFeature
+)
+
+// cniNodeLacks: the resource controller makes the CNINode, and the daemon asks there for branch ENIs.
+func cniNodeLacks(c *Case) []observation {
+	if !c.knows("ENABLE_POD_ENI") || !c.Settings.PodENI || !c.R.CNINode.OK() || c.feature().State == Yes || c.young() ||
+		c.trunkCapable().State == No || c.slotless().State == Yes || c.trunk() != "" {
+		return nil
+	}
+	o := observation{subject: c.Name, is: "its CNINode has no feature " + cluster.FeatureSecurityGroupsForPods, should: "there", severity: catalogue.Warning,
+		fixes: []int{fixFeature, fixController}}
+	if c.R.CNINode.Content == nil {
+		o.is, o.fixes = "it has no CNINode, which the resource controller makes when a node joins", []int{fixController, fixFeature}
+	}
+	for i := range c.R.Pods.Content {
+		p := &c.R.Pods.Content[i]
+		if p.Phase == "Pending" && asksFirst(p) && (p.Node == nil || *p.Node == "" || *p.Node == c.own) && c.Now.Sub(p.CreatedAt) > branchTime {
+			o.severity, o.pods = catalogue.Error, append(o.pods, string(p.Pod))
+		}
+	}
+	return []observation{o}
+}
+
+// branchTime is how long the resource controller normally takes for the annotation of a pod.
+const branchTime = time.Minute
+
+// isDNS reports whether a pod is CoreDNS of the cluster.
+func isDNS(p *evidence.KubePod) bool {
+	return p.Labels["k8s-app"] == "kube-dns" || strings.HasPrefix(string(p.Pod), "kube-system/coredns-")
+}
+
+func dnsNotReady(c *Case) (out []observation) {
+	ready := 0
+	for i := range c.R.Pods.Content {
+		p := &c.R.Pods.Content[i]
+		if !isDNS(p) || ended(p) || p.Phase == "Pending" && len(p.IPs) == 0 { // see podNotStarting
+			continue
+		}
+		if c.ready[p.Pod] {
+			ready++
+			continue
+		}
+		if on := p.Node; on != nil && *on != "" && *on != c.own || !c.old(p.StartedAt) || !c.old(p.CreatedAt) {
+			continue
+		}
+		why := cmp.Or(p.Reason, c.lastWarning(p.Pod), p.Phase+", not ready")
+		out = append(out, observation{subject: string(p.Pod), is: clip(why), should: "ready: pods resolve no names without it", severity: catalogue.Error,
+			since: p.CreatedAt, names: podNames(string(p.Pod))})
+	}
+	for i := range out {
+		if ready > 0 {
+			out[i].severity = catalogue.Warning // others answer
+		}
+	}
+	return out
+}
