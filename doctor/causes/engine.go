@@ -436,6 +436,9 @@ func Fill(command string, names map[string]string) string {
 	})
 }
 
+// mostFixes bounds the fixes of a finding on many nodes, each with names of its own.
+const mostFixes = 12
+
 // group joins findings of the same cause on several nodes and sorts the result, worst first, then
 // surest.
 func group(all []found) []document.Finding {
@@ -460,7 +463,7 @@ func group(all []found) []document.Finding {
 			into.Nodes = union(into.Nodes, f.Nodes)
 		}
 		for _, fix := range f.Fix {
-			if !slices.Contains(into.Fix, fix) { // another problem of the same cause
+			if len(into.Fix) < mostFixes && !slices.Contains(into.Fix, fix) { // another problem of the same cause
 				into.Fix = append(into.Fix, fix)
 				if !strings.Contains(into.Summary, f.Summary) {
 					into.Summary, into.Evidence = into.Summary+"; "+f.Summary, append(into.Evidence, f.Evidence...)
