@@ -4,18 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/kube"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/deploy"
+	"cnictl/doctor/collect/watched"
 	"cnictl/doctor/evidence"
 	"cnictl/testenv"
 	"cnictl/testenv/kube/kubeapi"
@@ -289,5 +296,51 @@ func checkObjects(t *testing.T, p *problems, ev *evidence.Evidence) {
 	checkInstallation(p, r)
 	if r.ServiceAccount.Content.Name != evidence.ContainerNode || *r.NetworkPolicies.Content.CRDs || r.InstanceType.Content.InstanceType != "m5.large" {
 		p.add("%+v, %+v, %+v", r.ServiceAccount, r.NetworkPolicies, r.InstanceType)
+	}
+}
+
+// TestCollect_AsScreens: what the screens and the command read of pods and events is the same
+// evidence for the doctor.
+func TestCollect_AsScreens(t *testing.T) {
+	t.Parallel()
+	s := kubeapi.Start(t)
+	populate(t, s)
+	const name = "node-a"
+	for space, about := range map[string]map[string]any{
+		kube.DefaultNamespace: {"kind": "Pod", "namespace": kube.DefaultNamespace, "name": "aws-node-" + name}, "default": {"kind": "Node", "name": name},
+	} {
+		install(t, s, kube.KindEvents, object("Event", space, "more", map[string]any{
+			"involvedObject": about, "type": "Warning", "reason": "Unhealthy", "message": "token=hunter2", "count": 3, "action": "Probing",
+			"source": map[string]any{"component": evidence.ContainerNode, "host": name}, "firstTimestamp": "2026-11-21T09:00:00Z", "lastTimestamp": "2026-11-21T09:05:00Z",
+		}))
+	}
+	now := time.Now().UTC()
+	c, err := kube.Connect(kube.Config{Rest: s.Admin(), UserAgent: "test", Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	command := nodeOf(t, collectAll(t, Options{Cluster: c, Once: true, Now: func() time.Time { return now }}), name).First
+	d := watch.Detail{Node: name, Errors: map[watch.Want]document.NodeError{}}
+	if d.Pods, err = c.Pods(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if d.KubeEvents, err = c.NodeEvents(t.Context(), name, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	node := store.NewNode(document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}, State: document.StateLive})
+	screens := watched.OfNode(node, d, evidence.Scope{Node: name}, now).Nodes[0].First
+	bound := slices.DeleteFunc(slices.Clone(command.Pods.Content), func(p evidence.KubePod) bool { return p.Node == nil })
+	byPod := func(a, b evidence.KubePod) int { return strings.Compare(string(a.Pod), string(b.Pod)) }
+	slices.SortFunc(bound, byPod)
+	if diff := cmp.Diff(bound, screens.Pods.Content, cmpopts.EquateComparable(netip.Addr{})); diff != "" || len(bound) != 3 {
+		t.Errorf("pods (-command +screens):\n%s", diff)
+	}
+	if diff := cmp.Diff(command.DaemonPods, screens.DaemonPods); diff != "" || len(screens.DaemonPods.Content) != 1 {
+		t.Errorf("pods of aws-node (-command +screens):\n%s", diff)
+	}
+	both := slices.DeleteFunc(slices.Clone(command.Events.Content), func(e evidence.KubeEvent) bool { return e.Name == "default/nowhere" }) // on no node
+	if diff := cmp.Diff(both, screens.Events.Content); diff != "" || len(both) != 3 {
+		t.Errorf("events (-command +screens):\n%s", diff)
 	}
 }

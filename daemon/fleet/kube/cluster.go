@@ -150,7 +150,7 @@ func Daemon(o *document.NodeObject) (tunnel.Pod, bool) {
 // Pods lists the pods of a node, by namespace and name.
 func (c *Cluster) Pods(ctx context.Context, node string) ([]Pod, error) {
 	var out []Pod
-	err := list(ctx, c.api, KindPods, "", Selection{Fields: "spec.nodeName=" + node}, func(p podObject) { out = append(out, p.pod()) })
+	err := list(ctx, c.api, KindPods, "", Selection{Fields: "spec.nodeName=" + node}, func(p podObject) { out = append(out, c.whole(&p)) })
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (c *Cluster) Pod(ctx context.Context, namespace, name string) (_ Pod, node 
 	if err := c.api.get(ctx, KindPods, namespace, name, &doc); err != nil {
 		return Pod{}, "", err
 	}
-	return doc.pod(), doc.Spec.NodeName, nil
+	return c.whole(&doc), doc.Spec.NodeName, nil
 }
 
 // PodNames lists the pods with a given name, in a given namespace, or both; "" = any.

@@ -28,10 +28,11 @@ type Event = watch.KubeEvent
 
 // eventOf returns what is shown of an event.
 func eventOf(d *kubeobject.Event) Event {
-	_, at, count := d.Times()
+	first, at, count := d.Times()
 	return Event{
 		Namespace: d.Metadata.Namespace, Name: d.Metadata.Name, UID: d.Metadata.UID, At: at, Count: count, Type: d.Type,
 		Reason: d.Reason, Message: d.Message, Kind: d.InvolvedObject.Kind, Object: d.Object(), Node: d.Node(), Source: d.Component(),
+		First: evidence.Moment(&first), Action: d.Action,
 	}
 }
 

@@ -94,6 +94,11 @@ func readPod(raw []byte) (evidence.KubePod, error) {
 	if err != nil {
 		return evidence.KubePod{}, err
 	}
+	return p.evidence(), nil
+}
+
+// evidence returns what the doctor knows of any pod.
+func (p *podObject) evidence() evidence.KubePod {
 	trouble, ready := p.Status.Trouble(), p.ready()
 	if ready == nil {
 		ready = new(false) // no condition is set yet
@@ -125,7 +130,7 @@ func readPod(raw []byte) (evidence.KubePod, error) {
 		}
 		out.Containers = append(out.Containers, evidence.Container{Name: c.Name, Limits: limits})
 	}
-	return out, nil
+	return out
 }
 
 // readPodEnv returns the environments of a pod's containers from its spec. Of values in other objects
@@ -149,6 +154,11 @@ func readDaemonPod(raw []byte, now time.Time) (evidence.DaemonPod, error) {
 	if err != nil {
 		return evidence.DaemonPod{}, err
 	}
+	return p.ofDaemon(now), nil
+}
+
+// ofDaemon returns what the doctor knows of a pod of the DaemonSet.
+func (p *podObject) ofDaemon(now time.Time) evidence.DaemonPod {
 	trouble := p.Status.Trouble()
 	out := evidence.DaemonPod{
 		Pod: p.name(), Node: p.node(), Phase: p.phase(), Reason: trouble.Reason, Message: scrub.Line(trouble.Message), Containers: []evidence.DaemonContainer{},
@@ -176,7 +186,7 @@ func readDaemonPod(raw []byte, now time.Time) (evidence.DaemonPod, error) {
 	}
 	add(p.Status.InitContainerStatuses, true)
 	add(p.Status.ContainerStatuses, false)
-	return out, nil
+	return out
 }
 
 // restartsLastHour derives the number from what Kubernetes keeps: how often a container was
@@ -235,6 +245,16 @@ func (p *podObject) pod() Pod {
 	for _, c := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers) {
 		_, wants := c.Resources.Limits[podENI]
 		out.Wants = out.Wants || wants
+	}
+	return out
+}
+
+// whole returns a pod with all that the doctor knows of it.
+func (c *Cluster) whole(p *podObject) Pod {
+	out, object := p.pod(), p.evidence()
+	out.Object = &object
+	if name, value, _ := strings.Cut(c.cfg.Selector, "="); p.Metadata.Namespace == c.cfg.Namespace && p.Metadata.Labels[name] == value && value != "" {
+		out.Daemon = new(p.ofDaemon(c.cfg.Now()))
 	}
 	return out
 }

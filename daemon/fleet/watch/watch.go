@@ -11,6 +11,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/doctor/evidence"
 )
 
 // Focus is what is on the screen.
@@ -159,6 +160,9 @@ type KubeEvent struct {
 	Object    string    `json:"object"` // namespace/name, or name
 	Node      string    `json:"node"`   // that it happened on; "" = not known
 	Source    string    `json:"source"` // component that reports it
+
+	First  time.Time `json:"-"` // the first time; zero in a recording
+	Action string    `json:"-"` // of its reporter; empty in a recording
 }
 
 // ContainerLogQuery selects lines of a container's log; zero selects the newest
@@ -195,6 +199,11 @@ type Pod struct {
 	PodENI      string     `json:"podEni,omitempty"` // its annotation vpc.amazonaws.com/pod-eni, "" = none
 	Reason      string     `json:"reason,omitempty"` // why it does not run, as its status or newest event says
 	StartedAt   *time.Time `json:"startedAt,omitempty"`
+
+	// Object and Daemon, of a pod of aws-node, are all that the doctor knows. They are nil in
+	// recordings, whose names are anonymized, and in lists of all nodes' pods.
+	Object *evidence.KubePod   `json:"-"`
+	Daemon *evidence.DaemonPod `json:"-"`
 }
 
 // Stats are statistics of the sampling.

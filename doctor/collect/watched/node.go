@@ -9,6 +9,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/daemon/scrub"
 	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
 )
@@ -135,6 +136,9 @@ func documents(r *evidence.Reading, n *store.Node, d watch.Detail) {
 	}
 	if r.Pods.Missing = failed(watch.WantPods); d.Pods != nil {
 		r.Pods = evidence.Read(pods(d.Pods, n.Metadata.Name))
+		if daemons := daemonsOf(d.Pods); daemons != nil {
+			r.DaemonPods = evidence.Read(daemons)
+		}
 	}
 	if r.Events.Missing = failed(watch.WantKubeEvents); d.KubeEvents != nil {
 		r.Events = evidence.Read(events(d.KubeEvents, d.Pods))
@@ -148,9 +152,24 @@ func take[T any](into *evidence.Source[T], doc *T) {
 	}
 }
 
+// daemonsOf returns the pods of the DaemonSet, nil if they are not known as such.
+func daemonsOf(all []watch.Pod) (out []evidence.DaemonPod) {
+	for _, p := range all {
+		if p.Daemon != nil {
+			out = append(out, *p.Daemon)
+		}
+	}
+	return out
+}
+
+// pods takes what rows show of pods for want of their objects, in a recording.
 func pods(all []watch.Pod, node string) []evidence.KubePod {
 	out := make([]evidence.KubePod, 0, len(all))
 	for _, p := range all {
+		if p.Object != nil {
+			out = append(out, *p.Object)
+			continue
+		}
 		pod := evidence.KubePod{Pod: named(p), Phase: p.Phase, Node: &node, HostNetwork: p.HostNetwork, Reason: p.Reason}
 		for _, ip := range p.IPs {
 			if a, err := introspect.ParseAddr(ip); err == nil {
@@ -191,7 +210,10 @@ func events(all []watch.KubeEvent, pods []watch.Pod) []evidence.KubeEvent {
 		if e.Reason == "FailedCreatePodSandBox" && runs[e.Object] {
 			continue
 		}
-		out = append(out, evidence.KubeEvent{At: e.At.UTC(), Count: max(e.Count, 1), Type: e.Type, Reason: e.Reason, Message: e.Message, Kind: e.Kind, Name: e.Object, Source: e.Source})
+		out = append(out, evidence.KubeEvent{
+			At: e.At.UTC(), First: e.First, Count: max(e.Count, 1), Type: e.Type, Reason: e.Reason, Message: scrub.Line(e.Message),
+			Kind: e.Kind, Name: e.Object, Source: e.Source, Action: e.Action,
+		})
 	}
 	return out
 }
