@@ -16,6 +16,7 @@ import (
 var awsRules = []rule{
 	{code: "aws/iam", node: iamDenied},
 	{code: "aws/credentials", node: credentialsMissing},
+	{code: "aws/clock", node: clockWrong},
 	{code: "aws/throttled", node: throttled},
 	{code: "aws/ec2-unreachable", node: ec2Unreachable},
 	{code: "aws/imds-unreachable", node: imdsUnreachable},

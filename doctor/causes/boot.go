@@ -33,7 +33,7 @@ var bootRules = []rule{
 	{code: "boot/cni-config", node: cniConfig},
 	{code: "boot/port-conflict", node: portConflict},
 	{code: "boot/primary-link", node: primaryLinkMissing},
-	{code: "boot/disk-full", node: shown("what is written to it fails", "obs/disk", "obs/read-only")},
+	{code: "boot/disk-full", node: diskTrouble},
 	{code: "boot/crd-missing", node: shown("what uses it does not work", "obs/crd")},
 	{code: "boot/webhook", node: shown("pods cannot be created", "obs/webhook")},
 	{code: "boot/monitor-latched", node: monitorLatched},
@@ -583,15 +583,10 @@ func (c *Case) installFails() Fact {
 }
 
 func cniConfig(c *Case) []candidate {
-	wrong := c.lasting(func(c *Case) Fact {
-		return fact(c, c.R.CNI, "host.cni", "conf, bin", "10-aws.conflist first, all of its plugins there", func(n evidence.CNI) (any, State) {
-			text := CNIProblem(n)
-			return or(text, "as installed"), stateOf(text != "")
-		})
-	})
+	wrong := c.observes("obs/cni-config")
 	logged := either(
 		c.installFails(),
-		c.active(pattern{sources: []string{"log.kubelet", "k8s.evt"}, texts: []string{`failed to find plugin…aws-cni…in path`}}),
+		c.active(pattern{sources: []string{"log.kubelet", "k8s.evt"}, texts: []string{`failed to find plugin…in path`}}),
 		c.active(pattern{sources: []string{"log.plugin", "k8s.evt"}, texts: []string{"add cmd: error loading config from args", "add cmd: failed to load k8s config from arg", "conf.VethPrefix can be at most 4 characters long"}}),
 		c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoKey}}),
 	)
@@ -608,12 +603,9 @@ func cniConfig(c *Case) []candidate {
 	if shown.State == Unread {
 		cd.summary = "kubelet finds no CNI configuration that it can use"
 	}
-	if other, _, shadowed := strings.Cut(wrong.Value, textShadows); shadowed {
-		cd.names = map[string]string{"FILE": other}
+	if found := c.seen("obs/cni-config"); len(found) > 0 && found[0].names != nil {
+		cd.names = found[0].names
 		return []candidate{cd.withFixes(1)}
-	}
-	if wrong.State == Yes {
-		cd.unless = []Fact{c.begun()} // the daemon installs both once it serves
 	}
 	return []candidate{cd.withFixes(2)}
 }
@@ -662,7 +654,7 @@ func CNIProblem(n evidence.CNI) string {
 			return other.File + textShadows + conf.File
 		}
 	}
-	for _, plugin := range conf.Types {
+	for _, plugin := range slices.Concat(conf.Types, []string{"loopback"}) { // the runtime runs it in every sandbox
 		if len(n.Bin) > 0 && !slices.ContainsFunc(n.Bin, func(b evidence.CNIPlugin) bool { return b.Name == plugin }) {
 			return "plugin " + plugin + " is not installed"
 		}

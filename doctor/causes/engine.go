@@ -43,6 +43,7 @@ type candidate struct {
 
 	severity *catalogue.Severity // overrides the catalogue's
 	title    string              // overrides the catalogue's, where it says more
+	mild     bool                // nothing fails yet: it is not why pods do not start
 	nodes    []string            // of a rule over all nodes
 	fixes    []int               // those of the catalogue's fixes that apply, best first, from 1; all, in its order, if empty
 	first    []catalogue.Fix     // what goes before them
@@ -109,6 +110,7 @@ type found struct {
 	entry      *catalogue.Entry
 	severity   catalogue.Severity
 	confidence catalogue.Confidence
+	mild       bool
 }
 
 // Diagnose returns the causes that the evidence shows.
@@ -247,7 +249,7 @@ func (d *diagnosis) together(cs []*Case) {
 func (f *found) concerns(c *Case) bool { return len(f.Nodes) == 0 || slices.Contains(f.Nodes, c.Name) }
 
 func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue.Confidence, c *Case) found {
-	f := found{entry: entry, confidence: sure, severity: entry.Severity}
+	f := found{entry: entry, confidence: sure, severity: entry.Severity, mild: cd.mild}
 	if cd.severity != nil {
 		f.severity = *cd.severity
 	}
@@ -276,7 +278,8 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		}
 	}
 	if sure > catalogue.Suspected { // a mere suspicion only gets the next check
-		order := cd.fixes
+		// A cause may have more fixes than a kind that it explains.
+		order := slices.DeleteFunc(slices.Clone(cd.fixes), func(i int) bool { return i > len(entry.Fixes) })
 		if len(order) == 0 {
 			for i := range entry.Fixes {
 				order = append(order, i+1)

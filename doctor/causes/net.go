@@ -497,15 +497,13 @@ func targetAddr(target string) netip.Addr {
 
 func forwardDrop(c *Case) []candidate {
 	drops := c.observes("obs/forward-dropped")
-	dropped := candidate{summary: "the host drops forwarded traffic: " + drops.Value, decisive: []Fact{drops}}.withFixes(1)
+	dropped := candidate{summary: "the host drops forwarded traffic: " + drops.Value, decisive: []Fact{drops}}
 	if found := c.seen("obs/forward-dropped"); len(found) > 0 {
 		dropped.names = found[0].names
 		if len(found[0].pods) > 0 {
 			dropped.summary += "; " + podsText(found[0].pods)
 		}
-		if dropped = dropped.as(found[0].severity); found[0].names != nil {
-			dropped = dropped.withFixes(4) // the policy does not matter: a rule comes first
-		}
+		dropped = dropped.as(found[0].severity).withFixes(found[0].fixes...)
 	}
 	off := c.observes("obs/forwarding-off")
 	forwarding := candidate{

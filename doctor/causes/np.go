@@ -38,18 +38,22 @@ func agentUnreachable(c *Case) []candidate {
 		}
 		return containerText(k), stateOf(!*k.Ready || k.RestartsLastHour != nil && *k.RestartsLastHour > 1)
 	})
-	socket := fact(c, c.R.RunFiles, "host.run", "npa.sock", "there", func(files []string) (any, State) {
+	why := orElse(either(absent, down), c.socketMissing())
+	return []candidate{{
+		summary:  fmt.Sprintf("pods cannot start because the network policy agent does not answer: %s: %s", why.Path, or(why.Value, logged.Value)),
+		decisive: []Fact{logged}, required: []Fact{set, why},
+	}}
+}
+
+// socketMissing states that an agent of a release that serves a socket does not.
+func (c *Case) socketMissing() Fact {
+	return fact(c, c.R.RunFiles, "host.run", "npa.sock", "there", func(files []string) (any, State) {
 		if c.Agent != nil && c.Agent.Before(agentOnSocket) {
 			return nil, Unread // it serves a port
 		}
 		there := slices.Contains(files, "npa.sock")
 		return map[bool]string{true: "there", false: "missing"}[there], stateOf(!there)
 	})
-	why := orElse(either(absent, down), socket)
-	return []candidate{{
-		summary:  fmt.Sprintf("pods cannot start because the network policy agent does not answer: %s: %s", why.Path, or(why.Value, logged.Value)),
-		decisive: []Fact{logged}, required: []Fact{set, why},
-	}}
 }
 
 // Releases that replace a port with a socket: the agent serves npa.sock, the CNI dials it, and

@@ -158,7 +158,7 @@ func bySeverity(pods []string, otherwise catalogue.Severity) catalogue.Severity 
 func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
 	covered := func(o observation) bool {
 		return slices.ContainsFunc(here, func(f found) bool {
-			return f.confidence >= catalogue.Probable && f.entry.ObservesOf(o.kind.Code, o.subject)
+			return f.confidence >= catalogue.Probable && f.explains(o.kind.Code, o.subject)
 		})
 	}
 	for _, o := range observers {
@@ -193,6 +193,11 @@ func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
 	})
 }
 
+// explains reports whether a finding explains an observation of a kind.
+func (f *found) explains(code, subject string) bool {
+	return f.entry.ObservesOf(code, subject) && !(f.mild && code == "obs/pod-not-starting")
+}
+
 // messages are the kinds of observations that may lie in the past.
 var messages = []string{"obs/event", "obs/log-error", "obs/ec2-error"}
 
@@ -206,7 +211,7 @@ func raise(c *Case, here []found) {
 		for _, code := range f.entry.Observes() {
 			if kindEntries[code] != nil && !slices.Contains(messages, code) {
 				for _, o := range c.seen(code) {
-					if f.entry.ObservesOf(code, o.subject) {
+					if f.explains(code, o.subject) {
 						f.severity = max(f.severity, o.severity)
 					}
 				}
@@ -275,7 +280,7 @@ func (d *diagnosis) note(o observation, c *Case, here []found) {
 		doc.Since = &o.since
 	}
 	for _, f := range here {
-		if f.confidence >= catalogue.Probable && f.entry.ObservesOf(o.kind.Code, o.subject) {
+		if f.confidence >= catalogue.Probable && f.explains(o.kind.Code, o.subject) {
 			doc.ExplainedBy = union(doc.ExplainedBy, []string{f.Code})
 		}
 	}

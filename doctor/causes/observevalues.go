@@ -3,6 +3,7 @@ package causes
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,12 +146,12 @@ func forwardDropped(c *Case) []observation {
 	pods := c.served()
 	for i, r := range c.IPTablesRules() {
 		if to, all := strings.CutPrefix(r, "filter -A FORWARD -j "); all && (strings.HasPrefix(to, "REJECT") || to == "DROP") {
-			names := map[string]string{"IPTABLES": "iptables", "VETHS": or(c.Settings.VethPrefix, "eni")}
-			if legacy := i >= len(k.NFT.Rules); legacy != (k.Mode == "legacy") {
-				names["IPTABLES"] += map[bool]string{true: "-legacy", false: "-nft"}[legacy]
+			order := []int{4}
+			if i >= len(k.NFT.Rules) && k.Mode != "legacy" {
+				order = []int{5}
 			}
 			return []observation{{subject: "FORWARD", is: fmt.Sprintf("the rule %q ends everything that no rule before it accepts", r), should: "no such rule", pods: pods,
-				severity: bySeverity(pods, catalogue.Error), names: names}}
+				severity: bySeverity(pods, catalogue.Error), names: map[string]string{"VETHS": or(c.Settings.VethPrefix, "eni")}, fixes: order}}
 		}
 		if strings.HasPrefix(r, "filter -A FORWARD ") && strings.HasSuffix(r, "-j ACCEPT") {
 			break // it may accept the traffic of pods
@@ -160,7 +161,7 @@ func forwardDropped(c *Case) []observation {
 		return nil
 	}
 	return []observation{{subject: "FORWARD", is: "its policy is DROP, and no rule accepts the traffic of pods", should: "ACCEPT", pods: pods,
-		severity: bySeverity(pods, catalogue.Error)}}
+		severity: bySeverity(pods, catalogue.Error), fixes: []int{1}}}
 }
 
 func snatWrong(c *Case) []observation {
@@ -239,18 +240,60 @@ func nodeDisk(path string) bool {
 	return false
 }
 
+// The fixes of boot/disk-full, from 1.
+const (
+	fixImages = iota + 1
+	fixFiles
+	fixReadOnlyNode
+	fixJournal
+)
+
+// textNoSpace is what a write says that fails; limits of watches and control groups say it too.
+var textNoSpace = pattern{
+	sources: []string{"log.kubelet", "k8s.evt"}, texts: []string{"no space left on device"},
+	except: []string{"inotify", "watch", "cgroup", "failed to setup network"},
+}
+
+// writtenTo finds the directory that a failed write names.
+var writtenTo = regexp.MustCompile(`/(?:run|var/log|var|tmp|opt|etc)\b`)
+
+// diskFull looks for full file systems. It is worse than a warning if pods fail already.
 func diskFull(c *Case) (out []observation) {
+	fails := c.stuck(attachTime).State == Yes || slices.ContainsFunc(c.R.DaemonPods.Content, func(p evidence.DaemonPod) bool {
+		return p.Node == c.own && p.Phase == "Failed"
+	})
+	for i := range c.R.Pods.Content {
+		p := &c.R.Pods.Content[i]
+		fails = fails || p.Reason == "Evicted" && p.Node != nil && *p.Node == c.own
+	}
+	note := func(subject, is, should, path, source string, full bool) {
+		o := observation{subject: subject, is: is, should: should, severity: catalogue.Warning, names: map[string]string{"PATH": path}, fixes: []int{fixFiles}, source: source}
+		if full && fails {
+			o.severity = catalogue.Error
+		}
+		switch images := "/var/lib/containerd"; {
+		case path == "/" || images == path || strings.HasPrefix(images, path+"/"):
+			o.fixes = []int{fixImages, fixFiles}
+		case strings.HasPrefix(path, "/var/log"):
+			o.fixes = []int{fixJournal, fixFiles}
+		}
+		out = append(out, o)
+	}
+	if k, there := c.condition("DiskPressure"); there && k.Status == "True" {
+		fails = true // kubelet admits no more pods
+	}
 	for _, d := range c.R.Resources.Content.Disks {
 		report := func(what string, used *float64) {
-			if used == nil || *used < diskNearly || !nodeDisk(d.Path) {
-				return
+			if used != nil && *used >= diskNearly && nodeDisk(d.Path) {
+				note(d.Path, fmt.Sprintf("%g %% of its %s are used", *used, what), fmt.Sprintf("below %g %%", diskNearly), d.Path, "", *used >= diskIs)
 			}
-			o := observation{subject: d.Path, is: fmt.Sprintf("%g %% of its %s are used", *used, what), should: fmt.Sprintf("below %g %%", diskNearly),
-				severity: catalogue.Warning, names: map[string]string{"PATH": d.Path}}
-			out = append(out, o)
 		}
 		report("bytes", d.UsedPercent)
 		report("inodes", d.InodesUsedPercent)
+	}
+	if f := c.active(textNoSpace); f.State == Yes {
+		path := or(writtenTo.FindString(f.Value), "/")
+		note("a write", f.Value, "it succeeds", path, f.Source, true)
 	}
 	return out
 }
@@ -263,6 +306,19 @@ func readOnly(c *Case) (out []observation) {
 		}
 	}
 	return out
+}
+
+func diskTrouble(c *Case) []candidate {
+	full := shown("what is written to it fails", "obs/disk")(c)[0]
+	if full.title = "a file system of the node is full"; c.worst("obs/disk") < catalogue.Error {
+		full.title, full.mild = "a file system of the node is full or nearly so", true
+	}
+	if found := c.seen("obs/disk"); len(found) > 0 {
+		full = full.withFixes(found[0].fixes...)
+	}
+	locked := shown("nothing can be written to it", "obs/read-only")(c)[0].withFixes(fixReadOnlyNode)
+	locked.title = "a file system of the node is read-only"
+	return []candidate{full, locked}
 }
 
 // memoryLeast is less than the daemon and a plugin need to start.
@@ -292,6 +348,29 @@ func cpuBusy(c *Case) (out []observation) {
 
 // clockSkew is how far EC2 accepts a signature's time to differ from its own.
 const clockSkew = 5 * time.Minute
+
+// textsSkewed are what AWS answers to a request whose time is not its own; textAuth may mean that, or
+// credentials that are not valid.
+var textsSkewed = []string{"RequestExpired", "RequestTimeTooSkewed", "SignatureDoesNotMatch", "InvalidSignatureException", "Signature expired", "Signature not yet current"}
+
+const textAuth = "AuthFailure"
+
+func clockWrong(c *Case) []candidate {
+	differs, refused, auth := c.observes("obs/clock"), c.ec2Fails(textsSkewed...), c.ec2Fails(textAuth)
+	out := []candidate{{summary: "EC2 refuses requests because the node's clock is wrong: " + quoted(refused), decisive: []Fact{refused}, supporting: []Fact{differs}}}
+	if refused.State != Yes {
+		out = append(out,
+			candidate{
+				title:    "EC2 refuses the node's signatures: its clock or its credentials are wrong",
+				summary:  "EC2 does not accept what the daemon signs, most often because the clock is wrong: " + quoted(auth),
+				decisive: []Fact{auth}, supporting: []Fact{differs},
+			})
+	}
+	if refused.State != Yes && auth.State != Yes {
+		out = append(out, candidate{summary: "the node's clock differs from that of the doctor: " + differs.Value, decisive: []Fact{differs}}.as(catalogue.Warning))
+	}
+	return out
+}
 
 // clockAhead compares the times that the node wrote with that of the reading.
 func clockAhead(c *Case) []observation {
@@ -485,13 +564,23 @@ func initFailing(c *Case) []observation {
 }
 
 func agentNotReady(c *Case) []observation {
-	text := c.unreadyContainer(containerAgent)
-	k := c.container(containerAgent)
-	if text == "" && !(k != nil && k.RestartsLastHour != nil && *k.RestartsLastHour > 1) {
+	k, order := c.container(containerAgent), c.stalledFixes(containerAgent, 3)
+	is := c.unreadyContainer(containerAgent)
+	switch {
+	case is == "" && k != nil && k.RestartsLastHour != nil && *k.RestartsLastHour > 1:
+		is = containerText(*k)
+	case is == "" && c.Agent != nil && c.socketMissing().State == Yes && c.begun().State != Yes && !c.young():
+		is, order = "its socket npa.sock is missing", []int{len(kindEntries["obs/agent-not-ready"].Fixes)}
+	}
+	if is == "" {
 		return nil
 	}
-	return []observation{{subject: containerAgent, is: containerText(*k), should: "ready: policies of new and changed pods are not enforced meanwhile",
-		severity: catalogue.Warning, names: podNames(string(c.daemonPod().Pod)), fixes: c.stalledFixes(containerAgent, 3)}}
+	o := observation{subject: containerAgent, is: is, should: "ready: policies of new and changed pods are not enforced meanwhile", severity: catalogue.Warning,
+		names: podNames(string(c.daemonPod().Pod)), fixes: order}
+	if c.Settings.NetworkPolicyMode == "strict" {
+		o.severity = catalogue.Error // a pod without policy has no network at all
+	}
+	return []observation{o}
 }
 
 func proxyIPVS(c *Case) []observation {
@@ -598,10 +687,16 @@ func cniConfigWrong(c *Case) []observation {
 	if !c.R.CNI.OK() {
 		return nil
 	}
-	if text := CNIProblem(c.R.CNI.Content); text != "" && (strings.Contains(text, textShadows) || c.begun().State != Yes) {
-		return []observation{{subject: "/etc/cni/net.d", is: text, should: "10-aws.conflist first, with all of its plugins installed", severity: catalogue.Error}}
+	text := CNIProblem(c.R.CNI.Content)
+	other, _, shadowed := strings.Cut(text, textShadows)
+	if text == "" || !shadowed && c.begun().State == Yes { // the daemon installs both once it serves
+		return nil
 	}
-	return nil
+	o := observation{subject: "/etc/cni/net.d", is: text, should: "10-aws.conflist first, with all of its plugins installed", severity: catalogue.Error}
+	if shadowed {
+		o.names = map[string]string{"FILE": other}
+	}
+	return []observation{o}
 }
 
 func checkpointBad(c *Case) []observation {
@@ -625,14 +720,14 @@ func moduleMissing(c *Case) (out []observation) {
 		if name == ModuleVLAN && c.Settings.PodENI {
 			severity = catalogue.Warning
 		}
-		out = append(out, observation{subject: name, is: "the kernel lacks it", should: "there", severity: severity})
+		out = append(out, observation{subject: name, is: "the kernel lacks it", should: "there", severity: severity, fixes: []int{1, 3}, names: map[string]string{"MODULE": name}})
 	}
 	if fs := c.R.Packages.Content.BPFFS; fs != nil && !*fs {
 		severity := catalogue.Info
-		if ds := c.R.DaemonSet.Content; ds != nil && ds.EnforcesPolicies() {
+		if ds := c.R.DaemonSet.Content; ds != nil && ds.EnforcesPolicies() || c.Settings.NetworkPolicyMode != "" || len(c.R.NetworkPolicies.Content.Endpoints) > 0 {
 			severity = catalogue.Warning
 		}
-		out = append(out, observation{subject: "/sys/fs/bpf", is: "not mounted", should: "mounted: policies are attached there", severity: severity})
+		out = append(out, observation{subject: "/sys/fs/bpf", is: "not mounted", should: "mounted: policies are attached there", severity: severity, fixes: []int{2}})
 	}
 	return out
 }

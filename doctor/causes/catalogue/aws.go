@@ -53,6 +53,20 @@ var awsCauses = []Entry{
 		Daemon: []cause.Code{cause.EC2Error},
 	},
 	{
+		Code: "aws/clock", Title: "the node's clock is wrong", Severity: Error,
+		Shows:      "AWS refuses every request with RequestExpired, RequestTimeTooSkewed or SignatureDoesNotMatch, or EC2 with AuthFailure: a signature counts for five minutes.",
+		Required:   []string{"log.ipamd"},
+		Supporting: []string{"metrics", "ckpt"},
+		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
+		Check:      Check{"Compare the clock.", "chronyc tracking; date -u"},
+		Fixes: []Fix{
+			{Text: "Start the time service, and let it set the clock at once.", Command: "systemctl restart chronyd && chronyc makestep"},
+			{Text: "If the clock is right, look at the credentials of aws-node.", Command: "cnictl doctor explain aws/credentials"},
+		},
+		Links:    []string{ec2 + "set-time.html"},
+		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "ip/warm-pool-lag", "eni/ec2-rejected"},
+	},
+	{
 		Code: "aws/throttled", Title: "EC2 throttles the account's requests", Severity: Error,
 		Shows:      "RequestLimitExceeded or Throttling repeats within minutes, usually on many nodes at once after a scale-up or a rollout, and pools stay short. A single one that succeeds on retry means nothing.",
 		Required:   []string{"metrics", "log.ipamd", "intro.enis"},

@@ -270,15 +270,11 @@ var bootCauses = []Entry{
 		Code: "boot/disk-full", Title: "a file system of the node is full or read-only", Severity: Error,
 		Shows:      "\"no space left on device\" or \"read-only file system\" from the daemon, the init container, kubelet or the runtime. Running pods go on; the next that starts or ends fails.",
 		Required:   []string{"host.res"},
-		Supporting: []string{"k8s.node", "log.ipamd", "log.awsnode"},
-		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
+		Supporting: []string{"k8s.node", "log.kubelet", "k8s.evt"},
+		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, Probable},
 		Check:      Check{"Look which file system is full, of bytes or of inodes.", "df -h; df -i"},
-		Fixes: []Fix{
-			{Text: "Free space: remove images that no container uses.", Command: "crictl rmi --prune", SideEffect: "Images that are needed later are pulled again."},
-			{Text: "Look for what fills it: logs first.", Command: "du -xh --max-depth=3 /var/log /var/lib | sort -h | tail"},
-			{Text: "A file system that the kernel remounted read-only has failed: replace the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
-		},
-		Links: []string{"https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/"},
+		Fixes:      diskFixes,
+		Links:      []string{"https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/"},
 	},
 	{
 		Code: "boot/crd-missing", Title: "a CRD that the CNI uses is not installed", Severity: Error,
@@ -301,12 +297,8 @@ var bootCauses = []Entry{
 		Supporting: []string{"k8s.evt"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
 		Check:      Check{"Look at the webhook's service or URL, and whether the control plane may reach it: its security group must allow the port to the nodes.", "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations"},
-		Fixes: []Fix{
-			{Text: "Bring back what serves it, and let the control plane reach its port on the nodes.", Command: "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | grep -B3 -A25 WEBHOOK; kubectl get endpointslices -A"},
-			{Text: "EKS serves it in the control plane: if it stays away, ask AWS support, and look whether a network policy, proxy or private DNS keeps the API server from it.", Command: "kubectl get events -A --field-selector reason=FailedCreate"},
-			{Text: "Until then, have the API server go on without it.", Command: `kubectl patch mutatingwebhookconfiguration WEBHOOK --type json -p '[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]'`, SideEffect: "Pods made meanwhile lack what the webhook adds, such as branch ENIs.", Risk: Disruptive},
-		},
-		Links: []string{controller + "58"},
+		Fixes:      webhookFixes,
+		Links:      []string{controller + "58"},
 	},
 	{
 		Code: "boot/monitor-latched", Title: "the node is about to be replaced for an error of the past", Severity: Warning,
@@ -349,4 +341,19 @@ var bootCauses = []Entry{
 		},
 		Links: []string{upstream + "docs/troubleshooting.md"},
 	},
+}
+
+// diskFixes serve the cause and the kinds of observations that it explains.
+var diskFixes = []Fix{
+	{Text: "Free space: remove images that no container uses.", Command: "crictl rmi --prune", SideEffect: "Images that are needed later are pulled again."},
+	{Text: "Look for what fills it: logs first.", Command: "du -xh --max-depth=3 PATH | sort -h | tail; du --inodes -xS PATH | sort -n | tail"},
+	{Text: "A file system that the kernel remounted read-only has failed: look at its volume, and replace the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
+	{Text: "Free space: shorten the journal, then look for large logs.", Command: "journalctl --vacuum-size=200M", SideEffect: "Older entries of the journal are deleted."},
+}
+
+// webhookFixes serve the cause and the kind of observation that it explains.
+var webhookFixes = []Fix{
+	{Text: "Bring back what serves it, and let the control plane reach its port on the nodes.", Command: "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | grep -B3 -A25 WEBHOOK; kubectl get endpointslices -A"},
+	{Text: "EKS serves it in the control plane: if it stays away, ask AWS support, and look whether a network policy, proxy or private DNS keeps the API server from it.", Command: "kubectl get events -A --field-selector reason=FailedCreate"},
+	{Text: "Until then, have the API server go on without it.", Command: `kubectl patch mutatingwebhookconfiguration WEBHOOK --type json -p '[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]'`, SideEffect: "Pods made meanwhile lack what the webhook adds, such as branch ENIs.", Risk: Disruptive},
 }

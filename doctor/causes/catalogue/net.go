@@ -133,13 +133,8 @@ var netCauses = []Entry{
 		Supporting: []string{"host.pkg"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
 		Check:      Check{"Check the chain's policy and rules.", "iptables -S FORWARD"},
-		Fixes: []Fix{
-			{Text: "Accept forwarded traffic, and keep that in the AMI.", Command: "iptables -P FORWARD ACCEPT", SideEffect: "The node forwards all traffic that no other rule drops."},
-			{Text: "Turn forwarding on.", Command: "sysctl -w SYSCTL=1"},
-			{Text: "Keep it on: remove the line that turns it off, or set it last.", Command: "grep -rs -e ip_forward -e 'all.forwarding' /etc/sysctl.conf /etc/sysctl.d /usr/lib/sysctl.d; echo 'SYSCTL = 1' > /etc/sysctl.d/99-zz-forward.conf"},
-			{Text: "Accept the traffic of pods before that rule, and have the program that made it leave pods alone.", Command: "IPTABLES -I FORWARD -i VETHS+ -j ACCEPT; IPTABLES -I FORWARD -o VETHS+ -j ACCEPT"},
-		},
-		Links: []string{upstream + "docs/troubleshooting.md", issue + "535"},
+		Fixes:      forwardFixes,
+		Links:      []string{upstream + "docs/troubleshooting.md", issue + "535"},
 	},
 	{
 		Code: "net/rpf-conntrack", Title: "replies leave by the wrong interface", Severity: Error,
@@ -247,13 +242,25 @@ var netCauses = []Entry{
 		Supporting: []string{"kern.ipt"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
 		Check:      Check{"Read its log.", "kubectl -n kube-system logs POD --previous --tail 50"},
-		Fixes: slices.Concat([]Fix{
-			{Text: "Correct what its log names; the release must fit that of the cluster.", Command: "kubectl -n kube-system logs POD --previous --tail 50"},
-			{Text: "Restart it.", Command: "kubectl -n kube-system delete pod POD", SideEffect: "Services of the node do not change for some seconds.", Risk: Restart},
-			{Text: "Let its DaemonSet tolerate the node's taints, as it is shipped, and match the node's labels.", Command: `kubectl -n kube-system patch daemonset kube-proxy -p '{"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}'; kubectl -n kube-system describe daemonset kube-proxy`, SideEffect: "Restarts kube-proxy on every node; Services do not change meanwhile.", Risk: Restart},
-			{Text: "Give it what the scheduler says it lacks: room on the node, or its priority class system-node-critical.", Command: "kubectl -n kube-system describe pod POD"},
-		}, stalledFixes),
-		Links:    []string{eks + "managing-kube-proxy.html"},
-		Explains: []string{"boot/apiserver"},
+		Fixes:      proxyFixes,
+		Links:      []string{eks + "managing-kube-proxy.html"},
+		Explains:   []string{"boot/apiserver"},
 	},
 }
+
+// forwardFixes serve the cause and the kinds of observations that it explains.
+var forwardFixes = []Fix{
+	{Text: "Accept forwarded traffic, and keep that in the AMI.", Command: "iptables -P FORWARD ACCEPT", SideEffect: "The node forwards all traffic that no other rule drops."},
+	{Text: "Turn forwarding on.", Command: "sysctl -w SYSCTL=1"},
+	{Text: "Keep it on: remove the line that turns it off, or set it last.", Command: "grep -rs -e ip_forward -e 'all.forwarding' /etc/sysctl.conf /etc/sysctl.d /usr/lib/sysctl.d; echo 'SYSCTL = 1' > /etc/sysctl.d/99-zz-forward.conf"},
+	{Text: "Accept the traffic of pods before that rule, and have the program that made it leave pods alone.", Command: "iptables -I FORWARD -i VETHS+ -j ACCEPT; iptables -I FORWARD -o VETHS+ -j ACCEPT"},
+	{Text: "Accept the traffic of pods before that rule of the other backend, and have the program that made it leave pods alone.", Command: "iptables-legacy -I FORWARD -i VETHS+ -j ACCEPT; iptables-legacy -I FORWARD -o VETHS+ -j ACCEPT"},
+}
+
+// proxyFixes serve the cause and the kind of observation that it explains.
+var proxyFixes = slices.Concat([]Fix{
+	{Text: "Correct what its log names; the release must fit that of the cluster.", Command: "kubectl -n kube-system logs POD --previous --tail 50"},
+	{Text: "Restart it.", Command: "kubectl -n kube-system delete pod POD", SideEffect: "Services of the node do not change for some seconds.", Risk: Restart},
+	{Text: "Let its DaemonSet tolerate the node's taints, as it is shipped, and match the node's labels.", Command: `kubectl -n kube-system patch daemonset kube-proxy -p '{"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}'; kubectl -n kube-system describe daemonset kube-proxy`, SideEffect: "Restarts kube-proxy on every node; Services do not change meanwhile.", Risk: Restart},
+	{Text: "Give it what the scheduler says it lacks: room on the node, or its priority class system-node-critical.", Command: "kubectl -n kube-system describe pod POD"},
+}, stalledFixes)
