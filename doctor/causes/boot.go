@@ -35,7 +35,7 @@ var bootRules = []rule{
 	{code: "boot/primary-link", node: primaryLinkMissing},
 	{code: "boot/disk-full", node: diskTrouble},
 	{code: "boot/crd-missing", node: shown("what uses it does not work", "obs/crd")},
-	{code: "boot/webhook", node: shown("pods cannot be created", "obs/webhook")},
+	{code: "boot/webhook", node: webhookAway},
 	{code: "boot/monitor-latched", node: monitorLatched},
 	{code: "boot/daemon-missing", node: shown("no pod of the node can start", "obs/daemon-not-on-node")},
 	{code: "boot/rollout", node: shown("the rollout does not get on", "obs/rollout")},
@@ -744,4 +744,13 @@ func monitorLatched(c *Case) []candidate {
 	})
 	text := "the node's condition NetworkingReady is False, but the daemon serves: with node auto repair it is replaced for nothing"
 	return []candidate{{summary: text + ": " + latched.Value, decisive: []Fact{latched, c.serves()}}}
+}
+
+// webhookAway shows a webhook that does not answer; only one that fails closed keeps pods from being made.
+func webhookAway(c *Case) []candidate {
+	effect := "pods are made without what it adds or checks"
+	if slices.ContainsFunc(c.seen("obs/webhook"), func(o observation) bool { return o.severity == catalogue.Error }) {
+		effect = "pods cannot be created"
+	}
+	return shown(effect, "obs/webhook")(c)
 }
