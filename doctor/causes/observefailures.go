@@ -33,11 +33,7 @@ var failureObservers = []observer{
 func unstarted(c *Case, network bool) (out []observation) {
 	for _, p := range c.here() {
 		without := p.Reason == "" || p.Reason == "ContainerCreating" || p.Reason == "PodInitializing"
-		wait := attachTime
-		if c.branchPod(p) && p.Annotations[limitPodENI] == "" {
-			wait = branchTime
-		}
-		if p.Phase != "Pending" || p.HostNetwork || c.Now.Sub(p.CreatedAt) <= wait {
+		if p.Phase != "Pending" || p.HostNetwork || c.Now.Sub(p.CreatedAt) <= attachTime {
 			continue
 		}
 		o := observation{subject: string(p.Pod), is: "Pending", should: "running", severity: catalogue.Error, since: p.CreatedAt,
@@ -45,6 +41,7 @@ func unstarted(c *Case, network bool) (out []observation) {
 		if !p.CreatedAt.IsZero() {
 			o.is += " for " + age(c.Now.Sub(p.CreatedAt))
 		}
+		elsewhere := true
 		switch {
 		case !without || len(p.IPs) > 0: // it has its network
 			o.said = clip(strings.TrimSpace(p.Reason + " " + p.Message + " " + o.said))
@@ -52,12 +49,16 @@ func unstarted(c *Case, network bool) (out []observation) {
 		case c.waitsElsewhere(p):
 			o.severity = catalogue.Warning
 		default:
+			elsewhere = false
 			o.is += " without an address"
+			if c.branchPod(p) && p.Annotations[limitPodENI] == "" && c.Now.Sub(p.CreatedAt) <= branchTime {
+				o.severity = catalogue.Info // the resource controller is about to annotate it
+			}
 			if o.said == "" {
 				o.said = c.lastRefusal()
 			}
 		}
-		if elsewhere := o.severity < catalogue.Error; elsewhere == network || elsewhere && o.said == "" {
+		if elsewhere == network || elsewhere && o.said == "" {
 			continue
 		}
 		o.is = strings.TrimSuffix(o.is+": "+o.said, ": ")

@@ -307,13 +307,13 @@ func annotationPending(c *Case) []candidate {
 	}
 	late := c.waitsFor("pods that wait for their branch ENI for more than a minute", branchTime)
 	said := c.active(pattern{sources: []string{"k8s.evt"}, texts: []string{"BranchAllocationFailed", "BranchENIAnnotationFailed", "SecurityGroupRequested"}, any: true})
-	if said.State == Yes || c.untrunked().State == Yes || c.feature().State == No || c.trunkCapable().State == No || c.Settings.IMDSOnly ||
+	if said.State == Yes || c.PodENI().State == No || c.R.CNINode.OK() && c.untrunked().State == Yes || c.feature().State == No || c.trunkCapable().State == No || c.Settings.IMDSOnly ||
 		trunkless(c.R.Node.Content.InstanceType) { // another cause says more
 		return []candidate{soon.withFixes(1)}
 	}
 	away := candidate{
 		title: "the resource controller does not give the pod a branch ENI", summary: "no annotation, and no event says why: " + late.Value,
-		decisive: []Fact{late}, required: []Fact{c.PodENI()},
+		decisive: []Fact{late},
 	}
 	return []candidate{soon.withFixes(1), away.as(catalogue.Error).withFixes(2, 3)}
 }

@@ -193,18 +193,13 @@ func WhyNone(failures []introspect.Failure, blocked []introspect.BlockedCard, p 
 // unbound is the reason of a pod without a node.
 const unbound = "not scheduled to a node yet"
 
-// pendingTime is how long the resource controller usually takes for a branch ENI.
-const pendingTime = time.Minute
-
 // FindingOf returns the doctor's code for a pod without an address: for the cause of the daemon that the
-// reason begins with, or for a branch ENI that it has waited for; "" if there is none.
-func FindingOf(reason string, waited time.Duration) string {
+// reason begins with, or for a branch ENI, however long it has waited; "" if there is none.
+func FindingOf(reason string, _ time.Duration) string {
 	code, _, found := strings.Cut(reason, ": ")
 	switch {
 	case strings.HasPrefix(reason, unbound):
 		return "obs/pod-unschedulable"
-	case reason == PendingBranch && waited > pendingTime:
-		return "obs/pod-not-starting"
 	case reason == PendingBranch:
 		code, found = string(cause.BranchPending), true
 	}

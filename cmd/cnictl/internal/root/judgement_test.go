@@ -86,7 +86,7 @@ world:
 sources:
   intro.failures: {items: [{at: -2s, pod: {namespace: pay, name: api}, cause: branch-pending, title: not ready, detail: no annotation}]}
 `},
-	"a branch ENI that does not come": {pod: "pay/api", code: "obs/pod-not-starting", text: `
+	"a branch ENI that does not come": {pod: "pay/api", code: "sgp/annotation-pending", text: `
 world:
   daemon: ours
   env: {ENABLE_POD_ENI: 'true'}
