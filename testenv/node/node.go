@@ -280,3 +280,7 @@ func ipNet(p netip.Prefix) *net.IPNet {
 
 // Agent returns the node's agent, to run other programs in the node, such as a container runtime's.
 func (n *Node) Agent() *agent.Agent { return n.agent }
+
+// OfMachine tells whether a finding of the doctor with this code is about the machine, of which all
+// nodes are parts, and which runs other tests too: it may be busy, and its disk nearly full.
+func OfMachine(code string) bool { return code == "obs/cpu" || code == "boot/disk-full" }

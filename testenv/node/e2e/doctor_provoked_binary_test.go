@@ -243,7 +243,7 @@ func expect(t *testing.T, r document.DoctorReport, code string) {
 		case f.Code == code:
 			found = found || f.Confidence != catalogue.Suspected.String()
 		case code == "" && f.Code == "ip/warm-pool-lag": // a pool that is growing again between the readings
-		case f.Code == "obs/cpu", f.Code == "boot/disk-full": // the machine's, which runs other tests too
+		case node.OfMachine(f.Code):
 		case f.Severity != catalogue.Info.String():
 			t.Errorf("found: %s", f.Code)
 		}
