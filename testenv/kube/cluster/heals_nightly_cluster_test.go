@@ -1,0 +1,178 @@
+//go:build nightly
+
+package cluster_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"cnictl/daemon/fleet/document"
+	"cnictl/testenv"
+	"cnictl/testenv/kube/cluster"
+	"cnictl/testenv/kube/kubeapi"
+	"cnictl/testenv/node"
+)
+
+// ailment is a fault on the third node of the cluster.
+type ailment struct {
+	code   string
+	frozen bool // the daemon is stopped while the fault is caused, because it would repair it
+	// begins causes the fault. pods run on the node, the first on a secondary interface.
+	begins func(l *lab, m *cluster.Machine, pods []*corev1.Pod)
+	// ends removes a fault of which the first fix only shows the reason: it prints a log.
+	ends func(l *lab, m *cluster.Machine)
+	// after undoes what begins did beside the fault.
+	after func(l *lab, m *cluster.Machine)
+}
+
+// ailments are healed by the commands of their first fixes. Those of testenv/node/e2e's
+// TestDoctor_Provoked need no kubectl.
+var ailments = []ailment{
+	{code: "net/rules-flushed", frozen: true, begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
+		l.on(m, "ip rule del priority 512 to "+pods[0].Status.PodIP)
+	}},
+	{code: "net/rules-flushed", frozen: true, begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
+		l.on(m, "ip route del "+pods[0].Status.PodIP)
+	}},
+	{code: "net/rules-flushed", frozen: true, begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
+		l.on(m, "ip route del default table 2")
+	}},
+	{code: "net/veth-missing", begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
+		l.on(m, "ip link del $(ip -o route get "+pods[0].Status.PodIP+" | sed 's/.* dev \\([^ ]*\\).*/\\1/')")
+	}},
+	{code: "net/backend-mismatch", begins: func(l *lab, m *cluster.Machine, _ []*corev1.Pod) {
+		l.proxyUses(m, "legacy")
+	}, after: func(l *lab, m *cluster.Machine) {
+		l.proxyUses(m, "nft")
+		_, err := m.KillDaemon()
+		l.check(err)
+	}},
+	{code: "boot/rollout", begins: func(l *lab, m *cluster.Machine, _ []*corev1.Pod) {
+		l.kubectl("", "set", "image", "daemonset/aws-node", "aws-node=docker.io/cnictl/aws-vpc-cni:none")
+	}},
+	{code: "np/agent-failing", begins: func(l *lab, m *cluster.Machine, _ []*corev1.Pod) {
+		l.kubectl("", "patch", "daemonset", "aws-node", "-p", `{"spec":{"template":{"spec":{"containers":[{"name":"aws-eks-nodeagent",`+
+			`"image":"docker.io/cnictl/podprobe:dev","imagePullPolicy":"Never","args":["-nonsense"]}]}}}}`)
+	}, ends: func(l *lab, m *cluster.Machine) {
+		l.kubectl("", "patch", "daemonset", "aws-node", "-p", `{"spec":{"template":{"spec":{"containers":[{"name":"aws-eks-nodeagent","$patch":"delete"}]}}}}`)
+	}},
+}
+
+// TestCnictl_Heals causes faults on a node of a real cluster. The doctor finds each and nothing
+// else, the command of its first fix is run as it is printed, and then it finds nothing.
+func TestCnictl_Heals(t *testing.T) {
+	l := requireCluster(t)
+	m := l.c.Machines[0]
+	o := l.operator(execUser, "CNICTL_NODES="+m.Name)
+	l.grantRoles(execUser, "cnictl", "cnictl-doctor", "cnictl-exec")
+	// A daemon that is stopped stays so until the fix: kubelet would restart it.
+	l.kubectl("", "patch", "daemonset", "aws-node", "--type=json", "-p", `[{"op":"remove","path":"/spec/template/spec/containers/0/livenessProbe"}]`)
+	l.rolled()
+	defer func() { l.helm("upgrade", cluster.Release, l.c.Chart(), "--reuse-values"); l.rolled() }()
+	for i, a := range ailments {
+		t.Run(a.code, func(t *testing.T) {
+			l := &lab{T: t, c: l.c}
+			t.Cleanup(l.explain)
+			o := operator{l, o.env}
+			pods := make([]*corev1.Pod, 12) // more than one interface has
+			for j := range pods {
+				pods[j] = pod(fmt.Sprintf("ill-%d-%d", i, j), m)
+			}
+			pods = l.run(pods...)
+			slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(l.table(m, b), l.table(m, a)) })
+			testenv.EventuallyErr(l, "a healthy node", func() error { _, err := o.found(m, ""); return err })
+			if a.frozen {
+				pid, err := m.Process(node.DaemonBinary)
+				l.check(err)
+				l.check(syscall.Kill(pid, syscall.SIGSTOP))
+			}
+			a.begins(l, m, pods)
+			var fix document.CauseFix
+			testenv.EventuallyErr(l, "the doctor to find "+a.code, func() (err error) { fix, err = o.found(m, a.code); return err })
+			l.Logf("%s\n%s", fix.Text, fix.Command)
+			l.asPrinted(m, fix.Command)
+			if a.ends != nil {
+				a.ends(l, m)
+			}
+			testenv.EventuallyErr(l, "a healthy node", func() error { _, err := o.found(m, ""); return err })
+			if a.after != nil {
+				a.after(l, m)
+			}
+		})
+	}
+}
+
+// proxyUses restarts kube-proxy with the other backend of iptables and removes what it had made.
+func (l *lab) proxyUses(m *cluster.Machine, backend string) {
+	l.Helper()
+	before := map[string]string{"legacy": "nft", "nft": "legacy"}[backend]
+	l.check(m.Stop(l.Context(), "kube-proxy", syscall.SIGTERM))
+	l.on(m, "for p in iptables iptables-save iptables-restore; do ln -sf /usr/sbin/$(echo $p | sed s/iptables/iptables-"+backend+"/) /etc/alternatives/$p; done\n"+
+		"for t in nat filter mangle; do iptables-"+before+"-save -t $t | grep -v KUBE- | iptables-"+before+"-restore; done")
+	l.check(m.StartProxy(l.Context()))
+	testenv.Eventually(l, "chains of kube-proxy", func() bool {
+		return strings.Contains(l.on(m, "iptables-"+backend+"-save -t nat"), "KUBE-SERVICES")
+	})
+}
+
+// table returns the number of the routing table that a pod's traffic takes, "" for main.
+func (l *lab) table(m *cluster.Machine, p *corev1.Pod) string {
+	return strings.TrimSpace(l.on(m, "ip rule | sed -n 's/.*from "+p.Status.PodIP+" lookup \\([0-9]*\\).*/\\1/p'"))
+}
+
+// on runs a script on a node.
+func (l *lab) on(m *cluster.Machine, script string) string {
+	l.Helper()
+	out, err := m.Output("/bin/sh", "-ec", "PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"+script)
+	l.check(err)
+	return out
+}
+
+// asPrinted runs a command of a fix: kubectl as an administrator, others on the node.
+func (l *lab) asPrinted(m *cluster.Machine, command string) {
+	l.Helper()
+	if !strings.HasPrefix(command, "kubectl ") {
+		l.on(m, command)
+		return
+	}
+	programs, err := kubeapi.ProgramDir()
+	l.check(err)
+	cmd := exec.CommandContext(l.Context(), "/bin/sh", "-c", command)
+	cmd.Env = []string{"PATH=" + programs + ":" + os.Getenv("CNI_TEST_BIN") + ":/usr/bin:/bin", "KUBECONFIG=" + l.c.Kubeconfig, "HOME=" + l.TempDir()}
+	e, err := finished(cmd)
+	l.check(err)
+	if e.code != 0 {
+		l.Fatalf("%s: exit %d: %s", command, e.code, e.said)
+	}
+}
+
+// found returns the first fix of the only problem that the doctor sees, or says what else it sees.
+func (o operator) found(m *cluster.Machine, code string) (fix document.CauseFix, _ error) {
+	e := o.run("doctor", m.Name, "--via", "exec", "--once", "-o", "json")
+	var r document.DoctorReport
+	if err := json.Unmarshal([]byte(e.out), &r); err != nil {
+		return fix, fmt.Errorf("exit %d: %w: %s", e.code, err, e.said)
+	}
+	others, seen := "", code == ""
+	for _, f := range r.Findings {
+		switch {
+		case f.Code == code:
+			seen, fix = true, f.Fix[0]
+		case code == "net/rules-flushed" && (f.Code == "boot/ipamd-down" || f.Code == "obs/daemon-not-ready"): // the daemon is stopped
+		case f.Severity != "info" && !node.OfMachine(f.Code):
+			others += fmt.Sprintf("%s %s %s: %s\n", f.Code, f.Severity, f.Confidence, f.Summary)
+		}
+	}
+	if !seen || others != "" {
+		return fix, fmt.Errorf("exit %d, %s is found: %v, and also: %s%s", e.code, code, seen, others, e.said)
+	}
+	return fix, nil
+}
