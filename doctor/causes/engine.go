@@ -144,13 +144,17 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 		panic("rule for " + r.code + ", which is not in the catalogue")
 	}
 	ceiling := entry.Ceiling.Of(d.mode)
-	if ceiling == catalogue.None {
-		d.skipped[r.code] = true // this mode cannot see it
-		return nil
+	// What this mode usually cannot see is judged by what was read all the same.
+	unusual := ceiling == catalogue.None
+	if unusual {
+		ceiling = catalogue.Probable
 	}
 	decided, waived := true, false
 	for _, cd := range candidates {
 		sure := cd.confidence(ceiling)
+		if unusual && sure < catalogue.Probable {
+			continue
+		}
 		if sure > catalogue.None {
 			out = append(out, d.finding(entry, cd, sure, c))
 		}
@@ -158,6 +162,12 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 			waived = true
 			decided = decided && sure == catalogue.None && !slices.ContainsFunc(open, func(f Fact) bool { return !evidence.Untried(f.Reason) })
 		}
+	}
+	if unusual {
+		if len(out) == 0 {
+			d.skipped[r.code] = true
+		}
+		return out
 	}
 	if len(candidates) == 0 && c != nil {
 		// Without candidates, the rule saw everything only if its sources were read.

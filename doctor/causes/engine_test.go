@@ -7,6 +7,7 @@ import (
 
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/causes/catalogue"
+	"cnictl/doctor/evidence"
 )
 
 // TestGroup: the findings of a cause are one, as bad as the worst, which names only the nodes that
@@ -67,4 +68,23 @@ func TestSuppress(t *testing.T) {
 			t.Errorf("%s: left %+v, explained %+v", x.name, left, explained)
 		}
 	}
+}
+
+// TestDiagnose_ReadAllTheSame: what a mode usually cannot see is judged if it was read all the same,
+// such as the kernel of a node whose daemon does not answer, by a command in its container.
+func TestDiagnose_ReadAllTheSame(t *testing.T) {
+	t.Parallel()
+	for _, f := range fixtures(t) {
+		if f.name != "net/rules-flushed@checkpoint" {
+			continue
+		}
+		ev := *f.ev
+		ev.Mode = evidence.ModeCluster
+		r := Diagnose(&ev, Options{})
+		if len(r.Findings) != 1 || r.Findings[0].Code != "net/rules-flushed" || r.Findings[0].Confidence != catalogue.Probable.String() {
+			t.Errorf("found %+v", r.Findings)
+		}
+		return
+	}
+	t.Error("the fixture is missing")
 }
