@@ -114,8 +114,20 @@ func (c *Case) lastWarning(pod evidence.Pod) string {
 // sandboxGone are kubelet's and the runtime's words for a sandbox that cannot be removed.
 var sandboxGone = []string{"FailedKillPod", "failed to stop sandbox", "failed to destroy network for sandbox"}
 
+// killRetried is within what time kubelet, which gives up no sandbox, tries again.
+const killRetried = 2 * time.Minute
+
+// ended tells whether a pod of which an event was reported last at a time is gone for good.
+func (c *Case) ended(pod string, at time.Time) bool {
+	return c.R.Pods.OK() && c.Now.Sub(at) > killRetried &&
+		!slices.ContainsFunc(c.R.Pods.Content, func(p evidence.KubePod) bool { return string(p.Pod) == pod })
+}
+
 func podNotEnding(c *Case) (out []observation) {
 	for _, e := range c.R.Events.Content {
+		if c.ended(e.Name, e.At) {
+			continue
+		}
 		if e.Kind == "Pod" && c.concerns(e) && e.At.After(c.recent()) && matchesAny(e.Reason+" "+e.Message, sandboxGone) &&
 			!slices.ContainsFunc(out, func(o observation) bool { return o.subject == e.Name }) {
 			out = append(out, observation{subject: e.Name, is: clip(e.Reason + " " + e.Message), should: "ended", severity: catalogue.Warning,
@@ -224,10 +236,13 @@ func eventsRepeat(c *Case) (out []observation) {
 // runReasons are the reasons of events about a container that does not run well.
 var runReasons = []string{"Unhealthy", "BackOff", "Failed "}
 
-// passed tells whether an event certainly lies in the past: the pod that could not start runs, or
-// has its branch ENI; the pod whose container did not run well is ready.
+// passed tells whether an event certainly lies in the past: the pod is gone; the pod that could not
+// start runs, or has its branch ENI; the pod whose container did not run well is ready.
 func (c *Case) passed(m message) bool {
 	starts := matchesAny(m.text, startReasons)
+	if m.pod != "" && c.ended(string(m.pod), m.at) {
+		return true
+	}
 	if m.pod == "" || !c.R.Pods.OK() || !starts && !matchesAny(m.text, runReasons) {
 		return false
 	}
