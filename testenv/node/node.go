@@ -282,5 +282,8 @@ func ipNet(p netip.Prefix) *net.IPNet {
 func (n *Node) Agent() *agent.Agent { return n.agent }
 
 // OfMachine tells whether a finding of the doctor with this code is about the machine, of which all
-// nodes are parts, and which runs other tests too: it may be busy, and its disk nearly full.
-func OfMachine(code string) bool { return code == "obs/cpu" || code == "boot/disk-full" }
+// nodes are parts, and which runs other tests too: it may be busy, its disk nearly full, and its
+// kernel without bpffs or a module.
+func OfMachine(code string) bool {
+	return code == "obs/cpu" || code == "boot/disk-full" || code == "obs/kernel-module"
+}
