@@ -65,7 +65,8 @@ func maxPodsTooLow(c *Case) []candidate {
 	most, _ := c.maxPods()
 	pods := c.hit("obs/max-pods-low")
 	return []candidate{{
-		scope:    document.FindingScope{Node: c.Name, Pod: onlyPod(pods)},
+		scope:    document.FindingScope{Node: c.Name},
+		pods:     pods,
 		summary:  fmt.Sprintf("max-pods is %d, and the node could address %d pods; %s", most, most-n, podsText(pods)),
 		decisive: []Fact{waits},
 		names:    map[string]string{"TYPE": c.R.InstanceType.Content.InstanceType, "MAX_PODS": fmt.Sprint(most - n)},

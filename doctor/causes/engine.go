@@ -33,6 +33,7 @@ func (o Options) rules() []rule {
 // candidate is a possible finding. All facts of decisive and required must hold.
 type candidate struct {
 	scope   document.FindingScope
+	pods    []string // that it hits, as far as they are known
 	summary string
 
 	decisive   []Fact // what distinguishes this cause from others
@@ -111,6 +112,7 @@ type found struct {
 	severity   catalogue.Severity
 	confidence catalogue.Confidence
 	mild       bool
+	pods       []string
 }
 
 // Diagnose returns the causes that the evidence shows.
@@ -259,7 +261,7 @@ func (d *diagnosis) together(cs []*Case) {
 func (f *found) concerns(c *Case) bool { return len(f.Nodes) == 0 || slices.Contains(f.Nodes, c.Name) }
 
 func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue.Confidence, c *Case) found {
-	f := found{entry: entry, confidence: sure, severity: entry.Severity, mild: cd.mild}
+	f := found{entry: entry, confidence: sure, severity: entry.Severity, mild: cd.mild, pods: cd.pods}
 	if cd.severity != nil {
 		f.severity = *cd.severity
 	}
@@ -273,6 +275,9 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		Versions: document.FindingVersions{Detected: []string{}, Affected: entry.Upstream},
 	}
 	f.Title = or(cd.title, f.Title)
+	if f.Scope.Pod == "" {
+		f.Scope.Pod = onlyPod(cd.pods)
+	}
 	absent := make([]Fact, 0, len(cd.unless)) // what is shown is that they do not hold
 	for _, f := range cd.unless {
 		absent = append(absent, not(f))
@@ -335,7 +340,7 @@ func suppress(here []found) (left, explained []found) {
 		consequences := consequences(f.Code)
 		for j := range here {
 			// A finding of mere interest explains no harm.
-			if other := &here[j]; consequences[other.Code] && other.Code != f.Code && (f.severity > catalogue.Info || other.severity == catalogue.Info) && !slices.Contains(other.Causes, f.Code) {
+			if other := &here[j]; consequences[other.Code] && other.Code != f.Code && !f.spares(other) && (f.severity > catalogue.Info || other.severity == catalogue.Info) && !slices.Contains(other.Causes, f.Code) {
 				other.Causes = append(other.Causes, f.Code)
 				if !other.entry.Always { // it does that harm
 					f.severity = max(f.severity, other.severity)
@@ -586,4 +591,10 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// spares tells whether another finding hits a pod that this one does not, as far as they are known:
+// then it is no mere consequence.
+func (f *found) spares(other *found) bool {
+	return len(f.pods) > 0 && slices.ContainsFunc(other.pods, func(pod string) bool { return !slices.Contains(f.pods, pod) })
 }

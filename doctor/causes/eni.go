@@ -386,6 +386,7 @@ func detachedOutOfBand(c *Case) []candidate {
 		summary:  "an interface in use was detached from the instance, and its pods are cut off: " + whom,
 		decisive: []Fact{orElse(removed, onlyIfTrue(gone))},
 		unless:   []Fact{not(orElse(cut, onlyIfTrue(gone)))},
+		pods:     pods,
 		names:    podNames(pods...),
 	}}
 }
@@ -473,7 +474,7 @@ func imdsStale(c *Case) []candidate {
 		return []candidate{cd.withFixes(2, 3)}
 	}
 	cd.summary += "; " + podsText(pods)
-	cd.scope.Pod, cd.names = onlyPod(pods), podNames(pods...)
+	cd.pods, cd.names = pods, podNames(pods...)
 	return []candidate{cd.withFixes(1, 2, 3)}
 }
 

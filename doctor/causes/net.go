@@ -13,7 +13,6 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/config"
-	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -149,7 +148,7 @@ func rulesFlushed(c *Case) []candidate {
 	if manager.State == Yes {
 		title = manager.Value + " removes the pods' rules or routes"
 	}
-	cd := candidate{title: title, summary: text, decisive: []Fact{lacks}, supporting: []Fact{manager}, scope: document.FindingScope{Pod: onlyPod(pods)}}
+	cd := candidate{title: title, summary: text, decisive: []Fact{lacks}, supporting: []Fact{manager}, pods: pods}
 	cd = cd.withFixes(c.repairFixes(manager)...)
 	for _, kind := range networkLost {
 		if found := c.seen(kind); len(found) > 0 && cd.names == nil {

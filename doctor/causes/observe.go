@@ -328,7 +328,7 @@ func shown(effect string, codes ...string) func(*Case) []candidate {
 		}
 		if pods := c.hit(codes...); len(pods) > 0 {
 			cd.summary = fmt.Sprintf("%s; %s", cd.summary, podsText(pods))
-			cd.scope.Pod = onlyPod(pods)
+			cd.pods = pods
 		}
 		return []candidate{cd.as(c.worst(codes...))}
 	}
