@@ -515,7 +515,11 @@ func (c *Case) unreadyContainer(name string) string {
 	if k == nil || k.Init || k.Ready == nil || *k.Ready {
 		return ""
 	}
-	return containerText(*k)
+	text := containerText(*k)
+	if k.State == "running" {
+		text = "it runs, and its readiness probe fails" + strings.TrimPrefix(text, k.State)
+	}
+	return text
 }
 
 // failingState reports whether a container's state is one that does not pass by itself.
