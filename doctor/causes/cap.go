@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cnictl/capacity/limits"
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/causes/catalogue"
 )
@@ -21,7 +22,7 @@ func (c *Case) maxPodsAbove(least int, over func() (int, bool)) (Fact, int) {
 	most, source := c.maxPods()
 	n, known := over()
 	const path, expected = "max-pods against what the node can address", "no more"
-	if !known || n <= least && c.pool() == nil && least == 0 { // interfaces of others may take its slots
+	if !known || n <= limits.HostPods && c.pool() == nil && least == 0 { // interfaces of others may take its slots
 		return c.unread(or(source, "k8s.node"), path, expected, or(c.R.InstanceType.Missing, c.R.ENIs.Missing, "max-pods or the type's limits are unknown")), 0
 	}
 	return c.known(source, path, expected, fmt.Sprintf("%d, %d above", most, n), n > least), n
@@ -30,7 +31,7 @@ func (c *Case) maxPodsAbove(least int, over func() (int, bool)) (Fact, int) {
 // MaxPodsAbove states that max-pods exceeds what the node can ever address, and returns by how much and why: by more
 // than the two pods of the host that the common formula adds.
 func (c *Case) MaxPodsAbove() (above Fact, n int, why string) {
-	above, n = c.maxPodsAbove(2, c.misfit)
+	above, n = c.maxPodsAbove(limits.HostPods, c.misfit)
 	return above, n, c.whyFewer()
 }
 

@@ -3,7 +3,6 @@ package causes
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -321,9 +320,6 @@ var startupTaints = map[string]string{
 	"ebs.csi.aws.com/agent-not-ready":                "the EBS CSI driver",
 	"efs.csi.aws.com/agent-not-ready":                "the EFS CSI driver",
 }
-
-// textsStartupTaint are the scheduler's words for them.
-var textsStartupTaint = slices.Sorted(maps.Keys(startupTaints))
 
 func startupTaint(c *Case) (out []observation) {
 	if c.young() {

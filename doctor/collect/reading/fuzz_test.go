@@ -14,8 +14,6 @@ import (
 	"cnictl/doctor/evidence/file"
 )
 
-var at = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-
 // FuzzDocuments: the evidence from any answer of a node can be saved and loaded.
 func FuzzDocuments(f *testing.F) {
 	files, _ := filepath.Glob("../../../daemon/api/introspect/testdata/shapes/*.json")

@@ -43,7 +43,7 @@ var ailments = []ailment{
 		l.on(m, "ip route del "+pods[0].Status.PodIP)
 	}},
 	{code: "net/rules-flushed", frozen: true, begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
-		l.on(m, "ip route del default table 2")
+		l.on(m, "ip route del default table "+l.table(m, pods[0]))
 	}},
 	{code: "net/veth-missing", begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
 		l.on(m, "ip link del $(ip -o route get "+pods[0].Status.PodIP+" | sed 's/.* dev \\([^ ]*\\).*/\\1/')")
