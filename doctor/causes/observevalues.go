@@ -524,7 +524,7 @@ func (c *Case) unreadyContainer(name string) string {
 
 // failingState reports whether a container's state is one that does not pass by itself.
 func failingState(k *evidence.DaemonContainer) bool {
-	return k != nil && (slices.Contains([]string{"CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainerConfigError",
+	return k != nil && (slices.Contains([]string{"CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError",
 		"CreateContainerError", "RunContainerError", "OOMKilled", "Error"}, k.Reason) || k.RestartsLastHour != nil && *k.RestartsLastHour > 1)
 }
 
@@ -655,9 +655,22 @@ func rolloutStuck(c *Case) []observation {
 		severity = catalogue.Info // someone deletes the pods
 	}
 	if ready := ds.Pods.Ready; *ds.Pods.Updated < *ds.Pods.Desired && (ready == nil || *ready < *ds.Pods.Desired || c.Earlier != nil && !c.Earlier.grewTo(*ds.Pods.Updated)) {
-		return []observation{{subject: "aws-node", is: fmt.Sprintf("%d of %d pods are updated", *ds.Pods.Updated, *ds.Pods.Desired), should: "all", severity: severity}}
+		return []observation{{subject: "aws-node", is: fmt.Sprintf("%d of %d pods are updated", *ds.Pods.Updated, *ds.Pods.Desired), should: "all", severity: severity,
+			fixes: c.rolloutFixes()}}
 	}
 	return nil
+}
+
+// rolloutFixes goes back first if a container of the new release does not start.
+func (c *Case) rolloutFixes() []int {
+	for _, p := range c.R.DaemonPods.Content {
+		for i := range p.Containers {
+			if failingState(&p.Containers[i]) {
+				return []int{2, 1}
+			}
+		}
+	}
+	return []int{1, 2}
 }
 
 // grewTo reports whether fewer pods of aws-node were updated then: the rollout goes on.

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -281,9 +282,10 @@ func ipNet(p netip.Prefix) *net.IPNet {
 // Agent returns the node's agent, to run other programs in the node, such as a container runtime's.
 func (n *Node) Agent() *agent.Agent { return n.agent }
 
-// OfMachine tells whether a finding of the doctor with this code is about the machine, of which all
-// nodes are parts, and which runs other tests too: it may be busy, its disk nearly full, and its
-// kernel without bpffs or a module.
-func OfMachine(code string) bool {
-	return code == "obs/cpu" || code == "boot/disk-full" || code == "obs/kernel-module"
-}
+// MachineFindings are the codes of what the doctor may find about the machine, of which all nodes are
+// parts, and which runs other tests too: it may be busy, its disk nearly full, and its kernel without
+// bpffs or a module.
+var MachineFindings = []string{"obs/cpu", "boot/disk-full", "obs/kernel-module"}
+
+// OfMachine tells whether a finding of the doctor with this code is about the machine.
+func OfMachine(code string) bool { return slices.Contains(MachineFindings, code) }

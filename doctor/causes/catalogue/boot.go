@@ -336,8 +336,8 @@ var bootCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
 		Check:      Check{"Look for the pods that are not ready.", daemonPods},
 		Fixes: []Fix{
-			{Text: "Find out what keeps the first pod that is not ready.", Command: "cnictl doctor"},
-			{Text: "Or go back to the release before.", Command: "kubectl -n kube-system rollout undo daemonset aws-node", SideEffect: rolled, Risk: Restart},
+			{Text: "Find out what keeps the first pod that is not ready.", Command: "kubectl -n kube-system get pods -l k8s-app=aws-node -o wide"},
+			{Text: "Go back to the release before.", Command: "kubectl -n kube-system rollout undo daemonset aws-node", SideEffect: rolled, Risk: Restart},
 		},
 		Links: []string{upstream + "docs/troubleshooting.md"},
 	},

@@ -29,8 +29,6 @@ type ailment struct {
 	begins func(l *lab, m *cluster.Machine, pods []*corev1.Pod)
 	// ends removes a fault of which the first fix only shows the reason: it prints a log.
 	ends func(l *lab, m *cluster.Machine)
-	// after undoes what begins did beside the fault.
-	after func(l *lab, m *cluster.Machine)
 }
 
 // ailments are healed by the commands of their first fixes. Those of testenv/node/e2e's
@@ -47,13 +45,6 @@ var ailments = []ailment{
 	}},
 	{code: "net/veth-missing", begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
 		l.on(m, "ip link del $(ip -o route get "+pods[0].Status.PodIP+" | sed 's/.* dev \\([^ ]*\\).*/\\1/')")
-	}},
-	{code: "net/backend-mismatch", begins: func(l *lab, m *cluster.Machine, _ []*corev1.Pod) {
-		l.proxyUses(m, "legacy")
-	}, after: func(l *lab, m *cluster.Machine) {
-		l.proxyUses(m, "nft")
-		_, err := m.KillDaemon()
-		l.check(err)
 	}},
 	{code: "boot/rollout", begins: func(l *lab, m *cluster.Machine, _ []*corev1.Pod) {
 		l.kubectl("", "set", "image", "daemonset/aws-node", "aws-node=docker.io/cnictl/aws-vpc-cni:none")
@@ -103,24 +94,8 @@ func TestCnictl_Heals(t *testing.T) {
 				a.ends(l, m)
 			}
 			testenv.EventuallyErr(l, "a healthy node", func() error { _, err := o.found(m, ""); return err })
-			if a.after != nil {
-				a.after(l, m)
-			}
 		})
 	}
-}
-
-// proxyUses restarts kube-proxy with the other backend of iptables and removes what it had made.
-func (l *lab) proxyUses(m *cluster.Machine, backend string) {
-	l.Helper()
-	before := map[string]string{"legacy": "nft", "nft": "legacy"}[backend]
-	l.check(m.Stop(l.Context(), "kube-proxy", syscall.SIGTERM))
-	l.on(m, "for p in iptables iptables-save iptables-restore; do ln -sf /usr/sbin/$(echo $p | sed s/iptables/iptables-"+backend+"/) /etc/alternatives/$p; done\n"+
-		"for t in nat filter mangle; do iptables-"+before+"-save -t $t | grep -v KUBE- | iptables-"+before+"-restore; done")
-	l.check(m.StartProxy(l.Context()))
-	testenv.Eventually(l, "chains of kube-proxy", func() bool {
-		return strings.Contains(l.on(m, "iptables-"+backend+"-save -t nat"), "KUBE-SERVICES")
-	})
 }
 
 // table returns the number of the routing table that a pod's traffic takes, "" for main.

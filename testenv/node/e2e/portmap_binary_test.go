@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"cnictl/testenv"
@@ -25,7 +26,9 @@ func portmapBed(t *testing.T) (ours, reference string) {
 	for from, to := range map[string]string{"portmap": "portmap", "reference/portmap": "portmap.reference"} {
 		program, err := os.ReadFile(filepath.Join(bin, from))
 		if err == nil {
+			syscall.ForkLock.RLock() // a child would keep it open for writing, and then it cannot be run
 			err = os.WriteFile(filepath.Join(dir, to), program, 0o755)
+			syscall.ForkLock.RUnlock()
 		}
 		if err != nil {
 			t.Fatal(err)
