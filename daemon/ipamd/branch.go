@@ -91,9 +91,12 @@ func branchAllocation(br cluster.Branch) cniwire.Allocation {
 // returns the pod with it.
 func (b *branches) waitForAnnotation(ctx context.Context, pod cluster.Pod) (cluster.Pod, cluster.Branch, error) {
 	if pod.PodENI == "" {
-		found, err := b.kubernetes.WaitPod(ctx, pod.Namespace, pod.Name, func(p cluster.Pod) bool { return p.PodENI != "" || p.Ended || p.UID != pod.UID })
+		found, err := b.kubernetes.WaitPod(ctx, pod.Namespace, pod.Name, shows(pod))
+		if err != nil && found.UID != pod.UID {
+			found = pod // the watch has not shown it
+		}
 		switch {
-		case err == nil && found.UID != pod.UID:
+		case found.UID != pod.UID:
 			return pod, cluster.Branch{}, &branchError{cause.PodUnknown, textNoPod,
 				fmt.Errorf("pod %s/%s was replaced by another of its name", pod.Namespace, pod.Name)}
 		case found.PodENI == "" && !b.hasTrunk():
@@ -114,6 +117,24 @@ func (b *branches) waitForAnnotation(ctx context.Context, pod cluster.Pod) (clus
 		line = branchLines[bad.Kind]
 	}
 	return pod, cluster.Branch{}, &branchError{cause.BranchInvalid, line, err}
+}
+
+// shows returns a condition that holds once a watch shows how the wait for a pod's annotation ends:
+// with it, with the pod's end, or with another pod of its name. A watch may lag behind what is known
+// of the pod: an earlier one of its name is no answer.
+func shows(pod cluster.Pod) func(cluster.Pod) bool {
+	seen, earlier := false, ""
+	return func(p cluster.Pod) bool {
+		switch {
+		case p.UID == pod.UID:
+			seen = true
+			return p.PodENI != "" || p.Ended
+		case seen, earlier != "" && earlier != p.UID:
+			return true
+		}
+		earlier = p.UID
+		return false
+	}
 }
 
 // trunkLink waits for the trunk and its link.
