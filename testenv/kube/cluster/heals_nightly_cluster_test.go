@@ -21,14 +21,12 @@ import (
 	"cnictl/testenv/node"
 )
 
-// ailment is a fault on the third node of the cluster.
+// ailment is a fault on the first node of the cluster.
 type ailment struct {
 	code   string
 	frozen bool // the daemon is stopped while the fault is caused, because it would repair it
 	// begins causes the fault. pods run on the node, the first on a secondary interface.
 	begins func(l *lab, m *cluster.Machine, pods []*corev1.Pod)
-	// ends removes a fault of which the first fix only shows the reason: it prints a log.
-	ends func(l *lab, m *cluster.Machine)
 }
 
 // ailments are healed by the commands of their first fixes. Those of testenv/node/e2e's
@@ -45,15 +43,6 @@ var ailments = []ailment{
 	}},
 	{code: "net/veth-missing", begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
 		l.on(m, "ip link del $(ip -o route get "+pods[0].Status.PodIP+" | sed 's/.* dev \\([^ ]*\\).*/\\1/')")
-	}},
-	{code: "boot/rollout", begins: func(l *lab, m *cluster.Machine, _ []*corev1.Pod) {
-		l.kubectl("", "set", "image", "daemonset/aws-node", "aws-node=docker.io/cnictl/aws-vpc-cni:none")
-	}},
-	{code: "np/agent-failing", begins: func(l *lab, m *cluster.Machine, _ []*corev1.Pod) {
-		l.kubectl("", "patch", "daemonset", "aws-node", "-p", `{"spec":{"template":{"spec":{"containers":[{"name":"aws-eks-nodeagent",`+
-			`"image":"docker.io/cnictl/podprobe:dev","imagePullPolicy":"Never","args":["-nonsense"]}]}}}}`)
-	}, ends: func(l *lab, m *cluster.Machine) {
-		l.kubectl("", "patch", "daemonset", "aws-node", "-p", `{"spec":{"template":{"spec":{"containers":[{"name":"aws-eks-nodeagent","$patch":"delete"}]}}}}`)
 	}},
 }
 
@@ -90,9 +79,6 @@ func TestCnictl_Heals(t *testing.T) {
 			testenv.EventuallyErr(l, "the doctor to find "+a.code, func() (err error) { fix, err = o.found(m, a.code); return err })
 			l.Logf("%s\n%s", fix.Text, fix.Command)
 			l.asPrinted(m, fix.Command)
-			if a.ends != nil {
-				a.ends(l, m)
-			}
 			testenv.EventuallyErr(l, "a healthy node", func() error { _, err := o.found(m, ""); return err })
 		})
 	}
