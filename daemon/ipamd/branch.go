@@ -119,9 +119,9 @@ func (b *branches) waitForAnnotation(ctx context.Context, pod cluster.Pod) (clus
 	return pod, cluster.Branch{}, &branchError{cause.BranchInvalid, line, err}
 }
 
-// shows returns a condition that holds once a watch shows how the wait for a pod's annotation ends:
-// with it, with the pod's end, or with another pod of its name. A watch may lag behind what is known
-// of the pod: an earlier one of its name is no answer.
+// shows returns a condition that ends the wait for a pod's annotation: the annotation is there, the
+// pod has ended, or another pod has replaced it. The watch may lag behind the read that found this
+// pod and still show its predecessor, which does not count.
 func shows(pod cluster.Pod) func(cluster.Pod) bool {
 	seen, earlier := false, ""
 	return func(p cluster.Pod) bool {

@@ -259,7 +259,7 @@ func (c *Cluster) whole(p *podObject) Pod {
 	return out
 }
 
-// podRow is a pod of which no more is kept than what is shown.
+// podRow is a pod reduced to what lists show.
 type podRow struct{ Pod }
 
 // UnmarshalJSON reads a pod.

@@ -91,7 +91,7 @@ func (c Candidate) Component() string {
 	return c.printer
 }
 
-// told reports whether the text is a sentence of one program.
+// told reports whether the match is a known message of one named program.
 func (c Candidate) told() bool { return c.Symptom != nil && c.Symptom.Component != "" }
 
 // Normal reports whether the text reports no fault.
