@@ -129,26 +129,40 @@ func (c *collector) endTest(id testID, action string) {
 // fail lists a failure for the summary: a log of megabytes may follow the first one.
 func (c *collector) fail(id testID, lines []string) {
 	name := id.Package + " " + id.Test
-	reason := ""
-	for _, l := range lines {
-		if m := testLine.FindStringSubmatch(l); m != nil {
-			reason = m[1]
-			break
-		}
-	}
+	reasons := reasonsOf(lines)
 	ofSubtest := func(s string) bool { return strings.HasPrefix(s, name+"/") }
-	if reason == "" && slices.ContainsFunc(c.fails, ofSubtest) {
+	if len(reasons) == 0 && slices.ContainsFunc(c.fails, ofSubtest) {
 		return // which says why
 	}
-	const most = 200
-	c.fails = append(c.fails, name+": "+cmp.Or(reason[:min(len(reason), most)], "see above"))
+	c.fails = append(c.fails, name+": "+cmp.Or(strings.Join(reasons, " | "), "see above"))
+}
+
+// reasonsOf picks lines that may say why a test failed. Output does not tell a failure from a log
+// line: the first line is one or shows how it began, and the last ones end a test that cannot go on.
+func reasonsOf(output []string) (reasons []string) {
+	const (
+		most = 200 // characters of a line
+		last = 3
+	)
+	for _, l := range output {
+		if m := testLine.FindStringSubmatch(l); m != nil && !waitingLine.MatchString(m[1]) {
+			reasons = append(reasons, m[1][:min(len(m[1]), most)])
+		}
+	}
+	if len(reasons) > 1+last {
+		reasons = append(reasons[:1], reasons[len(reasons)-last:]...)
+	}
+	return reasons
 }
 
 // cachedLine matches how the go command ends a package whose result is from its cache.
 var cachedLine = regexp.MustCompile(`^ok  \t\S+\t\(cached\)`)
 
-// testLine matches what a test logs.
-var testLine = regexp.MustCompile(`^ +(\S+\.go:\d+: .*)`)
+// testLine matches what a test logs, waitingLine what testenv logs while a test waits.
+var (
+	testLine    = regexp.MustCompile(`^ +(\S+\.go:\d+: .*)`)
+	waitingLine = regexp.MustCompile(`^\S+ waiting for .* since \S+: `)
+)
 
 func worse(a, b string) bool {
 	rank := []string{"", "pass", "skip", "fail"}

@@ -116,7 +116,9 @@ const stream = `{"Action":"start","Package":"m/a"}
 {"Action":"output","Package":"m/a","Test":"TestSkip","Output":"--- SKIP: TestSkip (0.00s)\n"}
 {"Action":"skip","Package":"m/a","Test":"TestSkip"}
 {"Action":"output","Package":"m/a","Test":"TestBad/case","Output":"=== RUN   TestBad/case\n"}
+{"Action":"output","Package":"m/a","Test":"TestBad/case","Output":"    wait.go:9: waiting for an event since 15s: not yet\n"}
 {"Action":"output","Package":"m/a","Test":"TestBad/case","Output":"    a_test.go:3: wrong\n"}
+{"Action":"output","Package":"m/a","Test":"TestBad/case","Output":"    a_test.go:4: log\n"}
 {"Action":"fail","Package":"m/a","Test":"TestBad/case"}
 {"Action":"fail","Package":"m/a","Test":"TestBad"}
 {"Action":"fail","Package":"m/a"}
@@ -143,7 +145,7 @@ func TestCollector(t *testing.T) {
 	if want := []string{"m/a TestSkip: needs root: run sudo go test"}; !slices.Equal(c.skips, want) {
 		t.Errorf("skips %q, want %q", c.skips, want)
 	}
-	want := []string{"m/a TestBad/case: a_test.go:3: wrong", "m/b (package): see above", "m/c (package): see above", "m/c TestPanics: did not finish"}
+	want := []string{"m/a TestBad/case: a_test.go:3: wrong | a_test.go:4: log", "m/b (package): see above", "m/c (package): see above", "m/c TestPanics: did not finish"}
 	if !slices.Equal(c.fails, want) {
 		t.Errorf("fails %q, want %q", c.fails, want)
 	}
