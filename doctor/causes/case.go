@@ -4,16 +4,16 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"cnictl/capacity/limits"
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
+	"cnictl/daemon/resync"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -39,6 +39,8 @@ type Case struct {
 	partly     map[string]string // the known settings, with their effective values; nil if all are known
 
 	Pools []*pool // by network card; empty if unknown
+
+	anyDaemonFails func() bool // a container of aws-node does not run on a node of the evidence; nil for an earlier reading
 
 	own      string                  // the node's name in its reading, which alike nodes of a file share
 	nics     []evidence.Interface    // see attached
@@ -155,108 +157,6 @@ func (c *Case) upstream() Fact {
 		whose = "cnictl's"
 	}
 	return c.known(c.oursAt, "daemon", "cnictl's", whose, !c.Ours)
-}
-
-func (c *Case) readSettings() {
-	load := func(env map[string]string, source string) {
-		c.env, c.settingsAt = env, source
-		c.Settings, c.problems = config.Load(func(name string) (string, bool) {
-			v, ok := env[name]
-			return v, ok
-		})
-	}
-	switch {
-	case c.R.Config.OK():
-		env := map[string]string{}
-		for _, row := range c.R.Config.Content.Items {
-			if row.Declared != nil {
-				env[row.Name] = *row.Declared
-			}
-		}
-		load(env, "intro.config")
-	case c.R.ContainerEnv.OK() && c.R.ContainerEnv.Content[containerNode] != nil:
-		load(c.R.ContainerEnv.Content[containerNode], "host.env")
-	case c.R.DaemonSet.OK() && c.R.DaemonSet.Content != nil:
-		load(c.R.DaemonSet.Content.Env[containerNode], "k8s.ds")
-	default:
-		if partly, source := c.inEffect(); source != "" {
-			load(partly, source)
-			c.partly = partly
-		} else {
-			load(nil, "")
-		}
-		c.env, c.problems = nil, nil // their original text is unknown
-	}
-}
-
-// inEffect returns the settings that a daemon reports as effective, and their source.
-func (c *Case) inEffect() (settings map[string]string, source string) {
-	settings = map[string]string{}
-	number := func(name string, v *int) {
-		if v != nil && (*v > 0 || name != "MAX_ENI") {
-			settings[name] = strconv.Itoa(*v)
-		}
-	}
-	yes := func(name string, v *bool) {
-		if v != nil {
-			settings[name] = strconv.FormatBool(*v)
-		}
-	}
-	const custom = "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"
-	switch s, e := c.R.Summary.Content, c.R.Env.Content.IPAMD; {
-	case c.R.Summary.OK():
-		number("WARM_ENI_TARGET", s.Targets.WarmENI)
-		number("WARM_IP_TARGET", s.Targets.WarmIP)
-		number("MINIMUM_IP_TARGET", s.Targets.MinimumIP)
-		number("WARM_PREFIX_TARGET", s.Targets.WarmPrefix)
-		number("MAX_ENI", s.Targets.MaxENI)
-		yes(custom, s.CustomNetworking)
-		if s.Trunk != nil {
-			yes("ENABLE_POD_ENI", &s.Trunk.Enabled)
-		}
-		if s.IPFamily != "" {
-			yes("ENABLE_IPv6", new(s.IPFamily == "ipv6"))
-			yes("ENABLE_IPv4", new(s.IPFamily != "ipv6"))
-		}
-		if s.CooldownSeconds != nil {
-			number("IP_COOLDOWN_PERIOD", new(int(*s.CooldownSeconds)))
-		}
-		if len(s.Cards) > 0 {
-			yes("ENABLE_PREFIX_DELEGATION", new(s.Cards[0].Mode == introspect.ModePrefix))
-		}
-		return settings, "intro.summary"
-	case c.R.Env.OK():
-		number("WARM_ENI_TARGET", &e.WarmENITarget)
-		number("WARM_IP_TARGET", &e.WarmIPTarget)
-		yes(custom, &e.CustomNetworking)
-		yes("AWS_MANAGE_ENIS_NON_SCHEDULABLE", &e.ManageUnschedulable)
-		yes("ENABLE_SUBNET_DISCOVERY", &e.SubnetDiscovery)
-		return settings, "intro.env"
-	}
-	return nil, ""
-}
-
-// knows reports whether all these settings were read.
-func (c *Case) knows(names ...string) bool {
-	if c.settingsAt == "" {
-		return false
-	}
-	return c.partly == nil || !slices.ContainsFunc(names, func(name string) bool {
-		_, ok := c.partly[name]
-		return !ok
-	})
-}
-
-// setting states something about the effective value of a setting.
-func (c *Case) setting(name, expected string, holds func(config.Config) bool) Fact {
-	if !c.knows(name) {
-		return c.unread("k8s.ds", "env."+name, expected, or(c.R.DaemonSet.Missing, "the settings were not read"))
-	}
-	value, ok := c.env[name]
-	if !ok {
-		value = or(c.partly[name], "not set")
-	}
-	return c.known(c.settingsAt, "env."+name, expected, value, holds(c.Settings))
 }
 
 // maxPods returns kubelet's max-pods and its source.
@@ -430,6 +330,31 @@ func (c *Case) primary() (id, mac string) {
 // instance returns the id of the node's instance, empty if unknown.
 func (c *Case) instance() string {
 	return or(c.R.Node.Content.Instance, c.R.IMDS.Content.Instance, c.R.Summary.Content.InstanceID)
+}
+
+// region matches the region in the name of a zone: us-west-2 in us-west-2b and in us-west-2-lax-1a.
+var region = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-\d`)
+
+// places returns names of the node's surroundings for commands, by placeholder; empty ones are unknown.
+func (c *Case) places() map[string]string {
+	names := map[string]string{"REGION": region.FindString(or(c.R.Node.Content.Zone, c.R.IMDS.Content.Zone))}
+	for i := range c.R.Instances.Content {
+		if of := &c.R.Instances.Content[i]; of.ID == c.instance() {
+			names["CLUSTER"] = of.Cluster
+		}
+	}
+	names["CLUSTER"] = or(names["CLUSTER"], c.Settings.ClusterName)
+	own := ""
+	for _, e := range c.attached() {
+		own = or(own, e.Subnet)
+		names["CLUSTER"] = or(names["CLUSTER"], e.Tags[resync.TagClusterName])
+	}
+	for i := range c.R.Subnets.Content {
+		if s := &c.R.Subnets.Content[i]; s.ID == own {
+			names["VPC"] = s.VPC
+		}
+	}
+	return names
 }
 
 // attached returns the interfaces that EC2 shows as attached to the node's instance.

@@ -1,6 +1,9 @@
 package causes
 
 import (
+	"slices"
+	"sync"
+
 	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/causes/catalogue"
@@ -60,6 +63,10 @@ func rulesOf(checks []Check) (out []rule) {
 func Cases(ev *evidence.Evidence) (cs []*Case) {
 	for i := range ev.Nodes {
 		cs = append(cs, caseOf(ev, &ev.Nodes[i]))
+	}
+	fails := sync.OnceValue(func() bool { return slices.ContainsFunc(cs, (*Case).daemonFails) })
+	for _, c := range cs {
+		c.anyDaemonFails = fails
 	}
 	return cs
 }

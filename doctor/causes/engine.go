@@ -117,9 +117,11 @@ type found struct {
 
 // Diagnose returns the causes that the evidence shows.
 func Diagnose(ev *evidence.Evidence, o Options) document.DoctorReport {
-	d := diagnosis{Options: o, mode: string(ev.Mode), ruledOut: map[string]bool{}, undecided: map[string]bool{}, skipped: map[string]bool{},
-		kinds: map[string]kindResult{}}
 	cs := Cases(ev)
+	d := diagnosis{
+		Options: o, cases: cs, mode: string(ev.Mode),
+		ruledOut: map[string]bool{}, undecided: map[string]bool{}, skipped: map[string]bool{}, kinds: map[string]kindResult{},
+	}
 	for _, c := range cs {
 		d.node(c)
 	}
@@ -129,6 +131,7 @@ func Diagnose(ev *evidence.Evidence, o Options) document.DoctorReport {
 
 type diagnosis struct {
 	Options
+	cases               []*Case
 	mode                string
 	here                [][]found // of each node
 	findings, explained []found
@@ -300,14 +303,18 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 				order = append(order, i+1)
 			}
 		}
+		in := d.places(c)
+		maps.Copy(in, cd.names)
 		fixes := slices.Clone(cd.first)
 		for _, i := range order {
 			fixes = append(fixes, entry.Fixes[i-1])
 		}
 		for _, x := range fixes {
-			f.Fix = append(f.Fix, document.CauseFix{Text: Fill(x.Text, cd.names), Command: Fill(x.Command, cd.names), SideEffects: x.SideEffect, Risk: x.Risk.String()})
+			f.Fix = append(f.Fix, document.CauseFix{
+				Text: Fill(x.Text, cd.names), Command: Fill(x.Command, in), SideEffects: x.SideEffect, Risk: x.Risk.String(),
+			})
 		}
-		f.Check.Command = Fill(f.Check.Command, cd.names)
+		f.Check.Command = Fill(f.Check.Command, in)
 	}
 	if c != nil {
 		if !cd.scope.Cluster {
@@ -432,6 +439,24 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) document.DoctorRep
 	}
 	r.Verdict = Verdict(&r)
 	return r
+}
+
+// places are the names of the cluster, its region and its VPC, as far as a node knows them, or the
+// first ones if c is nil.
+func (d *diagnosis) places(c *Case) map[string]string {
+	of := d.cases[:min(len(d.cases), 3)]
+	if c != nil {
+		of = []*Case{c}
+	}
+	names := map[string]string{}
+	for _, c := range of {
+		for word, name := range c.places() {
+			if names[word] == "" {
+				names[word] = name
+			}
+		}
+	}
+	return names
 }
 
 // placeholder matches the words in capitals of a command.

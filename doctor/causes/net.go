@@ -730,26 +730,38 @@ func allowanceExceeded(c *Case) []candidate {
 	return []candidate{cd}
 }
 
-// allowances states that a counter of dropped packets grows, and that one is not zero.
+// allowed are the counters of dropped packets, with the growth in ten minutes from which on EKS's node
+// monitoring agent warns (spec/node-monitoring.md): less is a burst that nobody notices.
+var allowed = []struct {
+	name string
+	most float64
+	of   func(evidence.Allowance) *int
+}{
+	{"bw_in", 320, func(a evidence.Allowance) *int { return a.BWIn }},
+	{"bw_out", 320, func(a evidence.Allowance) *int { return a.BWOut }},
+	{"conntrack", 100, func(a evidence.Allowance) *int { return a.Conntrack }},
+	{"linklocal", 100, func(a evidence.Allowance) *int { return a.LinkLocal }},
+	{"pps", 100, func(a evidence.Allowance) *int { return a.PPS }},
+}
+
+// allowances states that a counter of dropped packets grows fast, and that one is not zero.
 func (c *Case) allowances() (grows, counted Fact) {
-	list := func(a evidence.Allowance) map[string]*int {
-		return map[string]*int{"conntrack": a.Conntrack, "linklocal": a.LinkLocal, "pps": a.PPS}
-	}
 	var grown, some []string
-	now := list(c.R.Conntrack.Content.Allowance)
-	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if now[name] == nil || *now[name] == 0 {
+	for _, counter := range allowed {
+		now := counter.of(c.R.Conntrack.Content.Allowance)
+		if now == nil || *now == 0 {
 			continue
 		}
-		some = append(some, fmt.Sprintf("%s_allowance_exceeded is %d", name, *now[name]))
+		some = append(some, fmt.Sprintf("%s_allowance_exceeded is %d", counter.name, *now))
 		if c.Earlier == nil || !c.Earlier.R.Conntrack.OK() {
 			continue
 		}
-		if before := list(c.Earlier.R.Conntrack.Content.Allowance)[name]; before != nil && *before < *now[name] {
-			grown = append(grown, fmt.Sprintf("%s_allowance_exceeded rose from %d to %d", name, *before, *now[name]))
+		before, between := counter.of(c.Earlier.R.Conntrack.Content.Allowance), c.Now.Sub(c.Earlier.Now)
+		if before != nil && float64(*now-*before)*float64(10*time.Minute) > counter.most*float64(between) {
+			grown = append(grown, fmt.Sprintf("%s_allowance_exceeded rose from %d to %d in %v", counter.name, *before, *now, between.Round(time.Second)))
 		}
 	}
-	const path, expected = "allowance", "not rising"
+	const path, expected = "allowance", "not rising fast"
 	counted = fact(c, c.R.Conntrack, "kern.ct", path, expected, func(evidence.Conntrack) (any, State) {
 		return or(strings.Join(some, ", "), "0"), stateOf(len(some) > 0)
 	})

@@ -25,6 +25,7 @@ var kubeObservers = []observer{
 	{kind: "obs/startup-taint", find: startupTaint},
 	{kind: "obs/cninode", find: cniNodeLacks},
 	{kind: "obs/dns", find: dnsNotReady},
+	{kind: "obs/add-on", find: addOnDegraded},
 }
 
 // The fixes of a container that does not run, as boot/ipamd-down, np/agent-failing and net/kube-proxy have them
@@ -400,4 +401,23 @@ func dnsNotReady(c *Case) (out []observation) {
 		}
 	}
 	return out
+}
+
+// addOnDegraded looks whether EKS could install or update the managed add-on, and what it finds wrong with it.
+func addOnDegraded(c *Case) []observation {
+	a := c.R.AddOn.Content
+	if a == nil || len(a.Issues) == 0 && a.Status != "DEGRADED" && !strings.HasSuffix(a.Status, "_FAILED") {
+		return nil
+	}
+	o := observation{subject: "add-on vpc-cni", is: "status " + a.Status, should: "ACTIVE", severity: catalogue.Warning, names: map[string]string{"VERSION": a.Version}}
+	if len(a.Issues) > 0 {
+		o.is += ": " + clip(strings.Join(a.Issues, "; "))
+	}
+	switch all := strings.Join(a.Issues, " "); {
+	case strings.Contains(all, "ConfigurationConflict"):
+		o.fixes = []int{1}
+	case strings.Contains(all, "AccessDenied") || strings.Contains(all, "IamRole"):
+		o.fixes = []int{2}
+	}
+	return []observation{o}
 }

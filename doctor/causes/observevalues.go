@@ -221,7 +221,7 @@ func allowanceRises(c *Case) (out []observation) {
 	if grows.State != Yes {
 		return nil
 	}
-	return []observation{{subject: "network allowance", is: grows.Value, should: "not rising", severity: catalogue.Warning}}
+	return []observation{{subject: "network allowance", is: grows.Value, should: "not rising fast", severity: catalogue.Warning}}
 }
 
 // diskLimits are the shares of a file system at which it will be full soon, and is full.
@@ -661,16 +661,23 @@ func rolloutStuck(c *Case) []observation {
 	return nil
 }
 
-// rolloutFixes goes back first if a container of the new release does not start.
+// rolloutFixes goes back first if a container of the new release does not run, on any node.
 func (c *Case) rolloutFixes() []int {
-	for _, p := range c.R.DaemonPods.Content {
-		for i := range p.Containers {
-			if failingState(&p.Containers[i]) {
-				return []int{2, 1}
-			}
-		}
+	if c.anyDaemonFails != nil && c.anyDaemonFails() {
+		return []int{2, 1}
 	}
 	return []int{1, 2}
+}
+
+// daemonFails reports whether a container of the node's aws-node pod does not run.
+func (c *Case) daemonFails() bool {
+	p := c.daemonPod()
+	for i := range p.Containers {
+		if failingState(&p.Containers[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // grewTo reports whether fewer pods of aws-node were updated then: the rollout goes on.

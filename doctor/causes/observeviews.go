@@ -62,6 +62,7 @@ var viewObservers = []observer{
 	{kind: "obs/node-instance", find: nodeInstance},
 	{kind: "obs/node-instance-type", find: nodeInstanceType},
 	{kind: "obs/plugin-other-release", find: pluginOtherRelease},
+	{kind: "obs/setting-not-in-effect", find: settingsNotInEffect},
 	{kind: "obs/max-pods-differs", find: maxPodsDiffers},
 }
 

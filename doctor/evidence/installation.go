@@ -54,7 +54,8 @@ type Monitor struct {
 type AddOn struct {
 	Version string            `json:"version,omitzero"`
 	Status  string            `json:"status,omitzero"`
-	Env     map[string]string `json:"env,omitzero"` // from its configurationValues
+	Issues  []string          `json:"issues,omitempty"` // what EKS finds wrong with it, as CODE: message
+	Env     map[string]string `json:"env,omitzero"`     // from its configurationValues
 }
 
 // Role is the role whose credentials new pods of aws-node get.

@@ -1,7 +1,9 @@
 package migrate
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"maps"
 	"net/netip"
@@ -57,9 +59,13 @@ func TestMembers(t *testing.T) {
 		t.Errorf("%s has %d members: judge them, or do not read them", unjudgedFile, len(unjudged))
 	}
 	shownBy, in := map[string]string{}, map[string][]string{} // situation by member, and members by situation
+	lends := map[string][]string{}                            // members by the situation whose values they take
 	for line := range strings.Lines(string(text)) {
-		if member, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && line[0] != '#' {
-			shownBy[member], in[name] = name, append(in[name], member)
+		if words := strings.Fields(line); len(words) > 1 && line[0] != '#' {
+			shownBy[words[0]], in[words[1]] = words[1], append(in[words[1]], words[0])
+			if len(words) > 2 {
+				lends[words[2]] = append(lends[words[2]], words[0])
+			}
 		}
 	}
 	moves := map[string]Move{}
@@ -67,8 +73,21 @@ func TestMembers(t *testing.T) {
 		moves[f.Name] = f.move
 	}
 	failing := map[string]bool{}
+	lent := map[string][]reflect.Value{}
+	for _, s := range situations(t, func(s corpus.Situation) bool { return len(lends[s.Name]) > 0 }) {
+		leaves := leavesOf(s)
+		for _, member := range lends[s.Name] {
+			lent[member] = values(leaves[member])
+		}
+	}
 	for _, s := range situations(t, func(s corpus.Situation) bool { return len(in[s.Name]) > 0 }) {
-		for member, ok := range tried(s, moves, in[s.Name]) {
+		to := func(member string, of reflect.Type) []reflect.Value {
+			if v := lent[member]; v != nil {
+				return v
+			}
+			return absurdities(of)
+		}
+		for member, ok := range tried(s, moves, in[s.Name], to) {
 			failing[member] = !ok
 		}
 	}
@@ -105,20 +124,18 @@ func TestMembers(t *testing.T) {
 	if len(idle) > 15 {
 		t.Errorf("%d reasons for members that nothing judges", len(idle))
 	}
-	if len(missing) > 0 && golden.Update() {
-		maps.DeleteFunc(failing, func(_ string, fails bool) bool { return fails })
-		missing = search(t, moves, missing, func(member, name string) { in[name] = append(in[name], member); failing[member] = false })
-		var lines []string
-		for name, of := range in {
-			for _, member := range of {
-				if fails, known := failing[member]; known && !fails {
-					lines = append(lines, member+" "+name)
-				}
-			}
-		}
+	if golden.Update() {
+		was := strings.Split(strings.TrimSpace(string(text)), "\n")
+		lines := slices.DeleteFunc(was, func(line string) bool {
+			member, _, _ := strings.Cut(line, " ")
+			fails, known := failing[member]
+			return line[0] == '#' || fails || !known
+		})
+		missing = search(t, moves, missing, func(line string) { lines = append(lines, line) })
 		slices.Sort(lines)
-		text := "# A situation for each member of the evidence whose report an absurd value of it changes. Made by go test -update.\n"
-		if err := os.WriteFile(membersFile, []byte(text+strings.Join(slices.Compact(lines), "\n")+"\n"), 0o644); err != nil {
+		const head = "# Of each member of the evidence: a situation whose report an absurd value of it changes, or the value that it\n" +
+			"# has in another situation, which is the third word. Made by go test -update.\n"
+		if err := os.WriteFile(membersFile, []byte(head+strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,24 +157,107 @@ func situations(t *testing.T, wants func(corpus.Situation) bool) (out []corpus.S
 	return out
 }
 
-// search finds situations for members, and returns those for which there is none.
-func search(t *testing.T, moves map[string]Move, missing []string, found func(member, name string)) []string {
-	for _, s := range slices.SortedFunc(slices.Values(situations(t, func(corpus.Situation) bool { return true })), fewest) {
-		for member, ok := range tried(s, moves, missing) {
-			if ok {
-				found(member, s.Name)
-				missing = slices.DeleteFunc(slices.Clone(missing), func(m string) bool { return m == member })
+// search finds situations for members, and returns those for which there is none. It begins with
+// those whose value is the rarest, and gives it the value that most have.
+func search(t *testing.T, moves map[string]Move, missing []string, found func(line string)) (without []string) {
+	const most = 25 // situations per member
+	type kept struct {
+		situation string
+		value     reflect.Value
+	}
+	all := slices.DeleteFunc(situations(t, func(corpus.Situation) bool { return true }), func(s corpus.Situation) bool {
+		return len(s.Evidence.Nodes) > 3 // slow
+	})
+	has := map[string]map[string][]kept{} // by member and by text of the value
+	for _, s := range all {
+		leaves := leavesOf(s)
+		for _, member := range missing {
+			for _, l := range leaves[member] {
+				text := textOf(l.Value)
+				if has[member] == nil {
+					has[member] = map[string][]kept{}
+				}
+				has[member][text] = append(has[member][text], kept{s.Name, values([]leaf{l})[0]})
 			}
 		}
 	}
-	return missing
+	by := map[string]corpus.Situation{}
+	for _, s := range all {
+		by[s.Name] = s
+	}
+	for _, member := range missing {
+		rarest := slices.SortedFunc(maps.Values(has[member]), func(a, b []kept) int { return len(a) - len(b) })
+		line := func() string {
+			tries := 0
+			for _, of := range rarest {
+				for _, k := range of {
+					if tries++; tries > most {
+						return ""
+					}
+					for _, usual := range append([][]kept{nil}, rarest[max(0, len(rarest)-3):]...) {
+						to := func(_ string, of reflect.Type) []reflect.Value { return absurdities(of) }
+						text := member + " " + k.situation
+						if usual != nil {
+							to = func(string, reflect.Type) []reflect.Value { return []reflect.Value{usual[0].value} }
+							text += " " + usual[0].situation
+						}
+						for _, ok := range tried(by[k.situation], moves, []string{member}, to) {
+							if ok {
+								return text
+							}
+						}
+					}
+				}
+			}
+			return ""
+		}()
+		t.Logf("%s: %d values, %s", member, len(rarest), cmp.Or(line, "none"))
+		if line == "" {
+			without = append(without, member)
+			continue
+		}
+		found(line)
+	}
+	return without
 }
 
-// fewest puts situations with few nodes first.
-func fewest(a, b corpus.Situation) int { return len(a.Evidence.Nodes) - len(b.Evidence.Nodes) }
+// leavesOf returns the leaves of all readings of a situation, by member.
+func leavesOf(s corpus.Situation) map[string][]leaf {
+	leaves := map[string][]leaf{}
+	for _, n := range s.Evidence.Nodes {
+		for id, source := range sources(reflect.ValueOf(n.Last()).Elem()) {
+			if source.FieldByName("Missing").String() == "" {
+				visit(id, source.FieldByName("Content"), nil, func(path string, l leaf) { leaves[path] = append(leaves[path], l) })
+			}
+		}
+	}
+	return leaves
+}
 
-// tried reports of each member that a situation has whether an absurd value changes its report.
-func tried(s corpus.Situation, moves map[string]Move, members []string) iter.Seq2[string, bool] {
+// textOf is the same for equal values.
+func textOf(v reflect.Value) string {
+	text, err := json.Marshal(v.Interface())
+	if err != nil {
+		return fmt.Sprintf("%+v", v.Interface())
+	}
+	return string(text)
+}
+
+// values copies the values of leaves.
+func values(leaves []leaf) (out []reflect.Value) {
+	for _, l := range leaves {
+		v := reflect.New(l.Type()).Elem()
+		v.Set(l.Value)
+		out = append(out, v)
+	}
+	return out
+}
+
+// tried reports of each member that a situation has whether an absurd value changes its report, or
+// one that the member has elsewhere.
+func tried(
+	s corpus.Situation, moves map[string]Move, members []string, to func(member string, of reflect.Type) []reflect.Value,
+) iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
 		diagnose := func() string {
 			r := causes.Diagnose(s.Evidence, causes.Options{})
@@ -170,14 +270,7 @@ func tried(s corpus.Situation, moves map[string]Move, members []string) iter.Seq
 			}
 			return string(text)
 		}
-		leaves, before := map[string][]leaf{}, ""
-		for _, n := range s.Evidence.Nodes {
-			for id, source := range sources(reflect.ValueOf(n.Last()).Elem()) {
-				if source.FieldByName("Missing").String() == "" {
-					visit(id, source.FieldByName("Content"), nil, func(path string, l leaf) { leaves[path] = append(leaves[path], l) })
-				}
-			}
-		}
+		leaves, before := leavesOf(s), ""
 		for _, member := range members {
 			if len(leaves[member]) == 0 {
 				continue
@@ -185,7 +278,8 @@ func tried(s corpus.Situation, moves map[string]Move, members []string) iter.Seq
 			if before == "" {
 				before = diagnose()
 			}
-			if !yield(member, changes(leaves[member], func() bool { return diagnose() != before })) {
+			to := to(member, leaves[member][0].Type())
+			if !yield(member, changes(leaves[member], to, func() bool { return diagnose() != before })) {
 				return
 			}
 		}
@@ -237,26 +331,35 @@ func filled(of reflect.Type, depth int) reflect.Value {
 	return v
 }
 
-// changes reports whether an absurd value of the leaves, all of which are one member, makes a
-// difference.
-func changes(leaves []leaf, differs func() bool) bool {
-	was := make([]reflect.Value, len(leaves))
-	for i, l := range leaves {
-		was[i] = reflect.New(l.Type()).Elem()
-		was[i].Set(l.Value)
-	}
-	defer func() {
+// changes reports whether a value makes a difference in all leaves, which are one member, or in one.
+func changes(leaves []leaf, to []reflect.Value, differs func() bool) bool {
+	was := values(leaves)
+	restore := func() {
 		for i, l := range leaves {
 			l.set(was[i])
 		}
-	}()
-	for _, absurd := range absurdities(leaves[0].Type()) {
+	}
+	defer restore()
+	for _, v := range to {
 		for _, l := range leaves {
-			l.set(absurd)
+			l.set(v)
 		}
 		if differs() {
 			return true
 		}
+	}
+	restore()
+	if len(leaves) == 1 {
+		return false
+	}
+	for i, l := range leaves {
+		for _, v := range to {
+			l.set(v)
+			if differs() {
+				return true
+			}
+		}
+		l.set(was[i])
 	}
 	return false
 }
@@ -276,7 +379,7 @@ func (l leaf) set(v reflect.Value) {
 
 // visit calls f for the leaves of a value, and of the first elements of its lists and maps.
 func visit(path string, v reflect.Value, store func(), f func(string, leaf)) {
-	const most = 3
+	const most = 8
 	switch v.Interface().(type) {
 	case time.Time, netip.Addr, netip.Prefix, evidence.Version:
 		f(path, leaf{v, store})

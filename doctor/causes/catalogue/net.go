@@ -168,7 +168,7 @@ var netCauses = []Entry{
 	},
 	{
 		Code: "net/nic-allowance", Title: "the instance exceeds a network allowance", Severity: Warning,
-		Shows:      "DNS, metadata or connections fail occasionally under load: a counter such as conntrack_allowance_exceeded, linklocal_allowance_exceeded or pps_allowance_exceeded grows.",
+		Shows:      "DNS, metadata or connections fail occasionally under load: a counter such as conntrack_allowance_exceeded, linklocal_allowance_exceeded, pps_allowance_exceeded or bw_in_allowance_exceeded grows fast.",
 		Required:   []string{"kern.ct"},
 		Supporting: []string{"log.plugin", "probe"},
 		Ceiling:    Ceilings{Confirmed, Probable, Suspected, None},

@@ -83,7 +83,12 @@ type installation struct {
 
 func (q *installation) addOn(ctx context.Context) (*evidence.AddOn, error) {
 	var out struct {
-		Addon struct{ AddonVersion, Status, ConfigurationValues string }
+		Addon struct {
+			AddonVersion, Status, ConfigurationValues string
+			Health                                    struct {
+				Issues []struct{ Code, Message string }
+			}
+		}
 	}
 	err := q.eks.DescribeAddon(ctx, q.cluster, "vpc-cni", &out)
 	var refused smithy.APIError
@@ -101,6 +106,9 @@ func (q *installation) addOn(ctx context.Context) (*evidence.AddOn, error) {
 		return nil, fmt.Errorf("configurationValues of the add-on: %w", err)
 	}
 	addOn := &evidence.AddOn{Version: out.Addon.AddonVersion, Status: out.Addon.Status, Env: map[string]string{}}
+	for _, issue := range out.Addon.Health.Issues {
+		addOn.Issues = append(addOn.Issues, issue.Code+": "+issue.Message)
+	}
 	for name, value := range values.Env {
 		addOn.Env[name] = fmt.Sprint(value)
 	}

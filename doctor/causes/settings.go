@@ -1,0 +1,202 @@
+package causes
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/config"
+	"cnictl/doctor/causes/catalogue"
+)
+
+func (c *Case) readSettings() {
+	load := func(env map[string]string, source string) {
+		c.env, c.settingsAt = env, source
+		c.Settings, c.problems = config.Load(func(name string) (string, bool) {
+			v, ok := env[name]
+			return v, ok
+		})
+	}
+	switch {
+	case c.R.Config.OK():
+		env := map[string]string{}
+		for _, row := range c.R.Config.Content.Items {
+			if row.Declared != nil {
+				env[row.Name] = *row.Declared
+			}
+		}
+		load(env, "intro.config")
+	case c.R.ContainerEnv.OK() && c.R.ContainerEnv.Content[containerNode] != nil:
+		load(c.R.ContainerEnv.Content[containerNode], "host.env")
+	case c.R.DaemonSet.OK() && c.R.DaemonSet.Content != nil:
+		load(c.R.DaemonSet.Content.Env[containerNode], "k8s.ds")
+	default:
+		if partly, source := c.inEffect(); source != "" {
+			load(partly, source)
+			c.partly = partly
+		} else {
+			load(nil, "")
+		}
+		c.env, c.problems = nil, nil // their original text is unknown
+	}
+}
+
+// inEffect returns the settings that a daemon reports as effective, and their source.
+func (c *Case) inEffect() (settings map[string]string, source string) {
+	settings = map[string]string{}
+	number := func(name string, v *int) {
+		if v != nil && (*v > 0 || name != "MAX_ENI") {
+			settings[name] = strconv.Itoa(*v)
+		}
+	}
+	yes := func(name string, v *bool) {
+		if v != nil {
+			settings[name] = strconv.FormatBool(*v)
+		}
+	}
+	const custom = "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"
+	switch s, e := c.R.Summary.Content, c.R.Env.Content.IPAMD; {
+	case c.R.Summary.OK():
+		number("WARM_ENI_TARGET", s.Targets.WarmENI)
+		number("WARM_IP_TARGET", s.Targets.WarmIP)
+		number("MINIMUM_IP_TARGET", s.Targets.MinimumIP)
+		number("WARM_PREFIX_TARGET", s.Targets.WarmPrefix)
+		number("MAX_ENI", s.Targets.MaxENI)
+		yes(custom, s.CustomNetworking)
+		if s.Trunk != nil {
+			yes("ENABLE_POD_ENI", &s.Trunk.Enabled)
+		}
+		if s.IPFamily != "" {
+			yes("ENABLE_IPv6", new(s.IPFamily == "ipv6"))
+			yes("ENABLE_IPv4", new(s.IPFamily != "ipv6"))
+		}
+		if s.CooldownSeconds != nil {
+			number("IP_COOLDOWN_PERIOD", new(int(*s.CooldownSeconds)))
+		}
+		if len(s.Cards) > 0 {
+			yes("ENABLE_PREFIX_DELEGATION", new(s.Cards[0].Mode == introspect.ModePrefix))
+		}
+		return settings, "intro.summary"
+	case c.R.Env.OK():
+		number("WARM_ENI_TARGET", &e.WarmENITarget)
+		number("WARM_IP_TARGET", &e.WarmIPTarget)
+		yes(custom, &e.CustomNetworking)
+		yes("AWS_MANAGE_ENIS_NON_SCHEDULABLE", &e.ManageUnschedulable)
+		yes("ENABLE_SUBNET_DISCOVERY", &e.SubnetDiscovery)
+		return settings, "intro.env"
+	}
+	return nil, ""
+}
+
+// knows reports whether all these settings were read.
+func (c *Case) knows(names ...string) bool {
+	if c.settingsAt == "" {
+		return false
+	}
+	return c.partly == nil || !slices.ContainsFunc(names, func(name string) bool {
+		_, ok := c.partly[name]
+		return !ok
+	})
+}
+
+// setting states something about the effective value of a setting.
+func (c *Case) setting(name, expected string, holds func(config.Config) bool) Fact {
+	if !c.knows(name) {
+		return c.unread("k8s.ds", "env."+name, expected, or(c.R.DaemonSet.Missing, "the settings were not read"))
+	}
+	value, ok := c.env[name]
+	if !ok {
+		value = or(c.partly[name], "not set")
+	}
+	return c.known(c.settingsAt, "env."+name, expected, value, holds(c.Settings))
+}
+
+// injected are the variables that the downward API and EKS's webhooks put into pods.
+var injected = []string{"MY_NODE_NAME", "MY_POD_NAME", "AWS_REGION"}
+
+// settingsNotInEffect compares the settings that the DaemonSet gives its pods with those that the
+// node's daemon was started with, or reports as effective. A pod keeps those it was made with.
+func settingsNotInEffect(c *Case) []observation {
+	ds := c.R.DaemonSet.Content
+	if ds == nil || ds.Env[containerNode] == nil {
+		return nil
+	}
+	given := ds.Env[containerNode]
+	var differ []string
+	source := ""
+	switch {
+	case c.R.Config.OK():
+		source = "intro.config"
+		for _, row := range c.R.Config.Content.Items {
+			has := ""
+			if row.Declared != nil {
+				has = *row.Declared
+			}
+			if !slices.Contains(injected, row.Name) && !slices.Contains(ds.EnvFrom, row.Name) && unlike(given[row.Name], has) {
+				differ = append(differ, differs(row.Name, given[row.Name], has))
+			}
+		}
+	case c.R.ContainerEnv.OK() && c.R.ContainerEnv.Content[containerNode] != nil:
+		source = "host.env"
+		has := c.R.ContainerEnv.Content[containerNode]
+		for _, name := range slices.Sorted(maps.Keys(given)) {
+			if !slices.Contains(ds.EnvFrom, name) && unlike(given[name], has[name]) {
+				differ = append(differ, differs(name, given[name], has[name]))
+			}
+		}
+	}
+	if differ == nil && c.R.Env.OK() && len(ds.EnvFrom) == 0 {
+		source = "intro.env"
+		intended, _ := config.Load(func(name string) (string, bool) { v, ok := given[name]; return v, ok })
+		should, has := documents(intended.IPAMEnv(), intended.NetworkEnv()), documents(c.R.Env.Content.IPAMD, c.R.Env.Content.NetworkUtils)
+		for _, name := range slices.Sorted(maps.Keys(has)) {
+			if should[name] != has[name] {
+				differ = append(differ, differs(name, should[name], has[name]))
+			}
+		}
+	}
+	if differ == nil {
+		return nil
+	}
+	o := observation{
+		subject: "settings of the daemon", is: some(differ), should: "as in the DaemonSet", severity: catalogue.Warning, source: source,
+		names: podNames(string(c.daemonPod().Pod)),
+	}
+	if p := ds.Pods; p.Desired != nil && p.Updated != nil && *p.Updated < *p.Desired && !ds.ByHand() {
+		o.severity = catalogue.Info // the rollout has not come to the node yet; obs/rollout says if it does not get on
+	}
+	return []observation{o}
+}
+
+// differs says how a setting of the daemon differs from that of the DaemonSet.
+func differs(name, given, has string) string {
+	return fmt.Sprintf("%s is %s, and %s in the DaemonSet", name, or(has, "not set"), or(given, "not set"))
+}
+
+// unlike reports whether two texts of a setting mean different things.
+func unlike(a, b string) bool { return !strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
+
+// documents returns the settings in upstream's two documents, by the name of their variable.
+func documents(of introspect.IPAMEnv, network introspect.NetworkEnv) map[string]string {
+	out := map[string]string{}
+	for _, document := range []any{of, network} {
+		text, err := json.Marshal(document)
+		if err != nil {
+			panic(err) // of numbers, booleans and texts
+		}
+		var values map[string]json.RawMessage
+		if err := json.Unmarshal(text, &values); err != nil {
+			panic(err)
+		}
+		for name, value := range values {
+			if out[name] = strings.Trim(string(value), `"`); out[name] == "null" || out[name] == "[]" {
+				out[name] = ""
+			}
+		}
+	}
+	return out
+}
