@@ -126,6 +126,10 @@ func credentialsMissing(c *Case) []candidate {
 			return []candidate{cd.withFixes(way.fixes...)}
 		}
 	}
+	if i, there := c.ownInstance(); there && annotation == "" && i.Profile == "" {
+		cd.summary += "; the instance has no profile, and the service account names no role"
+		return []candidate{cd.withFixes(6, 3)}
+	}
 	return []candidate{cd.withFixes(4, 1, 3)}
 }
 
@@ -247,6 +251,9 @@ func imdsUnreachable(c *Case) []candidate {
 		limited := candidate{
 			title: "pods cannot reach the metadata service", decisive: []Fact{hops}, names: map[string]string{"INSTANCE": c.instance()},
 			summary: "the hop limit of the metadata service is 1, so pods cannot reach it; aws-node, in the host's network, can",
+		}
+		if i, _ := c.ownInstance(); i.HTTPTokens == "optional" {
+			limited.summary += "; requests without a token are answered, so a program of a pod may use those after a delay"
 		}
 		out = append(out, limited.as(catalogue.Info).withFixes(3))
 	}

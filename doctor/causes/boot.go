@@ -489,6 +489,8 @@ func (c *Case) begun() Fact {
 func (c *Case) CheckpointWrong() Fact {
 	return fact(c, c.R.Checkpoint, "ckpt", "content", "complete, vpc-cni-ipam/1, no duplicate address", func(k evidence.Checkpoint) (any, State) {
 		switch {
+		case k.Bytes != nil && *k.Bytes <= 0:
+			return "empty", Yes // created while the disk was full
 		case k.Error != nil:
 			return *k.Error, stateOf(!strings.Contains(*k.Error, "no such file"))
 		case k.Version != "" && k.Version != netnames.CheckpointVersion:
@@ -536,7 +538,7 @@ func (c *Case) Unwritable() Fact {
 			}
 		}
 		for _, line := range r.Denials {
-			if strings.Contains(line, "aws") || strings.Contains(line, "ipam") {
+			if c.enforced(line) && (strings.Contains(line, "aws") || strings.Contains(line, "ipam")) {
 				return clip(line), Yes
 			}
 		}
@@ -655,8 +657,12 @@ func CNIProblem(n evidence.CNI) string {
 		}
 	}
 	for _, plugin := range slices.Concat(conf.Types, []string{"loopback"}) { // the runtime runs it in every sandbox
-		if len(n.Bin) > 0 && !slices.ContainsFunc(n.Bin, func(b evidence.CNIPlugin) bool { return b.Name == plugin }) {
+		at := slices.IndexFunc(n.Bin, func(b evidence.CNIPlugin) bool { return b.Name == plugin })
+		if len(n.Bin) > 0 && at < 0 {
 			return "plugin " + plugin + " is not installed"
+		}
+		if at >= 0 && n.Bin[at].Size != nil && *n.Bin[at].Size <= 0 { // copied while the disk was full
+			return "plugin " + plugin + " is an empty file"
 		}
 	}
 	return ""

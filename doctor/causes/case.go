@@ -332,25 +332,31 @@ func (c *Case) instance() string {
 	return or(c.R.Node.Content.Instance, c.R.IMDS.Content.Instance, c.R.Summary.Content.InstanceID)
 }
 
+// ownInstance returns the node's instance as EC2 shows it.
+func (c *Case) ownInstance() (evidence.Instance, bool) {
+	id := c.instance()
+	at := slices.IndexFunc(c.R.Instances.Content, func(i evidence.Instance) bool { return id != "" && i.ID == id })
+	if at < 0 {
+		return evidence.Instance{}, false
+	}
+	return c.R.Instances.Content[at], true
+}
+
 // region matches the region in the name of a zone: us-west-2 in us-west-2b and in us-west-2-lax-1a.
 var region = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-\d`)
 
 // places returns names of the node's surroundings for commands, by placeholder; empty ones are unknown.
 func (c *Case) places() map[string]string {
 	names := map[string]string{"REGION": region.FindString(or(c.R.Node.Content.Zone, c.R.IMDS.Content.Zone))}
-	for i := range c.R.Instances.Content {
-		if of := &c.R.Instances.Content[i]; of.ID == c.instance() {
-			names["CLUSTER"] = of.Cluster
-		}
-	}
-	names["CLUSTER"] = or(names["CLUSTER"], c.Settings.ClusterName)
-	own := ""
+	own, _ := c.ownInstance()
+	names["CLUSTER"] = or(own.Cluster, c.Settings.ClusterName)
+	subnet := ""
 	for _, e := range c.attached() {
-		own = or(own, e.Subnet)
+		subnet = or(subnet, e.Subnet)
 		names["CLUSTER"] = or(names["CLUSTER"], e.Tags[resync.TagClusterName])
 	}
 	for i := range c.R.Subnets.Content {
-		if s := &c.R.Subnets.Content[i]; s.ID == own {
+		if s := &c.R.Subnets.Content[i]; s.ID == subnet {
 			names["VPC"] = s.VPC
 		}
 	}

@@ -311,7 +311,7 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		}
 		for _, x := range fixes {
 			f.Fix = append(f.Fix, document.CauseFix{
-				Text: Fill(x.Text, cd.names), Command: Fill(x.Command, in), SideEffects: x.SideEffect, Risk: x.Risk.String(),
+				Text: Fill(x.Text, cd.names), Command: Fill(x.Command, in), SideEffects: strings.TrimSpace(x.SideEffect + d.lone(x, cd.names)), Risk: x.Risk.String(),
 			})
 		}
 		f.Check.Command = Fill(f.Check.Command, in)
@@ -323,6 +323,22 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		f.Versions.Detected = c.detected()
 	}
 	return f
+}
+
+// lone warns of the deletion of a pod that nothing makes again, empty for other fixes.
+func (d *diagnosis) lone(x catalogue.Fix, names map[string]string) string {
+	if x.Command != catalogue.DeletePod {
+		return ""
+	}
+	of := evidence.PodOf(names["NAMESPACE"], names["POD"])
+	for _, c := range d.cases {
+		owned := func(p evidence.KubePod) bool { return p.Owner != "" }
+		at := slices.IndexFunc(c.R.Pods.Content, func(p evidence.KubePod) bool { return p.Pod == of })
+		if at >= 0 && !owned(c.R.Pods.Content[at]) && slices.ContainsFunc(c.R.Pods.Content, owned) { // else owners were not read
+			return " It has no controller, so nothing makes it again: save it first."
+		}
+	}
+	return ""
 }
 
 // detected returns the release of the daemon, none if it is unknown.

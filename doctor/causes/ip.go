@@ -162,7 +162,9 @@ func (c *Case) recovered() Fact {
 		}
 		return stateOf(slices.ContainsFunc(subnets, func(s evidence.Subnet) bool {
 			used, blocks := usableSize(s.CIDR)-*s.Available, usableSize(s.CIDR)/16-1
-			return used < blocks || slices.ContainsFunc(c.R.Reservations.Content, func(r evidence.Reservation) bool { return r.Subnet == s.ID && r.Type == "prefix" })
+			return used < blocks || slices.ContainsFunc(c.R.Reservations.Content, func(r evidence.Reservation) bool {
+				return r.Subnet == s.ID && r.Type == "prefix" && r.CIDR.Overlaps(s.CIDR)
+			})
 		}))
 	})
 }

@@ -51,7 +51,8 @@ func setupFailed(c *Case) []candidate {
 }
 
 func vethMACChanged(c *Case) []candidate {
-	macs := c.observes("obs/pod-gateway-mac")
+	changed := func(o observation) bool { return o.names["ADDRESS"] != "" }
+	macs := c.observesThose(changed, "obs/pod-gateway-mac")
 	policy, old := c.LinkPolicy(), c.Before(MACsKept)
 	systemd := fact(c, c.R.Node, "k8s.node", "osImage", "one whose systemd leaves veths alone", func(n evidence.KubeNode) (any, State) {
 		return n.OSImage, stateOf(matchesAny(strings.ToLower(n.OSImage), []string{"ubuntu…22.", "ubuntu…24.", "flatcar"}))
@@ -67,8 +68,14 @@ func vethMACChanged(c *Case) []candidate {
 	if c.older(MACsKept) {
 		cd.fixes = []int{fixMACUpgrade, fixMACPolicy}
 	}
-	if found := c.seen("obs/pod-gateway-mac"); len(found) > 0 {
-		cd.summary, cd.names = "pods send to a MAC address that their veth no longer has: "+some(c.hit("obs/pod-gateway-mac")), found[0].names
+	var pods []string
+	for _, o := range c.seen("obs/pod-gateway-mac") {
+		if changed(o) {
+			pods, cd.names = union(pods, o.pods), o.names
+		}
+	}
+	if len(pods) > 0 {
+		cd.summary = "pods send to a MAC address that their veth no longer has: " + some(pods)
 		cd.fixes = append([]int{fixMACBack}, cd.fixes...)
 	}
 	return []candidate{cd}
@@ -397,6 +404,16 @@ func (c *Case) snat() Fact {
 	})
 }
 
+// proxyRulesGone reports whether the node has no rules of kube-proxy, in which case no Service answers.
+func (c *Case) proxyRulesGone() bool {
+	k := c.R.IPTables.Content
+	if c.R.KubeProxy.Content.Mode == "nftables" {
+		return k.NFTTables != nil && !slices.ContainsFunc(k.NFTTables, func(table string) bool { return strings.HasSuffix(table, " kube-proxy") })
+	}
+	nft, legacy := ChainsIn(k, "KUBE-")
+	return !nft && !legacy
+}
+
 func noSNAT(c *Case) []candidate {
 	wrong := c.lasting((*Case).snat)
 	inside := c.setting("AWS_VPC_K8S_CNI_EXTERNALSNAT", "as the routes need it", func(s config.Config) bool { return !s.ExternalSNAT && !s.IPv6 })
@@ -405,7 +422,7 @@ func noSNAT(c *Case) []candidate {
 	if c.chainsGone() {
 		lost.title = "the CNI's packet filter chains are gone"
 		lost.summary = "the CNI's chains are gone, so traffic of pods leaves the VPC without SNAT, and replies to node ports by the wrong interface"
-		if nft, legacy := ChainsIn(c.R.IPTables.Content, "KUBE-"); !nft && !legacy && c.R.KubeProxy.Content.Mode != "nftables" {
+		if c.proxyRulesGone() {
 			lost.summary += "; kube-proxy's are gone as well, so Services do not answer until it makes them again"
 			lost = lost.withFixes(4, 5)
 		}

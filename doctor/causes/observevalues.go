@@ -39,6 +39,7 @@ var valueObservers = []observer{
 	{kind: "obs/stated-limit", find: limitStated},
 	{kind: "obs/daemon-not-ready", find: daemonNotReady},
 	{kind: "obs/daemon-restarts", find: daemonRestarts},
+	{kind: "obs/probe-limits", find: probesHasty},
 	{kind: "obs/init-failing", find: initFailing},
 	{kind: "obs/agent-not-ready", find: agentNotReady},
 	{kind: "obs/kube-proxy-ipvs", find: proxyIPVS},
@@ -332,16 +333,19 @@ func memoryLow(c *Case) []observation {
 }
 
 func cpuBusy(c *Case) (out []observation) {
-	r := c.R.Resources.Content
+	r, asks := c.R.Resources.Content, ""
+	if ds := c.R.DaemonSet.Content; ds != nil {
+		asks = "; aws-node requests " + or(ds.CPURequest, "no CPU")
+	}
 	if r.Load1 != nil && r.CPUs != nil && *r.CPUs > 0 && *r.Load1 >= 8*float64(*r.CPUs) {
-		out = append(out, observation{subject: "load", is: fmt.Sprintf("%g on %d CPUs", *r.Load1, *r.CPUs), should: "below 8 for each CPU", severity: catalogue.Warning})
+		out = append(out, observation{subject: "load", is: fmt.Sprintf("%g on %d CPUs", *r.Load1, *r.CPUs) + asks, should: "below 8 for each CPU", severity: catalogue.Warning})
 	}
 	for _, name := range r.Throttled {
-		severity := catalogue.Info
+		severity, is := catalogue.Info, "its CPU is throttled"
 		if strings.Contains(name, processDaemon) || strings.Contains(name, "aws-node") {
-			severity = catalogue.Warning
+			severity, is = catalogue.Warning, is+asks
 		}
-		out = append(out, observation{subject: name, is: "its CPU is throttled", should: "not throttled", severity: severity})
+		out = append(out, observation{subject: name, is: is, should: "not throttled", severity: severity})
 	}
 	return out
 }
@@ -554,6 +558,67 @@ func daemonRestarts(c *Case) []observation {
 		names: podNames(string(c.daemonPod().Pod))}}
 }
 
+// What the manifests of both daemons give the probes of aws-node, in seconds.
+const (
+	probeAnswers = 10  // to answer
+	probeStarts  = 90  // from the start until a daemon that does not answer is killed
+	probeNotices = 120 // until it is noticed whether the daemon serves
+)
+
+// probesHasty looks for probes that give the daemon less time than the manifests do, or notice late how it is.
+func probesHasty(c *Case) (out []observation) {
+	ds := c.R.DaemonSet.Content
+	if ds == nil {
+		return nil
+	}
+	severity := catalogue.Info
+	if k := c.container(containerNode); len(daemonRestarts(c)) > 0 && k.LastState != nil && k.LastState.ExitCode != nil && (*k.LastState.ExitCode == 137 || *k.LastState.ExitCode == 143) {
+		severity = catalogue.Warning
+	}
+	note := func(name string, probe evidence.HealthProbe, judge func(first, until int) string) {
+		if probe.TimeoutSeconds == nil && probe.PeriodSeconds == nil && probe.FailureThreshold == nil {
+			return // there is none
+		}
+		or := func(n *int, otherwise int) int { // Kubernetes' own
+			if n == nil {
+				return otherwise
+			}
+			return *n
+		}
+		var wrong []string
+		if answers := or(probe.TimeoutSeconds, 1); answers < probeAnswers {
+			wrong = append(wrong, fmt.Sprintf("the daemon has %d s to answer", answers))
+		}
+		first := or(probe.InitialDelaySeconds, 0)
+		if text := judge(first, first+or(probe.PeriodSeconds, 10)*or(probe.FailureThreshold, 3)); text != "" {
+			wrong = append(wrong, text)
+		}
+		if len(wrong) > 0 {
+			out = append(out, observation{subject: name, is: every(wrong), should: "as in the manifest of the CNI", severity: severity})
+		}
+	}
+	note("livenessProbe", ds.Liveness, func(_, until int) string {
+		switch {
+		case until < probeStarts:
+			return fmt.Sprintf("it is killed %d s after its start if it does not answer by then", until)
+		case until-probeStarts > probeNotices:
+			return fmt.Sprintf("one that hangs is killed only after up to %d s", until)
+		}
+		return ""
+	})
+	severity = catalogue.Info // kubelet kills for the other alone
+	note("readinessProbe", ds.Readiness, func(first, until int) string {
+		switch {
+		case first > probeStarts:
+			return fmt.Sprintf("a rollout waits %d s for each node", first)
+		case until-first > probeNotices:
+			return fmt.Sprintf("it is noticed only after %d s that the daemon does not serve", until-first)
+		}
+		return ""
+	})
+	return out
+}
+
 func initFailing(c *Case) []observation {
 	for _, p := range c.R.DaemonPods.Content {
 		for i := range p.Containers {
@@ -615,11 +680,28 @@ func crdAbsent(c *Case) (out []observation) {
 	return out
 }
 
-func rightDenied(c *Case) []observation {
+func rightDenied(c *Case) (out []observation) {
 	if denied := c.denied(c.usesRight); denied.State == Yes {
-		return []observation{{subject: "aws-node", is: "it may not " + denied.Value, should: "what the role grants", severity: catalogue.Error}}
+		out = append(out, observation{subject: "aws-node", is: "it may not " + denied.Value, should: "what the role grants", severity: catalogue.Error})
 	}
-	return nil
+	if lacks := c.controllerLacks(); lacks != "" {
+		out = append(out, observation{subject: "VPC resource controller", is: lacks + " is missing", should: "there: it makes the branch ENIs", severity: catalogue.Info})
+	}
+	return out
+}
+
+// controllerLacks names what the resource controller lacks in kube-system, empty if it has it or no branch ENIs are
+// wanted.
+func (c *Case) controllerLacks() string {
+	switch {
+	case !c.R.RBAC.OK() || !c.knows("ENABLE_POD_ENI") || !c.Settings.PodENI:
+		return ""
+	case len(c.R.RBAC.Content.Roles) == 0:
+		return "its role in kube-system"
+	case len(c.R.RBAC.Content.Bindings) == 0:
+		return "the binding of its role in kube-system"
+	}
+	return ""
 }
 
 // needed are the actions without which pods get no addresses.
@@ -724,8 +806,13 @@ func cniConfigWrong(c *Case) []observation {
 }
 
 func checkpointBad(c *Case) []observation {
+	k := c.R.Checkpoint.Content
 	if wrong := c.CheckpointWrong(); wrong.State == Yes {
-		return []observation{{subject: or(c.R.Checkpoint.Content.Path, "ipam.json"), is: wrong.Value, should: wrong.Expected, severity: catalogue.Warning}}
+		return []observation{{subject: or(k.Path, "ipam.json"), is: wrong.Value, should: wrong.Expected, severity: catalogue.Warning}}
+	}
+	if k.Temporary != nil && *k.Temporary > 0 {
+		return []observation{{subject: or(k.Path, "ipam.json"), is: count(*k.Temporary, "unfinished file") + " beside it: the daemon ended, or the disk was full, while it wrote",
+			should: "none", severity: catalogue.Info}}
 	}
 	return nil
 }
@@ -762,9 +849,18 @@ func accessDenied(c *Case) (out []observation) {
 		if strings.Contains(line, "aws") || strings.Contains(line, "ipam") {
 			severity = catalogue.Warning
 		}
-		out = append(out, observation{subject: clip(line), is: "denied", should: "allowed", severity: severity})
+		is := "denied"
+		if !c.enforced(line) {
+			is, severity = "logged, and not denied: SELinux is permissive", catalogue.Info
+		}
+		out = append(out, observation{subject: clip(line), is: is, should: "allowed", severity: severity})
 	}
 	return out
+}
+
+// enforced reports whether an access in a line of the audit log was denied: a permissive SELinux only logs.
+func (c *Case) enforced(line string) bool {
+	return !strings.Contains(line, "permissive=1") && !(strings.Contains(line, "avc:") && strings.EqualFold(c.R.Packages.Content.SELinux, "permissive"))
 }
 
 func quotaUsed(c *Case) []observation {

@@ -64,6 +64,8 @@ var viewObservers = []observer{
 	{kind: "obs/plugin-other-release", find: pluginOtherRelease},
 	{kind: "obs/setting-not-in-effect", find: settingsNotInEffect},
 	{kind: "obs/max-pods-differs", find: maxPodsDiffers},
+	{kind: "obs/counters", find: countersDrift},
+	{kind: "obs/eniconfig-differs", find: eniConfigDiffers},
 }
 
 // moment is how long one view may lag behind another in normal operation.
@@ -150,8 +152,12 @@ func eniNotInDatastore(c *Case) (out []observation) {
 			if _, known := c.described(); known {
 				source = "ec2.eni"
 			}
+			is := "attached, " + o.kind
+			if e, _ := c.inEC2(o.id); e.Requester != "" {
+				is += ", requested by " + e.Requester
+			}
 			out = append(out, observation{
-				subject: o.id, is: "attached, " + o.kind, should: "in the datastore", severity: severity, source: source,
+				subject: o.id, is: is, should: "in the datastore", severity: severity, source: source,
 				names: map[string]string{"ENI": o.id},
 			})
 		}
@@ -238,7 +244,12 @@ func eniPlace(c *Case) (out []observation) {
 				should: "the same", pods: pods, severity: catalogue.Warning, source: source, names: map[string]string{"ENI": e.ID},
 			})
 		}
-		if d, there := c.inEC2(e.ID); there && d.Device != nil {
+		d, there := c.inEC2(e.ID)
+		if there && e.EFA && !strings.HasPrefix(d.Type, "efa") { // old releases do not tell which is one
+			out = append(out, observation{subject: e.ID, is: "an EFA interface in the datastore; of type " + d.Type + " in EC2", should: "the same",
+				severity: catalogue.Info, source: "ec2.eni", names: map[string]string{"ENI": e.ID}})
+		}
+		if there && d.Device != nil {
 			report("EC2", "ec2.eni", d.Card, *d.Device)
 		} else if m, there := c.inMetadata(e.ID); there {
 			report("the metadata service", "imds", m.Card, m.Device)
@@ -970,7 +981,18 @@ func podGatewayMAC(c *Case) (out []observation) {
 	for _, n := range c.R.Neighbours.Content {
 		l, there := c.vethOf(n.Pod)
 		gateway := n.Address == netnames.GatewayIPv4(0) || n.Address == netnames.GatewayIPv6(0)
-		if !there || l.MAC == "" || !gateway || strings.EqualFold(n.MAC, l.MAC) {
+		if !there || l.MAC == "" || !gateway {
+			continue
+		}
+		if strings.EqualFold(n.MAC, l.MAC) {
+			if n.State != "" && n.State != "permanent" && n.State != "noarp" {
+				// Nothing answers for the gateway's address, so the kernel cannot renew the entry.
+				o := cutOffPod(n.Pod, fmt.Sprintf("the entry of its gateway %s is %s", n.Address, n.State), "permanent: nothing answers when it expires", l.Name)
+				if n.State != "failed" && n.State != "incomplete" {
+					o.severity = catalogue.Warning
+				}
+				out = append(out, o)
+			}
 			continue
 		}
 		o := cutOffPod(n.Pod, fmt.Sprintf("its gateway %s has %s, the link on the node %s", n.Address, or(n.MAC, "no MAC address"), l.MAC), "the same MAC address",
@@ -1197,8 +1219,16 @@ func podNoVLAN(c *Case) (out []observation) {
 	}
 	for _, b := range c.branches() {
 		name := netnames.VLANDevice(b.VLAN)
-		if !slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Name == name }) {
+		at := slices.IndexFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Name == name })
+		if at < 0 {
 			out = append(out, cutOffPod(b.pod, "the node has no link "+name, "a VLAN device of its trunk", name))
+			continue
+		}
+		l := c.R.Links.Content[at]
+		if l.VLAN != nil && *l.VLAN != b.VLAN {
+			out = append(out, cutOffPod(b.pod, fmt.Sprintf("its link %s has the tag %d", name, *l.VLAN), fmt.Sprintf("the tag %d of its branch ENI", b.VLAN), name))
+		} else if trunk, known := c.linkOf(c.trunk()); known && l.Parent != "" && l.Parent != trunk.Name {
+			out = append(out, cutOffPod(b.pod, "its link "+name+" is on "+l.Parent, "on "+trunk.Name+", the link of the trunk", name))
 		}
 	}
 	return out
@@ -1262,27 +1292,38 @@ func nodeInstance(c *Case) (out []observation) {
 }
 
 func nodeInstanceType(c *Case) []observation {
-	kube, imds := c.R.Node.Content.InstanceType, c.R.IMDS.Content.InstanceType
-	if kube == "" || imds == "" || kube == imds {
+	kube, own, view := c.R.Node.Content.InstanceType, c.R.IMDS.Content.InstanceType, "the metadata service"
+	if i, there := c.ownInstance(); there && own == "" {
+		own, view = i.InstanceType, "EC2"
+	}
+	if kube == "" || own == "" || kube == own {
 		return nil
 	}
-	return []observation{{subject: c.Name, is: fmt.Sprintf("%s in Kubernetes, %s in the metadata service", kube, imds), should: "the same type",
-		severity: catalogue.Warning, names: map[string]string{"TYPE": imds}}}
+	return []observation{{subject: c.Name, is: fmt.Sprintf("%s in Kubernetes, %s in %s", kube, own, view), should: "the same type",
+		severity: catalogue.Warning, names: map[string]string{"TYPE": own}}}
 }
 
 func pluginOtherRelease(c *Case) (out []observation) {
 	for _, b := range c.R.CNI.Content.Bin {
 		if b.OfImage != nil && !*b.OfImage && (b.Name == "aws-cni" || b.Name == "egress-cni") {
-			out = append(out, observation{subject: b.Name, is: "the installed file is not that of the daemon's image", should: "of the same release", severity: catalogue.Warning})
+			is := "the installed file is not that of the daemon's image"
+			if !b.ModifiedAt.IsZero() {
+				is += "; it was written on " + b.ModifiedAt.UTC().Format(time.DateTime)
+			}
+			out = append(out, observation{subject: b.Name, is: is, should: "of the same release", severity: catalogue.Warning})
 		}
 	}
 	return out
 }
 
+// maxPodsDiffers looks for what kubelet was given after it started.
 func maxPodsDiffers(c *Case) (out []observation) {
+	if runs, installed := c.R.Node.Content.KubeletVersion, c.R.Kubelet.Content.Version; runs != "" && installed != "" && runs != installed {
+		out = append(out, observation{subject: c.Name + " kubelet", is: fmt.Sprintf("%s runs, %s is installed", runs, installed), should: "the same", severity: catalogue.Info})
+	}
 	node := c.R.Node.Content.Capacity.Pods
 	if node == nil {
-		return nil
+		return out
 	}
 	note := func(of string, n *int) {
 		if n != nil && *n != *node {
@@ -1291,8 +1332,63 @@ func maxPodsDiffers(c *Case) (out []observation) {
 		}
 	}
 	note("in kubelet's configuration", c.R.Kubelet.Content.MaxPods)
+	note("for the scheduler", c.R.Node.Content.Allocatable.Pods)
 	if m := c.R.Summary.Content.MaxPods; m != nil && m.Source == "node" {
 		note("for the daemon", m.Value)
+	}
+	return out
+}
+
+// countersDrift compares the counters by which a daemon sizes its pool with the addresses that it has.
+func countersDrift(c *Case) (out []observation) {
+	if !c.R.ENIs.OK() || c.Settings.IPv6 {
+		return nil
+	}
+	for _, p := range c.Pools {
+		k, there := c.R.Counters.Content[strconv.Itoa(p.card)]
+		assigned := 0
+		for _, e := range c.R.ENIs.Content {
+			for a := range e.Records() {
+				if e.Card == p.card && a.Pod != nil {
+					assigned++
+				}
+			}
+		}
+		if !there || k.TotalIPs == p.sum && k.AssignedIPs == assigned {
+			continue
+		}
+		o := observation{subject: fmt.Sprintf("card %d", p.card), is: fmt.Sprintf("it counts %d addresses, %d of them assigned; it has %d, %d of them assigned", k.TotalIPs, k.AssignedIPs, p.sum, assigned),
+			should: "the same", severity: catalogue.Info}
+		if p.card == 0 && k.TotalIPs-k.AssignedIPs > p.sum-assigned && c.dry().State == Yes && c.failing().State == Yes {
+			o.severity = catalogue.Error // it believes that it has free addresses, and adds none
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// eniConfigDiffers compares the ENIConfig of the Node's label or annotation with what the daemon uses, and the
+// resource controller for branch ENIs.
+func eniConfigDiffers(c *Case) (out []observation) {
+	if !c.R.Node.OK() || !c.knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG") || !c.Settings.CustomNetworking {
+		return nil
+	}
+	want, known := c.eniConfigName()
+	note := func(who, has, what, source string, severity catalogue.Severity) {
+		if known && has != "" && has != want {
+			out = append(out, observation{subject: who, is: fmt.Sprintf("%s; the Node names %s", has, want), should: "the same: " + what + " come into its subnet", severity: severity,
+				source: source, names: podNames(string(c.daemonPod().Pod))})
+		}
+	}
+	if name := c.R.ENIConfig.Content; name != nil {
+		note("the daemon", *name, "new interfaces", "intro.eniconfig", catalogue.Info) // it soon sees the Node's change
+	}
+	if n := c.R.CNINode.Content; n != nil {
+		for _, f := range n.Features {
+			if f.Name == cluster.FeatureCustomNetworking {
+				note("the CNINode", f.Value, "branch ENIs", "k8s.cninode", catalogue.Warning) // written when it starts
+			}
+		}
 	}
 	return out
 }

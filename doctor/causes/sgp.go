@@ -315,6 +315,9 @@ func annotationPending(c *Case) []candidate {
 		title: "the resource controller does not give the pod a branch ENI", summary: "no annotation, and no event says why: " + late.Value,
 		decisive: []Fact{late},
 	}
+	if lacks := c.controllerLacks(); lacks != "" {
+		away.summary += "; the controller lacks " + lacks
+	}
 	return []candidate{soon.withFixes(1), away.as(catalogue.Error).withFixes(2, 3)}
 }
 
@@ -670,7 +673,15 @@ func limitNotFirst(c *Case) []candidate {
 		pods := slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool {
 			return len(p.Containers) == 0 || asksFirst(p) || !asks(p) && p.Annotations[limitPodENI] == ""
 		})
-		return names(pods), stateOf(len(pods) > 0)
+		var out []string
+		for _, p := range pods {
+			by := ""
+			if at := slices.IndexFunc(p.Containers, func(k evidence.Container) bool { return has(k.Limits, limitPodENI) }); at >= 0 {
+				by = fmt.Sprintf(" (on %s, the first is %s)", p.Containers[at].Name, p.Containers[0].Name)
+			}
+			out = append(out, string(p.Pod)+by)
+		}
+		return some(out), stateOf(len(pods) > 0)
 	})
 	return []candidate{{summary: "pods have the node's security groups, because the limit is not on their first container: " + later.Value, decisive: []Fact{later}}}
 }

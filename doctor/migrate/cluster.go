@@ -778,7 +778,11 @@ func monitorsLost(c *node) []result {
 			return fmt.Sprintf("%s selects %s", m.Name, labelsText(m.Selector))
 		}
 		if at := slices.IndexFunc(m.Ports, func(port string) bool { return !slices.Contains(podPorts, port) }); at >= 0 {
-			return fmt.Sprintf("%s reads port %s", m.Name, m.Ports[at])
+			text := fmt.Sprintf("%s reads port %s", m.Name, m.Ports[at])
+			if has := c.R.DaemonSet.Content.Ports; has != nil && !slices.Contains(has, m.Ports[at]) {
+				text += ", which the present pods lack too"
+			}
+			return text
 		}
 		return ""
 	})

@@ -12,7 +12,7 @@ var capCauses = []Entry{
 		Check:      Check{"Compare max-pods with what the node can hold. If interfaces or addresses can still be added, the subnet is short of addresses instead.", showNode},
 		Fixes: []Fix{
 			{Text: "Lower max-pods on new nodes (nodeadm, bootstrap arguments, Karpenter kubelet.maxPods; RESERVED_ENIS=1 with custom networking) and replace the old ones.", Command: drain, SideEffect: replaced, Risk: Disruptive},
-			{Text: "Move surplus pods away now.", Command: deletePod, SideEffect: recreated + " Cordon the node first, or they may come back to it.", Risk: Disruptive},
+			{Text: "Move surplus pods away now.", Command: DeletePod, SideEffect: recreated + " Cordon the node first, or they may come back to it.", Risk: Disruptive},
 			{Text: "Or use prefix delegation on new nodes: 16 times the addresses.", Command: setEnv + "ENABLE_PREFIX_DELEGATION=true WARM_PREFIX_TARGET=1", SideEffect: "Nodes in use have to be replaced (ip/mode-mixed).", Risk: Disruptive},
 		},
 		Links:    []string{issue + "2892", issue + "3238", issue + "3094", issue + "2801", karpenter + "2273", eks + "choosing-instance-type.html"},

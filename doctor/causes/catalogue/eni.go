@@ -112,7 +112,7 @@ var eniCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
 		Check:      Check{"Find out in CloudTrail who detached the interface.", "aws cloudtrail lookup-events --lookup-attributes AttributeKey=EventName,AttributeValue=DetachNetworkInterface --max-results 20"},
 		Fixes: []Fix{
-			{Text: "Recreate the pods whose addresses are gone.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Recreate the pods whose addresses are gone.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 			{Text: "Restart upstream's aws-node: its counters are wrong after this.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 		},
 		Links:    []string{issue + "391", issue + "1967"},
@@ -130,7 +130,7 @@ var eniCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Probable, Probable, None},
 		Check:      Check{"Compare the three lists twice, 90 s apart: a difference of less than a minute is normal.", "aws ec2 describe-network-interfaces --network-interface-ids ENI --query 'NetworkInterfaces[].[PrivateIpAddresses[].PrivateIpAddress,Ipv4Prefixes]'"},
 		Fixes: []Fix{
-			{Text: "Recreate pods that hold an address EC2 no longer knows.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Recreate pods that hold an address EC2 no longer knows.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 			{Text: "Restart aws-node on the node: when it starts, it takes over what EC2 has.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 			{Text: "If it stays wrong, replace the instance.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 		},

@@ -127,7 +127,7 @@ var ipCauses = []Entry{
 		Check:      Check{"Compare the running pods' addresses with those the daemon has assigned. An address assigned to a different sandbox means net/duplicate-ip.", "cnictl node pods NODE"},
 		Fixes: []Fix{
 			{Text: "Cordon the node first, so that no new pod gets an address still in use.", Command: "kubectl cordon NODE", SideEffect: "No new pods on the node until it is uncordoned."},
-			{Text: "Recreate the affected pods. Keep a copy of ipam.json and ipamd.log for the report, and avoid further restarts of aws-node.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Recreate the affected pods. Keep a copy of ipam.json and ipamd.log for the report, and avoid further restarts of aws-node.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 		},
 		Links:    []string{issue + "3824", issue + "3876", issue + "3825"},
 		Upstream: "seen with v1.22 and prefix delegation; open upstream",

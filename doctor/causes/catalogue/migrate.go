@@ -361,7 +361,7 @@ var migrateCauses = []Entry{
 		Ceiling:    onNode,
 		Check:      Check{"Compare the checkpoint with the node's running pods.", "cnictl local checkpoint; kubectl get pods -A -o wide --field-selector spec.nodeName=NODE"},
 		Fixes: []Fix{
-			{Text: "Recreate the pods that the file does not have.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Recreate the pods that the file does not have.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 			{Text: "Restart aws-node to recover unavailable addresses.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 		},
 		Links: []string{upstream + "docs/troubleshooting.md"},
@@ -374,7 +374,7 @@ var migrateCauses = []Entry{
 		Ceiling:    onNode,
 		Check:      Check{"On the node, as root, let the doctor compare the rules with the running pods.", "cnictl local doctor --only net/rules-flushed,net/stale-rules"},
 		Fixes: []Fix{
-			{Text: "Recreate the pods.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Recreate the pods.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 		},
 		Links: []string{upstream + "docs/cni-proposal.md"},
 	},

@@ -62,7 +62,7 @@ var netCauses = []Entry{
 			{Text: "Have systemd-networkd leave foreign rules and routes alone.", Command: `mkdir -p /etc/systemd/networkd.conf.d && printf '[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n' > /etc/systemd/networkd.conf.d/aws-cni.conf && systemctl restart systemd-networkd`, SideEffect: "The node may lose its network for a moment.", Risk: Disruptive},
 			{Text: "Remove amazon-ec2-net-utils.", Command: "dnf remove -y amazon-ec2-net-utils", SideEffect: "The package no longer configures interfaces; the node may lose its network for a moment.", Risk: Disruptive},
 			{Text: "Restart aws-node on the node: routes of interfaces come back, and with our daemon the rules of pods too.", Command: restartOne, SideEffect: restarted, Risk: Restart},
-			{Text: "Recreate the pods that are still cut off: a restart of upstream's aws-node does not restore their rules.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Recreate the pods that are still cut off: a restart of upstream's aws-node does not restore their rules.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 			{Text: "Look who removes them: each change is printed with its time.", Command: "ip -timestamp monitor rule route"},
 		},
 		Links: []string{issue + "1600", issue + "3309", issue + "3524", issue + "2170", issue + "1514", issue + "1856"},
@@ -89,7 +89,7 @@ var netCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
 		Check:      Check{"List the running pods with that address; those in the host's network do not count.", "kubectl get pods -A -o wide --field-selector status.phase=Running,status.podIP=ADDRESS"},
 		Fixes: []Fix{
-			{Text: "Delete the newer of the two.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Delete the newer of the two.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 			{Text: "Find out how it happened: eni/imds-stale, ip/live-allocation-dropped, or a deleted checkpoint.", Command: "cnictl doctor explain ip/live-allocation-dropped"},
 		},
 		Links: []string{issue + "711", issue + "3019"},
@@ -161,7 +161,7 @@ var netCauses = []Entry{
 		Fixes: []Fix{
 			{Text: "Set the MTU that the whole path can carry.", Command: setEnv + "AWS_VPC_ENI_MTU=1500", SideEffect: rolled + " Only new pods change.", Risk: Restart},
 			{Text: "Set the interface's MTU back to AWS_VPC_ENI_MTU, and find the program that changed it.", Command: "ip link set LINK mtu BYTES"},
-			{Text: "Recreate the pods: a new sandbox gets the interface's MTU.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Recreate the pods: a new sandbox gets the interface's MTU.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 		},
 		Links:    []string{upstream + "README.md", ec2 + "network_mtu.html"},
 		Upstream: "all; POD_MTU since v1.16.4",
@@ -218,7 +218,7 @@ var netCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
 		Check:      Check{"Look for the link.", "ip -br link show VETH"},
 		Fixes: []Fix{
-			{Text: "Delete the pod: nothing but a new sandbox makes a veth pair.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Delete the pod: nothing but a new sandbox makes a veth pair.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 		},
 		Links: []string{upstream + "docs/troubleshooting.md"},
 	},
@@ -230,7 +230,7 @@ var netCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, None},
 		Check:      Check{"Compare the pod's address with those of the node's interfaces.", "ip -br address; kubectl -n NAMESPACE get pod POD -o wide"},
 		Fixes: []Fix{
-			{Text: "Delete the pod: it gets another address.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Delete the pod: it gets another address.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 			{Text: "Then upgrade the CNI, which should not give that address away.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled, Risk: Restart},
 		},
 		Links: []string{issue + "711"},

@@ -5,7 +5,7 @@ import "strings"
 // Observations that many causes explain.
 const (
 	noStart = "pod-not-starting event log-error ec2-error add-failing add-waiting " // pods get no address or no network
-	empty   = noStart + "pool-dry daemon-back-off subnet-low eni-empty "            // for want of addresses
+	empty   = noStart + "pool-dry daemon-back-off subnet-low eni-empty counters "   // for want of addresses
 	down    = noStart + "network-not-ready daemon-not-ready daemon-restarts init-failing pod-not-ending pool-dry rollout network-condition daemon-silent "
 	branch  = noStart + "pod-unschedulable cninode "
 )
@@ -39,15 +39,15 @@ var explained = map[string]string{
 	"eni/region-quota":         empty + "quota",
 	"eni/ec2-rejected":         empty,
 	"eni/setup-failed":         empty + "eni-not-in-datastore eni-no-link address-not-in-datastore eni-not-in-metadata",
-	"eni/detached-out-of-band": "dns eni-not-in-ec2 pod-address-on-no-eni eni-no-link address-not-in-ec2 eni-not-in-metadata eni-only-in-metadata event log-error",
+	"eni/detached-out-of-band": "counters dns eni-not-in-ec2 pod-address-on-no-eni eni-no-link address-not-in-ec2 eni-not-in-metadata eni-only-in-metadata event log-error",
 	"eni/imds-stale": "dns eni-not-in-metadata eni-only-in-metadata eni-address-differs address-not-in-ec2 address-not-in-datastore address-not-in-metadata " +
 		"address-only-in-metadata pod-address-on-no-eni log-error ec2-error pool-dry pod-not-starting",
 	"eni/node-unschedulable": empty,
 	"eni/provisioning-off":   empty,
 
-	"cfgnet/eniconfig-missing": empty + down,
+	"cfgnet/eniconfig-missing": empty + down + "eniconfig-differs",
 	"cfgnet/eniconfig-invalid": empty,
-	"cfgnet/changed-live":      "max-pods-high pool-dry",
+	"cfgnet/changed-live":      "eniconfig-differs max-pods-high pool-dry",
 
 	"aws/iam":              empty + down + "iam",
 	"aws/credentials":      empty + down,
@@ -60,7 +60,7 @@ var explained = map[string]string{
 	"boot/apiserver":           down + "probe-failing kube-proxy-not-ready node-not-ready",
 	"boot/rbac":                down + "right branch-no-pod",
 	"boot/ipamd-down":          down + "cpu log-error checkpoint port",
-	"boot/probe-timeout":       down + "cpu",
+	"boot/probe-timeout":       down + "cpu probe-limits",
 	"boot/socket-skew":         down + "plugin-other-release",
 	"boot/plugin-version-skew": noStart + "plugin-other-release",
 	"boot/checkpoint":          down + "checkpoint pod-not-in-checkpoint allocation-not-in-checkpoint",
@@ -77,7 +77,7 @@ var explained = map[string]string{
 	"boot/rollout":             "rollout",
 
 	"sgp/instance-unsupported": branch, "sgp/no-trunk-slot": branch, "sgp/trunk-create-failed": branch, "sgp/trunk-link-missing": branch + "eni-no-link eni-link-down pod-no-vlan",
-	"sgp/annotation-pending": branch, "sgp/branch-alloc-failed": branch + "subnet-low", "sgp/annotation-denied": branch + "webhook",
+	"sgp/annotation-pending": branch + "right", "sgp/branch-alloc-failed": branch + "subnet-low", "sgp/annotation-denied": branch + "webhook right",
 	"sgp/annotation-malformed": branch, "sgp/branch-conflict": branch, "sgp/branch-capacity": branch + "branch-no-pod",
 	"sgp/feature-off": branch, "sgp/limit-not-first": branch, "sgp/pod-lookup-failed": branch, "sgp/sg-rules": "probe-failing event",
 	"sgp/ipvs": "kube-proxy-ipvs probe-failing",
@@ -106,6 +106,7 @@ var explained = map[string]string{
 	"np/strict-default-deny": "pod-no-policy probe-failing",
 
 	"obs/pod-not-starting":      "event log-error ec2-error add-failing add-waiting pool-dry subnet-low daemon-back-off",
+	"obs/counters":              noStart + "pool-dry daemon-back-off subnet-low eni-empty",
 	"obs/pool-dry":              "log-error ec2-error add-failing add-waiting event subnet-low",
 	"obs/node-no-default-route": "node-second-default-route probe-failing",
 	"obs/rule-ahead":            "probe-failing",

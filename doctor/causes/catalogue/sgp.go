@@ -109,7 +109,7 @@ var sgpCauses = []Entry{
 		Check:      Check{"Read the EC2 code in the event. Branch ENIs use the subnet of the node or its ENIConfig.", podEvents},
 		Fixes: []Fix{
 			{Text: "Correct the security groups in the policy.", Command: "kubectl -n NAMESPACE edit securitygrouppolicies.vpcresources.k8s.aws NAME", SideEffect: "Applies to pods created from now on."},
-			{Text: "Once fixed, recreate the pod.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Once fixed, recreate the pod.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 			{Text: "The subnet of the node or its ENIConfig has no free addresses: see ip/subnet-exhausted.", Command: "cnictl doctor explain ip/subnet-exhausted"},
 			{Text: "Give the cluster's role the policy of the controller.", Command: "aws iam attach-role-policy --role-name CLUSTER_ROLE --policy-arn arn:aws:iam::aws:policy/AmazonEKSVPCResourceController"},
 		},
@@ -152,7 +152,7 @@ var sgpCauses = []Entry{
 		Check:      Check{"Read the annotation.", `kubectl -n NAMESPACE get pod POD -o jsonpath='{.metadata.annotations.vpc\.amazonaws\.com/pod-eni}'`},
 		Fixes: []Fix{
 			{Text: "In an IPv6 cluster let the subnet assign IPv6 addresses.", Command: "aws ec2 modify-subnet-attribute --subnet-id SUBNET --assign-ipv6-address-on-creation", SideEffect: "Every new interface in the subnet gets an IPv6 address."},
-			{Text: "Recreate the pod, so that the controller writes the annotation again.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Recreate the pod, so that the controller writes the annotation again.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 		},
 		Links: []string{eks + "security-groups-for-pods.html"},
 		Signatures: []Signature{
@@ -171,7 +171,7 @@ var sgpCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Confirmed},
 		Check:      Check{"Find out who wrote the annotations of the two pods.", "kubectl -n NAMESPACE get pod POD -o yaml --show-managed-fields"},
 		Fixes: []Fix{
-			{Text: "Delete the pod whose annotation the VPC resource controller did not write.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Delete the pod whose annotation the VPC resource controller did not write.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 			{Text: "Make sure that the controller's webhooks answer, which refuse such an annotation.", Command: "kubectl get validatingwebhookconfigurations --field-selector metadata.name=vpc-resource-validating-webhook -o yaml"},
 		},
 		Links: []string{eks + "security-groups-for-pods.html", controller + "8"},
@@ -211,7 +211,7 @@ var sgpCauses = []Entry{
 		Fixes: []Fix{
 			{Text: "Turn the feature on.", Command: setEnv + "ENABLE_POD_ENI=true", SideEffect: rolled + " Every node gives up one interface slot; nodes in use may have none left (sgp/no-trunk-slot).", Risk: Restart},
 			{Text: "Or remove the policy.", Command: "kubectl -n NAMESPACE delete securitygrouppolicies.vpcresources.k8s.aws NAME", SideEffect: "New pods get the node's security groups.", Risk: Destructive},
-			{Text: "Recreate pods that are older than the policy.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Recreate pods that are older than the policy.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 		},
 		Links: []string{issue + "1505", eks + "security-groups-for-pods.html"},
 		Signatures: []Signature{
@@ -226,7 +226,7 @@ var sgpCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Confirmed, None, Confirmed},
 		Check:      Check{"List the containers' limits in order.", "kubectl -n NAMESPACE get pod POD -o jsonpath='{range .spec.containers[*]}{.name}{\"\\t\"}{.resources.limits}{\"\\n\"}{end}'"},
 		Fixes: []Fix{
-			{Text: "Have the sidecar's webhook append its container, or run before the resource controller's; then recreate the pods.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Have the sidecar's webhook append its container, or run before the resource controller's; then recreate the pods.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 		},
 		Links: []string{issue + "2163"},
 	},

@@ -24,7 +24,6 @@ const (
 	replaced   = "Evicts every pod on the node; disruption budgets limit how many replicas go at a time."
 	drain      = "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data"
 	deleteRule = "ip -FAMILY rule del priority PRIORITY FROM_OR_TO ADDRESS table TABLE"
-	deletePod  = "kubectl -n NAMESPACE delete pod POD"
 	recreated  = "The pod is replaced; emptyDir volumes are lost, and a pod without a controller does not come back."
 	keepMACs   = `mkdir -p /etc/systemd/network/99-default.link.d && printf '[Link]\nMACAddressPolicy=none\n' > /etc/systemd/network/99-default.link.d/aws-cni.conf && reboot`
 	settings   = "kubectl -n kube-system get daemonset aws-node -o jsonpath='{.spec.template.spec.containers[*].env}'"
@@ -35,6 +34,9 @@ const (
 	daemonPods = "kubectl -n kube-system get pods -l k8s-app=aws-node -o wide"
 	daemonLog  = "kubectl -n kube-system logs POD -c aws-node --previous"
 )
+
+// DeletePod is the command of the fixes that delete a pod.
+const DeletePod = "kubectl -n NAMESPACE delete pod POD"
 
 // stalledFixes are the fixes of a container that does not run, for what its log cannot say. Several entries end
 // with them; the rules know their order.
