@@ -29,7 +29,7 @@ func (p *population) expectAWS(r *evidence.Reading) {
 	r.Reservations = evidence.Read([]evidence.Reservation{})
 	r.InstanceType = evidence.Read(reading.InstanceType(p.InstanceType))
 	r.Instances = evidence.Read([]evidence.Instance{{
-		ID: p.Instance, InstanceType: p.InstanceType, State: "running", StateAt: p.UpSince, HTTPEndpoint: "enabled", HTTPTokens: "required", HopLimit: ref(2), Profile: "arn:aws:iam::111122223333:instance-profile/node",
+		ID: p.Instance, InstanceType: p.InstanceType, State: "running", StateAt: p.UpSince, HTTPEndpoint: "enabled", HTTPTokens: "required", HopLimit: ref(2), Profile: "arn:aws:iam::" + evidence.HiddenAccount + ":instance-profile/node",
 	}})
 	r.Quota = evidence.Read(evidence.Quota{Limit: ref(5000), Used: ref(300)})
 	any4 := []evidence.GroupRule{{Protocol: "-1", Peer: "0.0.0.0/0"}}
