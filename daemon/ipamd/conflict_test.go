@@ -114,6 +114,7 @@ func newContested(t *testing.T, pooled ipam.Pod, watched ...podObject) *conteste
 	}
 	stop := make(chan struct{})
 	go l.owner.run(stop)
+	go l.save() // an ADD whose checkpoint is not written for seconds is undone
 	t.Cleanup(func() { close(stop); <-l.owner.ended })
 	c.owner, c.kubernetes.owner = l.owner, l.owner
 	c.branches = &branches{kubernetes: c.kubernetes, owner: l.owner, log: c.log}

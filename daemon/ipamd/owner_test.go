@@ -86,6 +86,18 @@ func newLonely(t *testing.T, change func(*node)) *lonely {
 	return l
 }
 
+// save is a disk that is always fast, until the owner ends.
+func (l *lonely) save() {
+	for {
+		select {
+		case img := <-l.images:
+			l.owner.deliver(keeper.Committed{Gen: img.Gen})
+		case <-l.owner.ended:
+			return
+		}
+	}
+}
+
 func addRequest(name string) *cniwire.AddRequest {
 	return &cniwire.AddRequest{PodName: name, PodNamespace: "shop", ContainerID: name, IfName: "eth0", NetworkName: "aws-cni"}
 }
@@ -143,16 +155,7 @@ func TestOwner_CallerGoesAway(t *testing.T) {
 		o := l.owner
 		stop := make(chan struct{})
 		go o.run(stop)
-		go func() {
-			for {
-				select {
-				case img := <-l.images:
-					o.deliver(keeper.Committed{Gen: img.Gen})
-				case <-o.ended:
-					return
-				}
-			}
-		}()
+		go l.save()
 		server := &backend{owner: o, wait: time.Minute}
 		for i := range 9 { // all there are
 			if r := server.Add(t.Context(), addRequest(fmt.Sprint("p", i))); !r.Success {

@@ -80,16 +80,7 @@ func newPolicyBench(t *testing.T) *policyBench {
 		defer close(ended)
 		x.daemon.owner.run(stop)
 	}()
-	go func() {
-		for {
-			select {
-			case img := <-x.daemon.images: // a disk that is always fast
-				x.daemon.owner.deliver(keeper.Committed{Gen: img.Gen})
-			case <-ended:
-				return
-			}
-		}
-	}()
+	go x.daemon.save()
 	x.backend = &backend{owner: x.daemon.owner, log: slog.New(slog.DiscardHandler)}
 	x.policies = newPolicies(agent, x.owner, x.log, x.daemon.metrics, "strict", func(context.Context) (map[string]int, error) {
 		x.mu.Lock()

@@ -178,16 +178,7 @@ func TestRecorder_CountsAgree(t *testing.T) {
 		o := l.owner
 		stop := make(chan struct{})
 		go o.run(stop)
-		go func() {
-			for {
-				select {
-				case img := <-l.images:
-					o.deliver(keeper.Committed{Gen: img.Gen})
-				case <-o.ended:
-					return
-				}
-			}
-		}()
+		go l.save()
 		server := &backend{owner: o}
 		del := func(name, reason string) {
 			server.Del(t.Context(), &cniwire.DelRequest{
