@@ -105,7 +105,15 @@ func (d *daemon) view(st keeper.State, past history) introspectserver.View {
 		Now: st.Now, Book: st.Book, Cooldown: c.Cooldown,
 		Summary: d.summary(st, past), Config: configRows(d.node.settings),
 		ENIConfigName: d.eniConfigName(), ENIConfigKnown: st.NodeKnown,
-		NetworkEnv: c.NetworkEnv(), IPAMEnv: c.IPAMEnv(),
+		NetworkEnv: introspect.NetworkEnv{
+			ExternalServiceCIDRs: prefixTexts(c.ExternalServiceCIDRs), NodePortSupport: c.NodePortSupport, MTU: c.ENIMTU,
+			Connmark: c.Connmark, ExcludeSNATCIDRs: prefixTexts(c.ExcludeSNATCIDRs), ExternalSNAT: c.ExternalSNAT,
+			RandomizeSNAT: snatNumber(c.RandomizeSNAT), VethPrefix: c.VethPrefix,
+		},
+		IPAMEnv: introspect.IPAMEnv{
+			ManageUnschedulable: c.ManageUnschedulable, SubnetDiscovery: c.SubnetDiscovery,
+			CustomNetworking: c.CustomNetworking, WarmENITarget: c.WarmENI, WarmIPTarget: c.WarmIP,
+		},
 	}
 }
 
@@ -135,6 +143,25 @@ func configRows(settings []config.Setting) []introspect.ConfigRow {
 		}
 	}
 	return rows
+}
+
+func prefixTexts(ps []netip.Prefix) []string {
+	if len(ps) == 0 {
+		return nil // null, as upstream prints an unset list
+	}
+	return cidrTexts(ps)
+}
+
+// snatNumber is upstream's number for a mode of port randomization.
+func snatNumber(mode config.SNATPorts) int {
+	switch mode {
+	case config.SNATPortsNone:
+		return 0
+	case config.SNATPortsHash:
+		return 1
+	default:
+		return 2
+	}
 }
 
 func (d *daemon) summary(st keeper.State, past history) introspect.Summary {

@@ -748,7 +748,7 @@ func allowanceExceeded(c *Case) []candidate {
 }
 
 // allowed are the counters of dropped packets, with the growth in ten minutes from which on EKS's node
-// monitoring agent warns (spec/node-monitoring.md): less is a burst that nobody notices.
+// monitoring agent warns: less is a burst that nobody notices.
 var allowed = []struct {
 	name string
 	most float64

@@ -36,6 +36,7 @@ const (
 	fixImageName
 	fixMemory
 	fixObject
+	fixUndo // in those about aws-node
 )
 
 // Texts of failed pulls, by what keeps the node from the image.
@@ -74,6 +75,9 @@ func (c *Case) stalledFixes(name string, base int) (order []int) {
 		last := ""
 		if k.LastState != nil {
 			last = k.LastState.Reason
+		}
+		if failingState(k) && len(rolloutStuck(c)) > 0 {
+			order = append(order, base+fixUndo)
 		}
 		for _, fix := range stalled(k.Reason, last, c.daemonPod().Message+" "+c.lastWarning(c.daemonPod().Pod)) {
 			order = append(order, base+fix)

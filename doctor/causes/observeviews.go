@@ -25,6 +25,8 @@ var viewObservers = []observer{
 	{kind: "obs/eni-place", find: eniPlace},
 	{kind: "obs/eni-no-link", find: eniNoLink},
 	{kind: "obs/eni-link-down", find: eniLinkDown},
+	{kind: "obs/eni-link-address", find: eniLinkAddress},
+	{kind: "obs/host-has-pod-address", find: hostHasPodAddress},
 	{kind: "obs/eni-address-differs", find: eniAddressDiffers},
 	{kind: "obs/address-not-in-ec2", find: addressNotInEC2},
 	{kind: "obs/address-not-in-datastore", find: addressNotInDatastore},
@@ -317,6 +319,80 @@ func eniLinkDown(c *Case) (out []observation) {
 		}
 		out = append(out, observation{subject: l.Name, is: "the link of " + e.ID + " is down", should: "up", pods: pods,
 			severity: bySeverity(pods, otherwise), names: map[string]string{"ENI": e.ID, "LINK": l.Name}})
+	}
+	return out
+}
+
+// linkAddressesKnown reports whether the addresses of links were read: every node has one.
+func (c *Case) linkAddressesKnown() bool {
+	return slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return len(l.Addresses) > 0 })
+}
+
+// eniLinkAddress looks for the primary address of each interface on its link.
+func eniLinkAddress(c *Case) (out []observation) {
+	if !c.linkAddressesKnown() {
+		return nil
+	}
+	for _, e := range c.enis() {
+		l, there := c.linkOf(e.ID)
+		primary := c.primaryAddress(e.ID)
+		if !there || !primary.Is4() || e.Trunk || c.Settings.IPv6 && !e.Primary || c.settling(e.ID) {
+			continue
+		}
+		if !slices.ContainsFunc(l.Addresses, func(p netip.Prefix) bool { return p.Addr() == primary }) {
+			severity := catalogue.Warning
+			if e.Primary {
+				severity = catalogue.Critical
+			}
+			out = append(out, observation{subject: l.Name, is: fmt.Sprintf("it lacks %s, the address of %s", primary, e.ID), should: "its address", severity: severity,
+				names: map[string]string{"ENI": e.ID, "LINK": l.Name}})
+		}
+	}
+	return out
+}
+
+// primaryAddress returns the primary address of an interface, the zero value if it is unknown.
+func (c *Case) primaryAddress(id string) netip.Addr {
+	if m, there := c.inMetadata(id); there && len(m.IPs) > 0 { // which the daemon goes by
+		return m.IPs[0]
+	}
+	e, _ := c.inEC2(id)
+	return e.Primary
+}
+
+// hostHasPodAddress looks for addresses of pods, or for pods, on links of the host: it takes what is sent
+// to the pod. Programs that configure all addresses of an interface cause it.
+func hostHasPodAddress(c *Case) (out []observation) {
+	owner := map[netip.Addr]string{} // of addresses for pods
+	for _, e := range c.enis() {
+		for _, a := range e.IPs {
+			owner[a.Address] = ""
+		}
+		for a := range e.Records() {
+			if a.Pod != nil {
+				owner[a.Address] = string(*a.Pod)
+			}
+		}
+	}
+	for _, p := range c.Pooled() {
+		for _, a := range p.IPs {
+			owner[a] = string(p.Pod)
+		}
+	}
+	for _, l := range c.R.Links.Content {
+		for _, a := range l.Addresses {
+			pod, ofPods := owner[a.Addr()]
+			if !ofPods || a.Addr() == c.primaryAddress(l.ENI) {
+				continue
+			}
+			o := observation{subject: l.Name, is: fmt.Sprintf("it has %s, an address for pods", a.Addr()), should: "no address of a pod", severity: catalogue.Warning,
+				names: map[string]string{"LINK": l.Name, "ADDRESS": a.String()}}
+			if pod != "" {
+				o.is, o.severity, o.pods = fmt.Sprintf("it has %s, the address of %s", a.Addr(), pod), catalogue.Critical, []string{pod}
+			}
+			o.subject += " " + a.Addr().String()
+			out = append(out, o)
+		}
 	}
 	return out
 }

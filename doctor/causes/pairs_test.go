@@ -32,6 +32,7 @@ var pairs = []struct{ views, first, second string }{
 	{"policies: pods, agent", "obs/pod-no-policy", "obs/policy-no-pod"},
 	{"nodes: cluster, daemons", "obs/daemon-not-on-node", "obs/no-vpc-cni"},
 	{"instance: Kubernetes, metadata", "obs/node-instance", "obs/node-instance"},
+	{"addresses: interfaces, links", "obs/eni-link-address", "obs/host-has-pod-address"},
 	{"settings: DaemonSet, daemon", "obs/setting-not-in-effect", "obs/setting-not-in-effect"},
 	{"release: plugin, daemon", "obs/plugin-other-release", "obs/plugin-other-release"},
 }

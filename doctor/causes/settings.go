@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,6 +116,9 @@ func (c *Case) setting(name, expected string, holds func(config.Config) bool) Fa
 	return c.known(c.settingsAt, "env."+name, expected, value, holds(c.Settings))
 }
 
+// podOfOther matches the pods of a second DaemonSet, such as aws-node-gpu, with settings for some nodes.
+var podOfOther = regexp.MustCompile(`^kube-system/aws-node-.+-[a-z0-9]{5}$`)
+
 // injected are the variables that the downward API and EKS's webhooks put into pods.
 var injected = []string{"MY_NODE_NAME", "MY_POD_NAME", "AWS_REGION"}
 
@@ -122,7 +126,10 @@ var injected = []string{"MY_NODE_NAME", "MY_POD_NAME", "AWS_REGION"}
 // node's daemon was started with, or reports as effective. A pod keeps those it was made with.
 func settingsNotInEffect(c *Case) []observation {
 	ds := c.R.DaemonSet.Content
-	if ds == nil || ds.Env[containerNode] == nil {
+	if ds == nil || len(ds.Env[containerNode]) == 0 { // every manifest has some
+		return nil
+	}
+	if podOfOther.MatchString(string(c.daemonPod().Pod)) {
 		return nil
 	}
 	given := ds.Env[containerNode]
@@ -152,10 +159,10 @@ func settingsNotInEffect(c *Case) []observation {
 	if differ == nil && c.R.Env.OK() && len(ds.EnvFrom) == 0 {
 		source = "intro.env"
 		intended, _ := config.Load(func(name string) (string, bool) { v, ok := given[name]; return v, ok })
-		should, has := documents(intended.IPAMEnv(), intended.NetworkEnv()), documents(c.R.Env.Content.IPAMD, c.R.Env.Content.NetworkUtils)
-		for _, name := range slices.Sorted(maps.Keys(has)) {
-			if should[name] != has[name] {
-				differ = append(differ, differs(name, should[name], has[name]))
+		has := documents(c.R.Env.Content.IPAMD, c.R.Env.Content.NetworkUtils)
+		for _, s := range intended.Describe(nil) {
+			if is, there := has[s.Name]; there && unlike(is, s.Effective) {
+				differ = append(differ, differs(s.Name, s.Effective, is))
 			}
 		}
 	}
@@ -180,7 +187,7 @@ func differs(name, given, has string) string {
 // unlike reports whether two texts of a setting mean different things.
 func unlike(a, b string) bool { return !strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
 
-// documents returns the settings in upstream's two documents, by the name of their variable.
+// documents returns the settings in upstream's two documents as the texts of their variables.
 func documents(of introspect.IPAMEnv, network introspect.NetworkEnv) map[string]string {
 	out := map[string]string{}
 	for _, document := range []any{of, network} {
@@ -188,15 +195,23 @@ func documents(of introspect.IPAMEnv, network introspect.NetworkEnv) map[string]
 		if err != nil {
 			panic(err) // of numbers, booleans and texts
 		}
-		var values map[string]json.RawMessage
+		var values map[string]any
 		if err := json.Unmarshal(text, &values); err != nil {
 			panic(err)
 		}
 		for name, value := range values {
-			if out[name] = strings.Trim(string(value), `"`); out[name] == "null" || out[name] == "[]" {
+			switch v := value.(type) {
+			case nil:
 				out[name] = ""
+			case []any:
+				out[name] = strings.ReplaceAll(strings.Trim(fmt.Sprint(v), "[]"), " ", ",")
+			default:
+				out[name] = fmt.Sprint(v)
 			}
 		}
 	}
+	out["AWS_VPC_K8S_CNI_CONNMARK"] = fmt.Sprintf("%#x", network.Connmark)
+	const ports = "AWS_VPC_K8S_CNI_RANDOMIZESNAT"
+	out[ports] = map[string]string{"0": "none", "1": "hashrandom", "2": "prng"}[out[ports]]
 	return out
 }

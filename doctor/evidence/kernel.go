@@ -17,6 +17,8 @@ type Link struct {
 	Up     *bool  `json:"up,omitempty"`
 	VLAN   *int   `json:"vlan,omitempty"`
 	Parent string `json:"parent,omitempty"`
+
+	Addresses []netip.Prefix `json:"addresses,omitempty"` // without link-local ones; if no link has any, they were not read
 }
 
 // Rule is a policy rule.

@@ -16,7 +16,16 @@ func (p *population) expectDaemon(r *evidence.Reading) {
 	r.ENIs = evidence.Read(p.datastore())
 	r.Counters = evidence.Read(p.counters())
 	c := p.settings()
-	r.Env = evidence.Read(evidence.Env{IPAMD: c.IPAMEnv(), NetworkUtils: c.NetworkEnv()})
+	r.Env = evidence.Read(evidence.Env{
+		IPAMD: introspect.IPAMEnv{
+			WarmENITarget: c.WarmENI, WarmIPTarget: c.WarmIP, CustomNetworking: c.CustomNetworking,
+			ManageUnschedulable: c.ManageUnschedulable, SubnetDiscovery: c.SubnetDiscovery,
+		},
+		NetworkUtils: introspect.NetworkEnv{
+			ExternalSNAT: c.ExternalSNAT, ExcludeSNATCIDRs: texts(c.ExcludeSNATCIDRs), ExternalServiceCIDRs: texts(c.ExternalServiceCIDRs),
+			RandomizeSNAT: randomSNAT(c.RandomizeSNAT), NodePortSupport: c.NodePortSupport, MTU: c.ENIMTU, VethPrefix: c.VethPrefix, Connmark: c.Connmark,
+		},
+	})
 	name := p.eniConfigName()
 	r.ENIConfig = evidence.Read(&name)
 	r.Metrics = evidence.Read(p.metrics())
@@ -229,6 +238,25 @@ func (p *population) summary(c config.Config, targets introspect.Targets) intros
 		s.Subnets = append(s.Subnets, introspect.Subnet{ID: w.ID, CIDR: w.CIDR.String(), Available: w.Available, AsOf: ref(p.at.Add(-time.Minute))})
 	}
 	return s
+}
+
+// texts returns nil, null in the document, if nothing is set.
+func texts(cidrs []netip.Prefix) (out []string) {
+	for _, c := range cidrs {
+		out = append(out, c.String())
+	}
+	return out
+}
+
+// randomSNAT returns the number for the setting in upstream's document.
+func randomSNAT(s config.SNATPorts) int {
+	switch s {
+	case config.SNATPortsPRNG:
+		return 2
+	case config.SNATPortsHash:
+		return 1
+	}
+	return 0
 }
 
 // declared returns nil for a setting that is not in the environment.

@@ -72,10 +72,17 @@ func device(card, device int) string {
 func (p *population) links() []evidence.Link {
 	mtu := p.settings().ENIMTU
 	podMTU := p.settings().PodMTU
-	links := []evidence.Link{{Name: "lo", Kind: "device", MTU: ref(65536), Up: ref(true)}}
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}
+	links := []evidence.Link{{Name: "lo", Kind: "device", MTU: ref(65536), Up: ref(true), Addresses: loopback}}
 	for i := range p.ENIs {
 		e := &p.ENIs[i]
-		links = append(links, evidence.Link{Name: device(e.Card, e.device()), Kind: "device", ENI: e.ID, MAC: p.macs[e.ID], MTU: &mtu, Up: ref(true)})
+		link := evidence.Link{Name: device(e.Card, e.device()), Kind: "device", ENI: e.ID, MAC: p.macs[e.ID], MTU: &mtu, Up: ref(true)}
+		for _, s := range p.Subnets {
+			if a := p.primary[e.ID]; s.ID == e.Subnet && s.CIDR.IsValid() && a.IsValid() {
+				link.Addresses = []netip.Prefix{netip.PrefixFrom(a, s.CIDR.Bits())}
+			}
+		}
+		links = append(links, link)
 	}
 	for n, r := range p.living() {
 		links = append(links, evidence.Link{

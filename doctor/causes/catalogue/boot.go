@@ -60,7 +60,7 @@ var bootCauses = []Entry{
 		Fixes: slices.Concat([]Fix{
 			{Text: "Read the last errors: nearly always they name another cause of this catalogue.", Command: daemonLog + " | cnictl explain"},
 			{Text: "If they do not, restart aws-node on the node and keep its logs for a report.", Command: restartOne, SideEffect: restarted, Risk: Restart},
-		}, stalledFixes),
+		}, stalledFixes, []Fix{undoRollout}),
 		Links:    []string{issue + "2073", issue + "3224", issue + "3306", issue + "2384"},
 		Explains: []string{"boot/cni-config", "boot/rollout"},
 		Signatures: []Signature{
@@ -337,7 +337,7 @@ var bootCauses = []Entry{
 		Check:      Check{"Look for the pods that are not ready.", daemonPods},
 		Fixes: []Fix{
 			{Text: "Find out what keeps the first pod that is not ready.", Command: "kubectl -n kube-system get pods -l k8s-app=aws-node -o wide"},
-			{Text: "Go back to the release before.", Command: "kubectl -n kube-system rollout undo daemonset aws-node", SideEffect: rolled, Risk: Restart},
+			undoRollout,
 		},
 		Links: []string{upstream + "docs/troubleshooting.md"},
 	},

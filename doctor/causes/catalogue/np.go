@@ -95,4 +95,4 @@ var npCauses = []Entry{
 var agentFixes = slices.Concat([]Fix{
 	{Text: "Correct what its log names: a missing CRD, a port in use, an old kernel.", Command: "kubectl -n kube-system logs POD -c aws-eks-nodeagent --previous --tail 50"},
 	{Text: "If no NetworkPolicy is used, turn the agent off in the values of the add-on or chart.", Command: `aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --configuration-values '{"enableNetworkPolicy":"false"}' --resolve-conflicts PRESERVE`, SideEffect: rolled + " Policies are no longer enforced.", Risk: Disruptive},
-}, stalledFixes, []Fix{{Text: "Restart aws-node on the node: the agent makes its socket when it starts.", Command: restartOne, SideEffect: restarted, Risk: Restart}})
+}, stalledFixes, []Fix{undoRollout, {Text: "Restart aws-node on the node: the agent makes its socket when it starts.", Command: restartOne, SideEffect: restarted, Risk: Restart}})

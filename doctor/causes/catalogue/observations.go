@@ -1,6 +1,9 @@
 package catalogue
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // observed describes a kind of observation. severity is the highest that it can have; what it hits
 // decides. required are the sources that are compared, separated by spaces.
@@ -48,6 +51,15 @@ var observations = []Entry{
 	observed("eni-link-down", "the link of an interface is down", Critical, "intro.enis kern.link",
 		"Nothing passes the interface: the pods with its addresses are cut off.", Check{"Look who set it down.", "ip link show LINK; journalctl -u systemd-networkd | tail"},
 		Fix{Text: "Set the link up.", Command: "ip link set LINK up"}, restartDaemon),
+	observed("eni-link-address", "the link of an interface lacks its address", Critical, "kern.link",
+		"The primary address of an interface belongs on its link: without it the node, or the interface, has no address of its own to speak from.",
+		Check{"Compare the link with the interface.", "ip address show LINK; " + compareENIs}, restartDaemon,
+		Fix{Text: "If the address comes by DHCP, ask for it again.", Command: "networkctl renew LINK"}),
+	observed("host-has-pod-address", "a link of the host has an address of a pod", Critical, "kern.link",
+		"The host takes what is sent to the pod. A program that configures all addresses of an interface does so: amazon-ec2-net-utils, NetworkManager, netplan.",
+		Check{"Look whose address it is, and what set it.", "ip address show LINK; ip route get ADDRESS; networkctl status LINK"},
+		Fix{Text: "Take the address off the link.", Command: "ip address del ADDRESS dev LINK"},
+		Fix{Text: "Keep the program that set it off the interfaces of the CNI.", Command: "systemctl list-units 'NetworkManager*' 'systemd-networkd*' 'policy-routes@*' 'refresh-policy-routes@*'"}),
 	observed("eni-address-differs", "an interface has another primary address in EC2 than in the metadata service", Warning, "imds ec2.eni",
 		"The metadata service is stale.", Check{"Compare again in a minute.", compareENIs}, restartDaemon),
 	observed("address-not-in-ec2", "the daemon has an address that EC2 does not have on the interface", Critical, "intro.enis ec2.eni",
@@ -220,14 +232,14 @@ var observations = []Entry{
 	observed("stated-limit", "EC2 accepts less than the instance type has", Info, "intro.summary",
 		"EC2 stated a lower limit by refusing a request.", Check{"Look at the limits.", "cnictl node NODE"}, collect),
 	observed("daemon-not-ready", "aws-node is not ready", Error, "k8s.ds.pods",
-		"No pod of the node can start or end meanwhile.", Check{"Read the log of its last run.", "kubectl -n kube-system logs POD -c aws-node --previous --tail 50 | cnictl explain"}, append([]Fix{collect, restartDaemon}, stalledFixes...)...),
+		"No pod of the node can start or end meanwhile.", Check{"Read the log of its last run.", "kubectl -n kube-system logs POD -c aws-node --previous --tail 50 | cnictl explain"}, slices.Concat([]Fix{collect, restartDaemon}, stalledFixes, []Fix{undoRollout})...),
 	observed("daemon-restarts", "aws-node restarts again and again", Warning, "k8s.ds.pods",
 		"Pods cannot start while it is away.", Check{"Read the log of its last run.", "kubectl -n kube-system logs -p POD -c aws-node"}, collect),
 	observed("probe-limits", "a probe of aws-node has other limits than the CNI's manifest gives it", Warning, "k8s.ds",
 		"Kubelet kills a daemon that starts or answers slowly, as on a busy node, or notices late that it hangs.", Check{"Read the probes.", "kubectl -n kube-system get daemonset aws-node -o yaml | grep -A 12 Probe"},
 		Fix{Text: "Set the probes as the manifest does.", Command: `kubectl -n kube-system patch daemonset aws-node -p '{"spec":{"template":{"spec":{"containers":[{"name":"aws-node","livenessProbe":{"initialDelaySeconds":60,"periodSeconds":10,"failureThreshold":3,"timeoutSeconds":10},"readinessProbe":{"initialDelaySeconds":1,"periodSeconds":10,"failureThreshold":3,"timeoutSeconds":10}}]}}}}'`, SideEffect: rolled, Risk: Restart}),
 	observed("init-failing", "the init container of aws-node fails", Error, "k8s.ds.pods",
-		"The daemon starts only after it.", Check{"Read its log.", "kubectl -n kube-system logs POD -c aws-vpc-cni-init --tail 50 | cnictl explain"}, append([]Fix{collect, restartDaemon}, stalledFixes...)...),
+		"The daemon starts only after it.", Check{"Read its log.", "kubectl -n kube-system logs POD -c aws-vpc-cni-init --tail 50 | cnictl explain"}, slices.Concat([]Fix{collect, restartDaemon}, stalledFixes, []Fix{undoRollout})...),
 	observed("agent-not-ready", "the network policy agent is not ready", Error, "k8s.ds.pods",
 		"Policies of new and changed pods are not enforced; where the mode asks the agent, new pods fail.", Check{"Read its log.", "kubectl -n kube-system logs -l k8s-app=aws-node -c aws-eks-nodeagent --tail 50"}, agentFixes...),
 	observed("kube-proxy-not-ready", "kube-proxy is not ready", Error, "k8s.kp",

@@ -48,6 +48,9 @@ var stalledFixes = []Fix{
 	{Text: "Create the Secret, ConfigMap or path that kubelet names.", Command: "kubectl -n kube-system describe pod POD"},
 }
 
+// undoRollout follows stalledFixes in the entries about aws-node.
+var undoRollout = Fix{Text: "Go back to the release before.", Command: "kubectl -n kube-system rollout undo daemonset aws-node", SideEffect: rolled, Risk: Restart}
+
 // Sources that signatures appear in.
 var (
 	inLog     = []string{"log.ipamd"}

@@ -25,6 +25,21 @@ func ask[T any](what func(*rtnl.Conn) (T, error)) (T, error) {
 
 func listLinks(conn *rtnl.Conn) ([]evidence.Link, error) {
 	list, err := conn.Links()
+	if err != nil {
+		return nil, err
+	}
+	addresses := map[int32][]netip.Prefix{}
+	for _, family := range []int{4, 6} {
+		all, err := conn.Addresses(families[family])
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range all {
+			if !a.Prefix.Addr().IsLinkLocalUnicast() {
+				addresses[a.Link] = append(addresses[a.Link], a.Prefix)
+			}
+		}
+	}
 	names := map[int32]string{}
 	for _, l := range list {
 		names[l.Index] = l.Name
@@ -32,7 +47,7 @@ func listLinks(conn *rtnl.Conn) ([]evidence.Link, error) {
 	out := []evidence.Link{}
 	for _, l := range list {
 		up := l.Flags&unix.IFF_UP != 0
-		link := evidence.Link{Name: l.Name, Kind: l.Kind, MTU: &l.MTU, Up: &up}
+		link := evidence.Link{Name: l.Name, Kind: l.Kind, MTU: &l.MTU, Up: &up, Addresses: addresses[l.Index]}
 		if l.MAC != (netstate.MAC{}) {
 			link.MAC = l.MAC.String()
 		}
@@ -44,7 +59,7 @@ func listLinks(conn *rtnl.Conn) ([]evidence.Link, error) {
 		}
 		out = append(out, link)
 	}
-	return out, err
+	return out, nil
 }
 
 // families are the address families.

@@ -1,6 +1,8 @@
 package reading
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -189,6 +191,33 @@ func Links(printed string) []evidence.Link {
 	return out
 }
 
+// addressOf parses an address of a link: with its length, as ip prints it, or as ifconfig, which prints a
+// netmask or "prefixlen" further on in the line.
+func addressOf(text string, words []string) (netip.Prefix, bool) {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return p, true
+	}
+	a, err := introspect.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, false
+	}
+	length := a.BitLen()
+	for i, w := range words[:len(words)-1] {
+		switch w {
+		case "prefixlen":
+			if n, err := strconv.Atoi(words[i+1]); err == nil && n >= 0 && n <= length {
+				return netip.PrefixFrom(a, n), true
+			}
+		case "netmask":
+			if mask, err := netip.ParseAddr(words[i+1]); err == nil && mask.Is4() && a.Is4() {
+				bytes := mask.As4()
+				return netip.PrefixFrom(a, bits.OnesCount32(binary.BigEndian.Uint32(bytes[:]))), true
+			}
+		}
+	}
+	return netip.PrefixFrom(a, length), true
+}
+
 // readLink reads what a line says about the link.
 func readLink(l *evidence.Link, words []string) {
 	for i, w := range words {
@@ -203,6 +232,10 @@ func readLink(l *evidence.Link, words []string) {
 			}
 		case "ether", "link/ether":
 			l.MAC = strings.ToLower(next)
+		case "inet", "inet6":
+			if p, ok := addressOf(next, words); ok && !p.Addr().IsLinkLocalUnicast() {
+				l.Addresses = append(l.Addresses, p)
+			}
 		default:
 			_, flags, ok := strings.Cut(w, "<")
 			if ok && i < 2 {

@@ -88,7 +88,7 @@ default via fe80::1 dev eth0 proto ra metric 1024 pref medium
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	want := []evidence.Link{
-		{Name: "eth0", Kind: "device", MAC: "02:fa:4e:00:00:01", MTU: new(9001), Up: new(true)},
+		{Name: "eth0", Kind: "device", MAC: "02:fa:4e:00:00:01", MTU: new(9001), Up: new(true), Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.10/18")}},
 		{Name: "eni0d7763386da", Kind: "veth", MAC: "06:00:00:00:00:02", MTU: new(9001), Up: new(true)},
 		{Name: "eth1", Kind: "device", MAC: "02:fa:4e:00:00:03", MTU: new(1500), Up: new(false)},
 	}
@@ -111,7 +111,7 @@ eth1: flags=4098<BROADCAST,MULTICAST>  mtu 1500
     link/ether 02:fa:4e:00:00:03 brd ff:ff:ff:ff:ff:ff
 `,
 	} {
-		if diff := cmp.Diff(want, Links(printed)); diff != "" {
+		if diff := cmp.Diff(want, Links(printed), byValue); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -24,22 +24,37 @@ import (
 // ailment is a fault on the first node of the cluster.
 type ailment struct {
 	code   string
-	frozen bool // the daemon is stopped while the fault is caused, because it would repair it
+	frozen bool     // the daemon is stopped while the fault is caused, because it would repair it
+	fleet  bool     // any node may show it
+	with   []string // what else the doctor may find
 	// begins causes the fault. pods run on the node, the first on a secondary interface.
 	begins func(l *lab, m *cluster.Machine, pods []*corev1.Pod)
 }
 
+// What else a daemon shows that is stopped, and a new pod of aws-node that does not start.
+var (
+	ofStopped = []string{"boot/ipamd-down", "obs/daemon-not-ready"}
+	ofNewPod  = []string{"boot/ipamd-down", "boot/daemon-missing", "obs/daemon-not-ready", "obs/daemon-silent"}
+)
+
 // ailments are healed by the commands of their first fixes. Those of testenv/node/e2e's
 // TestDoctor_Provoked need no kubectl.
 var ailments = []ailment{
-	{code: "net/rules-flushed", frozen: true, begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
+	{code: "net/rules-flushed", frozen: true, with: ofStopped, begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
 		l.on(m, "ip rule del priority 512 to "+pods[0].Status.PodIP)
 	}},
-	{code: "net/rules-flushed", frozen: true, begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
+	{code: "net/rules-flushed", frozen: true, with: ofStopped, begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
 		l.on(m, "ip route del "+pods[0].Status.PodIP)
 	}},
-	{code: "net/rules-flushed", frozen: true, begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
+	{code: "net/rules-flushed", frozen: true, with: ofStopped, begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
 		l.on(m, "ip route del default table "+l.table(m, pods[0]))
+	}},
+	{code: "boot/rollout", fleet: true, with: ofNewPod, begins: func(l *lab, _ *cluster.Machine, _ []*corev1.Pod) {
+		l.kubectl("", "set", "image", "daemonset/aws-node", "aws-node=docker.io/cnictl/aws-vpc-cni:no-such-release")
+	}},
+	{code: "np/agent-failing", fleet: true, with: append(ofNewPod, "boot/rollout"), begins: func(l *lab, _ *cluster.Machine, _ []*corev1.Pod) {
+		l.kubectl("", "patch", "daemonset", "aws-node", "-p", `{"spec":{"template":{"spec":{"containers":[{"name":"aws-eks-nodeagent",`+
+			`"image":"docker.io/cnictl/cni-metrics-helper:dev","imagePullPolicy":"Never","args":["--no-such-flag"]}]}}}}`)
 	}},
 	{code: "net/veth-missing", begins: func(l *lab, m *cluster.Machine, pods []*corev1.Pod) {
 		l.on(m, "ip link del $(ip -o route get "+pods[0].Status.PodIP+" | sed 's/.* dev \\([^ ]*\\).*/\\1/')")
@@ -62,13 +77,16 @@ func TestCnictl_Heals(t *testing.T) {
 			l := &lab{T: t, c: l.c}
 			t.Cleanup(l.explain)
 			o := operator{l, o.env}
+			if a.fleet {
+				o.env = append(slices.Clone(o.env), "CNICTL_NODES="+strings.Join(l.threeNodes(), ","))
+			}
 			pods := make([]*corev1.Pod, 12) // more than one interface has
 			for j := range pods {
 				pods[j] = pod(fmt.Sprintf("ill-%d-%d", i, j), m)
 			}
 			pods = l.run(pods...)
 			slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(l.table(m, b), l.table(m, a)) })
-			testenv.EventuallyErr(l, "a healthy node", func() error { _, err := o.found(m, ""); return err })
+			testenv.EventuallyErr(l, "a healthy node", func() error { _, err := o.found(m, ailment{}); return err })
 			if a.frozen {
 				pid, err := m.Process(node.DaemonBinary)
 				l.check(err)
@@ -76,10 +94,10 @@ func TestCnictl_Heals(t *testing.T) {
 			}
 			a.begins(l, m, pods)
 			var fix document.CauseFix
-			testenv.EventuallyErr(l, "the doctor to find "+a.code, func() (err error) { fix, err = o.found(m, a.code); return err })
+			testenv.EventuallyErr(l, "the doctor to find "+a.code, func() (err error) { fix, err = o.found(m, a); return err })
 			l.Logf("%s\n%s", fix.Text, fix.Command)
 			l.asPrinted(m, fix.Command)
-			testenv.EventuallyErr(l, "a healthy node", func() error { _, err := o.found(m, ""); return err })
+			testenv.EventuallyErr(l, "a healthy node", func() error { _, err := o.found(m, ailment{}); return err })
 		})
 	}
 }
@@ -116,24 +134,27 @@ func (l *lab) asPrinted(m *cluster.Machine, command string) {
 }
 
 // found returns the first fix of the only problem that the doctor sees, or says what else it sees.
-func (o operator) found(m *cluster.Machine, code string) (fix document.CauseFix, _ error) {
-	e := o.run("doctor", m.Name, "--via", "exec", "--once", "-o", "json")
+func (o operator) found(m *cluster.Machine, a ailment) (fix document.CauseFix, _ error) {
+	args := []string{"doctor", "--via", "exec", "--once", "-o", "json"}
+	if !a.fleet {
+		args = append(args, m.Name)
+	}
+	e := o.run(args...)
 	var r document.DoctorReport
 	if err := json.Unmarshal([]byte(e.out), &r); err != nil {
 		return fix, fmt.Errorf("exit %d: %w: %s", e.code, err, e.said)
 	}
-	others, seen := "", code == ""
+	others, seen := "", a.code == ""
 	for _, f := range r.Findings {
 		switch {
-		case f.Code == code:
+		case f.Code == a.code:
 			seen, fix = true, f.Fix[0]
-		case code == "net/rules-flushed" && (f.Code == "boot/ipamd-down" || f.Code == "obs/daemon-not-ready"): // the daemon is stopped
-		case f.Severity != "info" && !node.OfMachine(f.Code):
+		case f.Severity != "info" && !slices.Contains(a.with, f.Code) && !node.OfMachine(f.Code):
 			others += fmt.Sprintf("%s %s %s: %s\n", f.Code, f.Severity, f.Confidence, f.Summary)
 		}
 	}
 	if !seen || others != "" {
-		return fix, fmt.Errorf("exit %d, %s is found: %v, and also: %s%s", e.code, code, seen, others, e.said)
+		return fix, fmt.Errorf("exit %d, %s is found: %v, and also: %s%s", e.code, a.code, seen, others, e.said)
 	}
 	return fix, nil
 }

@@ -331,9 +331,8 @@ func (s *Sim) daemonSet() *appsv1.DaemonSet {
 	d.UID = "5b3f0e8c-9b4e-4f57-8d0a-2f1f0b6f0a11"
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"k8s-app": "aws-node"}}
 	d.Spec.Template.Labels = map[string]string{"k8s-app": "aws-node"}
-	d.Spec.Template.Spec.Containers = []corev1.Container{{
+	d.Spec.Template.Spec.Containers = []corev1.Container{{ // without variables: the groups have settings of their own
 		Name: "aws-node", Image: "602401143452.dkr.ecr." + region + ".amazonaws.com/amazon-k8s-cni:" + daemonVersion,
-		Env: []corev1.EnvVar{{Name: "ENABLE_IPv4", Value: boolWord(!s.opts.IPv6)}, {Name: "ENABLE_IPv6", Value: boolWord(s.opts.IPv6)}},
 	}}
 	d.Status = appsv1.DaemonSetStatus{DesiredNumberScheduled: wanted, CurrentNumberScheduled: wanted, NumberReady: ready, UpdatedNumberScheduled: wanted, NumberAvailable: ready, NumberUnavailable: wanted - ready}
 	return d
