@@ -29,7 +29,8 @@ const textDenied = "UnauthorizedOperation"
 var (
 	growing = []string{"AssignPrivateIpAddresses", "AttachNetworkInterface", "CreateNetworkInterface", "CreateTags", "AssignIpv6Addresses"}
 	others  = []string{
-		"DeleteNetworkInterface", "DescribeInstances", "DescribeInstanceTypes", "DescribeNetworkInterfaces", "DescribeSecurityGroups", "DescribeSubnets",
+		"DeleteNetworkInterface", "DescribeInstances", "DescribeInstanceTypes", "DescribeNetworkInterfaces", "DescribeSecurityGroups",
+		"DescribeSubnets",
 		"DescribeTags", "DetachNetworkInterface", "ModifyNetworkInterfaceAttribute", "UnassignPrivateIpAddresses",
 	}
 )
@@ -42,7 +43,8 @@ func iamDenied(c *Case) []candidate {
 		c.active(pattern{sources: []string{"k8s.evt"}, texts: []string{"MissingIAMPermissions"}}),
 	), []string{textDenied})
 	for _, action := range slices.Concat(growing, others) {
-		m := pattern{sources: slices.Concat(daemonSays, []string{"k8s.evt"}), texts: []string{action + "…" + textDenied, textDenied + "…" + action, "MissingIAMPermissions…" + action}}
+		m := pattern{sources: slices.Concat(daemonSays, []string{"k8s.evt"}),
+			texts: []string{action + "…" + textDenied, textDenied + "…" + action, "MissingIAMPermissions…" + action}}
 		if slices.Contains(growing, action) {
 			m.cured = grown // a pool that grows is no longer denied
 		}
@@ -100,7 +102,9 @@ var daemonLogs = []string{"log.ipamd", "log.awsnode", "intro.summary"}
 var answering = slices.Concat(grown, []string{"Serving RPC Handler"})
 
 // textsIMDS are the errors of an unresponsive metadata service.
-var textsIMDS = []string{"instance metadata: failed to retrieve", "Failed to get primary MAC from IMDS", "failed to retrieve local-ipv4 address in imds metadata", "read metadata …ec2imds", "169.254.169.254…timeout", "169.254.169.254…deadline exceeded", "169.254.169.254…connection refused", "ec2imds…deadline exceeded", "ec2imds…i/o timeout"}
+var textsIMDS = []string{"instance metadata: failed to retrieve", "Failed to get primary MAC from IMDS",
+	"failed to retrieve local-ipv4 address in imds metadata", "read metadata …ec2imds", "169.254.169.254…timeout",
+	"169.254.169.254…deadline exceeded", "169.254.169.254…connection refused", "ec2imds…deadline exceeded", "ec2imds…i/o timeout"}
 
 // imdsAnswers states that the metadata service answers or, if it was not asked, that the daemon has no trouble with it.
 func (c *Case) imdsAnswers() Fact {
@@ -153,7 +157,8 @@ func throttled(c *Case) []candidate {
 	if last, _, count := c.lastMessage(m); logged.State == Yes && count < 3 {
 		logged.State, logged.Value = No, fmt.Sprintf("%d times in 10 minutes: %s", count, clip(last.text))
 	}
-	logged = c.counted(either(logged, c.failures(grown, cause.EC2Throttled)), []string{"RequestLimitExceeded", "Throttling", "ThrottlingException"})
+	logged = c.counted(either(logged, c.failures(grown, cause.EC2Throttled)),
+		[]string{"RequestLimitExceeded", "Throttling", "ThrottlingException"})
 	for _, b := range c.R.Summary.Content.Backoffs {
 		if b.Cause == string(cause.EC2Throttled) && b.Until.After(c.Now) {
 			logged = c.known("intro.summary", "backoffs", "none", strings.TrimSpace(b.Scope+" "+b.ID)+" until "+b.Until.Format(time.TimeOnly), true)
@@ -190,7 +195,8 @@ func ec2Unreachable(c *Case) []candidate {
 	if logged.State != Yes && probed.State == Yes {
 		logged = probed
 	}
-	return []candidate{{summary: "the EC2 endpoint cannot be reached: " + logged.Value, decisive: []Fact{logged}, unless: []Fact{not(c.imdsAnswers())}}}
+	return []candidate{{summary: "the EC2 endpoint cannot be reached: " + logged.Value, decisive: []Fact{logged},
+		unless: []Fact{not(c.imdsAnswers())}}}
 }
 
 // IsEC2 reports whether the target of a probe is the endpoint of EC2 that the daemon uses.
@@ -205,9 +211,12 @@ func (c *Case) IsEC2(target string) bool {
 
 func imdsUnreachable(c *Case) []candidate {
 	logged := c.active(pattern{sources: []string{"log.ipamd", "log.awsnode"}, texts: textsIMDS, cured: answering})
-	failed := pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{"Error received from AddNetwork gRPC call…vpc-ipv4-cidr-blocks", "Error received from AddNetwork gRPC call…IMDS", "Error received from AddNetwork gRPC call…ec2imds"}}
+	failed := pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
+		texts: []string{"Error received from AddNetwork gRPC call…vpc-ipv4-cidr-blocks", "Error received from AddNetwork gRPC call…IMDS",
+			"Error received from AddNetwork gRPC call…ec2imds"}}
 	adds := c.active(failed)
-	fails := fact(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return or(i.Failure, i.Token), stateOf(i.Token != "ok") })
+	fails := fact(c, c.R.IMDS, "imds", "token", "ok",
+		func(i evidence.IMDS) (any, State) { return or(i.Failure, i.Token), stateOf(i.Token != "ok") })
 	off := fact(c, c.R.Instances, "ec2.inst", "httpEndpoint", "enabled", func(all []evidence.Instance) (any, State) {
 		for _, i := range all {
 			if i.ID == c.instance() && i.HTTPEndpoint != "" {
@@ -221,8 +230,9 @@ func imdsUnreachable(c *Case) []candidate {
 		why += ": it is switched off for the instance"
 	}
 	decisive := orElse(either(logged, adds), onlyIfTrue(either(both(off, c.podNotReady()), both(off, fails))))
-	unanswered := candidate{summary: fmt.Sprintf("%s (%s)", why, decisive.Value), decisive: []Fact{decisive}, unless: []Fact{not(orElse(fails, onlyIfTrue(off)))},
-		names: map[string]string{"INSTANCE": c.instance()}, fixes: []int{2, 1}}
+	unanswered := candidate{summary: fmt.Sprintf("%s (%s)", why, decisive.Value), decisive: []Fact{decisive},
+		unless: []Fact{not(orElse(fails, onlyIfTrue(off)))},
+		names:  map[string]string{"INSTANCE": c.instance()}, fixes: []int{2, 1}}
 	if off.State == Yes {
 		unanswered.fixes = []int{1}
 	} else if off.State == Unread {
@@ -233,7 +243,8 @@ func imdsUnreachable(c *Case) []candidate {
 	}
 	out := []candidate{unanswered}
 	if _, _, n := c.lastMessage(failed); fails.State == No && (n >= 3 || adds.State == Unread) { // it answers now, but failed repeatedly
-		again := candidate{summary: "the metadata service fails intermittently, and ADDs with it: " + adds.Value, decisive: []Fact{adds}}.as(catalogue.Error)
+		again := candidate{summary: "the metadata service fails intermittently, and ADDs with it: " + adds.Value,
+			decisive: []Fact{adds}}.as(catalogue.Error)
 		if grows, _ := c.allowances(); grows.State == Yes { // a separate cause
 			again = again.as(catalogue.Info)
 		}

@@ -112,9 +112,10 @@ func (c *Case) serves() Fact {
 
 // unsettled states that the daemon does not serve, or did not until a moment ago.
 func (c *Case) unsettled() Fact {
-	return either(not(c.serves()), c.notReady(), c.inContainer(containerNode, "restarts in the last hour", "0", func(k evidence.DaemonContainer) (any, State) {
-		return containerText(k), stateOf(k.RestartsLastHour != nil && *k.RestartsLastHour > 0)
-	}))
+	return either(not(c.serves()), c.notReady(),
+		c.inContainer(containerNode, "restarts in the last hour", "0", func(k evidence.DaemonContainer) (any, State) {
+			return containerText(k), stateOf(k.RestartsLastHour != nil && *k.RestartsLastHour > 0)
+		}))
 }
 
 // dies states that the daemon's start fails with one of these texts. It is false for a daemon
@@ -164,8 +165,10 @@ func apiUnreachable(c *Case) []candidate {
 		waits = waits.as(catalogue.Error)
 	}
 	out := []candidate{waits}
-	if without := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Proceeding without API server connectivity"}, cured: []string{logline.TextAPIReached}}); without.State == Yes {
-		out = append(out, candidate{summary: "the daemon serves without the Kubernetes API, with max-pods from its own table" + c.ProxyText(), decisive: []Fact{without}}.as(catalogue.Info))
+	if without := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Proceeding without API server connectivity"},
+		cured: []string{logline.TextAPIReached}}); without.State == Yes {
+		out = append(out, candidate{summary: "the daemon serves without the Kubernetes API, with max-pods from its own table" + c.ProxyText(),
+			decisive: []Fact{without}}.as(catalogue.Info))
 	}
 	return out
 }
@@ -200,7 +203,8 @@ func (c *Case) ProxyText() string {
 
 func rightMissing(c *Case) []candidate {
 	denied := c.denied(c.usesRight)
-	m := pattern{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: []string{"forbidden: User…system:serviceaccount:kube-system:aws-node"}}
+	m := pattern{sources: []string{"log.ipamd", "log.np", "log.awsnode"},
+		texts: []string{"forbidden: User…system:serviceaccount:kube-system:aws-node"}}
 	rights := c.R.RBAC.Content
 	if denied.State != Unread { // older log lines about rights that the API server grants now do not count
 		for _, right := range rights.Checked() {
@@ -301,7 +305,8 @@ func (c *Case) usesRight(right string) bool {
 	switch verb, resource, group := evidence.SplitRight(right); {
 	case resource == "cninodes" && (c.older(evidence.Version{1, 15, 1}) || verb == "watch" && c.older(evidence.Version{1, 15, 5})):
 		return false
-	case resource != "policyendpoints" && (group == groupPolicies || strings.Contains(resource, groupPolicies)) && (c.Agent == nil || c.Agent.Before(agentOnIPAMD)):
+	case resource != "policyendpoints" && (group == groupPolicies || strings.Contains(resource, groupPolicies)) &&
+		(c.Agent == nil || c.Agent.Before(agentOnIPAMD)):
 		return false
 	}
 	return c.needsRight(right)
@@ -334,7 +339,8 @@ func daemonDown(c *Case) []candidate {
 		}
 		return deaf(c)
 	}
-	unready := either(c.lasting((*Case).notReady), c.lasting(deaf), c.active(pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{textUnavailable}}))
+	unready := either(c.lasting((*Case).notReady), c.lasting(deaf),
+		c.active(pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{textUnavailable}}))
 	text := "the daemon does not answer; its last error: " + c.lastError()
 	if k := c.container(containerNode); k != nil {
 		text = fmt.Sprintf("the daemon does not answer; aws-node is %s; its last error: %s", containerText(*k), c.lastError())
@@ -352,7 +358,8 @@ func daemonDown(c *Case) []candidate {
 func probeTimeout(c *Case) []candidate {
 	timeouts := c.active(pattern{
 		sources: []string{"k8s.evt", "log.kubelet"},
-		texts:   []string{"aws-node…Liveness probe failed…timeout", "aws-node…Liveness probe failed…timed out", `probeType="Liveness"…aws-node…timeout`, `probeType="Liveness"…aws-node…timed out`},
+		texts: []string{"aws-node…Liveness probe failed…timeout", "aws-node…Liveness probe failed…timed out",
+			`probeType="Liveness"…aws-node…timeout`, `probeType="Liveness"…aws-node…timed out`},
 	})
 	restarts := c.inContainer(containerNode, "restarts in the last hour", "fewer than 2", func(k evidence.DaemonContainer) (any, State) {
 		switch {
@@ -369,15 +376,18 @@ func probeTimeout(c *Case) []candidate {
 		}
 		return *k.LastState.ExitCode, stateOf(*k.LastState.ExitCode == 137 || *k.LastState.ExitCode == 143)
 	})
-	served := orElse(not(c.silent()), c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{logline.TextServing}, since: c.Now.Add(-time.Hour), any: true}))
+	served := orElse(not(c.silent()), c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{logline.TextServing},
+		since: c.Now.Add(-time.Hour), any: true}))
 	served = orElse(served, not(c.notReady()))
 	busy := either(
-		fact(c, c.R.Resources, "host.res", "load1 against cpus", "below 2 for each CPU, nothing throttled", func(r evidence.Resources) (any, State) {
-			if r.Load1 == nil || r.CPUs == nil {
-				return "throttled: " + or(strings.Join(r.Throttled, ", "), "none"), stateOf(len(r.Throttled) > 0)
-			}
-			return fmt.Sprintf("%g on %d CPUs, throttled: %s", *r.Load1, *r.CPUs, or(strings.Join(r.Throttled, ", "), "none")), stateOf(len(r.Throttled) > 0 || *r.Load1 >= 2*float64(*r.CPUs))
-		}),
+		fact(c, c.R.Resources, "host.res", "load1 against cpus", "below 2 for each CPU, nothing throttled",
+			func(r evidence.Resources) (any, State) {
+				if r.Load1 == nil || r.CPUs == nil {
+					return "throttled: " + or(strings.Join(r.Throttled, ", "), "none"), stateOf(len(r.Throttled) > 0)
+				}
+				return fmt.Sprintf("%g on %d CPUs, throttled: %s", *r.Load1, *r.CPUs, or(strings.Join(r.Throttled, ", "), "none")),
+					stateOf(len(r.Throttled) > 0 || *r.Load1 >= 2*float64(*r.CPUs))
+			}),
 		fact(c, c.R.DaemonSet, "k8s.ds", "liveness.timeoutSeconds", "at least 10", func(ds *evidence.DaemonSet) (any, State) {
 			if ds == nil || ds.Liveness.TimeoutSeconds == nil {
 				return nil, Unread
@@ -386,7 +396,8 @@ func probeTimeout(c *Case) []candidate {
 		}),
 	)
 	return []candidate{{
-		summary:  fmt.Sprintf("kubelet kills aws-node because its liveness probe times out: %s restarts in an hour, %s (%s)", or(restarts.Value, "an unknown number of"), busy.Path, or(busy.Value, "unknown")),
+		summary: fmt.Sprintf("kubelet kills aws-node because its liveness probe times out: %s restarts in an hour, %s (%s)",
+			or(restarts.Value, "an unknown number of"), busy.Path, or(busy.Value, "unknown")),
 		decisive: []Fact{timeouts},
 		required: []Fact{served}, unless: []Fact{not(restarts), not(killed)}, supporting: []Fact{busy},
 	}}
@@ -399,32 +410,34 @@ const runDirectory = "/var/run/aws-node"
 var OnSocket = evidence.Version{1, 23}
 
 func socketSkew(c *Case) []candidate {
-	differs := fact(c, c.R.DaemonSet, "k8s.ds", "probes and mounts against the image", "of the same release", func(ds *evidence.DaemonSet) (any, State) {
-		if ds == nil {
-			return "there is no DaemonSet", No
-		}
-		image, ok := evidence.ParseVersion(ds.Images[containerNode])
-		probes := strings.Join(slices.Concat(ds.Liveness.Command, ds.Readiness.Command), " ")
-		switch {
-		case probes == "":
-			return "no probe", No
-		case !ok:
-			return nil, Unread
-		}
-		text := fmt.Sprintf("image %s", image)
-		if image.Before(OnSocket) {
-			return text + ", probes of ipamd.sock", stateOf(strings.Contains(probes, "ipamd.sock"))
-		}
-		if strings.Contains(probes, ":50051") {
-			return text + ", probes of :50051", Yes
-		}
-		for _, name := range []string{containerNode, containerAgent} {
-			if mounts, known := ds.Mounts[name]; known && !slices.ContainsFunc(mounts, func(m string) bool { return path.Clean(m) == runDirectory }) {
-				return text + ", no mount of " + runDirectory + " in " + name, Yes
+	differs := fact(c, c.R.DaemonSet, "k8s.ds", "probes and mounts against the image", "of the same release",
+		func(ds *evidence.DaemonSet) (any, State) {
+			if ds == nil {
+				return "there is no DaemonSet", No
 			}
-		}
-		return text + ", probes and mounts match", No
-	})
+			image, ok := evidence.ParseVersion(ds.Images[containerNode])
+			probes := strings.Join(slices.Concat(ds.Liveness.Command, ds.Readiness.Command), " ")
+			switch {
+			case probes == "":
+				return "no probe", No
+			case !ok:
+				return nil, Unread
+			}
+			text := fmt.Sprintf("image %s", image)
+			if image.Before(OnSocket) {
+				return text + ", probes of ipamd.sock", stateOf(strings.Contains(probes, "ipamd.sock"))
+			}
+			if strings.Contains(probes, ":50051") {
+				return text + ", probes of :50051", Yes
+			}
+			for _, name := range []string{containerNode, containerAgent} {
+				if mounts, known := ds.Mounts[name]; known &&
+					!slices.ContainsFunc(mounts, func(m string) bool { return path.Clean(m) == runDirectory }) {
+					return text + ", no mount of " + runDirectory + " in " + name, Yes
+				}
+			}
+			return text + ", probes and mounts match", No
+		})
 	return []candidate{{
 		scope:    document.FindingScope{Cluster: true},
 		summary:  "image and manifest of aws-node are from different releases: " + differs.Value,
@@ -487,24 +500,25 @@ func (c *Case) begun() Fact {
 
 // CheckpointWrong states that a checkpoint exists and cannot be restored.
 func (c *Case) CheckpointWrong() Fact {
-	return fact(c, c.R.Checkpoint, "ckpt", "content", "complete, vpc-cni-ipam/1, no duplicate address", func(k evidence.Checkpoint) (any, State) {
-		switch {
-		case k.Bytes != nil && *k.Bytes <= 0:
-			return "empty", Yes // created while the disk was full
-		case k.Error != nil:
-			return *k.Error, stateOf(!strings.Contains(*k.Error, "no such file"))
-		case k.Version != "" && k.Version != netnames.CheckpointVersion:
-			return "version " + k.Version, Yes
-		}
-		seen := map[string]bool{}
-		for _, a := range k.Allocations {
-			if seen[a.Address.String()] {
-				return "duplicate address " + a.Address.String(), Yes
+	return fact(c, c.R.Checkpoint, "ckpt", "content", "complete, vpc-cni-ipam/1, no duplicate address",
+		func(k evidence.Checkpoint) (any, State) {
+			switch {
+			case k.Bytes != nil && *k.Bytes <= 0:
+				return "empty", Yes // created while the disk was full
+			case k.Error != nil:
+				return *k.Error, stateOf(!strings.Contains(*k.Error, "no such file"))
+			case k.Version != "" && k.Version != netnames.CheckpointVersion:
+				return "version " + k.Version, Yes
 			}
-			seen[a.Address.String()] = true
-		}
-		return "complete", No
-	})
+			seen := map[string]bool{}
+			for _, a := range k.Allocations {
+				if seen[a.Address.String()] {
+					return "duplicate address " + a.Address.String(), Yes
+				}
+				seen[a.Address.String()] = true
+			}
+			return "complete", No
+		})
 }
 
 func checkpointDamaged(c *Case) []candidate {
@@ -515,7 +529,8 @@ func checkpointDamaged(c *Case) []candidate {
 		decisive = both(damaged, c.unsettled())
 	}
 	return []candidate{{
-		summary:  fmt.Sprintf("the daemon cannot read %s: %s", or(c.R.Checkpoint.Content.Path, runDirectory+"/ipam.json"), or(damaged.Value, logged.Value)),
+		summary: fmt.Sprintf("the daemon cannot read %s: %s", or(c.R.Checkpoint.Content.Path, runDirectory+"/ipam.json"),
+			or(damaged.Value, logged.Value)),
 		decisive: []Fact{decisive},
 		required: []Fact{c.upstream()}, supporting: []Fact{damaged},
 	}}
@@ -523,32 +538,34 @@ func checkpointDamaged(c *Case) []candidate {
 
 // Unwritable states that the daemon's directory cannot be written to.
 func (c *Case) Unwritable() Fact {
-	return fact(c, c.R.Resources, "host.res", "disks, denials", "space and inodes left, writable, no denial", func(r evidence.Resources) (any, State) {
-		for _, d := range r.Disks {
-			if !strings.HasPrefix(runDirectory, strings.TrimSuffix(d.Path, "/")) && d.Path != "/run" {
-				continue
+	return fact(c, c.R.Resources, "host.res", "disks, denials", "space and inodes left, writable, no denial",
+		func(r evidence.Resources) (any, State) {
+			for _, d := range r.Disks {
+				if !strings.HasPrefix(runDirectory, strings.TrimSuffix(d.Path, "/")) && d.Path != "/run" {
+					continue
+				}
+				switch {
+				case d.ReadOnly:
+					return d.Path + " is read-only", Yes
+				case d.UsedPercent != nil && *d.UsedPercent >= 99:
+					return fmt.Sprintf("%s is %g%% full", d.Path, *d.UsedPercent), Yes
+				case d.InodesUsedPercent != nil && *d.InodesUsedPercent >= 99:
+					return fmt.Sprintf("%s has %g%% of its inodes used", d.Path, *d.InodesUsedPercent), Yes
+				}
 			}
-			switch {
-			case d.ReadOnly:
-				return d.Path + " is read-only", Yes
-			case d.UsedPercent != nil && *d.UsedPercent >= 99:
-				return fmt.Sprintf("%s is %g%% full", d.Path, *d.UsedPercent), Yes
-			case d.InodesUsedPercent != nil && *d.InodesUsedPercent >= 99:
-				return fmt.Sprintf("%s has %g%% of its inodes used", d.Path, *d.InodesUsedPercent), Yes
+			for _, line := range r.Denials {
+				if c.enforced(line) && (strings.Contains(line, "aws") || strings.Contains(line, "ipam")) {
+					return clip(line), Yes
+				}
 			}
-		}
-		for _, line := range r.Denials {
-			if c.enforced(line) && (strings.Contains(line, "aws") || strings.Contains(line, "ipam")) {
-				return clip(line), Yes
-			}
-		}
-		return "no problem found", No
-	})
+			return "no problem found", No
+		})
 }
 
 func checkpointUnwritable(c *Case) []candidate {
 	logged := orElse(
-		c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{strings.TrimSuffix(logline.TextStoreFailed, ":")}, cured: textsAssigned}),
+		c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{strings.TrimSuffix(logline.TextStoreFailed, ":")},
+			cured: textsAssigned}),
 		c.failures(textsAssigned, cause.CheckpointUnwritable))
 	full := c.Unwritable()
 	return []candidate{{
@@ -558,7 +575,9 @@ func checkpointUnwritable(c *Case) []candidate {
 }
 
 func iptablesFailed(c *Case) []candidate {
-	logged := c.dies(pattern{sources: []string{"log.ipamd"}, texts: []string{"failed to detect iptables mode", "failed to create iptables", "failed to check existence of", "Another app is currently holding the xtables lock"}})
+	logged := c.dies(pattern{sources: []string{"log.ipamd"},
+		texts: []string{"failed to detect iptables mode", "failed to create iptables", "failed to check existence of",
+			"Another app is currently holding the xtables lock"}})
 	return []candidate{{
 		summary:  "the daemon cannot program the host's firewall: " + logged.Value + c.modulesText(),
 		decisive: []Fact{logged}, unless: []Fact{not(c.unsettled())},
@@ -572,7 +591,8 @@ func (c *Case) modulesText() string {
 	if len(missing) > 0 {
 		text = "; kernel modules are missing: " + strings.Join(missing, ", ")
 	}
-	if ds := c.R.DaemonSet.Content; ds != nil && ds.Mounts[containerNode] != nil && !slices.Contains(ds.Mounts[containerNode], "/run/xtables.lock") {
+	if ds := c.R.DaemonSet.Content; ds != nil && ds.Mounts[containerNode] != nil &&
+		!slices.Contains(ds.Mounts[containerNode], "/run/xtables.lock") {
 		text += "; /run/xtables.lock is not mounted"
 	}
 	return text
@@ -581,7 +601,8 @@ func (c *Case) modulesText() string {
 // installFails states that aws-node exits before it starts the daemon, because it cannot install
 // its plugins.
 func (c *Case) installFails() Fact {
-	return c.active(pattern{sources: []string{"log.awsnode"}, texts: []string{"Failed to install CNI binaries", "Failed to install binaries"}, cured: []string{"Successfully copied CNI plugin binary"}})
+	return c.active(pattern{sources: []string{"log.awsnode"}, texts: []string{"Failed to install CNI binaries", "Failed to install binaries"},
+		cured: []string{"Successfully copied CNI plugin binary"}})
 }
 
 func cniConfig(c *Case) []candidate {
@@ -589,13 +610,16 @@ func cniConfig(c *Case) []candidate {
 	logged := either(
 		c.installFails(),
 		c.active(pattern{sources: []string{"log.kubelet", "k8s.evt"}, texts: []string{`failed to find plugin…in path`}}),
-		c.active(pattern{sources: []string{"log.plugin", "k8s.evt"}, texts: []string{"add cmd: error loading config from args", "add cmd: failed to load k8s config from arg", "conf.VethPrefix can be at most 4 characters long"}}),
+		c.active(pattern{sources: []string{"log.plugin", "k8s.evt"},
+			texts: []string{"add cmd: error loading config from args", "add cmd: failed to load k8s config from arg",
+				"conf.VethPrefix can be at most 4 characters long"}}),
 		c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoKey}}),
 	)
 	shown := orElse(either(wrong, onlyIfTrue(logged)), c.failures(nil, cause.InvalidConfig, cause.InvalidRequest))
 	uninitialized := fact(c, c.R.Node, "k8s.node", "condition Ready", "the network plugin is ready", func(n evidence.KubeNode) (any, State) {
 		for _, k := range n.Conditions {
-			if k.Status != "True" && matchesAny(k.Message, []string{"cni config uninitialized", "cni plugin not initialized", "NetworkPluginNotReady"}) {
+			if k.Status != "True" && matchesAny(k.Message,
+				[]string{"cni config uninitialized", "cni plugin not initialized", "NetworkPluginNotReady"}) {
 				return clip(k.Message), Yes
 			}
 		}
@@ -624,7 +648,8 @@ func vpcCNIAbsent(c *Case) []observation {
 	if !c.noVPCCNI() {
 		return nil
 	}
-	o := observation{subject: c.Name, is: "there is no DaemonSet aws-node, and no daemon answers", should: "the VPC CNI, if it is to give pods their addresses", severity: catalogue.Info}
+	o := observation{subject: c.Name, is: "there is no DaemonSet aws-node, and no daemon answers",
+		should: "the VPC CNI, if it is to give pods their addresses", severity: catalogue.Info}
 	if k := c.R.CNI.Content; c.R.CNI.OK() && len(k.Conf) > 0 {
 		o.is += "; " + k.Conf[0].File + " configures the runtime"
 	} else if c.R.CNI.OK() {
@@ -680,14 +705,16 @@ var portsHeld = []string{"61678", "61679", "8162", "8163"}
 // PortTaken states that another process listens on a port of portsHeld, or on another of these ports or sockets.
 func (c *Case) PortTaken(others ...string) Fact {
 	held := slices.Concat(portsHeld, others)
-	return fact(c, c.R.Listeners, "host.listen", "owners of the ports", "the daemon and the policy agent", func(all []evidence.Listener) (any, State) {
-		for _, l := range all {
-			if slices.Contains(held, l.Address[strings.LastIndexByte(l.Address, ':')+1:]) && l.Process != "" && l.Process != processDaemon && l.Process != processAgent {
-				return l.Process + " listens on " + l.Address, Yes
+	return fact(c, c.R.Listeners, "host.listen", "owners of the ports", "the daemon and the policy agent",
+		func(all []evidence.Listener) (any, State) {
+			for _, l := range all {
+				if slices.Contains(held, l.Address[strings.LastIndexByte(l.Address, ':')+1:]) && l.Process != "" && l.Process != processDaemon &&
+					l.Process != processAgent {
+					return l.Process + " listens on " + l.Address, Yes
+				}
 			}
-		}
-		return "no other process", No
-	})
+			return "no other process", No
+		})
 }
 
 func portConflict(c *Case) []candidate {
@@ -716,7 +743,8 @@ func primaryLinkMissing(c *Case) []candidate {
 	for _, id := range m.sources {
 		for _, l := range c.logSource(id).lines {
 			// Upstream loses the error and names no link.
-			if _, link, ok := strings.Cut(l.text, "Failed to set rp_filter for"); ok && strings.IndexAny(strings.TrimLeft(link, " ")+":", ":\",\n") == 0 {
+			if _, link, ok := strings.Cut(l.text, "Failed to set rp_filter for"); ok &&
+				strings.IndexAny(strings.TrimLeft(link, " ")+":", ":\",\n") == 0 {
 				m.texts = append(m.texts, l.text)
 			}
 		}

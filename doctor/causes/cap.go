@@ -23,7 +23,8 @@ func (c *Case) maxPodsAbove(least int, over func() (int, bool)) (Fact, int) {
 	n, known := over()
 	const path, expected = "max-pods against what the node can address", "no more"
 	if !known || n <= limits.HostPods && c.pool() == nil && least == 0 { // interfaces of others may take its slots
-		return c.unread(or(source, "k8s.node"), path, expected, or(c.R.InstanceType.Missing, c.R.ENIs.Missing, "max-pods or the type's limits are unknown")), 0
+		return c.unread(or(source, "k8s.node"), path, expected,
+			or(c.R.InstanceType.Missing, c.R.ENIs.Missing, "max-pods or the type's limits are unknown")), 0
 	}
 	return c.known(source, path, expected, fmt.Sprintf("%d, %d above", most, n), n > least), n
 }
@@ -48,8 +49,9 @@ func maxPodsTooHigh(c *Case) []candidate {
 		waits = append(waits, string(p.Pod))
 	}
 	return []candidate{{
-		scope:    scope,
-		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()), why),
+		scope: scope,
+		summary: fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()),
+			why),
 		decisive: []Fact{now, c.starved()},
 		unless:   []Fact{c.growable()}, names: podNames(waits...),
 	}, candidate{
@@ -106,7 +108,8 @@ func growthStopped(c *Case) []candidate {
 	})
 	most, _ := c.maxPods()
 	return []candidate{{
-		summary:  fmt.Sprintf("the pool has reached max-pods (%d) and grows no more, but part of it cannot be used: %s", most, poolText(c.pool())),
+		summary: fmt.Sprintf("the pool has reached max-pods (%d) and grows no more, but part of it cannot be used: %s", most,
+			poolText(c.pool())),
 		decisive: []Fact{c.growthStopped(), idle},
 		required: []Fact{c.dry()}, unless: []Fact{not(c.growable())},
 	}}

@@ -55,9 +55,11 @@ type Case struct {
 
 // newCase prepares one reading of the node that is called name.
 func newCase(name string, mode evidence.Mode, r *evidence.Reading, earlier *Case) *Case {
-	c := &Case{Name: name, own: name, Mode: mode, Now: r.At, R: r, Earlier: earlier, logs: map[string]*logSource{}, observed: map[string][]observation{}, missing: r.Missing(),
+	c := &Case{Name: name, own: name, Mode: mode, Now: r.At, R: r, Earlier: earlier, logs: map[string]*logSource{},
+		observed: map[string][]observation{}, missing: r.Missing(),
 		podNode: map[evidence.Pod]string{}, ready: map[evidence.Pod]bool{}}
-	c.Ours = r.Summary.OK() || r.DaemonSet.Content != nil && evidence.ImageName(r.DaemonSet.Content.Images[containerNode]) == evidence.ImageOurs
+	c.Ours = r.Summary.OK() || r.DaemonSet.Content != nil &&
+		evidence.ImageName(r.DaemonSet.Content.Images[containerNode]) == evidence.ImageOurs
 	if c.oursAt = "k8s.ds"; r.Summary.OK() || r.Summary.Missing == evidence.MissingAbsent {
 		c.oursAt = "intro.summary"
 	}
@@ -386,7 +388,8 @@ func (c *Case) eniConfigName() (string, bool) {
 		return "", false
 	}
 	n := c.R.Node.Content
-	return cluster.ENIConfigName(cluster.Node{Labels: n.Labels, Annotations: n.Annotations}, c.Settings.ENIConfigAnnotation, c.Settings.ENIConfigLabel), true
+	return cluster.ENIConfigName(cluster.Node{Labels: n.Labels, Annotations: n.Annotations}, c.Settings.ENIConfigAnnotation,
+		c.Settings.ENIConfigLabel), true
 }
 
 // label returns a label of a metric's only series.

@@ -39,7 +39,8 @@ func (c *Case) eniConfig() (e evidence.ENIConfig, err error, known bool) {
 func eniConfigMissing(c *Case) []candidate {
 	name, _ := c.eniConfigName()
 	_, err, known := c.eniConfig()
-	missing := c.active(pattern{sources: []string{"log.ipamd", "k8s.evt"}, texts: []string{"error while retrieving eniconfig:", "eniconfig is not available", "EniConfigNameNotFound"}, cured: grown})
+	missing := c.active(pattern{sources: []string{"log.ipamd", "k8s.evt"},
+		texts: []string{"error while retrieving eniconfig:", "eniconfig is not available", "EniConfigNameNotFound"}, cured: grown})
 	if known {
 		missing = c.known("k8s.eniconfig", "ENIConfig "+name, "there", map[bool]string{true: "missing", false: "there"}[err != nil], err != nil)
 	}
@@ -51,7 +52,8 @@ func eniConfigMissing(c *Case) []candidate {
 
 func eniConfigInvalid(c *Case) []candidate {
 	e, err, known := c.eniConfig()
-	found := c.unread("k8s.eniconfig", "ENIConfig "+e.Name, "in the node's zone and VPC", or(c.R.ENIConfigs.Missing, "the node's ENIConfig is unknown"))
+	found := c.unread("k8s.eniconfig", "ENIConfig "+e.Name, "in the node's zone and VPC",
+		or(c.R.ENIConfigs.Missing, "the node's ENIConfig is unknown"))
 	why := ""
 	if known {
 		state := No
@@ -76,7 +78,8 @@ func (c *Case) fault(e evidence.ENIConfig) (string, State) {
 	}
 	for _, id := range e.SecurityGroups {
 		at := slices.IndexFunc(c.R.Groups.Content, func(g evidence.SecurityGroup) bool { return g.ID == id })
-		if own, ok := c.subnet(e.Subnet); c.R.Groups.OK() && (at < 0 || ok && own.VPC != "" && c.R.Groups.Content[at].VPC != "" && c.R.Groups.Content[at].VPC != own.VPC) {
+		if own, ok := c.subnet(e.Subnet); c.R.Groups.OK() &&
+			(at < 0 || ok && own.VPC != "" && c.R.Groups.Content[at].VPC != "" && c.R.Groups.Content[at].VPC != own.VPC) {
 			return "security group " + id + " is not in the VPC", Yes
 		}
 	}

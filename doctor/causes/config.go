@@ -19,18 +19,25 @@ var configRules = []rule{
 }
 
 func minimumOnly(c *Case) []candidate {
-	alone := c.setting("MINIMUM_IP_TARGET", "not set without WARM_IP_TARGET", func(s config.Config) bool { return s.MinIP > 0 && s.WarmIP == 0 })
+	alone := c.setting("MINIMUM_IP_TARGET", "not set without WARM_IP_TARGET",
+		func(s config.Config) bool { return s.MinIP > 0 && s.WarmIP == 0 })
 	return []candidate{{
-		summary:  fmt.Sprintf("MINIMUM_IP_TARGET is %d without WARM_IP_TARGET, so the pool does not grow: %s", c.Settings.MinIP, poolText(c.pool())),
-		decisive: []Fact{alone, c.onPool("assigned addresses", "fewer than there are", func(p *pool) (any, State) { return p.assigned, stateOf(p.assigned == p.total) })},
-		required: []Fact{c.onPool("addresses", "below MINIMUM_IP_TARGET", func(p *pool) (any, State) { return p.total, stateOf(p.total >= c.Settings.MinIP) }), c.upstream()}, unless: []Fact{not(c.growable()), c.growthStopped(), c.ec2Refuses()},
+		summary: fmt.Sprintf("MINIMUM_IP_TARGET is %d without WARM_IP_TARGET, so the pool does not grow: %s", c.Settings.MinIP,
+			poolText(c.pool())),
+		decisive: []Fact{alone, c.onPool("assigned addresses", "fewer than there are",
+			func(p *pool) (any, State) { return p.assigned, stateOf(p.assigned == p.total) })},
+		required: []Fact{c.onPool("addresses", "below MINIMUM_IP_TARGET",
+			func(p *pool) (any, State) { return p.total, stateOf(p.total >= c.Settings.MinIP) }), c.upstream()},
+		unless:  []Fact{not(c.growable()), c.growthStopped(), c.ec2Refuses()},
 		context: []Fact{alone, c.failing(), c.upstream()},
 	}}
 }
 
 // ec2Refuses states that some EC2 call fails now, for whatever reason.
 func (c *Case) ec2Refuses() Fact {
-	logged := c.active(pattern{sources: daemonSays, texts: []string{"api error ", "RequestLimitExceeded", "UnauthorizedOperation", "Insufficient", "Failed to CreateNetworkInterface", "LimitExceeded"}})
+	logged := c.active(pattern{sources: daemonSays,
+		texts: []string{"api error ", "RequestLimitExceeded", "UnauthorizedOperation", "Insufficient", "Failed to CreateNetworkInterface",
+			"LimitExceeded"}})
 	return orElse(logged, c.series("awscni_aws_api_error_count"))
 }
 
@@ -60,7 +67,8 @@ func warmWaste(cs []*Case) []candidate {
 				continue
 			}
 			share = 100 * idle[s.ID] / size
-			held := c.known("intro.enis", "addresses of "+s.ID+" that nodes hold for no pod", "30 % or less", fmt.Sprintf("%d of %d", idle[s.ID], size), 10*idle[s.ID] > 3*size)
+			held := c.known("intro.enis", "addresses of "+s.ID+" that nodes hold for no pod", "30 % or less",
+				fmt.Sprintf("%d of %d", idle[s.ID], size), 10*idle[s.ID] > 3*size)
 			if len(nodes[s.ID]) == 0 && slices.ContainsFunc(cs, func(c *Case) bool { return c.pool() == nil }) {
 				held = c.unread("intro.enis", held.Path, held.Expected, "no node that could be read is in it")
 			}
@@ -72,7 +80,8 @@ func warmWaste(cs []*Case) []candidate {
 		}
 	}
 	if share < 0 {
-		return []candidate{{decisive: []Fact{cs[0].unread("ec2.subnet", "free addresses", "10 % or more", or(cs[0].R.Subnets.Missing, "no subnet is known"))}}}
+		return []candidate{{decisive: []Fact{cs[0].unread("ec2.subnet", "free addresses", "10 % or more",
+			or(cs[0].R.Subnets.Missing, "no subnet is known"))}}}
 	}
 	return []candidate{worst}
 }
@@ -111,7 +120,9 @@ func settingsInvalid(c *Case) []candidate {
 	}
 	stops := c.dies(pattern{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("config/invalid")})
 	refuses := either(
-		c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"enable multi-nic feature on CNI for creating multi-nic-attachment pods", "PD is not enabled. V6 is only supported in PD mode"}}),
+		c.active(pattern{sources: []string{"log.ipamd"},
+			texts: []string{"enable multi-nic feature on CNI for creating multi-nic-attachment pods",
+				"PD is not enabled. V6 is only supported in PD mode"}}),
 		c.failures(nil, cause.MultiNICDisabled),
 	)
 	candidates := []candidate{
@@ -120,7 +131,8 @@ func settingsInvalid(c *Case) []candidate {
 		candidate{summary: "settings are not used as written: " + problemText(ignored), decisive: []Fact{judged(ignored)}}.as(catalogue.Warning),
 	}
 	if refuses.State != No {
-		candidates = append(candidates, candidate{summary: "pods ask for what the settings do not allow: " + refuses.Value, decisive: []Fact{refuses}}.as(catalogue.Error))
+		candidates = append(candidates, candidate{summary: "pods ask for what the settings do not allow: " + refuses.Value,
+			decisive: []Fact{refuses}}.as(catalogue.Error))
 	}
 	return candidates
 }

@@ -287,10 +287,12 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 	}
 	for _, fact := range slices.Concat(cd.decisive, cd.required, absent, cd.supporting, cd.context) {
 		if fact.State == Unread {
-			f.Missing = append(f.Missing, document.MissingEvidence{Source: fact.Source, Reason: or(fact.Reason, "unknown"), WouldDecide: fact.Path, Nodes: []string{}})
+			f.Missing = append(f.Missing, document.MissingEvidence{Source: fact.Source, Reason: or(fact.Reason, "unknown"), WouldDecide: fact.Path,
+				Nodes: []string{}})
 			continue
 		}
-		e := document.FindingEvidence{Source: fact.Source, ObservedAt: fact.At, Path: fact.Path, Value: fact.Value, Expected: fact.Expected, Holds: fact.State == Yes}
+		e := document.FindingEvidence{Source: fact.Source, ObservedAt: fact.At, Path: fact.Path, Value: fact.Value, Expected: fact.Expected,
+			Holds: fact.State == Yes}
 		if !slices.Contains(f.Evidence, e) {
 			f.Evidence = append(f.Evidence, e)
 		}
@@ -311,7 +313,8 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		}
 		for _, x := range fixes {
 			f.Fix = append(f.Fix, document.CauseFix{
-				Text: Fill(x.Text, cd.names), Command: Fill(x.Command, in), SideEffects: strings.TrimSpace(x.SideEffect + d.lone(x, cd.names)), Risk: x.Risk.String(),
+				Text: Fill(x.Text, cd.names), Command: Fill(x.Command, in), SideEffects: strings.TrimSpace(x.SideEffect + d.lone(x, cd.names)),
+				Risk: x.Risk.String(),
 			})
 		}
 		f.Check.Command = Fill(f.Check.Command, in)
@@ -363,7 +366,8 @@ func suppress(here []found) (left, explained []found) {
 		consequences := consequences(f.Code)
 		for j := range here {
 			// A finding of mere interest explains no harm.
-			if other := &here[j]; consequences[other.Code] && other.Code != f.Code && !f.spares(other) && (f.severity > catalogue.Info || other.severity == catalogue.Info) && !slices.Contains(other.Causes, f.Code) {
+			if other := &here[j]; consequences[other.Code] && other.Code != f.Code && !f.spares(other) &&
+				(f.severity > catalogue.Info || other.severity == catalogue.Info) && !slices.Contains(other.Causes, f.Code) {
 				other.Causes = append(other.Causes, f.Code)
 				if !other.entry.Always { // it does that harm
 					f.severity = max(f.severity, other.severity)
@@ -405,7 +409,8 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) document.DoctorRep
 	r := document.DoctorReport{
 		APIVersion: introspect.APIVersion, Kind: document.KindDoctorReport, SchemaVersion: document.DoctorSchemaVersion,
 		SampledAt: ev.At, Mode: d.mode, Nodes: len(ev.Nodes), Findings: group(d.findings), Explained: group(d.explained),
-		Observations: []document.Observation{}, NotChecked: notChecked(cs, d.Checks != nil), Undecided: []string{}, NotCheckable: []string{}, RuledOut: []string{}, Suppressed: []string{}, Reported: []document.ReportedText{}, Errors: []document.NodeError{},
+		Observations: []document.Observation{}, NotChecked: notChecked(cs, d.Checks != nil), Undecided: []string{}, NotCheckable: []string{},
+		RuledOut: []string{}, Suppressed: []string{}, Reported: []document.ReportedText{}, Errors: []document.NodeError{},
 	}
 	for _, c := range cs {
 		if c.Now.After(r.SampledAt) {

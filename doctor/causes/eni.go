@@ -93,8 +93,9 @@ func leaked(cs []*Case) []candidate {
 		sweep = "the hourly sweep is off (DISABLE_LEAKED_ENI_CLEANUP)"
 	}
 	cd := candidate{
-		scope:    document.FindingScope{Cluster: true, Subnet: most},
-		summary:  fmt.Sprintf("interfaces that belong to no instance: %d, which hold %d addresses, most of them of %s; %s", number, holds, or(most, "no subnet"), sweep),
+		scope: document.FindingScope{Cluster: true, Subnet: most},
+		summary: fmt.Sprintf("interfaces that belong to no instance: %d, which hold %d addresses, most of them of %s; %s", number, holds,
+			or(most, "no subnet"), sweep),
 		decisive: []Fact{by.known("ec2.eni", path, expected, len(found), len(found) > 0)},
 		unless:   []Fact{not(again)},
 	}
@@ -115,7 +116,8 @@ func leaked(cs []*Case) []candidate {
 func staying(cs []*Case) (notes []candidate) {
 	for _, c := range cs {
 		if kept := c.keepsPrimary(); kept.State == Yes {
-			note := candidate{summary: "the primary interface and its addresses are left behind when the instance is terminated: " + kept.Value, decisive: []Fact{kept}, nodes: []string{c.Name}}
+			note := candidate{summary: "the primary interface and its addresses are left behind when the instance is terminated: " + kept.Value,
+				decisive: []Fact{kept}, nodes: []string{c.Name}}
 			notes = append(notes, note.as(catalogue.Info))
 		}
 	}
@@ -130,7 +132,8 @@ func (c *Case) keepsPrimary() Fact {
 			return c.known("ec2.eni", path, expected, fmt.Sprintf("%t for %s", e.DeleteOnTermination, e.ID), !e.DeleteOnTermination)
 		}
 	}
-	return c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Primary ENI will not get deleted when node terminates"}, any: true})
+	return c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Primary ENI will not get deleted when node terminates"},
+		any: true})
 }
 
 // orphans returns the unattached interfaces that our daemon, upstream's, or the VPC resource
@@ -174,12 +177,13 @@ func foreignSlots(c *Case) []candidate {
 		})
 	}
 	found := c.lasting(taken)
-	stated := fact(c, c.R.Summary, "intro.summary", "interfaces that EC2 attaches", "as many as the type takes", func(introspect.Summary) (any, State) {
-		if s := c.statedENIs(0); s != nil {
-			return fmt.Sprintf("%d of %d", s.Limit, s.OfType), Yes
-		}
-		return "no limit below the type's", No
-	})
+	stated := fact(c, c.R.Summary, "intro.summary", "interfaces that EC2 attaches", "as many as the type takes",
+		func(introspect.Summary) (any, State) {
+			if s := c.statedENIs(0); s != nil {
+				return fmt.Sprintf("%d of %d", s.Limit, s.OfType), Yes
+			}
+			return "no limit below the type's", No
+		})
 	if c.R.Summary.Missing == evidence.MissingAbsent {
 		stated.State, stated.Value = No, "not known: the daemon is upstream's"
 	}
@@ -209,7 +213,8 @@ func foreignSlots(c *Case) []candidate {
 	if found.State != Yes || c.dry().State != No {
 		return []candidate{cd}
 	}
-	note := candidate{summary: "the instance has interfaces that the daemon does not manage: " + some(kinds(c.unknownENIs(0))), decisive: []Fact{found}}
+	note := candidate{summary: "the instance has interfaces that the daemon does not manage: " + some(kinds(c.unknownENIs(0))),
+		decisive: []Fact{found}}
 	return []candidate{cd, note.as(catalogue.Info)}
 }
 
@@ -258,18 +263,22 @@ func regionQuota(c *Case) []candidate {
 	if used.State == Yes {
 		summary += fmt.Sprintf(" (%s)", used.Value)
 	}
-	return []candidate{{summary: summary, names: names, decisive: []Fact{either(c.ec2Fails("NetworkInterfaceLimitExceeded"), both(used, c.dry(), c.short()))}}}
+	return []candidate{{summary: summary, names: names,
+		decisive: []Fact{either(c.ec2Fails("NetworkInterfaceLimitExceeded"), both(used, c.dry(), c.short()))}}}
 }
 
 // rejections are EC2's error codes for bad interface parameters. The general ones count only when
 // an interface is being made.
 var (
-	rejections        = []string{"InvalidSubnetID.NotFound", "InvalidSubnet.Range", "InvalidGroup.NotFound", "InvalidSecurityGroupID.NotFound", "SecurityGroupsPerInterfaceLimitExceeded"}
-	generalRejections = []string{"CreateNetworkInterface…InvalidParameterCombination", "CreateNetworkInterface…InvalidParameterValue", "create network interface…InvalidParameter"}
+	rejections = []string{"InvalidSubnetID.NotFound", "InvalidSubnet.Range", "InvalidGroup.NotFound", "InvalidSecurityGroupID.NotFound",
+		"SecurityGroupsPerInterfaceLimitExceeded"}
+	generalRejections = []string{"CreateNetworkInterface…InvalidParameterCombination", "CreateNetworkInterface…InvalidParameterValue",
+		"create network interface…InvalidParameter"}
 )
 
 func ec2Rejected(c *Case) []candidate {
-	refused := c.counted(c.active(pattern{sources: daemonSays, texts: slices.Concat(rejections, generalRejections), except: []string{textNeither}, cured: grown}), rejections)
+	refused := c.counted(c.active(pattern{sources: daemonSays, texts: slices.Concat(rejections, generalRejections),
+		except: []string{textNeither}, cured: grown}), rejections)
 	cd := candidate{summary: "EC2 refuses to create an interface: " + quoted(refused), decisive: []Fact{refused}}
 	name, _ := c.eniConfigName()
 	primary, _ := c.primary()
@@ -290,7 +299,8 @@ func joinFailed(c *Case) []candidate {
 	absent := c.lasting(func(c *Case) Fact {
 		return c.onInterfaces("attached interfaces that the pool lacks", "none", func() (any, State) {
 			ids := c.unjoined()
-			if len(ids) == 0 && c.logSource("log.ipamd").missing != "" && slices.ContainsFunc(c.foreign(0), func(o other) bool { return o.kind == kindUnknown }) {
+			if len(ids) == 0 && c.logSource("log.ipamd").missing != "" &&
+				slices.ContainsFunc(c.foreign(0), func(o other) bool { return o.kind == kindUnknown }) {
 				return nil, Unread // only the log shows whose they are
 			}
 			return some(ids), stateOf(len(ids) > 0)
@@ -349,16 +359,18 @@ func detachedOutOfBand(c *Case) []candidate {
 	})
 	journal := c.unread("intro.events", "items[].kind", "none", c.R.Journal.Missing)
 	if c.R.Journal.OK() {
-		journal = fact(c, c.R.Journal, "intro.events", "items[].kind", "no eni-vanished, no quarantined", func(doc introspect.NodeEvents) (any, State) {
-			for _, e := range doc.Items {
-				if e.Kind == introspect.EventENIVanished || e.Kind == introspect.EventQuarantined {
-					return strings.TrimSpace(string(e.Kind) + " " + e.ENIID), stateOf(cut.State == Yes || e.At.After(c.recent()))
+		journal = fact(c, c.R.Journal, "intro.events", "items[].kind", "no eni-vanished, no quarantined",
+			func(doc introspect.NodeEvents) (any, State) {
+				for _, e := range doc.Items {
+					if e.Kind == introspect.EventENIVanished || e.Kind == introspect.EventQuarantined {
+						return strings.TrimSpace(string(e.Kind) + " " + e.ENIID), stateOf(cut.State == Yes || e.At.After(c.recent()))
+					}
 				}
-			}
-			return "none", No
-		})
+				return "none", No
+			})
 	}
-	removed := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Force removing eni…assigned pods", "Force removing eni"}, any: cut.State == Yes})
+	removed := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Force removing eni…assigned pods", "Force removing eni"},
+		any: cut.State == Yes})
 	for _, counter := range []string{"awscni_force_removed_enis", "awscni_force_removed_ips"} {
 		if f := c.series(counter); f.State == Yes && removed.State != Yes {
 			removed = f
@@ -447,12 +459,15 @@ func (c *Case) strays() (pool, ec2 []netip.Prefix) {
 
 func imdsStale(c *Case) []candidate {
 	const path, expected = "addresses that only the pool or only EC2 has", "none"
-	warned := pattern{sources: []string{"log.ipamd"}, texts: []string{"Instance metadata does not match data store!", "logOutOfSyncState:", "Missing IP addresses from IMDS", "PrivateIpAddressLimitExceeded"}}
+	warned := pattern{sources: []string{"log.ipamd"},
+		texts: []string{"Instance metadata does not match data store!", "logOutOfSyncState:", "Missing IP addresses from IMDS",
+			"PrivateIpAddressLimitExceeded"}}
 	logged := c.active(warned)
 	if logged.State == Yes && c.within(warned) < 90*time.Second {
 		logged.State = No // normal after any change
 	}
-	decisive, summary := either(logged, c.unread("ec2.eni", path, expected, or(c.R.Interfaces.Missing, c.R.ENIs.Missing))), "the daemon reports that instance metadata and its pool disagree"
+	decisive, summary := either(logged, c.unread("ec2.eni", path, expected,
+		or(c.R.Interfaces.Missing, c.R.ENIs.Missing))), "the daemon reports that instance metadata and its pool disagree"
 	if c.R.ENIs.OK() && c.R.Interfaces.OK() {
 		pool, ec2 := c.strays()
 		decisive = c.unread("ec2.eni", path, expected, "one reading only")
@@ -465,7 +480,8 @@ func imdsStale(c *Case) []candidate {
 			decisive = c.known("ec2.eni", path, expected, fmt.Sprintf("%d, %d", len(pool), len(ec2)), len(pool)+len(ec2) > 0)
 		}
 		summary = "for longer than a minute and a half " + strings.Join(slices.DeleteFunc([]string{
-			strayText("the pool has addresses or prefixes that EC2 does not show", pool), strayText("the pool lacks addresses or prefixes that EC2 shows", ec2),
+			strayText("the pool has addresses or prefixes that EC2 does not show", pool),
+			strayText("the pool lacks addresses or prefixes that EC2 shows", ec2),
 		}, func(s string) bool { return s == "" }), ", and ")
 	}
 	cd := candidate{summary: summary, decisive: []Fact{decisive}}
@@ -511,14 +527,17 @@ func nodeUnschedulable(c *Case) []candidate {
 			}),
 			c.starved(),
 		},
-		required: []Fact{c.setting("AWS_MANAGE_ENIS_NON_SCHEDULABLE", "true", func(s config.Config) bool { return !s.ManageUnschedulable }), c.upstream()}, unless: []Fact{not(c.short()), not(c.growable())},
+		required: []Fact{c.setting("AWS_MANAGE_ENIS_NON_SCHEDULABLE", "true", func(s config.Config) bool { return !s.ManageUnschedulable }),
+			c.upstream()}, unless: []Fact{not(c.short()), not(c.growable())},
 		supporting: []Fact{c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"AWS CNI is on a non schedulable node"}})},
 	})}
 }
 
 func provisioningOff(c *Case) []candidate {
-	set := c.setting("DISABLE_NETWORK_RESOURCE_PROVISIONING", "false", func(s config.Config) bool { return s.ProvisioningOff && !c.older(evidence.Version{1, 9, 1}) })
-	metadata := c.setting("ENABLE_IMDS_ONLY_MODE", "false", func(s config.Config) bool { return s.IMDSOnly && !c.older(evidence.Version{1, 19, 6}) })
+	set := c.setting("DISABLE_NETWORK_RESOURCE_PROVISIONING", "false",
+		func(s config.Config) bool { return s.ProvisioningOff && !c.older(evidence.Version{1, 9, 1}) })
+	metadata := c.setting("ENABLE_IMDS_ONLY_MODE", "false",
+		func(s config.Config) bool { return s.IMDSOnly && !c.older(evidence.Version{1, 19, 6}) })
 	branch := fact(c, c.R.Pods, "k8s.pod", "pods that wait for a branch ENI", "none", func([]evidence.KubePod) (any, State) {
 		for _, p := range c.here() {
 			if p.Phase == "Pending" && c.branchPod(p) {

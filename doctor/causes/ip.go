@@ -32,7 +32,8 @@ var ipRules = []rule{
 }
 
 // grown are the log lines of a pool that grew.
-var grown = []string{"Allocated … private IP", "Successfully created and attached a new ENI", "pool action done…assign", "pool action done…attach"}
+var grown = []string{"Allocated … private IP", "Successfully created and attached a new ENI", "pool action done…assign",
+	"pool action done…attach"}
 
 // Texts about a subnet that has too little left. textNeither appears for a lack of addresses or
 // of blocks.
@@ -62,7 +63,8 @@ func subnetExhausted(c *Case) []candidate {
 		codes = append(codes, textNoBlocks) // it does not ask for blocks
 		pausing = c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
 	}
-	refused := orElse(either(c.ec2Fails(codes...), c.failures(grown, cause.SubnetExhausted), c.active(pattern{sources: []string{"k8s.evt"}, texts: codes})), pausing)
+	refused := orElse(either(c.ec2Fails(codes...), c.failures(grown, cause.SubnetExhausted),
+		c.active(pattern{sources: []string{"k8s.evt"}, texts: codes})), pausing)
 	decisive := counted
 	if counted.State == Unread {
 		decisive = refused // EC2's refusal decides if its counts are unknown
@@ -121,9 +123,10 @@ func prefixFragmented(c *Case) []candidate {
 		summary:  fmt.Sprintf("EC2 finds no aligned /28: %s; %s", poolText(p), freeAddresses(subnets)),
 		decisive: []Fact{refused},
 		required: []Fact{c.prefixMode(), c.starved()}, unless: []Fact{not(counted), both(c.failedOnce(), c.recovered())},
-		supporting: []Fact{fact(c, c.R.Reservations, "ec2.resv", "prefix reservations", "one with room", func(all []evidence.Reservation) (any, State) {
-			return len(all), stateOf(len(all) == 0)
-		})},
+		supporting: []Fact{fact(c, c.R.Reservations, "ec2.resv", "prefix reservations", "one with room",
+			func(all []evidence.Reservation) (any, State) {
+				return len(all), stateOf(len(all) == 0)
+			})},
 	}}
 }
 
@@ -217,7 +220,8 @@ func allocBackoff(c *Case) []candidate {
 }
 
 func warmPoolLag(c *Case) []candidate {
-	failed, dry, grew := c.failing(), c.unread("intro.enis", "assignable addresses, before", "at least 1", "one reading only"), c.active(pattern{sources: []string{"log.ipamd"}, texts: grown})
+	failed, dry := c.failing(), c.unread("intro.enis", "assignable addresses, before", "at least 1", "one reading only")
+	grew := c.active(pattern{sources: []string{"log.ipamd"}, texts: grown})
 	if c.Earlier != nil {
 		failed, dry = either(failed, c.Earlier.failing(), c.Earlier.stuck(sandboxTime)), c.Earlier.dry()
 		grew = either(grew, c.onPool("addresses", "as before", func(p *pool) (any, State) {
@@ -246,10 +250,12 @@ func warmPoolLag(c *Case) []candidate {
 }
 
 func cooldownSaturated(c *Case) []candidate {
-	cooling := c.onPool("cooling addresses", "fewer than the free ones", func(p *pool) (any, State) { return p.cooling, stateOf(p.cooling > 0) })
+	cooling := c.onPool("cooling addresses", "fewer than the free ones",
+		func(p *pool) (any, State) { return p.cooling, stateOf(p.cooling > 0) })
 	most := c.onPool("addresses against the type's limit", "below it", func(p *pool) (any, State) {
 		over, known := c.overcommit()
-		return fmt.Sprintf("%d of %d", p.total, p.capacity), stateOf(known && over <= 0 && p.maxENI == p.limitENI && p.unmanaged == 0 && !p.canGrow())
+		return fmt.Sprintf("%d of %d", p.total, p.capacity),
+			stateOf(known && over <= 0 && p.maxENI == p.limitENI && p.unmanaged == 0 && !p.canGrow())
 	})
 	return []candidate{c.unlessIdle(candidate{
 		summary:  fmt.Sprintf("every free address is cooling down for %s: %s", c.cooldown(), poolText(c.pool())),
@@ -323,7 +329,8 @@ func (c *Case) lost() (out []lost) {
 	}
 	if c.R.Pods.OK() {
 		for _, p := range c.Pooled() {
-			if p.Phase == "Running" && len(p.IPs) > 0 && !assigned[p.IPs[0]] && p.Annotations[limitPodENI] == "" && !p.StartedAt.IsZero() && c.Now.Sub(p.StartedAt) > late {
+			if p.Phase == "Running" && len(p.IPs) > 0 && !assigned[p.IPs[0]] && p.Annotations[limitPodENI] == "" && !p.StartedAt.IsZero() &&
+				c.Now.Sub(p.StartedAt) > late {
 				out = append(out, lost{string(p.Pod), p.IPs[0], c.HasVeth(p.Pod)})
 			}
 		}
@@ -408,7 +415,8 @@ func modeMixed(c *Case) []candidate {
 func pdUnsupportedType(c *Case) []candidate {
 	t := c.R.InstanceType.Content
 	cd := candidate{
-		summary: fmt.Sprintf("ENABLE_PREFIX_DELEGATION is true, but %s is neither Nitro nor bare metal: single addresses are used", t.InstanceType),
+		summary: fmt.Sprintf("ENABLE_PREFIX_DELEGATION is true, but %s is neither Nitro nor bare metal: single addresses are used",
+			t.InstanceType),
 		decisive: []Fact{
 			c.setting("ENABLE_PREFIX_DELEGATION", "false", func(s config.Config) bool { return s.PrefixDelegation }),
 			fact(c, c.R.InstanceType, "ec2.type", "hypervisor", "nitro", func(t evidence.InstanceType) (any, State) {
@@ -431,14 +439,16 @@ func subnetExcluded(c *Case) []candidate {
 	decisive.Path = "subnets that may be used"
 	if decisive.State == Unread {
 		decisive = either(
-			c.active(pattern{sources: daemonSays, texts: []string{"no valid subnets available for ENI creation", "primary subnet is tagged with kubernetes.io/role/cni=0"}, cured: grown}),
+			c.active(pattern{sources: daemonSays, texts: []string{"no valid subnets available for ENI creation",
+				"primary subnet is tagged with kubernetes.io/role/cni=0"}, cured: grown}),
 			c.failures(grown, cause.NoUsableSubnet),
 		)
 	}
 	node := c.subnetOfNode()
 	return []candidate{{
-		scope:    document.FindingScope{Subnet: node},
-		summary:  fmt.Sprintf("no subnet of the zone may be used for pods: %s is excluded by its tags, and no other is tagged %s", or(node, "the node's"), resync.TagSubnetRole),
+		scope: document.FindingScope{Subnet: node},
+		summary: fmt.Sprintf("no subnet of the zone may be used for pods: %s is excluded by its tags, and no other is tagged %s",
+			or(node, "the node's"), resync.TagSubnetRole),
 		decisive: []Fact{decisive},
 		required: []Fact{c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "true", func(s config.Config) bool { return !s.CustomNetworking })},
 	}}
@@ -465,12 +475,13 @@ func discoveryUnused(c *Case) []candidate {
 			fact(c, c.R.Subnets, "ec2.subnet", "tagged subnets of the zone with free addresses", "in use", func([]evidence.Subnet) (any, State) {
 				return or(tagged.ID, "none"), stateOf(tagged.ID != "")
 			}),
-			fact(c, c.R.Subnets, "ec2.subnet", "free addresses of "+or(node, "the node's subnet"), "10 % or more", func([]evidence.Subnet) (any, State) {
-				if !known || own.Available == nil {
-					return nil, Unread
-				}
-				return *own.Available, stateOf(10**own.Available < usableSize(own.CIDR))
-			}),
+			fact(c, c.R.Subnets, "ec2.subnet", "free addresses of "+or(node, "the node's subnet"), "10 % or more",
+				func([]evidence.Subnet) (any, State) {
+					if !known || own.Available == nil {
+						return nil, Unread
+					}
+					return *own.Available, stateOf(10**own.Available < usableSize(own.CIDR))
+				}),
 			fact(c, c.R.ENIs, "intro.enis", "interfaces in "+or(tagged.ID, "a tagged subnet"), "at least one", func([]evidence.ENI) (any, State) {
 				return map[bool]string{true: "some", false: "none"}[on(tagged.ID)], stateOf(!on(tagged.ID))
 			}), why,
@@ -497,7 +508,8 @@ func (c *Case) whyUnused(node string) Fact {
 	)
 	off := c.setting("ENABLE_SUBNET_DISCOVERY", "true", func(s config.Config) bool { return !s.SubnetDiscovery })
 	custom := c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking })
-	off.Value, custom.Value, denied.Value = "ENABLE_SUBNET_DISCOVERY is false", "custom networking ignores tags", "ec2:DescribeSubnets is denied"
+	off.Value, custom.Value = "ENABLE_SUBNET_DISCOVERY is false", "custom networking ignores tags"
+	denied.Value = "ec2:DescribeSubnets is denied"
 	return either(custom, off, full, filled, denied)
 }
 

@@ -266,7 +266,8 @@ func (c *Case) wrongRules() (wrong []wrongRule) {
 
 // ruleNames are the parts of a rule for commands.
 func ruleNames(r netstate.Rule) map[string]string {
-	names := map[string]string{"PRIORITY": strconv.Itoa(r.Priority), "TABLE": strconv.Itoa(r.Table), "FAMILY": "4", "FROM_OR_TO": "from", "ADDRESS": "all"}
+	names := map[string]string{"PRIORITY": strconv.Itoa(r.Priority), "TABLE": strconv.Itoa(r.Table), "FAMILY": "4", "FROM_OR_TO": "from",
+		"ADDRESS": "all"}
 	if r.IPv6 {
 		names["FAMILY"] = "6"
 	}

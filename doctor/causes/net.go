@@ -40,8 +40,10 @@ func setupFailed(c *Case) []candidate {
 	logged := c.active(pattern{
 		sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
 		texts: []string{
-			"add command: failed to setup network", "failed to delete old hostVeth", "failed to setup veth", "failed to add static ARP", "failed to setup toContainer rule",
-			"failed to add vlan link", "failed to generate unique mac", "failed while waiting for v6 addresses to be stable", "del cmd: failed to process delete request",
+			"add command: failed to setup network", "failed to delete old hostVeth", "failed to setup veth", "failed to add static ARP",
+			"failed to setup toContainer rule",
+			"failed to add vlan link", "failed to generate unique mac", "failed while waiting for v6 addresses to be stable",
+			"del cmd: failed to process delete request",
 			string(cause.PodNetworkSetup), string(cause.PodNetworkTeardown),
 		},
 		except: []string{"network policy"},
@@ -166,13 +168,15 @@ func rulesFlushed(c *Case) []candidate {
 		cd = cd.as(worst)
 	}
 	if again := c.repairs(); lacks.State != Yes && again.State == Yes {
-		cd = candidate{summary: "another program keeps removing network state of pods, and the daemon restores it: " + again.Value, decisive: []Fact{again}}
+		cd = candidate{summary: "another program keeps removing network state of pods, and the daemon restores it: " + again.Value,
+			decisive: []Fact{again}}
 		cd = cd.as(catalogue.Warning).withFixes(c.repairFixes(manager)...)
 	}
 	out := []candidate{cd}
 	if order := c.repairFixes(manager); manager.State == Yes && order[0] <= fixNetworkd && lacks.State != Yes && !c.Ours {
 		out = append(out, candidate{
-			title: manager.Value + " may remove the pods' rules or routes", summary: "the next time it configures a link it removes what it did not make: " + manager.Value,
+			title:    manager.Value + " may remove the pods' rules or routes",
+			summary:  "the next time it configures a link it removes what it did not make: " + manager.Value,
 			decisive: []Fact{manager},
 		}.as(catalogue.Warning).withFixes(order[0]))
 	}
@@ -226,15 +230,16 @@ func (c *Case) differences(how string) Fact {
 
 // repairs states that our daemon repeatedly restored network state of pods.
 func (c *Case) repairs() Fact {
-	return fact(c, c.R.Journal, "intro.events", string(introspect.EventHostStateRepaired), "none, or a single one", func(doc introspect.NodeEvents) (any, State) {
-		n, last := 0, ""
-		for _, e := range doc.Items {
-			if e.Kind == introspect.EventHostStateRepaired && strings.HasPrefix(e.Reason, "pod-") && e.At.After(c.recent()) {
-				n, last = n+1, or(e.Message, e.Reason)
+	return fact(c, c.R.Journal, "intro.events", string(introspect.EventHostStateRepaired), "none, or a single one",
+		func(doc introspect.NodeEvents) (any, State) {
+			n, last := 0, ""
+			for _, e := range doc.Items {
+				if e.Kind == introspect.EventHostStateRepaired && strings.HasPrefix(e.Reason, "pod-") && e.At.After(c.recent()) {
+					n, last = n+1, or(e.Message, e.Reason)
+				}
 			}
-		}
-		return fmt.Sprintf("%d times in 10 minutes, the last: %s", n, clip(last)), stateOf(n >= 3)
-	})
+			return fmt.Sprintf("%d times in 10 minutes, the last: %s", n, clip(last)), stateOf(n >= 3)
+		})
 }
 
 // RulesWrong states that rules lead addresses elsewhere than to their pods.
@@ -338,21 +343,22 @@ func duplicateIP(cs []*Case) []candidate {
 
 // chainsSplit states that the CNI's chains and kube-proxy's are in different backends.
 func (c *Case) chainsSplit() Fact {
-	return fact(c, c.R.IPTables, "kern.ipt", "chains AWS-SNAT-CHAIN-0 and KUBE-*", "in the same backend", func(k evidence.IPTables) (any, State) {
-		awsNFT, awsLegacy := ChainsIn(k, "AWS-SNAT-CHAIN")
-		kubeNFT, kubeLegacy := ChainsIn(k, "KUBE-SERVICES") // kubelet makes some in the host's backend
-		if !kubeNFT && !kubeLegacy {
-			kubeNFT, kubeLegacy = ChainsIn(k, "KUBE-")
-		}
-		if !kubeNFT && !kubeLegacy {
-			kubeNFT, kubeLegacy = k.Mode == "nft", k.Mode == "legacy"
-		}
-		name := map[bool]string{true: "nft", false: "legacy"}
-		if awsNFT == awsLegacy || kubeNFT == kubeLegacy {
-			return "not split", No
-		}
-		return fmt.Sprintf("those of the CNI in %s, those of kube-proxy in %s", name[awsNFT], name[kubeNFT]), stateOf(awsNFT != kubeNFT)
-	})
+	return fact(c, c.R.IPTables, "kern.ipt", "chains AWS-SNAT-CHAIN-0 and KUBE-*", "in the same backend",
+		func(k evidence.IPTables) (any, State) {
+			awsNFT, awsLegacy := ChainsIn(k, "AWS-SNAT-CHAIN")
+			kubeNFT, kubeLegacy := ChainsIn(k, "KUBE-SERVICES") // kubelet makes some in the host's backend
+			if !kubeNFT && !kubeLegacy {
+				kubeNFT, kubeLegacy = ChainsIn(k, "KUBE-")
+			}
+			if !kubeNFT && !kubeLegacy {
+				kubeNFT, kubeLegacy = k.Mode == "nft", k.Mode == "legacy"
+			}
+			name := map[bool]string{true: "nft", false: "legacy"}
+			if awsNFT == awsLegacy || kubeNFT == kubeLegacy {
+				return "not split", No
+			}
+			return fmt.Sprintf("those of the CNI in %s, those of kube-proxy in %s", name[awsNFT], name[kubeNFT]), stateOf(awsNFT != kubeNFT)
+		})
 }
 
 // ChainsIn reports which backends have chains whose names begin with name.
@@ -363,12 +369,13 @@ func ChainsIn(k evidence.IPTables, name string) (nft, legacy bool) {
 
 func backendMismatch(c *Case) []candidate {
 	split := c.chainsSplit()
-	native := both(c.Before(evidence.Version{1, 23}), fact(c, c.R.KubeProxy, "k8s.kp", "mode", "not nftables before v1.23.0", func(p evidence.KubeProxy) (any, State) {
-		if p.Mode == "" {
-			return nil, Unread
-		}
-		return p.Mode, stateOf(p.Mode == "nftables")
-	}))
+	native := both(c.Before(evidence.Version{1, 23}),
+		fact(c, c.R.KubeProxy, "k8s.kp", "mode", "not nftables before v1.23.0", func(p evidence.KubeProxy) (any, State) {
+			if p.Mode == "" {
+				return nil, Unread
+			}
+			return p.Mode, stateOf(p.Mode == "nftables")
+		}))
 	shown := either(split, native)
 	cd := candidate{
 		summary:  "the CNI and kube-proxy use different iptables backends: " + shown.Value,
@@ -385,23 +392,24 @@ func backendMismatch(c *Case) []candidate {
 
 // snat states that the rules for traffic out of the VPC are missing or wrong.
 func (c *Case) snat() Fact {
-	return fact(c, c.R.IPTables, "kern.ipt", "nat "+netnames.SNATChain, "reached from POSTROUTING, translates to the node's address", func(k evidence.IPTables) (any, State) {
-		jumps := slices.ContainsFunc(c.IPTablesRules(), func(r string) bool {
-			return strings.HasPrefix(r, "nat -A POSTROUTING ") && strings.Contains(r, "-j "+netnames.SNATChain)
+	return fact(c, c.R.IPTables, "kern.ipt", "nat "+netnames.SNATChain, "reached from POSTROUTING, translates to the node's address",
+		func(k evidence.IPTables) (any, State) {
+			jumps := slices.ContainsFunc(c.IPTablesRules(), func(r string) bool {
+				return strings.HasPrefix(r, "nat -A POSTROUTING ") && strings.Contains(r, "-j "+netnames.SNATChain)
+			})
+			translates := slices.ContainsFunc(c.IPTablesRules(), func(r string) bool {
+				return strings.HasPrefix(r, "nat -A AWS-SNAT-CHAIN-") && strings.Contains(r, " -j SNAT ")
+			})
+			switch own := c.nodeIP(); {
+			case !jumps:
+				return "POSTROUTING does not jump there", Yes
+			case !translates || k.SNATTo == nil:
+				return "no SNAT rule", Yes
+			case own.IsValid() && *k.SNATTo != own:
+				return fmt.Sprintf("translates to %s, the node has %s", *k.SNATTo, own), Yes
+			}
+			return "translates to " + k.SNATTo.String(), No
 		})
-		translates := slices.ContainsFunc(c.IPTablesRules(), func(r string) bool {
-			return strings.HasPrefix(r, "nat -A AWS-SNAT-CHAIN-") && strings.Contains(r, " -j SNAT ")
-		})
-		switch own := c.nodeIP(); {
-		case !jumps:
-			return "POSTROUTING does not jump there", Yes
-		case !translates || k.SNATTo == nil:
-			return "no SNAT rule", Yes
-		case own.IsValid() && *k.SNATTo != own:
-			return fmt.Sprintf("translates to %s, the node has %s", *k.SNATTo, own), Yes
-		}
-		return "translates to " + k.SNATTo.String(), No
-	})
 }
 
 // proxyRulesGone reports whether the node has no rules of kube-proxy, in which case no Service answers.
@@ -416,8 +424,10 @@ func (c *Case) proxyRulesGone() bool {
 
 func noSNAT(c *Case) []candidate {
 	wrong := c.lasting((*Case).snat)
-	inside := c.setting("AWS_VPC_K8S_CNI_EXTERNALSNAT", "as the routes need it", func(s config.Config) bool { return !s.ExternalSNAT && !s.IPv6 })
-	lost := candidate{summary: "traffic of pods leaves the VPC without SNAT: " + wrong.Value, decisive: []Fact{wrong, inside}, unless: []Fact{not(c.serves())}}
+	inside := c.setting("AWS_VPC_K8S_CNI_EXTERNALSNAT", "as the routes need it",
+		func(s config.Config) bool { return !s.ExternalSNAT && !s.IPv6 })
+	lost := candidate{summary: "traffic of pods leaves the VPC without SNAT: " + wrong.Value, decisive: []Fact{wrong, inside},
+		unless: []Fact{not(c.serves())}}
 	lost = lost.withFixes(4)
 	if c.chainsGone() {
 		lost.title = "the CNI's packet filter chains are gone"
@@ -430,22 +440,24 @@ func noSNAT(c *Case) []candidate {
 	out := []candidate{lost}
 
 	if c.Settings.ExternalSNAT {
-		public := fact(c, c.R.RouteTables, "ec2.rtb", "default route of the pods' subnets", "a NAT gateway", func(all []evidence.RouteTable) (any, State) {
-			for _, t := range all {
-				for _, r := range t.Routes {
-					if strings.HasPrefix(r.Target, "igw-") && (r.To == "0.0.0.0/0" || r.To == "::/0") && c.uses(t.Subnet) {
-						return t.Subnet + " to " + r.Target, Yes
+		public := fact(c, c.R.RouteTables, "ec2.rtb", "default route of the pods' subnets", "a NAT gateway",
+			func(all []evidence.RouteTable) (any, State) {
+				for _, t := range all {
+					for _, r := range t.Routes {
+						if strings.HasPrefix(r.Target, "igw-") && (r.To == "0.0.0.0/0" || r.To == "::/0") && c.uses(t.Subnet) {
+							return t.Subnet + " to " + r.Target, Yes
+						}
 					}
 				}
-			}
-			return "no internet gateway", No
-		})
+				return "no internet gateway", No
+			})
 		out = append(out, candidate{
 			summary:  "pods reach the internet gateway with their own address, which it does not translate: " + public.Value,
 			decisive: []Fact{public, not(inside)},
 		}.withFixes(1, 2))
 	}
-	if unknown := c.lasting((*Case).unlisted); wrong.State != Yes && unknown.State == Yes && c.Earlier != nil && c.Now.Sub(c.Earlier.Now) > ruleRefresh {
+	if unknown := c.lasting((*Case).unlisted); wrong.State != Yes && unknown.State == Yes && c.Earlier != nil &&
+		c.Now.Sub(c.Earlier.Now) > ruleRefresh {
 		out = append(out, candidate{
 			summary:  "traffic of pods to a CIDR of the VPC is translated as if it left the VPC: no rule excludes " + unknown.Value,
 			decisive: []Fact{unknown, inside}, unless: []Fact{not(c.serves())},
@@ -455,8 +467,10 @@ func noSNAT(c *Case) []candidate {
 		host := targetAddr(p.Target)
 		within := slices.IndexFunc(c.Settings.ExcludeSNATCIDRs, func(r netip.Prefix) bool { return r.Contains(host) })
 		if p.From != "host" && p.Result != "ok" && within >= 0 {
-			excluded := c.known("probe", p.Target, "ok", fmt.Sprintf("%s from %s, and %s is excluded from SNAT", p.Result, p.From, c.Settings.ExcludeSNATCIDRs[within]), true)
-			out = append(out, candidate{summary: "the target is excluded from SNAT, and nothing routes back to pods: " + excluded.Value, decisive: []Fact{excluded, inside}}.withFixes(3))
+			excluded := c.known("probe", p.Target, "ok",
+				fmt.Sprintf("%s from %s, and %s is excluded from SNAT", p.Result, p.From, c.Settings.ExcludeSNATCIDRs[within]), true)
+			out = append(out, candidate{summary: "the target is excluded from SNAT, and nothing routes back to pods: " + excluded.Value,
+				decisive: []Fact{excluded, inside}}.withFixes(3))
 			break
 		}
 	}
@@ -466,7 +480,8 @@ func noSNAT(c *Case) []candidate {
 // chainsGone reports whether nothing is left of the CNI's chains and rules.
 func (c *Case) chainsGone() bool {
 	nft, legacy := ChainsIn(c.R.IPTables.Content, "AWS-")
-	return c.R.IPTables.OK() && !nft && !legacy && !c.Settings.ExternalSNAT && !slices.ContainsFunc(c.IPTablesRules(), func(r string) bool { return strings.Contains(r, "AWS") })
+	return c.R.IPTables.OK() && !nft && !legacy && !c.Settings.ExternalSNAT &&
+		!slices.ContainsFunc(c.IPTablesRules(), func(r string) bool { return strings.Contains(r, "AWS") })
 }
 
 // ruleRefresh is how long a daemon takes to notice a new range of the VPC.
@@ -523,7 +538,8 @@ func forwardDrop(c *Case) []candidate {
 	}
 	off := c.observes("obs/forwarding-off")
 	forwarding := candidate{
-		title: "the node does not forward", summary: "the node forwards no traffic, so its pods reach nothing: " + off.Value, decisive: []Fact{off},
+		title: "the node does not forward", summary: "the node forwards no traffic, so its pods reach nothing: " + off.Value,
+		decisive: []Fact{off},
 	}.as(c.worst("obs/forwarding-off")).withFixes(2, 3)
 	if found := c.seen("obs/forwarding-off"); len(found) > 0 {
 		forwarding.names = found[0].names
@@ -535,17 +551,18 @@ func forwardDrop(c *Case) []candidate {
 }
 
 func replyPath(c *Case) []candidate {
-	secondary := fact(c, c.R.ENIs, "intro.enis", "addresses of pods on secondary interfaces", "none, or a way back", func(all []evidence.ENI) (any, State) {
-		n := 0
-		for _, e := range all {
-			for a := range e.Records() {
-				if a.Pod != nil && !e.Primary {
-					n++
+	secondary := fact(c, c.R.ENIs, "intro.enis", "addresses of pods on secondary interfaces", "none, or a way back",
+		func(all []evidence.ENI) (any, State) {
+			n := 0
+			for _, e := range all {
+				for a := range e.Records() {
+					if a.Pod != nil && !e.Primary {
+						n++
+					}
 				}
 			}
-		}
-		return n, stateOf(n > 0)
-	})
+			return n, stateOf(n > 0)
+		})
 	const name, expected = "AWS_VPC_CNI_NODE_PORT_SUPPORT", "true, if node ports are used"
 	shown := c.lasting((*Case).replyFault)
 	on := c.setting(name, expected, func(s config.Config) bool { return s.NodePortSupport && !s.IPv6 })
@@ -559,13 +576,15 @@ func replyPath(c *Case) []candidate {
 	out := []candidate{lost}
 	for _, p := range c.R.Probes.Content {
 		at := strings.LastIndexByte(p.Target, ':')
-		if port, err := strconv.Atoi(p.Target[at+1:]); err != nil || port < 30000 || port > 32767 || p.Result == "ok" || c.Settings.NodePortSupport {
+		if port, err := strconv.Atoi(p.Target[at+1:]); err != nil || port < 30000 || port > 32767 || p.Result == "ok" ||
+			c.Settings.NodePortSupport {
 			continue
 		}
 		fails := c.known("probe", p.Target, "ok", p.Result, true)
 		out = append(out, candidate{
 			summary:  "node port " + p.Target + " does not answer, and " + name + " is false",
-			decisive: []Fact{fails, c.setting(name, expected, func(s config.Config) bool { return !s.NodePortSupport })}, required: []Fact{secondary},
+			decisive: []Fact{fails, c.setting(name, expected, func(s config.Config) bool { return !s.NodePortSupport })},
+			required: []Fact{secondary},
 		})
 		break
 	}
@@ -583,32 +602,34 @@ func (c *Case) replyFault() Fact {
 		own = max(own, all["net.ipv4.conf.all.rp_filter"]) // as the kernel does
 		return fmt.Sprintf("%s on %s", own, link), stateOf(own == "1")
 	})
-	unmarked := fact(c, c.R.IPTables, "kern.ipt", `mangle "AWS, primary ENI"`, "connections are marked, and marks restored", func(evidence.IPTables) (any, State) {
-		sets, restores := false, false
-		if c.chainsGone() {
-			return "gone with the other chains", No // see noSNAT
-		}
-		for _, r := range c.IPTablesRules() {
-			if strings.HasPrefix(r, "mangle ") && strings.Contains(r, "AWS, primary ENI") {
-				restores = restores || strings.Contains(r, "--restore-mark")
-				sets = sets || strings.Contains(r, "--set-")
+	unmarked := fact(c, c.R.IPTables, "kern.ipt", `mangle "AWS, primary ENI"`, "connections are marked, and marks restored",
+		func(evidence.IPTables) (any, State) {
+			sets, restores := false, false
+			if c.chainsGone() {
+				return "gone with the other chains", No // see noSNAT
 			}
-		}
-		return fmt.Sprintf("marked: %v, restored: %v", sets, restores), stateOf(!sets || !restores)
-	})
-	lost := fact(c, c.R.Rules, "kern.rule", fmt.Sprintf("rule %d for mark %#x", netnames.RuleMark, c.Settings.Connmark), "there, and no other rule for the mark", func([]evidence.Rule) (any, State) {
-		ours := false
-		for _, r := range c.PolicyRules() {
-			switch {
-			case r.Mark == 0 && r.Mask == 0:
-			case r.Priority == netnames.RuleMark && r.Mark == c.Settings.Connmark && r.Table == netnames.MainTable:
-				ours = true
-			case r.Mark&r.Mask&c.Settings.Connmark != 0:
-				return r.String(), Yes
+			for _, r := range c.IPTablesRules() {
+				if strings.HasPrefix(r, "mangle ") && strings.Contains(r, "AWS, primary ENI") {
+					restores = restores || strings.Contains(r, "--restore-mark")
+					sets = sets || strings.Contains(r, "--set-")
+				}
 			}
-		}
-		return map[bool]string{true: "there", false: "missing"}[ours], stateOf(!ours)
-	})
+			return fmt.Sprintf("marked: %v, restored: %v", sets, restores), stateOf(!sets || !restores)
+		})
+	lost := fact(c, c.R.Rules, "kern.rule", fmt.Sprintf("rule %d for mark %#x", netnames.RuleMark, c.Settings.Connmark),
+		"there, and no other rule for the mark", func([]evidence.Rule) (any, State) {
+			ours := false
+			for _, r := range c.PolicyRules() {
+				switch {
+				case r.Mark == 0 && r.Mask == 0:
+				case r.Priority == netnames.RuleMark && r.Mark == c.Settings.Connmark && r.Table == netnames.MainTable:
+					ours = true
+				case r.Mark&r.Mask&c.Settings.Connmark != 0:
+					return r.String(), Yes
+				}
+			}
+			return map[bool]string{true: "there", false: "missing"}[ours], stateOf(!ours)
+		})
 	return either(strict, unmarked, lost)
 }
 
@@ -625,35 +646,36 @@ func (c *Case) primaryLink() string {
 
 // vethMTU states that links of pods have larger MTUs than their interfaces, and names one of both.
 func (c *Case) vethMTU() (f Fact, names map[string]string, link int) {
-	f = fact(c, c.R.Links, "kern.link", "MTU of veths against their interface", "at most the interface's", func(all []evidence.Link) (any, State) {
-		mtu := func(match func(evidence.Link) bool) int {
-			if i := slices.IndexFunc(all, match); i >= 0 && all[i].MTU != nil {
-				return *all[i].MTU
+	f = fact(c, c.R.Links, "kern.link", "MTU of veths against their interface", "at most the interface's",
+		func(all []evidence.Link) (any, State) {
+			mtu := func(match func(evidence.Link) bool) int {
+				if i := slices.IndexFunc(all, match); i >= 0 && all[i].MTU != nil {
+					return *all[i].MTU
+				}
+				return 0
 			}
-			return 0
-		}
-		var pods []string
-		state := Unread
-		for _, w := range c.wired() {
-			name := c.linkOfTable(w.table)
-			device := mtu(func(l evidence.Link) bool { return l.Name == name })
-			pod := mtu(func(l evidence.Link) bool { return l.Pod == w.pod || l.Name == veth(c.Settings.VethPrefix, w.pod) })
-			if device == 0 || pod == 0 {
-				continue
-			}
-			if state = max(state, No); pod > device {
-				pods, state = append(pods, fmt.Sprintf("%s has %d, %s %d", w.pod, pod, name, device)), Yes
-				if names == nil {
-					names, link = podNames(string(w.pod)), device
-					names["LINK"], names["BYTES"] = name, strconv.Itoa(c.Settings.ENIMTU)
+			var pods []string
+			state := Unread
+			for _, w := range c.wired() {
+				name := c.linkOfTable(w.table)
+				device := mtu(func(l evidence.Link) bool { return l.Name == name })
+				pod := mtu(func(l evidence.Link) bool { return l.Pod == w.pod || l.Name == veth(c.Settings.VethPrefix, w.pod) })
+				if device == 0 || pod == 0 {
+					continue
+				}
+				if state = max(state, No); pod > device {
+					pods, state = append(pods, fmt.Sprintf("%s has %d, %s %d", w.pod, pod, name, device)), Yes
+					if names == nil {
+						names, link = podNames(string(w.pod)), device
+						names["LINK"], names["BYTES"] = name, strconv.Itoa(c.Settings.ENIMTU)
+					}
 				}
 			}
-		}
-		if state == Unread && c.R.ENIs.OK() && len(c.wired()) == 0 {
-			state = No
-		}
-		return some(pods), state
-	})
+			if state == Unread && c.R.ENIs.OK() && len(c.wired()) == 0 {
+				state = No
+			}
+			return some(pods), state
+		})
 	return f, names, link
 }
 
@@ -668,16 +690,17 @@ func mtuMismatch(c *Case) []candidate {
 	}
 	out := []candidate{veths}
 	if lost, sized := c.largeLost(); lost.State == Yes {
-		path := fact(c, c.R.RouteTables, "ec2.rtb", "routes of the pods' subnets", "none to a VPN or transit gateway", func(all []evidence.RouteTable) (any, State) {
-			for _, t := range all {
-				for _, r := range t.Routes {
-					if c.uses(t.Subnet) && (strings.HasPrefix(r.Target, "tgw-") || strings.HasPrefix(r.Target, "vgw-")) {
-						return r.To + " to " + r.Target, Yes
+		path := fact(c, c.R.RouteTables, "ec2.rtb", "routes of the pods' subnets", "none to a VPN or transit gateway",
+			func(all []evidence.RouteTable) (any, State) {
+				for _, t := range all {
+					for _, r := range t.Routes {
+						if c.uses(t.Subnet) && (strings.HasPrefix(r.Target, "tgw-") || strings.HasPrefix(r.Target, "vgw-")) {
+							return r.To + " to " + r.Target, Yes
+						}
 					}
 				}
-			}
-			return "none", No
-		})
+				return "none", No
+			})
 		small := c.known("kern.link", "MTU of pods", "more than 1500", c.podMTU(), c.podMTU() <= 1500)
 		cd := candidate{
 			summary:  fmt.Sprintf("pods send packets of up to %d bytes, but the path loses large ones: %s", c.podMTU(), lost.Value),
@@ -708,7 +731,8 @@ func (c *Case) largeLost() (lost Fact, sized bool) {
 		}
 		for _, small := range c.R.Probes.Content {
 			if small.From == p.From && small.Result == "ok" && host(small) == host(p) && (small.Kind == "tcp" || small.Kind == "icmp") {
-				text := fmt.Sprintf("%s to %s works from %s, %s ends with %s", small.Kind, small.Target, p.From, p.Kind, strings.TrimSpace(p.Result+" "+p.Detail))
+				text := fmt.Sprintf("%s to %s works from %s, %s ends with %s", small.Kind, small.Target, p.From, p.Kind,
+					strings.TrimSpace(p.Result+" "+p.Detail))
 				return c.known("probe", lost.Path, lost.Expected, clip(text), true), p.Kind == "icmp"
 			}
 		}
@@ -775,7 +799,8 @@ func (c *Case) allowances() (grows, counted Fact) {
 		}
 		before, between := counter.of(c.Earlier.R.Conntrack.Content.Allowance), c.Now.Sub(c.Earlier.Now)
 		if before != nil && float64(*now-*before)*float64(10*time.Minute) > counter.most*float64(between) {
-			grown = append(grown, fmt.Sprintf("%s_allowance_exceeded rose from %d to %d in %v", counter.name, *before, *now, between.Round(time.Second)))
+			grown = append(grown, fmt.Sprintf("%s_allowance_exceeded rose from %d to %d in %v", counter.name, *before, *now,
+				between.Round(time.Second)))
 		}
 	}
 	const path, expected = "allowance", "not rising fast"

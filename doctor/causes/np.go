@@ -21,7 +21,8 @@ var npRules = []rule{
 func agentUnreachable(c *Case) []candidate {
 	logged := orElse(c.active(pattern{
 		sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
-		texts:   []string{"add cmd: failed to setup network policy", "Failed to connect to network policy agent", "del cmd: failed to process delete request…network policy"},
+		texts: []string{"add cmd: failed to setup network policy", "Failed to connect to network policy agent",
+			"del cmd: failed to process delete request…network policy"},
 	}), c.failures(nil, cause.PolicyAgentUnreachable))
 	set := c.setting("NETWORK_POLICY_ENFORCING_MODE", "not set, or an agent that runs", func(s config.Config) bool {
 		return s.NetworkPolicyMode != "" && !(c.Ours && s.NetworkPolicyMode == "none") // upstream's plugin asks the agent even then
@@ -40,7 +41,8 @@ func agentUnreachable(c *Case) []candidate {
 	})
 	why := orElse(either(absent, down), c.socketMissing())
 	return []candidate{{
-		summary:  fmt.Sprintf("pods cannot start because the network policy agent does not answer: %s: %s", why.Path, or(why.Value, logged.Value)),
+		summary: fmt.Sprintf("pods cannot start because the network policy agent does not answer: %s: %s", why.Path,
+			or(why.Value, logged.Value)),
 		decisive: []Fact{logged}, required: []Fact{set, why},
 	}}
 }
@@ -90,7 +92,8 @@ func (c *Case) Skewed(ours bool, release evidence.Version, agent *evidence.Versi
 func attachFailed(c *Case) []candidate {
 	logged := orElse(c.active(pattern{
 		sources: []string{"log.np", "log.plugin", "log.awsnode/" + containerAgent, "k8s.evt"},
-		texts:   []string{"Attaching eBPF probe failed", "One of the policy reconcilers is not ready", "Failed to setup default network policy for Pod Name"},
+		texts: []string{"Attaching eBPF probe failed", "One of the policy reconcilers is not ready",
+			"Failed to setup default network policy for Pod Name"},
 	}), c.failures(nil, cause.PolicyAgentRefused))
 	old, crds := c.KernelOld(), c.PolicyCRDsMissing()
 	why := either(old, crds)
@@ -118,33 +121,36 @@ func (c *Case) KernelOld() Fact {
 
 // PolicyCRDsMissing states that the cluster lacks the CRDs that the policy agent needs.
 func (c *Case) PolicyCRDsMissing() Fact {
-	return fact(c, c.R.NetworkPolicies, "k8s.np", "crds", "the CRDs of network policies are installed", func(p evidence.NetworkPolicies) (any, State) {
-		if p.CRDs == nil {
-			return nil, Unread
-		}
-		return map[bool]string{true: "the CRDs of network policies are installed", false: "the CRDs of network policies are missing"}[*p.CRDs], stateOf(!*p.CRDs)
-	})
+	return fact(c, c.R.NetworkPolicies, "k8s.np", "crds", "the CRDs of network policies are installed",
+		func(p evidence.NetworkPolicies) (any, State) {
+			if p.CRDs == nil {
+				return nil, Unread
+			}
+			return map[bool]string{true: "the CRDs of network policies are installed", false: "the CRDs of network policies are missing"}[*p.CRDs],
+				stateOf(!*p.CRDs)
+		})
 }
 
 func strictDefaultDeny(c *Case) []candidate {
-	without := fact(c, c.R.NetworkPolicies, "k8s.np", "endpoints[].pods", "every pod of the node", func(p evidence.NetworkPolicies) (any, State) {
-		if !c.R.Pods.OK() {
-			return nil, Unread
-		}
-		selected := map[evidence.Pod]bool{}
-		for _, e := range p.Endpoints {
-			for _, pod := range e.Pods {
-				selected[pod] = true
+	without := fact(c, c.R.NetworkPolicies, "k8s.np", "endpoints[].pods", "every pod of the node",
+		func(p evidence.NetworkPolicies) (any, State) {
+			if !c.R.Pods.OK() {
+				return nil, Unread
 			}
-		}
-		var left []string
-		for _, pod := range c.here() {
-			if pod.Phase == "Running" && !pod.HostNetwork && !selected[pod.Pod] {
-				left = append(left, string(pod.Pod))
+			selected := map[evidence.Pod]bool{}
+			for _, e := range p.Endpoints {
+				for _, pod := range e.Pods {
+					selected[pod] = true
+				}
 			}
-		}
-		return "no policy for " + some(left), stateOf(len(left) > 0)
-	})
+			var left []string
+			for _, pod := range c.here() {
+				if pod.Phase == "Running" && !pod.HostNetwork && !selected[pod.Pod] {
+					left = append(left, string(pod.Pod))
+				}
+			}
+			return "no policy for " + some(left), stateOf(len(left) > 0)
+		})
 	strict := c.setting("NETWORK_POLICY_ENFORCING_MODE", "standard", func(s config.Config) bool { return s.NetworkPolicyMode == "strict" })
 	return []candidate{{
 		summary:  "in strict mode all traffic of pods without a policy is dropped: " + without.Value,

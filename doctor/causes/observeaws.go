@@ -26,7 +26,8 @@ const attachLate = 5 * time.Minute
 func eniAttaching(c *Case) (out []observation) {
 	for _, e := range c.attached() {
 		if e.Status == "attaching" && !e.CreatedAt.IsZero() && c.Now.Sub(e.CreatedAt) > attachLate {
-			out = append(out, observation{subject: e.ID, is: "EC2 has been attaching it for " + age(c.Now.Sub(e.CreatedAt)), should: "attached within seconds",
+			out = append(out, observation{subject: e.ID, is: "EC2 has been attaching it for " + age(c.Now.Sub(e.CreatedAt)),
+				should:   "attached within seconds",
 				severity: catalogue.Warning, since: e.CreatedAt, names: map[string]string{"ENI": e.ID}})
 		}
 	}
@@ -50,8 +51,9 @@ func eniEmpty(c *Case) (out []observation) {
 		if c.dry().State == Yes && c.failing().State == Yes {
 			severity = catalogue.Error
 		}
-		out = append(out, observation{subject: e.ID, is: "it has no address for pods", should: "addresses, while pods wait for one", severity: severity,
-			names: map[string]string{"ENI": e.ID}})
+		out = append(out, observation{subject: e.ID, is: "it has no address for pods", should: "addresses, while pods wait for one",
+			severity: severity,
+			names:    map[string]string{"ENI": e.ID}})
 	}
 	return out
 }
@@ -73,12 +75,15 @@ func eniGroups(c *Case) (out []observation) {
 	}
 	for _, e := range c.R.ENIs.Content {
 		d, there := c.inEC2(e.ID)
-		if !there || e.Primary || !c.ofPool(e) || len(want) == 0 || len(d.Groups) == 0 || c.settling(e.ID) || slices.Equal(sorted(d.Groups), want) {
+		if !there || e.Primary || !c.ofPool(e) || len(want) == 0 || len(d.Groups) == 0 || c.settling(e.ID) ||
+			slices.Equal(sorted(d.Groups), want) {
 			continue
 		}
 		pods := c.onENI(e.ID)
-		out = append(out, observation{subject: e.ID, is: fmt.Sprintf("it has %s; %s are %s", every(sorted(d.Groups)), by, every(want)), should: "the same groups",
-			severity: catalogue.Warning, pods: pods, source: "ec2.eni", names: map[string]string{"ENI": e.ID, "GROUPS": strings.Join(want, separator)}})
+		out = append(out, observation{subject: e.ID, is: fmt.Sprintf("it has %s; %s are %s", every(sorted(d.Groups)), by, every(want)),
+			should:   "the same groups",
+			severity: catalogue.Warning, pods: pods, source: "ec2.eni",
+			names: map[string]string{"ENI": e.ID, "GROUPS": strings.Join(want, separator)}})
 	}
 	return out
 }
@@ -86,7 +91,8 @@ func eniGroups(c *Case) (out []observation) {
 // groupsClosed finds interfaces whose groups, all of which were read, allow no traffic out, or none in.
 func groupsClosed(c *Case) (out []observation) {
 	for _, e := range c.attached() {
-		if managed, there := c.managed(e.ID); len(e.Groups) == 0 || known(c.R.Groups.Content, e.Groups) < len(e.Groups) || there && managed.Trunk {
+		if managed, there := c.managed(e.ID); len(e.Groups) == 0 || known(c.R.Groups.Content, e.Groups) < len(e.Groups) || there &&
+			managed.Trunk {
 			continue
 		}
 		egress, ingress, unread := 0, 0, false
@@ -96,12 +102,14 @@ func groupsClosed(c *Case) (out []observation) {
 			}
 		}
 		pods := c.onENI(e.ID)
-		o := observation{subject: e.ID, pods: pods, should: "traffic of the cluster in and out", source: "ec2.sg", names: map[string]string{"ENI": e.ID, "GROUP": e.Groups[0]}}
+		o := observation{subject: e.ID, pods: pods, should: "traffic of the cluster in and out", source: "ec2.sg",
+			names: map[string]string{"ENI": e.ID, "GROUP": e.Groups[0]}}
 		switch {
 		case unread:
 			continue
 		case egress == 0:
-			o.is, o.severity, o.fixes = every(e.Groups)+" let nothing out: what node or pods connect to is not reached", bySeverity(pods, catalogue.Error), []int{1}
+			o.is, o.severity, o.fixes = every(e.Groups)+" let nothing out: what node or pods connect to is not reached", bySeverity(pods,
+				catalogue.Error), []int{1}
 		case ingress == 0:
 			o.is, o.severity, o.fixes = every(e.Groups)+" let nothing in: other nodes and the control plane reach neither kubelet nor pods", catalogue.Error, []int{2}
 		default:
@@ -129,7 +137,8 @@ func vpcRoute(c *Case) (out []observation) {
 		}
 		name := strings.TrimSpace("route table " + t.ID)
 		add := func(to, is string, severity catalogue.Severity, fix int) {
-			out = append(out, observation{subject: name + " of " + t.Subnet, is: is, should: "a route to a NAT gateway, or endpoints for what is needed", severity: severity,
+			out = append(out, observation{subject: name + " of " + t.Subnet, is: is,
+				should: "a route to a NAT gateway, or endpoints for what is needed", severity: severity,
 				source: "ec2.rtb", fixes: []int{fix}, names: map[string]string{"TABLE": t.ID, "SUBNET": t.Subnet, "DESTINATION": to}})
 		}
 		leaves := false
@@ -138,7 +147,8 @@ func vpcRoute(c *Case) (out []observation) {
 			switch {
 			case r.Target != "blackhole":
 			case isEverything(r.To):
-				add(r.To, "its route "+r.To+" leads to a target that is gone (blackhole): nothing outside the VPC is reached", catalogue.Error, fixRoute)
+				add(r.To, "its route "+r.To+" leads to a target that is gone (blackhole): nothing outside the VPC is reached", catalogue.Error,
+					fixRoute)
 			default:
 				add(r.To, "its route "+r.To+" leads to a target that is gone (blackhole)", catalogue.Warning, fixGone)
 			}

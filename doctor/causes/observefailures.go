@@ -161,7 +161,8 @@ func podUnschedulable(c *Case) (out []observation) {
 		if network {
 			severity = catalogue.Error
 		}
-		out = append(out, observation{subject: string(p.Pod), is: or(why, "no node has been found for it"), should: "scheduled", severity: severity, since: p.CreatedAt,
+		out = append(out, observation{subject: string(p.Pod), is: or(why, "no node has been found for it"), should: "scheduled",
+			severity: severity, since: p.CreatedAt,
 			pods: []string{string(p.Pod)}, names: podNames(string(p.Pod)), said: why})
 	}
 	return out
@@ -205,7 +206,8 @@ func (c *Case) groups(source string, wants func(message) bool) map[string]repeat
 }
 
 // startReasons are the reasons of events about a pod that cannot start yet.
-var startReasons = []string{"FailedCreatePodSandBox", "NetworkNotReady", "BranchAllocationFailed", "BranchENIAnnotationFailed", "FailedMount"}
+var startReasons = []string{"FailedCreatePodSandBox", "NetworkNotReady", "BranchAllocationFailed", "BranchENIAnnotationFailed",
+	"FailedMount"}
 
 // networkReasons are the reasons of events about a pod's network or the CNI's own objects.
 var networkReasons = append([]string{"FailedKillPod", "MissingIAMPermissions", "UnableToReachAPIServer"}, startReasons...)
@@ -215,7 +217,8 @@ func eventsRepeat(c *Case) (out []observation) {
 	current := c.groups("k8s.evt", func(m message) bool { return m.level != "Normal" && !c.passed(m) })
 	for _, key := range slices.Sorted(maps.Keys(warnings)) {
 		g := warnings[key]
-		o := observation{subject: key, is: clip(g.last.text), should: "not reported", severity: catalogue.Info, since: g.last.at, said: g.last.text,
+		o := observation{subject: key, is: clip(g.last.text), should: "not reported", severity: catalogue.Info, since: g.last.at,
+			said:  g.last.text,
 			names: podNames(string(g.last.pod))}
 		if g.count > 1 {
 			o.is = fmt.Sprintf("%s (%d times in 10 minutes)", o.is, g.count)
@@ -327,7 +330,8 @@ func addsFail(c *Case) (out []observation) {
 		if c.stuck(attachTime).State == Yes {
 			severity = catalogue.Error
 		}
-		out = append(out, observation{subject: code, is: fmt.Sprintf("%s (%d times in 10 minutes)", by[code].text, by[code].count), should: "none", severity: severity,
+		out = append(out, observation{subject: code, is: fmt.Sprintf("%s (%d times in 10 minutes)", by[code].text, by[code].count),
+			should: "none", severity: severity,
 			said: by[code].text})
 	}
 	return out
@@ -351,7 +355,8 @@ func addsWait(c *Case) []observation {
 func backsOff(c *Case) (out []observation) {
 	for _, b := range c.R.Summary.Content.Backoffs {
 		if b.Until.After(c.Now) {
-			out = append(out, observation{subject: strings.TrimSpace(b.Scope + " " + b.ID), is: fmt.Sprintf("the daemon waits until %s: %s", b.Until.Format(time.TimeOnly), catalogue.Named(b.Cause)),
+			out = append(out, observation{subject: strings.TrimSpace(b.Scope + " " + b.ID),
+				is:     fmt.Sprintf("the daemon waits until %s: %s", b.Until.Format(time.TimeOnly), catalogue.Named(b.Cause)),
 				should: "no wait", severity: catalogue.Info})
 		}
 	}
@@ -363,7 +368,8 @@ func probesFail(c *Case) (out []observation) {
 		if p.Result == "ok" {
 			continue
 		}
-		out = append(out, observation{subject: fmt.Sprintf("%s %s from %s", p.Kind, p.Target, p.From), is: strings.TrimSpace(p.Result + " " + p.Detail), should: "ok",
+		out = append(out, observation{subject: fmt.Sprintf("%s %s from %s", p.Kind, p.Target, p.From),
+			is: strings.TrimSpace(p.Result + " " + p.Detail), should: "ok",
 			severity: catalogue.Warning, since: p.At, names: map[string]string{"TARGET": p.Target}})
 	}
 	return out

@@ -112,7 +112,8 @@ func daemonNotOnNode(c *Case) []observation {
 		return nil
 	}
 	p := c.daemonPod()
-	o := observation{subject: c.Name, is: "it has no pod of the DaemonSet aws-node", should: "one", severity: catalogue.Error, names: podNames(string(p.Pod))}
+	o := observation{subject: c.Name, is: "it has no pod of the DaemonSet aws-node", should: "one", severity: catalogue.Error,
+		names: podNames(string(p.Pod))}
 	unbound := p.Phase == "Pending" && !slices.ContainsFunc(p.Containers, func(k evidence.DaemonContainer) bool { return k.State != "" })
 	said := strings.TrimSpace(p.Message)
 	if said == "" && p.Pod != "" {
@@ -173,7 +174,8 @@ func (c *Case) unmet() (out []string) {
 		if strings.HasPrefix(key, "kubernetes.io/") && !there {
 			continue // kubelet sets these on every node
 		}
-		if operator == "In" && !(there && in) || operator == "NotIn" && there && in || operator == "Exists" && !there || operator == "DoesNotExist" && there {
+		if operator == "In" && !(there && in) || operator == "NotIn" && there && in || operator == "Exists" && !there ||
+			operator == "DoesNotExist" && there {
 			out = append(out, demand)
 		}
 	}
@@ -198,10 +200,12 @@ func (c *Case) keepsAway() (text string) {
 func daemonSilent(c *Case) []observation {
 	reason := c.R.ENIs.Missing
 	k := c.container(containerNode)
-	if reason != "refused" || k == nil || k.Ready == nil || !*k.Ready || c.Mode != evidence.ModeNode && c.Mode != evidence.ModeLaptop || c.Settings.IntrospectionOff || c.env["INTROSPECTION_BIND_ADDRESS"] != "" {
+	if reason != "refused" || k == nil || k.Ready == nil || !*k.Ready || c.Mode != evidence.ModeNode && c.Mode != evidence.ModeLaptop ||
+		c.Settings.IntrospectionOff || c.env["INTROSPECTION_BIND_ADDRESS"] != "" {
 		return nil
 	}
-	return []observation{{subject: string(c.daemonPod().Pod), is: "kubelet reports it as ready, and its introspection is " + reason, should: "answers",
+	return []observation{{subject: string(c.daemonPod().Pod), is: "kubelet reports it as ready, and its introspection is " + reason,
+		should:   "answers",
 		severity: catalogue.Warning, names: podNames(string(c.daemonPod().Pod))}}
 }
 
@@ -237,7 +241,8 @@ func proxyNotReady(c *Case) (out []observation) {
 		out = append(out, o)
 	}
 	// Without a mode there is no kube-proxy in the cluster: another program does its work.
-	if installed := c.R.KubeProxy.Content.Mode != "" || len(c.R.KubeProxy.Content.Pods) > 0; c.R.KubeProxy.OK() && installed && !here && !c.young() {
+	if installed := c.R.KubeProxy.Content.Mode != "" || len(c.R.KubeProxy.Content.Pods) > 0; c.R.KubeProxy.OK() && installed && !here &&
+		!c.young() {
 		is := "no pod of kube-proxy runs on it"
 		if odd := c.odd(); len(odd) > 0 {
 			is += "; taints of the node: " + every(odd)
@@ -259,8 +264,9 @@ const (
 
 func webhookUnreachable(c *Case) (out []observation) {
 	add := func(name, is string, severity catalogue.Severity, source string) {
-		o := observation{subject: name, is: is, should: "reachable", severity: severity, names: map[string]string{"WEBHOOK": name}, source: source,
-			fixes: []int{fixWebhookServer, fixWebhookIgnore}}
+		o := observation{subject: name, is: is, should: "reachable", severity: severity, names: map[string]string{"WEBHOOK": name},
+			source: source,
+			fixes:  []int{fixWebhookServer, fixWebhookIgnore}}
 		if strings.Contains(name, "vpc-resource") || strings.HasSuffix(name, ".vpc.k8s.aws") {
 			o.fixes = []int{fixWebhookEKS, fixWebhookIgnore}
 		}
@@ -282,13 +288,15 @@ func webhookUnreachable(c *Case) (out []observation) {
 			continue
 		}
 		_, why, _ := strings.Cut(e.Message, m[0])
-		add(m[1], clip(fmt.Sprintf("%s %s cannot create its pods: it is asked and does not answer%s", e.Kind, e.Name, why)), catalogue.Error, "k8s.evt")
+		add(m[1], clip(fmt.Sprintf("%s %s cannot create its pods: it is asked and does not answer%s", e.Kind, e.Name, why)), catalogue.Error,
+			"k8s.evt")
 	}
 	return out
 }
 
 // textsNetworkNotReady are kubelet's words for a network plugin that has not configured the node.
-var textsNetworkNotReady = []string{"NetworkPluginNotReady", "cni plugin not initialized", "cni config uninitialized", "network plugin is not ready", "network is not ready"}
+var textsNetworkNotReady = []string{"NetworkPluginNotReady", "cni plugin not initialized", "cni config uninitialized",
+	"network plugin is not ready", "network is not ready"}
 
 // notReadyFor returns what the node's conditions say of why it takes no pods, by whether that is the network plugin.
 func notReadyFor(c *Case, network bool) (out []observation) {
@@ -311,7 +319,8 @@ func networkNotReady(c *Case) []observation { return notReadyFor(c, true) }
 func nodePressure(c *Case) (out []observation) {
 	for i, kind := range []string{"DiskPressure", "MemoryPressure", "PIDPressure"} { // as the fixes are
 		if k, there := c.condition(kind); there && k.Status == "True" {
-			out = append(out, observation{subject: kind, is: conditionText(k), should: "False", severity: catalogue.Warning, since: k.Since, fixes: []int{i + 1}})
+			out = append(out, observation{subject: kind, is: conditionText(k), should: "False", severity: catalogue.Warning, since: k.Since,
+				fixes: []int{i + 1}})
 		}
 	}
 	return out
@@ -335,7 +344,8 @@ func startupTaint(c *Case) (out []observation) {
 		if who == "" || t.Effect == "PreferNoSchedule" {
 			continue
 		}
-		o := observation{subject: t.Key, is: fmt.Sprintf("%s has not removed it from the node (%s)", who, t.Effect), should: "removed when the program runs",
+		o := observation{subject: t.Key, is: fmt.Sprintf("%s has not removed it from the node (%s)", who, t.Effect),
+			should:   "removed when the program runs",
 			severity: catalogue.Warning, said: "untolerated taint {" + t.Key, names: map[string]string{"TAINT": t.Key}}
 		for _, p := range podUnschedulable(c) {
 			if strings.Contains(p.is, t.Key) {
@@ -359,8 +369,9 @@ func cniNodeLacks(c *Case) []observation {
 		c.trunkCapable().State == No || c.slotless().State == Yes || c.trunk() != "" {
 		return nil
 	}
-	o := observation{subject: c.Name, is: "its CNINode has no feature " + cluster.FeatureSecurityGroupsForPods, should: "there", severity: catalogue.Warning,
-		fixes: []int{fixFeature, fixController}}
+	o := observation{subject: c.Name, is: "its CNINode has no feature " + cluster.FeatureSecurityGroupsForPods, should: "there",
+		severity: catalogue.Warning,
+		fixes:    []int{fixFeature, fixController}}
 	if c.R.CNINode.Content == nil {
 		o.is, o.fixes = "it has no CNINode, which the resource controller makes when a node joins", []int{fixController, fixFeature}
 	}
@@ -396,8 +407,9 @@ func dnsNotReady(c *Case) (out []observation) {
 			continue
 		}
 		why := cmp.Or(p.Reason, c.lastWarning(p.Pod), p.Phase+", not ready")
-		out = append(out, observation{subject: string(p.Pod), is: clip(why), should: "ready: pods resolve no names without it", severity: catalogue.Error,
-			since: p.CreatedAt, names: podNames(string(p.Pod))})
+		out = append(out, observation{subject: string(p.Pod), is: clip(why), should: "ready: pods resolve no names without it",
+			severity: catalogue.Error,
+			since:    p.CreatedAt, names: podNames(string(p.Pod))})
 	}
 	for i := range out {
 		if ready > 0 {
@@ -413,7 +425,8 @@ func addOnDegraded(c *Case) []observation {
 	if a == nil || len(a.Issues) == 0 && a.Status != "DEGRADED" && !strings.HasSuffix(a.Status, "_FAILED") {
 		return nil
 	}
-	o := observation{subject: "add-on vpc-cni", is: "status " + a.Status, should: "ACTIVE", severity: catalogue.Warning, names: map[string]string{"VERSION": a.Version}}
+	o := observation{subject: "add-on vpc-cni", is: "status " + a.Status, should: "ACTIVE", severity: catalogue.Warning,
+		names: map[string]string{"VERSION": a.Version}}
 	if len(a.Issues) > 0 {
 		o.is += ": " + clip(strings.Join(a.Issues, "; "))
 	}

@@ -104,7 +104,8 @@ func sysctlWrong(c *Case) (out []observation) {
 	networkd := or(c.R.Packages.Content.Units["systemd-networkd"], c.R.Packages.Content.Units["systemd-networkd.service"]) == "active"
 	for _, s := range hostrules.Sysctls(c.Settings.IPv6, c.Settings.V6Egress, link) {
 		switch name := s.Name(); {
-		case strings.HasSuffix(name, ".rp_filter") || strings.HasSuffix(name, ".all.forwarding") && c.Settings.IPv6: // see reply-path and forwarding-off
+		case strings.HasSuffix(name, ".rp_filter") || strings.HasSuffix(name, ".all.forwarding") &&
+			c.Settings.IPv6: // see reply-path and forwarding-off
 		case strings.HasSuffix(name, ".disable_ipv6"):
 			pods := c.served()
 			note(name, s.Value, pods, catalogue.Error)
@@ -151,7 +152,8 @@ func forwardDropped(c *Case) []observation {
 			if i >= len(k.NFT.Rules) && k.Mode != "legacy" {
 				order = []int{5}
 			}
-			return []observation{{subject: "FORWARD", is: fmt.Sprintf("the rule %q ends everything that no rule before it accepts", r), should: "no such rule", pods: pods,
+			return []observation{{subject: "FORWARD", is: fmt.Sprintf("the rule %q ends everything that no rule before it accepts", r),
+				should: "no such rule", pods: pods,
 				severity: bySeverity(pods, catalogue.Error), names: map[string]string{"VETHS": or(c.Settings.VethPrefix, "eni")}, fixes: order}}
 		}
 		if strings.HasPrefix(r, "filter -A FORWARD ") && strings.HasSuffix(r, "-j ACCEPT") {
@@ -170,7 +172,8 @@ func snatWrong(c *Case) []observation {
 		return nil
 	}
 	if wrong := c.snat(); wrong.State == Yes {
-		return []observation{{subject: "nat " + netnames.SNATChain, is: wrong.Value, should: wrong.Expected, pods: c.served(), severity: catalogue.Error}}
+		return []observation{{subject: "nat " + netnames.SNATChain, is: wrong.Value, should: wrong.Expected, pods: c.served(),
+			severity: catalogue.Error}}
 	}
 	return nil
 }
@@ -209,8 +212,9 @@ func conntrackFull(c *Case) []observation {
 	if k.Count == nil || k.Max == nil || *k.Max <= 0 || *k.Count*10 < *k.Max*9 {
 		return nil
 	}
-	o := observation{subject: "conntrack", is: fmt.Sprintf("%d of %d connections", *k.Count, *k.Max), should: "below 90 %", severity: catalogue.Warning,
-		names: map[string]string{"MAXIMUM": strconv.Itoa(max(4**k.Max, 131072))}}
+	o := observation{subject: "conntrack", is: fmt.Sprintf("%d of %d connections", *k.Count, *k.Max), should: "below 90 %",
+		severity: catalogue.Warning,
+		names:    map[string]string{"MAXIMUM": strconv.Itoa(max(4**k.Max, 131072))}}
 	if *k.Count*100 >= *k.Max*99 {
 		o.severity, o.pods = catalogue.Error, c.served()
 	}
@@ -233,7 +237,8 @@ const (
 
 // nodeDisk reports whether a file system matters to the CNI, kubelet or the runtime.
 func nodeDisk(path string) bool {
-	for _, used := range []string{runDirectory, "/var/log/aws-routed-eni", "/opt/cni/bin", "/etc/cni/net.d", "/var/lib/kubelet", "/var/lib/containerd", "/run"} {
+	for _, used := range []string{runDirectory, "/var/log/aws-routed-eni", "/opt/cni/bin", "/etc/cni/net.d", "/var/lib/kubelet",
+		"/var/lib/containerd", "/run"} {
 		if path == "/" || used == path || strings.HasPrefix(used, strings.TrimSuffix(path, "/")+"/") {
 			return true
 		}
@@ -268,7 +273,8 @@ func diskFull(c *Case) (out []observation) {
 		fails = fails || p.Reason == "Evicted" && p.Node != nil && *p.Node == c.own
 	}
 	note := func(subject, is, should, path, source string, full bool) {
-		o := observation{subject: subject, is: is, should: should, severity: catalogue.Warning, names: map[string]string{"PATH": path}, fixes: []int{fixFiles}, source: source}
+		o := observation{subject: subject, is: is, should: should, severity: catalogue.Warning, names: map[string]string{"PATH": path},
+			fixes: []int{fixFiles}, source: source}
 		if full && fails {
 			o.severity = catalogue.Error
 		}
@@ -303,7 +309,8 @@ func readOnly(c *Case) (out []observation) {
 	for _, d := range c.R.Resources.Content.Disks {
 		// Bottlerocket's root is read-only by design; what the CNI writes is elsewhere.
 		if d.ReadOnly && nodeDisk(d.Path) && !(d.Path == "/" && strings.Contains(strings.ToLower(c.R.Node.Content.OSImage), "bottlerocket")) {
-			out = append(out, observation{subject: d.Path, is: "read-only", should: "writable", severity: catalogue.Error, names: map[string]string{"PATH": d.Path}})
+			out = append(out, observation{subject: d.Path, is: "read-only", should: "writable", severity: catalogue.Error,
+				names: map[string]string{"PATH": d.Path}})
 		}
 	}
 	return out
@@ -327,7 +334,8 @@ const memoryLeast = 64 // MiB
 
 func memoryLow(c *Case) []observation {
 	if m := c.R.Resources.Content.MemoryFreeMiB; m != nil && *m < memoryLeast {
-		return []observation{{subject: "memory", is: fmt.Sprintf("%d MiB are available", *m), should: fmt.Sprintf("at least %d MiB", memoryLeast), severity: catalogue.Warning}}
+		return []observation{{subject: "memory", is: fmt.Sprintf("%d MiB are available", *m), should: fmt.Sprintf("at least %d MiB", memoryLeast),
+			severity: catalogue.Warning}}
 	}
 	return nil
 }
@@ -338,7 +346,8 @@ func cpuBusy(c *Case) (out []observation) {
 		asks = "; aws-node requests " + or(ds.CPURequest, "no CPU")
 	}
 	if r.Load1 != nil && r.CPUs != nil && *r.CPUs > 0 && *r.Load1 >= 8*float64(*r.CPUs) {
-		out = append(out, observation{subject: "load", is: fmt.Sprintf("%g on %d CPUs", *r.Load1, *r.CPUs) + asks, should: "below 8 for each CPU", severity: catalogue.Warning})
+		out = append(out, observation{subject: "load", is: fmt.Sprintf("%g on %d CPUs", *r.Load1, *r.CPUs) + asks, should: "below 8 for each CPU",
+			severity: catalogue.Warning})
 	}
 	for _, name := range r.Throttled {
 		severity, is := catalogue.Info, "its CPU is throttled"
@@ -355,13 +364,15 @@ const clockSkew = 5 * time.Minute
 
 // textsSkewed are what AWS answers to a request whose time is not its own; textAuth may mean that, or
 // credentials that are not valid.
-var textsSkewed = []string{"RequestExpired", "RequestTimeTooSkewed", "SignatureDoesNotMatch", "InvalidSignatureException", "Signature expired", "Signature not yet current"}
+var textsSkewed = []string{"RequestExpired", "RequestTimeTooSkewed", "SignatureDoesNotMatch", "InvalidSignatureException",
+	"Signature expired", "Signature not yet current"}
 
 const textAuth = "AuthFailure"
 
 func clockWrong(c *Case) []candidate {
 	differs, refused, auth := c.observes("obs/clock"), c.ec2Fails(textsSkewed...), c.ec2Fails(textAuth)
-	out := []candidate{{summary: "EC2 refuses requests because the node's clock is wrong: " + quoted(refused), decisive: []Fact{refused}, supporting: []Fact{differs}}}
+	out := []candidate{{summary: "EC2 refuses requests because the node's clock is wrong: " + quoted(refused), decisive: []Fact{refused},
+		supporting: []Fact{differs}}}
 	if refused.State != Yes {
 		out = append(out,
 			candidate{
@@ -371,7 +382,8 @@ func clockWrong(c *Case) []candidate {
 			})
 	}
 	if refused.State != Yes && auth.State != Yes {
-		out = append(out, candidate{summary: "the node's clock differs from that of the doctor: " + differs.Value, decisive: []Fact{differs}}.as(catalogue.Warning))
+		out = append(out, candidate{summary: "the node's clock differs from that of the doctor: " + differs.Value,
+			decisive: []Fact{differs}}.as(catalogue.Warning))
 	}
 	return out
 }
@@ -395,16 +407,19 @@ func clockAhead(c *Case) []observation {
 	if latest.Sub(c.Now) < clockSkew {
 		return nil
 	}
-	return []observation{{subject: "clock", is: fmt.Sprintf("%s is of %s after the reading", what, age(latest.Sub(c.Now))), should: "within " + age(clockSkew), severity: catalogue.Warning}}
+	return []observation{{subject: "clock", is: fmt.Sprintf("%s is of %s after the reading", what, age(latest.Sub(c.Now))),
+		should: "within " + age(clockSkew), severity: catalogue.Warning}}
 }
 
 func mtuWrong(c *Case) (out []observation) {
 	for _, e := range c.R.ENIs.Content {
 		l, there := c.linkOf(e.ID)
-		if !there || l.MTU == nil || c.settingsAt == "" || c.Settings.ENIMTU <= 0 || *l.MTU == c.Settings.ENIMTU || e.Excluded || c.settling(e.ID) {
+		if !there || l.MTU == nil || c.settingsAt == "" || c.Settings.ENIMTU <= 0 || *l.MTU == c.Settings.ENIMTU || e.Excluded ||
+			c.settling(e.ID) {
 			continue
 		}
-		out = append(out, observation{subject: l.Name, is: fmt.Sprintf("its MTU is %d", *l.MTU), should: fmt.Sprintf("%d, as AWS_VPC_ENI_MTU says", c.Settings.ENIMTU),
+		out = append(out, observation{subject: l.Name, is: fmt.Sprintf("its MTU is %d", *l.MTU),
+			should:   fmt.Sprintf("%d, as AWS_VPC_ENI_MTU says", c.Settings.ENIMTU),
 			severity: catalogue.Info, names: map[string]string{"LINK": l.Name}})
 	}
 	if larger, _, _ := c.vethMTU(); larger.State == Yes {
@@ -416,7 +431,8 @@ func mtuWrong(c *Case) (out []observation) {
 func maxPodsHigh(c *Case) []observation {
 	n, known := c.misfit()
 	if most, _ := c.maxPods(); known && n > 2 && !c.Settings.IPv6 {
-		return []observation{{subject: "max-pods", is: fmt.Sprintf("%d, %d more than the node can address", most, n), should: "no more", severity: catalogue.Warning}}
+		return []observation{{subject: "max-pods", is: fmt.Sprintf("%d, %d more than the node can address", most, n), should: "no more",
+			severity: catalogue.Warning}}
 	}
 	return nil
 }
@@ -449,7 +465,8 @@ func maxPodsLow(c *Case) []observation {
 	if !known || n >= 0 || most == 0 {
 		return nil
 	}
-	o := observation{subject: "max-pods", is: fmt.Sprintf("%d, and the node could address %d", most, most-n), should: "as many as the addresses allow", severity: catalogue.Info}
+	o := observation{subject: "max-pods", is: fmt.Sprintf("%d, and the node could address %d", most, most-n),
+		should: "as many as the addresses allow", severity: catalogue.Info}
 	if waiting := c.tooMany(); len(waiting) > 0 && c.filled(most) {
 		o.severity, o.pods = catalogue.Error, waiting
 	}
@@ -492,7 +509,8 @@ func subnetLow(c *Case) (out []observation) {
 		}
 		o := observation{subject: s.ID, is: fmt.Sprintf("%d free addresses", *s.Available), should: fmt.Sprintf("%d, for one request", least),
 			severity: catalogue.Info, names: map[string]string{"SUBNET": s.ID}}
-		if most, all := fullest(subnets); all && most < least && c.growable().State == Yes && c.growthStopped().State != Yes && c.dry().State == Yes {
+		if most, all := fullest(subnets); all && most < least && c.growable().State == Yes && c.growthStopped().State != Yes &&
+			c.dry().State == Yes {
 			o.severity = catalogue.Warning // the next pod of the node fails
 		}
 		out = append(out, o)
@@ -502,7 +520,8 @@ func subnetLow(c *Case) (out []observation) {
 
 func limitStated(c *Case) (out []observation) {
 	for _, card := range c.R.Summary.Content.Cards {
-		for what, s := range map[string]*introspect.StatedLimit{"interfaces": card.StatedENILimit, "addresses of an interface": card.StatedSlots} {
+		for what, s := range map[string]*introspect.StatedLimit{"interfaces": card.StatedENILimit,
+			"addresses of an interface": card.StatedSlots} {
 			if s != nil {
 				out = append(out, observation{subject: fmt.Sprintf("card %d, %s", card.Card, what), is: fmt.Sprintf("EC2 accepts %d", s.Limit),
 					should: fmt.Sprintf("%d, as the type has", s.OfType), severity: catalogue.Info})
@@ -528,7 +547,8 @@ func (c *Case) unreadyContainer(name string) string {
 
 // failingState reports whether a container's state is one that does not pass by itself.
 func failingState(k *evidence.DaemonContainer) bool {
-	return k != nil && (slices.Contains([]string{"CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError",
+	return k != nil && (slices.Contains([]string{"CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "ErrImageNeverPull",
+		"InvalidImageName", "CreateContainerConfigError",
 		"CreateContainerError", "RunContainerError", "OOMKilled", "Error"}, k.Reason) || k.RestartsLastHour != nil && *k.RestartsLastHour > 1)
 }
 
@@ -572,7 +592,8 @@ func probesHasty(c *Case) (out []observation) {
 		return nil
 	}
 	severity := catalogue.Info
-	if k := c.container(containerNode); len(daemonRestarts(c)) > 0 && k.LastState != nil && k.LastState.ExitCode != nil && (*k.LastState.ExitCode == 137 || *k.LastState.ExitCode == 143) {
+	if k := c.container(containerNode); len(daemonRestarts(c)) > 0 && k.LastState != nil && k.LastState.ExitCode != nil &&
+		(*k.LastState.ExitCode == 137 || *k.LastState.ExitCode == 143) {
 		severity = catalogue.Warning
 	}
 	note := func(name string, probe evidence.HealthProbe, judge func(first, until int) string) {
@@ -623,9 +644,11 @@ func initFailing(c *Case) []observation {
 	for _, p := range c.R.DaemonPods.Content {
 		for i := range p.Containers {
 			k := &p.Containers[i]
-			if p.Node == c.own && k.Init && (failingState(k) || k.State == "waiting" && k.Reason != "" && k.Reason != "PodInitializing" || k.State == "terminated" && k.Reason == "Error") {
-				return []observation{{subject: k.Name, is: containerText(*k), should: "completed: the daemon starts after it", severity: catalogue.Error,
-					names: podNames(string(p.Pod)), fixes: c.stalledFixes(containerInit, 4)}}
+			if p.Node == c.own && k.Init && (failingState(k) || k.State == "waiting" && k.Reason != "" && k.Reason != "PodInitializing" ||
+				k.State == "terminated" && k.Reason == "Error") {
+				return []observation{{subject: k.Name, is: containerText(*k), should: "completed: the daemon starts after it",
+					severity: catalogue.Error,
+					names:    podNames(string(p.Pod)), fixes: c.stalledFixes(containerInit, 4)}}
 			}
 		}
 	}
@@ -644,8 +667,9 @@ func agentNotReady(c *Case) []observation {
 	if is == "" {
 		return nil
 	}
-	o := observation{subject: containerAgent, is: is, should: "ready: policies of new and changed pods are not enforced meanwhile", severity: catalogue.Warning,
-		names: podNames(string(c.daemonPod().Pod)), fixes: order}
+	o := observation{subject: containerAgent, is: is, should: "ready: policies of new and changed pods are not enforced meanwhile",
+		severity: catalogue.Warning,
+		names:    podNames(string(c.daemonPod().Pod)), fixes: order}
 	if c.Settings.NetworkPolicyMode == "strict" {
 		o.severity = catalogue.Error // a pod without policy has no network at all
 	}
@@ -665,8 +689,9 @@ func proxyIPVS(c *Case) []observation {
 	if len(pods) == 0 {
 		return nil
 	}
-	return []observation{{subject: "kube-proxy", is: "ipvs mode, with pods that have security groups in strict mode: they reach no Service", should: "iptables mode, or standard mode",
-		pods: pods, severity: catalogue.Error}}
+	return []observation{{subject: "kube-proxy", is: "ipvs mode, with pods that have security groups in strict mode: they reach no Service",
+		should: "iptables mode, or standard mode",
+		pods:   pods, severity: catalogue.Error}}
 }
 
 func crdAbsent(c *Case) (out []observation) {
@@ -675,17 +700,20 @@ func crdAbsent(c *Case) (out []observation) {
 		if ds := c.R.DaemonSet.Content; ds != nil && (ds.EnforcesPolicies() || failingState(c.container(containerAgent))) {
 			severity = catalogue.Error
 		}
-		out = append(out, observation{subject: "policyendpoints.networking.k8s.aws", is: "the CRD is missing", should: "installed", severity: severity})
+		out = append(out, observation{subject: "policyendpoints.networking.k8s.aws", is: "the CRD is missing", should: "installed",
+			severity: severity})
 	}
 	return out
 }
 
 func rightDenied(c *Case) (out []observation) {
 	if denied := c.denied(c.usesRight); denied.State == Yes {
-		out = append(out, observation{subject: "aws-node", is: "it may not " + denied.Value, should: "what the role grants", severity: catalogue.Error})
+		out = append(out, observation{subject: "aws-node", is: "it may not " + denied.Value, should: "what the role grants",
+			severity: catalogue.Error})
 	}
 	if lacks := c.controllerLacks(); lacks != "" {
-		out = append(out, observation{subject: "VPC resource controller", is: lacks + " is missing", should: "there: it makes the branch ENIs", severity: catalogue.Info})
+		out = append(out, observation{subject: "VPC resource controller", is: lacks + " is missing", should: "there: it makes the branch ENIs",
+			severity: catalogue.Info})
 	}
 	return out
 }
@@ -720,8 +748,9 @@ func neededAction(c *Case, action string) bool {
 func roleDenied(c *Case) (out []observation) {
 	for _, action := range slices.Sorted(maps.Keys(c.R.IAM.Content.Actions)) {
 		if c.R.IAM.Content.Actions[action] == "denied" && neededAction(c, action) {
-			out = append(out, observation{subject: action, is: "the role " + c.R.IAM.Content.Role + " may not call it", should: "allowed", severity: catalogue.Error,
-				names: map[string]string{"ACTION": action, "ROLE": c.R.IAM.Content.Role}})
+			out = append(out, observation{subject: action, is: "the role " + c.R.IAM.Content.Role + " may not call it", should: "allowed",
+				severity: catalogue.Error,
+				names:    map[string]string{"ACTION": action, "ROLE": c.R.IAM.Content.Role}})
 		}
 	}
 	return out
@@ -736,8 +765,10 @@ func rolloutStuck(c *Case) []observation {
 	if ds.ByHand() {
 		severity = catalogue.Info // someone deletes the pods
 	}
-	if ready := ds.Pods.Ready; *ds.Pods.Updated < *ds.Pods.Desired && (ready == nil || *ready < *ds.Pods.Desired || c.Earlier != nil && !c.Earlier.grewTo(*ds.Pods.Updated)) {
-		return []observation{{subject: "aws-node", is: fmt.Sprintf("%d of %d pods are updated", *ds.Pods.Updated, *ds.Pods.Desired), should: "all", severity: severity,
+	if ready := ds.Pods.Ready; *ds.Pods.Updated < *ds.Pods.Desired &&
+		(ready == nil || *ready < *ds.Pods.Desired || c.Earlier != nil && !c.Earlier.grewTo(*ds.Pods.Updated)) {
+		return []observation{{subject: "aws-node", is: fmt.Sprintf("%d of %d pods are updated", *ds.Pods.Updated, *ds.Pods.Desired),
+			should: "all", severity: severity,
 			fixes: c.rolloutFixes()}}
 	}
 	return nil
@@ -783,8 +814,9 @@ func conditionText(k evidence.Condition) string {
 
 func networkCondition(c *Case) []observation {
 	if k, there := c.condition("NetworkingReady"); there && k.Status == "False" {
-		return []observation{{subject: k.Type, is: conditionText(k), should: "True: node auto repair replaces the node", severity: catalogue.Warning,
-			since: k.Since, said: conditionText(k)}}
+		return []observation{{subject: k.Type, is: conditionText(k), should: "True: node auto repair replaces the node",
+			severity: catalogue.Warning,
+			since:    k.Since, said: conditionText(k)}}
 	}
 	return nil
 }
@@ -798,7 +830,8 @@ func cniConfigWrong(c *Case) []observation {
 	if text == "" || !shadowed && c.begun().State == Yes { // the daemon installs both once it serves
 		return nil
 	}
-	o := observation{subject: "/etc/cni/net.d", is: text, should: "10-aws.conflist first, with all of its plugins installed", severity: catalogue.Error}
+	o := observation{subject: "/etc/cni/net.d", is: text, should: "10-aws.conflist first, with all of its plugins installed",
+		severity: catalogue.Error}
 	if shadowed {
 		o.names = map[string]string{"FILE": other}
 	}
@@ -811,7 +844,8 @@ func checkpointBad(c *Case) []observation {
 		return []observation{{subject: or(k.Path, "ipam.json"), is: wrong.Value, should: wrong.Expected, severity: catalogue.Warning}}
 	}
 	if k.Temporary != nil && *k.Temporary > 0 {
-		return []observation{{subject: or(k.Path, "ipam.json"), is: count(*k.Temporary, "unfinished file") + " beside it: the daemon ended, or the disk was full, while it wrote",
+		return []observation{{subject: or(k.Path, "ipam.json"),
+			is:     count(*k.Temporary, "unfinished file") + " beside it: the daemon ended, or the disk was full, while it wrote",
 			should: "none", severity: catalogue.Info}}
 	}
 	return nil
@@ -822,7 +856,8 @@ func metadataFails(c *Case) []observation {
 	if !c.R.IMDS.OK() || i.Token == "ok" || i.Token == "" {
 		return nil
 	}
-	return []observation{{subject: "metadata service", is: strings.TrimSpace(i.Token + " " + i.Failure), should: "answers", severity: catalogue.Warning}}
+	return []observation{{subject: "metadata service", is: strings.TrimSpace(i.Token + " " + i.Failure), should: "answers",
+		severity: catalogue.Warning}}
 }
 
 func moduleMissing(c *Case) (out []observation) {
@@ -831,14 +866,17 @@ func moduleMissing(c *Case) (out []observation) {
 		if name == ModuleVLAN && c.Settings.PodENI {
 			severity = catalogue.Warning
 		}
-		out = append(out, observation{subject: name, is: "the kernel lacks it", should: "there", severity: severity, fixes: []int{1, 3}, names: map[string]string{"MODULE": name}})
+		out = append(out, observation{subject: name, is: "the kernel lacks it", should: "there", severity: severity, fixes: []int{1, 3},
+			names: map[string]string{"MODULE": name}})
 	}
 	if fs := c.R.Packages.Content.BPFFS; fs != nil && !*fs {
 		severity := catalogue.Info
-		if ds := c.R.DaemonSet.Content; ds != nil && ds.EnforcesPolicies() || c.Settings.NetworkPolicyMode != "" || len(c.R.NetworkPolicies.Content.Endpoints) > 0 {
+		if ds := c.R.DaemonSet.Content; ds != nil && ds.EnforcesPolicies() || c.Settings.NetworkPolicyMode != "" ||
+			len(c.R.NetworkPolicies.Content.Endpoints) > 0 {
 			severity = catalogue.Warning
 		}
-		out = append(out, observation{subject: "/sys/fs/bpf", is: "not mounted", should: "mounted: policies are attached there", severity: severity, fixes: []int{2}})
+		out = append(out, observation{subject: "/sys/fs/bpf", is: "not mounted", should: "mounted: policies are attached there",
+			severity: severity, fixes: []int{2}})
 	}
 	return out
 }
@@ -860,12 +898,14 @@ func accessDenied(c *Case) (out []observation) {
 
 // enforced reports whether an access in a line of the audit log was denied: a permissive SELinux only logs.
 func (c *Case) enforced(line string) bool {
-	return !strings.Contains(line, "permissive=1") && !(strings.Contains(line, "avc:") && strings.EqualFold(c.R.Packages.Content.SELinux, "permissive"))
+	return !strings.Contains(line, "permissive=1") &&
+		!(strings.Contains(line, "avc:") && strings.EqualFold(c.R.Packages.Content.SELinux, "permissive"))
 }
 
 func quotaUsed(c *Case) []observation {
 	if q := c.R.Quota.Content; q.Limit != nil && q.Used != nil && *q.Used >= *q.Limit {
-		return []observation{{subject: "interfaces of the region", is: fmt.Sprintf("%d of %d", *q.Used, *q.Limit), should: "fewer than the quota", severity: catalogue.Warning}}
+		return []observation{{subject: "interfaces of the region", is: fmt.Sprintf("%d of %d", *q.Used, *q.Limit), should: "fewer than the quota",
+			severity: catalogue.Warning}}
 	}
 	return nil
 }
@@ -873,10 +913,12 @@ func quotaUsed(c *Case) []observation {
 func settingWrong(c *Case) (out []observation) {
 	fatal, ignored := c.faults()
 	for _, p := range fatal {
-		out = append(out, observation{subject: p.Variable, is: clip(p.String()), should: or(p.Accepted, "a value that the daemon accepts"), severity: catalogue.Error})
+		out = append(out, observation{subject: p.Variable, is: clip(p.String()), should: or(p.Accepted, "a value that the daemon accepts"),
+			severity: catalogue.Error})
 	}
 	for _, p := range ignored {
-		out = append(out, observation{subject: p.Variable, is: clip(p.String()), should: or(p.Accepted, "a value that has an effect"), severity: catalogue.Warning})
+		out = append(out, observation{subject: p.Variable, is: clip(p.String()), should: or(p.Accepted, "a value that has an effect"),
+			severity: catalogue.Warning})
 	}
 	return out
 }

@@ -204,7 +204,8 @@ func eniNotInMetadata(c *Case) (out []observation) {
 		return nil
 	}
 	report := func(id, is, source string) {
-		if _, there := c.inMetadata(id); !there && !c.settling(id) && !slices.ContainsFunc(out, func(o observation) bool { return o.subject == id }) {
+		if _, there := c.inMetadata(id); !there && !c.settling(id) &&
+			!slices.ContainsFunc(out, func(o observation) bool { return o.subject == id }) {
 			pods := c.onENI(id)
 			out = append(out, observation{subject: id, is: is, should: "listed by the metadata service", pods: pods,
 				severity: catalogue.Warning, source: source, names: map[string]string{"ENI": id}})
@@ -283,7 +284,8 @@ func (c *Case) linkOf(id string) (evidence.Link, bool) {
 
 // linksKnown reports whether links were read together with what says whose they are.
 func (c *Case) linksKnown() bool {
-	return c.R.Links.OK() && (len(c.metadata()) > 0 || slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.ENI != "" }))
+	return c.R.Links.OK() && (len(c.metadata()) > 0 ||
+		slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.ENI != "" }))
 }
 
 func eniNoLink(c *Case) (out []observation) {
@@ -401,7 +403,8 @@ func eniAddressDiffers(c *Case) (out []observation) {
 	for _, m := range c.metadata() {
 		e, there := c.inEC2(m.ID)
 		if there && e.Primary.IsValid() && len(m.IPs) > 0 && e.Primary.Is4() && m.IPs[0] != e.Primary {
-			out = append(out, observation{subject: m.ID, is: fmt.Sprintf("its primary address is %s in EC2, %s in the metadata service", e.Primary, m.IPs[0]),
+			out = append(out, observation{subject: m.ID,
+				is:     fmt.Sprintf("its primary address is %s in EC2, %s in the metadata service", e.Primary, m.IPs[0]),
 				should: "the same", severity: catalogue.Warning, names: map[string]string{"ENI": m.ID}})
 		}
 	}
@@ -478,7 +481,8 @@ func addressNotInEC2(c *Case) (out []observation) {
 		for _, p := range differing(keys(records), cidrsOf(d.IPs, d.Prefixes)) {
 			pods := records[p]
 			out = append(out, observation{subject: cidrText(p), is: "in the datastore, not on " + e.ID + " in EC2", should: "assigned in EC2",
-				pods: pods, severity: bySeverity(pods, catalogue.Warning), source: "ec2.eni", names: map[string]string{"ENI": e.ID, "ADDRESS": cidrText(p)}})
+				pods: pods, severity: bySeverity(pods, catalogue.Warning), source: "ec2.eni",
+				names: map[string]string{"ENI": e.ID, "ADDRESS": cidrText(p)}})
 		}
 	}
 	return out
@@ -544,7 +548,8 @@ func addressOnlyInMetadata(c *Case) (out []observation) {
 			if p.Addr().Is6() && p.IsSingleIP() {
 				continue
 			}
-			out = append(out, observation{subject: cidrText(p), is: "listed by the metadata service on " + id + ", nowhere else", should: "on the interface",
+			out = append(out, observation{subject: cidrText(p), is: "listed by the metadata service on " + id + ", nowhere else",
+				should:   "on the interface",
 				severity: catalogue.Info, names: map[string]string{"ENI": id}})
 		}
 	})
@@ -577,7 +582,8 @@ func allocationNotInCheckpoint(c *Case) (out []observation) {
 	for _, a := range c.assignments() {
 		if !saved[a.Address] && c.old(a.AssignedAt) && c.runs(*a.Pod) {
 			out = append(out, observation{subject: string(*a.Pod), is: a.Address.String() + " is assigned, and not in the checkpoint",
-				should: "in the checkpoint: a restart of the daemon loses it", severity: catalogue.Warning, since: a.AssignedAt, pods: []string{string(*a.Pod)}})
+				should: "in the checkpoint: a restart of the daemon loses it", severity: catalogue.Warning, since: a.AssignedAt,
+				pods: []string{string(*a.Pod)}})
 		}
 	}
 	return out
@@ -641,7 +647,8 @@ func podNotInCheckpoint(c *Case) (out []observation) {
 		saved[a.Address] = true
 	}
 	for _, p := range c.Pooled() {
-		if p.Phase == "Running" && len(p.IPs) > 0 && !saved[p.IPs[0]] && !p.StartedAt.IsZero() && c.old(p.StartedAt) && p.Annotations[limitPodENI] == "" {
+		if p.Phase == "Running" && len(p.IPs) > 0 && !saved[p.IPs[0]] && !p.StartedAt.IsZero() && c.old(p.StartedAt) &&
+			p.Annotations[limitPodENI] == "" {
 			out = append(out, observation{subject: string(p.Pod), is: p.IPs[0].String() + " is not in the checkpoint", should: "in the checkpoint",
 				severity: catalogue.Warning, pods: []string{string(p.Pod)}})
 		}
@@ -662,7 +669,8 @@ func podAddressDiffers(c *Case) (out []observation) {
 		if p.Phase != "Running" || len(p.IPs) == 0 || len(own) == 0 || !c.old(p.StartedAt) || slices.Contains(own, p.IPs[0]) {
 			continue
 		}
-		out = append(out, observation{subject: string(p.Pod), is: fmt.Sprintf("%s in Kubernetes, %s in the datastore", p.IPs[0], own[0]), should: "the same",
+		out = append(out, observation{subject: string(p.Pod), is: fmt.Sprintf("%s in Kubernetes, %s in the datastore", p.IPs[0], own[0]),
+			should:   "the same",
 			severity: catalogue.Critical, pods: []string{string(p.Pod)}, names: podNames(string(p.Pod))})
 	}
 	return out
@@ -689,7 +697,8 @@ func podAddressOfNode(c *Case) (out []observation) {
 	report := func(pod string, a netip.Addr, source string) {
 		if id, taken := nodes[a]; taken && !slices.ContainsFunc(out, func(o observation) bool { return o.subject == pod }) {
 			out = append(out, observation{subject: pod, is: fmt.Sprintf("%s is the primary address of %s, an interface of the node", a, id),
-				should: "an address that the node does not use", severity: catalogue.Critical, pods: []string{pod}, source: source, names: podNames(pod)})
+				should: "an address that the node does not use", severity: catalogue.Critical, pods: []string{pod}, source: source,
+				names: podNames(pod)})
 		}
 	}
 	for _, p := range c.here() {
@@ -707,7 +716,8 @@ func podAddressOfNode(c *Case) (out []observation) {
 
 func podAddressShared(c *Case) (out []observation) {
 	for _, s := range duplicates([]*Case{c}) {
-		out = append(out, observation{is: s.text, should: "each address has one pod", severity: catalogue.Critical, names: podNames(string(s.newer))})
+		out = append(out, observation{is: s.text, should: "each address has one pod", severity: catalogue.Critical,
+			names: podNames(string(s.newer))})
 	}
 	return out
 }
@@ -738,7 +748,8 @@ func podAddressOnNoENI(c *Case) (out []observation) {
 		if !slices.Contains(settled, evidence.Pod(pod)) || c.justReleased(evidence.Pod(pod)) {
 			continue
 		}
-		out = append(out, observation{subject: pod, is: "its address is on no interface of the instance: " + text, should: "on an attached interface",
+		out = append(out, observation{subject: pod, is: "its address is on no interface of the instance: " + text,
+			should:   "on an attached interface",
 			severity: catalogue.Critical, pods: []string{pod}, names: podNames(pod)})
 	}
 	return out
@@ -749,7 +760,8 @@ func allocationNoPod(c *Case) (out []observation) {
 		return nil
 	}
 	for _, a := range c.dead() {
-		out = append(out, observation{subject: a.Address.String(), is: "assigned to " + string(*a.Pod) + ", which is not on the node", should: "free",
+		out = append(out, observation{subject: a.Address.String(), is: "assigned to " + string(*a.Pod) + ", which is not on the node",
+			should:   "free",
 			severity: catalogue.Info, since: a.AssignedAt})
 	}
 	return out
@@ -855,8 +867,9 @@ func vethNoPod(c *Case) (out []observation) {
 		if !branch && (l.Kind != "veth" || !strings.HasPrefix(l.Name, c.Settings.VethPrefix)) || l.Pod != "" || owned[l.Name] {
 			continue
 		}
-		out = append(out, observation{subject: l.Name, is: "no pod of the node has this link", should: "removed with its pod", severity: catalogue.Info,
-			names: map[string]string{"LINK": l.Name, "VETH": l.Name}})
+		out = append(out, observation{subject: l.Name, is: "no pod of the node has this link", should: "removed with its pod",
+			severity: catalogue.Info,
+			names:    map[string]string{"LINK": l.Name, "VETH": l.Name}})
 	}
 	return out
 }
@@ -865,7 +878,8 @@ func vethNoPod(c *Case) (out []observation) {
 func (c *Case) lackingBy(rules bool) (out []observation) {
 	for _, l := range c.lacking() {
 		if pod := string(l.pod); l.rule == rules {
-			out = append(out, observation{subject: pod, is: "it lacks the " + l.what, should: "there", severity: catalogue.Critical, pods: []string{pod},
+			out = append(out, observation{subject: pod, is: "it lacks the " + l.what, should: "there", severity: catalogue.Critical,
+				pods:  []string{pod},
 				names: podNames(pod)})
 		}
 	}
@@ -884,8 +898,9 @@ func ruleWrong(c *Case) (out []observation) {
 		rule, names := fmt.Sprintf("rule %q", w.rule), ruleNames(w.rule)
 		o := observation{subject: rule, is: "it is of no pod", should: "removed with its pod", severity: catalogue.Warning, names: names}
 		if pod := string(w.pod); pod != "" {
-			o = observation{subject: pod, is: rule + " leads its address elsewhere", should: "rules to its interface's table", severity: catalogue.Error,
-				pods: []string{pod}, names: names}
+			o = observation{subject: pod, is: rule + " leads its address elsewhere", should: "rules to its interface's table",
+				severity: catalogue.Error,
+				pods:     []string{pod}, names: names}
 		}
 		out = append(out, o)
 	}
@@ -898,7 +913,8 @@ func ruleAhead(c *Case) (out []observation) {
 		return nil
 	}
 	for _, r := range c.PolicyRules() {
-		own := r.Priority == netnames.RuleToPod || r.Priority == netnames.RuleFromPod || r.Priority == netnames.RuleFromENI || r.Priority == netnames.RuleBranch
+		own := r.Priority == netnames.RuleToPod || r.Priority == netnames.RuleFromPod || r.Priority == netnames.RuleFromENI ||
+			r.Priority == netnames.RuleBranch
 		if r.Table == netnames.MainTable || r.Table == netnames.LocalTable || r.Mask != 0 || r.InLink == "lo" ||
 			own && (r.From.IsSingleIP() || r.To.IsSingleIP() || r.InLink != "") {
 			continue
@@ -915,7 +931,8 @@ func ruleAhead(c *Case) (out []observation) {
 		}
 		names := ruleNames(r)
 		names["LINK"] = by
-		out = append(out, observation{subject: fmt.Sprintf("rule %q", r), is: fmt.Sprintf("it comes before the rules of pods, and table %d leads to %s", r.Table, by),
+		out = append(out, observation{subject: fmt.Sprintf("rule %q", r),
+			is:     fmt.Sprintf("it comes before the rules of pods, and table %d leads to %s", r.Table, by),
 			should: "after them, or for other addresses", severity: catalogue.Critical, pods: pods, names: names})
 	}
 	return out
@@ -968,11 +985,14 @@ func routeOverlaps(c *Case) (out []observation) {
 	}
 	for _, r := range c.R.Routes.Content {
 		p, err := netip.ParsePrefix(r.To)
-		if r.Table != netnames.MainTable || err != nil || p.Bits() == 0 || p.IsSingleIP() || r.Pod != "" || r.Dev == "" || c.ofCNI(r.Dev) || !c.overVPC(p) {
+		if r.Table != netnames.MainTable || err != nil || p.Bits() == 0 || p.IsSingleIP() || r.Pod != "" || r.Dev == "" || c.ofCNI(r.Dev) ||
+			!c.overVPC(p) {
 			continue
 		}
-		out = append(out, observation{subject: "route to " + r.To, is: "the main table leads it to " + r.Dev + ", and it has addresses of the VPC",
-			should: "a range that the VPC does not use", pods: pods, severity: bySeverity(pods, catalogue.Error), names: map[string]string{"CIDR": r.To, "LINK": r.Dev}})
+		out = append(out, observation{subject: "route to " + r.To,
+			is:     "the main table leads it to " + r.Dev + ", and it has addresses of the VPC",
+			should: "a range that the VPC does not use", pods: pods, severity: bySeverity(pods, catalogue.Error),
+			names: map[string]string{"CIDR": r.To, "LINK": r.Dev}})
 	}
 	return out
 }
@@ -1006,7 +1026,8 @@ func mainRuleGone(c *Case) (out []observation) {
 	if c.strictBranches() {
 		local = netnames.RuleLocalStrict
 	}
-	for _, want := range []netstate.Rule{{Priority: local, Table: netnames.LocalTable}, {Priority: netnames.RuleKernelMain, Table: netnames.MainTable}} {
+	for _, want := range []netstate.Rule{{Priority: local, Table: netnames.LocalTable},
+		{Priority: netnames.RuleKernelMain, Table: netnames.MainTable}} {
 		want.IPv6 = c.Settings.IPv6
 		if slices.ContainsFunc(family, func(r netstate.Rule) bool {
 			return r.Table == want.Table && !r.From.IsValid() && !r.To.IsValid() && r.Mask == 0 && r.InLink == ""
@@ -1014,7 +1035,8 @@ func mainRuleGone(c *Case) (out []observation) {
 			continue
 		}
 		name := tableName(want.Table)
-		out = append(out, observation{subject: fmt.Sprintf("rule %d", want.Priority), is: "no rule leads to the " + name + " table", should: "from all lookup " + name,
+		out = append(out, observation{subject: fmt.Sprintf("rule %d", want.Priority), is: "no rule leads to the " + name + " table",
+			should:   "from all lookup " + name,
 			severity: catalogue.Critical, pods: c.served(), names: ruleNames(want)})
 	}
 	return out
@@ -1045,7 +1067,8 @@ func routeNoPod(c *Case) (out []observation) {
 	}
 	for _, r := range c.R.Routes.Content {
 		to, _, _ := strings.Cut(r.To, "/")
-		if r.Table == netnames.MainTable && !r.Via.IsValid() && r.Dev != "" && strings.HasPrefix(r.Dev, c.Settings.VethPrefix) && !used[to] && r.Pod == "" {
+		if r.Table == netnames.MainTable && !r.Via.IsValid() && r.Dev != "" && strings.HasPrefix(r.Dev, c.Settings.VethPrefix) && !used[to] &&
+			r.Pod == "" {
 			out = append(out, observation{subject: r.To, is: "a route to " + r.Dev + ", and no pod has the address", should: "removed with its pod",
 				severity: catalogue.Info, names: map[string]string{"ADDRESS": to, "LINK": r.Dev}})
 		}
@@ -1063,7 +1086,8 @@ func podGatewayMAC(c *Case) (out []observation) {
 		if strings.EqualFold(n.MAC, l.MAC) {
 			if n.State != "" && n.State != "permanent" && n.State != "noarp" {
 				// Nothing answers for the gateway's address, so the kernel cannot renew the entry.
-				o := cutOffPod(n.Pod, fmt.Sprintf("the entry of its gateway %s is %s", n.Address, n.State), "permanent: nothing answers when it expires", l.Name)
+				o := cutOffPod(n.Pod, fmt.Sprintf("the entry of its gateway %s is %s", n.Address, n.State),
+					"permanent: nothing answers when it expires", l.Name)
 				if n.State != "failed" && n.State != "incomplete" {
 					o.severity = catalogue.Warning
 				}
@@ -1071,7 +1095,8 @@ func podGatewayMAC(c *Case) (out []observation) {
 			}
 			continue
 		}
-		o := cutOffPod(n.Pod, fmt.Sprintf("its gateway %s has %s, the link on the node %s", n.Address, or(n.MAC, "no MAC address"), l.MAC), "the same MAC address",
+		o := cutOffPod(n.Pod, fmt.Sprintf("its gateway %s has %s, the link on the node %s", n.Address, or(n.MAC, "no MAC address"), l.MAC),
+			"the same MAC address",
 			or(l.Name, veth(c.Settings.VethPrefix, n.Pod)))
 		o.names["ADDRESS"] = n.MAC
 		out = append(out, o)
@@ -1094,7 +1119,8 @@ func eniNoRoute(c *Case) (out []observation) {
 			continue
 		}
 		pods := c.onENI(e.ID)
-		out = append(out, observation{subject: fmt.Sprintf("table %d", table), is: "it has no default route, so nothing leaves by " + or(e.ID, "its interface"), should: "a default route by its link",
+		out = append(out, observation{subject: fmt.Sprintf("table %d", table),
+			is: "it has no default route, so nothing leaves by " + or(e.ID, "its interface"), should: "a default route by its link",
 			pods: pods, severity: bySeverity(pods, catalogue.Error), names: map[string]string{"ENI": e.ID, "TABLE": strconv.Itoa(table)}})
 	}
 	return out
@@ -1115,7 +1141,8 @@ func eniRouteWrong(c *Case) (out []observation) {
 		if l, there := c.linkOf(e.ID); there {
 			names["LINK"] = l.Name
 		}
-		out = append(out, observation{subject: fmt.Sprintf("table %d", table), is: is, should: should, pods: pods, severity: bySeverity(pods, catalogue.Error), names: names})
+		out = append(out, observation{subject: fmt.Sprintf("table %d", table), is: is, should: should, pods: pods,
+			severity: bySeverity(pods, catalogue.Error), names: names})
 	}
 	return out
 }
@@ -1198,11 +1225,13 @@ func nodeSecondDefaultRoute(c *Case) (out []observation) {
 	own, there := c.linkOf(id)
 	for _, r := range c.R.Routes.Content {
 		// Which of an instance's links is the primary one says the metadata service.
-		if r.Table != netnames.MainTable || !isDefault(r) || !there || c.macOf(id) == "" && own.ENI != id || own.Name == "" || r.Dev == own.Name || r.Dev == "" ||
+		if r.Table != netnames.MainTable || !isDefault(r) || !there || c.macOf(id) == "" && own.ENI != id || own.Name == "" ||
+			r.Dev == own.Name || r.Dev == "" ||
 			c.unmanagedLink(r.Dev) {
 			continue
 		}
-		out = append(out, observation{subject: r.Dev, is: "the main table has a default route by it as well: a program of the host has configured the interface",
+		out = append(out, observation{subject: r.Dev,
+			is:     "the main table has a default route by it as well: a program of the host has configured the interface",
 			should: "only by " + own.Name, severity: catalogue.Warning, names: map[string]string{"LINK": r.Dev}})
 	}
 	return out
@@ -1249,8 +1278,10 @@ func branchNoPod(c *Case) (out []observation) {
 		if e.Count > 1 {
 			subject = fmt.Sprintf("%s and %d more", e.ID, e.Count-1)
 		}
-		out = append(out, observation{subject: subject, is: fmt.Sprintf("a branch of %s that no pod names, made %s ago", trunk, age(c.Now.Sub(e.CreatedAt))),
-			should: "deleted a minute after its pod", severity: catalogue.Warning, since: e.CreatedAt, source: "ec2.eni", names: map[string]string{"ENI": e.ID}})
+		out = append(out, observation{subject: subject,
+			is:     fmt.Sprintf("a branch of %s that no pod names, made %s ago", trunk, age(c.Now.Sub(e.CreatedAt))),
+			should: "deleted a minute after its pod", severity: catalogue.Warning, since: e.CreatedAt, source: "ec2.eni",
+			names: map[string]string{"ENI": e.ID}})
 	}
 	return out
 }
@@ -1302,7 +1333,8 @@ func podNoVLAN(c *Case) (out []observation) {
 		}
 		l := c.R.Links.Content[at]
 		if l.VLAN != nil && *l.VLAN != b.VLAN {
-			out = append(out, cutOffPod(b.pod, fmt.Sprintf("its link %s has the tag %d", name, *l.VLAN), fmt.Sprintf("the tag %d of its branch ENI", b.VLAN), name))
+			out = append(out, cutOffPod(b.pod, fmt.Sprintf("its link %s has the tag %d", name, *l.VLAN),
+				fmt.Sprintf("the tag %d of its branch ENI", b.VLAN), name))
 		} else if trunk, known := c.linkOf(c.trunk()); known && l.Parent != "" && l.Parent != trunk.Name {
 			out = append(out, cutOffPod(b.pod, "its link "+name+" is on "+l.Parent, "on "+trunk.Name+", the link of the trunk", name))
 		}
@@ -1322,7 +1354,8 @@ func podNoPolicy(c *Case) (out []observation) {
 	}
 	for _, p := range c.here() {
 		if p.Phase == "Running" && !p.HostNetwork && !selected[p.Pod] {
-			out = append(out, observation{subject: string(p.Pod), is: "no PolicyEndpoint selects it, and the mode is strict: its traffic is dropped", should: "selected",
+			out = append(out, observation{subject: string(p.Pod), is: "no PolicyEndpoint selects it, and the mode is strict: its traffic is dropped",
+				should:   "selected",
 				severity: catalogue.Error, pods: []string{string(p.Pod)}})
 		}
 	}
@@ -1338,7 +1371,8 @@ func policyNoPod(c *Case) (out []observation) {
 			if _, there := c.podNode[pod]; there || slices.ContainsFunc(out, func(o observation) bool { return o.subject == e.Name }) {
 				continue
 			}
-			out = append(out, observation{subject: e.Name, is: "it selects " + string(pod) + ", which was not listed", should: "pods that exist", severity: catalogue.Info})
+			out = append(out, observation{subject: e.Name, is: "it selects " + string(pod) + ", which was not listed", should: "pods that exist",
+				severity: catalogue.Info})
 		}
 	}
 	return out
@@ -1347,15 +1381,17 @@ func policyNoPod(c *Case) (out []observation) {
 func nodeInstance(c *Case) (out []observation) {
 	kube, imds := c.R.Node.Content.Instance, c.R.IMDS.Content.Instance
 	if kube != "" && imds != "" && kube != imds {
-		out = append(out, observation{subject: c.Name, is: fmt.Sprintf("%s in Kubernetes, %s in the metadata service", kube, imds), should: "the same instance",
+		out = append(out, observation{subject: c.Name, is: fmt.Sprintf("%s in Kubernetes, %s in the metadata service", kube, imds),
+			should:   "the same instance",
 			severity: catalogue.Error, source: "imds", fixes: []int{1}})
 	}
 	for _, i := range c.R.Instances.Content {
 		if i.ID != or(imds, kube) || i.ID == "" || i.State == "" || i.State == "running" || i.State == "pending" {
 			continue
 		}
-		o := observation{subject: i.ID, is: "EC2 shows it as " + i.State, should: "running", severity: catalogue.Error, since: i.StateAt, source: "ec2.inst",
-			names: map[string]string{"INSTANCE": i.ID}, fixes: []int{3}}
+		o := observation{subject: i.ID, is: "EC2 shows it as " + i.State, should: "running", severity: catalogue.Error, since: i.StateAt,
+			source: "ec2.inst",
+			names:  map[string]string{"INSTANCE": i.ID}, fixes: []int{3}}
 		if i.State == "shutting-down" || i.State == "terminated" {
 			o.fixes = []int{2}
 			if !i.StateAt.IsZero() && c.Now.Sub(i.StateAt) < schedulingTime { // the Node goes within minutes
@@ -1395,7 +1431,8 @@ func pluginOtherRelease(c *Case) (out []observation) {
 // maxPodsDiffers looks for what kubelet was given after it started.
 func maxPodsDiffers(c *Case) (out []observation) {
 	if runs, installed := c.R.Node.Content.KubeletVersion, c.R.Kubelet.Content.Version; runs != "" && installed != "" && runs != installed {
-		out = append(out, observation{subject: c.Name + " kubelet", is: fmt.Sprintf("%s runs, %s is installed", runs, installed), should: "the same", severity: catalogue.Info})
+		out = append(out, observation{subject: c.Name + " kubelet", is: fmt.Sprintf("%s runs, %s is installed", runs, installed),
+			should: "the same", severity: catalogue.Info})
 	}
 	node := c.R.Node.Content.Capacity.Pods
 	if node == nil {
@@ -1433,7 +1470,9 @@ func countersDrift(c *Case) (out []observation) {
 		if !there || k.TotalIPs == p.sum && k.AssignedIPs == assigned {
 			continue
 		}
-		o := observation{subject: fmt.Sprintf("card %d", p.card), is: fmt.Sprintf("it counts %d addresses, %d of them assigned; it has %d, %d of them assigned", k.TotalIPs, k.AssignedIPs, p.sum, assigned),
+		o := observation{subject: fmt.Sprintf("card %d", p.card),
+			is: fmt.Sprintf("it counts %d addresses, %d of them assigned; it has %d, %d of them assigned", k.TotalIPs, k.AssignedIPs, p.sum,
+				assigned),
 			should: "the same", severity: catalogue.Info}
 		if p.card == 0 && k.TotalIPs-k.AssignedIPs > p.sum-assigned && c.dry().State == Yes && c.failing().State == Yes {
 			o.severity = catalogue.Error // it believes that it has free addresses, and adds none
@@ -1452,7 +1491,8 @@ func eniConfigDiffers(c *Case) (out []observation) {
 	want, known := c.eniConfigName()
 	note := func(who, has, what, source string, severity catalogue.Severity) {
 		if known && has != "" && has != want {
-			out = append(out, observation{subject: who, is: fmt.Sprintf("%s; the Node names %s", has, want), should: "the same: " + what + " come into its subnet", severity: severity,
+			out = append(out, observation{subject: who, is: fmt.Sprintf("%s; the Node names %s", has, want),
+				should: "the same: " + what + " come into its subnet", severity: severity,
 				source: source, names: podNames(string(c.daemonPod().Pod))})
 		}
 	}

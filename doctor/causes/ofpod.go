@@ -54,7 +54,8 @@ func lastADD(ev *evidence.Evidence, pod string) *document.Finding {
 	for i := range ev.Nodes {
 		for _, item := range ev.Nodes[i].First.Failures.Content.Items { // newest first
 			if e, ok := catalogue.Reported(item.Cause); ok && item.Pod.Namespace+"/"+item.Pod.Name == pod {
-				return &document.Finding{Code: e.Code, Title: e.Title, Severity: e.Severity.String(), Nodes: []string{ev.Nodes[i].Name}, Summary: item.Detail}
+				return &document.Finding{Code: e.Code, Title: e.Title, Severity: e.Severity.String(), Nodes: []string{ev.Nodes[i].Name},
+					Summary: item.Detail}
 			}
 		}
 	}

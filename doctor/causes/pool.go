@@ -195,7 +195,8 @@ func (c *Case) size(p *pool) {
 	p.capacity = i.CardPool(p.card, in).Addresses
 	p.roomForENI = p.enis < p.maxENI-p.unmanaged-p.reserve
 	for i := range c.R.ENIs.Content {
-		if e := &c.R.ENIs.Content[i]; e.Card == p.card && !e.Excluded && !e.Trunk && !(e.Primary && c.Settings.CustomNetworking) && len(e.IPs)+len(e.Prefixes) < p.slots {
+		if e := &c.R.ENIs.Content[i]; e.Card == p.card && !e.Excluded && !e.Trunk && !(e.Primary && c.Settings.CustomNetworking) &&
+			len(e.IPs)+len(e.Prefixes) < p.slots {
 			p.roomOnENI = true
 		}
 	}
@@ -275,7 +276,8 @@ func (c *Case) growable() Fact {
 		if !p.sized {
 			return nil, Unread
 		}
-		return fmt.Sprintf("%d of %d interfaces (%d taken by others, %d reserved for a trunk)", p.enis, p.maxENI, p.unmanaged, p.reserve), stateOf(p.canGrow())
+		return fmt.Sprintf("%d of %d interfaces (%d taken by others, %d reserved for a trunk)", p.enis, p.maxENI, p.unmanaged, p.reserve),
+			stateOf(p.canGrow())
 	})
 }
 
@@ -397,7 +399,8 @@ func (c *Case) candidates() (subnets []evidence.Subnet, known bool) {
 		}
 		return subnets, len(subnets) > 0
 	}
-	policy := resync.SubnetPolicy{NodeSubnet: node, ClusterName: c.Settings.ClusterName, Discovery: c.Settings.SubnetDiscovery, Custom: c.Settings.CustomNetworking}
+	policy := resync.SubnetPolicy{NodeSubnet: node, ClusterName: c.Settings.ClusterName, Discovery: c.Settings.SubnetDiscovery,
+		Custom: c.Settings.CustomNetworking}
 	if policy.Custom {
 		name, ok := c.eniConfigName()
 		if !ok || !c.R.ENIConfigs.OK() {

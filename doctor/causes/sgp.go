@@ -152,12 +152,13 @@ func instanceUnsupported(cs []*Case) []candidate {
 			maps.Copy(types, without)
 		}
 	}
-	none := fact(w.Case, w.R.Pods, "k8s.pod", "nodes for pods that ask for "+limitPodENI, "one of a type with a trunk", func([]evidence.KubePod) (any, State) {
-		if open && len(pods) == 0 {
-			return nil, Unread
-		}
-		return fmt.Sprintf("%s may run on %s only", names(pods), strings.Join(slices.Sorted(maps.Keys(types)), ", ")), stateOf(len(pods) > 0)
-	})
+	none := fact(w.Case, w.R.Pods, "k8s.pod", "nodes for pods that ask for "+limitPodENI, "one of a type with a trunk",
+		func([]evidence.KubePod) (any, State) {
+			if open && len(pods) == 0 {
+				return nil, Unread
+			}
+			return fmt.Sprintf("%s may run on %s only", names(pods), strings.Join(slices.Sorted(maps.Keys(types)), ", ")), stateOf(len(pods) > 0)
+		})
 	shown := w.active(pattern{sources: []string{"k8s.evt"}, texts: signatures("sgp/instance-unsupported"), any: true})
 	return []candidate{{
 		scope:    document.FindingScope{Cluster: true},
@@ -204,14 +205,16 @@ func (c *Case) slotless() Fact {
 		if !p.sized {
 			return nil, Unread
 		}
-		return fmt.Sprintf("%d of %d taken, %d of them by others", p.enis+p.unmanaged, p.maxENI, p.unmanaged), stateOf(p.enis >= p.maxENI-p.unmanaged)
+		return fmt.Sprintf("%d of %d taken, %d of them by others", p.enis+p.unmanaged, p.maxENI, p.unmanaged),
+			stateOf(p.enis >= p.maxENI-p.unmanaged)
 	})
 }
 
 // feature states that the node's CNINode asks for branch ENIs.
 func (c *Case) feature() Fact {
 	return fact(c, c.R.CNINode, "k8s.cninode", "features", cluster.FeatureSecurityGroupsForPods, func(n *evidence.CNINode) (any, State) {
-		there := n != nil && slices.ContainsFunc(n.Features, func(f evidence.Feature) bool { return f.Name == cluster.FeatureSecurityGroupsForPods })
+		there := n != nil && slices.ContainsFunc(n.Features,
+			func(f evidence.Feature) bool { return f.Name == cluster.FeatureSecurityGroupsForPods })
 		return map[bool]string{true: "there", false: "missing"}[there], stateOf(there)
 	})
 }
@@ -223,9 +226,10 @@ func noTrunkSlot(c *Case) []candidate {
 		full = logged
 	}
 	return []candidate{{
-		summary:  "no interface slot is left for the trunk: " + full.Value,
-		decisive: []Fact{full, c.PodENI()},
-		required: []Fact{c.trunkCapable(), c.untrunked()}, supporting: []Fact{either(logged, c.failures(nil, cause.TrunkMissing), not(c.feature()))},
+		summary:    "no interface slot is left for the trunk: " + full.Value,
+		decisive:   []Fact{full, c.PodENI()},
+		required:   []Fact{c.trunkCapable(), c.untrunked()},
+		supporting: []Fact{either(logged, c.failures(nil, cause.TrunkMissing), not(c.feature()))},
 	}}
 }
 
@@ -234,9 +238,11 @@ func trunkCreateFailed(c *Case) []candidate {
 		sources: []string{"k8s.evt"}, texts: []string{"TrunkENICreationFailed", "NodeTrunkFailedInit"},
 		cured: []string{"NodeTrunkInitiated"}, since: c.Now.Add(-time.Hour), any: true,
 	})
-	missed := orElse(c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI found, cannot add a pod ENI"}}), c.failures(nil, cause.TrunkMissing))
+	missed := orElse(c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI found, cannot add a pod ENI"}}),
+		c.failures(nil, cause.TrunkMissing))
 	decisive := event
-	seen := c.setting("ENABLE_IMDS_ONLY_MODE", "false", func(s config.Config) bool { return !s.IMDSOnly }) // in that mode no trunk is ever seen
+	// in that mode no trunk is ever seen
+	seen := c.setting("ENABLE_IMDS_ONLY_MODE", "false", func(s config.Config) bool { return !s.IMDSOnly })
 	if left := both(missed, c.trunkCapable(), not(c.slotless()), seen); event.State != Yes && left.State == Yes {
 		decisive = left // nothing else explains it
 	}
@@ -256,9 +262,11 @@ func trunkCreateFailed(c *Case) []candidate {
 }
 
 func trunkLinkMissing(c *Case) []candidate {
-	logged := orElse(c.active(pattern{sources: []string{"log.ipamd"}, texts: signatures("sgp/trunk-link-missing")}), c.failures(nil, cause.TrunkLinkMissing))
+	logged := orElse(c.active(pattern{sources: []string{"log.ipamd"}, texts: signatures("sgp/trunk-link-missing")}),
+		c.failures(nil, cause.TrunkLinkMissing))
 	trunk := c.trunk()
-	attached := fact(c, c.R.ENIs, "intro.enis", "trunk", "none, or with a link", func([]evidence.ENI) (any, State) { return or(trunk, "none"), stateOf(trunk != "") })
+	attached := fact(c, c.R.ENIs, "intro.enis", "trunk", "none, or with a link",
+		func([]evidence.ENI) (any, State) { return or(trunk, "none"), stateOf(trunk != "") })
 	const path = "the trunk's MAC address"
 	seen := c.lasting(func(c *Case) Fact {
 		link := fact(c, c.R.Links, "kern.link", path, "on a link", func(all []evidence.Link) (any, State) {
@@ -297,17 +305,20 @@ const textNoBranch = "failed to get Branch ENI resource"
 func annotationPending(c *Case) []candidate {
 	logged := orElse(c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{textNoBranch}}), c.failures(nil, cause.BranchPending))
 	logged = orElse(logged, c.active(pattern{sources: []string{"k8s.evt"}, texts: textsAssignFailed}))
-	young := fact(c, c.R.Pods, "k8s.pod", "pods that wait for their branch ENI for less than a minute", "none", func([]evidence.KubePod) (any, State) {
-		pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) > time.Minute })
-		return names(pods), stateOf(len(pods) > 0)
-	})
+	young := fact(c, c.R.Pods, "k8s.pod", "pods that wait for their branch ENI for less than a minute", "none",
+		func([]evidence.KubePod) (any, State) {
+			pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) > time.Minute })
+			return names(pods), stateOf(len(pods) > 0)
+		})
 	soon := candidate{
 		summary:  "kubelet is faster than the resource controller, which has not annotated the pod yet: " + young.Value,
 		decisive: []Fact{orElse(logged, onlyIfTrue(c.waitsFor("pods that wait for their branch ENI", sandboxTime)))}, required: []Fact{young},
 	}
 	late := c.waitsFor("pods that wait for their branch ENI for more than a minute", branchTime)
-	said := c.active(pattern{sources: []string{"k8s.evt"}, texts: []string{"BranchAllocationFailed", "BranchENIAnnotationFailed", "SecurityGroupRequested"}, any: true})
-	if said.State == Yes || c.PodENI().State == No || c.R.CNINode.OK() && c.untrunked().State == Yes || c.feature().State == No || c.trunkCapable().State == No || c.Settings.IMDSOnly ||
+	said := c.active(pattern{sources: []string{"k8s.evt"},
+		texts: []string{"BranchAllocationFailed", "BranchENIAnnotationFailed", "SecurityGroupRequested"}, any: true})
+	if said.State == Yes || c.PodENI().State == No || c.R.CNINode.OK() && c.untrunked().State == Yes || c.feature().State == No ||
+		c.trunkCapable().State == No || c.Settings.IMDSOnly ||
 		trunkless(c.R.Node.Content.InstanceType) { // another cause says more
 		return []candidate{soon.withFixes(1)}
 	}
@@ -332,7 +343,8 @@ func (c *Case) waitsFor(path string, most time.Duration) Fact {
 // refusals returns the last matching event of each pod that has been allocated nothing since.
 func (c *Case) refusals(match func(e evidence.KubeEvent) bool) map[evidence.Pod]evidence.KubeEvent {
 	out := map[evidence.Pod]evidence.KubeEvent{}
-	for _, e := range slices.SortedStableFunc(slices.Values(c.R.Events.Content), func(a, b evidence.KubeEvent) int { return a.At.Compare(b.At) }) {
+	for _, e := range slices.SortedStableFunc(slices.Values(c.R.Events.Content),
+		func(a, b evidence.KubeEvent) int { return a.At.Compare(b.At) }) {
 		switch pod := evidence.Pod(e.Name); {
 		case e.Kind != "Pod" || !c.concerns(e) || c.Now.Sub(e.At) > time.Hour:
 		case match(e):
@@ -388,33 +400,36 @@ func branchAllocFailed(c *Case) []candidate {
 }
 
 func annotationDenied(c *Case) []candidate {
-	return []candidate{c.refusedBranch("BranchENIAnnotationFailed", "the resource controller cannot annotate the pod: ", func(e evidence.KubeEvent) bool {
-		return e.Reason == "BranchENIAnnotationFailed" || e.Reason == "BranchAllocationFailed" && strings.Contains(e.Message, textEntryExists)
-	})}
+	return []candidate{c.refusedBranch("BranchENIAnnotationFailed", "the resource controller cannot annotate the pod: ",
+		func(e evidence.KubeEvent) bool {
+			return e.Reason == "BranchENIAnnotationFailed" || e.Reason == "BranchAllocationFailed" && strings.Contains(e.Message, textEntryExists)
+		})}
 }
 
 func annotationMalformed(c *Case) []candidate {
-	found := fact(c, c.R.Pods, "k8s.pod", "annotation "+limitPodENI, "an interface with address, MAC address and VLAN id", func([]evidence.KubePod) (any, State) {
-		for _, p := range c.here() {
-			annotation := p.Annotations[limitPodENI]
-			if !asksFirst(p) || p.Phase != "Pending" || annotation == "" {
-				continue
+	found := fact(c, c.R.Pods, "k8s.pod", "annotation "+limitPodENI, "an interface with address, MAC address and VLAN id",
+		func([]evidence.KubePod) (any, State) {
+			for _, p := range c.here() {
+				annotation := p.Annotations[limitPodENI]
+				if !asksFirst(p) || p.Phase != "Pending" || annotation == "" {
+					continue
+				}
+				_, err := cluster.ParseBranch(annotation, c.Settings.IPv6)
+				_, other := cluster.ParseBranch(annotation, !c.Settings.IPv6)
+				switch known := c.knows("ENABLE_IPv6"); {
+				case err != nil && (known || other != nil):
+					return fmt.Sprintf("%s: %v", p.Pod, err), Yes
+				case !known && (err != nil || other != nil):
+					return nil, Unread // depends on the cluster's IP family
+				}
 			}
-			_, err := cluster.ParseBranch(annotation, c.Settings.IPv6)
-			_, other := cluster.ParseBranch(annotation, !c.Settings.IPv6)
-			switch known := c.knows("ENABLE_IPv6"); {
-			case err != nil && (known || other != nil):
-				return fmt.Sprintf("%s: %v", p.Pod, err), Yes
-			case !known && (err != nil || other != nil):
-				return nil, Unread // depends on the cluster's IP family
-			}
-		}
-		return "none is unusable", No
-	})
+			return "none is unusable", No
+		})
 	shown := orElse(found, orElse(
 		c.active(pattern{sources: []string{"log.ipamd"}, texts: signatures("sgp/annotation-malformed")}),
 		c.failures(nil, cause.BranchInvalid)))
-	return []candidate{{summary: "the branch ENI annotation of a pod cannot be used: " + shown.Value, decisive: []Fact{shown}, unless: []Fact{not(c.branchWaits())}}}
+	return []candidate{{summary: "the branch ENI annotation of a pod cannot be used: " + shown.Value, decisive: []Fact{shown},
+		unless: []Fact{not(c.branchWaits())}}}
 }
 
 // branchWaits states that a pod waits for a branch ENI, without which a failure is over.
@@ -431,7 +446,8 @@ func branchConflict(c *Case) []candidate {
 		for _, p := range c.here() {
 			namespace, name, _ := strings.Cut(string(p.Pod), "/")
 			pods = append(pods, cluster.Pod{
-				Namespace: namespace, Name: name, UID: string(p.Pod), HostNetwork: p.HostNetwork, BranchENI: asksFirst(p), PodENI: p.Annotations[limitPodENI],
+				Namespace: namespace, Name: name, UID: string(p.Pod), HostNetwork: p.HostNetwork, BranchENI: asksFirst(p),
+				PodENI: p.Annotations[limitPodENI],
 			})
 		}
 		claims := cluster.ClaimsOf(pods, cluster.Claims{})
@@ -454,7 +470,8 @@ func branchConflict(c *Case) []candidate {
 	shown := orElse(found, orElse(
 		c.active(pattern{sources: []string{"log.ipamd"}, texts: signatures("sgp/branch-conflict")}),
 		c.failures(nil, cause.BranchConflict)))
-	return []candidate{{summary: "two pods name the same branch ENI: " + shown.Value, decisive: []Fact{shown}, unless: []Fact{not(c.branchWaits())}}}
+	return []candidate{{summary: "two pods name the same branch ENI: " + shown.Value, decisive: []Fact{shown},
+		unless: []Fact{not(c.branchWaits())}}}
 }
 
 // textInsufficient is what the scheduler reports when no node has a branch ENI left.
@@ -477,7 +494,8 @@ func branchCapacity(cs []*Case) []candidate {
 // branchesScheduled returns a finding about pods for which the scheduler finds no node with a
 // branch ENI left.
 func (w whole) branchesScheduled(cs []*Case) candidate {
-	pending := slices.DeleteFunc(slices.Clone(w.pods), func(p *evidence.KubePod) bool { return p.Phase != "Pending" || p.Node != nil || !asks(p) })
+	pending := slices.DeleteFunc(slices.Clone(w.pods),
+		func(p *evidence.KubePod) bool { return p.Phase != "Pending" || p.Node != nil || !asks(p) })
 	used := map[string]int{}
 	for _, p := range w.pods {
 		if p.Node != nil && !ended(p) && asks(p) {
@@ -546,7 +564,8 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 		limit = c.R.InstanceType.Content.BranchENIs
 	}
 	if !c.R.Events.OK() && len(c.unannotated()) > 0 {
-		return candidate{decisive: []Fact{c.unread("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated", c.R.Events.Missing)}}, true
+		return candidate{decisive: []Fact{c.unread("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated", c.R.Events.Missing)}},
+			true
 	}
 	if len(waiting) == 0 || limit == nil {
 		return candidate{}, false
@@ -569,11 +588,13 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 	if held < *limit && !c.R.Interfaces.OK() {
 		taken = c.unread("ec2.eni", path, expected, "those of deleted pods cannot be seen")
 	}
-	repeats := c.known("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated", fmt.Sprintf("%d times for %s, and nothing after it", asked[waiting[0].Pod].Count, waiting[0].Pod), true)
+	repeats := c.known("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated",
+		fmt.Sprintf("%d times for %s, and nothing after it", asked[waiting[0].Pod].Count, waiting[0].Pod), true)
 	cd := candidate{
-		scope:    document.FindingScope{Node: c.Name},
-		nodes:    []string{c.Name},
-		summary:  fmt.Sprintf("pods wait while branch ENIs of ended pods cool down: %s; %s", names(waiting), or(taken.Value, "all may be in use")),
+		scope: document.FindingScope{Node: c.Name},
+		nodes: []string{c.Name},
+		summary: fmt.Sprintf("pods wait while branch ENIs of ended pods cool down: %s; %s", names(waiting),
+			or(taken.Value, "all may be in use")),
 		decisive: []Fact{repeats}, unless: []Fact{not(taken)},
 	}
 	leaks := c.seen("obs/branch-no-pod")
@@ -655,12 +676,13 @@ func featureOff(cs []*Case) []candidate {
 			unknown = true
 		}
 	}
-	left := fact(w.Case, w.R.Pods, "k8s.pod", "pods with a security group policy and without a branch ENI", "none", func([]evidence.KubePod) (any, State) {
-		if len(off)+len(older) == 0 && (unknown || !w.R.GroupPolicies.OK()) {
-			return nil, Unread
-		}
-		return names(slices.Concat(off, older)), stateOf(len(off)+len(older) > 0)
-	})
+	left := fact(w.Case, w.R.Pods, "k8s.pod", "pods with a security group policy and without a branch ENI", "none",
+		func([]evidence.KubePod) (any, State) {
+			if len(off)+len(older) == 0 && (unknown || !w.R.GroupPolicies.OK()) {
+				return nil, Unread
+			}
+			return names(slices.Concat(off, older)), stateOf(len(off)+len(older) > 0)
+		})
 	text := "pods that a security group policy selects have no branch ENI, because they were created before it or its webhook did not answer: "
 	if len(off) > 0 {
 		text = "security groups for pods are off (ENABLE_POD_ENI), but pods should have them: "
@@ -683,11 +705,13 @@ func limitNotFirst(c *Case) []candidate {
 		}
 		return some(out), stateOf(len(pods) > 0)
 	})
-	return []candidate{{summary: "pods have the node's security groups, because the limit is not on their first container: " + later.Value, decisive: []Fact{later}}}
+	return []candidate{{summary: "pods have the node's security groups, because the limit is not on their first container: " + later.Value,
+		decisive: []Fact{later}}}
 }
 
 func podLookupFailed(c *Case) []candidate {
-	m := pattern{sources: []string{"log.ipamd", "intro.failures"}, texts: []string{"Send AddNetworkReply: Failed to get pod", string(cause.PodUnknown)}, except: []string{"not found"}, cured: textsAssigned}
+	m := pattern{sources: []string{"log.ipamd", "intro.failures"},
+		texts: []string{"Send AddNetworkReply: Failed to get pod", string(cause.PodUnknown)}, except: []string{"not found"}, cured: textsAssigned}
 	logged := c.active(m)
 	out := []candidate{{summary: "the daemon cannot read the pod of an ADD: " + logged.Value, decisive: []Fact{logged}}}
 	m.texts, m.except = []string{m.texts[0] + "…not found", m.texts[1] + "…not found"}, nil
@@ -712,7 +736,8 @@ func groupRules(c *Case) []candidate {
 	demux := c.earlyDemux()
 	unhealthy := fact(c, c.R.Events, "k8s.evt", "probes of branch pods", "none fails", func(all []evidence.KubeEvent) (any, State) {
 		for _, e := range all {
-			if e.Reason == "Unhealthy" && e.At.After(c.recent()) && slices.ContainsFunc(pods, func(p *evidence.KubePod) bool { return string(p.Pod) == e.Name }) {
+			if e.Reason == "Unhealthy" && e.At.After(c.recent()) &&
+				slices.ContainsFunc(pods, func(p *evidence.KubePod) bool { return string(p.Pod) == e.Name }) {
 				return e.Name + ": " + clip(e.Message), Yes
 			}
 		}
@@ -720,7 +745,8 @@ func groupRules(c *Case) []candidate {
 	})
 	return []candidate{
 		{summary: "security groups block DNS of pods: " + closed.Value, decisive: []Fact{closed}, unless: []Fact{not(asked)}},
-		{summary: "kubelet's probes of branch pods are lost because TCP early demux is on: " + unhealthy.Value, decisive: []Fact{demux, unhealthy}, required: []Fact{strict}},
+		{summary: "kubelet's probes of branch pods are lost because TCP early demux is on: " + unhealthy.Value,
+			decisive: []Fact{demux, unhealthy}, required: []Fact{strict}},
 	}
 }
 
@@ -744,26 +770,28 @@ func (c *Case) dnsFails(pods []*evidence.KubePod) Fact {
 // dnsClosed states that security groups keep a branch pod from asking CoreDNS: the pod's groups
 // do not let the queries out, or those of CoreDNS do not let them in.
 func (c *Case) dnsClosed(pods []*evidence.KubePod) Fact {
-	return fact(c, c.R.Groups, "ec2.sg", "port 53 from branch pods to CoreDNS", "open, TCP and UDP", func(all []evidence.SecurityGroup) (any, State) {
-		servers, serverGroups := c.coreDNS()
-		state := Unread
-		for _, p := range pods {
-			groups := c.groupsOf(p)
-			if known(all, groups) == 0 {
-				continue
-			}
-			state = No
-			for _, protocol := range []string{"udp", "tcp"} {
-				if !opens(all, groups, false, protocol, serverGroups, servers) {
-					return fmt.Sprintf("%s of %s do not allow %s out to port 53", strings.Join(groups, ", "), p.Pod, protocol), Yes
+	return fact(c, c.R.Groups, "ec2.sg", "port 53 from branch pods to CoreDNS", "open, TCP and UDP",
+		func(all []evidence.SecurityGroup) (any, State) {
+			servers, serverGroups := c.coreDNS()
+			state := Unread
+			for _, p := range pods {
+				groups := c.groupsOf(p)
+				if known(all, groups) == 0 {
+					continue
 				}
-				if known(all, serverGroups) > 0 && !opens(all, serverGroups, true, protocol, groups, p.IPs) {
-					return fmt.Sprintf("%s of CoreDNS do not allow %s in to port 53 from %s", strings.Join(serverGroups, ", "), protocol, strings.Join(groups, ", ")), Yes
+				state = No
+				for _, protocol := range []string{"udp", "tcp"} {
+					if !opens(all, groups, false, protocol, serverGroups, servers) {
+						return fmt.Sprintf("%s of %s do not allow %s out to port 53", strings.Join(groups, ", "), p.Pod, protocol), Yes
+					}
+					if known(all, serverGroups) > 0 && !opens(all, serverGroups, true, protocol, groups, p.IPs) {
+						return fmt.Sprintf("%s of CoreDNS do not allow %s in to port 53 from %s", strings.Join(serverGroups, ", "), protocol,
+							strings.Join(groups, ", ")), Yes
+					}
 				}
 			}
-		}
-		return "open", state
-	})
+			return "open", state
+		})
 }
 
 // groupsOf returns the security groups of a branch pod: those of its interface, or else of the
@@ -846,11 +874,12 @@ func (c *Case) earlyDemux() Fact {
 		}
 		return nil, Unread
 	})
-	return orElse(f, fact(c, c.R.DaemonSet, "k8s.ds", "env.DISABLE_TCP_EARLY_DEMUX of "+containerInit, "true", func(ds *evidence.DaemonSet) (any, State) {
-		if ds == nil || f.State != Unread {
-			return nil, Unread
-		}
-		value := ds.Env[containerInit]["DISABLE_TCP_EARLY_DEMUX"]
-		return or(value, "not set"), stateOf(value != "true")
-	}))
+	return orElse(f, fact(c, c.R.DaemonSet, "k8s.ds", "env.DISABLE_TCP_EARLY_DEMUX of "+containerInit, "true",
+		func(ds *evidence.DaemonSet) (any, State) {
+			if ds == nil || f.State != Unread {
+				return nil, Unread
+			}
+			value := ds.Env[containerInit]["DISABLE_TCP_EARLY_DEMUX"]
+			return or(value, "not set"), stateOf(value != "true")
+		}))
 }

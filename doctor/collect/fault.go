@@ -23,7 +23,8 @@ const (
 )
 
 // settled are problems that the sweep shows completely: reading more of the node adds nothing.
-var settled = []string{fleet.CodeMaxPodsOver, fleet.CodeMaxPodsUnder, fleet.CodeMaxPodsAtRisk, fleet.CodeCordoned, fleet.CodeTerminating, fleet.CodeNoDaemon}
+var settled = []string{fleet.CodeMaxPodsOver, fleet.CodeMaxPodsUnder, fleet.CodeMaxPodsAtRisk, fleet.CodeCordoned, fleet.CodeTerminating,
+	fleet.CodeNoDaemon}
 
 // faultOf rates a node by the sweep and by its objects in Kubernetes: problems of its pool,
 // failures that its daemon reports, pods that wait for their network, a daemon that is not ready
@@ -39,7 +40,8 @@ func faultOf(n document.NodeIPAM, r *evidence.Reading) fault {
 			worst = max(worst, suspect)
 		}
 	}
-	if s := n.Summary; s != nil && (len(s.Backoffs) > 0 || n.SampledAt != nil && slices.ContainsFunc(s.LastErrors, func(e introspect.LastError) bool { return n.SampledAt.Sub(e.At) < recently })) {
+	if s := n.Summary; s != nil && (len(s.Backoffs) > 0 || n.SampledAt != nil &&
+		slices.ContainsFunc(s.LastErrors, func(e introspect.LastError) bool { return n.SampledAt.Sub(e.At) < recently })) {
 		worst = max(worst, suspect)
 	}
 	return max(worst, kubernetesFault(r))
@@ -48,7 +50,8 @@ func faultOf(n document.NodeIPAM, r *evidence.Reading) fault {
 func kubernetesFault(r *evidence.Reading) fault {
 	worst := sound
 	for _, p := range r.Pods.Content {
-		if p.Node != nil && !p.HostNetwork && p.Phase == "Pending" && len(p.IPs) == 0 && (p.Reason == "ContainerCreating" || p.Reason == "") && r.At.Sub(p.CreatedAt) > waitSoon {
+		if p.Node != nil && !p.HostNetwork && p.Phase == "Pending" && len(p.IPs) == 0 && (p.Reason == "ContainerCreating" || p.Reason == "") &&
+			r.At.Sub(p.CreatedAt) > waitSoon {
 			worst = faulty
 		}
 	}
@@ -63,7 +66,8 @@ func kubernetesFault(r *evidence.Reading) fault {
 		}
 	}
 	for _, e := range r.Events.Content {
-		if e.Type == "Warning" && r.At.Sub(e.At) < recently && (kube.OfCNI(kube.DefaultNamespace, e.Source, e.Kind, e.Name) || e.Reason == "FailedCreatePodSandBox" && e.Kind == "Pod") {
+		if e.Type == "Warning" && r.At.Sub(e.At) < recently &&
+			(kube.OfCNI(kube.DefaultNamespace, e.Source, e.Kind, e.Name) || e.Reason == "FailedCreatePodSandBox" && e.Kind == "Pod") {
 			worst = max(worst, suspect)
 		}
 	}

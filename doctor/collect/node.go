@@ -35,7 +35,8 @@ func swept(r *evidence.Reading, n document.NodeIPAM) {
 		}
 	}
 	reading.Documents(r, answers)
-	r.Metrics, r.LogAWSNode = evidence.Lacking[evidence.Metrics](evidence.MissingNotAsked), evidence.Lacking[map[string]evidence.Log](evidence.MissingNotAsked)
+	r.Metrics = evidence.Lacking[evidence.Metrics](evidence.MissingNotAsked)
+	r.LogAWSNode = evidence.Lacking[map[string]evidence.Log](evidence.MissingNotAsked)
 	if n.ENIs != nil {
 		r.ENIs = evidence.Read(reading.Datastore(n.ENIs))
 	}

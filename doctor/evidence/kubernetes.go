@@ -125,19 +125,23 @@ type DaemonSet struct {
 	Mounts         map[string][]string          `json:"mounts,omitzero"` // host paths
 	CPURequest     string                       `json:"cpuRequest,omitzero"`
 
-	Selector       map[string]string            `json:"selector,omitempty"`
-	PodLabels      map[string]string            `json:"podLabels,omitempty"`
-	MaxUnavailable string                       `json:"maxUnavailable,omitempty"` // a number or a percentage
-	Strategy       string                       `json:"strategy,omitempty" enum:"RollingUpdate,OnDelete"`
-	PullSecrets    []string                     `json:"pullSecrets,omitempty"`
-	Volumes        []string                     `json:"volumes,omitempty"`      // volume names
-	DuplicateEnv   []string                     `json:"duplicateEnv,omitempty"` // variables set twice in aws-node
-	EnvFrom        []string                     `json:"envFrom,omitempty"`      // variables of aws-node whose value comes from elsewhere, and objects imported as a whole
-	Security       map[string][]string          `json:"security,omitempty"`     // fields of the security contexts, such as capabilities.add=NET_RAW, by container, and under "pod" for the pod
-	Affinity       []string                     `json:"affinity,omitempty"`     // what the pods require of nodes, such as kubernetes.io/arch In amd64,arm64, and other kinds of affinity
-	Applied        map[string]map[string]string `json:"applied,omitempty"`      // variables by container in the manifest of the last kubectl apply; nil if none
-	Ports          []string                     `json:"ports,omitempty"`        // port names of aws-node
-	Pods           Rollout                      `json:"pods,omitzero"`
+	Selector       map[string]string `json:"selector,omitempty"`
+	PodLabels      map[string]string `json:"podLabels,omitempty"`
+	MaxUnavailable string            `json:"maxUnavailable,omitempty"` // a number or a percentage
+	Strategy       string            `json:"strategy,omitempty" enum:"RollingUpdate,OnDelete"`
+	PullSecrets    []string          `json:"pullSecrets,omitempty"`
+	Volumes        []string          `json:"volumes,omitempty"`      // volume names
+	DuplicateEnv   []string          `json:"duplicateEnv,omitempty"` // variables set twice in aws-node
+	// variables of aws-node whose value comes from elsewhere, and objects imported as a whole
+	EnvFrom []string `json:"envFrom,omitempty"`
+	// fields of the security contexts, such as capabilities.add=NET_RAW, by container, and under "pod" for the pod
+	Security map[string][]string `json:"security,omitempty"`
+	// what the pods require of nodes, such as kubernetes.io/arch In amd64,arm64, and other kinds of affinity
+	Affinity []string `json:"affinity,omitempty"`
+	// variables by container in the manifest of the last kubectl apply; nil if none
+	Applied map[string]map[string]string `json:"applied,omitempty"`
+	Ports   []string                     `json:"ports,omitempty"` // port names of aws-node
+	Pods    Rollout                      `json:"pods,omitzero"`
 }
 
 // Containers of the DaemonSet.
@@ -294,9 +298,11 @@ var ReviewedRights = []string{
 	"create events", "list events", "patch events",
 	"create events.events.k8s.io", "list events.events.k8s.io", "patch events.events.k8s.io",
 	"get eniconfigs.crd.k8s.amazonaws.com", "list eniconfigs.crd.k8s.amazonaws.com", "watch eniconfigs.crd.k8s.amazonaws.com",
-	"get cninodes.vpcresources.k8s.aws", "list cninodes.vpcresources.k8s.aws", "patch cninodes.vpcresources.k8s.aws", "watch cninodes.vpcresources.k8s.aws",
+	"get cninodes.vpcresources.k8s.aws", "list cninodes.vpcresources.k8s.aws", "patch cninodes.vpcresources.k8s.aws",
+	"watch cninodes.vpcresources.k8s.aws",
 	"get policyendpoints.networking.k8s.aws", "list policyendpoints.networking.k8s.aws", "watch policyendpoints.networking.k8s.aws",
-	"get clusterpolicyendpoints.networking.k8s.aws", "list clusterpolicyendpoints.networking.k8s.aws", "watch clusterpolicyendpoints.networking.k8s.aws",
+	"get clusterpolicyendpoints.networking.k8s.aws", "list clusterpolicyendpoints.networking.k8s.aws",
+	"watch clusterpolicyendpoints.networking.k8s.aws",
 	"get policyendpoints/status.networking.k8s.aws", "get clusterpolicyendpoints/status.networking.k8s.aws",
 	"get /apis/networking.k8s.aws", "get /apis/networking.k8s.aws/*",
 }

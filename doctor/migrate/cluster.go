@@ -138,7 +138,8 @@ func otherSelector(c *node) []result {
 	return []result{
 		ofCluster("neither chart nor manifest renders the selector of aws-node, which cannot be changed: "+other.Value, other),
 		ofCluster("the selector is that of a chart installation: use the chart with the same release name and without originalMatchLabels; a manifest cannot be applied over it", is(chartSelector, "k8s-app=aws-node")).As(catalogue.Warning),
-		ofCluster("the selector is k8s-app=aws-node: with the chart, set originalMatchLabels=true", is(originalSelector, "as the chart has it")).As(catalogue.Info),
+		ofCluster("the selector is k8s-app=aws-node: with the chart, set originalMatchLabels=true",
+			is(originalSelector, "as the chart has it")).As(catalogue.Info),
 	}
 }
 
@@ -151,7 +152,8 @@ func labelsText(labels map[string]string) string {
 }
 
 // adopted are the chart's objects that may exist in a namespace without a release.
-var adopted = []string{objectDaemonSet, "ServiceAccount/aws-node", "ClusterRole/aws-node", "ClusterRoleBinding/aws-node", "ConfigMap/amazon-vpc-cni", "ConfigMap/aws-node"}
+var adopted = []string{objectDaemonSet, "ServiceAccount/aws-node", "ClusterRole/aws-node", "ClusterRoleBinding/aws-node",
+	"ConfigMap/amazon-vpc-cni", "ConfigMap/aws-node"}
 
 // unmarked compares the marks with the release as which the chart will be installed, as Helm does.
 func unmarked(c *node) []result {
@@ -172,14 +174,16 @@ func unmarked(c *node) []result {
 		}
 		return causes.Some(refused), stateOf(len(refused) > 0)
 	})
-	return []result{ofCluster(fmt.Sprintf("Helm refuses to adopt %s: annotate and label them for release %s in %s, or use kubectl", marks.Value, releaseName, space), marks)}
+	return []result{ofCluster(fmt.Sprintf("Helm refuses to adopt %s: annotate and label them for release %s in %s, or use kubectl",
+		marks.Value, releaseName, space), marks)}
 }
 
 func crdOwned(c *node) []result {
-	owned := c.onObject("CustomResourceDefinition/eniconfigs.crd.k8s.amazonaws.com", "annotations", "of no Helm release, or helm.sh/resource-policy=keep", func(o evidence.KubeObject) (any, state) {
-		release, kept := o.Annotations[helmRelease], o.Annotations["helm.sh/resource-policy"] == "keep"
-		return cmp.Or(release, "no release"), stateOf(release != "" && !kept)
-	})
+	owned := c.onObject("CustomResourceDefinition/eniconfigs.crd.k8s.amazonaws.com", "annotations",
+		"of no Helm release, or helm.sh/resource-policy=keep", func(o evidence.KubeObject) (any, state) {
+			release, kept := o.Annotations[helmRelease], o.Annotations["helm.sh/resource-policy"] == "keep"
+			return cmp.Or(release, "no release"), stateOf(release != "" && !kept)
+		})
 	return []result{ofCluster("an upgrade of the Helm release "+owned.Value+" deletes the ENIConfig CRD and every ENIConfig", owned)}
 }
 
@@ -282,7 +286,8 @@ func probesElsewhere(c *node) []result {
 		}
 		return "of " + where, no
 	})
-	return []result{ofCluster(fmt.Sprintf("the probes dial %s, but the new daemon serves %s: the migration must replace the probes too", elsewhere.Value, where), elsewhere)}
+	return []result{ofCluster(fmt.Sprintf("the probes dial %s, but the new daemon serves %s: the migration must replace the probes too",
+		elsewhere.Value, where), elsewhere)}
 }
 
 // envOf looks up variables of a container in the DaemonSet, as the next pods get them.
@@ -470,20 +475,23 @@ func (c *node) policies() fact {
 }
 
 func policyHalfOn(c *node) []result {
-	without := c.onDaemonSet("NETWORK_POLICY_ENFORCING_MODE", "not set without "+evidence.ContainerAgent, func(ds *evidence.DaemonSet) (any, state) {
-		mode := ds.Env[evidence.ContainerNode]["NETWORK_POLICY_ENFORCING_MODE"]
-		calls := mode != "" && !(c.Ours && mode == "none")
-		return cmp.Or(mode, "not set"), stateOf(calls && !slices.Contains(ds.Containers, evidence.ContainerAgent))
-	})
+	without := c.onDaemonSet("NETWORK_POLICY_ENFORCING_MODE", "not set without "+evidence.ContainerAgent,
+		func(ds *evidence.DaemonSet) (any, state) {
+			mode := ds.Env[evidence.ContainerNode]["NETWORK_POLICY_ENFORCING_MODE"]
+			calls := mode != "" && !(c.Ours && mode == "none")
+			return cmp.Or(mode, "not set"), stateOf(calls && !slices.Contains(ds.Containers, evidence.ContainerAgent))
+		})
 	differ := on(c, c.R.ConfigMap, "k8s.cm", keyPolicies, "as --enable-network-policy of the agent", func(cm map[string]string) (any, state) {
 		if !c.R.DaemonSet.OK() {
 			return nil, unread
 		}
 		flag := c.R.DaemonSet.Content != nil && c.R.DaemonSet.Content.EnforcesPolicies()
-		return fmt.Sprintf("%s, and the agent's flag is %v", cmp.Or(cm[keyPolicies], "not set"), flag), stateOf(flag != (cm[keyPolicies] == "true"))
+		return fmt.Sprintf("%s, and the agent's flag is %v", cmp.Or(cm[keyPolicies], "not set"), flag),
+			stateOf(flag != (cm[keyPolicies] == "true"))
 	})
 	return []result{
-		ofCluster(fmt.Sprintf("NETWORK_POLICY_ENFORCING_MODE is %s and there is no %s, so every ADD fails", without.Value, evidence.ContainerAgent), without),
+		ofCluster(fmt.Sprintf("NETWORK_POLICY_ENFORCING_MODE is %s and there is no %s, so every ADD fails", without.Value,
+			evidence.ContainerAgent), without),
 		ofCluster("network policies are not enforced: "+keyPolicies+" is "+differ.Value, differ).As(catalogue.Warning),
 	}
 }
@@ -509,35 +517,40 @@ func moveDenied(c *node) []result {
 // shipped are the parts that some release of either daemon contains, by kind.
 var shipped = map[string][]string{
 	"container": {evidence.ContainerNode, evidence.ContainerAgent, evidence.ContainerInit},
-	"volume":    {"cni-bin-dir", "cni-net-dir", "log-dir", "run-dir", "xtables-lock", "bpf-pin-path", "cni-config", "cni-state-dir", "dockershim", "dockersock", "crisock"},
-	"securityContext " + evidence.ContainerInit:  {"privileged=true"},
-	"securityContext " + evidence.ContainerNode:  {"capabilities.add=NET_ADMIN", "capabilities.add=NET_RAW", "capabilities.add=DAC_OVERRIDE", "capabilities.drop=ALL", "allowPrivilegeEscalation=false", "readOnlyRootFilesystem=true", "seccompProfile.type=RuntimeDefault"},
+	"volume": {"cni-bin-dir", "cni-net-dir", "log-dir", "run-dir", "xtables-lock", "bpf-pin-path", "cni-config", "cni-state-dir",
+		"dockershim", "dockersock", "crisock"},
+	"securityContext " + evidence.ContainerInit: {"privileged=true"},
+	"securityContext " + evidence.ContainerNode: {"capabilities.add=NET_ADMIN", "capabilities.add=NET_RAW", "capabilities.add=DAC_OVERRIDE",
+		"capabilities.drop=ALL", "allowPrivilegeEscalation=false", "readOnlyRootFilesystem=true", "seccompProfile.type=RuntimeDefault"},
 	"securityContext " + evidence.ContainerAgent: {"capabilities.add=NET_ADMIN", "privileged=true"},
 	"affinity": {
-		"kubernetes.io/os In linux", "kubernetes.io/arch In amd64,arm64", "kubernetes.io/arch In amd64", "beta.kubernetes.io/os In linux", "beta.kubernetes.io/arch In amd64,arm64", "beta.kubernetes.io/arch In amd64",
+		"kubernetes.io/os In linux", "kubernetes.io/arch In amd64,arm64", "kubernetes.io/arch In amd64", "beta.kubernetes.io/os In linux",
+		"beta.kubernetes.io/arch In amd64,arm64", "beta.kubernetes.io/arch In amd64",
 		"eks.amazonaws.com/compute-type NotIn fargate", "eks.amazonaws.com/compute-type NotIn fargate,hybrid,auto",
 	},
 }
 
 func partsAdded(c *node) []result {
-	added := c.onDaemonSet("containers, volumes, variables, security, affinity, pull secrets", "those of a release", func(ds *evidence.DaemonSet) (any, state) {
-		parts := map[string][]string{"container": slices.Concat(ds.Containers, ds.InitContainers), "volume": ds.Volumes, "variable": ds.EnvFrom, "affinity": ds.Affinity, "pull secret": ds.PullSecrets}
-		for name, fields := range ds.Security {
-			if name == "pod" || slices.Contains(shipped["container"], name) { // another container is new as a whole
-				parts["securityContext "+name] = fields
-			}
-		}
-		var out []string
-		for kind, names := range parts {
-			for _, name := range names {
-				if !slices.Contains(shipped[kind], name) {
-					out = append(out, kind+" "+name)
+	added := c.onDaemonSet("containers, volumes, variables, security, affinity, pull secrets", "those of a release",
+		func(ds *evidence.DaemonSet) (any, state) {
+			parts := map[string][]string{"container": slices.Concat(ds.Containers, ds.InitContainers), "volume": ds.Volumes, "variable": ds.EnvFrom,
+				"affinity": ds.Affinity, "pull secret": ds.PullSecrets}
+			for name, fields := range ds.Security {
+				if name == "pod" || slices.Contains(shipped["container"], name) { // another container is new as a whole
+					parts["securityContext "+name] = fields
 				}
 			}
-		}
-		slices.Sort(out)
-		return every(out), stateOf(len(out) > 0)
-	})
+			var out []string
+			for kind, names := range parts {
+				for _, name := range names {
+					if !slices.Contains(shipped[kind], name) {
+						out = append(out, kind+" "+name)
+					}
+				}
+			}
+			slices.Sort(out)
+			return every(out), stateOf(len(out) > 0)
+		})
 	return []result{ofCluster("the DaemonSet has parts that are in no release, and the move drops them: "+added.Value, added)}
 }
 
@@ -572,12 +585,14 @@ func conflistOwn(nodes []*node) []result {
 		return strings.Join(conf.Types, ", "), stateOf(slices.Contains(conf.Types, "bandwidth"))
 	})
 	const chain = "ENABLE_BANDWIDTH_PLUGIN"
-	chained := c.onDaemonSet("env."+chain, "false", func(ds *evidence.DaemonSet) (any, state) { // the entrypoint adds it, to an own conflist too
+	// the entrypoint adds it, to an own conflist too
+	chained := c.onDaemonSet("env."+chain, "false", func(ds *evidence.DaemonSet) (any, state) {
 		settings, _ := config.Load(envOf(ds, evidence.ContainerNode))
 		return fmt.Sprintf("%s is %v", chain, settings.BandwidthPlugin), stateOf(settings.BandwidthPlugin)
 	})
 	own := ofCluster("your custom CNI configuration cannot be used: "+unusable.Value, unusable)
-	excluded := ofCluster("the bandwidth plugin and network policies exclude each other on the links of pods: "+causes.Either(limits, chained).Value, causes.Both(causes.Either(limits, chained), c.policies())).As(catalogue.Warning)
+	excluded := ofCluster("the bandwidth plugin and network policies exclude each other on the links of pods: "+causes.Either(limits,
+		chained).Value, causes.Both(causes.Either(limits, chained), c.policies())).As(catalogue.Warning)
 	own.Fixes, excluded.Fixes = []int{1}, []int{2}
 	if limits.State == yes {
 		excluded.Fixes = []int{1}
@@ -618,7 +633,8 @@ func rolloutStalls(cs []*node) []result {
 			return nil, unread
 		})
 	}
-	stalls := counted("fewer that are not ready than maxUnavailable", func(held, allowed int, _ bool) bool { return held > 0 && held >= allowed })
+	stalls := counted("fewer that are not ready than maxUnavailable",
+		func(held, allowed int, _ bool) bool { return held > 0 && held >= allowed })
 	slow := counted("all ready and up to date", func(held, allowed int, done bool) bool { return held > 0 && held < allowed || !done })
 	at := "the pods that are not ready"
 	var pressure []fact
@@ -661,9 +677,11 @@ func underPressure(cs []*node) (under map[string]string, known bool) {
 
 // unready reports whether the node, or a container of its aws-node pod, is known not to be ready.
 func (c *node) unready() bool {
-	return slices.ContainsFunc(c.R.Node.Content.Conditions, func(n evidence.Condition) bool { return n.Type == "Ready" && n.Status != "True" }) ||
+	return slices.ContainsFunc(c.R.Node.Content.Conditions,
+		func(n evidence.Condition) bool { return n.Type == "Ready" && n.Status != "True" }) ||
 		slices.ContainsFunc(c.R.DaemonPods.Content, func(p evidence.DaemonPod) bool {
-			return c.Is(p.Node) && slices.ContainsFunc(p.Containers, func(k evidence.DaemonContainer) bool { return !k.Init && k.Ready != nil && !*k.Ready })
+			return c.Is(p.Node) && slices.ContainsFunc(p.Containers,
+				func(k evidence.DaemonContainer) bool { return !k.Init && k.Ready != nil && !*k.Ready })
 		})
 }
 
@@ -730,9 +748,10 @@ func podsRefused(c *node) []result {
 	level := on(c, c.R.Namespace, "k8s.ns", label, "privileged, or not set", func(n evidence.Namespace) (any, state) {
 		return cmp.Or(n.Labels[label], "not set"), stateOf(n.Labels[label] == "baseline" || n.Labels[label] == "restricted")
 	})
-	quotas := on(c, c.R.Namespace, "k8s.ns", "resource quotas", "none that counts pods of system-node-critical", func(n evidence.Namespace) (any, state) {
-		return causes.Some(n.Quotas), stateOf(len(n.Quotas) > 0)
-	})
+	quotas := on(c, c.R.Namespace, "k8s.ns", "resource quotas", "none that counts pods of system-node-critical",
+		func(n evidence.Namespace) (any, state) {
+			return causes.Some(n.Quotas), stateOf(len(n.Quotas) > 0)
+		})
 	return []result{
 		ofCluster("the namespace refuses privileged pods: "+label+" is "+level.Value, level),
 		ofCluster("a resource quota may refuse pods of aws-node: "+quotas.Value, quotas).As(catalogue.Warning),
@@ -792,7 +811,8 @@ func monitorsLost(c *node) []result {
 	if through.State == yes {
 		services = c.unread("k8s.monitors", "Services", "they select the new pods", evidence.MissingServices)
 	}
-	unchecked := ofCluster(fmt.Sprintf("%s selects Services, which are not read: check that they still select aws-node's pods", through.Value), services)
+	unchecked := ofCluster(fmt.Sprintf("%s selects Services, which are not read: check that they still select aws-node's pods", through.Value),
+		services)
 	unchecked.Context = []fact{through}
 	found := ofCluster("monitoring loses sight of aws-node: "+lost.Value, lost)
 	if through.State == yes {

@@ -71,7 +71,8 @@ func actionDenied(c *node) []result {
 	out := []result{
 		ofNode("the new daemon needs "+atStart.Value, atStart),
 		ofNode("the daemon starts, but cannot do all of its work without "+later.Value, later).As(catalogue.Warning),
-		ofNode("pods need an interface in another subnet, and the daemon cannot make one without "+elsewhere.Value, causes.Both(elsewhere, c.PrimaryExcluded())).As(catalogue.Warning),
+		ofNode("pods need an interface in another subnet, and the daemon cannot make one without "+elsewhere.Value,
+			causes.Both(elsewhere, c.PrimaryExcluded())).As(catalogue.Warning),
 	}
 	for i := range out {
 		out[i].Fixes = []int{fix}
@@ -95,10 +96,11 @@ func credentialsChange(c *node) []result {
 		}
 		return "not on the node", yes
 	})
-	named := on(c, c.R.ServiceAccount, "k8s.sa", "eks.amazonaws.com/role-arn", "as the running pods use it", func(s evidence.ServiceAccount) (any, state) {
-		role := s.Annotations["eks.amazonaws.com/role-arn"]
-		return cmp.Or(role, "not set"), stateOf(role != "")
-	})
+	named := on(c, c.R.ServiceAccount, "k8s.sa", "eks.amazonaws.com/role-arn", "as the running pods use it",
+		func(s evidence.ServiceAccount) (any, state) {
+			role := s.Annotations["eks.amazonaws.com/role-arn"]
+			return cmp.Or(role, "not set"), stateOf(role != "")
+		})
 	via := func(way string) fact {
 		return on(c, c.R.Role, "iam.role", "via", "not "+way, func(r evidence.Role) (any, state) {
 			return r.ARN + " by " + r.Via, stateOf(r.Via == way)
@@ -106,13 +108,16 @@ func credentialsChange(c *node) []result {
 	}
 	associated := via(evidence.ViaPodIdentity)
 	out := []result{
-		ofNode("pods of aws-node ask the Pod Identity agent for credentials, which is not on the node", causes.Both(causes.Either(env(podIdentity, "not set, or the agent runs", true), associated), absent)),
-		ofNode("the next pods use the role "+named.Value+", which those that run have never used", causes.Both(named, env("AWS_ROLE_ARN", "set", false), env(podIdentity, "set", false))).As(catalogue.Warning),
+		ofNode("pods of aws-node ask the Pod Identity agent for credentials, which is not on the node",
+			causes.Both(causes.Either(env(podIdentity, "not set, or the agent runs", true), associated), absent)),
+		ofNode("the next pods use the role "+named.Value+", which those that run have never used",
+			causes.Both(named, env("AWS_ROLE_ARN", "set", false), env(podIdentity, "set", false))).As(catalogue.Warning),
 	}
-	refused := on(c, c.R.Role, "iam.role", "trust", "lets the service account of aws-node assume the role", func(r evidence.Role) (any, state) {
-		why := trustRefusal(r)
-		return cmp.Or(why, "as it must be"), stateOf(why != "")
-	})
+	refused := on(c, c.R.Role, "iam.role", "trust", "lets the service account of aws-node assume the role",
+		func(r evidence.Role) (any, state) {
+			why := trustRefusal(r)
+			return cmp.Or(why, "as it must be"), stateOf(why != "")
+		})
 	out = append(out, ofNode("the next pods cannot assume their role: "+refused.Value, causes.Both(causes.Either(named, associated), refused)))
 	if !c.R.Role.OK() {
 		return out
@@ -125,7 +130,8 @@ func credentialsChange(c *node) []result {
 		}
 		return sim.Role + " allows none", stateOf(len(sim.Actions) > 0)
 	})
-	return append(out, ofNode("nothing but the node role is set up for aws-node, and its policies are gone: "+emptied.Value, causes.Both(via(evidence.ViaNode), emptied)))
+	return append(out, ofNode("nothing but the node role is set up for aws-node, and its policies are gone: "+emptied.Value,
+		causes.Both(via(evidence.ViaNode), emptied)))
 }
 
 // trustRefusal returns why the trust policy of a role does not let the pods of aws-node assume it. It
@@ -223,7 +229,8 @@ func imagesUnreachable(c *node) []result {
 		return every(ds.PullSecrets), no
 	})
 	foreign := c.registries("of the node's partition", func(own, region string) bool { return partition(own) != partition(region) })
-	remote := c.registries("of the node's region", func(own, region string) bool { return own != region && partition(own) == partition(region) })
+	remote := c.registries("of the node's region",
+		func(own, region string) bool { return own != region && partition(own) == partition(region) })
 	unpublished := c.unpublished()
 	scoped := ofNode
 	if len(c.move.Images) == 0 {
@@ -427,22 +434,24 @@ func subnetsShort(nodes []*node) []result {
 }
 
 func interfacesAdopted(c *node) []result {
-	foreign := on(c, c.R.Interfaces, "ec2.eni", "tags and descriptions", "the daemon's, or "+resync.TagNoManage, func([]evidence.Interface) (any, state) {
-		attached, known := c.Attached()
-		if !known {
-			return nil, unread
-		}
-		var out []string
-		for _, e := range attached {
-			// An adopted interface has the daemon's tag, and keeps the description of its maker.
-			primary := e.Card == 0 && e.Device != nil && *e.Device == 0
-			adopted := e.Tags[resync.TagInstanceID] != "" || c.Settings.ManageUntagged || !c.Knows("MANAGE_UNTAGGED_ENI")
-			if !primary && !strings.HasPrefix(e.Description, resync.DescriptionPrefix) && e.Type == "interface" && e.Tags[resync.TagNoManage] != "true" && adopted {
-				out = append(out, fmt.Sprintf("%s (%s)", e.ID, cmp.Or(e.Description, "no description")))
+	foreign := on(c, c.R.Interfaces, "ec2.eni", "tags and descriptions", "the daemon's, or "+resync.TagNoManage,
+		func([]evidence.Interface) (any, state) {
+			attached, known := c.Attached()
+			if !known {
+				return nil, unread
 			}
-		}
-		return causes.Some(out), stateOf(len(out) > 0)
-	})
+			var out []string
+			for _, e := range attached {
+				// An adopted interface has the daemon's tag, and keeps the description of its maker.
+				primary := e.Card == 0 && e.Device != nil && *e.Device == 0
+				adopted := e.Tags[resync.TagInstanceID] != "" || c.Settings.ManageUntagged || !c.Knows("MANAGE_UNTAGGED_ENI")
+				if !primary && !strings.HasPrefix(e.Description, resync.DescriptionPrefix) && e.Type == "interface" &&
+					e.Tags[resync.TagNoManage] != "true" && adopted {
+					out = append(out, fmt.Sprintf("%s (%s)", e.ID, cmp.Or(e.Description, "no description")))
+				}
+			}
+			return causes.Some(out), stateOf(len(out) > 0)
+		})
 	return []result{ofNode("a starting daemon takes these interfaces for its own: "+foreign.Value, foreign)}
 }
 
@@ -477,7 +486,8 @@ func statePods(c *node) []result {
 		}
 		var out []string
 		for _, p := range c.Pooled() {
-			if p.Phase == "Running" && len(p.IPs) > 0 && !held[p.IPs[0]] && p.Annotations["vpc.amazonaws.com/pod-eni"] == "" && c.Now.Sub(p.StartedAt) > late {
+			if p.Phase == "Running" && len(p.IPs) > 0 && !held[p.IPs[0]] && p.Annotations["vpc.amazonaws.com/pod-eni"] == "" &&
+				c.Now.Sub(p.StartedAt) > late {
 				out = append(out, fmt.Sprintf("%s %s", p.Pod, p.IPs[0]))
 			}
 		}
@@ -619,7 +629,8 @@ func hostManagers(c *node) []result {
 	out[0].Fixes = []int{1}
 	if c.Ours && c.move.To != (evidence.Version{}) && c.move.To.Before(causes.MACsKept) {
 		policy := c.LinkPolicy()
-		out = append(out, ofNode(fmt.Sprintf("udev changes the MAC addresses of new veths, which %s does not expect: MACAddressPolicy=%s", c.move.To, policy.Value), policy))
+		out = append(out, ofNode(fmt.Sprintf("udev changes the MAC addresses of new veths, which %s does not expect: MACAddressPolicy=%s",
+			c.move.To, policy.Value), policy))
 		out[1].Fixes = []int{2}
 	}
 	return out
@@ -676,7 +687,8 @@ func apiPath(c *node) []result {
 		}
 		return text, state
 	})
-	return []result{ofNode("the node does not reach the API server, which the settings need at the start: "+unreachable.Value+c.ProxyText(), causes.Both(c.NeedsAPI(), unreachable))}
+	return []result{ofNode("the node does not reach the API server, which the settings need at the start: "+unreachable.Value+c.ProxyText(),
+		causes.Both(c.NeedsAPI(), unreachable))}
 }
 
 func linksMTU(c *node) []result {
@@ -694,7 +706,8 @@ func linksMTU(c *node) []result {
 			return causes.Some(out), stateOf(len(out) > 0)
 		})
 	}
-	interfaces := other("MTU of interfaces", "AWS_VPC_ENI_MTU", c.Settings.ENIMTU, func(l evidence.Link) bool { return l.ENI != "" && l.Kind != "veth" })
+	interfaces := other("MTU of interfaces", "AWS_VPC_ENI_MTU", c.Settings.ENIMTU,
+		func(l evidence.Link) bool { return l.ENI != "" && l.Kind != "veth" })
 	pods := other("MTU of pods", "POD_MTU", c.Settings.PodMTU, func(l evidence.Link) bool {
 		return l.Kind == "veth" && (l.Pod != "" || strings.HasPrefix(l.Name, c.Settings.VethPrefix))
 	})
@@ -742,5 +755,6 @@ func programsLeft(c *node) []result {
 	pinned := on(c, c.R.BPFPins, "host.bpf", "pins", "none while network policies are off", func(pins []string) (any, state) {
 		return causes.Some(pins), stateOf(len(pins) > 0)
 	})
-	return []result{ofNode("filters of an earlier policy agent are still pinned: "+pinned.Value, causes.Both(pinned, causes.Not(c.policies())))}
+	return []result{ofNode("filters of an earlier policy agent are still pinned: "+pinned.Value,
+		causes.Both(pinned, causes.Not(c.policies())))}
 }

@@ -123,7 +123,8 @@ func JUnit(r *document.DoctorReport, threshold catalogue.Severity) ([]byte, erro
 			} else if slices.Contains(r.Undecided, entry.Code) {
 				c.Skipped = &junitMessage{Message: "not enough evidence"}
 				suite.Skipped++
-			} else if !slices.Contains(r.RuledOut, entry.Code) && !slices.ContainsFunc(r.Explained, func(f document.Finding) bool { return f.Code == entry.Code }) {
+			} else if !slices.Contains(r.RuledOut, entry.Code) &&
+				!slices.ContainsFunc(r.Explained, func(f document.Finding) bool { return f.Code == entry.Code }) {
 				continue // not visible in this mode, or not requested
 			}
 			suite.Cases = append(suite.Cases, c)
@@ -154,7 +155,8 @@ func SARIF(r *document.DoctorReport, version string) ([]byte, error) {
 		}
 		locations := []object{}
 		for _, place := range places(f) {
-			locations = append(locations, object{"logicalLocations": []object{{"kind": place[0], "name": place[1], "fullyQualifiedName": place[0] + "/" + place[1]}}})
+			locations = append(locations, object{"logicalLocations": []object{{"kind": place[0], "name": place[1],
+				"fullyQualifiedName": place[0] + "/" + place[1]}}})
 		}
 		results = append(results, object{
 			"ruleId": f.Code, "ruleIndex": index, "level": level(f.Severity), "message": object{"text": f.Summary}, "locations": locations,

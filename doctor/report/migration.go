@@ -35,8 +35,9 @@ func CheckResult(f *document.Finding) string {
 // "ours", or empty if unknown) of a release.
 func Migration(r *document.DoctorReport, from, release string) document.MigrationCheck {
 	m := document.MigrationCheck{
-		APIVersion: r.APIVersion, Kind: document.KindMigration, SchemaVersion: r.SchemaVersion, SampledAt: r.SampledAt, Mode: r.Mode, From: from, Release: release,
-		Nodes: r.Nodes, Checks: []document.MigrationRow{}, NotChecked: r.NotChecked, Partial: r.Partial, Errors: r.Errors,
+		APIVersion: r.APIVersion, Kind: document.KindMigration, SchemaVersion: r.SchemaVersion, SampledAt: r.SampledAt, Mode: r.Mode, From: from,
+		Release: release,
+		Nodes:   r.Nodes, Checks: []document.MigrationRow{}, NotChecked: r.NotChecked, Partial: r.Partial, Errors: r.Errors,
 	}
 	var unread []*catalogue.Entry
 	lacks := map[string]bool{}
@@ -86,7 +87,8 @@ func Migration(r *document.DoctorReport, from, release string) document.Migratio
 	default:
 		m.Verdict = fmt.Sprintf("nothing blocks the migration of %s, %s", nodes, many(m.Warnings, "warning"))
 		if len(unread) > 0 {
-			m.Verdict = fmt.Sprintf("nothing that was read blocks the migration of %s, %s; %s unread%s", nodes, many(m.Warnings, "warning"), many(len(unread), "check"), howToRead(r.Mode, unread))
+			m.Verdict = fmt.Sprintf("nothing that was read blocks the migration of %s, %s; %s unread%s", nodes, many(m.Warnings, "warning"),
+				many(len(unread), "check"), howToRead(r.Mode, unread))
 		}
 	}
 	return m

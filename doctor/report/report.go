@@ -68,7 +68,8 @@ func FillIn(r *document.DoctorReport) {
 
 func filled(command string, scope document.FindingScope) string {
 	namespace, pod, _ := strings.Cut(scope.Pod, "/")
-	return causes.Fill(command, map[string]string{"NODE": scope.Node, "SUBNET": scope.Subnet, "ENI": scope.ENI, "NAMESPACE": namespace, "POD": pod})
+	return causes.Fill(command, map[string]string{"NODE": scope.Node, "SUBNET": scope.Subnet, "ENI": scope.ENI, "NAMESPACE": namespace,
+		"POD": pod})
 }
 
 // Where says in a few words what a finding is about.

@@ -105,7 +105,8 @@ func (r *Reader) noRegion(given string) string {
 
 // InstanceTypes reads the types that a region offers, like [ec2types.All]. An error is in the
 // words of a source's missing reason.
-func (r *Reader) InstanceTypes(ctx context.Context, region string, progress func(read int)) (all []limits.Instance, refused []error, err error) {
+func (r *Reader) InstanceTypes(ctx context.Context, region string, progress func(read int)) (all []limits.Instance, refused []error,
+	err error) {
 	if why := r.noCredentials(ctx); why != "" {
 		return nil, nil, errors.New(why)
 	}

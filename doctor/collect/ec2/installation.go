@@ -30,7 +30,8 @@ func (r *Reader) Installation(ctx context.Context, region string, instances []ev
 	q := installation{r: r, region: region, annotated: role,
 		eks: eksClient{r, region},
 		iam: iam.NewFromConfig(r.cfg, func(o *iam.Options) {
-			o.Region, o.HTTPClient, o.BaseEndpoint, o.APIOptions = region, counted{o.HTTPClient, &r.requests}, r.endpoint(o.BaseEndpoint), append(o.APIOptions, r.userAgent()...)
+			o.Region, o.HTTPClient, o.BaseEndpoint, o.APIOptions = region, counted{o.HTTPClient,
+				&r.requests}, r.endpoint(o.BaseEndpoint), append(o.APIOptions, r.userAgent()...)
 		}),
 	}
 	for _, i := range instances {
@@ -188,7 +189,8 @@ func (q *installation) simulate(ctx context.Context, role string) (evidence.IAM,
 	}
 	in := &iam.SimulatePrincipalPolicyInput{
 		PolicySourceArn: &role, MaxItems: aws.Int32(pageSize),
-		ActionNames:  daemoniam.Needed(daemoniam.Start, daemoniam.IPv4, daemoniam.IPv6, daemoniam.Excluded, daemoniam.Interfaces, daemoniam.Groups, daemoniam.Sweep, daemoniam.Upstream),
+		ActionNames: daemoniam.Needed(daemoniam.Start, daemoniam.IPv4, daemoniam.IPv6, daemoniam.Excluded, daemoniam.Interfaces,
+			daemoniam.Groups, daemoniam.Sweep, daemoniam.Upstream),
 		ResourceArns: []string{fmt.Sprintf("arn:%s:ec2:%s:%s:network-interface/eni-00000000000000000", parts[1], q.region, parts[4])},
 	}
 	answer, err := q.iam.SimulatePrincipalPolicy(ctx, in)

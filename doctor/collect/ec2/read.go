@@ -87,7 +87,8 @@ func filter(name string, values ...string) types.Filter {
 // pages passes on every page of an answer. each returns the token of the next page, which goes
 // into token, a field of the input. The SDK's own paginators hold the client as an interface, so
 // a binary that reflects on methods would link all of EC2's, 40 MB.
-func pages[In, Out any](ctx context.Context, call func(context.Context, *In, ...func(*ec2.Options)) (*Out, error), in *In, token **string, each func(*Out) *string) error {
+func pages[In, Out any](ctx context.Context, call func(context.Context, *In, ...func(*ec2.Options)) (*Out, error), in *In, token **string,
+	each func(*Out) *string) error {
 	for range maxPages {
 		page, err := call(ctx, in)
 		if err != nil {
@@ -228,7 +229,8 @@ func (q *query) subnets(ctx context.Context) ([]evidence.Subnet, error) {
 	in := &ec2.DescribeSubnetsInput{Filters: []types.Filter{filter("vpc-id", q.vpcs...)}, MaxResults: aws.Int32(pageSize)}
 	err := pages(ctx, q.api.DescribeSubnets, in, &in.NextToken, func(page *ec2.DescribeSubnetsOutput) *string {
 		for _, s := range page.Subnets {
-			one := evidence.Subnet{ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), VPC: aws.ToString(s.VpcId), Tags: tags(s.Tags)}
+			one := evidence.Subnet{ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), VPC: aws.ToString(s.VpcId),
+				Tags: tags(s.Tags)}
 			one.CIDR, _ = netip.ParsePrefix(aws.ToString(s.CidrBlock)) // none in an IPv6-only subnet
 			if s.AvailableIpAddressCount != nil {
 				one.Available = new(int(max(*s.AvailableIpAddressCount, 0)))
@@ -270,7 +272,8 @@ func (q *query) groups(ctx context.Context) ([]evidence.SecurityGroup, error) {
 	in := &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("vpc-id", q.vpcs...)}, MaxResults: aws.Int32(pageSize)}
 	err := pages(ctx, q.api.DescribeSecurityGroups, in, &in.NextToken, func(page *ec2.DescribeSecurityGroupsOutput) *string {
 		for _, g := range page.SecurityGroups {
-			out = append(out, evidence.SecurityGroup{ID: aws.ToString(g.GroupId), VPC: aws.ToString(g.VpcId), Ingress: rules(g.IpPermissions), Egress: rules(g.IpPermissionsEgress)})
+			out = append(out, evidence.SecurityGroup{ID: aws.ToString(g.GroupId), VPC: aws.ToString(g.VpcId), Ingress: rules(g.IpPermissions),
+				Egress: rules(g.IpPermissionsEgress)})
 		}
 		return page.NextToken
 	})
@@ -345,13 +348,15 @@ func (q *query) routeTables(ctx context.Context) ([]evidence.RouteTable, error) 
 
 // route names the only target of a route, or blackhole if that is gone.
 func route(r types.Route) evidence.VPCRoute {
-	out := evidence.VPCRoute{To: cmp.Or(aws.ToString(r.DestinationCidrBlock), aws.ToString(r.DestinationIpv6CidrBlock), aws.ToString(r.DestinationPrefixListId))}
+	out := evidence.VPCRoute{To: cmp.Or(aws.ToString(r.DestinationCidrBlock), aws.ToString(r.DestinationIpv6CidrBlock),
+		aws.ToString(r.DestinationPrefixListId))}
 	if r.State == types.RouteStateBlackhole {
 		out.Target = "blackhole"
 		return out
 	}
 	for _, target := range []*string{
-		r.GatewayId, r.NatGatewayId, r.TransitGatewayId, r.NetworkInterfaceId, r.InstanceId, r.VpcPeeringConnectionId, r.EgressOnlyInternetGatewayId,
+		r.GatewayId, r.NatGatewayId, r.TransitGatewayId, r.NetworkInterfaceId, r.InstanceId, r.VpcPeeringConnectionId,
+		r.EgressOnlyInternetGatewayId,
 		r.LocalGatewayId, r.CarrierGatewayId, r.CoreNetworkArn,
 	} {
 		out.Target = cmp.Or(out.Target, aws.ToString(target))
@@ -369,7 +374,8 @@ func (q *query) limits(ctx context.Context) (map[string]evidence.InstanceType, e
 		}
 		err := pages(ctx, q.api.DescribeInstanceTypes, in, &in.NextToken, func(page *ec2.DescribeInstanceTypesOutput) *string {
 			for _, t := range page.InstanceTypes {
-				one := evidence.InstanceType{InstanceType: string(t.InstanceType), Known: true, Hypervisor: string(t.Hypervisor), BareMetal: t.BareMetal}
+				one := evidence.InstanceType{InstanceType: string(t.InstanceType), Known: true, Hypervisor: string(t.Hypervisor),
+					BareMetal: t.BareMetal}
 				if n := t.NetworkInfo; n != nil {
 					one.MaxENIs, one.IPv4PerENI = port(n.MaximumNetworkInterfaces), port(n.Ipv4AddressesPerInterface)
 				}

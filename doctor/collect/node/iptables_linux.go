@@ -35,7 +35,8 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 		program string
 		into    *string
 	}{
-		{"iptables-nft-save", &s.NFT}, {"ip6tables-nft-save", &s.NFT6}, {"iptables-legacy-save", &s.Legacy}, {"ip6tables-legacy-save", &s.Legacy6},
+		{"iptables-nft-save", &s.NFT}, {"ip6tables-nft-save", &s.NFT6}, {"iptables-legacy-save", &s.Legacy},
+		{"ip6tables-legacy-save", &s.Legacy6},
 	} {
 		if strings.Contains(p.program, "legacy") && !c.legacy(p.program) {
 			continue

@@ -13,7 +13,8 @@ import (
 )
 
 // kubeletFiles are where the AMIs keep kubelet's configuration, the usual one first.
-var kubeletFiles = []string{"/etc/kubernetes/kubelet/config.json", "/etc/kubernetes/kubelet/kubelet-config.json", "/etc/kubernetes/kubelet/config", "/var/lib/kubelet/config.yaml"}
+var kubeletFiles = []string{"/etc/kubernetes/kubelet/config.json", "/etc/kubernetes/kubelet/kubelet-config.json",
+	"/etc/kubernetes/kubelet/config", "/var/lib/kubelet/config.yaml"}
 
 // kubelet reads the configuration that kubelet's process was given: flags override the drop-in
 // files, which override the file.

@@ -225,7 +225,8 @@ func (c *collector) kubeletLog(ctx context.Context) (evidence.Log, error) {
 	if err != nil {
 		return evidence.Log{}, err
 	}
-	cmd := command(ctx, program, "--unit=kubelet", "--since="+journalFor, "--lines="+journalled, "--output=short-iso-precise", "--utc", "--no-pager", "--quiet")
+	cmd := command(ctx, program, "--unit=kubelet", "--since="+journalFor, "--lines="+journalled, "--output=short-iso-precise", "--utc",
+		"--no-pager", "--quiet")
 	var log evidence.Log
 	err = start(ctx, cmd, io.Discard, func(printed io.Reader) (err error) {
 		log, err = reading.ReadLog(printed, c.Now())

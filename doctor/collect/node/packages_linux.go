@@ -56,7 +56,8 @@ func removes(setting, running, known bool) *bool {
 
 // systemd returns its version from the name of its library; releases before 231 have none.
 func (c *collector) systemd() *int {
-	for _, dir := range []string{"/usr/lib/systemd", "/lib/systemd", "/usr/lib/x86_64-linux-gnu/systemd", "/usr/lib/aarch64-linux-gnu/systemd", "/usr/lib64/systemd"} {
+	for _, dir := range []string{"/usr/lib/systemd", "/lib/systemd", "/usr/lib/x86_64-linux-gnu/systemd", "/usr/lib/aarch64-linux-gnu/systemd",
+		"/usr/lib64/systemd"} {
 		entries, err := c.list(dir)
 		if err != nil {
 			continue

@@ -24,7 +24,8 @@ const kubeconfigFile = "/var/lib/kubelet/kubeconfig"
 // probes connects to what the daemon needs: the API server at its service address, at
 // CLUSTER_ENDPOINT and where kubelet reaches it, and EC2. Nothing is sent.
 func (c *collector) probes(ctx context.Context, env map[string]string, zone string) ([]evidence.Probe, error) {
-	targets := []string{joined(env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"]), hostPort(env["CLUSTER_ENDPOINT"]), hostPort(c.kubeletServer())}
+	targets := []string{joined(env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"]), hostPort(env["CLUSTER_ENDPOINT"]),
+		hostPort(c.kubeletServer())}
 	// If the settings are unknown, so is the endpoint; through a proxy the node does not connect.
 	if env != nil && env["HTTPS_PROXY"] == "" && env["https_proxy"] == "" {
 		targets = append(targets, hostPort(ec2Endpoint(env, zone)))

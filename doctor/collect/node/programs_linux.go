@@ -110,9 +110,10 @@ func start(ctx context.Context, cmd *exec.Cmd, complaint io.Writer, read func(pr
 // command returns a program that is killed, with its children, when its time is over.
 func command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")                                                        // its messages are parsed
-	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "CNI_") }) // otherwise a plugin would think that a runtime calls it
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                             // to end its children too
+	cmd.Env = append(os.Environ(), "LC_ALL=C") // its messages are parsed
+	// otherwise a plugin would think that a runtime calls it
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "CNI_") })
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to end its children too
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	return cmd
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // disks are the places that the CNI and the runtime write to.
-var disks = []string{"/", "/run", "/var/run/aws-node", "/var/log/aws-routed-eni", "/etc/cni/net.d", "/opt/cni/bin", "/var/lib/kubelet", "/var/lib/containerd"}
+var disks = []string{"/", "/run", "/var/run/aws-node", "/var/log/aws-routed-eni", "/etc/cni/net.d", "/opt/cni/bin", "/var/lib/kubelet",
+	"/var/lib/containerd"}
 
 // resources reads the state of the host's resources.
 func (c *collector) resources(ctx context.Context) (out evidence.Resources, err error) {
@@ -178,7 +179,8 @@ func (c *collector) denials() []string {
 		if !strings.Contains(line, "denied") && !strings.Contains(line, `"DENIED"`) {
 			continue
 		}
-		for _, name := range []string{"aws-k8s-agent", "aws-cni", "aws-vpc-cni", "aws-node", "aws-routed-eni", "egress-cni", "iptables", "xtables"} {
+		for _, name := range []string{"aws-k8s-agent", "aws-cni", "aws-vpc-cni", "aws-node", "aws-routed-eni", "egress-cni", "iptables",
+			"xtables"} {
 			if strings.Contains(line, name) {
 				out = append(out, clean(strings.TrimSpace(line)))
 				break

@@ -72,11 +72,14 @@ func Documents(r *evidence.Reading, answers map[string]Answer) {
 	r.Env = Source(env, err)
 	r.ENIConfig = Source(asked(introspect.PathENIConfigs).eniConfig())
 
-	r.Summary = ours(asked(introspect.PathSummary), introspect.KindSummary, func(d *introspect.Summary) (string, error) { return d.Kind, d.Check() })
+	r.Summary = ours(asked(introspect.PathSummary), introspect.KindSummary,
+		func(d *introspect.Summary) (string, error) { return d.Kind, d.Check() })
 	r.Config = ours(asked(introspect.PathConfig), introspect.KindConfig, func(d *introspect.NodeConfig) (string, error) { return d.Kind, nil })
 	r.Plan = ours(asked(introspect.PathPlan), introspect.KindPlan, func(d *introspect.NodePlan) (string, error) { return d.Kind, nil })
-	r.Failures = ours(asked(introspect.PathFailures), introspect.KindFailures, func(d *introspect.NodeFailures) (string, error) { return d.Kind, nil })
-	r.Journal = ours(asked(introspect.PathEvents), introspect.KindEvents, func(d *introspect.NodeEvents) (string, error) { return d.Kind, nil })
+	r.Failures = ours(asked(introspect.PathFailures), introspect.KindFailures,
+		func(d *introspect.NodeFailures) (string, error) { return d.Kind, nil })
+	r.Journal = ours(asked(introspect.PathEvents), introspect.KindEvents,
+		func(d *introspect.NodeEvents) (string, error) { return d.Kind, nil })
 	r.PodViews = podViews(answers)
 }
 
@@ -338,7 +341,8 @@ func Checkpoint(path string, data []byte, err error) (evidence.Checkpoint, error
 	}
 	c.Version, c.Allocations = netnames.CheckpointVersion, []evidence.Allocation{}
 	for _, e := range entries {
-		c.Allocations = append(c.Allocations, evidence.Allocation{Pod: evidence.PodOf(e.PodNamespace, e.PodName), Address: e.Address(), At: evidence.Moment(&e.AllocatedAt)})
+		c.Allocations = append(c.Allocations, evidence.Allocation{Pod: evidence.PodOf(e.PodNamespace, e.PodName), Address: e.Address(),
+			At: evidence.Moment(&e.AllocatedAt)})
 	}
 	return c, nil
 }

@@ -29,7 +29,8 @@ func Sysctls(printed string) map[string]string {
 	for name, value := range settings(printed) {
 		switch parts := strings.Split(name, "."); {
 		case slices.Contains(hostSettings, name):
-		case len(parts) == 5 && parts[0] == "net" && parts[2] == "conf" && parts[3] != "lo" && podHash(parts[3]) == "" && slices.Contains(linkSettings[parts[1]], parts[4]):
+		case len(parts) == 5 && parts[0] == "net" && parts[2] == "conf" && parts[3] != "lo" && podHash(parts[3]) == "" &&
+			slices.Contains(linkSettings[parts[1]], parts[4]):
 		default:
 			continue
 		}

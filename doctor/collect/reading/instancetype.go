@@ -12,7 +12,8 @@ func InstanceType(name string) evidence.InstanceType {
 		return evidence.InstanceType{InstanceType: name}
 	}
 	out := evidence.InstanceType{
-		InstanceType: t.Type, Known: true, MaxENIs: &t.MaxENIs, IPv4PerENI: &t.IPv4PerENI, Hypervisor: t.Hypervisor, BareMetal: &t.BareMetal, BranchENIs: &t.BranchENIs,
+		InstanceType: t.Type, Known: true, MaxENIs: &t.MaxENIs, IPv4PerENI: &t.IPv4PerENI, Hypervisor: t.Hypervisor, BareMetal: &t.BareMetal,
+		BranchENIs: &t.BranchENIs,
 	}
 	if t.TrunkingCompatible != limits.Unknown {
 		out.Trunk = new(t.TrunkingCompatible == limits.Yes)

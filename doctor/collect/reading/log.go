@@ -33,7 +33,8 @@ func LogOf(name string) string {
 		{"ipamd", "log.ipamd"}, {"plugin", "log.plugin"}, {"egress-v4-plugin", "log.plugin"},
 		{"egress-v6-plugin", "log.plugin"}, {"network-policy-agent", "log.np"},
 	} {
-		if rest, ok := strings.CutPrefix(name, log.begin); ok && (strings.HasPrefix(rest, ".log") || strings.HasPrefix(rest, "-2") && strings.Contains(rest, ".log")) {
+		if rest, ok := strings.CutPrefix(name, log.begin); ok &&
+			(strings.HasPrefix(rest, ".log") || strings.HasPrefix(rest, "-2") && strings.Contains(rest, ".log")) {
 			return log.source
 		}
 	}

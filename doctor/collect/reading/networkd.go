@@ -100,7 +100,8 @@ func matchesVeth(match map[string]string) bool {
 			})
 		}
 		switch {
-		case name == "OriginalName" && fits("eni00000000000"), name == "Driver" && fits("veth"), name == "Kind" && fits("veth"), name == "Type" && fits("ether"):
+		case name == "OriginalName" && fits("eni00000000000"), name == "Driver" && fits("veth"), name == "Kind" && fits("veth"),
+			name == "Type" && fits("ether"):
 		default:
 			return false
 		}

@@ -13,7 +13,8 @@ func ContinueLogs(first, second *evidence.Reading) {
 	for _, l := range []struct {
 		first, second *evidence.Source[evidence.Log]
 	}{
-		{&first.LogIPAMD, &second.LogIPAMD}, {&first.LogPlugin, &second.LogPlugin}, {&first.LogAgent, &second.LogAgent}, {&first.LogKubelet, &second.LogKubelet},
+		{&first.LogIPAMD, &second.LogIPAMD}, {&first.LogPlugin, &second.LogPlugin}, {&first.LogAgent, &second.LogAgent},
+		{&first.LogKubelet, &second.LogKubelet},
 	} {
 		if l.first.OK() && l.second.OK() {
 			l.second.Content = continued(l.first.Content, l.second.Content)

@@ -67,7 +67,8 @@ func lacking(r *evidence.Reading, missing string) {
 
 // ours records it for the documents that upstream's daemon does not have.
 func ours(r *evidence.Reading, missing string) {
-	r.Summary.Missing, r.Config.Missing, r.Plan.Missing, r.Failures.Missing, r.Journal.Missing, r.PodViews.Missing = missing, missing, missing, missing, missing, missing
+	r.Summary.Missing, r.Config.Missing, r.Plan.Missing = missing, missing, missing
+	r.Failures.Missing, r.Journal.Missing, r.PodViews.Missing = missing, missing, missing
 }
 
 func object(name string, o *document.NodeObject) evidence.KubeNode {
@@ -132,7 +133,8 @@ func documents(r *evidence.Reading, n *store.Node, d watch.Detail) {
 			lines = append(lines, l.Text)
 		}
 		log := reading.LogOfLines(lines, d.ContainerLog.Truncated, r.At)
-		r.LogAWSNode = evidence.Source[map[string]evidence.Log]{Content: map[string]evidence.Log{d.ContainerLog.Container: log.Content}, Missing: log.Missing}
+		r.LogAWSNode = evidence.Source[map[string]evidence.Log]{Content: map[string]evidence.Log{d.ContainerLog.Container: log.Content},
+			Missing: log.Missing}
 	}
 	if r.Pods.Missing = failed(watch.WantPods); d.Pods != nil {
 		r.Pods = evidence.Read(pods(d.Pods, n.Metadata.Name))

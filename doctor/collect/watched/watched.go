@@ -40,7 +40,8 @@ var ErrNoNodes = errors.New("there are no such nodes")
 
 // Evidence returns what the source has of the named nodes, of all if none are named. It reads the
 // documents of those that are named or have problems, and reports how many it has read.
-func Evidence(ctx context.Context, src Source, scope evidence.Scope, names []string, progress func(done, total int, what string)) (*evidence.Evidence, error) {
+func Evidence(ctx context.Context, src Source, scope evidence.Scope, names []string,
+	progress func(done, total int, what string)) (*evidence.Evidence, error) {
 	view, now := src.View(), src.Now().UTC()
 	ev := &evidence.Evidence{At: now, Mode: evidence.ModeLaptop, Scope: scope}
 	nodes := chosen(view, names)

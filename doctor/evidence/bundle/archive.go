@@ -110,7 +110,8 @@ func damaged(err error) error {
 		return refusal
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return refuse("it is truncated")
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, tar.ErrHeader), errors.As(err, new(flate.CorruptInputError)):
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, tar.ErrHeader),
+		errors.As(err, new(flate.CorruptInputError)):
 		return refuse("it is damaged: %v", err)
 	}
 	return fmt.Errorf("read archive: %w", err)
@@ -198,6 +199,7 @@ func (a *archive) check(h *tar.Header) (name string, err error) {
 
 // escapes reports whether a path leads out of the archive.
 func escapes(name string) bool {
-	return name == "" || path.IsAbs(name) || strings.ContainsRune(name, 0) || path.Clean(name) == ".." || strings.HasPrefix(path.Clean(name), "../") ||
+	return name == "" || path.IsAbs(name) || strings.ContainsRune(name, 0) || path.Clean(name) == ".." ||
+		strings.HasPrefix(path.Clean(name), "../") ||
 		strings.Contains("/"+name+"/", "/../")
 }

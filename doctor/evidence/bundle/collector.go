@@ -38,13 +38,16 @@ var folders = []string{"ipamd", "networking", "cni", "kubelet", "var_log", "sysc
 // kept are the files that are read at the end, in full: those of eks-log-collector, then those
 // that our own script aws-cni-support.sh adds (docs/support-bundle.md).
 var kept = []string{
-	"ipamd/enis.json", "ipamd/eni-configs.json", "ipamd/ipamd-env-settings.json", "ipamd/networkutils-env-settings.json", "ipamd/metrics.json", "ipamd/ipam.json",
+	"ipamd/enis.json", "ipamd/eni-configs.json", "ipamd/ipamd-env-settings.json", "ipamd/networkutils-env-settings.json", "ipamd/metrics.json",
+	"ipamd/ipam.json",
 	"networking/iprule.txt", "networking/ip6rule.txt", "networking/iproute.txt", "networking/ip6route.txt", "networking/iptables-save.txt",
 	"networking/ip6tables-save.txt", "networking/ifconfig.txt", "networking/ethtool.txt", "sysctls/sysctl_all.txt",
-	"system/pkglist.txt", "system/services.txt", "system/instance-id.txt", "system/netstat.txt", "cni/cni-configuration-variables-containerd.json",
+	"system/pkglist.txt", "system/services.txt", "system/instance-id.txt", "system/netstat.txt",
+	"cni/cni-configuration-variables-containerd.json",
 	"kubelet/config.json", "kubelet/kubelet-config.json",
 
-	"MANIFEST", "ipamd/summary.json", "ipamd/config.json", "ipamd/plan.json", "ipamd/failures.json", "ipamd/events.json", "ipamd/metrics.txt", "ipamd/var-run-aws-node.txt",
+	"MANIFEST", "ipamd/summary.json", "ipamd/config.json", "ipamd/plan.json", "ipamd/failures.json", "ipamd/events.json", "ipamd/metrics.txt",
+	"ipamd/var-run-aws-node.txt",
 	"networking/ipaddr.txt", "networking/nft.txt", "networking/iptables-nft-save.txt", "networking/ip6tables-nft-save.txt",
 	"networking/iptables-legacy-save.txt", "networking/ip6tables-legacy-save.txt", "system/instance-type.txt", "kubelet/kubelet-version.txt",
 }
@@ -109,7 +112,8 @@ func (c *collector) take(a *archive, name string, body io.Reader) error {
 		return nil
 	}
 	name = cmp.Or(sameAs[name], name)
-	if !slices.Contains(kept, name) && !isCard(name) && !slices.ContainsFunc(keptIn, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
+	if !slices.Contains(kept, name) && !isCard(name) &&
+		!slices.ContainsFunc(keptIn, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
 		return nil
 	}
 	data, err := readFile(name, body, maxFile)
@@ -256,7 +260,8 @@ func (c *collector) instanceID() string {
 // newest line is little older than its end.
 func (c *collector) packed(r *evidence.Reading) time.Time {
 	newest := c.at
-	for _, log := range []evidence.Log{r.LogIPAMD.Content, r.LogPlugin.Content, r.LogAgent.Content, r.LogKubelet.Content, r.LogAWSNode.Content["aws-node"]} {
+	for _, log := range []evidence.Log{r.LogIPAMD.Content, r.LogPlugin.Content, r.LogAgent.Content, r.LogKubelet.Content,
+		r.LogAWSNode.Content["aws-node"]} {
 		if log.To.After(newest) && (c.at.IsZero() || log.To.Sub(c.at) < 15*time.Minute) {
 			newest = log.To
 		}
@@ -282,7 +287,8 @@ func (c *collector) readLogs(r *evidence.Reading) {
 	// Of several pods of the DaemonSet, the one that wrote last is the node's. The logs of runs
 	// are in the order of the runs; one without a number is a copy of the last.
 	pods, newest, last := map[string]map[string]evidence.Log{}, "", time.Time{}
-	for _, id := range slices.SortedFunc(maps.Keys(c.logs), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) {
+	for _, id := range slices.SortedFunc(maps.Keys(c.logs),
+		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) {
 		part := strings.Fields(id)
 		if len(part) < 3 || c.logs[id].Empty() {
 			continue
@@ -382,7 +388,8 @@ func (c *collector) host(r *evidence.Reading) {
 			if base == "opt-cni-bin.txt" {
 				cni.Bin = reading.ListedPlugins(string(c.files[name]))
 			}
-			if ext := path.Ext(base); !strings.HasPrefix(base, "cni-configuration-variables") && (ext == ".conf" || ext == ".conflist" || ext == ".json") {
+			if ext := path.Ext(base); !strings.HasPrefix(base, "cni-configuration-variables") &&
+				(ext == ".conf" || ext == ".conflist" || ext == ".json") {
 				cni.Conf = append(cni.Conf, reading.CNIConf(base, c.files[name]))
 			}
 		case isNetworkd:

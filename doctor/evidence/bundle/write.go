@@ -136,7 +136,8 @@ func (p *part) render() error {
 func pack(w io.Writer, m *Manifest, parts []part) error {
 	m.Nodes = m.Nodes[:0]
 	for _, p := range parts {
-		m.Nodes = append(m.Nodes, ManifestNode{Name: p.evidence.Nodes[0].Name, File: p.name, Bytes: len(p.data), Missing: p.evidence.Nodes[0].First.Missing(), Dropped: p.dropped})
+		m.Nodes = append(m.Nodes, ManifestNode{Name: p.evidence.Nodes[0].Name, File: p.name, Bytes: len(p.data),
+			Missing: p.evidence.Nodes[0].First.Missing(), Dropped: p.dropped})
 	}
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

@@ -86,9 +86,12 @@ func columns() []query.Column[row] {
 			Text: func(e row) string { return e.Severity.String() }, Rank: func(e row) int { return int(e.Severity) },
 		},
 		{Name: "title", Header: "TITLE", Title: "what is wrong", Text: func(e row) string { return e.Title }},
-		{Name: "required", Header: "REQUIRES", Title: "sources of evidence that it requires", Drop: 1, Text: func(e row) string { return joined(e.Required) }},
-		{Name: "supporting", Header: "SUPPORTED BY", Title: "sources of evidence that raise the confidence", Wide: true, Text: func(e row) string { return joined(e.Supporting) }},
-		{Name: "daemon", Header: "DAEMON CODES", Title: "cause codes of our daemon that indicate it", Wide: true, Text: func(e row) string { return joined(daemonCodes(e)) }},
+		{Name: "required", Header: "REQUIRES", Title: "sources of evidence that it requires", Drop: 1,
+			Text: func(e row) string { return joined(e.Required) }},
+		{Name: "supporting", Header: "SUPPORTED BY", Title: "sources of evidence that raise the confidence", Wide: true,
+			Text: func(e row) string { return joined(e.Supporting) }},
+		{Name: "daemon", Header: "DAEMON CODES", Title: "cause codes of our daemon that indicate it", Wide: true,
+			Text: func(e row) string { return joined(daemonCodes(e)) }},
 	}
 }
 

@@ -67,7 +67,8 @@ func (o *Options) unpack(f *cli.Factory) (*evidence.Evidence, error) {
 	ev, notes, err := bundle.Read(in, filepath.Base(o.Bundle))
 	var refusal *bundle.Refusal
 	if errors.As(err, &refusal) {
-		return nil, &cli.Error{Code: cli.ExitUsage, What: o.Bundle + " cannot be examined", Why: refusal.Why, Do: f.Name + " bundle -f FILE makes such an archive"}
+		return nil, &cli.Error{Code: cli.ExitUsage, What: o.Bundle + " cannot be examined", Why: refusal.Why,
+			Do: f.Name + " bundle -f FILE makes such an archive"}
 	}
 	if err != nil {
 		return nil, &cli.Error{Code: cli.ExitUsage, What: o.Bundle + " cannot be read", Why: err.Error()}
@@ -107,8 +108,10 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 		return recorded(ctx, f, n, targets)
 	}
 	o := collect.Options{
-		Cluster: w.Cluster, Targets: targets, Named: len(n.Names) > 0 || len(f.Globals.Nodes) > 0, Pod: n.Pod, Once: n.Once, Interval: interval(f),
-		Installation: n.Installation, Full: n.Full, Exec: f.Globals.Via == document.ViaExec, NodeTimeout: f.Globals.NodeTimeout, Timeout: max(sourceTimeout(f), collect.DefaultTimeout), Concurrency: f.Globals.Concurrency, UserAgent: f.UserAgent(), Now: f.Now,
+		Cluster: w.Cluster, Targets: targets, Named: len(n.Names) > 0 || len(f.Globals.Nodes) > 0, Pod: n.Pod, Once: n.Once,
+		Interval:     interval(f),
+		Installation: n.Installation, Full: n.Full, Exec: f.Globals.Via == document.ViaExec, NodeTimeout: f.Globals.NodeTimeout,
+		Timeout: max(sourceTimeout(f), collect.DefaultTimeout), Concurrency: f.Globals.Concurrency, UserAgent: f.UserAgent(), Now: f.Now,
 		Progress: progress,
 	}
 	aws := func() uint64 { return 0 }
@@ -176,7 +179,8 @@ func recordedNode(ctx context.Context, p *record.Player, pod evidence.Pod) ([]st
 			return []string{found.Node}, nil
 		}
 	}
-	return nil, &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("pod %s not found", pod), Why: "the recording does not have it on a node at this time"}
+	return nil, &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("pod %s not found", pod),
+		Why: "the recording does not have it on a node at this time"}
 }
 
 // showProgress shows the progress of a long examination on a terminal.

@@ -79,11 +79,13 @@ are not checked. doctor explain CODE describes a check. --suppress accepts a fin
 	fs.StringVar(&opts.from, "from", "", "the running daemon: "+strings.Join(daemons, " or ")+"; default: detected")
 	fs.StringVar(&to, "to", "", "upstream release to move to, such as v1.23.1: of the daemon when going back, or of the add-on")
 	fs.StringSliceVar(&opts.images, "images", nil, "images of the new pods, as in their spec; no registry is contacted")
-	fs.BoolVar(&opts.AWS, "aws", false, "also read EC2, EKS and IAM, with the AWS credentials of this shell; only read-only actions are called")
+	fs.BoolVar(&opts.AWS, "aws", false,
+		"also read EC2, EKS and IAM, with the AWS credentials of this shell; only read-only actions are called")
 	fs.BoolVar(&opts.requireAll, "require-all", false, "exit with status 7 if a check is unread, as if it were undecided")
 	fs.BoolVar(&opts.Fix, "fix", false, "show how to fix what is found, step by step with side effects; nothing is changed")
 	fs.StringVar(&opts.Save, "save-evidence", "", "write what was read to this file (- is standard output), for --evidence")
-	fs.StringArrayVar(&opts.Suppress, "suppress", nil, "accept a finding: CODE=SCOPE[@UNTIL]; SCOPE is a node, pod, interface, subnet or cluster")
+	fs.StringArrayVar(&opts.Suppress, "suppress", nil,
+		"accept a finding: CODE=SCOPE[@UNTIL]; SCOPE is a node, pod, interface, subnet or cluster")
 	opts.registerFiles(cmd)
 	opts.registerLines(cmd)
 	_ = cmd.MarkFlagFilename("save-evidence", "yaml", "yml", "json") // fails only for unknown flags
@@ -120,7 +122,8 @@ func (o *Options) checkMigration(f *cli.Factory, ev *evidence.Evidence) error {
 	from, release := migrate.Daemon(ev)
 	if o.from != "" && from != "" && o.from != from {
 		return &cli.Error{
-			Code: cli.ExitUsage, What: fmt.Sprintf("--from=%s, but the daemon that runs is %s", o.from, map[string]string{"upstream": "upstream's", "ours": "ours"}[from]),
+			Code: cli.ExitUsage, What: fmt.Sprintf("--from=%s, but the daemon that runs is %s", o.from,
+				map[string]string{"upstream": "upstream's", "ours": "ours"}[from]),
 			Do: f.Name + " migrate check --from " + from,
 		}
 	}
@@ -148,7 +151,8 @@ func (o *Options) checkMigration(f *cli.Factory, ev *evidence.Evidence) error {
 	switch {
 	case m.Blocks > 0:
 		return cli.Exit(cli.ExitFindings)
-	case m.Undecided > 0, o.requireAll && slices.ContainsFunc(m.Checks, func(row document.MigrationRow) bool { return row.Result == report.Unchecked }):
+	case m.Undecided > 0, o.requireAll && slices.ContainsFunc(m.Checks,
+		func(row document.MigrationRow) bool { return row.Result == report.Unchecked }):
 		return cli.Exit(cli.ExitNoEvidence)
 	}
 	return nil

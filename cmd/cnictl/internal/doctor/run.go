@@ -68,7 +68,8 @@ func (o *Options) register(cmd *cobra.Command) {
 	output.Forms(cmd, []string{output.CSV, output.Name}, formJUnit, formMarkdown, formSARIF)
 	fs := cmd.Flags()
 	fs.StringVar(&o.Save, "save-evidence", "", "write what was read to this file (- is standard output), for --evidence")
-	fs.StringVar(&o.FailOn, "fail-on", catalogue.Error.String(), "exit with status 3 for findings of at least this severity: "+strings.Join(report.Severities(), ", "))
+	fs.StringVar(&o.FailOn, "fail-on", catalogue.Error.String(),
+		"exit with status 3 for findings of at least this severity: "+strings.Join(report.Severities(), ", "))
 	o.registerLines(cmd)
 	fs.BoolVar(&o.Strict, "strict", false, "exit with status 7 also for checks without a result, because a source could not be read")
 	fs.BoolVar(&o.ExitZero, "exit-zero", false, "exit with status 0 whatever is found")
@@ -97,7 +98,8 @@ func (o *Options) check(f *cli.Factory) error {
 		}
 	}
 	if !slices.ContainsFunc(catalogue.Codes(), o.wants) {
-		return &cli.Error{Code: cli.ExitUsage, What: "--only and --skip leave no cause to check", Do: f.Name + " migrate check examines the group " + catalogue.GroupMigrate}
+		return &cli.Error{Code: cli.ExitUsage, What: "--only and --skip leave no cause to check",
+			Do: f.Name + " migrate check examines the group " + catalogue.GroupMigrate}
 	}
 	if files := o.Evidence != "" || o.Bundle != ""; files && (o.Evidence != "" && o.Bundle != "" || o.Watch || o.Once || o.AWS) {
 		return cli.Usage("--evidence and --bundle name a file that is examined as it is: give one of them, without --watch, --once and --aws")
@@ -189,7 +191,8 @@ func save(f *cli.Factory, name string, ev *evidence.Evidence, r *document.Doctor
 		some := *ev
 		some.Nodes = slices.Clone(ev.Nodes)
 		some.Nodes = slices.DeleteFunc(some.Nodes, func(n evidence.Node) bool {
-			return !slices.ContainsFunc(slices.Concat(r.Findings, r.Explained), func(found document.Finding) bool { return slices.Contains(found.Nodes, n.Name) })
+			return !slices.ContainsFunc(slices.Concat(r.Findings, r.Explained),
+				func(found document.Finding) bool { return slices.Contains(found.Nodes, n.Name) })
 		})
 		if len(some.Nodes) > 0 {
 			f.Warn("the evidence of %d nodes is too large for a file: %s has the %d nodes with findings", len(ev.Nodes), name, len(some.Nodes))
