@@ -346,8 +346,8 @@ func eniLinkAddress(c *Case) (out []observation) {
 			if e.Primary {
 				severity = catalogue.Critical
 			}
-			out = append(out, observation{subject: l.Name, is: fmt.Sprintf("it lacks %s, the address of %s", primary, e.ID), should: "its address", severity: severity,
-				names: map[string]string{"ENI": e.ID, "LINK": l.Name}})
+			out = append(out, observation{subject: l.Name, is: fmt.Sprintf("it lacks %s, the address of %s", primary, e.ID), should: "its address",
+				severity: severity, names: map[string]string{"ENI": e.ID, "LINK": l.Name}})
 		}
 	}
 	return out
@@ -387,8 +387,8 @@ func hostHasPodAddress(c *Case) (out []observation) {
 			if !ofPods || a.Addr() == c.primaryAddress(l.ENI) {
 				continue
 			}
-			o := observation{subject: l.Name, is: fmt.Sprintf("it has %s, an address for pods", a.Addr()), should: "no address of a pod", severity: catalogue.Warning,
-				names: map[string]string{"LINK": l.Name, "ADDRESS": a.String()}}
+			o := observation{subject: l.Name, is: fmt.Sprintf("it has %s, an address for pods", a.Addr()), should: "no address of a pod",
+				severity: catalogue.Warning, names: map[string]string{"LINK": l.Name, "ADDRESS": a.String()}}
 			if pod != "" {
 				o.is, o.severity, o.pods = fmt.Sprintf("it has %s, the address of %s", a.Addr(), pod), catalogue.Critical, []string{pod}
 			}
