@@ -190,7 +190,8 @@ func (c *Case) size(p *pool) {
 	designed := i.CardPool(p.card, in)
 	p.sized, p.limitENI = true, i.CardPool(p.card, limits.PoolInput{}).Limit
 	p.slots, p.maxENI, p.designed = designed.Slots, designed.Limit, designed.Addresses
-	in.UnmanagedENIs, in.ExcludedENIs = p.unmanaged, p.excluded
+	stay := slices.DeleteFunc(c.unknownENIs(p.card), func(o other) bool { return c.settling(o.id) }) // the rest is about to join or leave
+	in.UnmanagedENIs, in.ExcludedENIs = len(stay), p.excluded
 	in.PrimaryExcluded = slices.ContainsFunc(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Primary && e.Excluded })
 	p.capacity = i.CardPool(p.card, in).Addresses
 	p.roomForENI = p.enis < p.maxENI-p.unmanaged-p.reserve
