@@ -67,7 +67,7 @@ var ailments = map[string]ailment{
 	"net/forward-drop":     {begins: sh("iptables -P FORWARD DROP"), printed: true},
 	"net/forward-drop@off": {begins: sh("sysctl -w net.ipv4.ip_forward=0"), printed: true},
 	"obs/host-has-pod-address": {begins: func(x *patient) { // as NetworkManager and ec2-net-utils do
-		x.sh(x.n, "ip address add "+x.mustAdd(1)[0].IP.String()+"/32 dev eth0")
+		x.sh(x.n, "ip address add "+x.mustAdd(1)[0].IP.String()+"/32 dev $(ip route show default | sed 's/.* dev \\([^ ]*\\).*/\\1/')")
 	}, printed: true},
 	"np/agent-unreachable": {env: map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "standard"}, begins: func(x *patient) { x.fails() }},
 	"boot/cni-config": {begins: func(x *patient) {
