@@ -325,7 +325,7 @@ func eniLinkDown(c *Case) (out []observation) {
 	return out
 }
 
-// linkAddressesKnown reports whether the addresses of links were read: every node has one.
+// linkAddressesKnown reports whether the addresses of links were read: every node has one of its own.
 func (c *Case) linkAddressesKnown() bool {
 	return slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return len(l.Addresses) > 0 })
 }

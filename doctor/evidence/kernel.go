@@ -18,7 +18,7 @@ type Link struct {
 	VLAN   *int   `json:"vlan,omitempty"`
 	Parent string `json:"parent,omitempty"`
 
-	Addresses []netip.Prefix `json:"addresses,omitempty"` // without link-local ones; if no link has any, they were not read
+	Addresses []netip.Prefix `json:"addresses,omitempty"` // IPv4, without loopback and link-local ones; if no link has any, they were not read
 }
 
 // Rule is a policy rule.

@@ -72,8 +72,7 @@ func device(card, device int) string {
 func (p *population) links() []evidence.Link {
 	mtu := p.settings().ENIMTU
 	podMTU := p.settings().PodMTU
-	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}
-	links := []evidence.Link{{Name: "lo", Kind: "device", MTU: ref(65536), Up: ref(true), Addresses: loopback}}
+	links := []evidence.Link{{Name: "lo", Kind: "device", MTU: ref(65536), Up: ref(true)}}
 	for i := range p.ENIs {
 		e := &p.ENIs[i]
 		link := evidence.Link{Name: device(e.Card, e.device()), Kind: "device", ENI: e.ID, MAC: p.macs[e.ID], MTU: &mtu, Up: ref(true)}

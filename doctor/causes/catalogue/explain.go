@@ -85,14 +85,14 @@ func (c Candidate) Fixes() []Fix {
 
 // Component names the program that prints the text, "" if several do.
 func (c Candidate) Component() string {
-	if c.told() && c.printer == "" {
+	if c.ofProgram() && c.printer == "" {
 		return c.Symptom.Component
 	}
 	return c.printer
 }
 
-// told reports whether the match is a known message of one named program.
-func (c Candidate) told() bool { return c.Symptom != nil && c.Symptom.Component != "" }
+// ofProgram reports whether the match is a known message of one named program.
+func (c Candidate) ofProgram() bool { return c.Symptom != nil && c.Symptom.Component != "" }
 
 // Normal reports whether the text reports no fault.
 func (c Candidate) Normal() bool { return c.Entry == nil && c.Symptom.Normal }
@@ -130,10 +130,10 @@ func Explain(text string) []Candidate {
 		}
 	}
 	for _, n := range rest[:min(len(rest), mostFuzzy)] {
-		e.partly(lines[n-1], n, &e.index.told)
+		e.partly(lines[n-1], n, &e.index.listed)
 	}
 	if wrapped && !e.specific() {
-		e.partly(text, 1, &e.index.told)
+		e.partly(text, 1, &e.index.listed)
 	}
 	for _, n := range rest[:min(len(rest), mostFuzzy)] {
 		if !e.specific() || len(rest) > 1 && !slices.ContainsFunc(e.found, func(c Candidate) bool { return c.Line == n }) {
@@ -147,7 +147,7 @@ func Explain(text string) []Candidate {
 	}
 	for i := range found {
 		c := &found[i]
-		if c.printer = callerOf(lines[c.Line-1]); c.printer == "" && !c.told() {
+		if c.printer = callerOf(lines[c.Line-1]); c.printer == "" && !c.ofProgram() {
 			c.printer = printerOf(c.Signature.Where, lines[c.Line-1])
 		}
 	}
@@ -466,14 +466,14 @@ func (e *explainer) ranked() []Candidate {
 
 // says reports whether c is a cause that other only guesses at, of the same line.
 func (c Candidate) says(other Candidate) bool {
-	return other.Entry == nil && other.told() && c.Entry != nil && c.How == Whole && c.Signature.Note == "" &&
+	return other.Entry == nil && other.ofProgram() && c.Entry != nil && c.How == Whole && c.Signature.Note == "" &&
 		c.Line == other.Line && slices.Contains(other.Causes(), c.Entry.Code)
 }
 
 // within reports whether other was found only because its signature is part of c's, which is longer
 // and so the one that is meant.
 func (c Candidate) within(other Candidate) bool {
-	if other.How != Whole || c.How != Whole || other.Line != c.Line || !c.told() || c.pattern == other.pattern {
+	if other.How != Whole || c.How != Whole || other.Line != c.Line || !c.ofProgram() || c.pattern == other.pattern {
 		return false
 	}
 	if other.Entry != nil && slices.Contains(c.Causes(), other.Entry.Code) {

@@ -9,10 +9,10 @@ import (
 
 // index finds patterns by their words. It is made once.
 type index struct {
-	grams     grams // signatures
-	codes     []*pattern
-	told, own scope // signatures of the catalogue and the sentences; texts of our code
-	weight    map[string]float64
+	grams       grams // signatures
+	codes       []*pattern
+	listed, own scope // signatures of the catalogue and the sentences; texts of our code
+	weight      map[string]float64
 }
 
 // scope is a set of patterns that are compared with each other.
@@ -23,16 +23,16 @@ type scope struct {
 
 // term is a word of patterns while the index is made.
 type term struct {
-	word      string
-	weight    float64
-	told, own []*pattern
+	word        string
+	weight      float64
+	listed, own []*pattern
 }
 
 func (x *index) scope(p *pattern) *scope {
 	if p.own {
 		return &x.own
 	}
-	return &x.told
+	return &x.listed
 }
 
 // source is a cause, a sentence or a symptom: what a pattern points to.
@@ -69,7 +69,7 @@ var theIndex = sync.OnceValue(newIndex)
 func newIndex() *index {
 	const many = 1 << 12
 	x := &index{weight: make(map[string]float64, many)}
-	x.told.by, x.own.by = make(map[string][]*pattern, many), make(map[string][]*pattern, many)
+	x.listed.by, x.own.by = make(map[string][]*pattern, many), make(map[string][]*pattern, many)
 	var all []*pattern
 	for entry := range All() {
 		codes := []string{entry.Code}
@@ -152,7 +152,7 @@ func newIndex() *index {
 			if slices.Contains(in[:i], t) {
 				continue
 			}
-			of := &t.told
+			of := &t.listed
 			if p.own {
 				of = &t.own
 			}
@@ -167,10 +167,10 @@ func newIndex() *index {
 		if t == nil || t.weight > 0 {
 			continue
 		}
-		t.weight = math.Log(1 + float64(len(all))/float64(len(t.told)+len(t.own)))
+		t.weight = math.Log(1 + float64(len(all))/float64(len(t.listed)+len(t.own)))
 		x.weight[t.word] = t.weight
-		if len(t.told) > 0 {
-			x.told.by[t.word] = t.told
+		if len(t.listed) > 0 {
+			x.listed.by[t.word] = t.listed
 		}
 		if len(t.own) > 0 {
 			x.own.by[t.word] = t.own

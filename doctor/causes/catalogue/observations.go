@@ -277,7 +277,7 @@ var observations = []Entry{
 		"Without it pods resolve no names; with some of its pods missing, queries wait.", Check{"Read its events and log.", podEvents},
 		Fix{Text: "Correct what its log names: a loop, an upstream that does not answer, or its own network.", Command: "kubectl -n NAMESPACE logs POD --previous --tail 50"},
 		Fix{Text: "If the log names nothing, delete the pod.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive}),
-	observed("daemon-silent", "the daemon answers kubelet, and its introspection does not answer", Warning, "k8s.ds.pods",
+	observed("daemon-silent", "the daemon serves kubelet, but its introspection does not answer", Warning, "k8s.ds.pods",
 		"Pods start and end. Whoever reads the daemon, as cnictl does, sees nothing of it.", Check{"Look whether something listens, and where.", "ss -ltnp | grep -E ':6167[89]'; " + settings},
 		Fix{Text: "Look for INTROSPECTION_BIND_ADDRESS and DISABLE_INTROSPECTION in its settings: the doctor asks where they say.", Command: settings},
 		restartDaemon),

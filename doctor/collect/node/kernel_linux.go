@@ -9,6 +9,7 @@ import (
 
 	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
+	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
 )
 
@@ -28,16 +29,14 @@ func listLinks(conn *rtnl.Conn) ([]evidence.Link, error) {
 	if err != nil {
 		return nil, err
 	}
+	all, err := conn.Addresses(unix.AF_INET)
+	if err != nil {
+		return nil, err
+	}
 	addresses := map[int32][]netip.Prefix{}
-	for _, family := range []int{4, 6} {
-		all, err := conn.Addresses(families[family])
-		if err != nil {
-			return nil, err
-		}
-		for _, a := range all {
-			if !a.Prefix.Addr().IsLinkLocalUnicast() {
-				addresses[a.Link] = append(addresses[a.Link], a.Prefix)
-			}
+	for _, a := range all {
+		if reading.IsLinkAddress(a.Prefix) {
+			addresses[a.Link] = append(addresses[a.Link], a.Prefix)
 		}
 	}
 	names := map[int32]string{}

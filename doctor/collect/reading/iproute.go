@@ -191,31 +191,29 @@ func Links(printed string) []evidence.Link {
 	return out
 }
 
-// addressOf parses an address of a link: with its length, as ip prints it, or as ifconfig, which prints a
-// netmask or "prefixlen" further on in the line.
+// IsLinkAddress reports whether evidence keeps an address of a link.
+func IsLinkAddress(p netip.Prefix) bool {
+	return p.Addr().Is4() && !p.Addr().IsLoopback() && !p.Addr().IsLinkLocalUnicast()
+}
+
+// addressOf parses an IPv4 address of a link: with its length, as ip prints it, or as ifconfig, which prints
+// a netmask further on in the line.
 func addressOf(text string, words []string) (netip.Prefix, bool) {
 	if p, err := netip.ParsePrefix(text); err == nil {
 		return p, true
 	}
-	a, err := introspect.ParseAddr(text)
-	if err != nil {
+	a, err := netip.ParseAddr(text)
+	if err != nil || !a.Is4() {
 		return netip.Prefix{}, false
 	}
-	length := a.BitLen()
-	for i, w := range words[:len(words)-1] {
-		switch w {
-		case "prefixlen":
-			if n, err := strconv.Atoi(words[i+1]); err == nil && n >= 0 && n <= length {
-				return netip.PrefixFrom(a, n), true
-			}
-		case "netmask":
-			if mask, err := netip.ParseAddr(words[i+1]); err == nil && mask.Is4() && a.Is4() {
-				bytes := mask.As4()
-				return netip.PrefixFrom(a, bits.OnesCount32(binary.BigEndian.Uint32(bytes[:]))), true
-			}
+	ones := a.BitLen()
+	if at := slices.Index(words, "netmask"); at >= 0 && at+1 < len(words) {
+		if mask, err := netip.ParseAddr(words[at+1]); err == nil && mask.Is4() {
+			bytes := mask.As4()
+			ones = bits.OnesCount32(binary.BigEndian.Uint32(bytes[:]))
 		}
 	}
-	return netip.PrefixFrom(a, length), true
+	return netip.PrefixFrom(a, ones), true
 }
 
 // readLink reads what a line says about the link.
@@ -232,8 +230,8 @@ func readLink(l *evidence.Link, words []string) {
 			}
 		case "ether", "link/ether":
 			l.MAC = strings.ToLower(next)
-		case "inet", "inet6":
-			if p, ok := addressOf(next, words); ok && !p.Addr().IsLinkLocalUnicast() {
+		case "inet":
+			if p, ok := addressOf(next, words); ok && IsLinkAddress(p) {
 				l.Addresses = append(l.Addresses, p)
 			}
 		default:
