@@ -347,7 +347,8 @@ func (c *Case) ownInstance() (evidence.Instance, bool) {
 // region matches the region in the name of a zone: us-west-2 in us-west-2b and in us-west-2-lax-1a.
 var region = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-\d`)
 
-// places returns names of the node's surroundings for commands, by placeholder; empty ones are unknown.
+// places returns the names of the node's cluster, region and VPC for commands, by placeholder; an empty name
+// is unknown.
 func (c *Case) places() map[string]string {
 	names := map[string]string{"REGION": region.FindString(or(c.R.Node.Content.Zone, c.R.IMDS.Content.Zone))}
 	own, _ := c.ownInstance()

@@ -771,8 +771,8 @@ func allowanceExceeded(c *Case) []candidate {
 	return []candidate{cd}
 }
 
-// allowed are the counters of dropped packets, with the growth in ten minutes from which on EKS's node
-// monitoring agent warns: less is a burst that nobody notices.
+// allowed are the ENA counters of dropped packets, with the growth in ten minutes above which EKS's node
+// monitoring agent warns. Anything less is noise.
 var allowed = []struct {
 	name string
 	most float64

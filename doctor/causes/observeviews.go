@@ -248,7 +248,7 @@ func eniPlace(c *Case) (out []observation) {
 			})
 		}
 		d, there := c.inEC2(e.ID)
-		if there && e.EFA && !strings.HasPrefix(d.Type, "efa") { // old releases do not tell which is one
+		if there && e.EFA && !strings.HasPrefix(d.Type, "efa") { // old releases do not say which interfaces are EFA
 			out = append(out, observation{subject: e.ID, is: "an EFA interface in the datastore; of type " + d.Type + " in EC2", should: "the same",
 				severity: catalogue.Info, source: "ec2.eni", names: map[string]string{"ENI": e.ID}})
 		}

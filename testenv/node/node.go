@@ -282,10 +282,9 @@ func ipNet(p netip.Prefix) *net.IPNet {
 // Agent returns the node's agent, to run other programs in the node, such as a container runtime's.
 func (n *Node) Agent() *agent.Agent { return n.agent }
 
-// MachineFindings are the codes of what the doctor may find about the machine, of which all nodes are
-// parts, and which runs other tests too: it may be busy, its disk nearly full, and its kernel without
-// bpffs or a module.
+// MachineFindings are the codes of findings about the machine itself, which all test nodes share with the
+// other tests: it may be busy, its disk nearly full, or its kernel without bpffs or a module.
 var MachineFindings = []string{"obs/cpu", "boot/disk-full", "obs/kernel-module"}
 
-// OfMachine tells whether a finding of the doctor with this code is about the machine.
+// OfMachine reports whether a finding with this code is about the machine itself.
 func OfMachine(code string) bool { return slices.Contains(MachineFindings, code) }

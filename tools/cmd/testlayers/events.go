@@ -137,8 +137,8 @@ func (c *collector) fail(id testID, lines []string) {
 	c.fails = append(c.fails, name+": "+cmp.Or(strings.Join(reasons, " | "), "see above"))
 }
 
-// reasonsOf picks lines that may say why a test failed. Output does not tell a failure from a log
-// line: the first line is one or shows how it began, and the last ones end a test that cannot go on.
+// reasonsOf picks the lines that most likely say why a test failed: the first and the last three. In the
+// output t.Error and t.Log look the same.
 func reasonsOf(output []string) (reasons []string) {
 	const (
 		most = 200 // characters of a line
