@@ -150,7 +150,14 @@ func settingsNotInEffect(c *Case) []observation {
 	case c.R.ContainerEnv.OK() && c.R.ContainerEnv.Content[containerNode] != nil:
 		source = "host.env"
 		has := c.R.ContainerEnv.Content[containerNode]
-		for _, name := range slices.Sorted(maps.Keys(given)) {
+		names := slices.Collect(maps.Keys(given))
+		for _, s := range (config.Config{}).Describe(nil) { // the container has other variables too
+			if _, set := given[s.Name]; !set && len(ds.EnvFrom) == 0 && !slices.Contains(injected, s.Name) {
+				names = append(names, s.Name)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
 			if !slices.Contains(ds.EnvFrom, name) && unlike(given[name], has[name]) {
 				differ = append(differ, differs(name, given[name], has[name]))
 			}
