@@ -173,7 +173,8 @@ func rulesFlushed(c *Case) []candidate {
 		cd = cd.as(catalogue.Warning).withFixes(c.repairFixes(manager)...)
 	}
 	out := []candidate{cd}
-	if order := c.repairFixes(manager); manager.State == Yes && order[0] <= fixNetworkd && lacks.State != Yes && !c.Ours {
+	order := c.repairFixes(manager)
+	if (manager.State == Unread || manager.State == Yes && order[0] <= fixNetworkd) && lacks.State != Yes && !c.Ours {
 		out = append(out, candidate{
 			title:    manager.Value + " may remove the pods' rules or routes",
 			summary:  "the next time it configures a link it removes what it did not make: " + manager.Value,

@@ -78,17 +78,19 @@ func (c *Case) seen(code string) []observation {
 
 // inconclusive returns the source whose absence keeps a kind from being looked for, empty if all
 // were read.
-func (c *Case) inconclusive(code string) string {
-	for _, id := range kindEntries[code].Required {
-		if c.missing[id] != "" {
-			return id
-		}
+func (c *Case) inconclusive(code string) string { return c.unreadOf(kindEntries[code].Required) }
+
+// unreadOf returns the first source that was not read, empty if all were.
+func (c *Case) unreadOf(sources []string) string {
+	at := slices.IndexFunc(sources, func(id string) bool { return c.missing[id] != "" })
+	if at < 0 {
+		return ""
 	}
-	return ""
+	return sources[at]
 }
 
 // observes states that there are observations of one of these kinds. It is unread if none was
-// found and a source of all of them is missing.
+// found and a source that shows one of them is missing.
 func (c *Case) observes(codes ...string) Fact {
 	return c.observesThose(func(observation) bool { return true }, codes...)
 }
@@ -109,8 +111,8 @@ func (c *Case) observesThose(which func(observation) bool, codes ...string) Fact
 			}
 			texts = append(texts, o.String())
 		}
-		if id := c.inconclusive(code); id != "" && open == "" {
-			open = id
+		if open == "" {
+			open = c.unreadOf(slices.Concat(kindEntries[code].Required, kindEntries[code].Supporting))
 		}
 	}
 	switch {

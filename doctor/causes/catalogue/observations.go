@@ -17,6 +17,13 @@ func observed(name, title string, severity Severity, required, shows string, che
 	}
 }
 
+// alsoIn names sources that show a kind without the required ones: as long as one of them was not
+// read, a cause is not ruled out because nothing was found.
+func (e Entry) alsoIn(sources ...string) Entry {
+	e.Supporting = sources
+	return e
+}
+
 // Fixes that many kinds share.
 var (
 	restartDaemon = Fix{Text: "Restart aws-node on the node: it compares its records with EC2 and the kernel when it starts.", Command: restartOne,
@@ -210,7 +217,7 @@ var observations = []Entry{
 	observed("allowance", "a network allowance of the instance is exceeded", Warning, "kern.ct",
 		"EC2 drops packets beyond what the instance type allows.", Check{"Read the counters twice.", "ethtool -S PRIMARY | grep allowance_exceeded"}, Fix{Text: "Use larger instances, or spread the load over more.", SideEffect: replaced, Risk: Disruptive}),
 	observed("disk", "a file system is full or nearly so", Error, "host.res",
-		"The next write of the daemon, a plugin, kubelet or the runtime fails.", Check{"Look what fills it.", "df -h PATH; df -i PATH; du -xh --max-depth=2 PATH | sort -h | tail"}, diskFixes...),
+		"The next write of the daemon, a plugin, kubelet or the runtime fails.", Check{"Look what fills it.", "df -h PATH; df -i PATH; du -xh --max-depth=2 PATH | sort -h | tail"}, diskFixes...).alsoIn("log.kubelet", "k8s.evt"),
 	observed("read-only", "a file system that must be written to is read-only", Error, "host.res",
 		"The daemon cannot save assignments, or the init container cannot install the plugins.", Check{"Look why the kernel remounted it.", "dmesg | grep -iE 'remount|ext4|xfs|I/O error' | tail"}, replaceNode),
 	observed("memory", "the node has hardly any memory left", Warning, "host.res",
@@ -241,13 +248,13 @@ var observations = []Entry{
 	observed("init-failing", "the init container of aws-node fails", Error, "k8s.ds.pods",
 		"The daemon starts only after it.", Check{"Read its log.", "kubectl -n kube-system logs POD -c aws-vpc-cni-init --tail 50 | cnictl explain"}, slices.Concat([]Fix{collect, restartDaemon}, stalledFixes, []Fix{undoRollout})...),
 	observed("agent-not-ready", "the network policy agent is not ready", Error, "k8s.ds.pods",
-		"Policies of new and changed pods are not enforced; where the mode asks the agent, new pods fail.", Check{"Read its log.", "kubectl -n kube-system logs -l k8s-app=aws-node -c aws-eks-nodeagent --tail 50"}, agentFixes...),
+		"Policies of new and changed pods are not enforced; where the mode asks the agent, new pods fail.", Check{"Read its log.", "kubectl -n kube-system logs -l k8s-app=aws-node -c aws-eks-nodeagent --tail 50"}, agentFixes...).alsoIn("host.run"),
 	observed("kube-proxy-not-ready", "kube-proxy is not ready", Error, "k8s.kp",
 		"Services of the node lead to pods that are gone.", Check{"Read its log.", "kubectl -n kube-system logs POD --tail 50"}, proxyFixes...),
 	observed("kube-proxy-ipvs", "kube-proxy in IPVS mode does not work with pods that have security groups", Error, "k8s.kp k8s.pod",
 		"In strict mode the traffic of such pods does not pass the node's IPVS rules.", Check{"Look at both modes.", "kubectl -n kube-system get configmap kube-proxy-config -o yaml | grep mode"}, Fix{Text: "Let the CNI use standard mode.", Command: setEnv + "POD_SECURITY_GROUP_ENFORCING_MODE=standard", SideEffect: rolled + " Only new pods change.", Risk: Restart}),
 	observed("webhook", "a webhook does not answer", Error, "k8s.wh",
-		"With the failure policy Fail, the API server refuses the pods that it is asked about.", Check{"Look at the webhook and its endpoint.", "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations"}, webhookFixes...),
+		"With the failure policy Fail, the API server refuses the pods that it is asked about.", Check{"Look at the webhook and its endpoint.", "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations"}, webhookFixes...).alsoIn("k8s.evt"),
 	observed("crd", "a CRD is missing", Error, "k8s.np",
 		"A program that uses it does not start.", Check{"List the CRDs.", "kubectl get crd | grep -E 'k8s.aws|amazonaws'"}, Fix{Text: "Install the CRDs of the chart.", Command: "kubectl apply --server-side -f deploy/crds"}),
 	observed("right", "aws-node or the resource controller lacks a right", Error, "k8s.rbac",
