@@ -36,6 +36,7 @@ type observer struct {
 	find func(c *Case) []observation
 	once bool // holds for a moment or compares readings: need not be in both
 	info bool // a finding also if it is only worth knowing
+	wide bool // about an object of the cluster, not of the node
 }
 
 // observers are the three families of kinds.
@@ -183,7 +184,9 @@ func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
 		if len(left) == 0 {
 			continue
 		}
-		f := d.finding(entry, byItself(entry, left), entry.Ceiling.Of(d.mode), c)
+		cd := byItself(entry, left)
+		cd.scope.Cluster = o.wide
+		f := d.finding(entry, cd, entry.Ceiling.Of(d.mode), c)
 		out = append(out, f)
 	}
 	// A pod that does not start and what is said about it are one problem.

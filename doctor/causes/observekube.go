@@ -24,8 +24,8 @@ var kubeObservers = []observer{
 	{kind: "obs/node-pressure", find: nodePressure},
 	{kind: "obs/startup-taint", find: startupTaint},
 	{kind: "obs/cninode", find: cniNodeLacks},
-	{kind: "obs/dns", find: dnsNotReady},
-	{kind: "obs/add-on", find: addOnDegraded},
+	{kind: "obs/dns", find: dnsNotReady, wide: true},
+	{kind: "obs/add-on", find: addOnDegraded, wide: true},
 }
 
 // The fixes of a container that does not run, as boot/ipamd-down, np/agent-failing and net/kube-proxy have them
