@@ -168,6 +168,7 @@ func TestBrief(t *testing.T) {
 		"pods cannot start: " + message:                "pods cannot start",
 		"it is off (" + message + "); 9 of 9 assigned": "it is off; 9 of 9 assigned",
 		"the title: " + message:                        "",
+		"the title: eth1: it is down":                  "eth1: it is down",
 		"no address is free: 9 of 9 assigned":          "no address is free: 9 of 9 assigned",
 		"pods cannot start: something else " + message: "pods cannot start: something else " + message,
 	} {

@@ -109,18 +109,23 @@ func Line(e document.FindingEvidence) string {
 // long is the length in bytes from which a value is not printed twice.
 const long = 40
 
-// Brief returns the summary of a finding without long values that its evidence repeats. It is
-// empty if only the title would be left.
+// Untitled returns a summary of a finding, of all nodes or of one, without the title, which a card has above it.
+func Untitled(f *document.Finding, summary string) string {
+	return strings.TrimPrefix(summary, f.Title+": ")
+}
+
+// Brief returns what was found without long values that the evidence repeats. It is empty if
+// nothing would be left.
 func Brief(f *document.Finding) string {
-	text := f.Summary
+	text := Untitled(f, f.Summary)
 	for _, e := range f.Evidence {
 		if e.Holds && len(e.Value) >= long {
+			if text == e.Value {
+				return ""
+			}
 			text = strings.Replace(text, ": "+e.Value, "", 1)
 			text = strings.Replace(text, " ("+e.Value+")", "", 1)
 		}
-	}
-	if text != f.Summary && text == f.Title {
-		return ""
 	}
 	return text
 }

@@ -141,7 +141,7 @@ func head(p *output.Page, x *document.Finding, word, code string) {
 // perNode adds what was found: in one line, or in a line per node where the nodes differ.
 func perNode(p *output.Page, f *cli.Factory, x *document.Finding) {
 	if len(x.PerNode) == 0 {
-		field(p, "found", x.Summary)
+		field(p, "found", report.Untitled(x, x.Summary))
 		return
 	}
 	most := mostNodes
@@ -150,7 +150,7 @@ func perNode(p *output.Page, f *cli.Factory, x *document.Finding) {
 	}
 	label := "found"
 	for _, n := range x.PerNode[:min(most, len(x.PerNode))] {
-		p.Field(label, show.Safe(n.Node+": "+n.Summary))
+		p.Field(label, show.Safe(n.Node+": "+report.Untitled(x, n.Summary)))
 		label = ""
 	}
 	if more := len(x.PerNode) - most; more > 0 {
