@@ -114,7 +114,11 @@ func init() {
 				x.t.Fatal("it has a network")
 			}
 		}},
-		"net/backend-mismatch": {begins: func(x *patient) { x.works(); x.sh(x.n, "iptables-legacy -t nat -N KUBE-SERVICES") }, ends: sh("iptables-legacy -t nat -X KUBE-SERVICES")},
+		// kube-proxy starts after the daemon, in the other backend: restarting the daemon is the first fix.
+		"net/backend-mismatch": {begins: func(x *patient) {
+			x.works()
+			x.sh(x.n, "iptables-legacy -t nat -N KUBE-SERVICES")
+		}, ends: restarted()},
 		"np/attach-failed": {cold: true, env: map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "strict"}, begins: func(x *patient) {
 			p := policyLab{lab: x.lab, n: x.n, socket: filepath.Join(x.n.Dir, "npa.sock")}
 			x.run(x.n, "/bin/ln", "-s", p.socket, "/var/run/aws-node/npa.sock")
