@@ -43,7 +43,8 @@ type Chart struct {
 	Span   string // time that the width covers, shown at the bottom: "15m"
 }
 
-// Lines draws the chart, with an axis at the left and the names at the bottom.
+// Lines draws the chart, with an axis at the left, the levels' names at the right and the areas'
+// at the bottom.
 func (c Chart) Lines(s Style, width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return nil
@@ -56,57 +57,97 @@ func (c Chart) Lines(s Style, width, height int) []string {
 	case rows < 2:
 		return Exactly(legend, width, height)
 	}
-	top := c.top()
+	step, top := c.scale()
 	plot := c.Plot(width)
-	axis := width - plot - 1
+	axis := c.axis()
+	labels := c.labels(width, top, rows)
 	lines := make([]string, 0, height)
 	for y := range rows {
 		l := NewLine(s, width)
 		label := ""
-		switch y {
-		case 0:
-			label = number(top)
-		case rows - 1:
-			label = "0"
-		}
-		for _, v := range c.Levels {
-			if c.row(v.Value, top, rows) == y && (y < rows-1 || v.Value >= top/2/float64(rows)) {
-				label = number(v.Value) // the value of the level, not of the end of the row
+		for v := 0.0; v <= top; v += step {
+			if c.row(v, top, rows) == y {
+				label = number(v)
 			}
 		}
 		l.Add(theme.Faint, s.Fit(label, axis, true)).Add(theme.Border, s.Pick("┤", "|"))
 		c.plot(l, s, y, rows, plot, top)
+		if v, ok := labels[y]; ok {
+			l.Gap(1).Add(v.Role, v.label())
+		}
 		lines = append(lines, l.String())
 	}
 	return Exactly(append(lines, legend...), width, height)
 }
 
-// Plot returns how many samples fit a width, beside the axis.
-func (c Chart) Plot(width int) int { return max(width-max(Width(number(c.top())), 2)-1, 0) }
+func (l Level) label() string { return l.Name + " " + number(l.Value) }
 
-// top returns the greatest value to draw, rounded up.
-func (c Chart) top() float64 {
-	top := 1.0
+// labelled is the least width of a chart with the names of the levels at its right.
+const labelled = 44
+
+// margin returns the width of the names of the levels at the right; 0 if they are in the legend.
+func (c Chart) margin(width int) int {
+	if width < labelled {
+		return 0
+	}
+	n := 0
+	for _, v := range c.Levels {
+		n = max(n, Width(v.label())+1)
+	}
+	return n
+}
+
+// labels places the name of each level beside its line, or one row off if another is there.
+func (c Chart) labels(width int, top float64, rows int) map[int]Level {
+	out := map[int]Level{}
+	if c.margin(width) == 0 {
+		return out
+	}
+	for _, v := range c.Levels {
+		at := c.row(v.Value, top, rows)
+		for _, y := range []int{at, at - 1, at + 1, at - 2, at + 2} {
+			if _, taken := out[y]; !taken && y >= 0 && y < rows {
+				out[y] = v
+				break
+			}
+		}
+	}
+	return out
+}
+
+// axis returns the width of the values at the left.
+func (c Chart) axis() int {
+	_, top := c.scale()
+	return max(Width(number(top)), 2)
+}
+
+// Plot returns how many samples fit a width, between the axis and the names of the levels.
+func (c Chart) Plot(width int) int { return max(width-c.axis()-1-c.margin(width), 0) }
+
+// scale returns a round step of the axis, and the greatest value to draw: a multiple of it.
+func (c Chart) scale() (step, top float64) {
+	most := 1.0
 	for _, l := range c.Levels {
-		top = math.Max(top, l.Value)
+		most = math.Max(most, l.Value)
 		for _, v := range l.Values {
 			if !math.IsNaN(v) {
-				top = math.Max(top, v)
+				most = math.Max(most, v)
 			}
 		}
 	}
 	for i := range c.samples() {
 		if sum := c.sum(i, len(c.Areas)); !math.IsNaN(sum) {
-			top = math.Max(top, sum)
+			most = math.Max(most, sum)
 		}
 	}
-	step := math.Pow(10, math.Floor(math.Log10(top)))
-	for _, m := range []float64{1, 1.5, 2, 3, 4, 5, 6, 8, 10} {
-		if m*step >= top {
-			return math.Ceil(m * step)
+	const ticks = 4
+	unit := math.Pow(10, math.Floor(math.Log10(most/ticks)))
+	for _, m := range []float64{1, 2, 5, 10} {
+		if step = math.Max(m*unit, 1); step*ticks >= most {
+			break
 		}
 	}
-	return top
+	return step, math.Ceil(most/step) * step
 }
 
 func (c Chart) samples() int {
@@ -134,56 +175,95 @@ func (c Chart) row(v, top float64, rows int) int {
 	return min(max(rows-1-int(math.Round(v/top*float64(rows)-0.5)), 0), rows-1)
 }
 
+// plot draws a row of the areas, with the levels on top.
 func (c Chart) plot(l *Line, s Style, y, rows, width int, top float64) {
 	samples := c.samples()
-	low := float64(rows-1-y) / float64(rows) * top
-	spare := show.Free.Pick(s.ASCII)
 	per := top / float64(rows)
-	run, runRole, runCell := 0, theme.Text, ""
-	flush := func() { l.Add(runRole, repeat(runCell, run)); run = 0 }
+	low := float64(rows-1-y) * per
+	var run []byte
+	was := inked{}
+	flush := func() {
+		if len(run) > 0 {
+			was.add(l, s, string(run))
+			run = run[:0]
+		}
+	}
 	for x := range width {
-		role, cell := theme.Text, " "
 		i := samples - width + x
+		cell := inked{glyph: " ", on: theme.Text}
 		if i >= 0 {
-			role, cell = c.cell(s, i, low, per)
+			cell = c.cell(s, i, low, per)
 		}
 		for _, v := range slices.Backward(c.Levels) {
-			// A level shows through what is free, but not through what is used.
-			if at := v.at(i); (cell == " " || cell == spare) && !math.IsNaN(at) && c.row(at, top, rows) == y {
-				role, cell = v.Role, s.Pick("╌", "-")
+			if at := v.at(i); !math.IsNaN(at) && c.row(at, top, rows) == y {
+				cell = cell.crossed(s, v.Role)
 			}
 		}
-		if run > 0 && (role != runRole || cell != runCell) {
+		if cell != was {
 			flush()
+			was = cell
 		}
-		runRole, runCell = role, cell
-		run++
+		run = append(run, cell.glyph...)
 	}
 	flush()
 }
 
-// cell returns what a sample shows in the band from low to low+per.
-func (c Chart) cell(s Style, i int, low, per float64) (theme.Role, string) {
-	for n := 1; n <= len(c.Areas); n++ {
-		sum := c.sum(i, n)
-		if math.IsNaN(sum) || sum <= low {
-			continue
-		}
-		role := c.Areas[n-1].Role
-		last := n == len(c.Areas)
-		if !last && sum < low+per/2 {
-			continue // most of the band belongs to the next area
-		}
-		full := sum >= low+per || !last && sum >= low+per/2
-		if s.ASCII {
-			return role, sign(role).ASCII
-		}
-		if full {
-			return role, sign(role).Glyph
-		}
-		return role, show.SparkCell(sum-low, per, false)
+// inked is how a cell is drawn: a sign in a role, on a fill unless that is Text.
+type inked struct {
+	glyph string
+	role  theme.Role
+	on    theme.Role
+	most  bool // the fill takes at least half of the cell
+}
+
+func (c inked) add(l *Line, s Style, text string) {
+	if c.on == theme.Text {
+		l.Add(c.role, text)
+		return
 	}
-	return theme.Text, " "
+	width := Width(text)
+	l.Drawn(s.Theme.Filled(c.on).Paint(c.role, text), width)
+}
+
+// crossed returns the cell with a line across.
+func (c inked) crossed(s Style, role theme.Role) inked {
+	line := inked{glyph: s.Pick("─", "-"), role: role}
+	if c.most && s.Theme.Coloured() && !s.ASCII {
+		line.role, line.on = theme.Text, c.role // the colour of the line may be that of the fill
+	}
+	return line
+}
+
+// cell returns what a sample shows in the band from low to low+per: the area that has most of it, as
+// high as all of them.
+func (c Chart) cell(s Style, i int, low, per float64) inked {
+	out := inked{glyph: " "}
+	within := func(v float64) float64 { return math.Min(math.Max(v-low, 0), per) }
+	all := c.sum(i, len(c.Areas))
+	if math.IsNaN(all) || all <= low {
+		return out
+	}
+	most, below := 0.0, 0.0
+	for n := range c.Areas {
+		upTo := within(c.sum(i, n+1))
+		if upTo-below > most {
+			most, out.role = upTo-below, c.Areas[n].Role
+		}
+		below = upTo
+	}
+	filled := within(all)
+	out.most = filled >= per/2
+	switch shape := sign(out.role); {
+	case s.ASCII:
+		out.glyph = shape.ASCII
+	case !s.Theme.Coloured() && shape != show.Used:
+		out.glyph = shape.Glyph
+	case filled >= per:
+		out.glyph = show.Used.Glyph
+	default:
+		out.glyph = show.SparkCell(filled, per, false)
+	}
+	return out
 }
 
 // legend names what is drawn, with the newest values. If the first line is full, it
@@ -206,10 +286,16 @@ func (c Chart) legend(s Style, width int) []string {
 		if n := len(a.Values); n > 0 && !math.IsNaN(a.Values[n-1]) {
 			value = number(a.Values[n-1])
 		}
-		add(a.Role, sign(a.Role).Pick(s.ASCII), a.Name+" "+value)
+		shape := sign(a.Role)
+		if s.Theme.Coloured() {
+			shape.Glyph = show.Used.Glyph
+		}
+		add(a.Role, shape.Pick(s.ASCII), a.Name+" "+value)
 	}
-	for _, v := range c.Levels {
-		add(v.Role, s.Pick("╌", "-"), v.Name+" "+number(v.Value))
+	if s.Linear || c.margin(width) == 0 {
+		for _, v := range c.Levels {
+			add(v.Role, s.Pick("─", "-"), v.label())
+		}
 	}
 	var out []string
 	for i, l := range lines {

@@ -8,8 +8,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// TestChart_LevelsAsTheyWere: a target that changed is drawn at its value of the time, over free
-// addresses, and not where nothing was known.
+// TestChart_LevelsAsTheyWere: a target that changed is drawn at its value of the time, on top of
+// what was held, and not where nothing was known.
 func TestChart_LevelsAsTheyWere(t *testing.T) {
 	t.Parallel()
 	nan := math.NaN()
@@ -21,7 +21,7 @@ func TestChart_LevelsAsTheyWere(t *testing.T) {
 		Levels: []Level{{"WARM", theme.Good, 8, []float64{4, 4, 4, nan, 8, 8}}},
 	}
 	got := c.Lines(Style{Theme: theme.Plain(), ASCII: true}, 3+6, 6)
-	want := []string{" 8|    --", "  |---", "  |=", " 0|### ##"}
+	want := []string{" 8|    --", " 4|---", " 2|=", " 0|### ##"}
 	for i, l := range want {
 		if strings.TrimRight(got[i], " ") != l {
 			t.Errorf("line %d is %q, want %q", i, got[i], l)

@@ -292,19 +292,19 @@ func TestPoolGauge(t *testing.T) {
 		width int
 		want  string
 	}{
-		"half":                  {Pool{5, 0, 0, 10}, 10, "#####....."},
-		"all kinds":             {Pool{4, 2, 2, 10}, 10, "####%%==.."},
-		"full":                  {Pool{27, 0, 0, 27}, 10, "##########"},
-		"one of many is seen":   {Pool{700, 1, 1, 737}, 10, "########%="},
-		"one assigned is seen":  {Pool{1, 0, 0, 737}, 10, "#........."},
-		"one free is seen":      {Pool{736, 0, 1, 737}, 10, "#########="},
-		"limit not known":       {Pool{2, 0, 2, 0}, 8, "####===="},
-		"more than the limit":   {Pool{8, 0, 2, 5}, 10, "########=="},
+		"half":                  {Pool{5, 0, 0, 10, false}, 10, "#####....."},
+		"all kinds":             {Pool{4, 2, 2, 10, false}, 10, "####%%==.."},
+		"full":                  {Pool{27, 0, 0, 27, false}, 10, "##########"},
+		"one of many is seen":   {Pool{700, 1, 1, 737, false}, 10, "########%="},
+		"one assigned is seen":  {Pool{1, 0, 0, 737, false}, 10, "#........."},
+		"one free is seen":      {Pool{736, 0, 1, 737, false}, 10, "#########="},
+		"limit not known":       {Pool{2, 0, 2, 0, false}, 8, "####===="},
+		"more than the limit":   {Pool{8, 0, 2, 5, false}, 10, "########=="},
 		"empty":                 {Pool{}, 4, "...."},
-		"no room":               {Pool{1, 1, 1, 3}, 0, ""},
-		"less cells than kinds": {Pool{1, 1, 1, 3}, 2, "#%"},
-		"IPv6":                  {Pool{12, 0, 1<<48 - 12, 1 << 48}, 8, "#======="},
-		"negative":              {Pool{-1, 0, 4, 8}, 8, "====...."},
+		"no room":               {Pool{1, 1, 1, 3, false}, 0, ""},
+		"less cells than kinds": {Pool{1, 1, 1, 3, false}, 2, "#%"},
+		"IPv6":                  {Pool{12, 0, 1<<48 - 12, 1 << 48, false}, 8, "#======="},
+		"negative":              {Pool{-1, 0, 4, 8, false}, 8, "====...."},
 	} {
 		if got := tt.pool.Gauge(Style{ASCII: true}, tt.width); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
@@ -317,7 +317,7 @@ func FuzzPoolGauge(f *testing.F) {
 	f.Add(1<<48, 0, 1<<48, 0, 80)
 	f.Add(math.MaxInt, math.MaxInt, math.MinInt, -1, 8)
 	f.Fuzz(func(t *testing.T, assigned, cooling, free, limit, width int) {
-		p := Pool{assigned, cooling, free, limit}
+		p := Pool{assigned, cooling, free, limit, limit%2 == 0}
 		width = min(max(width, 0), 400)
 		if got := p.Gauge(Style{ASCII: true}, width); len(got) != width {
 			t.Fatalf("%+v in %d: %q", p, width, got)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
 	"cnictl/tui/theme"
 )
 
@@ -15,13 +16,65 @@ type Part struct {
 	Role  theme.Role
 }
 
-// Pool has the counts of addresses of a pool. Limit is how many it may hold; 0: unknown.
-type Pool struct{ Assigned, Cooling, Free, Limit int }
+// Pool has the counts of addresses of a pool.
+type Pool struct {
+	Assigned, Cooling, Free int
+	Limit                   int  // how many it may hold; 0: unknown
+	Alarms                  bool // the used part stands out if the pool is nearly full or has none free
+}
+
+// PoolOf returns the pool of a node, to as many addresses as pods can have; false if the node has
+// not reported it.
+func PoolOf(n *store.Node) (Pool, bool) {
+	if !n.Known || len(n.Summary.Cards) == 0 {
+		return Pool{}, false
+	}
+	p := Pool{Assigned: n.Assigned, Free: n.Free, Alarms: true}
+	if most := n.Scale(); most != nil {
+		p.Limit = *most
+	}
+	if n.Cooling != nil {
+		p.Cooling = *n.Cooling
+	}
+	return p, true
+}
+
+// Held returns how many addresses the pool has.
+func (p Pool) Held() int { return p.Assigned + p.Cooling + p.Free }
+
+// Add returns the sum of two pools. A pool of unknown limit counts with what it holds.
+func (p Pool) Add(q Pool) Pool {
+	limit := func(p Pool) int {
+		if p.Limit == 0 {
+			return p.Held()
+		}
+		return p.Limit
+	}
+	return Pool{
+		Assigned: p.Assigned + q.Assigned, Cooling: p.Cooling + q.Cooling, Free: p.Free + q.Free,
+		Limit: limit(p) + limit(q), Alarms: p.Alarms || q.Alarms,
+	}
+}
+
+// nearlyFull is the share of the limit from which a pool alarms.
+const nearlyFull = 0.85
+
+// role returns the colour of the used part.
+func (p Pool) role() theme.Role {
+	switch {
+	case !p.Alarms:
+	case p.Free <= 0 && p.Assigned > 0:
+		return theme.BadRow
+	case p.Limit > 0 && float64(p.Assigned) >= nearlyFull*float64(p.Limit):
+		return theme.WarnRow
+	}
+	return theme.BarUsed
+}
 
 // Gauge draws the pool in width cells.
 func (p Pool) Gauge(style Style, width int) string {
 	return Gauge(style, width, float64(p.Limit),
-		Part{float64(p.Assigned), theme.BarUsed}, Part{float64(p.Cooling), theme.BarCooling}, Part{float64(p.Free), theme.BarFree})
+		Part{float64(p.Assigned), p.role()}, Part{float64(p.Cooling), theme.BarCooling}, Part{float64(p.Free), theme.BarFree})
 }
 
 // Gauge draws the parts of a whole, and the rest as room; parts that add up to more are the

@@ -24,7 +24,10 @@ type List interface {
 	SortMenu() []SortKey
 	// SortBy sorts by a column, or reverses the order if it is the current one.
 	SortBy(column string)
+	Faults() bool
 	SetFaults(on bool)
+	// Reset restores the initial order, without a filter.
+	Reset()
 	SetWide(on bool)
 	// Window is the first and the last row on the screen, from 1.
 	Window() (first, last int)

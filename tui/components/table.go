@@ -35,10 +35,23 @@ type TableOptions[T any] struct {
 	Draw  func(s Style, row T, column string, width int) string
 	Drawn map[string]int
 
+	// Grow are drawn columns that share the width that the others leave.
+	Grow []Growth
+
+	// From is the width of the table from which a wide column is shown by itself.
+	From map[string]int
+
 	// Limits are for columns whose text comes from a node and may be long.
 	Limits map[string]Limit
 
 	Empty string // the text of an empty table
+	Rows  string // what the rows are: "nodes"
+}
+
+// Growth is the greatest width of a drawn column.
+type Growth struct {
+	Column string
+	Most   int
 }
 
 // Limit limits the width of a column.
@@ -348,6 +361,9 @@ func (t *Table[T]) Frozen(now time.Time) bool {
 // toTop puts the cursor on the first row, whichever row that becomes.
 func (t *Table[T]) toTop() { t.cursor, t.top, t.at = 0, 0, "" }
 
+// Faults reports whether only rows with a fault are shown.
+func (t *Table[T]) Faults() bool { return t.faults }
+
 // SetFaults shows only rows with a fault.
 func (t *Table[T]) SetFaults(on bool) {
 	if t.faults != on {
@@ -417,7 +433,8 @@ func (t *Table[T]) Cells() (header []string, rows [][]string) {
 func (t *Table[T]) shownColumns() []query.Column[T] {
 	var out []query.Column[T]
 	for _, c := range t.o.Columns {
-		if !c.Named && (t.wide || !c.Wide) || t.sorts(c) {
+		from := t.o.From[c.Name]
+		if !c.Named && (t.wide || !c.Wide || from > 0 && t.layout.width >= from) || t.sorts(c) {
 			out = append(out, c)
 		}
 	}

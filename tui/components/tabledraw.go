@@ -1,6 +1,7 @@
 package components
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"unicode"
@@ -66,7 +67,7 @@ func (t *Table[T]) Lines(s Style, width, height int) []string {
 		if len(t.all) > 0 {
 			says = "no match (esc clears the filter)"
 			if t.faults && t.text == "" {
-				says = "no rows with faults (f shows all)"
+				says = "no " + cmp.Or(t.o.Rows, "rows") + " with faults (f: show all)"
 			}
 		}
 		lines = append(lines, NewLine(s, width).Gap(margin).Add(theme.Faint, says).String())
@@ -110,6 +111,7 @@ func (t *Table[T]) place(s Style, width int, visible []T) ([]query.Column[T], []
 	}
 	t.layout.widths = maps.Clone(t.layout.grown)
 	keep := t.fit(width, columns)
+	t.grow(width, columns, keep)
 	t.layout.columns = t.layout.columns[:0]
 	x := margin
 	out := columns[:0]
@@ -214,6 +216,33 @@ func (t *Table[T]) widen(room int, columns []query.Column[T], keep []bool) {
 		}
 		keep[add] = true
 		room -= t.needs(add, columns) + gutter
+	}
+}
+
+// grow shares the width that is left when the last column shows its texts in full.
+func (t *Table[T]) grow(width int, columns []query.Column[T], keep []bool) {
+	room := width - margin + gutter
+	for i, c := range columns {
+		if keep[i] {
+			room -= t.layout.widths[c.Name] + gutter
+		}
+	}
+	if n := len(columns); n > 0 && keep[n-1] {
+		last := columns[n-1].Name
+		room -= max(t.layout.grown[last]-t.layout.widths[last], 0)
+	}
+	growing := slices.DeleteFunc(slices.Clone(t.o.Grow), func(g Growth) bool {
+		i := slices.IndexFunc(columns, func(c query.Column[T]) bool { return c.Name == g.Column })
+		return i < 0 || !keep[i]
+	})
+	for before := room + 1; room > 0 && room < before; {
+		before = room
+		for _, g := range growing {
+			if room > 0 && t.layout.widths[g.Column] < g.Most {
+				t.layout.widths[g.Column]++
+				room--
+			}
+		}
 	}
 }
 

@@ -68,6 +68,13 @@ func (t *Table[T]) SetOrder(text string) error {
 	return nil
 }
 
+// Reset restores the initial order and shows all rows.
+func (t *Table[T]) Reset() {
+	t.faults = false
+	_ = t.SetFilter("") // both were valid
+	_ = t.SetOrder(t.o.Order)
+}
+
 // SortMenu returns the letters of the sort menu.
 func (t *Table[T]) SortMenu() []SortKey { return t.o.Sort }
 

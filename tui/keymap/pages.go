@@ -2,12 +2,14 @@ package keymap
 
 // Actions of the keys of single pages. Settings prefix them with the page: "node.subnets".
 const (
+	GroupBy   = "group-by"
 	Zoom      = "zoom"
 	Subnets   = "subnets"
 	Trunks    = "trunks"
 	ToENI     = "eni"
 	ToNode    = "node"
 	AllNodes  = "all-nodes"
+	MaxPods   = "max-pods"
 	NextBlock = "next-block"
 	PrevBlock = "previous-block"
 	Hold      = "hold"
@@ -40,6 +42,7 @@ type PageKeys struct {
 func PageTable() []PageKeys {
 	zoom := func() Binding { return Of(Zoom, "z", "zoom pane", "z") }
 	return []PageKeys{
+		{"overview", []Binding{Of(GroupBy, "b", "group by", "b")}},
 		{"subnets", []Binding{
 			zoom(),
 			Of(PrevBlock, ",", "previous block (map)", ","),
@@ -60,7 +63,7 @@ func PageTable() []PageKeys {
 			Of(Access, "A", "access lines", "A"),
 			Of(ToNode, "d", "go to node", "d"),
 		}},
-		{"node", []Binding{zoom(), Of(Subnets, "S", "subnets", "S"), Of(Trunks, "T", "trunks", "T")}},
+		{"node", []Binding{zoom(), Of(MaxPods, "M", "max-pods", "M"), Of(Subnets, "S", "subnets", "S"), Of(Trunks, "T", "trunks", "T")}},
 		{"eni", []Binding{zoom(), Of(Subnets, "S", "go to subnet", "S")}},
 		{"pods", []Binding{Of(ToENI, "e", "go to ENI", "e"), Of(ToNode, "d", "go to node", "d")}},
 		{"enis", []Binding{Of(ToNode, "d", "go to node", "d"), Of(Subnets, "S", "go to subnet", "S")}},

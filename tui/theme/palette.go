@@ -67,6 +67,20 @@ func New(name string, term Terminal) *Theme {
 	all := styles(variant, term.True)
 	t := Of(all)
 	t.Name, t.tinted = name, &Theme{Name: name}
+	t.filled = map[Role]*Theme{}
+	for _, bar := range []Role{BarUsed, BarCooling, BarFree} {
+		if _, none := all[bar].GetForeground().(lipgloss.NoColor); none {
+			continue
+		}
+		t.filled[bar] = &Theme{Name: name}
+		for role := Text; role < roles; role++ {
+			style, ok := all[role]
+			if !ok {
+				style = lipgloss.NewStyle()
+			}
+			t.filled[bar].on[role], t.filled[bar].off[role] = pair(style.Background(all[bar].GetForeground()))
+		}
+	}
 	tints := tint(variant, term, all)
 	t.faded = &Theme{Name: name, tinted: &Theme{Name: name}}
 	for role, style := range tints {
@@ -163,12 +177,19 @@ func pair(style lipgloss.Style) (on, off string) {
 
 func styles(name string, deep bool) map[Role]lipgloss.Style {
 	out := common()
-	colours := palette(name)
-	for role, c := range colours { // a coloured role needs no underline, except Match
+	for role, c := range palette(name) { // a coloured role needs no underline, except Match
 		out[role] = out[role].Foreground(lipgloss.Color(c)).Underline(role == Match)
 	}
 	if deep {
 		refine(name, out)
+	}
+	out[HeaderSorted] = out[Accent]
+	if _, none := out[Accent].GetForeground().(lipgloss.NoColor); none {
+		out[HeaderSorted] = out[Accent].Underline(true)
+	}
+	for row, of := range map[Role]Role{WarnRow: Warn, BadRow: Bad} {
+		_, none := out[of].GetForeground().(lipgloss.NoColor)
+		out[row] = out[of].Underline(false).Bold(none)
 	}
 	return out
 }
@@ -180,7 +201,6 @@ func common() map[Role]lipgloss.Style {
 		Faint:         s,
 		Title:         s.Bold(true),
 		Header:        s.Bold(true),
-		HeaderSorted:  s.Bold(true).Reverse(true),
 		Selected:      s.Reverse(true),
 		Cursor:        s.Bold(true),
 		Marked:        s.Bold(true),

@@ -4,6 +4,7 @@ package theme
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,6 +26,8 @@ const (
 	Good
 	Warn
 	Bad
+	WarnRow // a whole row or bar: Warn without its emphasis
+	BadRow
 	Info
 	Accent
 	Key
@@ -50,8 +53,9 @@ type Theme struct {
 	once sync.Once
 	own  map[string]bool // see sequences
 
-	tinted *Theme // nil if none
-	faded  *Theme // nil if none
+	tinted *Theme          // nil if none
+	faded  *Theme          // nil if none
+	filled map[Role]*Theme // by the role of the background
 }
 
 // Clean escapes what could control a terminal in a painted text, except the theme's own
@@ -88,7 +92,7 @@ func (t *Theme) sequences() map[string]bool {
 	}
 	t.once.Do(func() {
 		t.own = map[string]bool{}
-		for _, of := range []*Theme{t, t.tinted, t.faded} {
+		for _, of := range append(slices.Collect(maps.Values(t.filled)), t, t.tinted, t.faded) {
 			if of == nil {
 				continue
 			}
@@ -112,6 +116,17 @@ func (t *Theme) Faded() *Theme {
 	}
 	return t.faded
 }
+
+// Filled returns the theme on a background in the colour of a bar.
+func (t *Theme) Filled(r Role) *Theme {
+	if of := t.filled[r]; of != nil {
+		return of
+	}
+	return t
+}
+
+// Coloured reports whether the theme tells bars apart by colour.
+func (t *Theme) Coloured() bool { return t != nil && t.on[BarUsed] != t.on[BarFree] }
 
 // Tinted returns the theme on the background of the row under the cursor. Every role keeps
 // its colour; without colours, the row is reversed.

@@ -154,7 +154,7 @@ func TestClean(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
 		th := New(name, Terminal{Colour: true, Many: true, True: true})
-		painted := th.Paint(Bad, "down") + " " + th.Tinted().Paint(Good, "ok") + th.Faded().Paint(Text, "old") + th.Faded().Tinted().Paint(Key, "k")
+		painted := th.Paint(Bad, "down") + " " + th.Tinted().Paint(Good, "ok") + th.Faded().Paint(Text, "old") + th.Faded().Tinted().Paint(Key, "k") + th.Filled(BarFree).Paint(Text, "-")
 		if got := th.Clean(painted); got != painted {
 			t.Errorf("%s: %q became %q", name, painted, got)
 		}

@@ -78,6 +78,13 @@ func (l list) SortMenu() []components.SortKey { return nil }
 
 func (l list) SortBy(string) {}
 
+func (l list) Faults() bool { return l.m.faults }
+
+func (l list) Reset() {
+	l.SetFaults(false)
+	_ = l.SetFilter("") // always valid
+}
+
 func (l list) SetFaults(on bool) {
 	if l.m.faults != on {
 		l.m.faults, l.m.stale = on, true

@@ -51,6 +51,9 @@ func activity(sheet *prose.Sheet, n *store.Node, now time.Time) {
 		sheet.Row(show.Safe(call.Action), 27, spans...)
 	}
 	for _, e := range s.LastErrors {
+		if told(n, e.Cause) {
+			continue
+		}
 		at := show.Unknown
 		if !e.At.IsZero() {
 			at = show.Since(&e.At, now)

@@ -59,6 +59,17 @@ func decisionsOf(all []introspect.Event) []decision {
 	return out
 }
 
+// brief returns the events without the sentences that the verdict says.
+func brief(all []introspect.Event, n *store.Node) []introspect.Event {
+	out := slices.Clone(all)
+	for i, e := range out {
+		if e.Cause != "" && e.Message != "" && told(n, e.Cause) {
+			out[i].Message = ""
+		}
+	}
+	return out
+}
+
 // ofPool reports whether an event changes the pool itself. Events such as assignments to
 // pods and releases do not.
 func ofPool(k introspect.EventKind) bool {
@@ -113,7 +124,7 @@ func (m *Model) decisions(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantEvents, n, "The events")))
 		return
 	}
-	all := decisionsOf(m.events.Items)
+	all := decisionsOf(brief(m.events.Items, n))
 	for i, d := range slices.Backward(all) {
 		if i < len(all)-most {
 			break

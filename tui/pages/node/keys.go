@@ -5,6 +5,7 @@ import "cnictl/tui/keymap"
 // Actions of the keys of the screen.
 const (
 	actionSubnets = keymap.Subnets
+	actionMaxPods = keymap.MaxPods
 	actionTrunks  = keymap.Trunks
 )
 

@@ -35,6 +35,7 @@ type Model struct {
 	table  *components.Table[eniRow]
 	scroll prose.Scroll
 	frame  panes.Frame
+	sizing bool // the second pane shows how max-pods is calculated
 }
 
 // New opens the screen of a node.
@@ -47,6 +48,7 @@ func New(o pages.Open) pages.Page {
 		Draw: draw, Drawn: map[string]int{"pool": 12},
 		Limits: map[string]components.Limit{"eni": {Most: 21, Narrow: 21}}, // the longest EC2 ID
 		Empty:  "No ENIs managed by the daemon on this node.",
+		Rows:   "ENIs",
 	})
 	return m
 }

@@ -66,22 +66,33 @@ func (m *Model) plan(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 	if e, failed := m.docs.Error[watch.WantPlan]; failed {
 		sheet.Add(prose.T(theme.Stale, "Refresh failed: "+reading.Reason(e)))
 	}
+	before := sheet.Len()
 	for _, a := range p.Actions {
 		text := show.Safe(a.Text)
 		if a.Until != nil {
 			text += ", in " + show.Until(a.Until, c.Now)
 		}
 		sheet.Item(prose.T(theme.Accent, ">"), prose.T(theme.Text, text))
-		if a.Title != "" {
+		if a.Title != "" && !told(n, a.Reason) {
 			sheet.Item(prose.T(theme.Text, ""), prose.T(theme.Faint, "because "+show.Safe(a.Title)))
 		}
 	}
 	for _, b := range p.Blocked {
+		if told(n, b.Cause) {
+			continue
+		}
 		sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Bad, "blocked "+show.Safe(catalogue.Named(b.Cause))), prose.T(theme.Text, onCard(n, b.Card)+": "+show.Safe(b.Message)))
 	}
 	for _, u := range p.Unmet {
+		why := ""
+		if !told(n, u.Reason) {
+			why = ": " + show.Safe(first(u.Title, u.Reason))
+		}
 		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Warn, show.Safe(u.Target)+" "+strconv.Itoa(u.Wanted)+" cannot be met"),
-			prose.T(theme.Text, onCard(n, u.Card)+", "+strconv.Itoa(u.Possible)+" possible: "+show.Safe(first(u.Title, u.Reason))))
+			prose.T(theme.Text, onCard(n, u.Card)+", "+strconv.Itoa(u.Possible)+" possible"+why))
+	}
+	if len(p.Blocked) > 0 && sheet.Len() == before {
+		sheet.Add(prose.T(theme.Text, "Nothing: no address can come until the problem above is solved."))
 	}
 	if len(p.Actions)+len(p.Blocked)+len(p.Unmet) == 0 {
 		role, word, why := nothing(*n.Summary)
@@ -111,13 +122,9 @@ func onCard(n *store.Node, card int) string {
 
 // clocks writes what is in progress and what delays the pool, counting down.
 func clocks(sheet *prose.Sheet, n *store.Node, now time.Time) {
-	if w := n.Summary.WaitingADDs; w != nil && *w > 0 {
-		since := ""
-		if n.Summary.WaitingSince != nil {
-			since = " for " + show.Since(n.Summary.WaitingSince, now)
-		}
+	if waiting := pods(n, now); waiting != "" && !told(n, waitingCode) {
 		sheet.Head("WAITING", "")
-		sheet.Add(prose.T(theme.Bad, show.Plural(*w, "ADD waits", "ADDs wait")+" for an address"+since))
+		sheet.Add(prose.T(theme.Bad, waiting))
 	}
 	if len(n.Summary.Operations) > 0 {
 		sheet.Head("IN PROGRESS", "")
@@ -137,17 +144,17 @@ func clocks(sheet *prose.Sheet, n *store.Node, now time.Time) {
 	}
 	var held []introspect.Backoff
 	for _, b := range n.Summary.Backoffs {
-		if b.Until.After(now) {
+		if b.Until.After(now) && !told(n, b.Cause) {
 			held = append(held, b)
 		}
 	}
 	if len(held) == 0 {
 		return
 	}
-	sheet.Head("HELD BACK", "")
+	sheet.Head("BACKING OFF", "")
 	for _, b := range held {
-		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Warn, pad(show.Until(&b.Until, now), 6)),
-			prose.T(theme.Text, strings.TrimSpace(show.Safe(b.Scope)+" "+show.Safe(b.ID))), prose.T(theme.Faint, "  "+show.Safe(catalogue.Named(b.Cause))+titled(b.Cause)))
+		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Text, strings.TrimSpace(show.Safe(b.Scope)+" "+show.Safe(b.ID))),
+			prose.T(theme.Warn, ", retry in "+show.Until(&b.Until, now)), prose.T(theme.Faint, "  "+show.Safe(catalogue.Named(b.Cause))+titled(b.Cause)))
 	}
 }
 

@@ -24,7 +24,7 @@ func chart(s components.Style, sheet *prose.Sheet, n *store.Node, now time.Time,
 	c := poolChart(n, now, sheet.Width())
 	c = poolChart(n, now, c.Plot(sheet.Width()))
 	sheet.Blank()
-	sheet.Drawn(c.Lines(s, sheet.Width(), min(max(height/4, 7), 12))...)
+	sheet.Drawn(c.Lines(s, sheet.Width(), min(max(height/3, 7), 14))...)
 }
 
 // spans are the time ranges of the chart. The shortest that holds all samples is used, so

@@ -2,7 +2,6 @@ package node
 
 import (
 	"strconv"
-	"time"
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
@@ -32,21 +31,13 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height,
 		sheet.Add(prose.T(theme.Stale, "Last known values: "+word))
 	}
 	numbers(c.Style(), sheet, n)
-	problems(sheet, n, c.Now)
-	// When the pane is short, activity comes before settings, and history comes last.
-	small := height < 12
+	problems(sheet, n)
+	small := height < 9 // then the history comes last
 	if !small {
 		chart(c.Style(), sheet, n, c.Now, height)
 	}
-	if height < roomy {
-		clocks(sheet, n, c.Now)
-		m.plan(c, sheet, n)
-		goals(sheet, n)
-	} else {
-		goals(sheet, n)
-		m.plan(c, sheet, n)
-		clocks(sheet, n, c.Now)
-	}
+	m.plan(c, sheet, n)
+	clocks(sheet, n, c.Now)
 	m.decisions(c, sheet, n)
 	for _, write := range sections()[placed:] {
 		write(sheet, n, c.Now)
@@ -91,7 +82,7 @@ func numbers(s components.Style, sheet *prose.Sheet, n *store.Node) {
 			width = 0
 		}
 		l := components.NewLine(s, sheet.Width()).Add(theme.Faint, label).Gap(1)
-		l.Drawn(components.Pool{Assigned: p.Assigned, Cooling: p.Cooling, Free: p.Free, Limit: whole}.Gauge(s, width), width).Gap(1)
+		l.Drawn(components.Pool{Assigned: p.Assigned, Cooling: p.Cooling, Free: p.Free, Limit: whole, Alarms: true}.Gauge(s, width), width).Gap(1)
 		for i, text := range figures {
 			r := theme.Text
 			if i == 2 {
@@ -114,14 +105,4 @@ func freeRole(p pool) theme.Role {
 		return theme.Bad
 	}
 	return theme.Good
-}
-
-func problems(sheet *prose.Sheet, n *store.Node, now time.Time) {
-	for _, p := range n.Problems {
-		if p.Effect == document.SeverityInfo {
-			continue
-		}
-		role := reading.SeverityRole(p.Effect)
-		sheet.Item(prose.T(role, p.Effect.Sign()), prose.T(role, show.Safe(p.Name())), prose.T(theme.Text, " "+show.Safe(p.Message)))
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/show"
@@ -18,7 +17,7 @@ func figure(text string) string { return strings.Repeat(" ", max(9-len(text), 0)
 
 // rules writes the max-pods that the published rules yield with the node's settings, one row
 // per value, and marks kubelet's value.
-func rules(sheet *prose.Sheet, n *store.Node, _ time.Time) {
+func rules(sheet *prose.Sheet, n *store.Node) {
 	byValue := map[int][]string{}
 	var none []string
 	for _, r := range fleet.MaxPodsRules(n.NodeIPAM) {

@@ -8,6 +8,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/panes"
@@ -16,7 +17,6 @@ import (
 
 // Update implements pages.Page.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
-	m.table.SetFaults(c.FaultsOnly)
 	m.table.SetWide(c.Wide)
 	switch msg := msg.(type) {
 	case pages.Do:
@@ -87,6 +87,10 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		return pages.Go(pages.Open{Screen: "doctor", Node: m.name})
 	case keymap.WhatIf:
 		return pages.Go(pages.Open{Screen: "whatif", Node: m.name})
+	case actionMaxPods:
+		m.sizing, m.scroll = !m.sizing, prose.Scroll{}
+		m.frame.Focus = panePool
+		return nil
 	case actionSubnets:
 		return pages.Go(pages.Open{Screen: "subnets", Node: m.name, Subnet: m.subnet()})
 	case actionTrunks:

@@ -1,62 +1,78 @@
 package node
 
 import (
-	"strconv"
+	"strings"
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/doctor/causes/catalogue"
+	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
+	"cnictl/tui/pages/reading"
 	"cnictl/tui/theme"
 )
 
-// plainMaxPods returns kubelet's max-pods, 0 if unknown.
-func plainMaxPods(n *store.Node) int {
-	if v := n.MaxPods(); v != nil {
-		return *v
+// verdict says above the panes what is worst, and the first thing to do about it. With room, it also
+// counts the other fixes.
+func verdict(s components.Style, width int, n *store.Node, now time.Time, room bool) []string {
+	worst, found := n.Worst()
+	if !found {
+		return nil
 	}
-	return 0
+	sheet := prose.NewSheet(s, width)
+	role := reading.SeverityRole(worst.Effect)
+	text := show.Safe(worst.Message)
+	if waiting := pods(n, now); waiting != "" && worst.Name() != waitingCode {
+		text = waiting + "; " + text
+	}
+	sheet.Item(prose.T(role, worst.Effect.Sign()), prose.T(role, show.Safe(worst.Name())), prose.T(theme.Text, "  "+text))
+	if e, ok := catalogue.Lookup(worst.Name()); ok && len(e.Fixes) > 0 {
+		fix := e.Fixes[0]
+		more := "  D: doctor"
+		if len(e.Fixes) > 1 && room {
+			more = "  D: doctor, " + show.Plural(len(e.Fixes)-1, "more fix", "more fixes")
+		}
+		sheet.Item(prose.T(theme.Good, s.Pick("→", ">")), prose.T(theme.Good, "fix"), prose.T(theme.Text, "  "+fix.Text), prose.T(theme.Faint, more))
+	}
+	return sheet.Lines()
 }
 
-// verdict writes max-pods with the terms of its calculation.
-func verdict(sheet *prose.Sheet, n *store.Node, _ time.Time) {
-	m := n.Summary.MaxPods
-	if m == nil {
-		if v := plainMaxPods(n); v > 0 {
-			sheet.Head("MAX-PODS", "")
-			sheet.Add(prose.T(theme.Text, strconv.Itoa(v)+" from the Node object; "), prose.T(theme.Faint, "the daemon reports no details."))
+// waitingCode is the doctor's code for pods that wait, which is what the verdict adds to a cause.
+const waitingCode = catalogue.GroupObserved + "/add-waiting"
+
+// pods says how many pods wait and for how long, "" if none.
+func pods(n *store.Node, now time.Time) string {
+	if n.Summary == nil || n.Summary.WaitingADDs == nil || *n.Summary.WaitingADDs == 0 {
+		return ""
+	}
+	text := show.Plural(*n.Summary.WaitingADDs, "pod waits", "pods wait") + " for an address"
+	if n.Summary.WaitingSince != nil {
+		text += " for " + show.Since(n.Summary.WaitingSince, now)
+	}
+	return text
+}
+
+// told reports whether the verdict already says a problem: the same cause, or what merely follows
+// from one.
+func told(n *store.Node, code string) bool {
+	worst, found := n.Worst()
+	if !found {
+		return false
+	}
+	name := catalogue.Named(code)
+	cause := !strings.HasPrefix(worst.Name(), catalogue.GroupObserved+"/")
+	return name == worst.Name() || cause && strings.HasPrefix(name, catalogue.GroupObserved+"/")
+}
+
+// problems writes what else is wrong.
+func problems(sheet *prose.Sheet, n *store.Node) {
+	for _, p := range n.Problems {
+		if p.Effect == document.SeverityInfo || told(n, p.Name()) {
+			continue
 		}
-		return
-	}
-	role, words := theme.Faint, "unknown instance type"
-	switch m.Verdict {
-	case introspect.MaxPodsOK:
-		role, words = theme.Good, "enough addresses"
-	case introspect.MaxPodsOver:
-		role, words = theme.Warn, "more pods can be scheduled than there are addresses"
-	case introspect.MaxPodsUnder:
-		role, words = theme.Info, "some addresses can never be used"
-	}
-	sheet.Head("MAX-PODS", "")
-	source := ""
-	if m.Source != "" {
-		source = " (" + show.Safe(m.Source) + ")"
-	}
-	sheet.Add(prose.T(theme.Text, show.Int(m.Value)+source+"  "), prose.T(role, show.OrUnknown(show.Safe(m.Verdict))), prose.T(theme.Faint, ": "+words))
-	if m.AtRisk > 0 {
-		sheet.Add(prose.T(theme.Warn, "at risk"), prose.T(theme.Faint, ": "+show.Plural(m.AtRisk, "pod", "pods")+" without a branch ENI can be scheduled beyond the addresses"))
-	}
-	capacity := []prose.Span{prose.T(theme.Text, show.Pods(m.IPCapacity)), prose.T(theme.Faint, " by addresses, ")}
-	if m.IPCapacity == nil || m.TotalCapacity == nil || *m.IPCapacity != *m.TotalCapacity {
-		capacity = append(capacity, prose.T(theme.Text, show.Pods(m.TotalCapacity)), prose.T(theme.Faint, " with branch ENIs, "))
-	}
-	sheet.Add(append(capacity, prose.T(theme.Text, show.Pods(m.Recommended)), prose.T(theme.Faint, " recommended"))...)
-	for _, t := range m.Terms {
-		name := show.Safe(t.Name)
-		if long := show.Term(t.Name); long != "" {
-			name = long + " (" + name + ")"
-		}
-		sheet.Row(figure(show.Pods(&t.Value)), 11, prose.T(theme.Faint, name))
+		role := reading.SeverityRole(p.Effect)
+		sheet.Item(prose.T(role, p.Effect.Sign()), prose.T(role, show.Safe(p.Name())), prose.T(theme.Text, " "+show.Safe(p.Message)))
 	}
 }

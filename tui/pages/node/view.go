@@ -23,27 +23,43 @@ func (m *Model) Lines(c pages.Context) []string {
 	n := c.View.Node(m.name)
 	shown, _ := m.table.Found()
 	need := max(shown, 1) + 1
-	if m.frame.Focus == paneENIs || c.Height >= roomy {
+	if c.Height >= roomy {
 		need += m.blockRows(c.Width)
 	}
 	m.frame.Need = []int{need}
+	above := header(s, c.Width, c.Height, n, m.name, c.Now)
+	if n != nil {
+		above = append(above, verdict(s, c.Width, n, c.Now, c.Height >= roomy)...)
+	}
 	placed := 0 // sections below the ENIs, which the pool need not repeat
 	notes := reading.Age(m.docs.Read[watch.WantENIs], c.Now, 3*reading.Pace(c, n))
-	return m.frame.Draw(s, c.Width, c.Height, header(s, c.Width, c.Height, n, m.name, c.Now), []components.Pane{
+	return m.frame.Draw(s, c.Width, c.Height, above, []components.Pane{
 		{Title: "ENIs", Note: notes, Least: 3, Lines: func(s components.Style, w, h int) (lines []string) {
 			lines, placed = m.enis(c, s, n, w, h)
 			return lines
 		}},
-		{Title: "Warm pool", Note: sampled(n, c.Now), Least: 4, Lines: func(s components.Style, w, h int) []string {
+		{Title: m.second(), Note: sampled(n, c.Now), Least: 4, Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
-			m.pool(c, n, sheet, h, placed)
+			if m.sizing && n != nil && n.Summary != nil {
+				maxPods(sheet, n)
+			} else {
+				m.pool(c, n, sheet, h, placed)
+			}
 			return m.scroll.Window(sheet, h)
 		}},
 	})
 }
 
-// roomy is the least height that fits an ENI's addresses with the pool below them and, in
-// the pool, all settings before the activity.
+// second returns the title of the second pane.
+func (m *Model) second() string {
+	if m.sizing {
+		return "Max-pods"
+	}
+	return "Warm pool"
+}
+
+// roomy is the least height that fits what can be dropped: the daemon's version, and the addresses of
+// an ENI above the pool.
 const roomy = 30
 
 // sampled returns the age of the summary.
@@ -57,6 +73,11 @@ func sampled(n *store.Node, now time.Time) string {
 // header describes the node and its state in a line or two.
 func header(s components.Style, width, height int, n *store.Node, name string, now time.Time) []string {
 	word, role := reading.StateOf(n, now)
+	if n != nil {
+		if _, faulty := n.Worst(); faulty {
+			word = "" // the verdict says more
+		}
+	}
 	name = show.Safe(name)
 	if components.Width(name)+2+components.Width(word) > width {
 		name = names.Host(name) // its state matters more than its domain
@@ -65,7 +86,9 @@ func header(s components.Style, width, height int, n *store.Node, name string, n
 	if n == nil {
 		return []string{l.Add(role, word).String()}
 	}
-	l.Add(role, word).Gap(2)
+	if l.Add(role, word); word != "" {
+		l.Gap(2)
+	}
 	more := components.NewLine(s, width)
 	say := func(l *components.Line, text string) {
 		if text != "" && text != show.Unknown {
@@ -112,7 +135,7 @@ func header(s components.Style, width, height int, n *store.Node, name string, n
 	if object.Daemon != nil && object.Daemon.Restarts > 0 {
 		say(more, show.Plural(object.Daemon.Restarts, "restart", "restarts"))
 	}
-	if height < 14 {
+	if height < roomy {
 		return []string{l.String()}
 	}
 	return []string{l.String(), more.String()}
@@ -132,5 +155,5 @@ type section func(*prose.Sheet, *store.Node, time.Time)
 
 // sections returns the sections that move below the ENIs if they fit there.
 func sections() []section {
-	return []section{verdict, activity, rules}
+	return []section{func(sheet *prose.Sheet, n *store.Node, _ time.Time) { goals(sheet, n) }, activity}
 }

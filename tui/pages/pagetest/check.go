@@ -51,13 +51,16 @@ func Faults(lines []string, width, height int, th *theme.Theme, ascii bool) []st
 	return faults
 }
 
-// sequences returns the escape sequences that a theme puts around text, also under the cursor.
+// sequences returns the escape sequences that a theme puts around text, also under the cursor and
+// on the bars of charts.
 func sequences(th *theme.Theme) []string {
 	var own []string
-	for r := theme.Text; r <= theme.Stale; r++ {
-		for _, sequence := range []string{th.On(r), th.Off(r), th.Tinted().On(r), th.Tinted().Off(r)} {
-			if sequence != "" {
-				own = append(own, sequence)
+	for _, of := range []*theme.Theme{th, th.Tinted(), th.Filled(theme.BarUsed), th.Filled(theme.BarCooling), th.Filled(theme.BarFree)} {
+		for r := theme.Text; r <= theme.Stale; r++ {
+			for _, sequence := range []string{of.On(r), of.Off(r)} {
+				if sequence != "" {
+					own = append(own, sequence)
+				}
 			}
 		}
 	}
@@ -97,10 +100,10 @@ func WholeFleet(t *testing.T, page pages.Page) {
 		if err := list.List().SetFilter(text); err != nil {
 			t.Fatal(err)
 		}
-		s.Faults = text == ""
+		list.List().SetFaults(text == "")
 		s.Wait(5)
 		if got := s.Frame()[0]; got != want {
-			t.Errorf("filter %q, faults only %v: %q, want %q", text, s.Faults, got, want)
+			t.Errorf("filter %q, faults only %v: %q, want %q", text, list.List().Faults(), got, want)
 		}
 	}
 }

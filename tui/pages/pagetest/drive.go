@@ -20,7 +20,6 @@ type Screen struct {
 	Width, Height int
 	Theme         *theme.Theme
 	ASCII, Wide   bool
-	Faults        bool
 	Opened        []pages.Open // what the page asked the app to open
 	Asked         []pages.Read
 	Deaf          bool // requests get no answer
@@ -40,7 +39,7 @@ func Open(p pages.Page, f *sourcetest.Fleet, width, height int) *Screen {
 // Context returns what the page sees.
 func (s *Screen) Context() pages.Context {
 	now := s.Fleet.Now()
-	return pages.Context{Width: s.Width, Height: s.Height, View: s.Fleet.View(), Source: s.Fleet, Theme: s.Theme, Now: now, Clock: now, ASCII: s.ASCII, Wide: s.Wide, FaultsOnly: s.Faults, Examines: s.Doctor != nil}
+	return pages.Context{Width: s.Width, Height: s.Height, View: s.Fleet.View(), Source: s.Fleet, Theme: s.Theme, Now: now, Clock: now, ASCII: s.ASCII, Wide: s.Wide, Examines: s.Doctor != nil}
 }
 
 // Send sends a message to the page and carries out the commands it returns.
