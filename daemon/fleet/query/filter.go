@@ -240,6 +240,9 @@ func (t *term[T]) String() string {
 	return out + t.text
 }
 
+// Term is the filter of the rows whose column has a text.
+func Term(column, text string) string { return column + "=" + quoteValue(text) }
+
 func quoteValue(s string) string {
 	if s == "" || strings.ContainsAny(s, " \"") || strings.IndexByte(operators, s[0]) >= 0 {
 		return quote(s)

@@ -5,7 +5,7 @@ import (
 )
 
 // nodeColumns is the number of columns in nodeTable.
-const nodeColumns = 34
+const nodeColumns = 37
 
 // nodeCells holds the texts of a node's columns. They are built once per sample, since filters
 // and orders read them for every row.

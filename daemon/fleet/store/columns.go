@@ -59,9 +59,35 @@ var nodeTable = [nodeColumns]nodeColumn{
 		}
 		return o.Daemon.Name
 	})},
+	{column{Name: "nodegroup", Header: "NODEGROUP", Title: "managed node group or node pool, by the labels of the Node", Named: true}, object(nodeGroup)},
+	{column{Name: "cause", Header: "CAUSE", Title: "the worst problem, or why the node could not be read, without counts and times", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(causeOf(n))) }},
+	{column{Name: "pool", Header: "POOL", Title: "addresses used, cooling and free, of as many as pods can have; in text, the percentage used", Named: true, Unit: "%", Number: percent}, known(percentText)},
 	{column{Name: "subnets", Header: "SUBNETS", Title: "subnets that its ENIs are or can be created in", Named: true}, known(subnetsText)},
 	{column{Name: "state", Header: "STATUS", Title: "the worst problem, or ok; sorts worst first", Least: 19, Rank: rank, Also: func(n *Node) string { return n.Code },
 		CSV: []column{{Name: "state", Header: "STATUS", Text: func(n *Node) string { return show.Safe(n.status()) }}}}, func(n *Node) string { return show.Safe(n.Status()) }},
+}
+
+// groupLabels are the labels that name the group of a node, the first that is set.
+var groupLabels = []string{"eks.amazonaws.com/nodegroup", "karpenter.sh/nodepool", "alpha.eksctl.io/nodegroup-name"}
+
+func nodeGroup(o *document.NodeObject) string {
+	for _, name := range groupLabels {
+		if v := o.Labels[name]; v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// causeOf is Status without what differs between nodes of the same cause; "" if all is well.
+func causeOf(n *Node) string {
+	if worst, found := n.Worst(); found {
+		return worst.Name()
+	}
+	if n.Error != nil && n.State != document.StateLive && !fleet.Excused(n.NodeIPAM) {
+		return fleet.ReadingWord(n.State) + ": " + fleet.ReasonText(n.Error.Reason)
+	}
+	return ""
 }
 
 // plain is a CSV column: a number or nothing.

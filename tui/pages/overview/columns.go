@@ -13,34 +13,39 @@ import (
 	"cnictl/tui/theme"
 )
 
-// trendCells is the width of the trend, at one cell per 90 seconds.
-const trendCells = 10
+// Widths of the drawn columns, and the one from which the most wanted wide columns are shown.
+const (
+	trendLeast, trendMost = 10, 36
+	poolLeast, poolMost   = 10, 30
+	wideFrom              = 160
+)
 
 // shown lists the columns of the table, from the columns that the commands use too. NODE,
-// IP and STATUS are never dropped.
+// POOL, IP and STATUS are never dropped.
 var shown = []query.Shown{
 	{Name: "node"},
 	{Name: "type", Drop: 6},
 	{Name: "zone", Drop: 5, Wide: true},
 	{Name: "eni", Drop: 3},
+	{Name: "pool"},
 	{Name: "ip"},
-	{Name: "ip%", Drop: 4, Wide: true},
-	{Name: "warm", Drop: 4},
-	{Name: "cooling", Drop: 8},
-	{Name: "trunk", Drop: 7},
-	{Name: "maxpods", Drop: 2},
-	{Name: "adds", Drop: 9, Wide: true},
+	{Name: "ip%", Drop: 8, Wide: true},
+	{Name: "free", Drop: 2},
+	{Name: "cooling", Drop: 10},
+	{Name: "trunk", Drop: 9},
+	{Name: "maxpods", Drop: 4},
+	{Name: "adds", Drop: 6, Wide: true},
 	{Name: "ec2", Drop: 9, Wide: true},
 	{Name: "latency", Drop: 9, Wide: true},
 	{Name: "via", Drop: 9, Wide: true},
-	{Name: "version", Drop: 9, Wide: true},
+	{Name: "version", Drop: 7, Wide: true},
 	{Name: "age", Drop: 9, Wide: true},
-	{Name: "trend", Drop: 9},
+	{Name: "trend", Drop: 8},
 	{Name: "state", Least: stateLeast},
 }
 
-// stateLeast fits most reasons why a node cannot be read, and the trend next to it.
-const stateLeast = 18
+// Bounds of STATUS: it always shows a cause and how many wait.
+const stateLeast, stateNarrow, stateMost = 18, 28, 46
 
 // columns returns the columns shown and, for filters and orders, all others.
 func columns() []query.Column[*store.Node] {
@@ -60,13 +65,12 @@ func options() components.TableOptions[*store.Node] {
 		Label:   (*store.Node).Label,
 		Fault:   fault,
 		Role:    role,
-		Row:     dimStale,
 		Order:   "state,-ip%",
 		Sort: []components.SortKey{
 			{Key: "n", Column: "node", Title: "name"},
 			{Key: "s", Column: "state", Title: "state"},
 			{Key: "i", Column: "ip%", Title: "IP%"},
-			{Key: "w", Column: "warm", Title: "warm"},
+			{Key: "f", Column: "free", Title: "free"},
 			{Key: "e", Column: "eni", Title: "ENIs"},
 			{Key: "t", Column: "type", Title: "type"},
 			{Key: "z", Column: "zone", Title: "zone"},
@@ -74,16 +78,39 @@ func options() components.TableOptions[*store.Node] {
 		},
 		Limits: map[string]components.Limit{
 			"type":  {Most: 20, Narrow: 15}, // fits the longest EC2 type; fits all but a few
-			"state": {Most: 48, Narrow: 20}, // "unreachable: timeout" matters more than kubelet's setting
+			"state": {Most: stateMost, Narrow: stateNarrow},
 		},
-		Drawn: map[string]int{"trend": trendCells},
+		Drawn: map[string]int{"pool": poolLeast, "trend": trendLeast},
+		Grow:  []components.Growth{{Column: "pool", Most: poolMost}, {Column: "trend", Most: trendMost}},
+		From:  map[string]int{"zone": wideFrom, "version": wideFrom, "adds": wideFrom},
 		Draw:  draw,
 		Empty: "no nodes yet",
+		Rows:  "nodes",
 	}
 }
 
-func draw(s components.Style, n *store.Node, _ string, width int) string {
-	return s.Paint(theme.BarUsed, show.Spark(n.Trend(width), width, 1, s.ASCII))
+func draw(s components.Style, n *store.Node, column string, width int) string {
+	if column == "pool" {
+		return bar(s, width, n)
+	}
+	tint := role(n, column)
+	if tint == theme.Text {
+		tint = theme.Faint // the pool is what to look at
+	}
+	return s.Paint(tint, show.Spark(n.Trend(width), width, 1, s.ASCII))
+}
+
+// bar draws the pool of a node; a node without one has a sign like its other cells.
+func bar(s components.Style, width int, n *store.Node) string {
+	p, ok := components.PoolOf(n)
+	if !ok {
+		sign := show.Unknown
+		if c := n.State; c != document.StateNoDaemon && c != document.StateAPIOnly && !n.Known {
+			sign = store.Unread
+		}
+		return s.Paint(theme.Faint, s.Fit(sign, width, false))
+	}
+	return p.Gauge(s, width)
 }
 
 // rank orders states worst first. At the same severity, problems of a node come before

@@ -26,6 +26,8 @@ import (
 // Page is the overview.
 type Page struct {
 	table   *components.Table[*store.Node]
+	by      int                       // of groupings; 0 = not grouped
+	groups  *components.Table[*group] // nil unless grouped
 	subnets []store.SubnetUse
 	names   names.Nodes
 	now     time.Time
@@ -47,16 +49,26 @@ func New(pages.Open) *Page {
 func (*Page) Name() string { return "overview" }
 
 // Title implements pages.Page.
-func (*Page) Title() string { return "Nodes" }
+func (p *Page) Title() string {
+	if p.by > 0 {
+		return "Nodes by " + groupings[p.by].title
+	}
+	return "Nodes"
+}
 
-// Keys implements pages.Page. The app handles the keys of tables.
-func (*Page) Keys() []keymap.Binding { return nil }
+// Keys implements pages.Page.
+func (*Page) Keys() []keymap.Binding { return keymap.Page("overview") }
 
 // Busy implements pages.Page.
 func (*Page) Busy() bool { return false }
 
 // List implements pages.Listed.
-func (p *Page) List() components.List { return p.table }
+func (p *Page) List() components.List {
+	if p.by > 0 {
+		return p.groups
+	}
+	return p.table
+}
 
 // Update implements pages.Page.
 func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
@@ -75,34 +87,53 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		p.subnets = subnets.Fullest(c.View.Subnets)
 		p.names.Learn(c.View.Nodes)
 		p.table.SetRows(c.View.Nodes, c.Clock)
+		p.regroup(c)
 	case pages.Second:
 		p.table.Settle(c.Clock)
+		p.regroup(c)
 	case pages.Mouse:
 		return p.mouse(c, msg)
 	case pages.Do:
-		switch msg.Action {
-		case keymap.In:
-			return p.open("node")
-		case keymap.Doctor:
-			return pages.Go(p.some("doctor"))
-		case keymap.WhatIf:
-			return pages.Go(p.some("whatif"))
-		case keymap.Logs:
-			return p.open("logs")
-		}
-		p.table.Do(msg.Action, c.Clock)
+		return p.do(c, msg.Action)
 	}
+	return nil
+}
+
+func (p *Page) do(c pages.Context, action string) tea.Cmd {
+	switch action {
+	case keymap.GroupBy:
+		p.group(c)
+	case keymap.In:
+		return p.in(c)
+	case keymap.Doctor:
+		return pages.Go(p.some("doctor"))
+	case keymap.WhatIf:
+		return pages.Go(p.some("whatif"))
+	case keymap.Logs:
+		return p.open("logs")
+	default:
+		p.List().Do(action, c.Clock)
+	}
+	return nil
+}
+
+// in opens the node under the cursor, or lists the nodes of the group.
+func (p *Page) in(c pages.Context) tea.Cmd {
+	if p.by == 0 {
+		return p.open("node")
+	}
+	p.expand(c)
 	return nil
 }
 
 func (p *Page) mouse(c pages.Context, m pages.Mouse) tea.Cmd {
 	y := m.Y - p.gauges(c.Width, c.Height)
-	switch {
+	switch list := p.List(); {
 	case m.Wheel != 0:
-		p.table.Wheel(m.Wheel, c.Clock)
+		list.Wheel(m.Wheel, c.Clock)
 	case m.Click && y >= 0:
-		if p.table.Click(m.X, y, c.Clock) && m.Double {
-			return p.open("node")
+		if list.Click(m.X, y, c.Clock) && m.Double {
+			return p.in(c)
 		}
 	}
 	return nil
@@ -110,18 +141,21 @@ func (p *Page) mouse(c pages.Context, m pages.Mouse) tea.Cmd {
 
 func (p *Page) open(screen string) tea.Cmd {
 	n, ok := p.table.Row()
-	if !ok {
+	if !ok || p.by > 0 {
 		return nil
 	}
 	open := pages.Open{Screen: screen, Node: n.Metadata.Name}
 	return func() tea.Msg { return open }
 }
 
-// some returns the Open of a screen for the marked nodes, else for those that match the
-// filter.
+// some returns the Open of a screen for the group under the cursor, for the marked nodes, or
+// else for those that match the filter.
 func (p *Page) some(screen string) pages.Open {
 	open := pages.Open{Screen: screen, Filter: p.table.Filter()}
-	if p.table.Marked() > 0 {
+	switch {
+	case p.by > 0:
+		open.Filter = p.within()
+	case p.table.Marked() > 0:
 		open.Nodes, open.Filter = strings.Join(p.table.Identities(), ","), ""
 	}
 	return open
@@ -130,6 +164,9 @@ func (p *Page) some(screen string) pages.Open {
 // Focus implements pages.Page. Marked nodes are read as if they were visible.
 func (p *Page) Focus(pages.Context) watch.Focus {
 	var f watch.Focus
+	if p.by > 0 {
+		return f
+	}
 	for _, n := range p.table.Visible() {
 		f.Visible = append(f.Visible, n.Metadata.Name)
 	}
@@ -146,7 +183,7 @@ func (p *Page) Focus(pages.Context) watch.Focus {
 // Row implements pages.Page.
 func (p *Page) Row(pages.Context) any {
 	n, ok := p.table.Row()
-	if !ok {
+	if !ok || p.by > 0 {
 		return nil
 	}
 	return n.Document()
@@ -160,7 +197,11 @@ func (p *Page) Lines(c pages.Context) []string {
 	}
 	p.roomy = c.Width >= sentences
 	lines := p.subnetLines(s, c.Width, p.gauges(c.Width, c.Height))
-	lines = append(lines, p.table.Lines(s, c.Width, c.Height-len(lines))...)
+	if p.by > 0 {
+		lines = append(lines, p.groups.Lines(s, c.Width, c.Height-len(lines))...)
+	} else {
+		lines = append(lines, p.table.Lines(s, c.Width, c.Height-len(lines))...)
+	}
 	return components.Exactly(lines, c.Width, c.Height)
 }
 
@@ -231,25 +272,23 @@ func fault(n *store.Node) bool {
 	return n.Severity != "" && n.Severity != document.SeverityInfo
 }
 
-// role returns the colour of a cell.
+// role returns the colour of a cell. The row of a faulty node is tinted as a whole, but figures
+// that are not current stay dim: the name and the state show why.
 func role(n *store.Node, column string) theme.Role {
+	old := dim(n)
+	switch {
+	case column == "state":
+		return stateRole(n, old)
+	case old && column != "node":
+		return theme.Stale
+	case n.Severity.Harms():
+		return theme.BadRow
+	case n.Severity == document.SeverityWarning:
+		return theme.WarnRow
+	case old:
+		return theme.Stale
+	}
 	switch column {
-	case "node":
-		return theme.Text
-	case "state":
-		if n.Word == store.WordOverWarm {
-			return theme.Info
-		}
-		if ok(n) {
-			return theme.Good
-		}
-		if n.Severity != "" {
-			return reading.SeverityRole(n.Severity)
-		}
-		if n.State == document.StateLive {
-			return theme.Good
-		}
-		return theme.Faint
 	case "type", "zone", "version", "via", "age", "instance":
 		return theme.Faint
 	case "cooling":
@@ -257,7 +296,7 @@ func role(n *store.Node, column string) theme.Role {
 			return theme.Faint
 		}
 		return theme.BarCooling
-	case "warm":
+	case "free", "warm":
 		if n.OverWarm() {
 			return theme.Info
 		}
@@ -268,11 +307,27 @@ func role(n *store.Node, column string) theme.Role {
 	return theme.Text
 }
 
-// dimStale dims the rows whose figures are not current. Their state shows why.
-func dimStale(n *store.Node) (theme.Role, bool) {
+func stateRole(n *store.Node, old bool) theme.Role {
+	switch {
+	case old && !fault(n):
+		return theme.Stale
+	case n.Word == store.WordOverWarm:
+		return theme.Info
+	case ok(n):
+		return theme.Good
+	case n.Severity != "":
+		return reading.SeverityRole(n.Severity)
+	case n.State == document.StateLive:
+		return theme.Good
+	}
+	return theme.Faint
+}
+
+// dim reports whether the figures of a node are not current.
+func dim(n *store.Node) bool {
 	switch n.State {
 	case document.StateStale, document.StateNoDaemon, document.StateAPIOnly:
-		return theme.Stale, !n.Severity.Harms()
+		return true
 	}
-	return theme.Text, false
+	return false
 }

@@ -106,9 +106,9 @@ func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) 
 	bar, role, mark := theme.BarUsed, theme.Text, ""
 	switch {
 	case subnets.Short(u):
-		bar, role, mark = theme.Warn, theme.Bad, " !"
+		bar, role, mark = theme.BadRow, theme.Bad, " !"
 	case part >= 0.85:
-		bar, role, mark = theme.Warn, theme.Warn, s.Pick(" ⚠", " W")
+		bar, role, mark = theme.WarnRow, theme.Warn, s.Pick(" ⚠", " W")
 	}
 	name := show.Safe(u.ID)
 	if u.Zone != "" {

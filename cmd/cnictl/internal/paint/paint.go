@@ -38,6 +38,8 @@ func Colours() Palette {
 		Assigned:      lipgloss.NewStyle().Foreground(lipgloss.Blue),
 		Cooling:       lipgloss.NewStyle().Foreground(lipgloss.Yellow),
 		Free:          lipgloss.NewStyle().Foreground(lipgloss.Green),
+		theme.WarnRow: lipgloss.NewStyle().Foreground(lipgloss.Yellow),
+		theme.BadRow:  lipgloss.NewStyle().Foreground(lipgloss.Red),
 		theme.BarRoom: lipgloss.NewStyle().Faint(true),
 	})
 }

@@ -102,13 +102,9 @@ func (fr Frame) nodeTable(items []*store.Node, short map[string]string, bar int)
 		}
 		drawn, used := store.Unread, cell("assigned")
 		if n.Known {
-			pool := components.Pool{Assigned: n.Assigned, Free: n.Free}
-			if most := n.Scale(); most != nil {
-				pool.Limit = *most
-			}
-			if n.Cooling != nil {
-				pool.Cooling = *n.Cooling
-			}
+			drawn = show.Unknown
+		}
+		if pool, ok := components.PoolOf(n); ok {
 			drawn = pool.Gauge(fr.style(), bar)
 			if n.Limit != nil && used.Text != show.Unknown {
 				used.Text += "/" + show.Count(pool.Limit)
