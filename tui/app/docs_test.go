@@ -95,6 +95,7 @@ func TestDocs(t *testing.T) {
 		return func(b *bench) { b.goTo(t, pages.Open{Screen: "node", Node: name}) }
 	}
 	frame("overview", 120, 24, nil, func(*bench) {})
+	frame("groups", 120, 16, nil, func(b *bench) { b.press("b") })
 	frame("node", 120, 40, nil, node(tour.Starved))
 	frame("over-warm", 120, 30, nil, node(tour.OverWarm))
 	frame("original", 100, 24, nil, node(tour.Upstream))

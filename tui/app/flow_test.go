@@ -157,15 +157,51 @@ func TestSortMenuAndMemory(t *testing.T) {
 	if got := b.list().Order(); got != "type" {
 		t.Errorf("shift+right sorts by %q", got)
 	}
-	again := newBench(t, b.fleet, nil)
-	again.Model = newModel(again.o, utf8Locale, b.keys, b.saves[len(b.saves)-1], again.fx)
-	if got := again.list().Order(); got != "type" {
-		t.Errorf("the next run sorts by %q", got)
+	// Another screen set of the same program finds the order again; ^l and another cluster do not.
+	b.press("/")
+	b.typed("type=m5.large")
+	b.press("enter")
+	again := newBench(t, b.fleet, func(o *Options) { o.Remembered = b.remembered })
+	if order, filter := again.list().Order(), again.list().Filter(); order != "type" || filter != "type=m5.large" {
+		t.Errorf("the same cluster is sorted by %q, of %q", order, filter)
 	}
-	again.o.Cluster = "another"
-	again.Model = newModel(again.o, utf8Locale, b.keys, b.saves[len(b.saves)-1], again.fx)
-	if got := again.list().Order(); got != "state,-ip%" {
-		t.Errorf("another cluster is sorted by %q", got)
+	other := newBench(t, b.fleet, func(o *Options) { o.Remembered, o.Cluster = b.remembered, "another" })
+	if order, filter := other.list().Order(), other.list().Filter(); order != "state,-ip%" || filter != "" {
+		t.Errorf("another cluster is sorted by %q, of %q", order, filter)
+	}
+	b.press("f", "ctrl+l")
+	if order, filter := b.list().Order(), b.list().Filter(); order != "state,-ip%" || filter != "" || b.list().Faults() {
+		t.Errorf("after ^l it is sorted by %q, of %q", order, filter)
+	}
+}
+
+// TestFaultsArePerScreen: the other screens still show all rows.
+func TestFaultsArePerScreen(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 100)
+	b.press("f", "6")
+	if b.list().Faults() {
+		t.Error("f on the nodes hides pods")
+	}
+	b.press("1")
+	if !b.list().Faults() {
+		t.Error("the nodes show all rows again")
+	}
+}
+
+// TestWeakMatch: what only a description contains is not what enter opens.
+func TestWeakMatch(t *testing.T) {
+	t.Parallel()
+	b := newFlow(t, 100)
+	b.press(":")
+	b.typed("daemon")
+	b.press("enter")
+	b.sees(t, "no match for daemon")
+	b.press(":")
+	b.typed("daemon")
+	b.press("down", "enter")
+	if b.page().Name() == "overview" {
+		t.Error("a chosen match is not taken")
 	}
 }
 
@@ -202,7 +238,7 @@ func TestCursorGoesToTheTop(t *testing.T) {
 	for _, keys := range [][]string{{"s", "n"}, {"o"}, {"shift+right"}, {"f"}, {"f"}} {
 		b.press("down", "down", "down")
 		b.press(keys...)
-		if keys[0] == "f" && !b.faults {
+		if keys[0] == "f" && !b.list().Faults() {
 			continue // all rows again: the cursor stays on its row
 		}
 		if got := b.list().Identities()[0]; got != first() {

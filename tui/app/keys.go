@@ -129,7 +129,9 @@ func (m *Model) listed(action string) tea.Cmd {
 		m.before = l.Filter()
 		m.begin(filtering, l.Filter())
 	case keymap.Clear:
-		return m.clear()
+		l.Reset()
+		m.remember()
+		return m.say(theme.Info, "default order, no filter")
 	case keymap.NextMatch:
 		l.Next(+1, m.now)
 	case keymap.PrevMatch:
@@ -140,11 +142,10 @@ func (m *Model) listed(action string) tea.Cmd {
 		}
 	case keymap.SortLeft, keymap.SortRight, keymap.Reverse:
 		l.Do(action, m.now)
-		return m.keepOrder()
+		m.remember()
 	case keymap.Faults:
-		m.faults = !m.faults
-		l.SetFaults(m.faults)
-		return m.say(theme.Info, onOff("faults only", m.faults))
+		l.SetFaults(!l.Faults())
+		return m.say(theme.Info, onOff("faults only, on this screen", l.Faults()))
 	case keymap.Wide:
 		m.wide = !m.wide
 		l.SetWide(m.wide)
@@ -172,6 +173,7 @@ func (m *Model) clear() tea.Cmd {
 		return nil
 	}
 	_ = l.SetFilter("") // an empty filter is always valid
+	m.remember()
 	return nil
 }
 
@@ -179,12 +181,11 @@ func (m *Model) quit() tea.Cmd {
 	return tea.Sequence(m.keep(), tea.Quit)
 }
 
-// keepOrder saves the sort order of the top screen for this cluster.
-func (m *Model) keepOrder() tea.Cmd {
+// remember keeps the order and the filter of the top screen for this cluster.
+func (m *Model) remember() {
 	if l := m.list(); l != nil && !m.overlaid() {
-		m.saved = m.saved.sorted(m.cluster(), m.page().Name(), l.Order())
+		m.remembered.put(m.cluster(), m.router.top().open, listing{l.Order(), l.Filter()})
 	}
-	return m.keep()
 }
 
 // keep saves the settings for the next run.
@@ -193,7 +194,7 @@ func (m *Model) keep() tea.Cmd {
 	return m.fx.save(m.saved)
 }
 
-// cluster returns the key under which sort orders are saved.
+// cluster returns the key under which orders and filters are remembered.
 func (m *Model) cluster() string {
 	if m.o.Cluster != "" {
 		return m.o.Cluster

@@ -48,16 +48,16 @@ func TestKeysOfEveryScreen(t *testing.T) {
 	}
 }
 
-// TestHelpFits: the help of the app's keys fits 80x24 without scrolling.
+// TestHelpFits: the keys fit 80x24 without scrolling, those of the screen first, each group whole.
 func TestHelpFits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, sourcetest.New(3, 1), nil)
 	b.resize(80, 24)
 	b.change()
 	b.press("?")
-	b.sees(t, "suspend", "label:team=x", "page up", "sort right", "export")
+	b.sees(t, "suspend", "page up", "sort right", "export", "^c", "Keys of Nodes", "group by")
 	b.press("end")
-	b.sees(t, "page up", "label:team=x")
+	b.sees(t, "label:team=x", "8 what-if")
 }
 
 // TestOwnKeysOnScreens: user-defined keys do what the table says, appear in the hints, and

@@ -58,9 +58,9 @@ type Model struct {
 	focus   watch.Focus
 	focused bool // a focus was sent
 
-	away, paused, faults, wide, mouse bool
-	ascii, linear                     bool
-	interval                          time.Duration
+	away, paused, wide, mouse bool
+	ascii, linear             bool
+	interval                  time.Duration
 
 	router  router
 	mode    mode
@@ -82,6 +82,8 @@ type Model struct {
 
 	contexts contexts
 	exam     examination
+
+	remembered *Remembered
 
 	playback playback
 	saved    saved
@@ -123,6 +125,9 @@ func newModel(o Options, env environ, keys keymap.Map, kept saved, fx effects) *
 	if m.view == nil {
 		m.view = &store.View{}
 	}
+	if m.remembered = o.Remembered; m.remembered == nil {
+		m.remembered = &Remembered{}
+	}
 	m.colours = o.Theme
 	if m.colours == "" {
 		m.colours = kept.Theme
@@ -157,7 +162,7 @@ func (m *Model) context() pages.Context {
 		Width: m.width, Height: m.body(),
 		View: m.view, Source: m.src, Theme: colours,
 		Now: m.o.Source.Now(), Clock: m.now,
-		ASCII: m.ascii, Linear: m.linear, FaultsOnly: m.faults, Wide: m.wide, Recorded: recorded, Examines: m.o.Examine != nil,
+		ASCII: m.ascii, Linear: m.linear, Wide: m.wide, Recorded: recorded, Examines: m.o.Examine != nil,
 	}
 }
 

@@ -19,7 +19,7 @@ type Options struct {
 	Screen    pages.Open          // the first screen; zero = the overview
 	Theme     string              // one of theme.Names; "" = the saved one, else auto
 	Keys      map[string][]string // keys by action, overriding the table's
-	State     string              // file with sort orders by cluster, and the theme; "" = none
+	State     string              // file with the theme and the wide setting; "" = none
 	Cluster   string              // identifies the cluster; "" = the source's title
 	Namespace string              // default for pods named without one; "" = any
 	Only      string              // namespace of the pods that their screen shows at first; "" = all
@@ -28,7 +28,9 @@ type Options struct {
 	Context   string              // the current context
 	Connect   Connect             // switches to another context; nil if Contexts is
 	Examine   Examine             // the doctor; nil if none
-	Interval  time.Duration       // between samples of what is shown; 0 = the source's
+
+	Remembered *Remembered   // of earlier clusters; nil = nothing
+	Interval   time.Duration // between samples of what is shown; 0 = the source's
 
 	ASCII bool // even if the locale is UTF-8
 	Plain bool // text on request, no screen
@@ -38,4 +40,29 @@ type Options struct {
 	Out     io.Writer
 	Environ []string // TERM, NO_COLOR, LC_ALL, …
 	Now     func() time.Time
+}
+
+// Remembered holds the order and the filter of each screen by cluster. It lasts as long as the
+// program: tomorrow, an old order would hide the nodes that have a fault.
+type Remembered struct{ by map[placed]listing }
+
+// placed is a screen of a cluster.
+type placed struct {
+	cluster string
+	open    pages.Open
+}
+
+// listing is how a screen lists its rows.
+type listing struct{ order, filter string }
+
+func (r *Remembered) put(cluster string, open pages.Open, l listing) {
+	if r.by == nil {
+		r.by = map[placed]listing{}
+	}
+	r.by[placed{cluster, open}] = l
+}
+
+func (r *Remembered) of(cluster string, open pages.Open) (listing, bool) {
+	l, ok := r.by[placed{cluster, open}]
+	return l, ok
 }

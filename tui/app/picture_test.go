@@ -12,7 +12,7 @@ import (
 )
 
 // TestDocs_Picture generates the pictures of the README, as shown by a terminal with 24-bit
-// colours: the node that waits for addresses, and what fewer spare addresses save.
+// colours: the nodes, one of which waits for addresses, and what fewer spare addresses save.
 func TestDocs_Picture(t *testing.T) {
 	t.Parallel()
 	for file, x := range map[string]struct {
@@ -20,7 +20,7 @@ func TestDocs_Picture(t *testing.T) {
 		open          pages.Open
 		keys          []string
 	}{
-		"docs/tui.svg":    {120, 32, pages.Open{Screen: "node", Node: tour.Starved}, nil},
+		"docs/tui.svg":    {120, 32, pages.Open{Screen: "overview"}, nil},
 		"docs/whatif.svg": {110, 21, pages.Open{Screen: "whatif", Node: tour.OverWarm}, []string{"left", "left", "left", "down", "right", "right", "right", "right", "right"}},
 	} {
 		b := toured(t, x.width, x.height, func(o *Options) { o.Theme = theme.Dark })

@@ -37,14 +37,23 @@ func (m *Model) typed() {
 	case choosing:
 		m.found = palette.Complete(m.choices(), m.input.Text())
 		m.picked = min(m.picked, max(len(m.found)-1, 0))
+		if m.picked <= 0 && len(m.found) > 0 && m.found[0].Weak {
+			m.picked = nonePicked
+		} else {
+			m.picked = max(m.picked, 0)
+		}
 	}
 }
+
+// nonePicked is while no choice begins like the typed text: enter takes none.
+const nonePicked = -1
 
 func (m *Model) filterKey(key, text string) tea.Cmd {
 	switch key {
 	case "enter":
 		if m.problem == "" { // the line shows the problem
 			m.mode = browsing
+			m.remember()
 		}
 		return nil
 	case "esc":
@@ -75,7 +84,7 @@ func (m *Model) sortKey(key string) tea.Cmd {
 	for _, k := range l.SortMenu() {
 		if k.Key == key {
 			l.SortBy(k.Column)
-			return m.keepOrder()
+			m.remember()
 		}
 	}
 	return nil
@@ -93,14 +102,11 @@ func (m *Model) paletteKey(key, text string) tea.Cmd {
 		m.picked = min(m.picked+1, max(len(m.found)-1, 0))
 		return nil
 	case "tab":
-		if m.picked < len(m.found) {
-			m.input.Set(m.found[m.picked].Completion())
-			m.typed()
-		}
+		m.complete()
 		return nil
 	case "enter":
 		m.mode = browsing
-		if m.picked < len(m.found) {
+		if m.picked >= 0 && m.picked < len(m.found) {
 			return m.choose(m.found[m.picked])
 		}
 		typed := strings.TrimSpace(m.input.Text())
@@ -120,6 +126,17 @@ func (m *Model) paletteKey(key, text string) tea.Cmd {
 	return nil
 }
 
+// complete completes the typed text to the picked choice, or to the next one if it is already there.
+func (m *Model) complete() {
+	for _, c := range m.found[min(max(m.picked, 0), len(m.found)):] {
+		if to := c.Completion(); !strings.HasPrefix(m.input.Text(), to) {
+			m.input.Set(to)
+			m.typed()
+			return
+		}
+	}
+}
+
 // didYouMean suggests the known name closest to the typed one, "" if none is close.
 func didYouMean(typed string, known []string) string {
 	if near := query.Near(typed, known); len(near) > 0 {
@@ -134,7 +151,7 @@ func (m *Model) choices() []choice {
 	for _, s := range digits() {
 		c := choice{Kind: palette.Screen, Name: strings.ToLower(s.title), Title: s.says}
 		if c.Name != s.name {
-			c.Title = s.name + ": " + s.says // either name matches
+			c.Also = s.name
 		}
 		out = append(out, c)
 	}
@@ -148,11 +165,30 @@ func (m *Model) choices() []choice {
 	for _, t := range theme.Names() {
 		out = append(out, choice{Kind: palette.Command, Name: "theme " + t, Title: "colours"})
 	}
+	out = append(out, m.podChoices()...)
 	for _, n := range m.view.Nodes {
 		out = append(out, choice{Kind: palette.Object, Name: n.Metadata.Name, Title: n.Status()})
 	}
 	return out
 }
+
+// podChoices are the pods that begin like the argument of the command pod.
+func (m *Model) podChoices() (out []choice) {
+	typed, ok := strings.CutPrefix(m.input.Text(), podCommand+" ")
+	if !ok {
+		return nil
+	}
+	namespace, name, given := strings.Cut(strings.TrimSpace(typed), "/")
+	if !given {
+		namespace, name = "", namespace
+	}
+	for _, p := range m.view.PodsNamed(namespace, name, palette.Most) {
+		out = append(out, choice{Kind: palette.Pod, Name: podCommand + " " + p.Namespace + "/" + p.Name, Title: p.Node})
+	}
+	return out
+}
+
+const podCommand = "pod"
 
 // command is a command of the palette.
 type command struct {
@@ -169,7 +205,7 @@ var commands = []command{
 	{"sort", "sort the table: sort -ip,node", true, (*Model).sortTo},
 	{"interval", "time between samples: interval 10s", true, (*Model).intervalTo},
 	{"node", "go to a node: node NAME", true, (*Model).nodeNamed},
-	{"pod", "go to a pod: pod NAMESPACE/NAME", true, (*Model).podNamed},
+	{podCommand, "go to a pod: pod NAMESPACE/NAME", true, (*Model).podNamed},
 	{"ip", "find what has an address: ip 10.0.1.22", true, (*Model).holderOf},
 	{"export", "export the table: export csv, json or text", true, func(m *Model, how string) tea.Cmd { return m.export(how) }},
 }
@@ -191,7 +227,7 @@ func (m *Model) choose(c choice) tea.Cmd {
 		return m.colour(name)
 	}
 	line := m.input.Text()
-	if c.Kind == palette.Search {
+	if c.Kind == palette.Search || c.Kind == palette.Pod {
 		line = c.Name
 	}
 	name, argument, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -207,28 +243,24 @@ func (m *Model) choose(c choice) tea.Cmd {
 }
 
 func (m *Model) filterTo(text string) tea.Cmd {
-	cmd, _ := m.onList(func(l components.List) error { return l.SetFilter(text) })
-	return cmd
+	return m.onList(func(l components.List) error { return l.SetFilter(text) })
 }
 
 func (m *Model) sortTo(text string) tea.Cmd {
-	cmd, ok := m.onList(func(l components.List) error { return l.SetOrder(text) })
-	if ok {
-		return m.keepOrder()
-	}
-	return cmd
+	return m.onList(func(l components.List) error { return l.SetOrder(text) })
 }
 
 // onList changes the table. If that fails, the returned command shows why.
-func (m *Model) onList(set func(components.List) error) (cmd tea.Cmd, ok bool) {
+func (m *Model) onList(set func(components.List) error) tea.Cmd {
 	l := m.list()
 	if l == nil {
-		return m.say(theme.Warn, "this screen has no table"), false
+		return m.say(theme.Warn, "this screen has no table")
 	}
 	if err := set(l); err != nil {
-		return m.say(theme.Bad, err.Error()), false
+		return m.say(theme.Bad, err.Error())
 	}
-	return nil, true
+	m.remember()
+	return nil
 }
 
 func (m *Model) intervalTo(text string) tea.Cmd {

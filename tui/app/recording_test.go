@@ -131,7 +131,7 @@ func TestHeader_KeepsTheCluster(t *testing.T) {
 		b.press("p")
 		for _, size := range sizes {
 			b.resize(size[0], size[1])
-			if l, _, _ := strings.Cut(b.text(t), "\n"); size[0] < 200 && !strings.HasPrefix(l, " cnictl prod-eu ") || !strings.Contains(l, "PAUSED") || !strings.Contains(l, "! 12") {
+			if l, _, _ := strings.Cut(b.text(t), "\n"); size[0] < 200 && !strings.HasPrefix(l, " cnictl prod-eu ") || !strings.Contains(l, "PAUSED") || !strings.Contains(l, "12 errors") {
 				t.Errorf("%s at %v: %q", name, size, l)
 			}
 		}

@@ -56,10 +56,12 @@ func (m *Model) pageOf(open pages.Open) (pages.Page, bool) {
 	}
 	p := s.new(open)
 	if l := listOf(p); l != nil {
-		if order := m.saved.order(m.cluster(), p.Name()); order != "" {
-			_ = l.SetOrder(order) // an invalid one, of another release, is ignored
-		}
-		if open.Screen == "pods" && open.Filter == "" && m.o.Only != "" {
+		was, ok := m.remembered.of(m.cluster(), open)
+		switch {
+		case ok:
+			_ = l.SetOrder(was.order) // what no longer applies is ignored
+			_ = l.SetFilter(was.filter)
+		case open.Screen == "pods" && open.Filter == "" && m.o.Only != "":
 			_ = l.SetFilter("namespace=" + m.o.Only) // what is no namespace selects nothing, or is ignored
 		}
 	}
@@ -93,7 +95,6 @@ func (m *Model) enter() tea.Cmd {
 	m.toast = pages.Toast{}
 	p := m.page()
 	if l := listOf(p); l != nil {
-		l.SetFaults(m.faults)
 		l.SetWide(m.wide)
 	}
 	return p.Update(m.context(), pages.Changed{})

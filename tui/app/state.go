@@ -5,67 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 )
 
-// Limits of the state file. It belongs to the user and may hold anything.
-const (
-	maxState    = 64 << 10
-	maxClusters = 32
-	maxScreens  = 64
-	maxText     = 1024
-)
+// maxState limits the state file. It belongs to the user and may hold anything.
+const maxState = 64 << 10
 
-// saved are the settings kept between runs. Filters are not saved: a row hidden by an old
-// filter looks missing.
+// saved are the settings kept between runs. Orders and filters are not saved: see [Remembered].
 type saved struct {
-	Version  int            `json:"version"`
-	Theme    string         `json:"theme,omitempty"`
-	Wide     bool           `json:"wide,omitempty"`
-	Clusters []savedCluster `json:"clusters,omitempty"` // the last used first
+	Version int    `json:"version"`
+	Theme   string `json:"theme,omitempty"`
+	Wide    bool   `json:"wide,omitempty"`
 }
 
-// savedCluster holds the settings of one cluster.
-type savedCluster struct {
-	Name string            `json:"name"`
-	Sort map[string]string `json:"sort"` // by screen
-}
-
-// stateVersion is 2. Version 1 had one order and filter for all clusters; its theme and
-// wide setting are still read.
+// stateVersion is 2. Earlier releases also saved orders, which are ignored.
 const stateVersion = 2
-
-// order returns the saved sort order of a screen of a cluster, "" if none.
-func (s *saved) order(cluster, screen string) string {
-	for _, c := range s.Clusters {
-		if c.Name == cluster {
-			return c.Sort[screen]
-		}
-	}
-	return ""
-}
-
-// sorted returns s with the order of a screen. It does not modify the earlier settings,
-// since a writer may still be reading them.
-func (s saved) sorted(cluster, screen, order string) saved {
-	now := savedCluster{Name: cluster, Sort: map[string]string{}}
-	all := make([]savedCluster, 1, len(s.Clusters)+1)
-	for _, c := range s.Clusters {
-		if c.Name == cluster {
-			maps.Copy(now.Sort, c.Sort)
-		} else if len(all) < maxClusters {
-			all = append(all, c)
-		}
-	}
-	now.Sort[screen] = order
-	all[0] = now
-	s.Clusters = all
-	return s
-}
 
 // load reads the state file. A missing, oversized or invalid one is ignored.
 func load(path string) saved {
@@ -91,15 +47,10 @@ func load(path string) saved {
 func parseState(data []byte) saved {
 	none := saved{Version: stateVersion}
 	s := none
-	if len(data) > maxState || json.Unmarshal(data, &s) != nil || s.Version < 1 || s.Version > stateVersion || len(s.Clusters) > maxClusters {
+	if len(data) > maxState || json.Unmarshal(data, &s) != nil || s.Version < 1 || s.Version > stateVersion {
 		return none
 	}
 	s.Version = stateVersion
-	s.Clusters = slices.DeleteFunc(s.Clusters, func(c savedCluster) bool {
-		long := func(screen, order string) bool { return len(screen) > maxText || len(order) > maxText }
-		maps.DeleteFunc(c.Sort, long)
-		return len(c.Name) > maxText || len(c.Sort) > maxScreens
-	})
 	return s
 }
 

@@ -34,7 +34,7 @@ func TestStatusLine(t *testing.T) {
 					for range 12 {
 						l.Do(keymap.Mark, b.now)
 					}
-					b.faults = true
+					l.SetFaults(true)
 				}
 				status := func() string { return colourless(b.status(b.style())) }
 				if s := status(); touching.MatchString(s) {

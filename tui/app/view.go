@@ -181,7 +181,7 @@ func (p piece) width() int {
 	return n
 }
 
-// spelt is the width from which the header spells out its signs.
+// spelt is the width from which the header spells out the time zone.
 const spelt = 140
 
 // utc formats a time of day with its zone, in a form that --at accepts.
@@ -227,7 +227,7 @@ func (m *Model) header(s components.Style) string {
 	}
 	ips := []components.Span{
 		text(theme.Faint, "IPs held "), text(theme.Text, least+number(t.Held)),
-		text(theme.Faint, " wasted "), text(theme.Text, least+number(t.Free)), // held but not used by a pod
+		text(theme.Faint, " free "), text(theme.Text, least+number(t.Free)),
 	}
 	if t.Cooling.Known && t.Cooling.N > 0 {
 		cooling := number(t.Cooling.N)
@@ -255,21 +255,15 @@ func (m *Model) header(s components.Style) string {
 	} else if m.paused {
 		state, pace = text(theme.Warn, "PAUSED"), text(theme.Faint, "")
 	}
-	word := func(w string) string { // signs are spelled out when there is room
-		if m.width < spelt {
-			return ""
-		}
-		return w
-	}
 	faults := []components.Span(nil)
 	if t.Errors > 0 {
-		faults = append(faults, text(theme.Bad, "! "+number(t.Errors)+word(plural(t.Errors, " error", " errors"))))
+		faults = append(faults, text(theme.Bad, number(t.Errors)+plural(t.Errors, " error", " errors")))
 	}
 	if t.Warnings > 0 {
 		if faults != nil {
 			faults = append(faults, text(theme.Faint, " "))
 		}
-		faults = append(faults, text(theme.Warn, s.Pick("⚠ ", "W ")+number(t.Warnings)+word(plural(t.Warnings, " warning", " warnings"))))
+		faults = append(faults, text(theme.Warn, number(t.Warnings)+plural(t.Warnings, " warning", " warnings")))
 	}
 	title, room := show.Safe(m.o.Source.Title()), max(m.width/4, 16)
 	if components.Width(title) > room { // the end of an ARN identifies it
@@ -277,12 +271,12 @@ func (m *Model) header(s components.Style) string {
 	}
 	pieces := []piece{
 		{[]components.Span{text(theme.Title, "cnictl "), text(theme.Accent, title)}, 9},
-		{nodes, 5}, {reading, 8}, {unread, 3}, {faults, 7},
+		{nodes, 5}, {reading, 6}, {unread, 3}, {faults, 8},
 		{[]components.Span{text(theme.Faint, "pods "), text(theme.Text, pods)}, 4},
 		{ips, 3},
 		{[]components.Span{pace}, 2},
 		{sweep, 1},
-		{[]components.Span{state}, 6},
+		{[]components.Span{state}, 7},
 	}
 	return joined(s, m.width, pieces)
 }
@@ -448,7 +442,7 @@ func (m *Model) position(s components.Style) piece {
 		if n := l.Marked(); n > 0 {
 			add(theme.Marked, strconv.Itoa(n)+" marked  ")
 		}
-		if m.faults {
+		if l.Faults() {
 			add(theme.Warn, "faults only  ")
 		}
 		if l.Frozen(m.now) {
@@ -526,6 +520,9 @@ func (m *Model) hints(s components.Style) string {
 	if len(m.router.stack) > 1 {
 		hint(m.keys.First(keymap.Out), "back")
 	}
+	if m.examinable() {
+		hint(m.key1(keymap.Doctor), "doctor")
+	}
 	own := m.ownKeys()
 	if slices.ContainsFunc(own, func(b keymap.Binding) bool { return b.Action == keymap.Zoom }) {
 		hint(m.key1(keymap.NextPane), "next pane")
@@ -541,7 +538,6 @@ func (m *Model) hints(s components.Style) string {
 	}
 	hint(m.key1(keymap.Palette), "go to")
 	if m.ofNode() {
-		hint(m.key1(keymap.Doctor), "doctor")
 		hint(m.key1(keymap.Logs), "logs")
 		hint(m.key1(keymap.WhatIf), "what if")
 	}
@@ -562,6 +558,15 @@ func (m *Model) ofNode() bool {
 		return len(m.view.Nodes) > 0
 	}
 	return false
+}
+
+// examinable reports whether the doctor key works here.
+func (m *Model) examinable() bool {
+	switch m.page().Name() {
+	case "trunks", "pods", "enis", "logs", "whatif":
+		return len(m.view.Nodes) > 0
+	}
+	return m.ofNode()
 }
 
 func (m *Model) key1(action string) string { return m.keys.Shown(action) }

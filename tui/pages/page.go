@@ -29,7 +29,6 @@ type Context struct {
 	Clock         time.Time // the user's time, for cursor moves and sorting
 	ASCII         bool
 	Linear        bool // as in components.Style; Height is then no limit
-	FaultsOnly    bool
 	Recorded      bool // documents come from a recording and cost no request
 	Examines      bool // a doctor is available; see Examine
 	Wide          bool

@@ -16,7 +16,6 @@ import (
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	m.examines = c.Examines
 	for _, t := range []components.List{m.findings, m.nodes} {
-		t.SetFaults(c.FaultsOnly)
 		t.SetWide(c.Wide)
 	}
 	var cmd tea.Cmd

@@ -16,7 +16,6 @@ import (
 
 // Update implements pages.Page.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
-	m.table.SetFaults(c.FaultsOnly)
 	m.table.SetWide(c.Wide)
 	switch msg := msg.(type) {
 	case pages.Do:

@@ -40,6 +40,7 @@ func New(o pages.Open) *Page {
 		},
 		Limits: map[string]components.Limit{"node": {Most: 40, Narrow: 13}},
 		Empty:  "no node has reported an ENI yet",
+		Rows:   "ENIs",
 	}, o.Filter)
 	return p
 }

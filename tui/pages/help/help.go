@@ -21,6 +21,7 @@ import (
 // Page is the help overlay.
 type Page struct {
 	sections []keymap.Section
+	own      bool // the first are those of the screen
 	titles   []string
 	scroll   prose.Scroll
 }
@@ -29,13 +30,21 @@ type Page struct {
 func New(keys keymap.Map, of pages.Page, titles []string) *Page {
 	p := &Page{titles: titles}
 	if own := keys.Page(of.Name()); len(own) > 0 {
-		p.sections = append(p.sections, keymap.Section{Title: of.Title(), Bindings: own})
+		p.sections, p.own = append(p.sections, keymap.Section{Title: title(of.Title()), Bindings: own}), true
 	}
 	for _, s := range keys.Sections {
 		s.Bindings = slices.DeleteFunc(slices.Clone(s.Bindings), func(b keymap.Binding) bool { return b.Action == keymap.Screen1 }) // the notes list them
 		p.sections = append(p.sections, s)
 	}
 	return p
+}
+
+// title shortens the title of a screen, which may be the name of a node.
+func title(of string) string {
+	if strings.ContainsAny(of, ".-/") {
+		return "this screen"
+	}
+	return of
 }
 
 // Name implements pages.Page.
@@ -116,30 +125,72 @@ func bars(s components.Style) string {
 	return strings.Join(out, " ")
 }
 
-// keys arranges the sections in as many columns as fit. A section may continue in the next
-// column.
+// cell draws a line of a column.
+type cell func(l *components.Line, room int)
+
+// keys arranges the sections in as many columns as fit, each section whole: as low as possible,
+// beginning with the keys of the screen.
 func (p *Page) keys(s components.Style, width int) []string {
-	var cells []func(l *components.Line, room int)
-	for _, section := range p.sections {
-		cells = append(cells, func(l *components.Line, room int) { l.Add(theme.Title, s.Clip(section.Title, room-1)) })
-		for _, b := range section.Bindings {
-			cells = append(cells, func(l *components.Line, room int) {
-				l.Add(theme.Key, s.Fit(key(s, b.Shown), keyWidth, false)).Gap(1).Add(theme.Text, s.Clip(b.Help, room-keyWidth-2))
-			})
-		}
+	groups := make([][]cell, len(p.sections))
+	total := 0
+	for i, section := range p.sections {
+		groups[i] = p.group(s, section, i == 0 && p.own)
+		total += len(groups[i])
 	}
 	columns := max(min(width/columnWidth, 4), 1)
-	rows := (len(cells) + columns - 1) / columns
+	var placed [][]cell
+	for rows := (total + columns - 1) / columns; placed == nil; rows++ {
+		placed = pack(groups, columns, rows)
+	}
+	rows := 0
+	for _, column := range placed {
+		rows = max(rows, len(column))
+	}
 	out := make([]string, 0, rows)
 	for y := range rows {
 		l := components.NewLine(s, width)
-		for x := range columns {
+		for x, column := range placed {
 			l.To(1 + x*(width-1)/columns)
-			if i := x*rows + y; i < len(cells) {
-				cells[i](l, (width-1)/columns)
+			if y < len(column) && column[y] != nil {
+				column[y](l, (width-1)/columns)
 			}
 		}
 		out = append(out, l.String())
+	}
+	return out
+}
+
+// pack puts each group into the first column that has room for it, a blank line apart; nil if they
+// do not fit.
+func pack(groups [][]cell, columns, rows int) [][]cell {
+	out := make([][]cell, columns)
+	for _, g := range groups {
+		at := slices.IndexFunc(out, func(c []cell) bool { return len(c) == 0 && len(g) <= rows || len(c)+1+len(g) <= rows })
+		if at < 0 {
+			return nil
+		}
+		if len(out[at]) > 0 {
+			out[at] = append(out[at], nil)
+		}
+		out[at] = append(out[at], g...)
+	}
+	return out
+}
+
+// group draws a section: its heading with a rule, then the keys.
+func (p *Page) group(s components.Style, section keymap.Section, own bool) []cell {
+	title, rule, role := section.Title, s.Pick("─", "-"), theme.Border
+	if own {
+		title, rule, role = "Keys of "+title, s.Pick("━", "="), theme.BorderFocused
+	}
+	out := []cell{func(l *components.Line, room int) {
+		title := s.Clip(title, room-2)
+		l.Add(theme.Header, title).Gap(1).Add(role, strings.Repeat(rule, max(room-2-components.Width(title), 0)))
+	}}
+	for _, b := range section.Bindings {
+		out = append(out, func(l *components.Line, room int) {
+			l.Add(theme.Key, s.Fit(key(s, b.Shown), keyWidth, false)).Gap(1).Add(theme.Text, s.Clip(b.Help, room-keyWidth-2))
+		})
 	}
 	return out
 }

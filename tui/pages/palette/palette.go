@@ -21,6 +21,7 @@ const (
 	Command
 	Object
 	Search // for a pod or an address
+	Pod    // that begins like what is typed
 )
 
 // Most is how many choices are shown.
@@ -30,8 +31,10 @@ const Most = 8
 type Item struct {
 	Kind     Kind
 	Name     string
+	Also     string // another name
 	Title    string
 	Argument bool // the command takes an argument
+	Weak     bool // only the description has the typed text: enter does not take it
 }
 
 // Completion returns the line after tab is pressed.
@@ -58,16 +61,16 @@ func Complete(items []Item, text string) []Item {
 		name := strings.ToLower(it.Name)
 		rank := -1
 		switch {
-		case argument && it.Argument && name == first:
+		case argument && it.Argument && name == first, it.Kind == Pod:
 			rank = 0
-		case name == text:
+		case name == text, it.Also != "" && it.Also == text:
 			rank = 0
-		case strings.HasPrefix(name, text):
+		case strings.HasPrefix(name, text), it.Also != "" && strings.HasPrefix(it.Also, text):
 			rank = 1
 		case strings.Contains(name, text):
 			rank = 2
 		case it.Kind != Object && strings.Contains(strings.ToLower(it.Title), text):
-			rank = 3
+			rank, it.Weak = 3, true
 		}
 		if rank >= 0 {
 			hits = append(hits, hit{it, rank})
@@ -102,7 +105,7 @@ func SearchFor(text string) (Item, bool) {
 	return Item{}, false
 }
 
-var kinds = [...]string{"screen", "command", "node", "search"}
+var kinds = [...]string{"screen", "command", "node", "search", "pod"}
 
 // Lines draws the choices and marks the picked one.
 func Lines(s components.Style, width int, items []Item, picked int) []string {

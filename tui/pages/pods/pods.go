@@ -59,6 +59,7 @@ func New(o pages.Open) *Page {
 		},
 		Limits: map[string]components.Limit{"pod": {Most: 100, Narrow: 36}, "why": {Most: 120, Narrow: 40}},
 		Empty:  "no pods",
+		Rows:   "pods",
 	}, o.Filter)
 	return p
 }

@@ -13,7 +13,6 @@ import (
 
 // Update implements pages.Page.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
-	m.table.SetFaults(c.FaultsOnly)
 	m.table.SetWide(c.Wide)
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
