@@ -75,9 +75,11 @@ func (m *Model) giveUp() {
 	}
 }
 
-// leaveDoctor cancels the examination of a page that is no longer on the stack.
-func (m *Model) leaveDoctor() {
-	if m.exam.to != nil && !slices.ContainsFunc(m.router.stack, func(e entry) bool { return e.page == m.exam.to }) {
+// forgetDoctor cancels the examination of a page that can no longer be shown. One that was only left
+// goes on, so that its findings are there on return.
+func (m *Model) forgetDoctor() {
+	is := func(e entry) bool { return e.page == m.exam.to }
+	if m.exam.to != nil && !slices.ContainsFunc(m.router.stack, is) && !slices.ContainsFunc(m.router.kept, is) {
 		m.giveUp()
 	}
 }

@@ -160,7 +160,7 @@ func (m *Model) second(s second) tea.Cmd {
 
 // updateFocus sends the source what is on the screen, if that changed.
 func (m *Model) updateFocus() {
-	m.leaveDoctor()
+	m.forgetDoctor()
 	if m.width == 0 || m.height == 0 {
 		return
 	}

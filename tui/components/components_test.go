@@ -69,10 +69,15 @@ func TestPartsAreExactlyAsLargeAsTheirRoom(t *testing.T) {
 			chart.Levels = append(chart.Levels, Level{anyText(r), theme.Warn, value(), values()})
 		}
 		exactly(t, "chart", chart.Lines(s, w, h), w, h, s.ASCII)
-		m := BlockMap{Count: r.IntN(600), Cursor: r.IntN(600) - 1, Cell: func(i int) Cell { return Cell{"█", "#", theme.Role(i % 5)} }}
+		m := BlockMap{Count: r.IntN(600), Cursor: r.IntN(600) - 1, Cells: func(i int, into []Cell) {
+			for j := range into {
+				into[j] = Cell{"█", "#", theme.Role((i + j) % 5)}
+			}
+		}}
 		if r.IntN(2) == 0 {
 			m.Label = func(int) string { return anyText(r) }
 		}
+		m.Arrange(w, h)
 		exactly(t, "map", m.Lines(s, w, h), w, h, s.ASCII)
 		var view LogView
 		view.Wrap = r.IntN(2) == 0
@@ -90,7 +95,7 @@ func TestPartsAreExactlyAsLargeAsTheirRoom(t *testing.T) {
 			}})
 		}
 		exactly(t, "panes", Panes(s, w, h, panes), w, h, s.ASCII)
-		if got := Width(ansi.Strip(Gauge(s, w, value(), Part{value(), theme.BarUsed}, Part{value(), theme.BarCooling}))); w > 0 && got != w {
+		if got := Width(ansi.Strip(Gauge(s, w, value(), Part{Value: value(), Role: theme.BarUsed}, Part{Value: value(), Role: theme.BarCooling}))); w > 0 && got != w {
 			t.Fatalf("gauge: %d cells, want %d", got, w)
 		}
 		if got := Width(show.Spark(values(), w, value(), s.ASCII)); w > 0 && got != w {

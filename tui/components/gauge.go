@@ -14,6 +14,15 @@ import (
 type Part struct {
 	Value float64
 	Role  theme.Role
+	Over  theme.Role // if not Text, the colour in place of the role's, such as that of an alarm
+}
+
+// colour is the role that the part is painted in.
+func (p Part) colour() theme.Role {
+	if p.Over != theme.Text {
+		return p.Over
+	}
+	return p.Role
 }
 
 // Pool has the counts of addresses of a pool.
@@ -74,7 +83,8 @@ func (p Pool) role() theme.Role {
 // Gauge draws the pool in width cells.
 func (p Pool) Gauge(style Style, width int) string {
 	return Gauge(style, width, float64(p.Limit),
-		Part{float64(p.Assigned), p.role()}, Part{float64(p.Cooling), theme.BarCooling}, Part{float64(p.Free), theme.BarFree})
+		Part{Value: float64(p.Assigned), Role: p.role()}, Part{Value: float64(p.Cooling), Role: theme.BarCooling},
+		Part{Value: float64(p.Free), Role: theme.BarFree})
 }
 
 // Gauge draws the parts of a whole, and the rest as room; parts that add up to more are the
@@ -89,8 +99,7 @@ func Gauge(style Style, width int, whole float64, parts ...Part) string {
 	}
 	var b strings.Builder
 	for i, n := range split(whole, width, parts) {
-		role := parts[i].Role
-		b.WriteString(style.Paint(role, strings.Repeat(sign(role).Pick(style.ASCII), n)))
+		b.WriteString(style.Paint(parts[i].colour(), strings.Repeat(sign(parts[i].Role).Pick(style.ASCII), n)))
 		width -= n
 	}
 	b.WriteString(style.Paint(theme.BarRoom, strings.Repeat(show.Room.Pick(style.ASCII), width)))

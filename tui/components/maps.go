@@ -29,27 +29,44 @@ func Strip(s Style, cells []Cell) string {
 	return b.String()
 }
 
-// BlockMap shows many cells of one kind, row by row, such as the /28s of a subnet. Its
-// window follows the cursor.
+// BlockMap shows many blocks of one kind, row by row, such as the /28s of a subnet, each in one or
+// more cells. Its window follows the cursor. Call Arrange before Lines.
 type BlockMap struct {
 	Count  int
-	Cell   func(i int) Cell
-	Label  func(first int) string // at the left of the row that begins with this cell
-	Cursor int                    // -1 if none
+	Cells  func(i int, into []Cell) // the cells of a block
+	Label  func(first int) string   // at the left of the row that begins with this block
+	Cursor int                      // -1 if none
+
+	Columns int // blocks in a row
+	Per     int // cells of a block
 }
 
-// Columns returns how many cells a row of a width has: a power of two, so that rows begin
-// at round addresses.
-func (m BlockMap) Columns(width int) int {
+// Most blocks in a row, and cells of a block: an address each.
+const (
+	mostColumns = 256
+	mostPer     = 16
+)
+
+// Arrange lays the blocks out so that all rows fit and each block has most cells, or, if they do not
+// fit, so that most blocks are seen. A row has a power of two of blocks, so that it begins at a round
+// address.
+func (m *BlockMap) Arrange(width, height int) {
 	room := width - m.labelWidth() - 1
-	n := 1
-	for n*2 <= room && n < 256 {
-		n *= 2
+	m.Columns, m.Per = 1, 1
+	fits := m.Count <= height
+	for n := 1; n <= room && n <= mostColumns && n < 2*max(m.Count, 1); n *= 2 {
+		per := min(room/n, mostPer)
+		switch now := (m.Count+n-1)/n <= height; {
+		case now && (!fits || per >= m.Per), !now && !fits:
+			m.Columns, m.Per, fits = n, per, now
+		}
 	}
-	return n
 }
 
-func (m BlockMap) labelWidth() int {
+// Rows returns how many rows the blocks take.
+func (m *BlockMap) Rows() int { return (m.Count + m.Columns - 1) / max(m.Columns, 1) }
+
+func (m *BlockMap) labelWidth() int {
 	if m.Label == nil || m.Count == 0 {
 		return 0
 	}
@@ -57,34 +74,32 @@ func (m BlockMap) labelWidth() int {
 }
 
 // Lines draws the window that contains the cursor.
-func (m BlockMap) Lines(s Style, width, height int) []string {
-	if width <= 0 || height <= 0 || s.Linear {
+func (m *BlockMap) Lines(s Style, width, height int) []string {
+	if width <= 0 || height <= 0 || s.Linear || m.Columns == 0 {
 		return nil
 	}
-	columns, label := m.Columns(width), m.labelWidth()
-	rows := (m.Count + columns - 1) / columns
-	top := max(min(max(m.Cursor, 0)/columns-height/2, rows-height), 0)
+	label, rows := m.labelWidth(), m.Rows()
+	top := max(min(max(m.Cursor, 0)/m.Columns-height/2, rows-height), 0)
 	lines := make([]string, 0, height)
+	cells := make([]Cell, m.Columns*m.Per)
 	for y := top; y < rows && len(lines) < height; y++ {
 		l := NewLine(s, width)
-		first := y * columns
+		first := y * m.Columns
 		if label > 0 {
 			l.Add(theme.Faint, s.Fit(m.Label(first), label-2, true)).Gap(2)
 		}
-		end := min(first+columns, m.Count)
-		for i := first; i < end; {
-			c := m.Cell(i)
-			j := i + 1
-			for j < end && i != m.Cursor && j != m.Cursor && m.Cell(j) == c {
-				j++
-			}
-			role := c.Role
+		end := min(first+m.Columns, m.Count)
+		for i := first; i < end; i++ {
+			block := cells[(i-first)*m.Per : (i-first+1)*m.Per]
+			m.Cells(i, block)
 			if i == m.Cursor {
-				role = theme.Selected
+				for j := range block {
+					block[j].Role = theme.Selected
+				}
 			}
-			l.Add(role, repeat(s.Pick(c.Glyph, c.ASCII), j-i))
-			i = j
 		}
+		drawn := cells[:(end-first)*m.Per]
+		l.Drawn(Strip(s, drawn), len(drawn))
 		lines = append(lines, l.String())
 	}
 	return Exactly(lines, width, height)

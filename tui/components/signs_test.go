@@ -26,7 +26,7 @@ func TestOneSignForAState(t *testing.T) {
 			if got := Strip(s, []Cell{CellOf(role)}); got != sign {
 				t.Errorf("a strip has %q for %q", got, sign)
 			}
-			if got := Gauge(s, 4, 4, Part{4, role}); got != strings.Repeat(sign, 4) {
+			if got := Gauge(s, 4, 4, Part{Value: 4, Role: role}); got != strings.Repeat(sign, 4) {
 				t.Errorf("a gauge has %q for %q", got, sign)
 			}
 			chart := Chart{Areas: []Area{{Name: "it", Role: role, Values: []float64{8, 8}}}}

@@ -46,6 +46,9 @@ type TableOptions[T any] struct {
 
 	Empty string // the text of an empty table
 	Rows  string // what the rows are: "nodes"
+
+	// Leads keeps the cursor visible without focus: other panes show what is under it.
+	Leads bool
 }
 
 // Growth is the greatest width of a drawn column.

@@ -60,7 +60,7 @@ func (t *Table[T]) Lines(s Style, width, height int) []string {
 		if len(lines) == height {
 			break
 		}
-		lines = append(lines, t.line(s, width, r, columns, cells[i], t.top+i == t.cursor && !s.Idle))
+		lines = append(lines, t.line(s, width, r, columns, cells[i], t.top+i == t.cursor && (!s.Idle || t.o.Leads)))
 	}
 	if len(visible) == 0 && len(lines) < height && t.o.Empty != "" {
 		says := t.o.Empty

@@ -18,6 +18,7 @@ const (
 	AllLines  = "all-lines"
 	CopyText  = "copy-text"
 
+	Evidence    = "evidence"
 	NextCommand = "next-command"
 	CopyCommand = "copy-command"
 
@@ -49,8 +50,9 @@ func PageTable() []PageKeys {
 			Of(NextBlock, ".", "next block (map)", "."),
 		}},
 		{"trunks", []Binding{zoom()}},
-		{"doctor", []Binding{zoom(), Of(AllNodes, "a", "toggle all nodes", "a")}},
+		{"doctor", []Binding{zoom(), Of(Evidence, "e", "evidence", "e"), Of(AllNodes, "a", "toggle all nodes", "a")}},
 		{"finding", []Binding{
+			Of(Evidence, "e", "evidence", "e"),
 			Of(NextCommand, "tab", "next command", "tab"),
 			Of(CopyCommand, "i", "copy the command", "i"),
 			Of(ToNode, "d", "go to node", "d"),

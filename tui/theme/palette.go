@@ -237,7 +237,7 @@ func palette(name string) map[Role]string {
 			Title: brightCyan, Marked: brightMagenta,
 			Good: green, Warn: yellow, Bad: brightRed, Info: cyan, Accent: brightCyan,
 			Key: cyan, KeyHelp: grey, Border: grey, BorderFocused: cyan, Cursor: cyan, Match: brightYellow,
-			BarUsed: blue, BarCooling: yellow, BarFree: green, BarRoom: grey,
+			BarUsed: blue, BarCooling: yellow, BarFree: green, BarRoom: grey, BarOthers: magenta,
 			Faint: grey, Stale: grey,
 		}
 	case Light:
@@ -245,7 +245,7 @@ func palette(name string) map[Role]string {
 			Title: blue, Marked: magenta,
 			Good: green, Warn: magenta, Bad: red, Info: blue, Accent: blue,
 			Key: blue, KeyHelp: grey, Border: grey, BorderFocused: blue, Cursor: blue, Match: magenta,
-			BarUsed: blue, BarCooling: magenta, BarFree: green, BarRoom: grey,
+			BarUsed: blue, BarCooling: magenta, BarFree: green, BarRoom: grey, BarOthers: cyan,
 			Faint: grey, Stale: grey,
 		}
 	case HighContrast:
@@ -253,14 +253,14 @@ func palette(name string) map[Role]string {
 			Title: white, Marked: brightMagenta,
 			Good: brightGreen, Warn: brightYellow, Bad: brightRed, Info: brightCyan, Accent: white,
 			Key: brightYellow, Border: white, BorderFocused: brightYellow, Cursor: brightYellow, Match: brightYellow,
-			BarUsed: brightBlue, BarCooling: brightYellow, BarFree: brightGreen,
+			BarUsed: brightBlue, BarCooling: brightYellow, BarFree: brightGreen, BarOthers: brightMagenta,
 		}
 	case highContrastLight:
 		return map[Role]string{
 			Title: black, Marked: magenta,
 			Good: blue, Warn: magenta, Bad: red, Info: blue, Accent: black,
 			Key: blue, Border: black, BorderFocused: blue, Cursor: blue, Match: magenta,
-			BarUsed: blue, BarCooling: magenta, BarFree: green,
+			BarUsed: blue, BarCooling: magenta, BarFree: green, BarOthers: cyan,
 		}
 	case deuteranopiaLight:
 		return map[Role]string{ // Bad has no colour: it is bold and underlined
@@ -292,7 +292,7 @@ func refine(name string, out map[Role]lipgloss.Style) {
 		soft = map[Role]string{
 			Title: "#7fd1e8", Good: "#7fc98f", Warn: "#e5c07b", Bad: "#ff7b72", Info: "#7aa7d9", Accent: "#7fd1e8",
 			Key: "#7fd1e8", KeyHelp: "#8b949e", Border: "#4b5563", BorderFocused: "#7fd1e8", Cursor: "#7fd1e8", Match: "#ffd75f",
-			BarUsed: "#5b8fd6", BarCooling: "#d9a75b", BarFree: "#6fb98f", BarRoom: "#3d4450",
+			BarUsed: "#5b8fd6", BarCooling: "#d9a75b", BarFree: "#6fb98f", BarRoom: "#3d4450", BarOthers: "#b8a2da",
 			Faint: "#8b949e", Stale: "#7d8590", Marked: "#d8a0e8",
 		}
 	case Light:
@@ -300,7 +300,7 @@ func refine(name string, out map[Role]lipgloss.Style) {
 		soft = map[Role]string{
 			Title: "#0b5fa5", Good: "#166f30", Warn: "#855900", Bad: "#c2221f", Info: "#0a66b5", Accent: "#0b5fa5",
 			Key: "#0b5fa5", KeyHelp: "#5f6873", Border: "#aab2bd", BorderFocused: "#0b5fa5", Cursor: "#0b5fa5", Match: "#a3310a",
-			BarUsed: "#2f6fc4", BarCooling: "#b7791f", BarFree: "#2c8a57", BarRoom: "#c6ccd4",
+			BarUsed: "#2f6fc4", BarCooling: "#b7791f", BarFree: "#2c8a57", BarRoom: "#c6ccd4", BarOthers: "#6b4a9e",
 			Faint: "#5f6873", Stale: "#68717c", Marked: "#8a2da5",
 		}
 	case deuteranopiaLight:

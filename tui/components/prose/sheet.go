@@ -24,6 +24,9 @@ func NewSheet(style components.Style, width int) *Sheet {
 	return &Sheet{style: style, width: width}
 }
 
+// Style returns how the sheet is drawn.
+func (s *Sheet) Style() components.Style { return s.style }
+
 // Width returns the width of the sheet.
 func (s *Sheet) Width() int { return s.width }
 
@@ -49,6 +52,17 @@ func (s *Sheet) Head(title, note string) {
 		l.Gap(2).Add(theme.Faint, note)
 	}
 	s.lines = append(s.lines, l.String())
+}
+
+// Banner writes a line on a tint over the full width, such as the headline of a card.
+func (s *Sheet) Banner(spans ...Span) {
+	if s.width <= 0 {
+		return
+	}
+	style := s.style.Selected()
+	for _, l := range components.Flow(components.NewLine(style, s.width).Gap(1), 1, theme.Text, spans) {
+		s.lines = append(s.lines, l.String())
+	}
 }
 
 // Add writes a line. Text that does not fit continues below, without an indent.

@@ -21,8 +21,9 @@ import (
 // findingPage shows one finding: evidence, fixes with their side effects, links.
 type findingPage struct {
 	finding *document.Finding
-	where   string
-	command int // index in commands of the one that is copied
+	name    func(node string) string
+	proofs  bool // the evidence is unfolded
+	command int  // index in commands of the one that is copied
 	scroll  prose.Scroll
 }
 
@@ -60,6 +61,8 @@ func (p *findingPage) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 func (p *findingPage) do(c pages.Context, action string) tea.Cmd {
 	all := commands(p.finding)
 	switch action {
+	case keymap.Evidence:
+		p.proofs = !p.proofs
 	case keymap.NextCommand:
 		p.command = (p.command + 1) % max(len(all), 1)
 	case keymap.CopyCommand:
@@ -88,7 +91,7 @@ func say(role theme.Role, text string) tea.Cmd {
 // Lines implements pages.Page.
 func (p *findingPage) Lines(c pages.Context) []string {
 	sheet := prose.NewSheet(c.Style(), c.Width)
-	write(sheet, p.finding, p.where, c.Now, p.command)
+	card{p.finding, p.name, p.proofs, p.command}.write(sheet, c.Now)
 	return p.scroll.Window(sheet, c.Height)
 }
 
@@ -112,69 +115,80 @@ const mostNodes = 8
 
 func first(nodes []string) []string { return nodes[:min(len(nodes), 50)] }
 
-// write writes a finding and marks the chosen command; -1 marks none.
-func write(sheet *prose.Sheet, f *document.Finding, where string, now time.Time, chosen int) {
-	sheet.Add(prose.T(reading.SeverityRole(document.Severity(f.Severity)), show.Safe(f.Severity)+": "), prose.T(theme.Title, show.Safe(f.Title)))
-	sheet.Field("cause", prose.T(theme.Text, show.Safe(f.Code)), prose.T(theme.Faint, "  "+show.Safe(f.Confidence)))
-	sheet.Field("where", prose.T(theme.Text, where))
-	if len(f.Nodes) > 1 {
-		names := strings.Join(f.Nodes[:min(len(f.Nodes), mostNodes)], ", ")
-		if more := len(f.Nodes) - mostNodes; more > 0 {
-			names += fmt.Sprintf(" and %d more", more)
-		}
-		sheet.Field("nodes", prose.T(theme.Text, show.Safe(names)))
+// card draws a finding.
+type card struct {
+	*document.Finding
+	name   func(node string) string
+	proofs bool // the evidence is unfolded
+	chosen int  // the command that is marked; -1 = none
+}
+
+// write writes the card: headline, where, what was found, the fixes, and what shows it.
+func (x card) write(sheet *prose.Sheet, now time.Time) {
+	f, c := x.Finding, report.CardOf(x.Finding, now, mostNodes, x.name)
+	headline(sheet, document.Severity(f.Severity), f.Title)
+	sheet.Field("where", prose.T(theme.Text, show.Safe(c.Where)))
+	for i, found := range c.Found {
+		sheet.Field([]string{"found", ""}[min(i, 1)], prose.T(theme.Text, show.Safe(found)))
 	}
-	for i, n := range f.PerNode[:min(len(f.PerNode), mostNodes)] {
-		label := ""
+	if c.Unsaid > 0 {
+		sheet.Field("", prose.T(theme.Faint, fmt.Sprintf("and %d more nodes", c.Unsaid)))
+	}
+	number := 0
+	step := func(s report.Step) {
+		sheet.Add(prose.T(theme.Text, show.Safe(s.Text)))
+		if s.Command != "" {
+			sign := prose.T(theme.Faint, "$")
+			if number == x.chosen {
+				sign = prose.T(theme.Cursor, sheet.Style().Pick("▸", ">"))
+			}
+			sheet.Item(sign, prose.T(theme.Accent, show.Safe(s.Command)))
+			number++
+		}
+		role := theme.Faint
+		if s.Risk != "" {
+			role = theme.Warn
+		}
+		if warning := s.Warning(); warning != "" {
+			sheet.Add(prose.T(role, show.Safe(warning)))
+		}
+	}
+	for i, fix := range c.Fixes {
+		title, note := "FIX", ""
+		if n := len(c.Fixes); n > 1 {
+			title = fmt.Sprintf("FIX %d of %d", i+1, n)
+		}
+		if i == 0 && len(c.Fixes) > 1 {
+			note = "choose one"
+		}
+		sheet.Head(title, note)
+		step(fix)
 		if i == 0 {
-			label = "found"
+			x.evidence(sheet, c)
 		}
-		sheet.Field(label, prose.T(theme.Text, show.Safe(n.Node+": "+n.Summary)))
 	}
-	if brief := report.Brief(f); brief != "" && len(f.PerNode) == 0 {
-		sheet.Field("found", prose.T(theme.Text, show.Safe(brief)))
+	if len(c.Fixes) == 0 {
+		x.evidence(sheet, c)
 	}
+	if c.Check.Text != "" {
+		sheet.Head("CHECK", "")
+		step(c.Check)
+	}
+	x.more(sheet)
+}
+
+// more writes the cause, what follows from it, and where to read on.
+func (x card) more(sheet *prose.Sheet) {
+	f := x.Finding
 	list := func(label string, codes []string) {
 		if len(codes) > 0 {
 			sheet.Field(label, prose.T(theme.Text, show.Safe(strings.Join(codes, "  "))))
 		}
 	}
+	sheet.Head("MORE", "")
+	sheet.Field("cause", prose.T(theme.Text, show.Safe(f.Code)), prose.T(theme.Faint, "  "+show.Safe(f.Confidence)))
 	list("explains", f.Explains)
 	list("because of", f.Causes)
-	number := 0
-	command := func(text string) {
-		if text == "" {
-			return
-		}
-		sign := prose.T(theme.Faint, "$")
-		if number == chosen {
-			sign = prose.T(theme.Cursor, "▸")
-		}
-		sheet.Item(sign, prose.T(theme.Accent, show.Safe(text)))
-		number++
-	}
-	for i, fix := range f.Fix {
-		sheet.Head(fmt.Sprintf("FIX %d", i+1), "risk: "+show.Safe(fix.Risk))
-		sheet.Add(prose.T(theme.Text, show.Safe(fix.Text)))
-		command(fix.Command)
-		if fix.SideEffects != "" {
-			sheet.Add(prose.T(theme.Warn, show.Safe(fix.SideEffects)))
-		}
-		if i == 0 {
-			proof(sheet, f, now)
-		}
-	}
-	if f.Check.Text != "" {
-		sheet.Head("CHECK", "")
-		sheet.Add(prose.T(theme.Text, show.Safe(f.Check.Text)))
-		command(f.Check.Command)
-	}
-	if len(f.Fix) == 0 {
-		proof(sheet, f, now)
-	}
-	if len(f.Links) > 0 || len(f.Versions.Detected) > 0 || f.Versions.Affected != "" {
-		sheet.Head("MORE", "")
-	}
 	list("daemon", f.Versions.Detected)
 	if f.Versions.Affected != "" {
 		sheet.Field("affected", prose.T(theme.Text, show.Safe(f.Versions.Affected)))
@@ -184,34 +198,49 @@ func write(sheet *prose.Sheet, f *document.Finding, where string, now time.Time,
 	}
 }
 
-// proof writes the evidence for the finding, the evidence against it, and what could not be read.
-func proof(sheet *prose.Sheet, f *document.Finding, now time.Time) {
-	if len(f.Evidence) > 0 {
-		sheet.Head("EVIDENCE", "")
-	}
-	for _, holds := range []bool{true, false} {
-		for _, e := range f.Evidence {
-			if e.Holds != holds {
-				continue
-			}
-			sign, role := "+", theme.Text
-			if !holds {
-				sign, role = "-", theme.Faint
-			}
-			from := e.Source
-			if !e.ObservedAt.IsZero() {
-				from += ", " + show.Since(&e.ObservedAt, now) + " ago"
-			}
-			if e.Expected != "" {
-				from += "; healthy: " + e.Expected
-			}
-			sheet.Item(prose.T(role, sign), prose.T(role, show.Safe(report.Line(e))), prose.T(theme.Faint, "  ["+show.Safe(from)+"]"))
+// headline writes what is wrong, as the strongest line of a card.
+func headline(sheet *prose.Sheet, s document.Severity, title string) {
+	sheet.Banner(prose.T(reading.SeverityRole(s), strings.ToUpper(show.Safe(string(s)))+"  "), prose.T(theme.Title, show.Safe(title)))
+}
+
+// evidence writes what supports the finding, what contradicts it and what could not be read; folded,
+// only how much of each.
+func (x card) evidence(sheet *prose.Sheet, c report.Card) {
+	yes, no := sheet.Style().Pick("✓", "+"), sheet.Style().Pick("✗", "-")
+	var held int
+	for _, p := range c.Proofs {
+		if p.Holds {
+			held++
 		}
 	}
-	if len(f.Missing) > 0 {
-		sheet.Head("UNKNOWN", "what would raise the confidence")
+	var sums []string
+	for _, sum := range []struct {
+		n    int
+		word string
+	}{{held, yes + " for it"}, {len(c.Proofs) - held, no + " against it"}, {len(c.Open), "? not read"}} {
+		if sum.n > 0 {
+			sums = append(sums, fmt.Sprintf("%d %s", sum.n, sum.word))
+		}
 	}
-	for _, x := range f.Missing {
-		sheet.Item(prose.T(theme.Faint, "?"), prose.T(theme.Text, show.Safe(x.WouldDecide+": "+report.Reason(x.Reason))), prose.T(theme.Faint, "  ["+show.Safe(x.Source)+"]"))
+	if len(sums) == 0 {
+		return
+	}
+	fold := sheet.Style().Pick("▸ ", "> ")
+	if x.proofs {
+		fold = sheet.Style().Pick("▾ ", "v ")
+	}
+	sheet.Head(fold+"EVIDENCE", strings.Join(sums, "  "))
+	if !x.proofs {
+		return
+	}
+	for _, p := range c.Proofs {
+		sign, role := prose.T(theme.Good, yes), theme.Text
+		if !p.Holds {
+			sign, role = prose.T(theme.Faint, no), theme.Faint
+		}
+		sheet.Item(sign, prose.T(role, show.Safe(p.Text)), prose.T(theme.Faint, "  ("+show.Safe(p.From)+")"))
+	}
+	for _, p := range c.Open {
+		sheet.Item(prose.T(theme.Warn, "?"), prose.T(theme.Text, show.Safe(p.Text)), prose.T(theme.Faint, "  ("+show.Safe(p.From)+")"))
 	}
 }

@@ -150,7 +150,7 @@ func (m *Model) findingTable() *components.Table[*row] {
 			{Key: "s", Column: "severity", Title: "severity"}, {Key: "n", Column: "code", Title: "code"}, {Key: "i", Column: "times", Title: "times"},
 			{Key: "c", Column: "confidence", Title: "confidence"}, {Key: "w", Column: "where", Title: "where"},
 		},
-		Limits: map[string]components.Limit{"code": {Most: 34, Narrow: 24}, "where": {Most: 44, Narrow: 18}},
+		Limits: map[string]components.Limit{"code": {Most: 26, Narrow: 24}, "where": {Most: 32, Narrow: 18}},
 		Order:  "severity", Empty: "No problems found.",
 	})
 }
@@ -168,7 +168,7 @@ func (m *Model) findingColumns() []query.Column[*row] {
 		{Name: "times", Header: "ADDS", Title: "failed ADDs with this cause since the daemons started", Right: true, Drop: 4, Text: func(r *row) string { return count(r.times()) },
 			Number: func(r *row) (float64, bool) { return float64(r.times()), true }},
 		{Name: "where", Header: "WHERE", Title: "what is affected", Drop: 1, Least: 18, Text: m.whereOf},
-		{Name: "title", Header: "TITLE", Title: "the cause in a line", Drop: 3, Least: 16, Text: func(r *row) string { return show.Safe(r.title()) }},
+		{Name: "title", Header: "TITLE", Title: "the cause in a line", Drop: 3, Least: 24, Text: func(r *row) string { return show.Safe(r.title()) }},
 	}
 }
 
@@ -207,8 +207,8 @@ func (m *Model) findingLines(s components.Style, width, height int) []string {
 		return m.noReport(s, width, height)
 	}
 	var below []string
-	if e.report != nil && height > 5 {
-		for _, line := range restOf(e.report) {
+	if height > 5 {
+		for _, line := range m.rest() {
 			below = append(below, components.NewLine(s, width).Add(theme.Faint, line).String())
 		}
 	}
@@ -220,6 +220,14 @@ func (m *Model) findingLines(s components.Style, width, height int) []string {
 		lines = lines[:min(len(lines), max(len(m.findings.Visible()), 1)+1)]
 	}
 	return append(lines, below...)
+}
+
+// rest is what the list says below its rows; without rows, the pane of the finding says it.
+func (m *Model) rest() []string {
+	if m.exam.report == nil || len(m.findings.All()) == 0 {
+		return nil
+	}
+	return restOf(m.exam.report)
 }
 
 // restOf summarises what a report contains besides findings.

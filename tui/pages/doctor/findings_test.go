@@ -83,8 +83,9 @@ func TestFindings_Frames(t *testing.T) {
 	found := func(s *pagetest.Screen) { s.Doctor = gives(reported(t), nil); s.Page = open(); s.Wait(2); s.Frame() }
 	pagetest.Frames(t, "found", open, found)
 	pagetest.Coloured(t, "found", open, found)
-	pagetest.Frames(t, "reported", open, func(s *pagetest.Screen) { found(s); s.Do(keymap.NextPane); s.Wait(2) })
+	pagetest.Frames(t, "reported", open, func(s *pagetest.Screen) { found(s); s.Do(keymap.NextPane, keymap.NextPane); s.Wait(2) })
 	pagetest.Frames(t, "finding", open, func(s *pagetest.Screen) { found(s); s.Do(keymap.In); s.Page = s.Above })
+	pagetest.Frames(t, "evidence", open, func(s *pagetest.Screen) { found(s); s.Do(keymap.Evidence) })
 	pagetest.Frames(t, "clean", open, func(s *pagetest.Screen) {
 		s.Doctor = gives(document.DoctorReport{Verdict: "no known cause on 10 nodes", SampledAt: sourcetest.Start(), RuledOut: []string{"a", "b"}}, nil)
 		s.Page = open()
@@ -314,7 +315,7 @@ func TestDocument(t *testing.T) {
 		t.Errorf("%+v", m.Document())
 	}
 	s.Frame()
-	s.Do(keymap.NextPane)
+	s.Do(keymap.NextPane, keymap.NextPane)
 	if _, ok := m.Row(s.Context()).([]document.Problem); !ok || m.Document() != nil { // the nodes
 		t.Errorf("%+v", m.Row(s.Context()))
 	}

@@ -45,6 +45,7 @@ type Model struct {
 	nodes    *components.Table[*affected]
 	scroll   prose.Scroll
 	beside   prose.Scroll // scroll position of paneFinding
+	proofs   bool         // the evidence is unfolded
 	frame    panes.Frame
 	docs     reading.Documents
 	since    time.Time
@@ -55,7 +56,7 @@ type Model struct {
 
 // New opens the screen for one node, several or all.
 func New(o pages.Open) pages.Page {
-	m := &Model{opened: o, scope: scopeOf(o), only: o.Node, frame: panes.Frame{Left: 2}}
+	m := &Model{opened: o, scope: scopeOf(o), only: o.Node, frame: panes.Frame{Top: true}}
 	m.findings = m.findingTable()
 	m.nodes = components.NewTable(components.TableOptions[*affected]{
 		Show:    func(a *affected, column string) (string, bool) { return m.names.Cell(a.Name, column) },

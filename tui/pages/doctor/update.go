@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"slices"
+
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/watch"
@@ -98,6 +100,15 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		return cmd
 	case keymap.Logs:
 		return pages.Go(pages.Open{Screen: "logs", Node: m.node()})
+	case keymap.Evidence:
+		m.proofs = !m.proofs
+		return nil
+	case keymap.NextPane:
+		m.turn(c, 1)
+		return nil
+	case keymap.PrevPane:
+		m.turn(c, -1)
+		return nil
 	case actionAll:
 		m.widen()
 		m.refresh(c)
@@ -108,6 +119,16 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	m.frame.Work(action, c.Clock, m.bodies()...)
 	m.focused(before)
 	return nil
+}
+
+// turn moves the focus through all panes, of which only some are drawn at a time.
+func (m *Model) turn(c pages.Context, by int) {
+	all := []int{paneFindings, paneFinding, paneNodes, paneEvidence}
+	if !c.Examines {
+		all = []int{paneFindings, paneNodes, paneEvidence}
+	}
+	m.pane = all[(max(slices.Index(all, m.pane), 0)+by+len(all))%len(all)]
+	m.beside = prose.Scroll{}
 }
 
 // focused records which pane the frame has focused.
@@ -157,7 +178,7 @@ func (m *Model) open() tea.Cmd {
 			m.pane = paneNodes
 			return nil
 		}
-		page := &findingPage{finding: r.finding, where: m.where(r.finding)}
+		page := &findingPage{finding: r.finding, name: m.names.Short, proofs: m.proofs}
 		return func() tea.Msg { return pages.Above{Page: page} }
 	}
 	if a, ok := m.nodes.Row(); ok {

@@ -31,18 +31,18 @@ func (m *Model) Lines(c pages.Context) []string {
 	return m.frame.Draw(c.Style(), c.Width, c.Height, m.header(c.Style(), c), all)
 }
 
-// panes returns the panes to show: the findings and the one under the cursor, or their nodes and what
-// one of them says.
+// panes returns the panes to show: the findings above the card of the one under the cursor, or above
+// its nodes and what one of them says.
 func (m *Model) panes(c pages.Context) []int {
 	switch {
 	case c.Linear:
 		return []int{paneFindings, paneFinding, paneNodes, paneEvidence}
 	case !m.onFindings(), !c.Examines:
-		return []int{paneFindings, paneNodes, paneEvidence}
+		return []int{paneFindings, paneEvidence, paneNodes}
 	case c.Width < components.SideBySide:
-		return []int{paneFindings, paneNodes}
+		return []int{paneFindings, paneFinding}
 	}
-	return []int{paneFindings, paneNodes, paneFinding}
+	return []int{paneFindings, paneFinding, paneNodes}
 }
 
 // draw makes a pane. need is how many rows it can fill; 0 = many.
@@ -50,7 +50,7 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 	switch pane {
 	case paneFindings:
 		found, _ := m.findings.Found()
-		return components.Pane{Title: "Findings", Weight: 3, Least: 2, Lines: m.findingLines}, max(found, 1) + 3
+		return components.Pane{Title: "Findings", Weight: 3, Least: 2, Lines: m.findingLines}, max(found, 1) + 1 + len(m.rest())
 	case paneFinding:
 		title := "Finding"
 		if _, ok := m.findings.Row(); !ok && m.exam.report != nil {
@@ -59,7 +59,7 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 		return components.Pane{Title: title, Weight: 3, Least: 2, Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
 			if r, ok := m.findings.Row(); ok && r.finding != nil {
-				write(sheet, r.finding, m.where(r.finding), c.Now, -1)
+				card{r.finding, m.names.Short, m.proofs, -1}.write(sheet, c.Now)
 			} else if ok {
 				m.onlyReported(sheet, r.group, c.Now)
 			} else if m.exam.report != nil { // the pane has room for all of it
@@ -89,8 +89,8 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 
 // onlyReported writes what nodes report and the doctor has not found, or not yet.
 func (m *Model) onlyReported(sheet *prose.Sheet, g *group, now time.Time) {
-	sheet.Add(prose.T(reading.SeverityRole(g.Severity), string(g.Severity)+": "), prose.T(theme.Title, causes.Title(g.Code)))
-	sheet.Field("cause", prose.T(theme.Text, show.Safe(g.Code)), prose.T(theme.Faint, "  reported"))
+	headline(sheet, g.Severity, causes.Title(g.Code))
+	sheet.Field("cause", prose.T(theme.Text, show.Safe(g.Code)), prose.T(theme.Faint, "  reported by the nodes, not by the doctor"))
 	if g.Times > 0 {
 		sheet.Field("ADDs failed", prose.T(theme.Text, strconv.Itoa(g.Times)+" since the daemons started"))
 	}

@@ -3,7 +3,6 @@ package panes
 import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
-	"cnictl/tui/theme"
 )
 
 // Frame lays out a page of some lines with panes below. It remembers where the panes were
@@ -11,9 +10,8 @@ import (
 type Frame struct {
 	Focus int
 	Zoom  bool
-	// Left is how many panes are stacked at the left if panes are side by side but do not
-	// all fit as columns; 0 = none.
-	Left int
+	// Top puts the first pane above the others at every width, only as tall as it needs.
+	Top bool
 	// Need is how many rows each pane can fill at most, 0 if unknown. A short table leaves
 	// its space to the panes below.
 	Need []int
@@ -36,8 +34,6 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 	if style.Linear {
 		return components.Stacked(style, width, height, above, panes)
 	}
-	// The first panes are stacked if not all fit as columns.
-	piled := f.Left > 0 && width >= components.SideBySide && width*leftShare/100 < components.SideBySide
 	f.Focus = min(f.Focus, len(panes)-1)
 	f.shown = f.shown[:0]
 	var seen []components.Pane
@@ -50,7 +46,7 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 			p.Weight = 3 * max(p.Weight, 1)
 		}
 		p.Weight = short * max(p.Weight, 1)
-		if i < len(f.Need) && f.Need[i] > 0 && f.Need[i] <= height*2/5 && !f.Zoom && (width < components.SideBySide || piled && i < f.Left) {
+		if i < len(f.Need) && f.Need[i] > 0 && f.Need[i] <= height*2/5 && !f.Zoom && width < components.SideBySide {
 			p.Least, p.Weight = f.Need[i], 1
 		}
 		seen = append(seen, p)
@@ -59,8 +55,8 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 	f.top = len(above)
 	rest := height - f.top
 	lines := append(make([]string, 0, height), above...)
-	if piled && len(seen) > f.Left {
-		lines = append(lines, f.columns(style, width, rest, seen)...)
+	if f.Top && len(seen) > 1 {
+		lines = append(lines, f.under(style, width, rest, seen)...)
 		return components.Exactly(lines, width, height)
 	}
 	f.rects = components.Layout(width, rest, seen)
@@ -71,24 +67,18 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 // short is the factor by which a pane that needs few rows gets less of the remaining space.
 const short = 20
 
-// leftShare is the width of the left column in percent.
-const leftShare = 58
-
-// columns stacks the first panes at the left and the others to their right.
-func (f *Frame) columns(style components.Style, width, height int, panes []components.Pane) []string {
-	w := width * leftShare / 100
-	left, right := panes[:f.Left], panes[f.Left:]
-	f.rects = components.Layout(w, height, left)
-	for _, r := range components.Layout(width-w-1, height, right) {
-		r.X += w + 1
+// under draws the first pane, with at most two fifths of the rows, and the others below it.
+func (f *Frame) under(style components.Style, width, height int, panes []components.Pane) []string {
+	tall := max(height*2/5, min(panes[0].Least+1, height))
+	if len(f.Need) > 0 && f.Need[0] > 0 {
+		tall = min(tall, f.Need[0]+1)
+	}
+	f.rects = components.Layout(width, tall, panes[:1])
+	for _, r := range components.Layout(width, height-tall, panes[1:]) {
+		r.Y += tall
 		f.rects = append(f.rects, r)
 	}
-	a, b := components.Panes(style, w, height, left), components.Panes(style, width-w-1, height, right)
-	lines := make([]string, 0, height)
-	for y := range min(len(a), len(b)) {
-		lines = append(lines, a[y]+style.Paint(theme.Border, style.Pick("│", "|"))+b[y])
-	}
-	return lines
+	return append(components.Panes(style, width, tall, panes[:1]), components.Panes(style, width, height-tall, panes[1:])...)
 }
 
 // At returns the pane at a cell of the page, and the cell within the pane.

@@ -12,7 +12,7 @@ import (
 func TestFrame_Widths(t *testing.T) {
 	t.Parallel()
 	for width := 60; width <= 320; width += 5 {
-		f := Frame{Left: 2, Need: []int{3, 3}}
+		f := Frame{Top: true, Need: []int{3, 3}}
 		var widths []int
 		pane := func(weight int) components.Pane {
 			return components.Pane{Title: "x", Weight: weight, Least: 2, Lines: func(_ components.Style, w, h int) []string {
@@ -24,8 +24,11 @@ func TestFrame_Widths(t *testing.T) {
 		if len(lines) != 40 || len(widths) != 3 {
 			t.Fatalf("%d lines, %d panes at %d", len(lines), len(widths), width)
 		}
+		if r := f.rects; r[0].Height != 3 || r[1].Y <= r[0].Y+r[0].Height {
+			t.Errorf("the first pane is %+v, the next %+v, at %d", r[0], r[1], width)
+		}
 		for i, w := range widths {
-			if w < min(width, 45) {
+			if w < min(width, 43) || i == 0 && w != width {
 				t.Errorf("pane %d is %d wide at %d", i, w, width)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 type board struct {
 	cells  []store.BlockUse // block i of the subnet's range
 	cursor int
-	wide   int // cells in a row, as last drawn
+	wide   int // blocks in a row, as last drawn
 }
 
 // Do carries out cursor moves among the blocks.

@@ -1,5 +1,5 @@
 // Package subnets is the screen of subnets: how many addresses are free, held by nodes,
-// wasted, used by others, and which /28 blocks can still become prefixes.
+// held free, used by others, and which /28 blocks can still become prefixes.
 package subnets
 
 import (
@@ -38,12 +38,13 @@ type Model struct {
 
 // New opens the screen.
 func New(o pages.Open) pages.Page {
-	m := &Model{first: o.Subnet, trends: subnets.Trends{}, board: board{wide: 1}}
+	m := &Model{first: o.Subnet, trends: subnets.Trends{}, board: board{wide: 1}, frame: panes.Frame{Top: true}}
 	m.table = components.NewTable(components.TableOptions[*row]{
 		Columns: columns(), ID: func(r *row) string { return r.ID },
 		Fault: func(r *row) bool { return subnets.Short(r.SubnetUse) }, Role: role, Sort: sortKeys(), Order: "-full,subnet",
 		Draw: draw, Drawn: map[string]int{"gauge": 14, "trend": 12},
-		Empty: "No subnets reported yet.",
+		Limits: map[string]components.Limit{"subnet": {Most: 24, Narrow: 24}, "zone": {Most: 12, Narrow: 12}},
+		Empty:  "No subnets reported yet.", Leads: true,
 	})
 	return m
 }
@@ -71,9 +72,9 @@ func words(r *row) string {
 // columns returns the columns of cnictl subnets, and those that only the screen draws.
 func columns() []query.Column[*row] {
 	out := query.Arrange(subnets.Columns(),
-		query.Shown{Name: "subnet", Least: 15}, query.Shown{Name: "zone", Drop: 5}, query.Shown{Name: "cidr", Drop: 4}, query.Shown{Name: "full"},
+		query.Shown{Name: "subnet", Least: 15}, query.Shown{Name: "zone"}, query.Shown{Name: "cidr", Drop: 4}, query.Shown{Name: "full"},
 		query.Shown{Name: "free"}, query.Shown{Name: "held", Drop: 1}, query.Shown{Name: "wasted", Drop: 2}, query.Shown{Name: "others", Drop: 6},
-		query.Shown{Name: "left", Drop: 7}, query.Shown{Name: "nodes", Drop: 8}, query.Shown{Name: "enis", Drop: 8, Wide: true}, query.Shown{Name: "asof", Drop: 8})
+		query.Shown{Name: "left"}, query.Shown{Name: "nodes", Drop: 8}, query.Shown{Name: "enis", Drop: 8, Wide: true}, query.Shown{Name: "asof", Drop: 8})
 	const full, left = 3, 8
 	trend := query.Column[*row]{Name: "trend", Header: "TREND", Title: "free addresses since the screen was opened, scaled to the range", Drop: 9, Text: words,
 		Number: func(r *row) (float64, bool) { return r.Forecast.PerHour, len(r.Trend) > 1 }}
@@ -123,10 +124,14 @@ func draw(s components.Style, r *row, column string, width int) string {
 	if n := subnets.Others(r.SubnetUse); n != nil {
 		others = *n
 	}
+	alarm := theme.Text
+	if subnets.Short(r.SubnetUse) { // the bar has the colour of the number beside it
+		alarm = theme.BadRow
+	}
 	return components.Gauge(s, width, usable,
-		components.Part{Value: float64(r.Held - r.Wasted), Role: theme.BarUsed},
-		components.Part{Value: float64(r.Wasted), Role: theme.BarFree},
-		components.Part{Value: float64(others), Role: theme.BarOthers})
+		components.Part{Value: float64(r.Held - r.Wasted), Role: theme.BarUsed, Over: alarm},
+		components.Part{Value: float64(r.Wasted), Role: theme.BarFree, Over: alarm},
+		components.Part{Value: float64(others), Role: theme.BarOthers, Over: alarm})
 }
 
 // Name implements pages.Page.

@@ -2,6 +2,7 @@ package subnets
 
 import (
 	"strconv"
+	"strings"
 
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
@@ -13,29 +14,6 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Cells of the map. Signs differ in shape, not only in colour.
-var (
-	cellUnknown  = components.CellOf(theme.BarRoom)
-	cellPrefix   = components.CellOf(theme.BarUsed)
-	cellMixed    = components.Cell{Glyph: "×", ASCII: "x", Role: theme.BarCooling}
-	cellPrimary  = components.Cell{Glyph: "○", ASCII: "o", Role: theme.Info}
-	cellReserved = components.Cell{Glyph: "R", ASCII: "R", Role: theme.Faint}
-)
-
-func cellOf(use store.BlockUse) components.Cell {
-	switch use {
-	case store.BlockPrefix:
-		return cellPrefix
-	case store.BlockMixed:
-		return cellMixed
-	case store.BlockPrimary:
-		return cellPrimary
-	case subnets.Reserved:
-		return cellReserved
-	}
-	return cellUnknown
-}
-
 // Lines implements pages.Page.
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
@@ -43,15 +21,15 @@ func (m *Model) Lines(c pages.Context) []string {
 	r, ok := m.table.Row()
 	shown, _ := m.table.Found()
 	m.frame.Need = []int{max(shown, 1) + 1}
-	title, note := "Map of /28s", ""
+	title, note := "Map", ""
 	if ok {
-		title += " of " + show.Safe(r.ID)
+		title = strings.TrimSpace("Map of " + show.Safe(r.ID) + " " + show.Safe(r.CIDR))
 		if len(m.board.cells) > 0 {
-			note = strconv.Itoa(m.board.cursor+1) + "/" + strconv.Itoa(len(m.board.cells))
+			note = show.Plural(len(m.board.cells), "/28", "/28s")
 		}
 	}
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(c, s)}, []components.Pane{
-		{Title: "Subnets", Weight: 3, Least: 3, Lines: func(s components.Style, w, h int) []string { return reading.Table(c, s, m.table, w, h) }},
+		{Title: "Subnets", Weight: 1, Least: 3, Lines: func(s components.Style, w, h int) []string { return reading.Table(c, s, m.table, w, h) }},
 		{Title: title, Note: note, Weight: 2, Least: 4, Lines: func(s components.Style, w, h int) []string {
 			if !ok {
 				return []string{components.NewLine(s, w).Add(theme.Faint, "No subnet selected.").String()}
@@ -86,7 +64,7 @@ func (m *Model) header(c pages.Context, s components.Style) string {
 	if len(rows) == 0 {
 		return l.String()
 	}
-	l.Add(theme.Text, atLeast+components.Thousands(free)+" free").Gap(2).Add(theme.Text, atLeast+components.Thousands(held)+" held").Gap(2).Add(theme.Text, atLeast+components.Thousands(wasted)+" wasted").Gap(2)
+	l.Add(theme.Text, atLeast+components.Thousands(free)+" free").Gap(2).Add(theme.Text, atLeast+components.Thousands(held)+" held").Gap(2).Add(theme.Text, atLeast+components.Thousands(wasted)+" held free").Gap(2)
 	if short > 0 {
 		l.Add(theme.Bad, strconv.Itoa(short)+" short").Gap(2)
 	}
@@ -99,7 +77,7 @@ func bars(l *components.Line, s components.Style) {
 	signs := []struct {
 		role theme.Role
 		word string
-	}{{theme.BarUsed, "used"}, {theme.BarFree, "wasted"}, {theme.BarOthers, "others'"}, {theme.BarRoom, "free"}}
+	}{{theme.BarUsed, "used"}, {theme.BarFree, "held free"}, {theme.BarOthers, "others"}, {theme.BarRoom, "free"}}
 	const room = 40
 	if s.Linear || l.Room() < room {
 		return
@@ -109,7 +87,8 @@ func bars(l *components.Line, s components.Style) {
 	}
 }
 
-// draw writes a legend, the map, and the block under the cursor.
+// draw writes what the signs of the map mean, the map, the block under the cursor, and the trend of
+// the free addresses.
 func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 	sheet := prose.NewSheet(s, width)
 	if len(m.board.cells) == 0 {
@@ -122,52 +101,47 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 		sheet.Add(prose.T(theme.Text, words(r)))
 		return components.Exactly(sheet.Lines(), width, height)
 	}
+	of := heatOf(r.SubnetUse, m.board.cells)
 	m.foot(sheet, r)
-	foot := sheet.Lines()
-	head := legend(s, width, m.board.cells)
+	foot, head := sheet.Lines(), legend(s, width, of.signs())
 	if height < 8 {
-		head = head[:min(len(head), 1)]
-		foot = foot[:min(len(foot), 1)]
-	}
-	cursor := -1
-	if m.frame.Focus == paneMap {
-		cursor = m.board.cursor
+		head, foot = head[:min(len(head), 1)], foot[:min(len(foot), 1)]
 	}
 	blocks := components.BlockMap{
-		Count: len(m.board.cells), Cell: func(i int) components.Cell { return cellOf(m.board.cells[i]) }, Cursor: cursor,
+		Count: len(m.board.cells), Cells: of.block, Cursor: -1,
 		Label: func(i int) string { return subnets.PrefixAt(r.Range, i).Addr().String() },
 	}
-	m.board.wide = blocks.Columns(width)
-	rows := (len(m.board.cells) + m.board.wide - 1) / m.board.wide
-	room := max(min(rows, height-len(head)-len(foot)), 0)
+	if m.frame.Focus == paneMap {
+		blocks.Cursor = m.board.cursor
+	}
+	room := max(height-len(head)-len(foot), 0)
+	slope := slope{r.Trend, r.Forecast.Left}
+	chart := slope.lines(s, width, min(room/3, mostChart))
+	blocks.Arrange(width, room-len(chart))
+	m.board.wide = blocks.Columns
 	lines := append([]string(nil), head...)
-	lines = append(lines, blocks.Lines(s, width, room)...)
-	lines = append(lines, foot...)
+	lines = append(lines, blocks.Lines(s, width, min(blocks.Rows(), room-len(chart)))...)
+	lines = append(append(lines, foot...), chart...)
 	return components.Exactly(lines, width, height)
 }
 
+// mostChart is the most rows of the chart of free addresses.
+const mostChart = 8
+
 // legend returns the meaning and the count of each sign.
-func legend(s components.Style, width int, cells []store.BlockUse) []string {
+func legend(s components.Style, width int, signs []sign) []string {
 	l := components.NewLine(s, width)
 	var lines []string
-	for _, part := range []struct {
-		use  store.BlockUse
-		word string
-	}{
-		{0, "free or used by others"}, {store.BlockPrefix, "prefixes of nodes"}, {store.BlockMixed, "fragmented by single IPs"},
-		{store.BlockPrimary, "interfaces' own addresses"}, {subnets.Reserved, "reserved by EC2"},
-	} {
-		n := subnets.Count(cells, part.use)
-		if n == 0 && part.use != 0 {
-			continue
-		}
-		cell := cellOf(part.use)
-		count := " " + strconv.Itoa(n)
-		if l.Room() < 1+len(count)+1+len(part.word) && l.Room() < width { // a sign stays with its words
+	for _, part := range signs {
+		count := " " + components.Thousands(part.count)
+		if l.Room() < 1+len(count)+1+len(part.words) && l.Room() < width { // a sign stays with its words
 			lines = append(lines, l.String())
 			l = components.NewLine(s, width)
 		}
-		l.Add(cell.Role, s.Pick(cell.Glyph, cell.ASCII)).Add(theme.Text, count).Add(theme.Faint, " "+part.word).Gap(2)
+		if !s.Linear {
+			l.Add(part.cell.Role, s.Pick(part.cell.Glyph, part.cell.ASCII))
+		}
+		l.Add(theme.Text, count).Add(theme.Faint, " "+part.words).Gap(2)
 	}
 	return append(lines, l.String())
 }
@@ -177,13 +151,21 @@ func (m *Model) foot(sheet *prose.Sheet, r *row) {
 	at := subnets.PrefixAt(r.Range, m.board.cursor).String()
 	b, known := subnets.BlockAt(r.SubnetUse, m.board.cursor)
 	switch {
+	case m.frame.Focus != paneMap:
 	case known:
-		what := map[store.BlockUse]string{store.BlockPrefix: "a prefix", store.BlockMixed: "fragmented by single IPs, unusable as a prefix", store.BlockPrimary: "an interface's own address"}[b.Use]
-		sheet.Add(prose.T(theme.Text, at+"  "), prose.T(theme.Text, what), prose.T(theme.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), prose.T(theme.Text, "  "+show.Safe(b.Node)))
+		what := map[store.BlockUse]string{
+			store.BlockPrefix: "a prefix", store.BlockMixed: "fragmented by single IPs, unusable as a prefix", store.BlockPrimary: "an interface's own address",
+		}[b.Use]
+		sheet.Add(prose.T(theme.Text, at+"  "), prose.T(theme.Text, what),
+			prose.T(theme.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), prose.T(theme.Text, "  "+show.Safe(b.Node)))
 	case m.board.cells[m.board.cursor] == subnets.Reserved:
 		sheet.Add(prose.T(theme.Text, at), prose.T(theme.Faint, "  contains addresses reserved by EC2, unusable as a prefix"))
 	default:
-		sheet.Add(prose.T(theme.Text, at), prose.T(theme.Faint, "  free, or used by others"))
+		sheet.Add(prose.T(theme.Text, at), prose.T(theme.Faint, "  not held by any node: free, or used by others"))
 	}
-	sheet.Add(prose.T(theme.Faint, "free addresses: "), prose.T(theme.Text, words(r)))
+	role := theme.Text
+	if r.Forecast.Left > 0 {
+		role = theme.Warn
+	}
+	sheet.Add(prose.T(theme.Header, "FREE ADDRESSES  "), prose.T(role, words(r)))
 }

@@ -32,6 +32,8 @@ type Model struct {
 	scroll prose.Scroll
 	frame  panes.Frame
 
+	several bool // the rows are those for more than one node
+
 	sim   *simulation // owned by the command while it runs
 	busy  bool
 	taken time.Time // when the nodes were last taken, by Context.Clock
@@ -40,17 +42,43 @@ type Model struct {
 	last  outlook
 }
 
-// changes are the settings that the user changed, with values as in the environment.
+// changes are the settings that the user changed, with values as in the environment or, where nodes
+// differ, as what each node's own value changes by: "+1".
 type changes map[string]string
 
 // to returns settings with the changes applied.
 func (c changes) to(s engine.Settings) engine.Settings {
 	for _, k := range engine.Knobs() {
-		if text, ok := c[k.Name]; ok {
+		text, ok := c[k.Name]
+		switch by, each := each(text); {
+		case each:
+			k.Step(&s, by)
+		case ok:
 			_ = k.Set(&s, text) // a valid value of this setting
 		}
 	}
 	return s.Possible()
+}
+
+// each returns by how much every node's own value changes, false if all get the same value. No setting
+// has a value with a sign.
+func each(text string) (by int, ok bool) {
+	if text == "" || text[0] != '+' && text[0] != '-' {
+		return 0, false
+	}
+	by, err := strconv.Atoi(text)
+	return by, err == nil
+}
+
+// differs reports whether a change is of each node's own value, which no command and no patch for all
+// nodes can say.
+func (c changes) differs() bool {
+	for _, text := range c {
+		if _, ok := each(text); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // equal reports whether c and d are the same.
@@ -74,9 +102,11 @@ type row struct {
 	idle           string // why it has no effect
 }
 
+const maxPods = "maxPods"
+
 // order is the order of the settings on the screen. The targets come first.
 var order = []string{
-	"WARM_ENI_TARGET", "WARM_IP_TARGET", "MINIMUM_IP_TARGET", "WARM_PREFIX_TARGET", "maxPods", "MAX_ENI",
+	"WARM_ENI_TARGET", "WARM_IP_TARGET", "MINIMUM_IP_TARGET", "WARM_PREFIX_TARGET", maxPods, "MAX_ENI",
 	"ENABLE_PREFIX_DELEGATION", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "ENABLE_POD_ENI", "IP_COOLDOWN_PERIOD",
 }
 
@@ -133,8 +163,13 @@ func (m *Model) Row(c pages.Context) any {
 // fixed.
 func (m *Model) fill(c pages.Context) {
 	rows := m.table.Rows()
-	if len(rows) == 0 && len(m.last.today) > 0 {
+	if several := m.last.nodes > 1; len(m.last.today) > 0 && (len(rows) == 0 || several != m.several) {
+		m.several, rows = several, nil
 		for place, name := range order {
+			if name == maxPods && several { // kubelet's, by instance type: no value suits all
+				delete(m.set, name)
+				continue
+			}
 			rows = append(rows, &row{place: place, name: name})
 		}
 		m.table.SetRows(rows, c.Clock)
@@ -144,6 +179,9 @@ func (m *Model) fill(c pages.Context) {
 		r.changed = r.today
 		if text, ok := m.set[r.name]; ok {
 			r.changed = text
+			if _, ok := each(text); ok {
+				r.changed = "each " + text
+			}
 		}
 	}
 }
@@ -170,10 +208,10 @@ func (s spread) text() string {
 // named is how many nodes a command names at most.
 const named = 20
 
-// command returns the command that does the same without the screen, "" while nothing is
-// changed.
+// command returns the command that does the same without the screen, "" while nothing is changed
+// or no command can say it.
 func (m *Model) command() string {
-	if len(m.set) == 0 {
+	if len(m.set) == 0 || m.set.differs() {
 		return ""
 	}
 	words := []string{"cnictl capacity whatif"}
@@ -208,5 +246,8 @@ func (m *Model) settings() (out []engine.Setting) {
 
 // patch returns the patch for the DaemonSet, without kubelet's setting.
 func (m *Model) patch() string {
-	return engine.DaemonSetPatch(slices.DeleteFunc(m.settings(), func(s engine.Setting) bool { return s.Name == "maxPods" }))
+	if m.set.differs() {
+		return ""
+	}
+	return engine.DaemonSetPatch(slices.DeleteFunc(m.settings(), func(s engine.Setting) bool { return s.Name == maxPods }))
 }

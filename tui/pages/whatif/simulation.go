@@ -80,6 +80,8 @@ type outlook struct {
 	cannot      []reason
 	today       map[string]spread
 	idle        map[string]string // by setting, why all nodes' pools ignore it
+	dry         int               // nodes whose subnets have no free address now
+	full        []string          // these subnets
 
 	was, will sum
 	next      []plannedAction
@@ -102,16 +104,17 @@ type reason struct {
 // sum totals what nodes hold and do.
 type sum struct {
 	enis                                         int
-	held, wasted                                 float64
+	held, wasted, cooling                        float64 // cooling are among wasted
 	calls, attaches, assigns, releases, detaches float64 // per hour
 	waited, failed                               int
 }
 
-func (s *sum) add(o engine.Outlook, count int) {
+func (s *sum) add(o engine.Outlook, cooldown time.Duration, count int) {
 	n, r := float64(count), o.Run
 	s.enis += count * o.Held.ENIs
 	s.held += n * r.Held.Avg
 	s.wasted += n * r.Wasted.Avg
+	s.cooling += n * min(r.Wasted.Avg, perMinute*cooldown.Minutes()) // as many as leave while one cools
 	s.calls += n * r.PerHour(r.Calls.Requests())
 	s.attaches += n * r.PerHour(r.Calls.NewENIs)
 	s.assigns += n * r.PerHour(r.Calls.Assigns)
@@ -146,6 +149,14 @@ func (s *simulation) take(v *store.View, in func(*store.Node) bool) {
 			continue
 		}
 		s.known.nodes, s.known.pods, s.known.names = s.known.nodes+1, s.known.pods+node.Pods, append(s.known.names, show.Safe(n.Metadata.Name))
+		if full := exhausted(n); len(full) > 0 {
+			s.known.dry++
+			for _, id := range full {
+				if !slices.Contains(s.known.full, id) {
+					s.known.full = append(s.known.full, id)
+				}
+			}
+		}
 		model := engine.Ours
 		if reading.Upstream(n) {
 			model = engine.Upstream
@@ -191,6 +202,21 @@ func (s *simulation) take(v *store.View, in func(*store.Node) bool) {
 	}
 }
 
+// exhausted returns the subnets of a node if none of them has a free address, by what its daemon last
+// read: the simulation takes no notice of that.
+func exhausted(n *store.Node) (full []string) {
+	if n.Summary == nil {
+		return nil
+	}
+	for _, subnet := range n.Summary.Subnets {
+		if subnet.Available == nil || *subnet.Available > 0 {
+			return nil
+		}
+		full = append(full, show.Safe(subnet.ID))
+	}
+	return full
+}
+
 // step simulates some more nodes and sums up all results so far.
 func (s *simulation) step(set changes) outlook {
 	if len(s.runs) > kept {
@@ -232,8 +258,8 @@ func (s *simulation) step(set changes) outlook {
 			s.next[p] = next
 		}
 		out.done += g.count
-		out.was.add(was, g.count)
-		out.will.add(will, g.count)
+		out.was.add(was, g.Settings.Cooldown, g.count)
+		out.will.add(will, after.Settings.Cooldown, g.count)
 		collect(sums, next, g.count)
 	}
 	for _, d := range sums {

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"fmt"
 	"maps"
 	"time"
 
@@ -82,6 +83,9 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		if text := m.command(); text != "" {
 			return tea.Batch(pages.Copy(text), say(theme.Good, "copied "+text))
 		}
+		if m.set.differs() {
+			return say(theme.Faint, "a command sets one value on all nodes, so none can change each node's own")
+		}
 		return say(theme.Faint, "no setting is changed: no command to copy")
 	case keymap.Doctor, keymap.Logs:
 		if m.opened.Node != "" {
@@ -104,6 +108,16 @@ func (m *Model) step(c pages.Context, by int) {
 		return
 	}
 	today := m.last.today[r.name]
+	if today.least < today.most { // each node starts from its own value
+		before, _ := each(m.set[r.name])
+		if by = max(before+by, -today.most); by == 0 {
+			delete(m.set, r.name)
+		} else {
+			m.set[r.name] = fmt.Sprintf("%+d", by)
+		}
+		m.fill(c)
+		return
+	}
 	from, changed := m.set[r.name]
 	if !changed {
 		from = today.usual

@@ -20,7 +20,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	if c.Width < components.SideBySide { // the focused pane gets more
 		settings, outcome = 1, 5
 	}
-	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c)}, []components.Pane{
+	return m.frame.Draw(s, c.Width, c.Height, m.above(s, c), []components.Pane{
 		{Title: "Settings", Weight: settings, Least: 3, Lines: func(s components.Style, w, h int) []string {
 			if m.last.today == nil {
 				return components.Exactly([]string{components.NewLine(s, w).Add(theme.Faint, "Simulating ...").String()}, w, h)
@@ -33,6 +33,29 @@ func (m *Model) Lines(c pages.Context) []string {
 			return m.scroll.Window(sheet, h)
 		}},
 	})
+}
+
+// above returns the lines above the panes: the nodes, and what the plan assumes that is not so now.
+func (m *Model) above(s components.Style, c pages.Context) []string {
+	lines := []string{m.header(s, c)}
+	if text := m.warning(); text != "" {
+		lines = append(lines, components.NewLine(s, c.Width).Add(theme.Warn, text).String())
+	}
+	return lines
+}
+
+// warning says that subnets are full now.
+func (m *Model) warning() string {
+	o := m.last
+	switch n := len(o.full); {
+	case o.dry == 0:
+		return ""
+	case o.nodes == 1 && n == 1:
+		return "This node's subnet " + o.full[0] + " has no free address now; the plan assumes it has."
+	case o.nodes == 1:
+		return "This node's subnets have no free address now; the plan assumes they have."
+	}
+	return "The subnets of " + show.Plural(o.dry, "node", "nodes") + " have no free address now; the plan assumes they have."
 }
 
 // header names the nodes, and counts those that are not simulated.
@@ -77,6 +100,7 @@ func (m *Model) outcome(c pages.Context, sheet *prose.Sheet) {
 		sheet.Add(prose.T(theme.Faint, "Simulating ..."))
 		return
 	}
+	bars(c.Style(), sheet, o.was, o.will)
 	compare(sheet, "", "TODAY", "CHANGED", "", theme.Header)
 	for _, x := range []struct {
 		label     string
@@ -84,7 +108,7 @@ func (m *Model) outcome(c pages.Context, sheet *prose.Sheet) {
 		worse     theme.Role
 	}{
 		{"addresses held", o.was.held, o.will.held, theme.Warn},
-		{"of them wasted", o.was.wasted, o.will.wasted, theme.Warn},
+		{"of which unused", o.was.wasted, o.will.wasted, theme.Warn},
 		{"EC2 calls/h", o.was.calls, o.will.calls, theme.Warn},
 		{"ADDs waited", float64(o.was.waited), float64(o.will.waited), theme.Warn},
 		{"ADDs failed", float64(o.was.failed), float64(o.will.failed), theme.Bad},
@@ -106,6 +130,10 @@ func (m *Model) outcome(c pages.Context, sheet *prose.Sheet) {
 		sheet.Head("THE SAME AS A COMMAND", "")
 		sheet.Add(prose.T(theme.Key, text))
 	}
+	if m.set.differs() {
+		sheet.Head("NO COMMAND", "")
+		sheet.Add(prose.T(theme.Faint, "A command and a patch set one value on all nodes; this changes each node's own."))
+	}
 	if text := m.patch(); text != "" {
 		sheet.Head("PATCH FOR THE DAEMONSET", "")
 		for text := range strings.Lines(text) {
@@ -117,6 +145,38 @@ func (m *Model) outcome(c pages.Context, sheet *prose.Sheet) {
 	sheet.Add(prose.T(theme.Faint, "Pools settle with the current pods; then each node replaces one pod a minute for an hour. Subnets have room, and EC2 takes its usual time."))
 }
 
+// bars draws the addresses held before and after, on one scale, with what they are for.
+func bars(s components.Style, sheet *prose.Sheet, was, will sum) {
+	if s.Linear {
+		return
+	}
+	const label, least = 10, 30
+	whole := max(was.held, will.held)
+	width := min(sheet.Width()-label-8, 60)
+	if whole <= 0 || sheet.Width() < least {
+		return
+	}
+	for _, x := range []struct {
+		name string
+		of   sum
+	}{{"TODAY", was}, {"CHANGED", will}} {
+		l := components.NewLine(s, sheet.Width()).Add(theme.Header, x.name).To(label)
+		l.Drawn(components.Gauge(s, width, whole,
+			components.Part{Value: x.of.held - x.of.wasted, Role: theme.BarUsed}, components.Part{Value: x.of.cooling, Role: theme.BarCooling},
+			components.Part{Value: x.of.wasted - x.of.cooling, Role: theme.BarFree}), width)
+		sheet.Drawn(l.Gap(1).Add(theme.Text, number(x.of.held)).String())
+	}
+	l := components.NewLine(s, sheet.Width()).To(label)
+	for _, sign := range []struct {
+		role theme.Role
+		word string
+	}{{theme.BarUsed, "used"}, {theme.BarCooling, "cooling"}, {theme.BarFree, "free"}} {
+		l.Drawn(components.Strip(s, []components.Cell{components.CellOf(sign.role)}), 1).Add(theme.Faint, " "+sign.word).Gap(2)
+	}
+	sheet.Drawn(l.String())
+	sheet.Blank()
+}
+
 // next writes what the planner does first after the change.
 func (m *Model) next(sheet *prose.Sheet) {
 	sheet.Head("NEXT", "")
@@ -126,7 +186,11 @@ func (m *Model) next(sheet *prose.Sheet) {
 			sheet.Item(prose.T(theme.Text, ""), prose.T(theme.Faint, "because "+title))
 		}
 	}
-	if len(m.last.next) == 0 {
+	switch {
+	case len(m.last.next) > 0:
+	case m.last.dry > 0:
+		sheet.Add(prose.T(theme.Text, "Nothing once the subnets have room: all targets would be met."))
+	default:
 		sheet.Add(prose.T(theme.Good, "Nothing: "), prose.T(theme.Text, "all targets are met."))
 	}
 }

@@ -1,10 +1,13 @@
 package whatif
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
 	engine "cnictl/capacity/whatif"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/store"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
@@ -54,14 +57,69 @@ func TestOutcome_IsTheEngines(t *testing.T) {
 	}
 	var was, will sum
 	for _, g := range m.sim.groups {
-		was.add(engine.Forecast(g.Node, over, perMinute, g.model), g.count)
-		will.add(engine.Forecast(engine.Node{Settings: m.set.to(g.Settings), Pods: g.Pods}, over, perMinute, g.model), g.count)
+		was.add(engine.Forecast(g.Node, over, perMinute, g.model), g.Settings.Cooldown, g.count)
+		after := m.set.to(g.Settings)
+		will.add(engine.Forecast(engine.Node{Settings: after, Pods: g.Pods}, over, perMinute, g.model), after.Cooldown, g.count)
 	}
 	if m.last.was != was || m.last.will != will {
 		t.Errorf("%+v, want %+v and %+v", m.last, was, will)
 	}
 	if m.last.will.held >= m.last.was.held || len(m.last.next) == 0 {
 		t.Errorf("fewer spare addresses change nothing: %+v", m.last)
+	}
+}
+
+// TestStep_Each: where nodes differ, a step is from each node's own value, and stops at 0. No command
+// says that. What kubelet has by instance type is not offered for several nodes.
+func TestStep_Each(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 120, 37)
+	m := s.Page.(*Model)
+	for _, r := range m.table.Rows() {
+		if r.name == maxPods {
+			t.Error("max-pods of the fleet")
+		}
+	}
+	s.Do(keymap.First, keymap.Down, keymap.More)
+	if r, _ := m.table.Row(); r.name != "WARM_IP_TARGET" || r.changed != "each +1" {
+		t.Fatalf("%+v", r)
+	}
+	for _, g := range m.sim.groups {
+		if got := m.set.to(g.Settings).WarmIP; got != g.Settings.WarmIP+1 {
+			t.Errorf("%d, from %d", got, g.Settings.WarmIP)
+		}
+	}
+	if m.command() != "" || m.patch() != "" {
+		t.Errorf("%q, %q", m.command(), m.patch())
+	}
+	s.Do(keymap.Less)
+	if len(m.set) > 0 {
+		t.Errorf("stepped back: %v", m.set)
+	}
+	s.Do(keymap.TenLess, keymap.TenLess)
+	for _, g := range m.sim.groups {
+		if got := m.set.to(g.Settings).WarmIP; got != 0 {
+			t.Errorf("%d, from %d", got, g.Settings.WarmIP)
+		}
+	}
+}
+
+// TestExhausted: the plan says when it assumes room that is not there now.
+func TestExhausted(t *testing.T) {
+	t.Parallel()
+	none, some := 0, 3
+	for name, x := range map[string]struct {
+		available []*int
+		want      int
+	}{"no subnet": {nil, 0}, "unknown": {[]*int{nil}, 0}, "full": {[]*int{&none, &none}, 2}, "one has room": {[]*int{&none, &some}, 0}} {
+		n := &store.Node{}
+		n.Summary = &introspect.Summary{}
+		for i, free := range x.available {
+			n.Summary.Subnets = append(n.Summary.Subnets, introspect.Subnet{ID: strconv.Itoa(i), Available: free})
+		}
+		if got := exhausted(n); len(got) != x.want {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
 

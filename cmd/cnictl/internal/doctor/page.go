@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -94,35 +95,45 @@ func unread(p *output.Page, f *cli.Factory, r *document.DoctorReport) {
 			what = strings.Join(u.Sources, "  ")
 		}
 		if len(u.Nodes) < r.Nodes {
-			what += " of " + names(u.Nodes)
+			what += " of " + report.Names(u.Nodes, mostNodes)
 		}
 		p.Field(label, show.Safe(u.Reason+": "+what))
 		label = ""
 	}
 }
 
-// finding adds one finding as a card: what is wrong, where, the fix, and then what shows it. word
-// says how bad it is.
+// finding adds one finding as a card. word says how bad it is.
 func (o *Options) finding(p *output.Page, f *cli.Factory, x *document.Finding, word string, now time.Time) {
+	most := mostNodes
+	if output.Wide(f) {
+		most = max(len(x.Nodes), len(x.PerNode))
+	}
+	c := report.CardOf(x, now, most, func(node string) string { return node })
 	head(p, x, word, x.Code+", "+x.Confidence)
-	field(p, "where", where(x))
-	perNode(p, f, x)
-	if len(x.Fix) == 0 {
-		p.Field("check", x.Check.Text)
-		Command(p, f, show.Safe(x.Check.Command))
+	field(p, "where", c.Where)
+	label := "found"
+	for _, found := range c.Found {
+		p.Field(label, show.Safe(found))
+		label = ""
+	}
+	if c.Unsaid > 0 {
+		p.Field("", fmt.Sprintf("%d more nodes: -o wide", c.Unsaid))
+	}
+	if len(c.Fixes) == 0 {
+		step(p, f, "check", c.Check)
 	} else {
-		step(p, f, "fix", x.Fix[0])
-		if n := len(x.Fix) - 1; n > 0 {
+		step(p, f, "fix", c.Fixes[0])
+		if n := len(c.Fixes) - 1; n > 0 {
 			p.Field("", fmt.Sprintf("%d more: --fix, or %s doctor explain %s", n, f.Name, x.Code))
 		}
 	}
-	o.evidence(p, f, x, now)
-	label := "unknown"
-	for _, m := range x.Missing {
+	o.evidence(p, f, x, c)
+	label = "unknown"
+	for i, m := range c.Open {
 		if x.Confidence == catalogue.Confirmed.String() && !output.Wide(f) {
 			break // nothing depends on it
 		}
-		p.Field(label, show.Safe(m.WouldDecide+": "+report.Reason(m.Reason))+source(p, m.Source))
+		p.Field(label, show.Safe(m.Text)+source(p, cmp.Or(wideOnly(f, x.Missing[i].Source), m.From)))
 		label = ""
 	}
 	if len(x.Explains) > 0 {
@@ -138,55 +149,42 @@ func head(p *output.Page, x *document.Finding, word, code string) {
 	p.Line(color.Paint(Class(s), word) + "  " + color.Paint(paint.Head, x.Title) + "  " + color.Paint(paint.Dim, "("+code+")"))
 }
 
-// perNode adds what was found: in one line, or in a line per node where the nodes differ.
-func perNode(p *output.Page, f *cli.Factory, x *document.Finding) {
-	if len(x.PerNode) == 0 {
-		field(p, "found", report.Untitled(x, x.Summary))
+// evidence adds what was read, the facts that support the finding only unless all are wanted.
+func (o *Options) evidence(p *output.Page, f *cli.Factory, x *document.Finding, c report.Card) {
+	label, lines := "evidence", 0
+	if output.Wide(f) {
+		for _, e := range x.Evidence {
+			p.Field(label, show.Safe(fmt.Sprintf("%s: %s  (holds: %v, healthy: %s)", e.Path, e.Value, e.Holds, e.Expected))+source(p, e.Source))
+			label = ""
+		}
 		return
 	}
-	most := mostNodes
-	if output.Wide(f) {
-		most = len(x.PerNode)
-	}
-	label := "found"
-	for _, n := range x.PerNode[:min(most, len(x.PerNode))] {
-		p.Field(label, show.Safe(n.Node+": "+report.Untitled(x, n.Summary)))
-		label = ""
-	}
-	if more := len(x.PerNode) - most; more > 0 {
-		p.Field("", fmt.Sprintf("%d more nodes: -o wide", more))
-	}
-}
-
-// evidence adds what was read, the facts that support the finding only unless all are wanted.
-func (o *Options) evidence(p *output.Page, f *cli.Factory, x *document.Finding, now time.Time) {
-	label, lines := "evidence", 0
-	for _, e := range x.Evidence {
-		if !e.Holds && !output.Wide(f) {
+	for _, e := range c.Proofs {
+		if !e.Holds {
 			continue
 		}
-		if lines++; lines > o.EvidenceLines && !output.Wide(f) {
+		if lines++; lines > o.EvidenceLines {
 			continue
 		}
-		from := e.Source
-		if !e.ObservedAt.IsZero() && now.Sub(e.ObservedAt) >= time.Second {
-			from += ", " + show.Since(&e.ObservedAt, now) + " ago"
-		}
-		text := report.Line(e)
-		if output.Wide(f) {
-			text = fmt.Sprintf("%s: %s  (holds: %v, healthy: %s)", e.Path, e.Value, e.Holds, e.Expected)
-		}
-		p.Field(label, show.Safe(text)+source(p, from))
+		p.Field(label, show.Safe(e.Text)+source(p, e.From))
 		label = ""
 	}
-	if more := lines - o.EvidenceLines; more > 0 && o.EvidenceLines > 0 && !output.Wide(f) {
+	if more := lines - o.EvidenceLines; more > 0 && o.EvidenceLines > 0 {
 		p.Field(label, fmt.Sprintf("%d more: -o wide", more))
 	}
 }
 
+// wideOnly returns the id of a source if all is wanted.
+func wideOnly(f *cli.Factory, id string) string {
+	if output.Wide(f) {
+		return id
+	}
+	return ""
+}
+
 // source formats where something was read.
 func source(p *output.Page, from string) string {
-	return "  " + p.Opts.Palette.Paint(paint.Dim, "["+show.Safe(from)+"]")
+	return "  " + p.Opts.Palette.Paint(paint.Dim, "("+show.Safe(from)+")")
 }
 
 // planPage lists what to do, finding by finding.
@@ -196,13 +194,13 @@ func planPage(f *cli.Factory, r *document.DoctorReport) []string {
 	p.Line(r.Verdict)
 	for i := range r.Findings {
 		x := &r.Findings[i]
+		c := report.CardOf(x, r.SampledAt, mostNodes, func(node string) string { return node })
 		head(p, x, x.Severity, x.Code)
-		field(p, "where", where(x))
-		if len(x.Fix) == 0 {
-			p.Field("check", x.Check.Text)
-			Command(p, f, show.Safe(x.Check.Command))
+		field(p, "where", c.Where)
+		if len(c.Fixes) == 0 {
+			step(p, f, "check", c.Check)
 		}
-		for n, fix := range x.Fix {
+		for n, fix := range c.Fixes {
 			step(p, f, fmt.Sprintf("%d", n+1), fix)
 		}
 	}
@@ -212,12 +210,12 @@ func planPage(f *cli.Factory, r *document.DoctorReport) []string {
 	return p.Lines
 }
 
-// step adds one fix, with its risk and side effects.
-func step(p *output.Page, f *cli.Factory, label string, fix document.CauseFix) {
-	p.Field(label, fix.Text)
-	Command(p, f, show.Safe(fix.Command))
-	if fix.SideEffects != "" || fix.Risk != "none" {
-		p.Field("", strings.TrimSpace("risk: "+fix.Risk+". "+fix.SideEffects))
+// step adds something to do, with its risk and side effects.
+func step(p *output.Page, f *cli.Factory, label string, s report.Step) {
+	p.Field(label, show.Safe(s.Text))
+	Command(p, f, show.Safe(s.Command))
+	if warning := s.Warning(); warning != "" {
+		p.Field("", show.Safe(warning))
 	}
 }
 
@@ -226,22 +224,6 @@ func field(p *output.Page, label, text string) {
 	if text != "" {
 		p.Field(label, show.Safe(text))
 	}
-}
-
-// where returns what a finding affects, with the names of its nodes.
-func where(x *document.Finding) string {
-	text := report.Where(x)
-	if len(x.Nodes) > 1 {
-		text += ": " + names(x.Nodes)
-	}
-	return text
-}
-
-func names(nodes []string) string {
-	if len(nodes) > mostNodes {
-		return strings.Join(nodes[:mostNodes], ", ") + fmt.Sprintf(" and %d more", len(nodes)-mostNodes)
-	}
-	return strings.Join(nodes, ", ")
 }
 
 // trimmed removes empty lines from the end.

@@ -1,0 +1,130 @@
+package subnets
+
+import (
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/subnets"
+	"cnictl/tui/components"
+	"cnictl/tui/theme"
+)
+
+// Cells of the map. Signs differ in shape, not only in colour.
+var (
+	cellUsed     = components.CellOf(theme.BarUsed)
+	cellHeld     = components.CellOf(theme.BarFree)
+	cellOthers   = components.CellOf(theme.BarOthers)
+	cellFree     = components.CellOf(theme.BarRoom)
+	cellUnknown  = components.Cell{Glyph: "?", ASCII: "?", Role: theme.Faint}
+	cellMixed    = components.Cell{Glyph: "×", ASCII: "x", Role: theme.Warn}
+	cellPrimary  = components.Cell{Glyph: "○", ASCII: "o", Role: theme.Info}
+	cellReserved = components.Cell{Glyph: "R", ASCII: "R", Role: theme.Faint}
+)
+
+// heat says how the addresses of a subnet are drawn.
+type heat struct {
+	of       store.SubnetUse
+	cells    []store.BlockUse
+	prefixes bool // prefixes are in use, so that fragmented blocks matter
+
+	// Of the addresses that no node holds, EC2 says only how many are free. They are drawn first, those
+	// of others behind them, from edge on.
+	edge  int
+	known bool // EC2 has said it
+}
+
+func heatOf(u store.SubnetUse, cells []store.BlockUse) heat {
+	h := heat{of: u, cells: cells, prefixes: subnets.Count(cells, store.BlockPrefix) > 0, known: u.Available != nil}
+	size := len(cells) * blockSize
+	h.edge = size
+	if others := subnets.Others(u); h.known && (others != nil && *others > 0 || *u.Available <= 0) {
+		h.edge = edge(u, max(*u.Available, 0), size)
+	}
+	return h
+}
+
+// blockSize is the number of addresses of a /28.
+const blockSize = 16
+
+// edge returns the position in the subnet before which free addresses are not held by a node.
+func edge(u store.SubnetUse, free, size int) int {
+	at := 0
+	for i := range size / blockSize {
+		b, ok := subnets.BlockAt(u, i)
+		if !ok {
+			b.Held = 0
+		}
+		if room := blockSize - b.Held; free > room {
+			free -= room
+			at += blockSize
+			continue
+		}
+		return at + b.Held + free
+	}
+	return size
+}
+
+// rest is the cell of an address that no node holds.
+func (h heat) rest(at int) components.Cell {
+	switch {
+	case !h.known:
+		return cellUnknown
+	case at >= h.edge:
+		return cellOthers
+	}
+	return cellFree
+}
+
+// block draws a /28: what pods use, what nodes only hold, and the rest.
+func (h heat) block(i int, into []components.Cell) {
+	b, known := subnets.BlockAt(h.of, i)
+	share := func(n int) int { return min((n*len(into)+blockSize-1)/blockSize, len(into)) }
+	used, held := share(b.Used), share(b.Held)
+	for j := range into {
+		switch {
+		case known && j < used:
+			into[j] = cellUsed
+		case known && j < held:
+			into[j] = cellHeld
+		default:
+			into[j] = h.rest(i*blockSize + j*blockSize/len(into))
+		}
+	}
+	switch h.cells[i] {
+	case store.BlockPrimary:
+		into[0] = cellPrimary
+	case subnets.Reserved:
+		into[0] = cellReserved
+	case store.BlockMixed:
+		if h.prefixes {
+			into[0] = cellMixed
+		}
+	}
+}
+
+// sign is a sign of the map, what it means and how often.
+type sign struct {
+	cell  components.Cell
+	count int
+	words string
+}
+
+// signs returns the legend of the map.
+func (h heat) signs() []sign {
+	out := []sign{{cellUsed, h.of.Held - h.of.Wasted, "used"}, {cellHeld, h.of.Wasted, "held free"}}
+	others := subnets.Others(h.of)
+	switch {
+	case h.of.Available == nil:
+		out = append(out, sign{cellUnknown, subnets.Usable(h.of.Range) - h.of.Held, "not held by any node"})
+	default:
+		if others != nil && *others > 0 {
+			out = append(out, sign{cellOthers, *others, "others, place unknown"})
+		}
+		out = append(out, sign{cellFree, max(*h.of.Available, 0), "free"})
+	}
+	if n := subnets.Count(h.cells, store.BlockMixed); h.prefixes && n > 0 {
+		out = append(out, sign{cellMixed, n, "fragmented /28s"})
+	}
+	if n := subnets.Count(h.cells, store.BlockPrimary); n > 0 {
+		out = append(out, sign{cellPrimary, n, "/28s with ENIs' own"})
+	}
+	return append(out, sign{cellReserved, 5, "reserved by EC2"})
+}

@@ -1,0 +1,87 @@
+package subnets
+
+import (
+	"math"
+	"time"
+
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/subnets"
+	"cnictl/tui/components"
+	"cnictl/tui/theme"
+)
+
+// slope draws the readings of a subnet's free addresses over time and, if they run out, the line to
+// zero.
+type slope struct {
+	trend subnets.Trend
+	left  time.Duration // from the last reading until none is free; 0 = unknown
+}
+
+// points returns the value of each cell, and the cell where the future begins. NaN is a gap.
+func (s slope) points(width int) (values []float64, future int) {
+	n := len(s.trend)
+	first, last := s.trend[0], s.trend[n-1]
+	past := last.At.Sub(first.At)
+	future = width
+	if s.left > 0 { // the past and the future have one scale, but each has a third at least
+		share := past.Seconds() / (past + s.left).Seconds()
+		future = int(math.Round(float64(width) * min(max(share, 1./3), 2./3)))
+	}
+	values = make([]float64, width)
+	at := 0
+	for x := range values {
+		if x < future {
+			to := first.At.Add(time.Duration(float64(past) * float64(x) / float64(max(future-1, 1))))
+			for at+1 < n && !s.trend[at+1].At.After(to) {
+				at++
+			}
+			values[x] = float64(s.trend[at].Free)
+			continue
+		}
+		values[x] = float64(last.Free) * float64(width-1-x) / float64(max(width-future, 1))
+	}
+	return values, future
+}
+
+// lines draws the slope, with the highest value at the left and the times below.
+func (s slope) lines(style components.Style, width, height int) []string {
+	const least = 20
+	if len(s.trend) < 2 || style.Linear || width < least || height < 2 {
+		return nil
+	}
+	top := 1.
+	for _, r := range s.trend {
+		top = max(top, float64(r.Free))
+	}
+	axis := max(components.Width(show.Count(int(top))), 4)
+	plot, rows := width-axis-2, height-1
+	values, future := s.points(plot)
+	lines := make([]string, 0, height)
+	for y := range rows {
+		label := map[int]string{0: show.Count(int(top)), rows - 1: "0"}[y]
+		l := components.NewLine(style, width).Add(theme.Faint, style.Fit(label, axis, true)).Add(theme.Border, style.Pick("┤", "|"))
+		for x, v := range values {
+			level := v/top*float64(rows) - float64(rows-1-y)
+			switch {
+			case x >= future:
+				on := level > 0 && level <= 1 || y == rows-1 && v <= 0
+				l.Add(theme.Warn, map[bool]string{true: style.Pick("•", "*"), false: " "}[on])
+			case level >= 1:
+				l.Add(theme.BarFree, style.Pick("█", "#"))
+			case level > 0 || y == rows-1:
+				l.Add(theme.BarFree, show.SparkCell(level, 1, style.ASCII))
+			default:
+				l.Gap(1)
+			}
+		}
+		lines = append(lines, l.String())
+	}
+	first, last := s.trend[0].At, s.trend[len(s.trend)-1].At
+	l := components.NewLine(style, width).Gap(axis+1).Add(theme.Faint, "-"+show.Age(last.Sub(first)))
+	l.To(axis+1+future-1).Add(theme.Faint, "now")
+	if s.left > 0 {
+		end := "none free in ~" + show.Age(s.left)
+		l.To(max(width-components.Width(end)-1, 0)).Add(theme.Warn, end)
+	}
+	return append(lines, l.String())
+}
