@@ -16,6 +16,7 @@ func TestDocumentation(t *testing.T) {
 	for _, g := range Groups() {
 		golden.File(t, filepath.Join(dir, g.Name+".md"), []byte(g.Markdown()))
 	}
+	golden.File(t, "../../../docs/errors.md", []byte(ErrorsPage()))
 	pages, err := os.ReadDir(dir)
 	if err != nil || len(pages) != len(Groups()) {
 		t.Errorf("%d pages for %d groups, %v", len(pages), len(Groups()), err)
