@@ -262,7 +262,7 @@ func TestCursorGoesToTheTop(t *testing.T) {
 func TestSelectionFollowsIdentityAndOrderWaits(t *testing.T) {
 	t.Parallel()
 	b := newFlow(t, 60)
-	b.press("s", "w", "down", "down", "down")
+	b.press("s", "f", "down", "down", "down")
 	name := b.list().Identities()[0]
 	starve := func(free int) {
 		for _, n := range b.fleet.View().Nodes {

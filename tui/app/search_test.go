@@ -83,7 +83,7 @@ func TestSearch(t *testing.T) {
 		"an address pasted behind ip": {typed: "ip ", pasted: "10.0.3.42\n", want: open{Screen: "pod", Node: pagetest.Plain, Pod: "shop/cart-7d9f-1", IP: "10.0.3.42"}},
 		"a free address":              {typed: "ip 10.0.7.62", want: open{Screen: "eni", Node: pagetest.Prefixes, ENI: "eni-0d4e5f60718293a4b", IP: "10.0.7.62"}, sees: "▸ 10.0.7.62"},
 		"the node's own address":      {typed: "ip 10.0.3.17", want: open{Screen: "node", Node: pagetest.Plain}, sees: "is the address of the node"},
-		"an address of no node":       {typed: "ip 10.0.200.9", want: open{Screen: "pod", IP: "10.0.200.9"}, sees: "Not found on the nodes read so far; the addresses of 7 of 10"},
+		"an address of no node":       {typed: "ip 10.0.200.9", want: open{Screen: "pod", IP: "10.0.200.9"}, sees: "No node read so far holds 10.0.200.9; the addresses of 7 of 10"},
 		"an address of a branch ENI":  {typed: "ip 10.0.12.199", want: open{Screen: "pod", IP: "10.0.12.199"}, sees: "pay/ledger-0"},
 		"no address":                  {typed: "ip 10.0.3", want: open{Screen: "overview"}, sees: "not an IP address: 10.0.3"},
 		"a pod":                       {typed: "pod web/front-00", want: open{Screen: "pod", Node: pagetest.Prefixes, Pod: "web/front-00"}},

@@ -11,7 +11,7 @@ type Style struct {
 	// only repeat a number are left out.
 	Linear bool
 
-	// Idle is for a pane without keyboard focus: it shows no cursor.
+	// Idle is for a pane without keyboard focus: its cursor is only a sign.
 	Idle bool
 }
 

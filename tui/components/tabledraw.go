@@ -60,7 +60,7 @@ func (t *Table[T]) Lines(s Style, width, height int) []string {
 		if len(lines) == height {
 			break
 		}
-		lines = append(lines, t.line(s, width, r, columns, cells[i], t.top+i == t.cursor && (!s.Idle || t.o.Leads)))
+		lines = append(lines, t.line(s, width, r, columns, cells[i], t.top+i == t.cursor))
 	}
 	if len(visible) == 0 && len(lines) < height && t.o.Empty != "" {
 		says := t.o.Empty
@@ -140,6 +140,9 @@ func (t *Table[T]) shownText(row T, c query.Column[T]) string {
 		if text, ok := t.o.Show(row, c.Name); ok {
 			return text
 		}
+	}
+	if c.Number != nil && c.Right {
+		return thousands(c.Text(row))
 	}
 	return c.Text(row)
 }
@@ -288,12 +291,16 @@ func (t *Table[T]) line(s Style, width int, row T, columns []query.Column[T], ce
 		rowRole, uniform = t.o.Row(row)
 	}
 	marked := t.marks[t.o.ID(row)]
-	if selected {
+	cursor := theme.Cursor
+	switch {
+	case selected && s.Idle && !t.o.Leads: // of a pane without focus: only the sign
+		cursor = theme.Border
+	case selected:
 		s = s.Selected()
 	}
 	l := NewLine(s, width)
 	if selected {
-		l.Add(theme.Cursor, s.Pick("▸", ">"))
+		l.Add(cursor, s.Pick("▸", ">"))
 	} else {
 		l.Gap(1)
 	}

@@ -91,8 +91,8 @@ func TestTable_SelectedRow(t *testing.T) {
 			}
 		}
 		s.Idle = true
-		if row := table.Lines(s, 40, 2)[1]; strings.Contains(row, "▸") || !strings.Contains(row, s.Paint(theme.Bad, "a    ")) {
-			t.Errorf("%+v: an idle table shows a cursor: %q", term, row)
+		if row := table.Lines(s, 40, 2)[1]; !strings.Contains(row, s.Paint(theme.Border, "▸")) || !strings.Contains(row, s.Paint(theme.Bad, "a    ")) {
+			t.Errorf("%+v: the cursor of an idle table is more than a sign: %q", term, row)
 		}
 	}
 }

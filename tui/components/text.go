@@ -122,6 +122,20 @@ func Thousands(n int) string {
 	return sign + digits
 }
 
+// thousands writes the counts of a cell, such as 1742/2492, as [Thousands] does. Other texts stay.
+func thousands(cell string) string {
+	if len(cell) < 4 || strings.Trim(cell, "0123456789/") != "" || !strings.ContainsAny(cell[:1], "0123456789") {
+		return cell
+	}
+	parts := strings.Split(cell, "/")
+	for i, part := range parts {
+		if n, err := strconv.Atoi(part); err == nil && strconv.Itoa(n) == part {
+			parts[i] = Thousands(n)
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
 // Clock formats a time of day in UTC, as in the header, or the date if it is more than a
 // day ago: always 8 cells.
 func Clock(at, now time.Time) string {

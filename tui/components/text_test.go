@@ -10,6 +10,18 @@ import (
 )
 
 // TestClip: Clip keeps as much of a text as fits, in complete characters.
+func TestThousandsOfCells(t *testing.T) {
+	t.Parallel()
+	for cell, want := range map[string]string{
+		"1742/2492": "1,742/2,492", "12/1048576": "12/1,048,576", "999": "999", "1000": "1,000", "-": "-", "1742/-": "1742/-", "0012": "0012",
+		"12/~2^48": "12/~2^48", "1234ms": "1234ms", "/1234": "/1234", "": "",
+	} {
+		if got := thousands(cell); got != want {
+			t.Errorf("%q: %q, want %q", cell, got, want)
+		}
+	}
+}
+
 func TestClip(t *testing.T) {
 	t.Parallel()
 	s := Style{Theme: theme.Plain()}

@@ -83,7 +83,7 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 		case !m.docs.Has(watch.WantENIs):
 			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The address")))
 		case m.ref.Name != "":
-			sheet.Add(prose.T(theme.Warn, "No address from the pool for this pod."))
+			sheet.Add(prose.T(theme.Warn, "No address from the pool."))
 			if pod != nil && !pod.Wants && len(pod.IPs) == 0 && m.docs.Last.Failures != nil {
 				sheet.Add(prose.T(theme.Text, show.Safe(pods.Named(pods.WhyNone(m.docs.Last.Failures.Items, nil, *pod), 0))))
 			}
@@ -122,15 +122,15 @@ func (m *Model) notFound(c pages.Context, sheet *prose.Sheet) {
 		sheet.Add(prose.T(theme.Warn, "No pod or address given."))
 		return
 	}
-	has, none := "No address found on the nodes read so far", "Kubernetes has no such pod."
+	has, none := "No node read so far has an address of this pod", "Kubernetes has no such pod."
 	if m.ref.Name == "" {
-		has, none = "Not found on the nodes read so far", "No pod in Kubernetes has it."
+		has, none = "No node read so far holds "+m.ip.String(), "No pod in Kubernetes has it."
 	}
 	nodes, unread := len(c.View.Nodes), c.View.Unread()
 	if unread > 0 {
 		has += "; the addresses of " + strconv.Itoa(unread) + " of " + show.Plural(nodes, "node", "nodes") + " have not been read yet"
 	}
-	sheet.Add(prose.T(theme.Warn, "Not found. "), prose.T(theme.Text, has+"."))
+	sheet.Add(prose.T(theme.Warn, has+"."))
 	e, failed := m.find.Error[watch.WantClusterPods]
 	switch {
 	case failed && e.Reason == introspect.ReasonForbidden:
@@ -237,6 +237,10 @@ func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *prose.Sheet) {
 	doc := m.docs.Last.Pod
 	if doc == nil {
 		sheet.Head("IN THE KERNEL", "")
+		if e, failed := m.docs.Error[watch.WantPod]; failed && e.Reason == introspect.ReasonNotFound {
+			sheet.Add(prose.T(theme.Faint, "Nothing, because the pod has no address yet."))
+			return
+		}
 		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantPod, n, "What the node's kernel has")))
 		return
 	}

@@ -279,7 +279,7 @@ func (p *Page) notes() (out []string) {
 	case k != nil && k.WithoutOnly:
 		out = append(out, "many pods: those of the host network and those with a branch ENI are left out")
 	case k != nil && k.Nodes != nil && len(k.Nodes) < p.sums.nodes:
-		out = append(out, "pods without an address: recorded for "+many.Of(len(k.Nodes), p.sums.nodes, "nodes"))
+		out = append(out, "pods without an address: data from "+many.Of(len(k.Nodes), p.sums.nodes, "nodes"))
 	}
 	if p.sums.unread > 0 {
 		out = append(out, "addresses of "+many.Of(p.sums.unread, p.sums.nodes, "nodes")+" have not been read")

@@ -116,7 +116,8 @@ func cooling(sheet *prose.Sheet, n *int) {
 	case n == nil:
 		sheet.Add(prose.T(theme.Faint, "The node does not report how many branch ENIs are in use."))
 	case *n > 0:
-		sheet.Add(prose.T(theme.Warn, strconv.Itoa(*n)), prose.T(theme.Text, " in use by pods that were just deleted, or whose annotation is not written yet."))
+		text := show.Plural(*n, "branch ENI belongs to a deleted pod, or to one", "branch ENIs belong to deleted pods, or to ones")
+		sheet.Add(prose.T(theme.Warn, text+" not annotated yet."))
 	default:
 		sheet.Add(prose.T(theme.Faint, "None. The controller keeps the branch ENI of a deleted pod for 60 s (branch-eni-cooldown) without reporting it."))
 	}

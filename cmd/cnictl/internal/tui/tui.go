@@ -135,8 +135,9 @@ type Source interface {
 // Show shows the screens for a source, and runs it meanwhile. It continues with the source of
 // another context when the user switches.
 func Show(ctx context.Context, f *cli.Factory, opts *Options, src Source) error {
+	remembered := &app.Remembered{}
 	for {
-		next, err := show(ctx, f, opts, src)
+		next, err := show(ctx, f, opts, src, remembered)
 		if !errors.Is(err, app.ErrSwitched) {
 			return err
 		}
@@ -151,13 +152,13 @@ type place struct {
 }
 
 // show shows the screens for one source. On ErrSwitched, next is where to continue.
-func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next place, _ error) {
+func show(ctx context.Context, f *cli.Factory, opts *Options, src Source, remembered *app.Remembered) (next place, _ error) {
 	var connected place // set before the screens end with ErrSwitched
 	file := kubeconfigOf(f)
 	asked := app.Options{
 		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(),
 		Namespace: kubeconfig.Namespace(f), Only: f.Globals.Kube.Namespace, Examine: examine(f, src), Interval: f.Globals.Interval,
-		ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
+		ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse, Remembered: remembered,
 		In: f.Streams.In, Out: f.Streams.Out, Environ: environ(f), Now: f.Now,
 	}
 	if file != nil {
