@@ -1,6 +1,7 @@
 package app
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -104,6 +105,49 @@ func (m *Model) speed(r watch.Recording) string {
 	return m.style().Pick("×", "x") + strconv.FormatFloat(r.Rate(), 'g', 4, 64)
 }
 
+// Cells of the time line.
+var (
+	timePlayed  = components.Cell{Glyph: "█", ASCII: "#", Role: theme.BarUsed}
+	timeAhead   = components.CellOf(theme.BarRoom)
+	errorPlayed = components.Cell{Glyph: "▓", ASCII: "+", Role: theme.Bad}
+	errorAhead  = components.Cell{Glyph: "░", ASCII: "=", Role: theme.Bad}
+	timeMark    = components.Cell{Glyph: "◆", ASCII: "*", Role: theme.Accent}
+)
+
+// timeline draws a recording up to a time and beyond, where nodes had errors, and its marks.
+func timeline(r watch.Recording, at time.Time, width int) []components.Cell {
+	from, end := r.Range()
+	track := r.Track()
+	place := func(t time.Time) int {
+		if !end.After(from) {
+			return width
+		}
+		return int(math.Round(t.Sub(from).Seconds() / end.Sub(from).Seconds() * float64(width)))
+	}
+	cells := make([]components.Cell, width)
+	played := place(at)
+	for x := range cells {
+		n := len(track.Errors)
+		failed := n > 0 && slices.Contains(track.Errors[x*n/width:max((x+1)*n/width, x*n/width+1)], true)
+		switch {
+		case failed && x < played:
+			cells[x] = errorPlayed
+		case failed:
+			cells[x] = errorAhead
+		case x < played:
+			cells[x] = timePlayed
+		default:
+			cells[x] = timeAhead
+		}
+	}
+	for _, mark := range track.Marks {
+		if x := place(mark); x >= 0 && x <= width && width > 0 {
+			cells[min(x, width-1)] = timeMark
+		}
+	}
+	return cells
+}
+
 // playbackLine shows the position in the recording and the keys that move it.
 func (m *Model) playbackLine(s components.Style, r watch.Recording) string {
 	from, end := r.Range()
@@ -123,10 +167,10 @@ func (m *Model) playbackLine(s components.Style, r watch.Recording) string {
 	l := components.NewLine(s, m.width).Gap(1).Add(role, sign).Gap(1)
 	format, cells := "15:04:05Z", 10 // as --at accepts it
 	if m.width >= 100 {
-		format, cells = time.RFC3339, min(m.width/5, 40)
+		format, cells = time.RFC3339, min(m.width/4, 60)
 	}
 	l.Add(theme.Title, at.UTC().Format(format)).Gap(1)
-	l.Drawn(components.Gauge(s, cells, end.Sub(from).Seconds(), components.Part{Value: at.Sub(from).Seconds(), Role: theme.BarUsed}), cells).Gap(1)
+	l.Drawn(components.Strip(s, timeline(r, at, cells)), cells).Gap(1)
 	l.Add(theme.Text, show.Age(at.Sub(from))+" of "+show.Age(end.Sub(from))).Gap(2).Add(role, says).Gap(2)
 	for _, h := range [][3]string{
 		{keymap.MinuteBack, keymap.MinuteAhead, "1 min"}, {keymap.TenBack, keymap.TenAhead, "10 min"}, {keymap.PlaySlower, keymap.PlayFaster, "speed"},

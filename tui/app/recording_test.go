@@ -21,6 +21,7 @@ type recorded struct {
 	at    time.Time
 	rate  float64
 	seeks []time.Time
+	track watch.Track
 }
 
 func (r *recorded) Range() (from, to time.Time) {
@@ -30,6 +31,7 @@ func (r *recorded) Seek(to time.Time)    { r.at, r.seeks = to, append(r.seeks, t
 func (r *recorded) Speed(factor float64) { r.rate = factor }
 func (r *recorded) Rate() float64        { return r.rate }
 func (r *recorded) Now() time.Time       { return r.at }
+func (r *recorded) Track() watch.Track   { return r.track }
 
 func newRecorded(t *testing.T) (*bench, *recorded) {
 	t.Helper()
@@ -64,6 +66,33 @@ func TestRecordingSeeks(t *testing.T) {
 		}
 	}
 	b.sees(t, "at the end", "30m of 30m")
+}
+
+// TestTimeline: it shows what was played, when nodes had errors, and the marks, also on the last cell.
+func TestTimeline(t *testing.T) {
+	t.Parallel()
+	r := &recorded{}
+	from, end := r.Range()
+	draw := func(at time.Time, track watch.Track) string {
+		r.track = track
+		var b strings.Builder
+		for _, c := range timeline(r, at, 10) {
+			b.WriteString(c.ASCII)
+		}
+		return b.String()
+	}
+	for want, got := range map[string]string{
+		"..........": draw(from, watch.Track{}),
+		"#####.....": draw(from.Add(15*time.Minute), watch.Track{}),
+		"##+##==...": draw(from.Add(15*time.Minute), watch.Track{Errors: []bool{2: true, 5: true, 6: true, 9: false}}),
+		"#+###.....": draw(from.Add(15*time.Minute), watch.Track{Errors: []bool{19: true, 99: false}}),
+		"###*#.....": draw(from.Add(15*time.Minute), watch.Track{Marks: []time.Time{from.Add(9 * time.Minute), from.Add(-time.Hour)}}),
+		"#########*": draw(end, watch.Track{Marks: []time.Time{end}}),
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
 }
 
 // TestRecordingSeeksOnceAtATime: keys pressed during a seek move its target. No second seek
@@ -155,7 +184,8 @@ func TestRecordingFrames(t *testing.T) {
 		for look, profile := range map[string]colorprofile.Profile{"": colorprofile.NoTTY, "-dark": colorprofile.ANSI} {
 			t.Run(fmt.Sprintf("%dx%d%s", size[0], size[1], look), func(t *testing.T) {
 				t.Parallel()
-				b, _ := newRecorded(t)
+				b, source := newRecorded(t)
+				source.track = watch.Track{Errors: []bool{6: true, 7: true, 14: true, 19: false}, Marks: []time.Time{sourcetest.Start().Add(-5 * time.Minute)}}
 				b.colours = strings.TrimPrefix(look, "-")
 				b.recolour()
 				b.resize(size[0], size[1])

@@ -38,6 +38,7 @@ type Player struct {
 	count       atomic.Uint64 // samples applied
 	interrupted atomic.Bool   // the file is truncated or partly unreadable
 	published   atomic.Pointer[library]
+	errors      atomic.Pointer[[]bool] // see Survey
 
 	work     sync.Mutex                   // guards what follows; held while the file is read
 	store    *store.Store                 // played into: shown, or a new one during a seek
@@ -101,8 +102,11 @@ func (p *Player) Range() (from, to time.Time) { return p.index.from, p.index.to 
 // played.
 func (p *Player) Interrupted() bool { return p.interrupted.Load() }
 
-// Run plays until ctx ends.
+// Run plays until ctx ends. Meanwhile it surveys the recording.
 func (p *Player) Run(ctx context.Context) error {
+	var survey sync.WaitGroup
+	survey.Go(func() { p.Survey(ctx) })
+	defer survey.Wait()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -533,3 +533,36 @@ func BenchmarkWriteView(b *testing.B) {
 		}
 	}
 }
+
+// TestSurvey: the time line has errors from when a node fails until it works again or is gone.
+func TestSurvey(t *testing.T) {
+	t.Parallel()
+	p, err := Open(bytes.NewReader(recorded(t)), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Track().Errors != nil {
+		t.Error("errors are known before the survey")
+	}
+	p.Survey(t.Context())
+	first, last := -1, -1
+	for i, failed := range p.Track().Errors {
+		if failed && first < 0 {
+			first = i
+		}
+		if failed {
+			last = i
+		}
+	}
+	if first != parts*110/120 || last != parts-1 {
+		t.Errorf("errors in the parts %d to %d", first, last)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if p, err = Open(bytes.NewReader(recorded(t)), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if p.Survey(ended); p.Track().Errors != nil {
+		t.Error("half a survey is shown")
+	}
+}

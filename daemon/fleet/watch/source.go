@@ -41,4 +41,12 @@ type Recording interface {
 	// Speed sets the playback speed, where 1 is real time; Rate returns it.
 	Speed(factor float64)
 	Rate() float64
+	// Track returns what stands out on the time line.
+	Track() Track
+}
+
+// Track is what stands out on the time line of a recording.
+type Track struct {
+	Errors []bool      // of equal parts of its range, those in which a node had an error; nil = not known yet
+	Marks  []time.Time // such as the incident that it was made for
 }

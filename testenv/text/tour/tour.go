@@ -2,6 +2,7 @@ package tour
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -75,5 +76,6 @@ func Open(t testing.TB) *record.Player {
 	}
 	p.Play(false)
 	p.Seek(End())
+	p.Survey(context.Background())
 	return p
 }
