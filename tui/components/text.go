@@ -93,6 +93,8 @@ func Plain7(text string) string {
 			return r
 		case r == '…':
 			return '~'
+		case r == '×':
+			return 'x'
 		case r == '·', r == '–', r == '—':
 			return '-'
 		}

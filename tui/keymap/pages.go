@@ -22,7 +22,8 @@ const (
 	NextCommand = "next-command"
 	CopyCommand = "copy-command"
 
-	Access = "access-lines"
+	Access  = "access-lines"
+	Repeats = "repeats"
 
 	More     = "more"
 	Less     = "less"
@@ -63,6 +64,7 @@ func PageTable() []PageKeys {
 			Of(Level, "v", "min level", "v"),
 			Of(AllLines, "a", "all lines", "a"),
 			Of(Access, "A", "access lines", "A"),
+			Of(Repeats, "u", "each line, groups", "u"),
 			Of(ToNode, "d", "go to node", "d"),
 		}},
 		{"node", []Binding{zoom(), Of(MaxPods, "M", "max-pods", "M"), Of(Subnets, "S", "subnets", "S"), Of(Trunks, "T", "trunks", "T")}},

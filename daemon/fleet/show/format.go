@@ -38,6 +38,9 @@ func Plural(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
+// Times formats how often something happened.
+func Times(n int) string { return "×" + strconv.Itoa(n) }
+
 // OrUnknown returns s, or Unknown if it is empty.
 func OrUnknown(s string) string {
 	if s == "" {

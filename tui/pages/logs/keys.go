@@ -11,6 +11,7 @@ const (
 	actionNode  = keymap.ToNode
 
 	actionAccess = keymap.Access
+	actionEach   = keymap.Repeats
 )
 
 // Keys returns the bindings of the page.

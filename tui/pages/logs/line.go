@@ -156,27 +156,35 @@ func levelRole(l line) theme.Role {
 	return theme.Info
 }
 
+// sources are the words of the column that says where a line is from.
+var sources = map[origin]string{fromLog: "log", fromEvent: "event", fromKubernetes: "k8s", fromContainer: "stdout"}
+
 // draw makes a line of the view, with the node's name if there are several nodes.
-func draw(l *line, now time.Time, several bool, names names.Nodes) components.LogLine {
+func draw(l *line, of repeats, now time.Time, several bool, names names.Nodes) components.LogLine {
 	spans := make([]components.Span, 0, 8)
 	spans = append(spans, prose.T(theme.Faint, components.Clock(l.At, now)+" "), prose.T(levelRole(*l), pad(levelText(*l), 6)))
 	if several {
-		spans = append(spans, prose.T(theme.Faint, pad(components.Head(names.Short(l.Node), 19), 16)))
+		spans = append(spans, prose.T(theme.OfNode(l.Node), pad(components.Head(names.Short(l.Node), 19), 16)))
 	}
-	if l.From == fromKubernetes {
-		spans = append(spans, prose.T(theme.Faint, "k8s "))
-	}
-	if l.Kind != "" && l.From != fromLog { // the text of a log line contains it
+	spans = append(spans, prose.T(theme.Faint, pad(sources[l.From], 7)))
+	text := events.Rounded(l.Text)
+	switch {
+	case l.From == fromEvent && l.Text == l.title: // the kind says it all
+		text = strings.TrimPrefix(l.Text, "the ")
+	case l.Kind != "" && l.From != fromLog: // the text of a log line contains it
 		spans = append(spans, prose.T(theme.Accent, l.Kind+" "))
 	}
-	spans = append(spans, prose.T(theme.Text, l.Text))
+	if of.times > 1 {
+		spans = append(spans, prose.T(theme.Title, show.Times(of.times)+" "))
+	}
+	spans = append(spans, prose.T(theme.Text, text))
 	if l.From == fromEvent { // its text names the pod, ENI and address
 		return components.LogLine{Parts: spans, Value: l}
 	}
 	if l.Pod != "" {
 		spans = append(spans, prose.T(theme.Accent, "  "+l.Pod))
 	}
-	for _, more := range []string{l.ENI, l.IP, l.Rest} {
+	for _, more := range []string{l.ENI, l.IP, events.Rounded(l.Rest)} {
 		if more != "" {
 			spans = append(spans, prose.T(theme.Faint, "  "+more))
 		}

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -197,5 +198,30 @@ func TestList(t *testing.T) {
 	s.Fleet.Documents = nil
 	if !l.Frozen(s.Fleet.Now()) {
 		t.Error("held, but not frozen")
+	}
+}
+
+// TestGroup: a failure that is repeated is one line, the last, with how often; what is no warning stays
+// as it is, and so does what differs in cause or object.
+func TestGroup(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
+	of := func(second int, level logline.Level, text, pod, rest string) *line {
+		return &line{From: fromLog, At: at.Add(time.Duration(second) * time.Second), Level: level, Known: true, Node: "n", Text: text, Pod: pod, Rest: rest}
+	}
+	lines := []*line{
+		of(0, logline.Warn, "ADD failed", "a/x", "cause=pool-dry took=1s"), of(1, logline.Info, "assigned", "", ""), of(2, logline.Info, "assigned", "", ""),
+		of(3, logline.Warn, "ADD failed", "a/y", "cause=pool-dry"), of(4, logline.Warn, "ADD failed", "a/x", "cause=throttled"),
+		of(5, logline.Warn, "ADD failed", "a/x", "cause=pool-dry took=2s"),
+	}
+	got, times := group(lines)
+	if want := lines[1:]; !slices.Equal(got, want) {
+		t.Errorf("%d lines, want %d", len(got), len(want))
+	}
+	if r := times[lines[5]]; r.times != 2 || !r.since.Equal(at) {
+		t.Errorf("the last has %+v", r)
+	}
+	if r := times[lines[3]]; r.times != 1 {
+		t.Errorf("another pod's has %+v", r)
 	}
 }

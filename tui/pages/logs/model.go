@@ -50,6 +50,7 @@ type Model struct {
 	text    string
 	level   logline.Level
 	access  bool // show introspection requests too
+	each    bool // show repeated failures line by line
 	faults  bool
 	paused  bool
 	stale   bool // the view must be rebuilt from all
@@ -182,9 +183,13 @@ func (m *Model) show() {
 	}
 	m.stale, m.fresh = false, 0
 	several := len(m.tails) > 1
+	shown, times := m.shown(), map[*line]repeats{}
+	if !m.each {
+		shown, times = group(shown)
+	}
 	var lines []components.LogLine
-	for _, l := range m.shown() {
-		lines = append(lines, draw(l, m.now, several, m.names))
+	for _, l := range shown {
+		lines = append(lines, draw(l, times[l], m.now, several, m.names))
 	}
 	m.view.Set(lines)
 }
@@ -232,7 +237,7 @@ func (m *Model) followed() string {
 	case len(m.tails) == 0:
 		return "no node"
 	case m.also > 0:
-		return strconv.Itoa(len(m.tails)) + " worst nodes of " + strconv.Itoa(len(m.tails)+m.also)
+		return "Following the " + strconv.Itoa(len(m.tails)) + " worst of " + show.Plural(len(m.tails)+m.also, "node", "nodes")
 	}
 	return show.Plural(len(m.tails), "node", "nodes")
 }

@@ -107,6 +107,9 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case actionAccess:
 		m.access, m.stale = !m.access, true
 		m.show()
+	case actionEach:
+		m.each, m.stale = !m.each, true
+		m.show()
 	case actionAll:
 		m.pod, m.eni, m.ip, m.stale = "", "", "", true
 		m.show()

@@ -27,18 +27,24 @@ type Options struct {
 	Daemon   bool     // also the daemons' own events
 	Warnings bool     // only warnings
 	Since    time.Duration
+	Each     bool // a row for each event, also on a terminal
 	list     *output.List[row]
 }
 
 // New builds the command.
 func New(f *cli.Factory) *cobra.Command {
-	opts := &Options{list: newList()}
+	opts := &Options{}
+	opts.list = newList(func() bool { return opts.grouped(f) })
 	cmd := opts.list.Command(f, &cobra.Command{
 		Use:   "events [NODE…]",
 		Short: "List events about pod addresses: from Kubernetes, and from the daemons",
 		Long: `List events about pod addresses, oldest first: Kubernetes events (failed sandboxes,
 aws-node, trunks) and, with --daemon, the last 500 pool changes that each daemon remembers.
-Without an API server (--targets), only daemon events are shown.`,
+Without an API server (--targets), only daemon events are shown; with --replay, all that were
+recorded.
+
+On a terminal, events of one cause on one object are one row, with how often and when it last
+happened; --each shows them one by one, as all other forms of output do.`,
 		Example: "  " + f.Name + " events --warnings\n  " + f.Name + " events -n shop --daemon\n  " + f.Name + " events ip-10-0-3-17 --daemon -w\n  " + f.Name + " events --daemon --filter 'what=add-failed'",
 	}, func(ctx context.Context, args []string) error {
 		opts.Names = args
@@ -49,6 +55,7 @@ Without an API server (--targets), only daemon events are shown.`,
 	})
 	fs := cmd.Flags()
 	fs.BoolVar(&opts.Daemon, "daemon", false, "include the daemons' own events")
+	fs.BoolVar(&opts.Each, "each", false, "show each event in a row of its own, also on a terminal")
 	fs.BoolVar(&opts.Warnings, "warnings", false, "show only warnings")
 	fs.DurationVar(&opts.Since, "since", 0, "show only events newer than this, e.g. 10m")
 	return cmd
@@ -87,6 +94,9 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if len(opts.list.Choose(rows)) == 0 && ctx.Err() == nil && !output.Structured(f) {
 		f.Note(opts.none(r, len(errs), f.Globals.Kube.Namespace))
 	}
+	if opts.grouped(f) {
+		rows = events.Group(rows)
+	}
 	err = opts.list.Print(f, rows, func(rows []row) any {
 		items := make([]document.EventItem, len(rows))
 		for i, row := range rows {
@@ -103,6 +113,11 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return sweep.Interrupted(errs, len(r.names))
 	}
 	return sweep.Partly(f, errs, len(r.names))
+}
+
+// grouped reports whether events of one cause on one object are one row.
+func (o *Options) grouped(f *cli.Factory) bool {
+	return !o.Each && !o.list.Watching() && !output.Structured(f) && f.Globals.Output != output.CSV && output.TableOptions(f).Width > 0
 }
 
 // none says that no events were found, and on which nodes.

@@ -5,17 +5,21 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
 )
 
 type row = events.Row
 
-func newList() *output.List[row] {
+func newList(grouped func() bool) *output.List[row] {
 	all := events.Columns()
 	return &output.List[row]{
 		Columns: all, Free: "message", Clocks: []string{"ago"},
 		Fit: func(args []string) {
 			if len(args) == 1 {
 				ofOne(all)
+			}
+			if grouped() {
+				counted(all)
 			}
 		},
 		In:   func(r row) string { return r.Namespace },
@@ -25,11 +29,28 @@ func newList() *output.List[row] {
 			switch {
 			case column == "ago" || column == "from":
 				return paint.Dim
+			case column == "node":
+				return paint.Node(r.Node)
 			case r.Warning && (column == "what" || column == "type"):
 				return paint.Warn
 			}
 			return paint.Plain
 		},
+	}
+}
+
+// counted shows how many events a row stands for.
+func counted(columns []query.Column[row]) {
+	for i := range columns {
+		if columns[i].Name == "times" {
+			columns[i].Wide, columns[i].Drop = false, 1
+			columns[i].Text = func(r row) string {
+				if r.Count < 2 {
+					return ""
+				}
+				return show.Times(r.Count)
+			}
+		}
 	}
 }
 

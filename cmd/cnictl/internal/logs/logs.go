@@ -218,8 +218,12 @@ func (r *reader) print(items []document.LogItem) error {
 		return nil
 	}
 	palette := r.f.Palette()
+	domain := ""
+	if r.f.Streams.Width() > 0 { // on a terminal, without what all names end with
+		domain = show.Domain(slices.Values(r.names))
+	}
 	for _, name := range r.names {
-		r.width = max(r.width, len(name))
+		r.width = max(r.width, len(strings.TrimSuffix(name, domain)))
 	}
 	clock := r.clock(items)
 	lines := make([]string, len(items))
@@ -230,7 +234,7 @@ func (r *reader) print(items []document.LogItem) error {
 		}
 		lines[n] = palette.Paint(paint.Dim, at) + "  "
 		if len(r.names) > 1 {
-			lines[n] += palette.Paint(paint.Dim, pad(show.Safe(i.Node), r.width)) + "  "
+			lines[n] += palette.Paint(paint.Node(i.Node), pad(show.Safe(strings.TrimSuffix(i.Node, domain)), r.width)) + "  "
 		}
 		lines[n] += palette.Paint(levelClass(i.Level), pad(show.OrUnknown(i.Level), len("error"))) + "  " + safeLong(i.Message)
 	}

@@ -38,11 +38,18 @@ func Colours() Palette {
 		Assigned:      lipgloss.NewStyle().Foreground(lipgloss.Blue),
 		Cooling:       lipgloss.NewStyle().Foreground(lipgloss.Yellow),
 		Free:          lipgloss.NewStyle().Foreground(lipgloss.Green),
+		theme.Key:     lipgloss.NewStyle().Foreground(lipgloss.Cyan),
+		theme.Marked:  lipgloss.NewStyle().Foreground(lipgloss.Magenta),
+		theme.Accent:  lipgloss.NewStyle().Foreground(lipgloss.BrightCyan),
+		theme.Match:   lipgloss.NewStyle().Foreground(lipgloss.BrightBlue),
 		theme.WarnRow: lipgloss.NewStyle().Foreground(lipgloss.Yellow),
 		theme.BadRow:  lipgloss.NewStyle().Foreground(lipgloss.Red),
 		theme.BarRoom: lipgloss.NewStyle().Faint(true),
 	})
 }
+
+// Node returns the colour that tells a node's lines from those of others.
+func Node(name string) Class { return theme.OfNode(name) }
 
 // Width returns the number of cells a line takes on a terminal, ignoring colours.
 func Width(s string) int { return lipgloss.Width(s) }
