@@ -43,7 +43,7 @@ func newList(grouped func() bool) *output.List[row] {
 func counted(columns []query.Column[row]) {
 	for i := range columns {
 		if columns[i].Name == "times" {
-			columns[i].Wide, columns[i].Drop = false, 1
+			columns[i].Wide, columns[i].Drop, columns[i].Empty = false, 1, true
 			columns[i].Text = func(r row) string {
 				if r.Count < 2 {
 					return ""
