@@ -495,7 +495,7 @@ func (m *Model) hints(s components.Style) string {
 	case filtering:
 		hint("enter", "keep")
 		hint("esc", "cancel")
-		for _, example := range []string{"word", "!word", "re:x.y", "type=m5.*", "warm>20", "state!=ok", "label:team=x"} {
+		for _, example := range []string{"word", "!word", "re:x.y", "type=m5.*", "free>20", "state!=ok", "label:team=x"} {
 			if l.Room() > len(example) {
 				l.Add(theme.KeyHelp, example).Gap(2)
 			}

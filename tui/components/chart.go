@@ -1,6 +1,7 @@
 package components
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -97,20 +98,19 @@ func (c Chart) margin(width int) int {
 	return n
 }
 
-// labels places the name of each level beside its line, or one row off if another is there.
+// labels places the name of each level beside its line, or below if a higher one is there.
 func (c Chart) labels(width int, top float64, rows int) map[int]Level {
 	out := map[int]Level{}
 	if c.margin(width) == 0 {
 		return out
 	}
-	for _, v := range c.Levels {
-		at := c.row(v.Value, top, rows)
-		for _, y := range []int{at, at - 1, at + 1, at - 2, at + 2} {
-			if _, taken := out[y]; !taken && y >= 0 && y < rows {
-				out[y] = v
-				break
-			}
-		}
+	highest := slices.SortedStableFunc(slices.Values(c.Levels), func(a, b Level) int { return cmp.Compare(b.Value, a.Value) })
+	next := 0
+	for i, v := range highest {
+		lowest := rows - len(highest) + i // so that the names below fit, too
+		next = min(max(next, c.row(v.Value, top, rows)), lowest)
+		out[next] = v
+		next++
 	}
 	return out
 }

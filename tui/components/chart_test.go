@@ -31,3 +31,34 @@ func TestChart_LevelsAsTheyWere(t *testing.T) {
 		t.Errorf("room for %d samples, want 6", n)
 	}
 }
+
+// TestChart_Axis: the axis has round steps, the names of the levels stand at the right of their
+// lines, and two never share a row.
+func TestChart_Axis(t *testing.T) {
+	t.Parallel()
+	c := Chart{
+		Areas:  []Area{{"used", theme.BarUsed, []float64{42}}},
+		Levels: []Level{{"WARM", theme.Good, 47, nil}, {"MINIMUM", theme.Info, 46, nil}, {"max-pods", theme.Warn, 58, nil}},
+	}
+	lines := c.Lines(Style{Theme: theme.Plain(), ASCII: true}, 60, 9)
+	var axis, names []string
+	for _, l := range lines[:len(lines)-1] {
+		label, rest, _ := strings.Cut(l, "|")
+		if label = strings.TrimSpace(label); label != "" {
+			axis = append(axis, label)
+		}
+		if name := strings.TrimSpace(strings.TrimLeft(rest, " -#")); name != "" {
+			names = append(names, name)
+		}
+	}
+	if got := strings.Join(axis, " "); got != "60 40 20 0" {
+		t.Errorf("the axis is %s", got)
+	}
+	if got := strings.Join(names, ", "); got != "max-pods 58, WARM 47, MINIMUM 46" {
+		t.Errorf("the levels are %s", got)
+	}
+	low := Chart{Areas: c.Areas, Levels: []Level{{"a", theme.Good, 1, nil}, {"b", theme.Good, 1, nil}}}
+	if text := strings.Join(low.Lines(Style{Theme: theme.Plain(), ASCII: true}, 60, 9), "\n"); !strings.Contains(text, " a 1") || !strings.Contains(text, " b 1") {
+		t.Errorf("a name is missing:\n%s", text)
+	}
+}

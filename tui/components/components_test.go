@@ -317,6 +317,28 @@ func TestPoolGauge(t *testing.T) {
 	}
 }
 
+func TestPoolAlarms(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		pool Pool
+		want theme.Role
+	}{
+		"room":              {Pool{84, 0, 1, 100, true}, theme.BarUsed},
+		"nearly full":       {Pool{85, 0, 1, 100, true}, theme.WarnRow},
+		"none free":         {Pool{14, 0, 0, 56, true}, theme.BadRow},
+		"nothing held":      {Pool{0, 0, 0, 56, true}, theme.BarUsed},
+		"limit unknown":     {Pool{99, 0, 1, 0, true}, theme.BarUsed},
+		"of an ENI, silent": {Pool{14, 0, 0, 14, false}, theme.BarUsed},
+	} {
+		if got := x.pool.role(); got != x.want {
+			t.Errorf("%s: role %d, want %d", name, got, x.want)
+		}
+	}
+	if got := (Pool{}).Add(Pool{1, 2, 3, 10, true}).Add(Pool{1, 0, 0, 0, true}); got != (Pool{2, 2, 3, 11, true}) {
+		t.Errorf("the sum is %+v", got)
+	}
+}
+
 func FuzzPoolGauge(f *testing.F) {
 	f.Add(1, 2, 3, 4, 5)
 	f.Add(1<<48, 0, 1<<48, 0, 80)

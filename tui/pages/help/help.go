@@ -107,9 +107,10 @@ func (p *Page) notes(s components.Style) [][2]string {
 	}
 	return [][2]string{
 		{"screens", strings.Join(screens, " ")},
-		{"scales", "trend: 0 to the node's limit, 15 min; charts: 0 to the number on top"},
+		{"scales", "pool, trend: 0 to as many addresses as pods can have; trend: 15 min"},
 		{"signs", bars(s) + "  - none  ? unknown  >= at least"},
-		{"filter", "word  !word  re:x.y  type=m5.*  warm>20  state!=ok  label:team=x"},
+		{"pool", "amber: 85% used or more; red: no free address"},
+		{"filter", "word  !word  re:x.y  type=m5.*  free>20  state!=ok  label:team=x"},
 	}
 }
 

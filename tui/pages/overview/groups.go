@@ -157,7 +157,7 @@ func groupOptions(header string) components.TableOptions[*group] {
 			{Key: "n", Column: "group", Title: "name"}, {Key: "o", Column: "nodes", Title: "nodes"}, {Key: "i", Column: "pool", Title: "pool"},
 			{Key: "f", Column: "free", Title: "free"}, {Key: "e", Column: "errors", Title: "errors"},
 		},
-		Limits: map[string]components.Limit{"group": {Most: 48, Narrow: 16}, "state": {Most: stateMost, Narrow: stateNarrow}},
+		Limits: map[string]components.Limit{"group": {Most: 48, Narrow: 28}, "state": {Most: stateMost, Narrow: stateNarrow}},
 		Drawn:  map[string]int{"pool": poolLeast},
 		Grow:   []components.Growth{{Column: "pool", Most: 2 * poolMost}},
 		Draw: func(s components.Style, g *group, _ string, width int) string {

@@ -45,6 +45,16 @@ func TestComplete(t *testing.T) {
 			t.Errorf("%q gives %q, want %q", text, got, want)
 		}
 	}
+	if got := Complete(items, "leave"); !got[0].Weak || Complete(items, "qu")[0].Weak {
+		t.Error("a match of a description is as good as one of a name")
+	}
+	named := []Item{{Kind: Screen, Name: "nodes", Also: "overview", Title: "all"}, {Kind: Command, Name: "pod", Argument: true}, {Kind: Pod, Name: "pod shop/cart-1"}}
+	if got := Complete(named, "overview"); len(got) == 0 || got[0].Weak || got[0].Name != "nodes" {
+		t.Errorf("the other name of a screen gives %+v", got)
+	}
+	if got := Complete(named, "pod ca"); len(got) != 2 || got[0].Name != "pod" || got[1].Kind != Pod {
+		t.Errorf("a part of a pod's name gives %+v", got)
+	}
 	if got := (Item{Name: "sort", Argument: true}).Completion(); got != "sort " {
 		t.Errorf("%q", got)
 	}
