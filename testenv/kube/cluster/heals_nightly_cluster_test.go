@@ -148,7 +148,8 @@ func (o operator) found(m *cluster.Machine, a ailment) (fix document.CauseFix, _
 	for _, f := range r.Findings {
 		switch {
 		case f.Code == a.code:
-			seen, fix = true, f.Fix[0]
+			fix = f.Fix[0]
+			seen = !strings.Contains(fix.Command, " get ") // else it says what to look at, as long as no container fails
 		case f.Severity != "info" && !slices.Contains(a.with, f.Code) && !node.OfMachine(f.Code):
 			others += fmt.Sprintf("%s %s %s: %s\n", f.Code, f.Severity, f.Confidence, f.Summary)
 		}
