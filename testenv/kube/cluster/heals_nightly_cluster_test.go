@@ -37,6 +37,11 @@ var (
 	ofNewPod  = []string{"boot/ipamd-down", "boot/daemon-missing", "obs/daemon-not-ready", "obs/daemon-silent"}
 )
 
+// policyEndpoints is the custom resource that the policy agent reads.
+const policyEndpoints = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"policyendpoints.networking.k8s.aws"},` +
+	`"spec":{"group":"networking.k8s.aws","scope":"Namespaced","names":{"kind":"PolicyEndpoint","plural":"policyendpoints"},"versions":[` +
+	`{"name":"v1alpha1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
+
 // ailments are healed by the commands of their first fixes. Those of testenv/node/e2e's
 // TestDoctor_Provoked need no kubectl.
 var ailments = []ailment{
@@ -53,6 +58,7 @@ var ailments = []ailment{
 		l.kubectl("", "set", "image", "daemonset/aws-node", "aws-node=docker.io/cnictl/aws-vpc-cni:no-such-release")
 	}},
 	{code: "np/agent-failing", fleet: true, with: append(ofNewPod, "boot/rollout"), begins: func(l *lab, _ *cluster.Machine, _ []*corev1.Pod) {
+		l.kubectl(policyEndpoints, "apply", "-f", "-") // without it, that would be why
 		l.kubectl("", "patch", "daemonset", "aws-node", "-p", `{"spec":{"template":{"spec":{"containers":[{"name":"aws-eks-nodeagent",`+
 			`"image":"docker.io/cnictl/cni-metrics-helper:dev","imagePullPolicy":"Never","args":["--no-such-flag"]}]}}}}`)
 	}},
@@ -71,7 +77,11 @@ func TestCnictl_Heals(t *testing.T) {
 	// A daemon that is stopped stays so until the fix: kubelet would restart it.
 	l.kubectl("", "patch", "daemonset", "aws-node", "--type=json", "-p", `[{"op":"remove","path":"/spec/template/spec/containers/0/livenessProbe"}]`)
 	l.rolled()
-	defer func() { l.helm("upgrade", cluster.Release, l.c.Chart(), "--reuse-values"); l.rolled() }()
+	defer func() {
+		l.kubectl(policyEndpoints, "delete", "--ignore-not-found", "-f", "-")
+		l.helm("upgrade", cluster.Release, l.c.Chart(), "--reuse-values")
+		l.rolled()
+	}()
 	for i, a := range ailments {
 		t.Run(a.code, func(t *testing.T) {
 			l := &lab{T: t, c: l.c}
