@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -187,7 +186,7 @@ func listOf(p pages.Page) components.List {
 // text may contain names from a node.
 func (m *Model) say(role theme.Role, text string) tea.Cmd {
 	const shown = 4 * time.Second
-	m.toast = pages.Toast{Text: show.Safe(text), Role: role}
+	m.toast = pages.Toast{Text: text, Role: role}
 	m.toastUntil = m.now.Add(shown)
 	return m.fx.after(shown, fade{})
 }

@@ -107,7 +107,7 @@ func (m *Model) searched(d watch.Detail) tea.Cmd {
 		if s.namespace == "" {
 			filter = "pod=*/" + s.name + "*"
 		}
-		return tea.Batch(m.open(pages.Open{Screen: "pods", Filter: filter}), m.say(theme.Info, show.Safe(s.name)+" matches "+strconv.Itoa(len(all))+" pods"))
+		return tea.Batch(m.open(pages.Open{Screen: "pods", Filter: filter}), m.say(theme.Info, s.name+" matches "+strconv.Itoa(len(all))+" pods"))
 	case s.namespace == "":
 		return m.say(theme.Warn, "no pod is named "+s.name+m.unread())
 	}

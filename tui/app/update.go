@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
 	"cnictl/tui/theme"
@@ -88,13 +87,13 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 		return m.overlay(msg.Page)
 	case exported:
 		if msg.err != nil {
-			return m.say(theme.Bad, "not exported: "+show.Safe(msg.err.Error()))
+			return m.say(theme.Bad, "not exported: "+msg.err.Error())
 		}
-		return m.say(theme.Good, "written to "+show.Safe(msg.path))
+		return m.say(theme.Good, "written to "+msg.path)
 	case connected:
 		return m.connected(msg)
 	case notSaved:
-		return m.say(theme.Warn, "view settings not saved: "+show.Safe(msg.err.Error()))
+		return m.say(theme.Warn, "view settings not saved: "+msg.err.Error())
 	default:
 		return m.all(msg)
 	}

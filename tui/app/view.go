@@ -42,7 +42,7 @@ func (m *Model) banner() string {
 	if stats.Problem == "" || len(m.view.Nodes) == 0 {
 		return ""
 	}
-	why, lasts := show.Safe(stats.Problem), show.Age(max(m.now.Sub(stats.ProblemAt), 0))
+	why, lasts := stats.Problem, show.Age(max(m.now.Sub(stats.ProblemAt), 0))
 	switch {
 	case stats.ProblemAt.IsZero():
 		return why
@@ -152,7 +152,7 @@ func (m *Model) pageLines(s components.Style) []string {
 	sheet := prose.NewSheet(s, max(m.width-4, 1))
 	sheet.Add(prose.T(theme.Title, "Cannot list the nodes"))
 	sheet.Blank()
-	sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Text, show.Safe(problem)))
+	sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Text, problem))
 	sheet.Blank()
 	again := "Retrying"
 	if at := m.src.stats.ProblemAt; !at.IsZero() {
@@ -265,7 +265,7 @@ func (m *Model) header(s components.Style) string {
 		}
 		faults = append(faults, text(theme.Warn, number(t.Warnings)+plural(t.Warnings, " warning", " warnings")))
 	}
-	title, room := show.Safe(m.o.Source.Title()), max(m.width/4, 16)
+	title, room := m.o.Source.Title(), max(m.width/4, 16)
 	if components.Width(title) > room { // the end of an ARN identifies it
 		title = s.Clip(title[strings.LastIndexByte(title, '/')+1:], room)
 	}
@@ -396,7 +396,7 @@ func (m *Model) crumbs(l *components.Line, s components.Style, room int) {
 	titles := make([]string, 0, len(m.router.stack))
 	width := 0
 	for _, e := range m.router.stack {
-		t := show.Safe(e.page.Title())
+		t := e.page.Title()
 		titles = append(titles, t)
 		width += components.Width(t) + 3
 	}

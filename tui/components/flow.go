@@ -1,15 +1,18 @@
 package components
 
-import "cnictl/tui/theme"
+import (
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/theme"
+)
 
 // Flow writes spans from the current position of a line. Text that does not fit continues
 // on the next line, after an indent in the role margin. Lines break at blanks; a word
-// wider than a line is split.
+// wider than a line is split. What could control the terminal is escaped.
 func Flow(first *Line, indent int, margin theme.Role, spans []Span) []*Line {
 	lines := []*Line{first}
 	l, fresh := first, true // nothing is on the line yet
 	for _, span := range spans {
-		for text := span.Text; text != ""; {
+		for text := show.Safe(span.Text); text != ""; {
 			word, rest := cutWord(text)
 			blank := word[0] == ' '
 			width := Width(word)

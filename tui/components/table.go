@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
 	"cnictl/tui/keymap"
 	"cnictl/tui/theme"
 )
@@ -426,7 +427,7 @@ func (t *Table[T]) Cells() (header []string, rows [][]string) {
 	for _, r := range from {
 		cells := make([]string, len(columns))
 		for i, c := range columns {
-			cells[i] = c.Text(r)
+			cells[i] = show.Safe(c.Text(r))
 		}
 		rows = append(rows, cells)
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
 	"cnictl/tui/theme"
 )
 
@@ -134,17 +135,17 @@ func (t *Table[T]) place(s Style, width int, visible []T) ([]query.Column[T], []
 	return out, cells
 }
 
-// shownText returns the text shown in a cell.
+// shownText returns the text shown in a cell. What could control the terminal is escaped.
 func (t *Table[T]) shownText(row T, c query.Column[T]) string {
 	if t.o.Show != nil {
 		if text, ok := t.o.Show(row, c.Name); ok {
-			return text
+			return show.Safe(text)
 		}
 	}
 	if c.Number != nil && c.Right {
 		return thousands(c.Text(row))
 	}
-	return c.Text(row)
+	return show.Safe(c.Text(row))
 }
 
 // needs returns the width that a column keeps before others are dropped. The last column,

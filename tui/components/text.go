@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"cnictl/daemon/fleet/show"
 )
 
 const blanks = "                                                                                                                                "
@@ -70,6 +72,7 @@ func (s Style) Fit(text string, width int, right bool) string {
 	if width <= 0 {
 		return ""
 	}
+	text = show.Printable(text)
 	if s.ASCII {
 		text = Plain7(text)
 	}

@@ -16,7 +16,7 @@ const Everywhere = "all nodes"
 func (o Open) Scope() (title string, in func(*store.Node) bool) {
 	switch {
 	case o.Node != "":
-		return show.Safe(o.Node), func(n *store.Node) bool { return n.Metadata.Name == o.Node }
+		return o.Node, func(n *store.Node) bool { return n.Metadata.Name == o.Node }
 	case o.Nodes != "":
 		names := strings.Split(o.Nodes, ",")
 		slices.Sort(names)
@@ -27,7 +27,7 @@ func (o Open) Scope() (title string, in func(*store.Node) bool) {
 	case o.Filter != "":
 		filter, err := query.Parse(o.Filter, query.Options[*store.Node]{Columns: store.NodeColumns(), Label: (*store.Node).Label})
 		if err == nil {
-			return "filter " + show.Safe(o.Filter), filter.Match
+			return "filter " + o.Filter, filter.Match
 		}
 	}
 	return Everywhere, func(*store.Node) bool { return true }

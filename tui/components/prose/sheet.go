@@ -1,6 +1,7 @@
 package prose
 
 import (
+	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/theme"
 )
@@ -97,6 +98,7 @@ func (s *Sheet) hang(indent int, spans []Span) {
 	l := components.NewLine(s.style, s.width)
 	if indent > 0 && len(spans) > 0 {
 		label := spans[0]
+		label.Text = show.Printable(label.Text)
 		if s.style.ASCII {
 			label.Text = components.Plain7(label.Text)
 		}

@@ -84,7 +84,7 @@ func problem(n *store.Node) string {
 	if n.Error == nil {
 		return show.Unknown
 	}
-	return show.Safe(string(n.Error.Reason) + ": " + n.Error.Message)
+	return string(n.Error.Reason) + ": " + n.Error.Message
 }
 
 // rank puts the nodes that could not be read first.
@@ -192,7 +192,7 @@ func (p *Page) stats(s components.Style, c pages.Context) []string {
 		note(theme.Warn, s.Pick("⚠ ", "W ")+"large fleet: the interval is longer than configured")
 	}
 	if st.Problem != "" && (c.Linear || len(c.View.Nodes) == 0) { // otherwise it is below the header
-		note(theme.Bad, "! "+show.Safe(st.Problem))
+		note(theme.Bad, "! "+st.Problem)
 	}
 	return lines
 }

@@ -10,7 +10,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
@@ -109,14 +108,14 @@ func (m *Model) state(l *components.Line, c pages.Context) {
 		case len(r.Undecided) > 0:
 			role = theme.Warn
 		}
-		l.Add(role, show.Safe(r.Verdict)).Gap(2)
+		l.Add(role, r.Verdict).Gap(2)
 		l.Add(theme.Faint, "as of "+components.Clock(r.SampledAt, c.Now)).Gap(2)
 	}
 	switch {
 	case e.running:
 		l.Add(theme.Accent, e.going()).Gap(2)
 	case e.err != nil && e.report != nil:
-		l.Add(theme.Bad, "not examined again: "+show.Safe(e.err.Error())).Gap(2)
+		l.Add(theme.Bad, "not examined again: "+e.err.Error()).Gap(2)
 	case e.err != nil:
 		l.Add(theme.Bad, "not examined").Gap(2)
 	case e.report == nil:
@@ -131,9 +130,9 @@ func (e *examination) going() string {
 	case s == nil:
 		return "examining"
 	case s.total > 0:
-		return fmt.Sprintf("examining %d of %d: %s", s.done, s.total, show.Safe(s.what))
+		return fmt.Sprintf("examining %d of %d: %s", s.done, s.total, s.what)
 	}
-	return "examining: " + show.Safe(s.what)
+	return "examining: " + s.what
 }
 
 // noReport shows why there is no report.
@@ -143,7 +142,7 @@ func (m *Model) noReport(s components.Style, width, height int) []string {
 	case e.running:
 		sheet.Add(prose.T(theme.Text, e.going()))
 	case e.err != nil:
-		sheet.Add(prose.T(theme.Bad, "Not examined: "), prose.T(theme.Text, show.Safe(e.err.Error())))
+		sheet.Add(prose.T(theme.Bad, "Not examined: "), prose.T(theme.Text, e.err.Error()))
 	default:
 		sheet.Add(prose.T(theme.Faint, "Nodes are examined once all of them have been read."))
 	}

@@ -8,7 +8,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/report"
 	"cnictl/tui/components/prose"
@@ -31,7 +30,7 @@ type findingPage struct {
 func (*findingPage) Name() string { return "finding" }
 
 // Title implements pages.Page.
-func (p *findingPage) Title() string { return show.Safe(p.finding.Code) }
+func (p *findingPage) Title() string { return p.finding.Code }
 
 // Busy implements pages.Page.
 func (*findingPage) Busy() bool { return false }
@@ -100,7 +99,7 @@ func commands(f *document.Finding) []string {
 	var out []string
 	add := func(command string) {
 		if command != "" {
-			out = append(out, show.Safe(command))
+			out = append(out, command)
 		}
 	}
 	for _, fix := range f.Fix {
@@ -127,22 +126,22 @@ type card struct {
 func (x card) write(sheet *prose.Sheet, now time.Time) {
 	f, c := x.Finding, report.CardOf(x.Finding, now, mostNodes, x.name)
 	headline(sheet, document.Severity(f.Severity), f.Title)
-	sheet.Field("where", prose.T(theme.Text, show.Safe(c.Where)))
+	sheet.Field("where", prose.T(theme.Text, c.Where))
 	for i, found := range c.Found {
-		sheet.Field([]string{"found", ""}[min(i, 1)], prose.T(theme.Text, show.Safe(found)))
+		sheet.Field([]string{"found", ""}[min(i, 1)], prose.T(theme.Text, found))
 	}
 	if c.Unsaid > 0 {
 		sheet.Field("", prose.T(theme.Faint, fmt.Sprintf("and %d more nodes", c.Unsaid)))
 	}
 	number := 0
 	step := func(s report.Step) {
-		sheet.Add(prose.T(theme.Text, show.Safe(s.Text)))
+		sheet.Add(prose.T(theme.Text, s.Text))
 		if s.Command != "" {
 			sign := prose.T(theme.Faint, "$")
 			if number == x.chosen {
 				sign = prose.T(theme.Cursor, sheet.Style().Pick("▸", ">"))
 			}
-			sheet.Item(sign, prose.T(theme.Accent, show.Safe(s.Command)))
+			sheet.Item(sign, prose.T(theme.Accent, s.Command))
 			number++
 		}
 		role := theme.Faint
@@ -150,7 +149,7 @@ func (x card) write(sheet *prose.Sheet, now time.Time) {
 			role = theme.Warn
 		}
 		if warning := s.Warning(); warning != "" {
-			sheet.Add(prose.T(role, show.Safe(warning)))
+			sheet.Add(prose.T(role, warning))
 		}
 	}
 	for i, fix := range c.Fixes {
@@ -182,25 +181,25 @@ func (x card) more(sheet *prose.Sheet) {
 	f := x.Finding
 	list := func(label string, codes []string) {
 		if len(codes) > 0 {
-			sheet.Field(label, prose.T(theme.Text, show.Safe(strings.Join(codes, "  "))))
+			sheet.Field(label, prose.T(theme.Text, strings.Join(codes, "  ")))
 		}
 	}
 	sheet.Head("MORE", "")
-	sheet.Field("cause", prose.T(theme.Text, show.Safe(f.Code)), prose.T(theme.Faint, "  "+show.Safe(f.Confidence)))
+	sheet.Field("cause", prose.T(theme.Text, f.Code), prose.T(theme.Faint, "  "+f.Confidence))
 	list("explains", f.Explains)
 	list("because of", f.Causes)
 	list("daemon", f.Versions.Detected)
 	if f.Versions.Affected != "" {
-		sheet.Field("affected", prose.T(theme.Text, show.Safe(f.Versions.Affected)))
+		sheet.Field("affected", prose.T(theme.Text, f.Versions.Affected))
 	}
 	for _, link := range f.Links {
-		sheet.Item(prose.T(theme.Faint, "-"), prose.T(theme.Text, show.Safe(link)))
+		sheet.Item(prose.T(theme.Faint, "-"), prose.T(theme.Text, link))
 	}
 }
 
 // headline writes what is wrong, as the strongest line of a card.
 func headline(sheet *prose.Sheet, s document.Severity, title string) {
-	sheet.Banner(prose.T(reading.SeverityRole(s), strings.ToUpper(show.Safe(string(s)))+"  "), prose.T(theme.Title, show.Safe(title)))
+	sheet.Banner(prose.T(reading.SeverityRole(s), strings.ToUpper(string(s))+"  "), prose.T(theme.Title, title))
 }
 
 // evidence writes what supports the finding, what contradicts it and what could not be read; folded,
@@ -238,9 +237,9 @@ func (x card) evidence(sheet *prose.Sheet, c report.Card) {
 		if !p.Holds {
 			sign, role = prose.T(theme.Faint, no), theme.Faint
 		}
-		sheet.Item(sign, prose.T(role, show.Safe(p.Text)), prose.T(theme.Faint, "  ("+show.Safe(p.From)+")"))
+		sheet.Item(sign, prose.T(role, p.Text), prose.T(theme.Faint, "  ("+p.From+")"))
 	}
 	for _, p := range c.Open {
-		sheet.Item(prose.T(theme.Warn, "?"), prose.T(theme.Text, show.Safe(p.Text)), prose.T(theme.Faint, "  ("+show.Safe(p.From)+")"))
+		sheet.Item(prose.T(theme.Warn, "?"), prose.T(theme.Text, p.Text), prose.T(theme.Faint, "  ("+p.From+")"))
 	}
 }

@@ -144,7 +144,7 @@ func (m *Model) findingTable() *components.Table[*row] {
 			return theme.Text
 		},
 		Show: func(r *row, column string) (string, bool) {
-			return "  " + show.Safe(r.code()), r.follows && column == "code"
+			return "  " + r.code(), r.follows && column == "code"
 		},
 		Sort: []components.SortKey{
 			{Key: "s", Column: "severity", Title: "severity"}, {Key: "n", Column: "code", Title: "code"}, {Key: "i", Column: "times", Title: "times"},
@@ -157,18 +157,18 @@ func (m *Model) findingTable() *components.Table[*row] {
 
 func (m *Model) findingColumns() []query.Column[*row] {
 	return []query.Column[*row]{
-		{Name: "severity", Header: "SEVERITY", Title: "info, warning, error or critical", Text: func(r *row) string { return show.Safe(string(r.severity())) },
+		{Name: "severity", Header: "SEVERITY", Title: "info, warning, error or critical", Text: func(r *row) string { return string(r.severity()) },
 			Rank: func(r *row) int { return r.place }}, // the doctor's own order
-		{Name: "code", Header: "CODE", Title: "code of the cause", Text: func(r *row) string { return show.OrUnknown(show.Safe(r.code())) }},
+		{Name: "code", Header: "CODE", Title: "code of the cause", Text: func(r *row) string { return show.OrUnknown(r.code()) }},
 		{Name: "confidence", Header: "CONFIDENCE", Title: "suspected, probable or confirmed by the doctor, or only reported", Drop: 2,
-			Text: func(r *row) string { return show.Safe(r.confidence()) },
+			Text: func(r *row) string { return r.confidence() },
 			Rank: func(r *row) int {
 				return slices.Index([]string{"confirmed", "probable", "suspected", "reported"}, r.confidence())
 			}},
 		{Name: "times", Header: "ADDS", Title: "failed ADDs with this cause since the daemons started", Right: true, Drop: 4, Text: func(r *row) string { return count(r.times()) },
 			Number: func(r *row) (float64, bool) { return float64(r.times()), true }},
 		{Name: "where", Header: "WHERE", Title: "what is affected", Drop: 1, Least: 18, Text: m.whereOf},
-		{Name: "title", Header: "TITLE", Title: "the cause in a line", Drop: 3, Least: 24, Text: func(r *row) string { return show.Safe(r.title()) }},
+		{Name: "title", Header: "TITLE", Title: "the cause in a line", Drop: 3, Least: 24, Text: func(r *row) string { return r.title() }},
 	}
 }
 
@@ -185,7 +185,7 @@ func (m *Model) whereOf(r *row) string {
 		return m.where(r.finding)
 	}
 	if len(r.group.Nodes) == 1 {
-		return "node " + show.Safe(m.names.Short(r.group.Nodes[0].Name))
+		return "node " + m.names.Short(r.group.Nodes[0].Name)
 	}
 	return show.Plural(len(r.group.Nodes), "node", "nodes")
 }
@@ -196,7 +196,7 @@ func (m *Model) where(f *document.Finding) string {
 	if short.Scope.Node != "" {
 		short.Scope.Node = m.names.Short(f.Scope.Node)
 	}
-	return show.Safe(report.Where(&short))
+	return report.Where(&short)
 }
 
 // findingLines draws the list and, in a line or two below it, what was ruled out or remains
@@ -213,7 +213,7 @@ func (m *Model) findingLines(s components.Style, width, height int) []string {
 		}
 	}
 	if e.report == nil && e.err != nil && !e.running {
-		below = append(below, components.NewLine(s, width).Add(theme.Bad, "Not examined: "+show.Safe(e.err.Error())).String())
+		below = append(below, components.NewLine(s, width).Add(theme.Bad, "Not examined: "+e.err.Error()).String())
 	}
 	lines := m.findings.Lines(s, width, height-len(below))
 	if s.Linear { // without padding
@@ -237,7 +237,7 @@ func restOf(r *document.DoctorReport) []string {
 	if len(r.Undecided) > 0 {
 		line += ": " + strings.Join(r.Undecided, " ")
 	}
-	out = append(out, show.Safe(line))
+	out = append(out, line)
 	var unread []string
 	for _, u := range report.Unreads(r) {
 		text := u.Reason + ": " + u.What()
@@ -249,5 +249,5 @@ func restOf(r *document.DoctorReport) []string {
 	if len(unread) == 0 {
 		return out
 	}
-	return append(out, show.Safe("not read: "+strings.Join(unread, "; ")))
+	return append(out, "not read: "+strings.Join(unread, "; "))
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"cnictl/daemon/fleet/causes"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/pages"
@@ -24,7 +23,7 @@ func scopeOf(o pages.Open) scope {
 	s.title, s.in = o.Scope()
 	switch {
 	case o.Node != "" && o.Pod != "":
-		s.title, s.asked = "pod "+show.Safe(o.Pod), evidence.Scope{Pod: evidence.Pod(o.Pod)}
+		s.title, s.asked = "pod "+o.Pod, evidence.Scope{Pod: evidence.Pod(o.Pod)}
 	case o.Node != "":
 		s.asked = evidence.Scope{Node: o.Node}
 	}

@@ -90,7 +90,7 @@ func nodeColumns() []query.Column[*affected] {
 			Number: func(a *affected) (float64, bool) { return float64(a.Severity.Rank()), true }},
 		query.Column[*affected]{Name: "what", Header: "WHAT", Title: "what the node says", Least: 12, Drop: 1, Text: func(a *affected) string {
 			if len(a.Problems) > 0 {
-				return show.Safe(a.Problems[0].Message)
+				return a.Problems[0].Message
 			}
 			if a.Times == 0 {
 				return ""

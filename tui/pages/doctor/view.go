@@ -73,7 +73,7 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 		found, _ := m.nodes.Found()
 		p := components.Pane{Title: "Nodes", Weight: 2, Least: 2, Lines: func(s components.Style, w, h int) []string { return m.nodes.Lines(s, w, h) }}
 		if r, chosen := m.findings.Row(); chosen {
-			p.Title += " with " + show.Safe(r.code())
+			p.Title += " with " + r.code()
 		}
 		return p, max(found, 1) + 1
 	}
@@ -90,15 +90,15 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 // onlyReported writes what nodes report and the doctor has not found, or not yet.
 func (m *Model) onlyReported(sheet *prose.Sheet, g *group, now time.Time) {
 	headline(sheet, g.Severity, causes.Title(g.Code))
-	sheet.Field("cause", prose.T(theme.Text, show.Safe(g.Code)), prose.T(theme.Faint, "  reported by the nodes, not by the doctor"))
+	sheet.Field("cause", prose.T(theme.Text, g.Code), prose.T(theme.Faint, "  reported by the nodes, not by the doctor"))
 	if g.Times > 0 {
 		sheet.Field("ADDs failed", prose.T(theme.Text, strconv.Itoa(g.Times)+" since the daemons started"))
 	}
 	sheet.Head("REPORTED BY", show.Plural(len(g.Nodes), "node", "nodes"))
 	for _, a := range g.Nodes[:min(len(g.Nodes), mostNodes)] {
-		sheet.Add(prose.T(theme.Text, show.Safe(a.Name)))
+		sheet.Add(prose.T(theme.Text, a.Name))
 		for _, p := range a.Problems {
-			sheet.Item(prose.T(reading.SeverityRole(p.Severity), p.Severity.Sign()), prose.T(theme.Text, show.Safe(p.Message)), prose.T(theme.Faint, when(p, now)))
+			sheet.Item(prose.T(reading.SeverityRole(p.Severity), p.Severity.Sign()), prose.T(theme.Text, p.Message), prose.T(theme.Faint, when(p, now)))
 		}
 	}
 	if more := len(g.Nodes) - mostNodes; more > 0 {
@@ -110,7 +110,7 @@ func evidenceOf(node string) string {
 	if node == "" {
 		return "Evidence"
 	}
-	return "Evidence of " + show.Safe(node)
+	return "Evidence of " + node
 }
 
 func (m *Model) header(s components.Style, c pages.Context) []string {
@@ -152,9 +152,9 @@ func (m *Model) evidence(c pages.Context, sheet *prose.Sheet) {
 		sheet.Add(prose.T(theme.Faint, "No node selected."))
 		return
 	}
-	sheet.Add(prose.T(reading.SeverityRole(a.Severity), string(a.Severity)+": "), prose.T(theme.Text, show.Safe(m.code)+", "+causes.Title(m.code)))
+	sheet.Add(prose.T(reading.SeverityRole(a.Severity), string(a.Severity)+": "), prose.T(theme.Text, m.code+", "+causes.Title(m.code)))
 	for _, p := range a.Problems {
-		sheet.Item(prose.T(reading.SeverityRole(p.Severity), p.Severity.Sign()), prose.T(theme.Text, show.Safe(p.Message)), prose.T(theme.Faint, when(p, c.Now)))
+		sheet.Item(prose.T(reading.SeverityRole(p.Severity), p.Severity.Sign()), prose.T(theme.Text, p.Message), prose.T(theme.Faint, when(p, c.Now)))
 	}
 	if a.Times > 0 {
 		sheet.Field("ADDs failed", prose.T(theme.Text, strconv.Itoa(a.Times)+" with this cause since the daemon started"))
@@ -195,7 +195,7 @@ func clocks(sheet *prose.Sheet, n *store.Node, code string, now time.Time) {
 		if b.Until.After(now) {
 			left = show.Until(&b.Until, now) + " left"
 		}
-		sheet.Row(left, 10, prose.T(same(b.Cause, code), show.Safe(b.Scope)+" "+show.Safe(b.ID)), prose.T(theme.Faint, "  "+show.Safe(catalogue.Named(b.Cause))))
+		sheet.Row(left, 10, prose.T(same(b.Cause, code), b.Scope+" "+b.ID), prose.T(theme.Faint, "  "+catalogue.Named(b.Cause)))
 	}
 	if len(s.LastErrors) > 0 {
 		sheet.Head("LAST ERRORS", "")
@@ -205,7 +205,7 @@ func clocks(sheet *prose.Sheet, n *store.Node, code string, now time.Time) {
 		if !e.At.IsZero() {
 			at = show.Since(&e.At, now) + " ago"
 		}
-		sheet.Row(at, 10, prose.T(same(e.Cause, code), show.Safe(e.Operation)+": "+show.Safe(e.Message)), prose.T(theme.Faint, "  "+show.Safe(catalogue.Named(e.Cause))+times(e.Count)))
+		sheet.Row(at, 10, prose.T(same(e.Cause, code), e.Operation+": "+e.Message), prose.T(theme.Faint, "  "+catalogue.Named(e.Cause)+times(e.Count)))
 	}
 }
 
@@ -249,7 +249,7 @@ func (m *Model) failures(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 		if x.Transient {
 			retry = ", kubelet's next retry may succeed"
 		}
-		sheet.Row(components.Clock(x.At, c.Now), 10, prose.T(theme.Text, names.Pod(x.Pod.Namespace, x.Pod.Name)+"  "+show.Safe(x.Detail)),
+		sheet.Row(components.Clock(x.At, c.Now), 10, prose.T(theme.Text, names.Pod(x.Pod.Namespace, x.Pod.Name)+"  "+x.Detail),
 			prose.T(theme.Faint, "  waited "+(time.Duration(x.WaitedMS)*time.Millisecond).String()+retry))
 	}
 	if shown > most {

@@ -97,7 +97,7 @@ func stateText(a address) string {
 	case a.Left != "":
 		return a.State + " " + a.Left
 	}
-	return show.Safe(a.State)
+	return a.State
 }
 
 func addressText(a address) string {
@@ -173,7 +173,7 @@ func find(enis []introspect.NodeENI, id string) *introspect.NodeENI {
 func (m *Model) Name() string { return "eni" }
 
 // Title is the breadcrumb.
-func (m *Model) Title() string { return show.Safe(m.id) }
+func (m *Model) Title() string { return m.id }
 
 // Busy is always false: the app handles filters.
 func (m *Model) Busy() bool { return false }

@@ -25,7 +25,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	m.frame.Need = []int{max(shown, 1) + 1}
 	note := reading.Age(m.docs.Read[watch.WantENIs], c.Now, 3*reading.Pace(c, n))
 	if e, failed := m.docs.Error[watch.WantENIs]; failed && m.docs.Has(watch.WantENIs) {
-		note += " (" + show.Safe(string(e.Reason)) + ")"
+		note += " (" + string(e.Reason) + ")"
 	}
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width)}, []components.Pane{
 		{Title: "Addresses", Note: note, Weight: 3, Least: 3, Lines: func(s components.Style, w, h int) []string {
@@ -48,7 +48,7 @@ func (m *Model) missing(c pages.Context, n *store.Node, width int) []string {
 	case m.id == "":
 		sheet.Add(prose.T(theme.Faint, "No ENI selected: open one from its node."))
 	case m.docs.Has(watch.WantENIs):
-		sheet.Add(prose.T(theme.Warn, show.Safe(m.node)+" has no interface "+show.Safe(m.id)+" any more."))
+		sheet.Add(prose.T(theme.Warn, m.node+" has no interface "+m.id+" any more."))
 	default:
 		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The addresses")))
 	}
@@ -56,7 +56,7 @@ func (m *Model) missing(c pages.Context, n *store.Node, width int) []string {
 }
 
 func (m *Model) header(s components.Style, width int) string {
-	l := components.NewLine(s, width).Add(theme.Title, show.Safe(m.id)).Gap(2).Add(theme.Faint, "on "+m.names.Short(m.node)).Gap(2)
+	l := components.NewLine(s, width).Add(theme.Title, m.id).Gap(2).Add(theme.Faint, "on "+m.names.Short(m.node)).Gap(2)
 	if m.eni == nil {
 		return l.String()
 	}
@@ -72,7 +72,7 @@ func (m *Model) facts(s components.Style, sheet *prose.Sheet) {
 		return
 	}
 	sheet.Field("card", prose.T(theme.Text, strconv.Itoa(e.Card)), prose.T(theme.Faint, "  device "), prose.T(theme.Text, strconv.Itoa(e.Device)))
-	sheet.Field("subnet", prose.T(theme.Text, show.OrUnknown(show.Safe(e.SubnetID))))
+	sheet.Field("subnet", prose.T(theme.Text, show.OrUnknown(e.SubnetID)))
 	if e.Excluded {
 		sheet.Field("pods", prose.T(theme.Warn, "get no address from it: "), prose.T(theme.Text, "its subnet is excluded"))
 	}

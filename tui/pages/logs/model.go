@@ -201,7 +201,7 @@ func (m *Model) Name() string { return "logs" }
 func (m *Model) Title() string {
 	for _, s := range []string{m.pod, m.ip, m.eni, m.node} {
 		if s != "" {
-			return "Logs " + show.Safe(s)
+			return "Logs " + s
 		}
 	}
 	return "Logs"
@@ -233,7 +233,7 @@ func (m *Model) List() components.List { return list{m} }
 func (m *Model) followed() string {
 	switch {
 	case m.node != "":
-		return show.Safe(m.node)
+		return m.node
 	case len(m.tails) == 0:
 		return "no node"
 	case m.also > 0:

@@ -6,7 +6,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/logline"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
@@ -140,7 +139,7 @@ func (m *Model) open(node bool) tea.Cmd {
 // name returns the full name of a line's node.
 func (m *Model) name(l *line) string {
 	for _, t := range m.tails {
-		if show.Safe(t.docs.Node) == l.Node {
+		if t.docs.Node == l.Node {
 			return t.docs.Node
 		}
 	}

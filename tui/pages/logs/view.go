@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"cnictl/daemon/api/logline"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
@@ -52,7 +51,7 @@ func (m *Model) header(s components.Style, width int) string {
 	l.Add(theme.Text, level).Gap(2)
 	for _, only := range []string{m.pod, m.eni, m.ip} {
 		if only != "" {
-			l.Add(theme.Info, "only "+show.Safe(only)+" (a: all)").Gap(2)
+			l.Add(theme.Info, "only "+only+" (a: all)").Gap(2)
 		}
 	}
 	if m.dropped > 0 {
@@ -84,9 +83,9 @@ func (m *Model) empty(c pages.Context, sheet *prose.Sheet) {
 		read := t.docs.Has(watch.WantLogs) || t.docs.Has(watch.WantEvents) || t.docs.Has(watch.WantContainerLog) || t.docs.Has(watch.WantKubeEvents)
 		switch {
 		case t.silent != "":
-			sheet.Add(prose.T(theme.Text, show.Safe(t.docs.Node)+" "), prose.T(theme.Warn, "no log: "+t.silent), prose.T(theme.Faint, emptyOtherwise(read)))
+			sheet.Add(prose.T(theme.Text, t.docs.Node+" "), prose.T(theme.Warn, "no log: "+t.silent), prose.T(theme.Faint, emptyOtherwise(read)))
 		case read:
-			sheet.Add(prose.T(theme.Text, show.Safe(t.docs.Node)+" "), prose.T(theme.Faint, "has no log lines, and Kubernetes has no events for it."))
+			sheet.Add(prose.T(theme.Text, t.docs.Node+" "), prose.T(theme.Faint, "has no log lines, and Kubernetes has no events for it."))
 		default:
 			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &t.docs, watch.WantContainerLog, n, "The log")))
 		}

@@ -48,7 +48,7 @@ func activity(sheet *prose.Sheet, n *store.Node, now time.Time) {
 		if call.LastAt != nil {
 			spans = append(spans, prose.T(theme.Faint, "  last "+show.Since(call.LastAt, now)+" ago"))
 		}
-		sheet.Row(show.Safe(call.Action), 27, spans...)
+		sheet.Row(call.Action, 27, spans...)
 	}
 	for _, e := range s.LastErrors {
 		if told(n, e.Cause) {
@@ -62,7 +62,7 @@ func activity(sheet *prose.Sheet, n *store.Node, now time.Time) {
 		if e.Count > 1 {
 			times = " (" + strconv.Itoa(e.Count) + " times)"
 		}
-		sheet.Row(at+" ago", 9, prose.T(theme.Bad, show.Safe(catalogue.Named(e.Cause))), prose.T(theme.Text, " "+show.Safe(e.Operation)+": "+show.Safe(e.Message)+times))
+		sheet.Row(at+" ago", 9, prose.T(theme.Bad, catalogue.Named(e.Cause)), prose.T(theme.Text, " "+e.Operation+": "+e.Message+times))
 	}
 }
 
@@ -75,7 +75,7 @@ func causes(counts map[string]int) string {
 	slices.Sort(codes)
 	var out []string
 	for _, code := range codes {
-		out = append(out, show.Safe(code)+" "+strconv.Itoa(counts[code]))
+		out = append(out, code+" "+strconv.Itoa(counts[code]))
 	}
 	if len(out) == 0 {
 		return ""

@@ -8,7 +8,6 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/events"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -53,7 +52,7 @@ func decisionsOf(all []introspect.Event) []decision {
 			continue
 		}
 		if ofPool(e.Kind) {
-			out = append(out, decision{At: e.At, Kind: show.Safe(string(e.Kind)), Text: events.Line(e), Role: reading.EventRole(e.Kind)})
+			out = append(out, decision{At: e.At, Kind: string(e.Kind), Text: events.Line(e), Role: reading.EventRole(e.Kind)})
 		}
 	}
 	return out
@@ -90,7 +89,7 @@ func action(e introspect.Event) string {
 	if e.Reason != "" && !strings.Contains(text, e.Reason) {
 		text += ": " + e.Reason
 	}
-	return show.Safe(strings.TrimSpace(text))
+	return strings.TrimSpace(text)
 }
 
 func ended(e introspect.Event) (string, theme.Role) {
@@ -107,7 +106,7 @@ func ended(e introspect.Event) (string, theme.Role) {
 	}
 	for _, more := range []string{e.Cause, e.Message} {
 		if more != "" {
-			text += ": " + show.Safe(more)
+			text += ": " + more
 		}
 	}
 	return text, theme.Bad

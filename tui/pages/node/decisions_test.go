@@ -41,7 +41,7 @@ func TestDecisions(t *testing.T) {
 		"action-done|eni-9 warm-ip-target|",
 		"|assign 2 secondary IPs to eni-1: warm-ip-target|done 1.7s",
 		"|attach an ENI: warm-ip-target|failed: subnet-exhausted: no room",
-		`|assign 1 secondary IP\x1b[2J on eni-1: warm-ip-target|in progress`,
+		"|assign 1 secondary IP\x1b[2J on eni-1: warm-ip-target|in progress",
 	}
 	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Error(diff)

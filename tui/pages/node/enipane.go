@@ -75,7 +75,7 @@ func (m *Model) blockRows(width int) int {
 func (m *Model) blocks(c pages.Context, n *store.Node, sheet *prose.Sheet, r eniRow, height int) {
 	s := c.Style()
 	sheet.Drawn(components.Blank(sheet.Width()))
-	l := components.NewLine(s, sheet.Width()).Add(theme.Header, show.Safe(r.ID)).Gap(2)
+	l := components.NewLine(s, sheet.Width()).Add(theme.Header, r.ID).Gap(2)
 	addressmap.Signs(l, s, true)
 	sheet.Drawn(l.String())
 	if !r.Detailed {

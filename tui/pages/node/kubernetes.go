@@ -20,12 +20,12 @@ func (m *Model) kubernetes(sheet *prose.Sheet, n *store.Node) {
 	}
 	o := n.Object
 	sheet.Head("FROM KUBERNETES", "")
-	sheet.Field("type", prose.T(theme.Text, show.OrUnknown(show.Safe(o.InstanceType))))
+	sheet.Field("type", prose.T(theme.Text, show.OrUnknown(o.InstanceType)))
 	sheet.Field("max-pods", prose.T(theme.Text, show.Int(o.MaxPods)))
 	m.use(sheet)
 	sheet.Field("branch ENIs", prose.T(theme.Text, show.Int(o.BranchENIs)))
 	if d := o.Daemon; d != nil {
-		sheet.Field("aws-node", prose.T(theme.Text, show.Safe(d.Name)+"  "+show.Safe(d.Phase)+"  "+show.Plural(d.Restarts, "restart", "restarts")+"  "+show.Safe(d.Image)))
+		sheet.Field("aws-node", prose.T(theme.Text, d.Name+"  "+d.Phase+"  "+show.Plural(d.Restarts, "restart", "restarts")+"  "+d.Image))
 	} else {
 		sheet.Field("aws-node", prose.T(theme.Warn, "no such pod on the node"))
 	}
@@ -64,9 +64,9 @@ func (m *Model) use(sheet *prose.Sheet) {
 func features(c watch.CNINode) string {
 	var out []string
 	for _, f := range c.Features {
-		text := show.Safe(f.Name)
+		text := f.Name
 		if f.Value != "" {
-			text += "=" + show.Safe(f.Value)
+			text += "=" + f.Value
 		}
 		out = append(out, text)
 	}

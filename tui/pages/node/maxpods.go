@@ -50,9 +50,9 @@ func terms(sheet *prose.Sheet, n *store.Node) {
 	sheet.Head("MAX-PODS", "")
 	source := ""
 	if m.Source != "" {
-		source = " (" + show.Safe(m.Source) + ")"
+		source = " (" + m.Source + ")"
 	}
-	sheet.Add(prose.T(theme.Text, show.Int(m.Value)+source+"  "), prose.T(role, show.OrUnknown(show.Safe(m.Verdict))), prose.T(theme.Faint, ": "+words))
+	sheet.Add(prose.T(theme.Text, show.Int(m.Value)+source+"  "), prose.T(role, show.OrUnknown(m.Verdict)), prose.T(theme.Faint, ": "+words))
 	if m.AtRisk > 0 {
 		sheet.Add(prose.T(theme.Warn, "at risk"), prose.T(theme.Faint, ": "+show.Plural(m.AtRisk, "pod", "pods")+" without a branch ENI can be scheduled beyond the addresses"))
 	}
@@ -62,7 +62,7 @@ func terms(sheet *prose.Sheet, n *store.Node) {
 	}
 	sheet.Add(append(capacity, prose.T(theme.Text, show.Pods(m.Recommended)), prose.T(theme.Faint, " recommended"))...)
 	for _, t := range m.Terms {
-		name := cmp.Or(show.Term(t.Name), show.Safe(t.Name))
+		name := cmp.Or(show.Term(t.Name), t.Name)
 		sheet.Row(figure(show.Pods(&t.Value)), 11, prose.T(theme.Faint, name))
 	}
 }

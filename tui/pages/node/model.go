@@ -204,7 +204,7 @@ func draw(s components.Style, r eniRow, column string, width int) string {
 func (m *Model) Name() string { return "node" }
 
 // Title is the breadcrumb.
-func (m *Model) Title() string { return show.Safe(m.name) }
+func (m *Model) Title() string { return m.name }
 
 // Busy is always false: the app handles filters.
 func (m *Model) Busy() bool { return false }

@@ -68,27 +68,27 @@ func (m *Model) plan(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 	}
 	before := sheet.Len()
 	for _, a := range p.Actions {
-		text := show.Safe(a.Text)
+		text := a.Text
 		if a.Until != nil {
 			text += ", in " + show.Until(a.Until, c.Now)
 		}
 		sheet.Item(prose.T(theme.Accent, ">"), prose.T(theme.Text, text))
 		if a.Title != "" && !told(n, a.Reason) {
-			sheet.Item(prose.T(theme.Text, ""), prose.T(theme.Faint, "because "+show.Safe(a.Title)))
+			sheet.Item(prose.T(theme.Text, ""), prose.T(theme.Faint, "because "+a.Title))
 		}
 	}
 	for _, b := range p.Blocked {
 		if told(n, b.Cause) {
 			continue
 		}
-		sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Bad, "blocked "+show.Safe(catalogue.Named(b.Cause))), prose.T(theme.Text, onCard(n, b.Card)+": "+show.Safe(b.Message)))
+		sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Bad, "blocked "+catalogue.Named(b.Cause)), prose.T(theme.Text, onCard(n, b.Card)+": "+b.Message))
 	}
 	for _, u := range p.Unmet {
 		why := ""
 		if !told(n, u.Reason) {
-			why = ": " + show.Safe(first(u.Title, u.Reason))
+			why = ": " + first(u.Title, u.Reason)
 		}
-		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Warn, show.Safe(u.Target)+" "+strconv.Itoa(u.Wanted)+" cannot be met"),
+		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Warn, u.Target+" "+strconv.Itoa(u.Wanted)+" cannot be met"),
 			prose.T(theme.Text, onCard(n, u.Card)+", "+strconv.Itoa(u.Possible)+" possible"+why))
 	}
 	if len(p.Blocked) > 0 && sheet.Len() == before {
@@ -130,7 +130,7 @@ func clocks(sheet *prose.Sheet, n *store.Node, now time.Time) {
 		sheet.Head("IN PROGRESS", "")
 	}
 	for _, o := range n.Summary.Operations {
-		what := show.Safe(o.Kind)
+		what := o.Kind
 		if o.Prefixes > 0 {
 			what += " " + show.Plural(o.Prefixes, "prefix", "prefixes")
 		}
@@ -138,9 +138,9 @@ func clocks(sheet *prose.Sheet, n *store.Node, now time.Time) {
 			what += " " + show.Plural(o.Addresses, "address", "addresses")
 		}
 		if o.ENIID != "" {
-			what += " on " + show.Safe(o.ENIID)
+			what += " on " + o.ENIID
 		}
-		sheet.Item(prose.T(theme.Accent, ">"), prose.T(theme.Text, what+onCard(n, o.Card)), prose.T(theme.Faint, " for "+show.Since(o.StartedAt, now)+", "+show.OrUnknown(show.Safe(o.Reason))))
+		sheet.Item(prose.T(theme.Accent, ">"), prose.T(theme.Text, what+onCard(n, o.Card)), prose.T(theme.Faint, " for "+show.Since(o.StartedAt, now)+", "+show.OrUnknown(o.Reason)))
 	}
 	var held []introspect.Backoff
 	for _, b := range n.Summary.Backoffs {
@@ -153,8 +153,8 @@ func clocks(sheet *prose.Sheet, n *store.Node, now time.Time) {
 	}
 	sheet.Head("BACKING OFF", "")
 	for _, b := range held {
-		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Text, strings.TrimSpace(show.Safe(b.Scope)+" "+show.Safe(b.ID))),
-			prose.T(theme.Warn, ", retry in "+show.Until(&b.Until, now)), prose.T(theme.Faint, "  "+show.Safe(catalogue.Named(b.Cause))+titled(b.Cause)))
+		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Text, strings.TrimSpace(b.Scope+" "+b.ID)),
+			prose.T(theme.Warn, ", retry in "+show.Until(&b.Until, now)), prose.T(theme.Faint, "  "+catalogue.Named(b.Cause)+titled(b.Cause)))
 	}
 }
 

@@ -23,11 +23,11 @@ func verdict(s components.Style, width int, n *store.Node, now time.Time, room b
 	}
 	sheet := prose.NewSheet(s, width)
 	role := reading.SeverityRole(worst.Effect)
-	text := show.Safe(worst.Message)
+	text := worst.Message
 	if waiting := pods(n, now); waiting != "" && worst.Name() != waitingCode {
 		text = waiting + "; " + text
 	}
-	sheet.Item(prose.T(role, worst.Effect.Sign()), prose.T(role, show.Safe(worst.Name())), prose.T(theme.Text, "  "+text))
+	sheet.Item(prose.T(role, worst.Effect.Sign()), prose.T(role, worst.Name()), prose.T(theme.Text, "  "+text))
 	if e, ok := catalogue.Lookup(worst.Name()); ok && len(e.Fixes) > 0 {
 		fix := e.Fixes[0]
 		more := "  D: doctor"
@@ -73,6 +73,6 @@ func problems(sheet *prose.Sheet, n *store.Node) {
 			continue
 		}
 		role := reading.SeverityRole(p.Effect)
-		sheet.Item(prose.T(role, p.Effect.Sign()), prose.T(role, show.Safe(p.Name())), prose.T(theme.Text, " "+show.Safe(p.Message)))
+		sheet.Item(prose.T(role, p.Effect.Sign()), prose.T(role, p.Name()), prose.T(theme.Text, " "+p.Message))
 	}
 }

@@ -102,17 +102,17 @@ func header(s components.Style, width, height int, n *store.Node, name string, n
 	if object == nil {
 		object = &document.NodeObject{}
 	}
-	say(l, show.Safe(first(summary.InstanceType, object.InstanceType)))
-	say(l, show.Safe(object.Zone))
-	say(l, show.Safe(first(summary.InstanceID, object.InstanceID)))
-	say(l, show.Safe(summary.IPFamily))
+	say(l, first(summary.InstanceType, object.InstanceType))
+	say(l, object.Zone)
+	say(l, first(summary.InstanceID, object.InstanceID))
+	say(l, summary.IPFamily)
 	if object.Unschedulable || summary.Cordoned != nil && *summary.Cordoned {
 		l.Add(theme.Warn, "cordoned").Gap(2)
 	}
 	switch {
 	case n.Source == document.SourceV1:
 		what := "upstream daemon, or an older one"
-		if version := show.Safe(n.DaemonVersion()); version != "" {
+		if version := n.DaemonVersion(); version != "" {
 			what = "daemon " + version
 		}
 		say(more, what+": addresses only, read every "+reading.UpstreamPace.String()+" at most")
@@ -121,10 +121,10 @@ func header(s components.Style, width, height int, n *store.Node, name string, n
 		if summary.StartedAt != nil {
 			up = ", up " + show.Since(summary.StartedAt, now)
 		}
-		say(more, "daemon "+show.Safe(n.DaemonVersion())+up)
+		say(more, "daemon "+n.DaemonVersion()+up)
 	}
 	if n.Via != "" {
-		say(more, "via "+show.Safe(n.Via))
+		say(more, "via "+n.Via)
 	}
 	if n.LatencySeconds != nil {
 		say(more, strconv.Itoa(int(*n.LatencySeconds*1000))+" ms")

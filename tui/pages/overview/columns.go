@@ -163,13 +163,13 @@ func late(n *store.Node, now time.Time, every time.Duration) (time.Duration, boo
 // The screen of the node shows the full sentence.
 func state(n *store.Node, now time.Time) (string, bool) {
 	if n.State == document.StateStale && n.Error != nil && n.SampledAt != nil {
-		return show.Safe("stale " + show.Since(n.SampledAt, now) + ": " + fleet.ReasonText(n.Error.Reason)), true
+		return "stale " + show.Since(n.SampledAt, now) + ": " + fleet.ReasonText(n.Error.Reason), true
 	}
 	if n.Summary != nil || n.Error == nil || n.Error.Reason == "" || idle(n) {
 		return "", false
 	}
 	if string(n.State) == string(n.Error.Reason) {
-		return show.Safe(string(n.State)), true
+		return string(n.State), true
 	}
-	return show.Safe(fleet.ReadingWord(n.State) + ": " + fleet.ReasonText(n.Error.Reason)), true
+	return fleet.ReadingWord(n.State) + ": " + fleet.ReasonText(n.Error.Reason), true
 }

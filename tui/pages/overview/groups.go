@@ -178,7 +178,7 @@ func fullness(g *group) string {
 	return strconv.Itoa(100*g.pool.Assigned/g.pool.Limit) + "%"
 }
 
-func worstText(g *group) string { return show.Safe(g.worst.Status()) }
+func worstText(g *group) string { return g.worst.Status() }
 
 func groupRole(g *group, column string) theme.Role {
 	switch {

@@ -233,13 +233,13 @@ func (p *Page) short(n *store.Node, column string) (string, bool) {
 		text, ok := state(n, p.now)
 		if age, old := late(n, p.now, p.every); old && n.State == document.StateLive {
 			if !ok {
-				text = show.Safe(n.Status())
+				text = n.Status()
 			}
 			return text + ", " + show.Age(age) + " old", true
 		}
 		if why := sentence(n); p.roomy && why != "" {
 			if !ok {
-				text = show.Safe(n.Status())
+				text = n.Status()
 			}
 			return text + "  " + why, true
 		}
@@ -254,14 +254,14 @@ func sentence(n *store.Node) string {
 	case !fault(n):
 		return ""
 	case n.Error != nil:
-		return show.Safe(n.Error.Message)
+		return n.Error.Message
 	}
 	if p, found := n.Worst(); found {
-		return show.Safe(p.Message)
+		return p.Message
 	}
 	for _, p := range n.Problems {
 		if p.Effect == n.Severity {
-			return show.Safe(p.Message)
+			return p.Message
 		}
 	}
 	return ""

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/components"
@@ -88,9 +87,9 @@ func (p *Page) subnetList(s components.Style, width int) []string {
 	}
 	lines := []string{strings.TrimSpace(p.title()) + ":"}
 	for _, u := range p.subnets {
-		name := show.Safe(u.ID)
+		name := u.ID
 		if u.Zone != "" {
-			name = show.Safe(u.Zone)
+			name = u.Zone
 		}
 		l := components.NewLine(s, width).Add(theme.Text, name+" "+u.Range.String()+": "+subnets.Percent(u)+" taken, "+components.Thousands(*u.Available)+" free")
 		if subnets.Short(u) {
@@ -110,9 +109,9 @@ func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) 
 	case part >= 0.85:
 		bar, role, mark = theme.WarnRow, theme.Warn, s.Pick(" ⚠", " W")
 	}
-	name := show.Safe(u.ID)
+	name := u.ID
 	if u.Zone != "" {
-		name = show.Safe(u.Zone)
+		name = u.Zone
 	}
 	percent := subnets.Percent(u)
 	free := components.Thousands(*u.Available) + " free"

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/theme"
 )
@@ -112,7 +111,7 @@ func Lines(s components.Style, width int, items []Item, picked int) []string {
 	out := make([]string, 0, len(items))
 	name := 16
 	for _, it := range items {
-		name = min(max(name, components.Width(show.Safe(it.Name))), max(width-24, 16))
+		name = min(max(name, components.Width(it.Name)), max(width-24, 16))
 	}
 	for i, it := range items {
 		l := components.NewLine(s, width)
@@ -121,8 +120,8 @@ func Lines(s components.Style, width int, items []Item, picked int) []string {
 		if i == picked {
 			role, faint, mark = theme.Selected, theme.Selected, s.Pick("▸ ", "> ")
 		}
-		l.Add(role, mark).Add(role, s.Fit(show.Safe(it.Name), name, false)).Add(role, "  ")
-		l.Add(faint, s.Fit(kinds[it.Kind], 9, false)).Add(faint, show.Safe(it.Title))
+		l.Add(role, mark).Add(role, s.Fit(it.Name, name, false)).Add(role, "  ")
+		l.Add(faint, s.Fit(kinds[it.Kind], 9, false)).Add(faint, it.Title)
 		if i == picked {
 			l.Add(role, components.Blank(l.Room()))
 		}

@@ -50,7 +50,7 @@ func (m *Model) Lines(c pages.Context) []string {
 func (m *Model) header(s components.Style, width int, at []place, pod *watch.Pod) string {
 	l := components.NewLine(s, width).Add(theme.Title, m.Title()).Gap(2)
 	if m.docs.Node != "" {
-		l.Add(theme.Faint, "on "+show.Safe(m.docs.Node)).Gap(2)
+		l.Add(theme.Faint, "on "+m.docs.Node).Gap(2)
 	}
 	if len(at) > 0 && m.ref.Name != "" {
 		l.Add(theme.Text, at[0].Address.Address.String()).Gap(2)
@@ -60,9 +60,9 @@ func (m *Model) header(s components.Style, width int, at []place, pod *watch.Pod
 		if pod.Phase != "Running" {
 			role = theme.Warn
 		}
-		l.Add(role, show.Safe(pod.Phase)).Gap(2)
+		l.Add(role, pod.Phase).Gap(2)
 		if pod.Reason != "" {
-			l.Add(theme.Warn, show.Safe(pod.Reason))
+			l.Add(theme.Warn, pod.Reason)
 		}
 	}
 	return l.String()
@@ -85,7 +85,7 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 		case m.ref.Name != "":
 			sheet.Add(prose.T(theme.Warn, "No address from the pool."))
 			if pod != nil && !pod.Wants && len(pod.IPs) == 0 && m.docs.Last.Failures != nil {
-				sheet.Add(prose.T(theme.Text, show.Safe(pods.Named(pods.WhyNone(m.docs.Last.Failures.Items, nil, *pod), 0))))
+				sheet.Add(prose.T(theme.Text, pods.Named(pods.WhyNone(m.docs.Last.Failures.Items, nil, *pod), 0)))
 			}
 			if e, ok := catalogue.Lookup(m.finding); ok {
 				sheet.Field("cause", prose.T(theme.Bad, e.Code), prose.T(theme.Text, "  "+e.Title))
@@ -94,17 +94,17 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 				sheet.Add(prose.T(theme.Faint, "Its address is that of its branch ENI, below."))
 			}
 		default:
-			sheet.Add(prose.T(theme.Warn, "No interface of "+show.Safe(m.docs.Node)+" holds this address."))
+			sheet.Add(prose.T(theme.Warn, "No interface of "+m.docs.Node+" holds this address."))
 		}
 		return
 	}
 	for _, p := range at {
-		sheet.Head(p.Address.Address.String(), show.Safe(stateOf(p, n, c.Now)))
-		sheet.Field("interface", prose.T(theme.Text, show.Safe(p.ENI.ID)), prose.T(theme.Faint, "  card "+strconv.Itoa(p.ENI.Card)+" device "+strconv.Itoa(p.ENI.Device)+"  "+enis.Kind(p.ENI)))
+		sheet.Head(p.Address.Address.String(), stateOf(p, n, c.Now))
+		sheet.Field("interface", prose.T(theme.Text, p.ENI.ID), prose.T(theme.Faint, "  card "+strconv.Itoa(p.ENI.Card)+" device "+strconv.Itoa(p.ENI.Device)+"  "+enis.Kind(p.ENI)))
 		if !p.Block.IsSingleIP() {
 			sheet.Field("prefix", prose.T(theme.Text, p.Block.String()))
 		}
-		sheet.Field("subnet", prose.T(theme.Text, show.OrUnknown(show.Safe(p.ENI.SubnetID))))
+		sheet.Field("subnet", prose.T(theme.Text, show.OrUnknown(p.ENI.SubnetID)))
 		sheet.Field("route table", prose.T(theme.Text, tableText(p.ENI.RouteTable)))
 		if name := names.Pod(p.Address.PodNamespace, p.Address.PodName); name != "" && m.ref.Name == "" {
 			sheet.Field("last pod", prose.T(theme.Text, name))
@@ -115,7 +115,7 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 // notFound describes a pod or an address that is on no known node.
 func (m *Model) notFound(c pages.Context, sheet *prose.Sheet) {
 	if p := m.listed(); p != nil {
-		sheet.Add(prose.T(theme.Warn, "Not scheduled to a node yet."), prose.T(theme.Text, " "+show.Safe(p.Reason)))
+		sheet.Add(prose.T(theme.Warn, "Not scheduled to a node yet."), prose.T(theme.Text, " "+p.Reason))
 		return
 	}
 	if m.ref.Name == "" && !m.ip.IsValid() {
@@ -144,7 +144,7 @@ func (m *Model) notFound(c pages.Context, sheet *prose.Sheet) {
 	}
 	for _, u := range c.View.Subnets {
 		if m.ref.Name == "" && u.Range.IsValid() && u.Range.Contains(m.ip) {
-			sheet.Field("subnet", prose.T(theme.Text, show.Safe(u.ID)), prose.T(theme.Faint, "  "+u.Range.String()+"  "+show.Safe(u.Zone)))
+			sheet.Field("subnet", prose.T(theme.Text, u.ID), prose.T(theme.Faint, "  "+u.Range.String()+"  "+u.Zone))
 		}
 	}
 	if unread > 0 {
@@ -201,15 +201,15 @@ func (m *Model) branch(c pages.Context, n *store.Node, sheet *prose.Sheet, pod *
 	}
 	b, err := branch(pod.PodENI, family)
 	if err != nil {
-		sheet.Add(prose.T(theme.Bad, catalogue.Named(string(cause.BranchInvalid))+": "), prose.T(theme.Text, show.Safe(err.Error())))
-		sheet.Field("annotation", prose.T(theme.Faint, show.Safe(pod.PodENI)))
+		sheet.Add(prose.T(theme.Bad, catalogue.Named(string(cause.BranchInvalid))+": "), prose.T(theme.Text, err.Error()))
+		sheet.Field("annotation", prose.T(theme.Faint, pod.PodENI))
 		return
 	}
-	sheet.Field("interface", prose.T(theme.Text, show.OrUnknown(show.Safe(b.ENI))))
+	sheet.Field("interface", prose.T(theme.Text, show.OrUnknown(b.ENI)))
 	sheet.Field("address", prose.T(theme.Text, b.Address.String()), prose.T(theme.Faint, "  gateway "+b.Gateway.String()))
 	table, _ := netnames.BranchTable(b.VLAN)
 	sheet.Field("VLAN", prose.T(theme.Text, strconv.Itoa(b.VLAN)), prose.T(theme.Faint, fmt.Sprintf("  route table %d by rule %d", table, netnames.RuleBranch)))
-	sheet.Field("MAC", prose.T(theme.Text, show.Safe(b.MAC)))
+	sheet.Field("MAC", prose.T(theme.Text, b.MAC))
 	sheet.Field("trunk", prose.T(theme.Text, trunkOf(n)))
 	sheet.Field("groups", prose.T(theme.Faint, "those of the SecurityGroupPolicies that matched the pod when it was created; the annotation does not name them"))
 }
@@ -226,7 +226,7 @@ func trunkOf(n *store.Node) string {
 	if n == nil || n.Summary == nil || n.Summary.Trunk == nil || n.Summary.Trunk.ENIID == "" {
 		return show.Unknown
 	}
-	return show.Safe(n.Summary.Trunk.ENIID)
+	return n.Summary.Trunk.ENIID
 }
 
 // interfaces writes how the pod's network should be, and what the kernel has.
@@ -269,14 +269,14 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *prose.Sheet, at 
 	}
 	changes, failures := history(m.events.Items, m.docs.Last.Failures, m.ref, m.ip, at)
 	for _, f := range failures {
-		sheet.Row(components.Clock(f.At, c.Now), 9, prose.T(theme.Bad, "no address: "+show.Safe(catalogue.Named(f.Cause))), prose.T(theme.Text, "  "+show.Safe(f.Detail)),
+		sheet.Row(components.Clock(f.At, c.Now), 9, prose.T(theme.Bad, "no address: "+catalogue.Named(f.Cause)), prose.T(theme.Text, "  "+f.Detail),
 			prose.T(theme.Faint, "  waited "+(time.Duration(f.WaitedMS)*time.Millisecond).String()+retries(f.Transient)))
 	}
 	if len(failures) > 0 && len(changes) > 0 {
 		sheet.Blank()
 	}
 	for _, e := range changes {
-		sheet.Row(components.Clock(e.At, c.Now), 9, prose.T(reading.EventRole(e.Kind), show.Safe(string(e.Kind))), prose.T(theme.Faint, "  "+events.Line(e)))
+		sheet.Row(components.Clock(e.At, c.Now), 9, prose.T(reading.EventRole(e.Kind), string(e.Kind)), prose.T(theme.Faint, "  "+events.Line(e)))
 	}
 	if len(changes)+len(failures) == 0 {
 		sheet.Add(prose.T(theme.Faint, "Not in the daemon's history, which holds the last "+strconv.Itoa(introspect.MaxEvents)+" changes of the node."))

@@ -23,11 +23,11 @@ func Wiring(i *introspect.PodInterface, field func(label string, spans ...prose.
 	default:
 		field("state", prose.T(theme.Bad, "not as expected: "+show.Plural(len(i.Differences), "difference", "differences")))
 	}
-	list(field, "differs", "", i.Differences, func(d string) []prose.Span { return []prose.Span{prose.T(theme.Text, show.Safe(d))} })
+	list(field, "differs", "", i.Differences, func(d string) []prose.Span { return []prose.Span{prose.T(theme.Text, d)} })
 	if i.Problem != "" {
-		field("not read", prose.T(theme.Warn, show.Safe(i.Problem)))
+		field("not read", prose.T(theme.Warn, i.Problem))
 	}
-	link := show.OrUnknown(show.Safe(i.HostLink))
+	link := show.OrUnknown(i.HostLink)
 	k := i.Observed
 	switch {
 	case k == nil && i.HostLink == "":
@@ -54,8 +54,8 @@ func Wiring(i *introspect.PodInterface, field func(label string, spans ...prose.
 		} else if !k.Link.Running {
 			up = "up, the pod's end is down"
 		}
-		field("link", prose.T(role, show.Safe(k.Link.Name)),
-			prose.T(theme.Faint, fmt.Sprintf("  index %d  %s  %s  mtu %d  %s", k.Link.Index, show.Safe(show.OrUnknown(k.Link.Kind)), show.Safe(k.Link.MAC), k.Link.MTU, up)))
+		field("link", prose.T(role, k.Link.Name),
+			prose.T(theme.Faint, fmt.Sprintf("  index %d  %s  %s  mtu %d  %s", k.Link.Index, show.OrUnknown(k.Link.Kind), k.Link.MAC, k.Link.MTU, up)))
 	}
 	list(field, "rules", "none for the address", k.Rules, func(r introspect.PodRule) []prose.Span {
 		return []prose.Span{prose.T(theme.Text, netstate.Rule{Priority: r.Priority, From: r.From, To: r.To, Table: r.Table}.String())}
@@ -64,8 +64,8 @@ func Wiring(i *introspect.PodInterface, field func(label string, spans ...prose.
 	list(field, "tables", "", k.Tables, route)
 	list(field, "neighbours", "", k.Neighbours, func(n introspect.PodNeighbour) []prose.Span {
 		return []prose.Span{
-			prose.T(theme.Text, n.Address.String()+" dev "+show.Safe(n.Link)+" lladdr "+show.OrUnknown(show.Safe(n.MAC))),
-			prose.T(theme.Faint, " "+show.Safe(n.State)),
+			prose.T(theme.Text, n.Address.String()+" dev "+n.Link+" lladdr "+show.OrUnknown(n.MAC)),
+			prose.T(theme.Faint, " "+n.State),
 		}
 	})
 }
@@ -82,5 +82,5 @@ func list[T any](field func(string, ...prose.Span), label, none string, values [
 }
 
 func route(r introspect.PodRoute) []prose.Span {
-	return []prose.Span{prose.T(theme.Text, netstate.Route{Dst: r.To, Gateway: r.Gateway, Table: r.Table}.Over(show.Safe(r.Link)))}
+	return []prose.Span{prose.T(theme.Text, netstate.Route{Dst: r.To, Gateway: r.Gateway, Table: r.Table}.Over(r.Link))}
 }

@@ -24,13 +24,13 @@ func Missing(c pages.Context, d *Documents, w watch.Want, n *store.Node, what st
 	case d.Node == "":
 		return what + ": no node selected."
 	case n == nil && c.View != nil && c.View.Generation > 0:
-		return what + ": no such node: " + show.Safe(d.Node) + "."
+		return what + ": no such node: " + d.Node + "."
 	case n != nil && n.State == document.StateNoDaemon:
 		return what + ": no aws-node pod runs on this node."
 	case n != nil && Upstream(n) && w&^(watch.WantENIs|watch.WantPods|watch.WantKubeEvents|watch.WantContainerLog) != 0:
 		return what + ": not reported by the upstream daemon."
 	}
-	return what + ": reading " + show.Safe(d.Node) + " ..."
+	return what + ": reading " + d.Node + " ..."
 }
 
 // Unread returns why a fleet-wide page has nothing to show, "" once any daemon has answered.
@@ -55,16 +55,16 @@ func Reason(e document.NodeError) string {
 	case introspect.ReasonNoEndpoint:
 		return "not reported by this daemon (" + string(e.Reason) + ")."
 	case "":
-		return show.OrUnknown(show.Safe(e.Message))
+		return show.OrUnknown(e.Message)
 	}
-	message := show.Safe(e.Message)
+	message := e.Message
 	switch {
 	case message == "":
-		return show.Safe(string(e.Reason)) + "."
+		return string(e.Reason) + "."
 	case e.Reason == introspect.ReasonNotServed: // the message contains it
 		return message
 	}
-	return message + " (" + show.Safe(string(e.Reason)) + ")"
+	return message + " (" + string(e.Reason) + ")"
 }
 
 // Age returns how old a reading is, "" while it is fresh.

@@ -16,7 +16,7 @@ func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
 	case n == nil:
 		return "no such node", theme.Stale
 	case n.State == document.StateLive:
-		return show.Safe(n.Status()), SeverityRole(n.Severity)
+		return n.Status(), SeverityRole(n.Severity)
 	}
 	words := string(n.State)
 	if n.SampledAt != nil && n.Summary != nil {
@@ -25,7 +25,7 @@ func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
 	if n.Error != nil {
 		words += ": " + Reason(*n.Error)
 	}
-	return show.Safe(words), theme.Stale
+	return words, theme.Stale
 }
 
 // SeverityRole returns the role in which a severity is shown, next to its word.

@@ -23,7 +23,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	m.frame.Need = []int{max(shown, 1) + 1}
 	title, note := "Map", ""
 	if ok {
-		title = strings.TrimSpace("Map of " + show.Safe(r.ID) + " " + show.Safe(r.CIDR))
+		title = strings.TrimSpace("Map of " + r.ID + " " + r.CIDR)
 		if len(m.board.cells) > 0 {
 			note = show.Plural(len(m.board.cells), "/28", "/28s")
 		}
@@ -96,7 +96,7 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 		case r.CIDR == "":
 			sheet.Add(prose.T(theme.Faint, "No map: no node reports the CIDR of this subnet (upstream daemons do not)."))
 		default:
-			sheet.Add(prose.T(theme.Faint, show.Safe(r.CIDR)+" is not an IPv4 CIDR of a VPC subnet (/16 to /28): no map."))
+			sheet.Add(prose.T(theme.Faint, r.CIDR+" is not an IPv4 CIDR of a VPC subnet (/16 to /28): no map."))
 		}
 		sheet.Add(prose.T(theme.Text, words(r)))
 		return components.Exactly(sheet.Lines(), width, height)
@@ -157,7 +157,7 @@ func (m *Model) foot(sheet *prose.Sheet, r *row) {
 			store.BlockPrefix: "a prefix", store.BlockMixed: "fragmented by single IPs, unusable as a prefix", store.BlockPrimary: "an interface's own address",
 		}[b.Use]
 		sheet.Add(prose.T(theme.Text, at+"  "), prose.T(theme.Text, what),
-			prose.T(theme.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), prose.T(theme.Text, "  "+show.Safe(b.Node)))
+			prose.T(theme.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), prose.T(theme.Text, "  "+b.Node))
 	case m.board.cells[m.board.cursor] == subnets.Reserved:
 		sheet.Add(prose.T(theme.Text, at), prose.T(theme.Faint, "  contains addresses reserved by EC2, unusable as a prefix"))
 	default:

@@ -39,7 +39,7 @@ func of(title, node string) string {
 	if node == "" {
 		return title
 	}
-	return title + " of " + show.Safe(node)
+	return title + " of " + node
 }
 
 func (m *Model) header(s components.Style, width int) string {
@@ -89,8 +89,8 @@ func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
 	with := trunks.WithPods(r.TrunkItem, m.docs.Last.Pods, r.IPv6)
 	sheet.Head("WAITING FOR A BRANCH ENI", strconv.Itoa(*with.Waiting))
 	for _, p := range with.Pods[:*with.Waiting] {
-		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Text, names.Pod(p.Namespace, p.Name)), prose.T(theme.Faint, "  "+show.Safe(p.Phase)+since(p, c)+"  "+pods.FindingOf(pods.PendingBranch, waited(p, c))),
-			prose.T(theme.Warn, "  "+show.Safe(p.Reason)))
+		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Text, names.Pod(p.Namespace, p.Name)), prose.T(theme.Faint, "  "+p.Phase+since(p, c)+"  "+pods.FindingOf(pods.PendingBranch, waited(p, c))),
+			prose.T(theme.Warn, "  "+p.Reason))
 	}
 	if *with.Waiting == 0 {
 		sheet.Add(prose.T(theme.Faint, "No pods on this node. Unschedulable pods are not shown."))
@@ -99,11 +99,11 @@ func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
 	sheet.Head("WITH A BRANCH ENI", strconv.Itoa(len(branches)))
 	for _, p := range branches {
 		if p.VLAN == nil {
-			sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Text, names.Pod(p.Namespace, p.Name)), prose.T(theme.Bad, "  "+show.Safe(p.Reason)))
+			sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Text, names.Pod(p.Namespace, p.Name)), prose.T(theme.Bad, "  "+p.Reason))
 			continue
 		}
 		sheet.Row("vlan "+strconv.Itoa(*p.VLAN), 9, prose.T(theme.Text, names.Pod(p.Namespace, p.Name)),
-			prose.T(theme.Faint, "  "+p.Address+"  "+show.OrUnknown(show.Safe(p.ENIID))))
+			prose.T(theme.Faint, "  "+p.Address+"  "+show.OrUnknown(p.ENIID)))
 	}
 	cooling(sheet, with.Cooling)
 }
@@ -143,7 +143,7 @@ func state(sheet *prose.Sheet, r *row) {
 	text := ""
 	switch r.State {
 	case document.TrunkAttached:
-		sheet.Field("trunk", prose.T(theme.Text, show.Safe(r.ENIID)))
+		sheet.Field("trunk", prose.T(theme.Text, r.ENIID))
 	case document.TrunkPending:
 		text = "ENABLE_POD_ENI is on; the VPC resource controller has not attached a trunk yet. It cannot if all ENI slots are taken: replace the node."
 	case document.TrunkUnsupported:
@@ -157,7 +157,7 @@ func state(sheet *prose.Sheet, r *row) {
 		sheet.Field(trunks.State(r.State), prose.T(theme.Text, text))
 	}
 	if i, ok := limits.Lookup(r.InstanceType); ok {
-		sheet.Field("type", prose.T(theme.Text, show.Safe(r.InstanceType)+": "+show.Plural(i.BranchENIs, "branch ENI", "branch ENIs")+", "+show.Plural(i.MaxENIs, "ENI slot", "ENI slots")))
+		sheet.Field("type", prose.T(theme.Text, r.InstanceType+": "+show.Plural(i.BranchENIs, "branch ENI", "branch ENIs")+", "+show.Plural(i.MaxENIs, "ENI slot", "ENI slots")))
 	}
 }
 
@@ -165,5 +165,5 @@ func typeOf(r *row) string {
 	if r.InstanceType == "" {
 		return "the instance type"
 	}
-	return show.Safe(r.InstanceType)
+	return r.InstanceType
 }

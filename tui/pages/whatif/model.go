@@ -217,7 +217,7 @@ func (m *Model) command() string {
 	words := []string{"cnictl capacity whatif"}
 	switch {
 	case m.opened.Node != "":
-		words = append(words, show.Safe(m.opened.Node))
+		words = append(words, m.opened.Node)
 	case m.title == pages.Everywhere:
 		words = append(words, "--all")
 	case len(m.last.names) <= named:

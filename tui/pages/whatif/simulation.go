@@ -145,10 +145,10 @@ func (s *simulation) take(v *store.View, in func(*store.Node) bool) {
 		}
 		node, why := fleet.WhatIf(n.NodeIPAM)
 		if why != "" {
-			cannot[show.Safe(why)]++
+			cannot[why]++
 			continue
 		}
-		s.known.nodes, s.known.pods, s.known.names = s.known.nodes+1, s.known.pods+node.Pods, append(s.known.names, show.Safe(n.Metadata.Name))
+		s.known.nodes, s.known.pods, s.known.names = s.known.nodes+1, s.known.pods+node.Pods, append(s.known.names, n.Metadata.Name)
 		if full := exhausted(n); len(full) > 0 {
 			s.known.dry++
 			for _, id := range full {
@@ -212,7 +212,7 @@ func exhausted(n *store.Node) (full []string) {
 		if subnet.Available == nil || *subnet.Available > 0 {
 			return nil
 		}
-		full = append(full, show.Safe(subnet.ID))
+		full = append(full, subnet.ID)
 	}
 	return full
 }

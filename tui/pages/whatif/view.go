@@ -65,7 +65,7 @@ func (m *Model) header(s components.Style, c pages.Context) string {
 	case m.last.today == nil:
 		return l.String()
 	case n == 1 && m.opened.Node != "":
-		l.Add(theme.Title, m.title).Gap(2).Add(theme.Text, show.Safe(m.last.instance)+", "+show.Plural(m.last.pods, "pod", "pods"))
+		l.Add(theme.Title, m.title).Gap(2).Add(theme.Text, m.last.instance+", "+show.Plural(m.last.pods, "pod", "pods"))
 	default:
 		l.Add(theme.Title, m.title).Gap(2).Add(theme.Text, show.Plural(n, "node", "nodes")+", "+components.Thousands(m.last.pods)+" pods")
 	}
