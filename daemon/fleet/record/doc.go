@@ -4,7 +4,8 @@
 // holds a sample of a node, or says that the sample was unchanged or that the node is gone, or
 // holds other documents read from the node: its plan, failed ADDs, events, log, pods, and the
 // kernel state of single pods. Every few minutes a key frame begins: a separate gzip member
-// with all nodes, from which a player can start. A truncated file is played up to the cut.
+// with all nodes, from which a player can start, and EC2's counts of the subnets' free addresses
+// so far, or longer if the recording continues an earlier one. A truncated file is played up to the cut.
 //
 // The header may name a moment, such as an incident, at which the screens open.
 //

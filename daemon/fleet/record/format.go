@@ -37,6 +37,8 @@ type entry struct {
 	Same *same              `json:"same,omitempty"` // a sample like the one before
 	Gone string             `json:"gone,omitempty"` // a node that is no more
 	Doc  *documents         `json:"doc,omitempty"`  // what a node was asked for beside its sample; older readers skip it
+
+	Readings []readings `json:"readings,omitempty"` // of subnets, up to here; older readers skip it
 }
 
 type keyframe struct {

@@ -14,7 +14,8 @@ type index struct {
 	from, to    time.Time
 	samples     int
 	nodes       map[string]bool
-	repeated    int // remaining entries of a key frame, which are not counted as samples
+	repeated    int  // remaining entries of a key frame, which are not counted as samples
+	readings    bool // of subnets are in it
 	interrupted bool
 }
 
@@ -87,6 +88,8 @@ func (x *index) note(line []byte, at time.Time, member int) {
 		if err == nil && e.Key != nil {
 			x.repeated = min(e.Key.Nodes, maxNodes)
 		}
+	case bytes.Contains(head(line), []byte(`,"readings":`)):
+		x.readings = true
 	case bytes.Contains(head(line), []byte(`,"gone":`)), bytes.Contains(head(line), []byte(`,"doc":`)):
 	case x.repeated > 0:
 		x.repeated--

@@ -228,6 +228,11 @@ func (p *Player) entry(e entry) {
 		if p.count.Load() > 0 {
 			p.repeat = e.Key.Nodes
 		}
+	case e.Readings != nil && p.each != nil: // not samples
+	case e.Readings != nil:
+		for _, r := range e.Readings {
+			p.store.Remember(r.Subnet, r.upTo(e.At))
+		}
 	case e.Doc != nil:
 		p.library.add(*e.Doc, p.nextSize)
 	case p.repeat > 0:

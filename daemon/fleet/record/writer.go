@@ -42,6 +42,8 @@ type Writer struct {
 	failed error
 	names  Anonymizer // nil: names are written as they are
 
+	readings map[string]store.Readings // by subnet
+
 	buf bytes.Buffer  // for one document or line
 	enc *json.Encoder // to buf
 }
@@ -59,7 +61,7 @@ func NewWriter(out io.Writer, header Header) (*Writer, error) {
 	header.StartedAt = header.StartedAt.UTC()
 	w := &Writer{
 		out: out, zip: gzip.NewWriter(out), last: map[string]*written{}, seed: maphash.MakeSeed(), nodes: map[string]bool{},
-		docs: map[string]documents{}, viewed: &store.View{},
+		docs: map[string]documents{}, viewed: &store.View{}, readings: map[string]store.Readings{},
 	}
 	w.enc = json.NewEncoder(&w.buf)
 	if err := w.line(header); err != nil {
@@ -119,6 +121,7 @@ func (w *Writer) add(s *written, at time.Time) error {
 	if err := w.write(s, at); err != nil {
 		return err
 	}
+	w.hear(s.sample)
 	w.count++
 	w.since++
 	w.nodes[s.sample.Metadata.Name] = true
@@ -197,6 +200,9 @@ func (w *Writer) keyFrame(at time.Time) error {
 	w.zip.Reset(w.out)
 	w.key, w.since = at, 0
 	if err := w.line(entry{At: stamp(at), Key: &keyframe{Nodes: len(w.last)}}); err != nil {
+		return err
+	}
+	if err := w.writeReadings(at); err != nil { // before the nodes' newer ones
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.last)) {

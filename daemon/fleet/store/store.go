@@ -20,6 +20,8 @@ type Store struct {
 	newest  time.Time
 	gen     uint64
 
+	readings map[string]Readings // by subnet
+
 	keepENIs bool
 
 	view    atomic.Pointer[View] // of its Generation, which may be old
@@ -29,7 +31,7 @@ type Store struct {
 
 // New makes an empty store.
 func New() *Store {
-	s := &Store{changed: make(chan struct{}, 1)}
+	s := &Store{changed: make(chan struct{}, 1), readings: map[string]Readings{}}
 	s.view.Store(&View{})
 	return s
 }
@@ -87,6 +89,7 @@ func (s *Store) PutAt(n document.NodeIPAM, at time.Time) {
 		s.subnets.replace(now.Metadata.Name, nil, now.uses)
 		s.nodes = slices.Insert(s.nodes, i, now)
 	}
+	s.heard(now.uses)
 	s.sums.add(now, 1)
 	if at.After(s.newest) {
 		s.newest = at
@@ -112,11 +115,11 @@ func (s *Store) Remove(name string) {
 // Generations continue.
 func (s *Store) Take(from *Store) {
 	from.mu.Lock()
-	nodes, sums, subnets, newest := from.nodes, from.sums, from.subnets, from.newest
+	nodes, sums, subnets, newest, readings := from.nodes, from.sums, from.subnets, from.newest, from.readings
 	from.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.nodes, s.sums, s.subnets, s.newest = nodes, sums, subnets, newest
+	s.nodes, s.sums, s.subnets, s.newest, s.readings = nodes, sums, subnets, newest, readings
 	s.touch()
 }
 
@@ -163,6 +166,7 @@ func (s *Store) View() *View {
 	v.Subnets = make([]SubnetUse, len(s.subnets))
 	for i, subnet := range s.subnets {
 		v.Subnets[i] = subnet.use()
+		v.Subnets[i].Readings = s.readings[v.Subnets[i].ID]
 	}
 	s.view.Store(v)
 	s.stale.Store(false)

@@ -16,6 +16,8 @@ type SubnetUse struct {
 	ENIs   int
 	Held   int // addresses of pools there, plus one primary address per ENI
 	Wasted int // free addresses among Held
+	// Readings are EC2's counts up to now, except the newest.
+	Readings Readings
 	// Blocks are the known /28s of Range, by address; see [Block].
 	Blocks []Block
 }

@@ -1,6 +1,9 @@
 package store
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // View is the state of the fleet at one moment. It never changes.
 type View struct {
@@ -77,6 +80,16 @@ func (v *View) Node(name string) *Node {
 		return v.Nodes[i]
 	}
 	return nil
+}
+
+// WithReadings returns a copy whose subnets have these readings, by ID.
+func (v *View) WithReadings(of map[string]Readings) *View {
+	out := *v
+	out.Subnets = slices.Clone(v.Subnets)
+	for i := range out.Subnets {
+		out.Subnets[i].Readings = of[out.Subnets[i].ID]
+	}
+	return &out
 }
 
 // Since returns the nodes that are new or have changed since an earlier View, and the names of

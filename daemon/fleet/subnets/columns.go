@@ -17,7 +17,10 @@ type Row struct {
 }
 
 // NewRow returns the row of a subnet.
-func NewRow(u store.SubnetUse, t Trend, now time.Time) *Row { return &Row{u, t, t.Project(), now} }
+func NewRow(u store.SubnetUse, now time.Time) *Row {
+	t := TrendOf(u)
+	return &Row{u, t, t.Project(), now}
+}
 
 // Columns returns the columns of subnets, for cnictl subnets and the screen.
 func Columns() []query.Column[*Row] {

@@ -71,7 +71,7 @@ func TestRunsOut_Band(t *testing.T) {
 			values := make(r, past, past+30*24)
 			var tr Trend
 			for i, v := range values[:past] {
-				tr = append(tr, Reading{start.Add(time.Duration(i) * time.Hour), int(math.Round(v))})
+				tr = append(tr, Reading{At: start.Add(time.Duration(i) * time.Hour), Free: int(math.Round(v))})
 			}
 			if low := slices.Min(values[:past]); low < 1 {
 				continue // it had already run out

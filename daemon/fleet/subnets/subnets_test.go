@@ -15,7 +15,7 @@ func falling(apart time.Duration, free ...int) Trend {
 	start := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
 	var t Trend
 	for i, n := range free {
-		t = t.Take(Reading{start.Add(time.Duration(i) * apart), n})
+		t = append(t, Reading{At: start.Add(time.Duration(i) * apart), Free: n})
 	}
 	return t
 }
@@ -61,17 +61,26 @@ func TestTrend_Words(t *testing.T) {
 	}
 }
 
-func TestTrend_TakesNewReadingsAlone(t *testing.T) {
+// TestTrendOf: the newest count ends the trend, once.
+func TestTrendOf(t *testing.T) {
 	t.Parallel()
 	tr := falling(time.Minute, 5, 4)
-	if n := len(tr.Take(Reading{tr[0].At, 9})); n != 2 {
-		t.Errorf("an old reading was taken: %d", n)
+	u := of("10.0.0.0/24", 3)
+	u.Readings = store.Readings(tr)
+	for at, want := range map[time.Duration]int{-time.Minute: 2, 0: 2, time.Second: 3} {
+		asOf := tr[1].At.Add(at)
+		u.AsOf = &asOf
+		if got := TrendOf(u); len(got) != want || len(u.Readings) != 2 {
+			t.Errorf("%s: %d readings, want %d", at, len(got), want)
+		}
 	}
-	for i := range 3 * keep {
-		tr = tr.Take(Reading{tr[0].At.Add(time.Duration(i+1) * time.Hour), i})
-	}
-	if len(tr) != keep {
-		t.Errorf("%d readings are kept", len(tr))
+}
+
+func TestJoined(t *testing.T) {
+	t.Parallel()
+	all := falling(time.Hour, 9, 8, 7, 6, 5)
+	if got := Joined(all[:3], all[1:], all[:1]); !slices.Equal(got, all) {
+		t.Errorf("%v", got)
 	}
 }
 

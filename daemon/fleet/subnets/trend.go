@@ -11,49 +11,30 @@ import (
 )
 
 // Reading is EC2's count of a subnet's free addresses at one time.
-type Reading struct {
-	At   time.Time
-	Free int
-}
-
-// keep limits the readings of one subnet.
-const keep = 120
+type Reading = store.Reading
 
 // Trend are the readings of one subnet, oldest first.
-type Trend []Reading
+type Trend store.Readings
 
-// Take adds a reading if it is newer than the last, and drops the oldest ones beyond the limit.
-func (t Trend) Take(r Reading) Trend {
-	t = t.add(r)
-	if len(t) > keep {
-		t = append(Trend(nil), t[len(t)-keep:]...)
+// TrendOf returns the readings of a subnet up to now.
+func TrendOf(u store.SubnetUse) Trend {
+	t := Trend(u.Readings)
+	if n := len(t); u.Available != nil && u.AsOf != nil && (n == 0 || u.AsOf.After(t[n-1].At)) {
+		t = append(t[:n:n], Reading{At: *u.AsOf, Free: *u.Available})
 	}
 	return t
 }
 
-// add is Take without the limit.
-func (t Trend) add(r Reading) Trend {
-	if n := len(t); n > 0 && !r.At.After(t[n-1].At) {
-		return t
-	}
-	return append(t, r)
-}
-
-// Trends are the trends of a fleet, by subnet.
-type Trends map[string]Trend
-
-// Take adds the counts in a view.
-func (t Trends) Take(v *store.View) { t.each(v, Trend.Take) }
-
-// Keep is Take without dropping readings, for forecasts from recordings.
-func (t Trends) Keep(v *store.View) { t.each(v, Trend.add) }
-
-func (t Trends) each(v *store.View, add func(Trend, Reading) Trend) {
-	for _, u := range v.Subnets {
-		if u.Available != nil && u.AsOf != nil {
-			t[u.ID] = add(t[u.ID], Reading{*u.AsOf, *u.Available})
+// Joined returns the readings of several recordings, oldest first.
+func Joined(parts ...Trend) (out Trend) {
+	for _, t := range parts {
+		for _, r := range t {
+			if n := len(out); n == 0 || r.At.After(out[n-1].At) {
+				out = append(out, r)
+			}
 		}
 	}
+	return out
 }
 
 // Values returns the values of a sparkline, oldest first.

@@ -26,6 +26,9 @@ func Write(out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("begin the recording: %w", err)
 	}
+	if err := w.Continue(history(), first); err != nil {
+		return fmt.Errorf("write the days before: %w", err)
+	}
 	for step := range Steps + 1 {
 		for _, m := range machines() {
 			if err := w.WriteSample(m.sample(step), first.Add(Every*time.Duration(step))); err != nil {

@@ -26,19 +26,18 @@ const (
 
 // Model is the screen.
 type Model struct {
-	table  *components.Table[*row]
-	frame  panes.Frame
-	first  string
-	trends subnets.Trends
-	board  board
-	of     string // subnet that the board shows
-	view   uint64
-	seen   bool
+	table *components.Table[*row]
+	frame panes.Frame
+	first string
+	board board
+	of    string // subnet that the board shows
+	view  uint64
+	seen  bool
 }
 
 // New opens the screen.
 func New(o pages.Open) pages.Page {
-	m := &Model{first: o.Subnet, trends: subnets.Trends{}, board: board{wide: 1}, frame: panes.Frame{Top: true}}
+	m := &Model{first: o.Subnet, board: board{wide: 1}, frame: panes.Frame{Top: true}}
 	m.table = components.NewTable(components.TableOptions[*row]{
 		Columns: columns(), ID: func(r *row) string { return r.ID },
 		Fault: func(r *row) bool { return subnets.Short(r.SubnetUse) }, Role: role, Sort: sortKeys(), Order: "-full,subnet",
@@ -53,13 +52,13 @@ func New(o pages.Open) pages.Page {
 type row = subnets.Row
 
 // rowsOf makes the rows of a view.
-func rowsOf(v *store.View, trends subnets.Trends, now time.Time) []*row {
+func rowsOf(v *store.View, now time.Time) []*row {
 	if v == nil {
 		return nil
 	}
 	out := make([]*row, 0, len(v.Subnets))
 	for _, u := range v.Subnets {
-		out = append(out, subnets.NewRow(u, trends[u.ID], now))
+		out = append(out, subnets.NewRow(u, now))
 	}
 	return out
 }

@@ -30,10 +30,9 @@ func (m *Model) refresh(c pages.Context) {
 		return
 	}
 	if !m.seen || c.View.Generation != m.view {
-		m.trends.Take(c.View)
 		m.view, m.seen, m.of = c.View.Generation, true, ""
 	}
-	m.table.SetRows(rowsOf(c.View, m.trends, c.Now), c.Clock)
+	m.table.SetRows(rowsOf(c.View, c.Now), c.Clock)
 	m.table.Settle(c.Clock)
 	if m.first != "" && m.table.Select(m.first) {
 		m.first = ""

@@ -54,8 +54,7 @@ func runForecast(ctx context.Context, f *cli.Factory, list *output.List[foreseen
 	if len(files) == 0 {
 		return &cli.Error{Code: cli.ExitUsage, What: "no recording given", Do: f.Name + " record FILE makes one"}
 	}
-	known := history{trends: subnets.Trends{}, uses: map[string]store.SubnetUse{}, progress: newProgress(ctx, f)}
-	defer known.progress.erase()
+	known := history{trends: map[string]subnets.Trend{}, uses: map[string]store.SubnetUse{}}
 	recordings := make([]*record.Player, 0, len(files))
 	for _, name := range files {
 		p, err := access.Player(f, name)
@@ -71,9 +70,11 @@ func runForecast(ctx context.Context, f *cli.Factory, list *output.List[foreseen
 		return x.Compare(y)
 	})
 	for _, p := range recordings {
+		if ctx.Err() != nil {
+			break
+		}
 		known.read(p)
 	}
-	known.progress.erase()
 	items := known.items()
 	longest := 0.
 	for _, i := range items {
@@ -111,38 +112,23 @@ func tooShort(f *cli.Factory, found int, span time.Duration) error {
 
 // history holds the recorded data of subnets.
 type history struct {
-	trends   subnets.Trends
-	uses     map[string]store.SubnetUse // as last seen
-	last     time.Time
-	progress *progress
+	trends map[string]subnets.Trend
+	uses   map[string]store.SubnetUse // as last seen
+	last   time.Time
 }
 
-// every is the time between two samples of a recording, the same as the steps of a forecast.
-const every = time.Hour
-
-// read plays a recording to its end, or to --at.
+// read adds the readings of a recording up to its end, or to --at.
 func (h *history) read(p *record.Player) {
 	from, to := p.Range()
 	if at := p.Now(); at.After(from) {
 		to = at
 	}
-	for at := from; ; at = at.Add(every) {
-		if at.After(to) {
-			at = to
-		}
-		if !h.progress.say(func() string { return "read up to " + moment(at) }) {
-			return
-		}
-		p.Seek(at)
-		v := p.View()
-		h.trends.Keep(v)
-		for _, u := range v.Subnets {
-			h.uses[u.ID] = u
-		}
-		if h.last = at; !at.Before(to) {
-			return
-		}
+	p.Seek(to)
+	for _, u := range p.View().WithReadings(p.Readings()).Subnets {
+		h.trends[u.ID] = subnets.Joined(h.trends[u.ID], subnets.TrendOf(u))
+		h.uses[u.ID] = u
 	}
+	h.last = to
 }
 
 // items returns the forecasts; the subnet that runs out first comes first.

@@ -276,7 +276,7 @@ type cluster struct {
 func isID(text string) bool { return strings.HasPrefix(text, "subnet-") }
 
 func (c *cluster) read(ctx context.Context, f *cli.Factory) (err error) {
-	c.view, c.list, c.interrupted, err = listed.Read(ctx, f, subnets.Trends{})
+	c.view, c.list, c.interrupted, err = listed.Read(ctx, f)
 	return err
 }
 

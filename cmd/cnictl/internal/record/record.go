@@ -29,6 +29,7 @@ type Options struct {
 	Force    bool          // replace an existing file
 
 	Anonymize bool
+	Continue  string // an earlier recording, for the history of subnets
 }
 
 // New builds the command.
@@ -45,9 +46,13 @@ It contains what the screens show: samples of all nodes and, for the 32 nodes wi
 problems, also the plan, failed ADDs, events, log (info and above), pods and kernel state.
 Credentials are removed, and only you can read the file (0600). --anonymize also replaces
 names, addresses and IDs, consistently across the recording. With --force an existing
-recording is replaced as soon as the new one has its first sample.`,
-		Example: "  " + f.Name + " record night.cnirec --for 8h --interval 10s\n  " + f.Name + " replay night.cnirec",
-		Args:    cli.Args(1, 1, "FILE"),
+recording is replaced as soon as the new one has its first sample.
+
+With --continue the file also has the counts of the subnets' free addresses from an earlier
+recording, so that it can tell when they run out.`,
+		Example: "  " + f.Name + " record night.cnirec --for 8h --interval 10s\n  " + f.Name + " replay night.cnirec\n  " +
+			f.Name + " record incident.cnirec --continue week.cnirec --for 15m",
+		Args: cli.Args(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.File = args[0]
 			if opts.Duration < 0 {
@@ -58,6 +63,7 @@ recording is replaced as soon as the new one has its first sample.`,
 	}
 	cmd.Flags().DurationVar(&opts.Duration, "duration", 0, "how long to record, also --for, e.g. 8h; 0: until Ctrl-C")
 	cmd.Flags().BoolVar(&opts.Anonymize, "anonymize", false, "replace names, addresses and IDs, consistently across the recording")
+	cmd.Flags().StringVar(&opts.Continue, "continue", "", "earlier recording whose counts of subnets' free addresses are taken over")
 	cmd.Flags().BoolVar(&opts.Force, "force", false, "replace an existing file")
 	// Not a flag of its own: CNICTL_FOR is how long capacity simulates, and must not end a recording.
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -73,6 +79,17 @@ recording is replaced as soon as the new one has its first sample.`,
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
+	}
+	var earlier map[string]store.Readings
+	if opts.Continue != "" {
+		p, err := access.Player(f, opts.Continue)
+		if err != nil {
+			return err
+		}
+		p.Play(false)
+		_, end := p.Range()
+		p.Seek(end)
+		earlier = p.Readings()
 	}
 	l, err := access.Live(ctx, f, func(o *live.Options) {
 		o.Background = f.Globals.Interval
@@ -95,7 +112,10 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		if opts.Anonymize {
 			w.Anonymize(bundle.NewAnonymizer())
 		}
-		err = sample(ctx, f, opts, l, w, file.begin)
+		err = w.Continue(earlier, f.Now())
+		if err == nil {
+			err = sample(ctx, f, opts, l, w, file.begin)
+		}
 		err = errors.Join(err, w.Close())
 	}
 	err = errors.Join(err, file.Close())

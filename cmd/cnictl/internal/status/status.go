@@ -70,6 +70,9 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		took = &seconds
 	}
 	v := store.Of(list.Items)
+	if f.Recording != nil {
+		v = v.WithReadings(f.Recording.Readings())
+	}
 	s := Of(v, list, took)
 	if output.Structured(f) {
 		err = output.PrintDocument(f, s, false)

@@ -59,24 +59,22 @@ func named(view *store.View, ids []string) (uses []store.SubnetUse) {
 }
 
 // rowsOf returns the rows of subnets; ages are relative to now.
-func rowsOf(uses []store.SubnetUse, trends subnets.Trends, now time.Time) []row {
+func rowsOf(uses []store.SubnetUse, now time.Time) []row {
 	out := make([]row, len(uses))
 	for i, u := range uses {
-		out[i] = subnets.NewRow(u, trends[u.ID], now)
+		out[i] = subnets.NewRow(u, now)
 	}
 	return out
 }
 
 // Run lists the subnets once, follows them until ctx ends, or shows the map of one.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	trends := subnets.Trends{}
 	if opts.list.Watching() {
 		return follow.Fleet(ctx, f, follow.Options{ENIs: true, Whole: true, Order: opts.list.Ordered(), Show: func(now follow.Moment) error {
-			trends.Take(now.View)
-			return opts.list.Follow(f, rowsOf(named(now.View, opts.IDs), trends, now.Now))
+			return opts.list.Follow(f, rowsOf(named(now.View, opts.IDs), now.Now))
 		}})
 	}
-	view, list, interrupted, err := Read(ctx, f, trends)
+	view, list, interrupted, err := Read(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -84,7 +82,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := opts.found(f, uses, list); err != nil {
 		return err
 	}
-	rows := rowsOf(uses, trends, f.Now())
+	rows := rowsOf(uses, f.Now())
 	if len(opts.IDs) == 1 {
 		err = showMap(f, rows[0], list)
 	} else {
@@ -96,9 +94,8 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return sweep.Verdict(f, list, interrupted)
 }
 
-// Read reads the nodes, or the recording, and what they measured of their subnets.
-// interrupted reports whether the user gave up.
-func Read(ctx context.Context, f *cli.Factory, trends subnets.Trends) (view *store.View, list document.NodeIPAMList, interrupted bool, err error) {
+// Read reads the nodes, or the recording. interrupted reports whether the user gave up.
+func Read(ctx context.Context, f *cli.Factory) (view *store.View, list document.NodeIPAMList, interrupted bool, err error) {
 	nodes, err := access.Fleet(ctx, f)
 	if err != nil {
 		return nil, list, false, err
@@ -106,11 +103,9 @@ func Read(ctx context.Context, f *cli.Factory, trends subnets.Trends) (view *sto
 	defer nodes.Close()
 	list, interrupted = sweep.All(ctx, f, nodes, fleet.Query{ENIs: f.Recording == nil})
 	if p := f.Recording; p != nil {
-		return measure(p, trends, f.Globals.Nodes, nodes.Names()), list, interrupted, nil
+		return recorded(p, f.Globals.Nodes, nodes.Names()), list, interrupted, nil
 	}
-	view = viewOf(list)
-	trends.Take(view)
-	return view, list, interrupted, nil
+	return viewOf(list), list, interrupted, nil
 }
 
 // viewOf returns the view of one reading of all nodes.
@@ -152,33 +147,20 @@ func (o *Options) found(f *cli.Factory, uses []store.SubnetUse, list document.No
 	return nil
 }
 
-// readings is the number of moments of a recording at which subnets are sampled.
-const readings = 120
-
-// measure plays a recording from its start to the moment shown, and returns the view at that
-// time. A recording has the ENIs of a node only now and then, and the player keeps them. If
-// nodes were requested, the view has only those in names.
-func measure(p *record.Player, trends subnets.Trends, asked, names []string) *store.View {
-	known := func() *store.View {
-		full := p.View()
-		if len(asked) == 0 {
-			return full
-		}
+// recorded returns the fleet of a recording; if nodes were asked for, only those in names. A
+// recording has the ENIs of a node only now and then, and the player keeps them.
+func recorded(p *record.Player, asked, names []string) *store.View {
+	full := p.View()
+	if len(asked) > 0 {
 		s := store.New().KeepENIs()
 		for _, n := range full.Nodes {
 			if slices.Contains(names, n.Metadata.Name) {
 				s.PutAt(n.NodeIPAM, p.Now())
 			}
 		}
-		return s.View()
+		full = s.View()
 	}
-	from, _ := p.Range()
-	to := p.Now()
-	for i := range readings + 1 {
-		p.Seek(from.Add(to.Sub(from) * time.Duration(i) / readings))
-		trends.Take(known())
-	}
-	return known()
+	return full.WithReadings(p.Readings())
 }
 
 // showMap prints the map of one subnet.
