@@ -275,10 +275,12 @@ type CapacityForecast struct {
 	ChangePerHour *float64   `json:"changePerHour"` // change of the free addresses per hour; null without a forecast
 	Share         *float64   `json:"share"`         // fraction of the simulated futures that run out before the horizon; null without a forecast
 	Early         *time.Time `json:"early"`         // time by which 10 % of the futures have run out; null if not before the horizon
-	Likely        *time.Time `json:"likely"`        // time by which 50 % have run out; null if not before the horizon
+	Likely        *time.Time `json:"likely"`        // time by which 50 % have run out, or a straight line has; null if not before the horizon
 	Late          *time.Time `json:"late"`          // time by which 90 % have run out; null if not before the horizon
 	Horizon       *time.Time `json:"horizon"`       // end of the forecast; null without a forecast
 	Why           string     `json:"why"`           // why there is no forecast, or that the subnet has run out; may be empty
+	Left          string     `json:"left"`          // time left and how sure that is, such as "~14h, 4 readings"; empty if unknown
+	LeftSeconds   *float64   `json:"leftSeconds"`   // until it is as likely empty as not; null if unknown, or too far ahead
 }
 
 // CapacityRefresh is what cnictl capacity refresh shows and caches: the instance types for which

@@ -27,23 +27,26 @@ type SubnetList struct {
 
 // SubnetItem is a subnet as seen by the nodes that were read.
 type SubnetItem struct {
-	ID               string     `json:"id" null:"never"` // subnet-…
-	Zone             string     `json:"zone"`            // availability zone of its nodes; empty if unknown
-	CIDR             string     `json:"cidr"`            // IPv4 range; empty if unknown
-	Usable           *int       `json:"usable"`          // usable addresses of the range; null if the range is unknown
-	Available        *int       `json:"available"`       // free addresses by EC2's last count
-	AsOf             *time.Time `json:"asOf"`            // time of that count
-	Held             int        `json:"held"`            // addresses held by nodes, including the ENIs' own
-	Wasted           int        `json:"wasted"`          // of these, never used by a pod
-	Others           *int       `json:"others"`          // addresses held by anything except the nodes read; null if unknown
-	FreeBlocks       *int       `json:"freeBlocks"`      // upper bound of the free /28 blocks; null without a map
-	FragmentedBlocks *int       `json:"spoiledBlocks"`   // /28 blocks that single addresses keep from becoming prefixes; null without a map
-	Nodes            int        `json:"nodes"`           // nodes with ENIs there or allowed to create them
-	ENIs             int        `json:"enis"`            // ENIs in the subnet
-	Readings         int        `json:"readings"`        // number of EC2's counts that the trend is based on
-	ChangePerHour    *float64   `json:"changePerHour"`   // addresses per hour; null if not measured long enough
-	MeasuredSeconds  *float64   `json:"measuredSeconds"` // from the first count to the last; null if not measured long enough
-	LeftSeconds      *float64   `json:"leftSeconds"`     // until the subnet is empty at the measured rate; null if it cannot be estimated
+	ID               string     `json:"id" null:"never"`  // subnet-…
+	Zone             string     `json:"zone"`             // availability zone of its nodes; empty if unknown
+	CIDR             string     `json:"cidr"`             // IPv4 range; empty if unknown
+	Usable           *int       `json:"usable"`           // usable addresses of the range; null if the range is unknown
+	Available        *int       `json:"available"`        // free addresses by EC2's last count
+	AsOf             *time.Time `json:"asOf"`             // time of that count
+	Held             int        `json:"held"`             // addresses held by nodes, including the ENIs' own
+	Wasted           int        `json:"wasted"`           // of these, never used by a pod
+	Others           *int       `json:"others"`           // addresses held by anything except the nodes read; null if unknown
+	FreeBlocks       *int       `json:"freeBlocks"`       // upper bound of the free /28 blocks; null without a map
+	FragmentedBlocks *int       `json:"spoiledBlocks"`    // /28 blocks that single addresses keep from becoming prefixes; null without a map
+	Nodes            int        `json:"nodes"`            // nodes with ENIs there or allowed to create them
+	ENIs             int        `json:"enis"`             // ENIs in the subnet
+	Readings         int        `json:"readings"`         // number of EC2's counts that the trend is based on
+	ChangePerHour    *float64   `json:"changePerHour"`    // addresses per hour; null if not measured long enough
+	MeasuredSeconds  *float64   `json:"measuredSeconds"`  // from the first count to the last; null if not measured long enough
+	LeftSeconds      *float64   `json:"leftSeconds"`      // until it is as likely empty as not; null if unknown, or too far ahead
+	LeftEarlySeconds *float64   `json:"leftEarlySeconds"` // in 10 % of all cases it is empty earlier; null without a day of counts
+	LeftLateSeconds  *float64   `json:"leftLateSeconds"`  // in 10 % of all cases it is empty later; null without a day of counts
+	Left             string     `json:"left"`             // the same in words, such as "~14h, 4 readings"; empty if unknown
 }
 
 // Uses of a /28 of a subnet.

@@ -73,6 +73,9 @@ type SubnetFill struct {
 	Usable  *int     `json:"usable"`  // usable addresses of the range; null if the range is unknown
 	Percent *float64 `json:"percent"` // usable addresses in use, by nodes or anything else, in percent; null if unknown
 	Short   bool     `json:"short"`   // no address is free, or at least 95 % are in use; false if unknown
+
+	Left        string   `json:"left"`        // time until no address is free and how sure that is, such as "~14h, 4 readings"; empty if unknown
+	LeftSeconds *float64 `json:"leftSeconds"` // until it is as likely empty as not; null if unknown, or too far ahead
 }
 
 // Severity of a problem.

@@ -17,10 +17,7 @@ type Row struct {
 }
 
 // NewRow returns the row of a subnet.
-func NewRow(u store.SubnetUse, now time.Time) *Row {
-	t := TrendOf(u)
-	return &Row{u, t, t.Project(), now}
-}
+func NewRow(u store.SubnetUse, now time.Time) *Row { return Forecasts{}.Row(u, now) }
 
 // Columns returns the columns of subnets, for cnictl subnets and the screen.
 func Columns() []query.Column[*Row] {
@@ -42,7 +39,7 @@ func Columns() []query.Column[*Row] {
 		number("others", "OTHERS", "used by others: load balancers, databases, nodes that were not read", 5, func(r *Row) *int { return Others(r.SubnetUse) }),
 		number("free28", "FREE/28", "upper bound of free /28 blocks, each usable as a prefix", 3, func(r *Row) *int { return Free(r.SubnetUse) }),
 		fragmented,
-		{Name: "left", Header: "LEFT", Title: "time until no address is free, at the rate seen by --watch or in the recording", Right: true, Unit: "SECONDS", Drop: 7, Text: left, Number: leftSeconds},
+		{Name: "left", Header: "LEFT", Title: "time until no address is free and how sure that is, from the counts of --watch or of the recording", Unit: "SECONDS", Drop: 7, Text: left, Number: leftSeconds},
 		number("nodes", "NODES", "nodes that have ENIs in it or may create them there", 9, func(r *Row) *int { return &r.Nodes }),
 		wide(number("enis", "ENIS", "ENIs in it", 9, func(r *Row) *int { return &r.ENIs })),
 		wide(rate(text("change", "CHANGE", "change of the free addresses per hour and the time it was measured over, with --watch or in a recording", 9, change))),
@@ -51,14 +48,9 @@ func Columns() []query.Column[*Row] {
 }
 
 // leftSeconds is in the unit of durations in filters.
-func leftSeconds(r *Row) (float64, bool) { return r.Forecast.Left.Seconds(), r.Forecast.Left > 0 }
+func leftSeconds(r *Row) (float64, bool) { return r.Forecast.Seconds() }
 
-func left(r *Row) string {
-	if r.Forecast.Left <= 0 {
-		return show.Unknown
-	}
-	return "~" + show.Age(r.Forecast.Left)
-}
+func left(r *Row) string { return show.OrUnknown(r.Forecast.Words()) }
 
 // asOfSeconds returns the age of EC2's count.
 func asOfSeconds(r *Row) (float64, bool) {

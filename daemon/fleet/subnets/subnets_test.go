@@ -22,22 +22,38 @@ func falling(apart time.Duration, free ...int) Trend {
 
 func TestTrend_Project(t *testing.T) {
 	t.Parallel()
+	var days []int
+	for i := range 49 {
+		days = append(days, 1000-10*i+i%2)
+	}
+	steady := make([]int, 49)
+	for i := range steady {
+		steady[i] = 300
+	}
 	for name, x := range map[string]struct {
 		of   Trend
 		left string
 	}{
-		"falls steadily":    {falling(10*time.Minute, 1000, 990, 981, 970, 960, 950), "~15h left"},
-		"two readings":      {falling(time.Hour, 1000, 10), ""},
-		"too short a time":  {falling(time.Minute, 1000, 990, 980, 970, 960, 950), ""},
-		"too small a fall":  {falling(time.Hour, 1000, 999, 998, 997, 996, 995), ""},
-		"up and down":       {falling(10*time.Minute, 1000, 700, 950, 650, 900, 600), ""},
-		"grows":             {falling(10*time.Minute, 900, 910, 920, 930, 940, 950), ""},
-		"does not change":   {falling(10*time.Minute, 900, 900, 900, 900, 900, 900), ""},
+		"falls steadily":    {falling(10*time.Minute, 1000, 990, 981, 970, 960, 950), "~16h, 6 readings"},
+		"two readings":      {falling(time.Hour, 1000, 900), "~9h, 2 readings"},
+		"a short time":      {falling(time.Minute, 1000, 990, 980, 970, 960, 950), "~95m, 6 readings"},
+		"up and down":       {falling(10*time.Minute, 1000, 700, 950, 650, 900, 600), "~123m, 6 readings"},
+		"grows":             {falling(10*time.Minute, 900, 910, 920, 930, 940, 950), "not falling, 6 readings"},
+		"does not change":   {falling(10*time.Minute, 900, 900, 900), "not falling, 3 readings"},
 		"nothing":           {nil, ""},
-		"further than week": {falling(time.Hour, 60000, 59998, 59996, 59994, 59992, 59990), ""},
+		"one reading":       {falling(time.Hour, 1000), ""},
+		"one of none":       {falling(time.Hour, 0), "none left"},
+		"further than week": {falling(time.Hour, 60000, 59998, 59996, 59994, 59992, 59990), ">7d, 6 readings"},
+		"empty":             {falling(10*time.Minute, 33, 26, 20, 13, 7, 0), "none left"},
+		"two days":          {falling(time.Hour, days...), "~52h, 50h to 55h"},
+		"two steady days":   {falling(time.Hour, steady...), ">28d, 49 readings"},
 	} {
-		if got := x.of.Project().Words(); got != x.left {
+		f := x.of.Project()
+		if got := f.Words(); got != x.left {
 			t.Errorf("%s: %q, want %q", name, got, x.left)
+		}
+		if _, ok := f.Seconds(); ok != (f.Left > 0 || f.Empty()) || f.Rough && f.Early+f.Late > 0 || f.Known() != (x.left != "") {
+			t.Errorf("%s: %+v", name, f)
 		}
 	}
 }
@@ -45,15 +61,11 @@ func TestTrend_Project(t *testing.T) {
 func TestTrend_Words(t *testing.T) {
 	t.Parallel()
 	for want, of := range map[string]Trend{
-		"":                            falling(time.Hour, 10),
-		"~15h left at -60/h over 50m": falling(10*time.Minute, 1000, 990, 981, 970, 960, 950),
-		"at this rate ~9h left (-100/h over 60m, 2 readings only)":          falling(time.Hour, 1000, 900),
-		"at this rate ~4m57s left (-2520/h over 5m, 2 readings only)":       falling(5*time.Minute, 418, 208),
-		"at this rate ~123m left (-291/h over 50m, 6 readings, not steady)": falling(10*time.Minute, 1000, 700, 950, 650, 900, 600),
-		"measured for 60m (2 readings): too little for a forecast":          falling(time.Hour, 1000, 995),
-		"-39/h over 50m (6 readings): none left":                            falling(10*time.Minute, 33, 26, 20, 13, 7, 0),
-		"+60/h over 50m (6 readings): not running out":                      falling(10*time.Minute, 900, 910, 920, 930, 940, 950),
-		"no change over 20m (3 readings): not running out":                  falling(10*time.Minute, 900, 900, 900),
+		"":                                  falling(time.Hour, 10),
+		"none left":                         falling(time.Hour, 0),
+		"~16h, 6 readings (-60/h over 50m)": falling(10*time.Minute, 1000, 990, 981, 970, 960, 950),
+		"none left (-39/h over 50m)":        falling(10*time.Minute, 33, 26, 20, 13, 7, 0),
+		"not falling, 3 readings (no change over 20m)": falling(10*time.Minute, 900, 900, 900),
 	} {
 		if got := of.Words(); got != want {
 			t.Errorf("%q, want %q", got, want)

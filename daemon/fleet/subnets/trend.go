@@ -46,98 +46,113 @@ func (t Trend) Values() []float64 {
 	return out
 }
 
-// Minimum requirements for a meaningful slope.
-const (
-	leastReadings = 5
-	leastSpan     = 10 * time.Minute
-	leastFall     = 8   // addresses over the span
-	leastFit      = 0.7 // share of the variance explained by the line
-	longestLeft   = 7 * 24 * time.Hour
-)
+// longestLeft is how far a straight line may be drawn.
+const longestLeft = 7 * 24 * time.Hour
 
-// Forecast is when a subnet runs out at the measured rate.
+// Forecast is when a subnet runs out of free addresses, and how sure that is. Whatever tells it, a
+// command or a screen, tells what is here, as [Forecast.Words].
 type Forecast struct {
-	PerHour float64 // free addresses; negative if their number falls
-	Over    time.Duration
-	Left    time.Duration // 0 if unknown
+	Free     int           // by the last reading
+	Readings int           // that it is based on; nothing is known from fewer than two
+	Over     time.Duration // from the first to the last
+	PerHour  float64       // change of the free addresses
+
+	Left  time.Duration // until it is as likely empty as not; 0 if it is empty, or not within Ahead
+	Ahead time.Duration // how far the forecast looks
+
+	// Rough is a straight line through less than a day of readings. Otherwise the true time is
+	// between Early and Late in 80 % of all cases; 0 is later than Ahead.
+	Rough       bool
+	Early, Late time.Duration
+	Share       float64 // of the simulated futures that run out within Ahead
 }
 
-// Project fits a line. It makes no forecast from few readings, a short time, a small change, or
-// an unsteady one.
+// Project forecasts when the subnet runs out.
 func (t Trend) Project() Forecast {
 	n := len(t)
-	if n < 2 {
+	if n == 0 {
 		return Forecast{}
 	}
-	f := Forecast{Over: t[n-1].At.Sub(t[0].At)}
-	var sx, sy, sxx, sxy, syy float64
-	for _, r := range t {
-		x, y := r.At.Sub(t[0].At).Hours(), float64(r.Free)
-		sx, sy, sxx, sxy, syy = sx+x, sy+y, sxx+x*x, sxy+x*y, syy+y*y
-	}
-	k := float64(n)
-	dx, dy := k*sxx-sx*sx, k*syy-sy*sy
-	if dx <= 0 || dy <= 0 {
+	f := Forecast{Free: t[n-1].Free, Readings: n, Over: t[n-1].At.Sub(t[0].At), Rough: true, Ahead: longestLeft}
+	if out, ok := t.RunsOut(); ok {
+		end := t[n-1].At
+		until := func(at time.Time) time.Duration { return max(0, at.Sub(end)) }
+		f.Rough, f.PerHour, f.Share, f.Ahead = false, out.PerHour, out.Share, Horizon(out.Over)
+		f.Early, f.Left, f.Late = until(out.Early), until(out.Likely), until(out.Late)
 		return f
 	}
-	cov := k*sxy - sx*sy
-	f.PerHour = cov / dx
-	fit := cov * cov / (dx * dy)
-	fall := -f.PerHour * f.Over.Hours()
-	if n < leastReadings || f.Over < leastSpan || fall < leastFall || fit < leastFit {
-		return f
+	f.PerHour = t.slope()
+	if hours := float64(f.Free) / -f.PerHour; f.PerHour < 0 && f.Free > 0 && hours <= longestLeft.Hours() {
+		f.Left = time.Duration(hours * float64(time.Hour))
 	}
-	f.Left = f.atRate(t[n-1].Free)
 	return f
 }
 
-// Words describes the trend of the free addresses in one sentence; "" for fewer than two
-// readings. It never gives a rate without its consequence: a rate that would empty the subnet
-// within a day is a warning even if there is too little data for a forecast, and then says what
-// is missing; a slower rate without a forecast is omitted.
-func (t Trend) Words() string {
-	n := len(t)
-	if n < 2 {
-		return ""
+// slope is the change per hour of the line that fits best.
+func (t Trend) slope() float64 {
+	var sx, sy, sxx, sxy float64
+	for _, r := range t {
+		x, y := r.At.Sub(t[0].At).Hours(), float64(r.Free)
+		sx, sy, sxx, sxy = sx+x, sy+y, sxx+x*x, sxy+x*y
 	}
-	f, free := t.Project(), t[n-1].Free
-	readings := show.Plural(n, "reading", "readings")
-	switch left := f.atRate(free); {
-	case free <= 0:
-		return f.Change() + " (" + readings + "): none left"
-	case f.Left > 0:
-		return f.Words() + " at " + f.Change()
-	case math.Round(f.PerHour) >= 0:
-		return f.Change() + " (" + readings + "): not running out"
-	case left > 0 && left <= soon:
-		lacks := " only"
-		if n >= leastReadings && f.Over >= leastSpan {
-			lacks = ", not steady"
-		}
-		return "at this rate ~" + show.Age(left) + " left (" + f.Change() + ", " + readings + lacks + ")"
+	k := float64(len(t))
+	if dx := k*sxx - sx*sx; dx > 0 {
+		return (k*sxy - sx*sy) / dx
 	}
-	return "measured for " + show.Age(f.Over) + " (" + readings + "): too little for a forecast"
+	return 0
 }
 
-// soon is how near the end must be for a warning from a rate with too little data.
-const soon = 24 * time.Hour
+// Known reports whether anything is known about the time left.
+func (f Forecast) Known() bool { return f.Readings > 0 && f.Free <= 0 || f.Readings > 1 }
 
-// atRate is how long the given number of addresses lasts; 0 if forever, or longer than a forecast
-// can look.
-func (f Forecast) atRate(free int) time.Duration {
-	hours := float64(free) / -f.PerHour
-	if f.PerHour >= 0 || hours > longestLeft.Hours() {
-		return 0
-	}
-	return time.Duration(hours * float64(time.Hour))
-}
+// Empty reports that no address is left.
+func (f Forecast) Empty() bool { return f.Readings > 0 && f.Free <= 0 }
 
-// Words is a forecast in two words, "" if there is none.
+// Falls reports that it is known when the subnet runs out, or that it has.
+func (f Forecast) Falls() bool { return f.Empty() || f.Left > 0 }
+
+// Seconds is the time left, for filters, orders and documents; false if it is not known, or beyond
+// what the forecast looks at.
+func (f Forecast) Seconds() (float64, bool) { return f.Left.Seconds(), f.Falls() }
+
+// Words is the time left with its uncertainty, such as "~14h, 4 readings" or "~4d, 3d to 6d"; ""
+// if nothing is known.
 func (f Forecast) Words() string {
-	if f.Left <= 0 {
+	switch {
+	case !f.Known():
 		return ""
+	case f.Empty():
+		return "none left"
+	case f.Left > 0:
+		return "~" + about(f.Left) + ", " + f.unsure()
+	case f.Rough && math.Round(f.PerHour) >= 0:
+		return "not falling, " + f.unsure()
+	case f.Rough, f.Early == 0:
+		return ">" + about(f.Ahead) + ", " + f.unsure()
 	}
-	return "~" + show.Age(f.Left) + " left"
+	return ">" + about(f.Ahead) + ", " + about(f.Early) + " at worst"
+}
+
+// unsure says how uncertain the time is.
+func (f Forecast) unsure() string {
+	switch {
+	case f.Rough || f.Early == 0:
+		return show.Plural(f.Readings, "reading", "readings")
+	case f.Late == 0:
+		return about(f.Early) + " to >" + about(f.Ahead)
+	}
+	return about(f.Early) + " to " + about(f.Late)
+}
+
+// about rounds a time to what a forecast can tell.
+func about(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return strconv.Itoa(int(math.Round(d.Hours()/24))) + "d"
+	case d >= 3*time.Hour:
+		return strconv.Itoa(int(math.Round(d.Hours()))) + "h"
+	}
+	return show.Age(d)
 }
 
 // Change is the rate, and the time over which it was measured.
@@ -146,6 +161,45 @@ func (f Forecast) Change() string { return rate(f.PerHour) + " over " + show.Age
 // FreeChange is Change with the word "free", for where the context does not say what changes.
 func (f Forecast) FreeChange() string {
 	return strings.Replace(rate(f.PerHour), "/h", " free/h", 1) + " over " + show.Age(f.Over)
+}
+
+// Words describes the trend of the free addresses in one sentence: the time left, and how it was
+// measured; "" if nothing is known.
+func (t Trend) Words() string {
+	f := t.Project()
+	words := f.Words()
+	if words == "" || f.Readings < 2 {
+		return words
+	}
+	how := f.Change()
+	if !f.Rough {
+		how += ", " + show.Plural(f.Readings, "reading", "readings")
+	}
+	return words + " (" + how + ")"
+}
+
+// Forecasts remembers the forecasts of subnets, which take milliseconds, until there are new
+// readings.
+type Forecasts map[string]remembered
+
+type remembered struct {
+	readings int
+	last     time.Time
+	forecast Forecast
+}
+
+// Row returns the row of a subnet.
+func (known Forecasts) Row(u store.SubnetUse, now time.Time) *Row {
+	t := TrendOf(u)
+	if len(t) == 0 {
+		return &Row{SubnetUse: u, Now: now}
+	}
+	before, last := known[u.ID], t[len(t)-1].At
+	if before.readings != len(t) || !before.last.Equal(last) {
+		before = remembered{len(t), last, t.Project()}
+		known[u.ID] = before
+	}
+	return &Row{u, t, before.forecast, now}
 }
 
 // rate formats a rate of free addresses.

@@ -33,11 +33,13 @@ type Model struct {
 	of    string // subnet that the board shows
 	view  uint64
 	seen  bool
+
+	forecasts subnets.Forecasts
 }
 
 // New opens the screen.
 func New(o pages.Open) pages.Page {
-	m := &Model{first: o.Subnet, board: board{wide: 1}, frame: panes.Frame{Top: true}}
+	m := &Model{first: o.Subnet, forecasts: subnets.Forecasts{}, board: board{wide: 1}, frame: panes.Frame{Top: true}}
 	m.table = components.NewTable(components.TableOptions[*row]{
 		Columns: columns(), ID: func(r *row) string { return r.ID },
 		Fault: func(r *row) bool { return subnets.Short(r.SubnetUse) }, Role: role, Sort: sortKeys(), Order: "-full,subnet",
@@ -52,13 +54,13 @@ func New(o pages.Open) pages.Page {
 type row = subnets.Row
 
 // rowsOf makes the rows of a view.
-func rowsOf(v *store.View, now time.Time) []*row {
+func rowsOf(v *store.View, known subnets.Forecasts, now time.Time) []*row {
 	if v == nil {
 		return nil
 	}
 	out := make([]*row, 0, len(v.Subnets))
 	for _, u := range v.Subnets {
-		out = append(out, subnets.NewRow(u, now))
+		out = append(out, known.Row(u, now))
 	}
 	return out
 }
@@ -75,11 +77,10 @@ func columns() []query.Column[*row] {
 		query.Shown{Name: "free"}, query.Shown{Name: "held", Drop: 1}, query.Shown{Name: "wasted", Drop: 2}, query.Shown{Name: "others", Drop: 6},
 		query.Shown{Name: "left"}, query.Shown{Name: "nodes", Drop: 8}, query.Shown{Name: "enis", Drop: 8, Wide: true}, query.Shown{Name: "asof", Drop: 8})
 	const full, left = 3, 8
-	trend := query.Column[*row]{Name: "trend", Header: "TREND", Title: "free addresses since the screen was opened, scaled to the range", Drop: 9, Text: words,
+	trend := query.Column[*row]{Name: "trend", Header: "TREND", Title: "free addresses so far, scaled to the range", Drop: 9, Text: words,
 		Number: func(r *row) (float64, bool) { return r.Forecast.PerHour, len(r.Trend) > 1 }}
 	gauge := out[full]
 	gauge.Name, gauge.Header, gauge.Title, gauge.Right, gauge.Drop = "gauge", "", "share that is taken: held by nodes, then others", false, 3
-	out[left].Right, out[left].Text = false, func(r *row) string { return show.OrUnknown(r.Forecast.Words()) }
 	return slices.Insert(slices.Insert(out, left, trend), full, gauge)
 }
 
@@ -97,7 +98,7 @@ func role(r *row, column string) theme.Role {
 			return theme.Bad
 		}
 	case "left":
-		if r.Forecast.Left > 0 {
+		if r.Forecast.Falls() {
 			return theme.Warn
 		}
 		return theme.Faint

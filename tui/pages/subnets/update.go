@@ -32,7 +32,7 @@ func (m *Model) refresh(c pages.Context) {
 	if !m.seen || c.View.Generation != m.view {
 		m.view, m.seen, m.of = c.View.Generation, true, ""
 	}
-	m.table.SetRows(rowsOf(c.View, c.Now), c.Clock)
+	m.table.SetRows(rowsOf(c.View, m.forecasts, c.Now), c.Clock)
 	m.table.Settle(c.Clock)
 	if m.first != "" && m.table.Select(m.first) {
 		m.first = ""

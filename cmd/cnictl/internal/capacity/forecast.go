@@ -31,9 +31,9 @@ func forecast(f *cli.Factory) *cobra.Command {
 		Use:   "forecast RECORDING…",
 		Short: "Forecast when subnets run out of addresses, from recordings",
 		Long: `Forecast when each subnet runs out of addresses, from EC2's counts of its free addresses in
-recordings that together cover at least 24 hours ("record" makes them; one node per subnet is
-enough). The actual time is between EARLIEST and LATEST in 80 % of all cases, before that in
-10 %, and after it in 10 %.
+recordings ("record" makes them; one node per subnet is enough). From 24 hours on, the actual
+time is between EARLIEST and LATEST in 80 % of all cases, before that in 10 %, and after it in
+10 %. With less, a straight line gives a rough answer. LEFT is what "subnets" and "status" say.
 
 The forecast looks 14 times as far ahead as the recordings go back, at most 30 days. It takes
 into account how steadily the free addresses decline and, from three days of recordings on,
@@ -73,20 +73,16 @@ func runForecast(ctx context.Context, f *cli.Factory, list *output.List[foreseen
 		if ctx.Err() != nil {
 			break
 		}
-		known.read(p)
+		known.read(p, f.Globals.At == "")
 	}
 	items := known.items()
-	longest := 0.
-	for _, i := range items {
-		longest = max(longest, i.Seconds)
-	}
 	partial := ctx.Err() != nil
-	switch {
-	case longest >= subnets.LeastSpan.Seconds():
+	switch known := func(i foreseen) bool { return i.Readings > 1 || i.LeftSeconds != nil }; {
+	case slices.ContainsFunc(items, known):
 	case partial:
 		return ctx.Err()
 	default:
-		return tooShort(f, len(items), time.Duration(longest*float64(time.Second)))
+		return tooShort(f, slices.ContainsFunc(items, func(i foreseen) bool { return i.Readings > 0 }))
 	}
 	err := list.Print(f, items, func(chosen []foreseen) any {
 		return document.CapacityForecastList{
@@ -101,11 +97,11 @@ func runForecast(ctx context.Context, f *cli.Factory, list *output.List[foreseen
 	return err
 }
 
-// tooShort is the error for recordings of less than a day.
-func tooShort(f *cli.Factory, found int, span time.Duration) error {
-	e := &cli.Error{Code: cli.ExitUsage, What: "too little data for a forecast", Do: f.Name + " record FILE"}
-	if e.Why = fmt.Sprintf("the counts of free addresses cover %s; record at least 24h", show.Age(span)); found == 0 {
-		e.Why = "no node reports the free addresses of a subnet"
+// tooShort is the error for recordings that tell nothing about the future.
+func tooShort(f *cli.Factory, counted bool) error {
+	e := &cli.Error{Code: cli.ExitUsage, What: "too little data for a forecast", Why: "no node reports the free addresses of a subnet", Do: f.Name + " record FILE"}
+	if counted {
+		e.Why = "there is one count of free addresses per subnet: EC2's counts are read every few minutes"
 	}
 	return e
 }
@@ -118,10 +114,10 @@ type history struct {
 }
 
 // read adds the readings of a recording up to its end, or to --at.
-func (h *history) read(p *record.Player) {
-	from, to := p.Range()
-	if at := p.Now(); at.After(from) {
-		to = at
+func (h *history) read(p *record.Player, toEnd bool) {
+	_, to := p.Range()
+	if !toEnd {
+		to = p.Now()
 	}
 	p.Seek(to)
 	for _, u := range p.View().WithReadings(p.Readings()).Subnets {
@@ -136,24 +132,15 @@ func (h *history) items() []foreseen {
 	out := []foreseen{}
 	for id, u := range h.uses {
 		t := h.trends[id]
-		r := foreseen{ID: id, Zone: u.Zone, CIDR: u.CIDR, Available: u.Available, AsOf: u.AsOf, Readings: len(t)}
-		if len(t) > 0 {
-			r.Seconds = t[len(t)-1].At.Sub(t[0].At).Seconds()
-		}
-		switch at, ok := t.RunsOut(); {
+		f := t.Project()
+		r := foreseen{ID: id, Zone: u.Zone, CIDR: u.CIDR, Available: u.Available, AsOf: u.AsOf, Readings: f.Readings, Seconds: f.Over.Seconds()}
+		switch {
 		case !u.Range.IsValid() || !u.Range.Addr().Is4():
 			r.Why = "IPv6 subnets do not run out"
 		case len(t) == 0:
 			r.Why = "no node reports its free addresses"
-		case !ok:
-			r.Why = "counts cover " + show.Age(time.Duration(r.Seconds*float64(time.Second))) + " of the 24h needed"
 		default:
-			horizon := t[len(t)-1].At.Add(subnets.Horizon(at.Over))
-			r.ChangePerHour, r.Share, r.Horizon = &at.PerHour, &at.Share, &horizon
-			r.Early, r.Likely, r.Late = orNull(at.Early), orNull(at.Likely), orNull(at.Late)
-			if t[len(t)-1].Free <= 0 {
-				r.Why = "no free address now"
-			}
+			foresee(&r, f, t[len(t)-1].At)
 		}
 		out = append(out, r)
 	}
@@ -163,11 +150,33 @@ func (h *history) items() []foreseen {
 	return out
 }
 
-func orNull(at time.Time) *time.Time {
-	if at.IsZero() {
-		return nil
+// foresee adds a forecast made at a time.
+func foresee(r *foreseen, f subnets.Forecast, now time.Time) {
+	in := func(d time.Duration) *time.Time {
+		if d == 0 && !f.Empty() {
+			return nil
+		}
+		return new(now.Add(d))
 	}
-	return &at
+	r.Left = f.Words()
+	if left, ok := f.Seconds(); ok {
+		r.LeftSeconds = &left
+	}
+	if f.Readings > 1 {
+		r.ChangePerHour = &f.PerHour
+	}
+	r.Likely = in(f.Left)
+	if !f.Rough {
+		r.Share, r.Horizon, r.Early, r.Late = &f.Share, new(now.Add(f.Ahead)), in(f.Early), in(f.Late)
+	}
+	switch {
+	case f.Empty():
+		r.Why = "no free address now"
+	case f.Rough && f.Known():
+		r.Why = "rough: counts cover " + show.Age(f.Over) + "; 24h make a forecast"
+	case f.Rough:
+		r.Why = "one count: two make a rough forecast, 24h a good one"
+	}
 }
 
 // soonest compares times; nil means never and comes last.
@@ -248,6 +257,14 @@ func forecastColumns() []query.Column[foreseen] {
 			},
 		},
 		wide,
+		{Name: "left", Header: "LEFT", Title: "time until no address is free, and how sure that is", Drop: 6, CSV: []query.Column[foreseen]{}, Unit: "SECONDS",
+			Text: func(r foreseen) string { return show.OrUnknown(r.Left) },
+			Number: func(r foreseen) (float64, bool) {
+				if r.LeftSeconds == nil {
+					return 0, false
+				}
+				return *r.LeftSeconds, true
+			}},
 		{Name: "why", Header: "NOTE", Title: "why there is no forecast, and other remarks", Drop: 5, Text: func(r foreseen) string { return r.Why }},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"cnictl/cmd/cnictl/internal/nodes"
@@ -74,7 +75,7 @@ func (fr Frame) subnets(all []document.SubnetFill, clock func(int) time.Time, ro
 	slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(taken(all[b]), taken(all[a])) })
 	shown = shown[:shownOf(len(all), rows)]
 	t := table.Table{Columns: []table.Column{
-		{Name: "SUBNET"}, {Name: "CIDR", Drop: 2}, {Name: "USED"}, {Name: "FULL"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true, Drop: 1},
+		{Name: "SUBNET"}, {Name: "CIDR", Drop: 2}, {Name: "USED"}, {Name: "FULL"}, {Name: "FREE", Right: true}, {Name: "AS OF", Right: true, Drop: 1}, {Name: "LEFT", Drop: 3, Empty: true},
 	}}
 	bar := 20
 	if fr.Width > 0 && fr.Width < 100 {
@@ -98,10 +99,52 @@ func (fr Frame) subnets(all []document.SubnetFill, clock func(int) time.Time, ro
 			class = paint.Dim
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: s.ID}, {Text: show.OrUnknown(s.CIDR)}, {Text: drawn, Raw: true}, {Text: full, Class: class}, {Text: show.Int(s.Available), Class: class}, {Text: asOf, Class: age},
+			{Text: s.ID}, {Text: show.OrUnknown(s.CIDR)}, {Text: drawn, Raw: true}, {Text: full, Class: class}, {Text: show.Int(s.Available), Class: class}, {Text: asOf, Class: age}, {Text: s.Left, Class: leftClass(s)},
 		})
 	}
 	return fr.rest(t.Lines(fr.tableOptions()), len(all)-len(shown), rows, "subnets")
+}
+
+// leftClass warns of a subnet that runs out.
+func leftClass(s document.SubnetFill) paint.Class {
+	switch {
+	case s.LeftSeconds == nil:
+		return paint.Dim
+	case *s.LeftSeconds == 0:
+		return paint.Bad
+	}
+	return paint.Warn
+}
+
+// runsOut says which subnet runs out of addresses first; "" if that is not known of any.
+func (fr Frame) runsOut(all []document.SubnetFill) string {
+	var empty []string
+	var next *document.SubnetFill
+	for i, s := range all {
+		switch {
+		case s.LeftSeconds == nil:
+		case *s.LeftSeconds == 0:
+			empty = append(empty, show.Safe(s.ID))
+		case next == nil || *s.LeftSeconds < *next.LeftSeconds:
+			next = &all[i]
+		}
+	}
+	var parts []string
+	switch {
+	case len(empty) == 1:
+		parts = append(parts, fr.Palette.Paint(paint.Bad, empty[0]+" has none left"))
+	case len(empty) > 1:
+		parts = append(parts, fr.Palette.Paint(paint.Bad, show.Plural(len(empty), "subnet", "subnets")+" have none left"))
+	}
+	if next != nil {
+		time, how, _ := strings.Cut(next.Left, ", ")
+		first := "first to run out: "
+		if len(empty) > 0 {
+			first = "next to run out: "
+		}
+		parts = append(parts, first+show.Safe(next.ID)+" in "+fr.Palette.Paint(paint.Warn, time)+" ("+how+")")
+	}
+	return strings.Join(parts, "; ")
 }
 
 // taken orders subnets: those without a free address first, unknown ones last.

@@ -83,6 +83,11 @@ func fill(u store.SubnetUse) document.SubnetFill {
 	if percent, ok := subnets.FullPercent(u); ok {
 		s.Percent = &percent
 	}
+	f := subnets.TrendOf(u).Project()
+	s.Left = f.Words()
+	if left, ok := f.Seconds(); ok {
+		s.LeftSeconds = &left
+	}
 	return s
 }
 

@@ -350,6 +350,9 @@ func (fr Frame) totals(s document.FleetStatus) []string {
 	if len(doing) > 0 {
 		lines = append(lines, p.Paint(paint.Dim, label)+strings.Join(doing, "  "))
 	}
+	if out := fr.runsOut(s.Subnets); out != "" {
+		lines = append(lines, p.Paint(paint.Dim, "subnets    ")+out)
+	}
 	if fr.All {
 		lines = append(lines, p.Paint(paint.Dim, "sweep      ")+fr.sweep(s.Sweep))
 	}

@@ -8,22 +8,29 @@ import (
 	"cnictl/daemon/fleet/subnets"
 )
 
-// Item returns the document of a subnet, with its measured trend.
-func Item(u store.SubnetUse, t subnets.Trend) document.SubnetItem {
+// Item returns the document of a subnet.
+func Item(r *subnets.Row) document.SubnetItem {
+	u, f := r.SubnetUse, r.Forecast
 	out := document.SubnetItem{
 		ID: u.ID, Zone: u.Zone, CIDR: u.CIDR, Available: u.Available, AsOf: u.AsOf, Held: u.Held, Wasted: u.Wasted,
-		Others: subnets.Others(u), FreeBlocks: subnets.Free(u), Nodes: u.Nodes, ENIs: u.ENIs, Readings: len(t),
+		Others: subnets.Others(u), FreeBlocks: subnets.Free(u), Nodes: u.Nodes, ENIs: u.ENIs, Readings: f.Readings,
 		FragmentedBlocks: subnets.Fragmented(u),
 	}
 	if usable := subnets.Usable(u.Range); usable > 0 {
 		out.Usable = &usable
 	}
-	if len(t) > 1 {
-		f := t.Project()
+	if f.Readings > 1 {
 		out.ChangePerHour, out.MeasuredSeconds = &f.PerHour, seconds(f.Over)
-		if f.Left > 0 {
-			out.LeftSeconds = seconds(f.Left)
-		}
+	}
+	out.Left = f.Words()
+	if left, ok := f.Seconds(); ok {
+		out.LeftSeconds = &left
+	}
+	if f.Early > 0 {
+		out.LeftEarlySeconds = seconds(f.Early)
+	}
+	if f.Late > 0 {
+		out.LeftLateSeconds = seconds(f.Late)
 	}
 	return out
 }

@@ -13,7 +13,7 @@ func newList() *output.List[row] {
 	return &output.List[row]{
 		Columns: subnets.Columns(), Class: class, Clocks: []string{"asof"}, Whole: true,
 		Key:  func(r row) string { return r.ID },
-		Item: func(r row) any { return Item(r.SubnetUse, r.Trend) },
+		Item: func(r row) any { return Item(r) },
 	}
 }
 
@@ -25,7 +25,7 @@ func class(r row, column string) paint.Class {
 			return paint.Bad
 		}
 	case "left":
-		if r.Forecast.Left > 0 {
+		if r.Forecast.Falls() {
 			return paint.Warn
 		}
 	case "cidr", "zone", "asof":
