@@ -136,6 +136,7 @@ type CapacityWhatIf struct {
 	Waiting     int               `json:"waiting"`           // pods still waiting at the end
 	LongestWait float64           `json:"longestSeconds"`    // longest wait of a pod, in seconds
 	Unplaced    int               `json:"unplaced"`          // pods for which no node had room
+	Failures    []CapacityFailure `json:"failures"`          // nodes on which ADDs fail, worst first
 	Upstream    *CapacityOutcome  `json:"original"`          // outcome with upstream's daemon; null if it is the same, or if upstream is the model
 	Different   []string          `json:"different"`         // why upstream's outcome differs; empty if original is null
 }
@@ -325,4 +326,12 @@ type CapacityChange struct {
 	Name string `json:"name" null:"never"` // name of the changed member of the item
 	From string `json:"from"`              // value in the built-in table; empty if unknown
 	To   string `json:"to"`                // value reported by EC2
+}
+
+// CapacityFailure is a node on which ADDs fail in a simulation.
+type CapacityFailure struct {
+	Node    string `json:"node" null:"never"` // name of the node
+	Failed  int    `json:"failed"`            // ADDs that fail, and are retried
+	Waiting int    `json:"waiting"`           // pods that wait at the end
+	Why     string `json:"why" null:"never"`  // reason, in words
 }

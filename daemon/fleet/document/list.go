@@ -16,6 +16,7 @@ const (
 	KindFleet          = "FleetStatus"
 	KindVersion        = "Version"
 	KindPodList        = "NodePodList"
+	KindFleetPodList   = "PodList"
 	KindPlanComparison = "PlanComparison"
 	KindMetrics        = "NodeMetrics"
 	KindCheckpoint     = "NodeCheckpoint"

@@ -45,6 +45,23 @@ type NodePodItem struct {
 	Finding  string     `json:"finding"`            // code of cnictl doctor for the cause that the daemon reports; empty if it reports none
 }
 
+// PodList is what cnictl pods shows: the pods of all nodes, and those not bound to one.
+type PodList struct {
+	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
+	Kind       string      `json:"kind" null:"never"`       // PodList
+	Metadata   ListMeta    `json:"metadata"`                // standard Kubernetes list metadata
+	SampledAt  time.Time   `json:"sampledAt"`               // end of the reading
+	Items      []PodItem   `json:"items"`                   // those without an address first
+	Partial    bool        `json:"partial"`                 // Kubernetes or some node could not be read
+	Errors     []NodeError `json:"errors"`                  // what could not be read
+}
+
+// PodItem is one pod of the cluster.
+type PodItem struct {
+	Node string `json:"node"` // node that it is bound to; empty if none
+	NodePodItem
+}
+
 // PlanComparison is what cnictl node plan shows: what the pool would do next, and what it would
 // do with other targets.
 type PlanComparison struct {

@@ -119,3 +119,13 @@ func blocked(n *store.Node) []introspect.BlockedCard {
 	}
 	return nil
 }
+
+// ReasonOf returns the state of a pod for which its node's daemon holds no address, and why, as the
+// list of pods shows it. why is what the daemon reports about ADDs; nil if it was not asked.
+func ReasonOf(n *store.Node, why *Why, p watch.Pod) (state, reason string) {
+	in := Sides{Asked: !n.AddressesAt().IsZero(), Silent: silence(n), Blocked: blocked(n)}
+	if why != nil {
+		in.Failures, in.Blocked = why.Failures, why.Blocked
+	}
+	return stateWithout(in, p)
+}

@@ -104,7 +104,7 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	n := c.View.Node(m.docs.Node)
 	want := watch.WantENIs | watch.WantPods | watch.WantEvents
 	if m.ref.Name != "" {
-		want |= watch.WantPod | watch.WantFailures
+		want |= watch.WantPod | watch.WantFailures | watch.WantPlan
 	}
 	if reading.Upstream(n) {
 		want = watch.WantENIs | watch.WantPods

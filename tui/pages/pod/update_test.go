@@ -53,7 +53,7 @@ func TestWhyNone(t *testing.T) {
 	s := pagetest.Open(New(pages.Open{Node: pagetest.Plain, Pod: "shop/waits"}), f, 120, 37)
 	lines := s.Frame()
 	i := slices.IndexFunc(lines, func(l string) bool {
-		return strings.HasPrefix(l, "No address from the pool.")
+		return strings.HasPrefix(l, "Waiting for an IP address")
 	})
 	if i < 0 || !strings.HasPrefix(lines[i+1], "ip/subnet-exhausted: no free addresses") || !strings.HasPrefix(lines[i+2], "cause        ip/subnet-exhausted") {
 		t.Error(strings.Join(lines, "\n"))

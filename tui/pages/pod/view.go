@@ -9,6 +9,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/pods"
@@ -83,9 +84,14 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 		case !m.docs.Has(watch.WantENIs):
 			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The address")))
 		case m.ref.Name != "":
-			sheet.Add(prose.T(theme.Warn, "No address from the pool."))
-			if pod != nil && !pod.Wants && len(pod.IPs) == 0 && m.docs.Last.Failures != nil {
-				sheet.Add(prose.T(theme.Text, pods.Named(pods.WhyNone(m.docs.Last.Failures.Items, nil, *pod), 0)))
+			state, reason := m.reason(n, pod)
+			if state == document.PodWaiting {
+				sheet.Add(prose.T(theme.Bad, "Waiting for an IP address"))
+			} else {
+				sheet.Add(prose.T(theme.Warn, "The pool holds no address for this pod."))
+			}
+			if reason != "" {
+				sheet.Add(prose.T(theme.Text, pods.Named(reason, 0)))
 			}
 			if e, ok := catalogue.Lookup(m.finding); ok {
 				sheet.Field("cause", prose.T(theme.Bad, e.Code), prose.T(theme.Text, "  "+e.Title))
@@ -110,6 +116,24 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 			sheet.Field("last pod", prose.T(theme.Text, name))
 		}
 	}
+}
+
+// reason is the pod's state and why it has no address, as the list of pods shows it.
+func (m *Model) reason(n *store.Node, pod *watch.Pod) (state, reason string) {
+	if n == nil || pod == nil {
+		return "", ""
+	}
+	var why *pods.Why
+	if d := m.docs.Last; d.Failures != nil || d.Plan != nil {
+		why = &pods.Why{}
+		if d.Failures != nil {
+			why.Failures = d.Failures.Items
+		}
+		if d.Plan != nil {
+			why.Blocked = d.Plan.Blocked
+		}
+	}
+	return pods.ReasonOf(n, why, *pod)
 }
 
 // notFound describes a pod or an address that is on no known node.

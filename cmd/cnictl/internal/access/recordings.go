@@ -22,7 +22,7 @@ type use struct {
 var uses = []use{
 	{command: "status"}, {command: "nodes"},
 	{command: "node"}, {command: "node show"}, {command: "node enis"}, {command: "node ips"}, {command: "node pods"}, {command: "node plan"}, {command: "node checkpoint"},
-	{command: "pod"}, {command: "enis"}, {command: "ips"}, {command: "subnets"}, {command: "trunks"}, {command: "events"}, {command: "logs"}, {command: "top"}, {command: "doctor"}, {command: "migrate check"}, {command: "version"}, {command: "capacity subnet"}, {command: "capacity whatif"}, {command: "capacity recommend"},
+	{command: "pod"}, {command: "pods"}, {command: "enis"}, {command: "ips"}, {command: "subnets"}, {command: "trunks"}, {command: "events"}, {command: "logs"}, {command: "top"}, {command: "doctor"}, {command: "migrate check"}, {command: "version"}, {command: "capacity subnet"}, {command: "capacity whatif"}, {command: "capacity recommend"},
 
 	{"node config", "the settings of daemons are not recorded", "node show NODE --replay FILE"},
 	{"node metrics", "metrics are not recorded", "node show NODE --replay FILE"},
@@ -78,6 +78,9 @@ func commandOf(cmd *cobra.Command) string {
 		words = append(words, cmd.Name())
 	}
 	slices.Reverse(words)
+	if len(words) > 1 && words[0] == "get" { // kubectl's word for a list
+		words = words[1:]
+	}
 	return strings.Join(words, " ")
 }
 

@@ -104,7 +104,7 @@ For a pod that should have an address but doesn't, the reason is shown: its last
 what blocks the pool, or its own state. Without an API server only the daemon's view is shown.`,
 			example: "{}\n{} --filter 'state!=assigned' --columns pod,state,why", run: Pods,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
-				list := newPodList()
+				list := NewPodList(false)
 				list.Register(f, cmd, false)
 				return func(o *Options) error { o.Pods = list; return nil }
 			}},

@@ -126,14 +126,21 @@ func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (
 	return failures, blocked
 }
 
-// newPodList returns the list of a node's pods.
-func newPodList() *output.List[*pods.Row] {
-	return &output.List[*pods.Row]{
-		Columns: pods.Columns(false), Free: "why", Class: podClass,
+// NewPodList returns the list of a node's pods; with several, of the pods of several nodes, those
+// that need attention first.
+func NewPodList(several bool) *output.List[*pods.Row] {
+	l := &output.List[*pods.Row]{
+		Columns: pods.Columns(several), Free: "why", Class: podClass,
 		In:   func(r *pods.Row) string { return r.Namespace },
 		Key:  func(r *pods.Row) string { return r.ID },
 		Item: func(r *pods.Row) any { return r.Document() },
 	}
+	if several {
+		l.Order, l.Clocks, l.Whole = "state,pod", []string{"for"}, true
+		l.Key = func(r *pods.Row) string { return r.Node + " " + r.ID }
+		l.Item = func(r *pods.Row) any { return document.PodItem{Node: r.Node, NodePodItem: r.Document()} }
+	}
+	return l
 }
 
 func podClass(r *pods.Row, column string) paint.Class {

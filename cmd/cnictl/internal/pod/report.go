@@ -143,7 +143,18 @@ func verdict(in Evidence, r document.PodReport) (state, sentence string) {
 	case len(p.IPs) > 0:
 		return document.PodUnknown, "Kubernetes reports " + strings.Join(p.IPs, ", ") + ", but the daemon holds no address for it"
 	}
-	return document.PodWaiting, "it has no address: " + pods.WhyNone(in.Failures, in.Blocked, *p)
+	return document.PodWaiting, "it has no address: " + in.reason(*p)
+}
+
+// reason is why a pod has no address, as the list of pods shows it: what its node reports, even if
+// its plan was not read.
+func (in Evidence) reason(p watch.Pod) string {
+	if in.Failures != nil || in.Blocked != nil || in.Summary == nil {
+		return pods.WhyNone(in.Failures, in.Blocked, p)
+	}
+	n := store.NewNode(document.NodeIPAM{Metadata: document.ObjectMeta{Name: in.Node}, State: document.StateLive, SampledAt: &in.At, Summary: in.Summary, ENIs: in.ENIs})
+	_, reason := pods.ReasonOf(n, nil, p)
+	return reason
 }
 
 func because(reason string) string {

@@ -29,14 +29,15 @@ var namespaced = map[string]string{
 	"":            "", // opens the screens
 	"config view": "", // lists it
 	"pod":         ofNames, "doctor pod": ofNames,
-	"events": ofEvents, "ips": ofAddresses, "trunks": ofTrunks,
+	"events": ofEvents, "ips": ofAddresses, "trunks": ofTrunks, "pods": ofPods,
 	"node ips": ofAddresses, "node pods": ofPods, "node checkpoint": ofAllocations,
 	"local ips": ofAddresses, "local pods": ofPods, "local checkpoint": ofAllocations,
 }
 
 // nameOf returns the name of a command without that of the tool.
 func nameOf(cmd *cobra.Command) string {
-	return strings.TrimSpace(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().CommandPath()))
+	name := strings.TrimSpace(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().CommandPath()))
+	return strings.TrimPrefix(name, getCommand+" ")
 }
 
 // checkNamespace refuses --namespace for the commands that do not select by it.

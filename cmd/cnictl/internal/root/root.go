@@ -26,6 +26,7 @@ import (
 	"cnictl/cmd/cnictl/internal/nodes"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/pod"
+	"cnictl/cmd/cnictl/internal/pods"
 	"cnictl/cmd/cnictl/internal/record"
 	"cnictl/cmd/cnictl/internal/replay"
 	"cnictl/cmd/cnictl/internal/status"
@@ -56,13 +57,15 @@ func New(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "cnictl",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: f.Name},
-		Short:       "See and explain the pod addresses of EKS nodes",
-		Long: `See and explain the pod addresses of EKS nodes: which are assigned, cooling or free, what
-holds the pool back, and what is wrong. Read-only: nothing is ever changed.
+		Short:       "See where every pod IP on your EKS nodes went, and why a pod has none",
+		Long: `See where every pod IP on your EKS nodes went, and why a pod has none: which addresses are
+used, cooling or free, what holds a pool back, what is wrong and how to fix it. Read-only:
+nothing is ever changed.
 
-It reads the nodes of kubectl's current cluster. --targets names other nodes, and on a node
-` + f.Name + ` local needs no cluster.`,
-		Example:       "  {{.Command}} status\n  {{.Command}} nodes -o wide --filter 'free<5' --sort-by=-assigned\n  {{.Command}} node ip-10-0-3-17.ec2.internal",
+Without a command it opens the screens. It reads the nodes of kubectl's current cluster;
+--targets names other nodes, and on a node ` + f.Name + ` local needs no cluster.`,
+		Example: "  {{.Command}}\n  {{.Command}} doctor\n  {{.Command}} pod shop/cart-7d9f-1\n" +
+			"  {{.Command}} explain 'failed to assign an IP address to container'",
 		Version:       f.Version, // for --version
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cli.SubcommandArgs,
@@ -82,9 +85,9 @@ It reads the nodes of kubectl's current cluster. --targets names other nodes, an
 	cmd.SetUsageFunc(usage(f.Name))
 	cmd.AddCommand(config.New(f))
 	cmd.AddCommand(status.New(f, nil), nodes.New(f), node.New(f), local.New(f), version.New(f))
-	cmd.AddCommand(enis.New(f), ips.New(f), pod.New(f), logs.New(f), events.New(f), top.New(f))
+	cmd.AddCommand(enis.New(f), ips.New(f), pod.New(f), pods.New(f), logs.New(f), events.New(f), top.New(f))
 	cmd.AddCommand(subnets.New(f), trunks.New(f), doctor.New(f), doctor.NewMigrate(f), explain.New(f), bundle.New(f), capacity.New(f))
-	cmd.AddCommand(record.New(f), replay.New(f), tui.New(f), options(f))
+	cmd.AddCommand(record.New(f), replay.New(f), tui.New(f), options(f), get(f))
 	cmd.AddCommand(topics()...)
 	describeNamespace(cmd)
 	cmd.InitDefaultHelpCmd()

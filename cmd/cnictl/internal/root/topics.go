@@ -102,6 +102,7 @@ names, so they don't support it.
   ips, node ips             AddressList
   subnets                   SubnetList; for one SUBNET a SubnetMap
   trunks                    TrunkList
+  pods                      PodList
   node pods                 NodePodList
   node config               NodeSettingList
   node plan                 PlanComparison

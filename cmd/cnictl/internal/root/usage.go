@@ -31,9 +31,9 @@ func usage(name string) func(*cobra.Command) error {
 			fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.ReplaceAll(cmd.Example, exampleCommand, name))
 		}
 		if cmd.HasAvailableSubCommands() {
-			b.WriteString("\nAvailable Commands:\n")
-			for _, sub := range cmd.Commands() {
-				if sub.IsAvailableCommand() || sub.Name() == "help" {
+			for _, g := range grouped(cmd) {
+				fmt.Fprintf(&b, "\n%s:\n", g.title)
+				for _, sub := range g.commands {
 					fmt.Fprintf(&b, "  %-*s %s\n", sub.NamePadding(), sub.Name(), sub.Short)
 				}
 			}
@@ -57,9 +57,46 @@ func usage(name string) func(*cobra.Command) error {
 	}
 }
 
+// groups are those of the root's commands in its help, in this order; a command that is in none
+// comes last.
+var groups = []struct{ title, names string }{
+	{"See", "tui status nodes pods pod subnets trunks enis ips top events logs"},
+	{"Explain", "doctor explain migrate bundle"},
+	{"Plan", "capacity"},
+	{"Record", "record replay"},
+	{"Node", "node local"},
+}
+
+// group is a heading of a help with its commands.
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// grouped returns the subcommands of a command as its help lists them: those of the root in groups.
+func grouped(cmd *cobra.Command) (out []group) {
+	rest := slices.DeleteFunc(slices.Clone(cmd.Commands()), func(sub *cobra.Command) bool { return !sub.IsAvailableCommand() && sub.Name() != "help" })
+	if cmd.HasParent() {
+		return []group{{"Available Commands", rest}}
+	}
+	for _, g := range groups {
+		one := group{title: g.title}
+		for _, name := range strings.Fields(g.names) {
+			if i := slices.IndexFunc(rest, func(sub *cobra.Command) bool { return sub.Name() == name }); i >= 0 {
+				one.commands, rest = append(one.commands, rest[i]), slices.Delete(rest, i, i+1)
+			}
+		}
+		out = append(out, one)
+	}
+	return append(out, group{"Settings and Help", rest})
+}
+
+// helpWidth is the most columns that a line of help takes.
+const helpWidth = 100
+
 func section(b *bytes.Buffer, title string, flags *pflag.FlagSet) {
 	if flags.HasAvailableFlags() {
-		fmt.Fprintf(b, "\n%s:\n%s\n", title, strings.TrimRight(flags.FlagUsages(), " \n"))
+		fmt.Fprintf(b, "\n%s:\n%s\n", title, strings.TrimRight(flags.FlagUsagesWrapped(helpWidth), " \n"))
 	}
 }
 
@@ -117,8 +154,8 @@ be one of them.
 kubectl's flags (--kubeconfig, --context, -n, …) have kubectl's names and meanings:
 "options" lists them.
 
--n NAMESPACE selects by the namespace of pods: in events, ips, trunks, node ips, node pods and
-node checkpoint (and local …), and in the screen of pods. It completes the NAME of a pod in pod and
-doctor pod. Other commands refuse it. CNICTL_NAMESPACE, or namespace: in the settings file, is its
-default. The namespace of kubectl's current context is only used to complete the NAME of a pod:
-without -n or its default, pods of all namespaces are shown.`
+-n NAMESPACE selects by the namespace of pods: in pods, events, ips, trunks, node ips, node pods
+and node checkpoint (and local …), and in the screen of pods. It completes the NAME of a pod in
+pod and doctor pod. Other commands refuse it. CNICTL_NAMESPACE, or namespace: in the settings
+file, is its default; -A overrides it. The namespace of kubectl's current context is only used to
+complete the NAME of a pod: without -n or its default, pods of all namespaces are shown.`

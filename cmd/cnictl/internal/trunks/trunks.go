@@ -36,8 +36,9 @@ type Options struct {
 func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{list: newList()}
 	return opts.list.Command(f, &cobra.Command{
-		Use:   "trunks [NODE…]",
-		Short: "List trunks: branch ENIs in use and cooling, pods waiting for one",
+		Use:     "trunks [NODE…]",
+		Aliases: []string{"trunk"},
+		Short:   "List trunks: branch ENIs in use and cooling, pods waiting for one",
 		Long: `List the nodes with their support for security groups for pods: whether a trunk is attached,
 pending, or not supported by the instance type, how many of the possible branch ENIs are in
 use, and the pods that request vpc.amazonaws.com/pod-eni and don't have one yet.
@@ -157,6 +158,13 @@ type asked struct {
 func (r *reading) ask(ctx context.Context, f *cli.Factory, api *kube.Cluster) asked {
 	a := asked{pods: map[string][]watch.Pod{}, errs: map[string]error{}}
 	switch {
+	case f.Recording != nil:
+		for _, item := range r.items {
+			if d := f.Recording.Detail(ctx, item.Node, watch.WantPods, watch.Query{}); d.Pods != nil {
+				a.pods[item.Node] = d.Pods
+			}
+		}
+		return a
 	case api == nil || len(r.items) == 0:
 		return a
 	case len(r.items) > mostAsked:
