@@ -23,6 +23,7 @@ const (
 //	KEY=VALUE       the column's text, where * matches any part, or its number; also KEY==VALUE
 //	KEY!=VALUE      the opposite
 //	KEY>N           and >=, <, <=: numbers, percentages and ages (90, 80%, 2h30m)
+//	KEY = VALUE     and the other comparisons, with blanks around them
 //	label:KEY       the label exists
 //	label:KEY=VALUE and !=, with * as above
 //	!TERM           the opposite of any of these
@@ -127,9 +128,10 @@ func (p *parser[T]) term() (term[T], error) {
 		t.kind = label
 		err = p.label(&t)
 	default:
+		begin := p.at
 		t.key = p.name("")
-		if t.op = p.operator(); t.op == "" {
-			p.at -= len(t.key)
+		if t.op = p.spaced(); t.op == "" {
+			p.at = begin
 			t.key = ""
 			if err = p.notAnOperator(); err == nil {
 				t.text, err = p.value()
@@ -173,6 +175,22 @@ func (p *parser[T]) operator() string {
 		}
 	}
 	return ""
+}
+
+// spaced consumes an operator that may have blanks around it, as in free < 5. After an equals sign
+// without one before it, a blank ends an empty value.
+func (p *parser[T]) spaced() string {
+	before := p.at
+	p.blanks()
+	apart := p.at > before
+	op := p.operator()
+	switch {
+	case op == "":
+		p.at = before
+	case apart || op != "=" && op != "!=":
+		p.blanks()
+	}
+	return op
 }
 
 // operators are the characters of operators, including those of other languages. A value that

@@ -405,3 +405,26 @@ func BenchmarkSort(b *testing.B) {
 		})
 	}
 }
+
+// TestParse_BlanksAroundOperators: free < 5 is free<5; an empty value stays one.
+func TestParse_BlanksAroundOperators(t *testing.T) {
+	t.Parallel()
+	type row struct{ name string }
+	o := Options[row]{Columns: []Column[row]{
+		{Name: "name", Text: func(r row) string { return r.name }},
+		{Name: "free", Text: func(row) string { return "3" }, Number: func(row) (float64, bool) { return 3, true }},
+	}}
+	for text, want := range map[string]bool{
+		"free < 5": true, "free <5": true, "free< 5": true, "free > 5": false, "free = 3 name = a*": true, "name != a": true, "name =ab": true,
+		"name= ab": false, "!free < 5": false, "ab free >= 3": true, "name = ": false,
+	} {
+		f, err := Parse(text, o)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if got := f.Match(row{"ab"}); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}

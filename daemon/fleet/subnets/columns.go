@@ -26,6 +26,8 @@ func Columns() []query.Column[*Row] {
 	blocks := func(r *Row) *int { return Fragmented(r.SubnetUse) }
 	fragmented := number("spoiled28", "FRAGMENTED/28", "/28 blocks fragmented by single IPs, unusable as prefixes", 8, blocks)
 	fragmented.CSV = []query.Column[*Row]{number("spoiled28", "SPOILED/28", "", 0, blocks)}
+	unused := number("wasted", "HELD FREE", "held by nodes but used by no pod", 2, func(r *Row) *int { return &r.Wasted })
+	unused.CSV = []query.Column[*Row]{number("wasted", "WASTED", "", 0, func(r *Row) *int { return &r.Wasted })}
 	rate := func(c query.Column[*Row]) query.Column[*Row] { c.Number, c.Unit = perHour, "PER HOUR"; return c }
 	return []query.Column[*Row]{
 		{Name: "subnet", Header: "SUBNET", Title: "subnet ID", Text: func(r *Row) string { return show.Safe(r.ID) }},
@@ -35,7 +37,7 @@ func Columns() []query.Column[*Row] {
 			Text: func(r *Row) string { return Percent(r.SubnetUse) }, Number: func(r *Row) (float64, bool) { return FullPercent(r.SubnetUse) }},
 		number("free", "FREE", "free addresses, by EC2's last count", 0, func(r *Row) *int { return r.Available }),
 		number("held", "HELD", "addresses held by nodes, including those of the ENIs themselves", 1, func(r *Row) *int { return &r.Held }),
-		number("wasted", "WASTED", "held by nodes but used by no pod", 2, func(r *Row) *int { return &r.Wasted }),
+		unused,
 		number("others", "OTHERS", "used by others: load balancers, databases, nodes that were not read", 5, func(r *Row) *int { return Others(r.SubnetUse) }),
 		number("free28", "FREE/28", "upper bound of free /28 blocks, each usable as a prefix", 3, func(r *Row) *int { return Free(r.SubnetUse) }),
 		fragmented,

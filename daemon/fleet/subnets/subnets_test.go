@@ -45,7 +45,7 @@ func TestTrend_Project(t *testing.T) {
 		"one of none":       {falling(time.Hour, 0), "none left"},
 		"further than week": {falling(time.Hour, 60000, 59998, 59996, 59994, 59992, 59990), ">7d, 6 readings"},
 		"empty":             {falling(10*time.Minute, 33, 26, 20, 13, 7, 0), "none left"},
-		"two days":          {falling(time.Hour, days...), "~52h, 50h to 55h"},
+		"two days":          {falling(time.Hour, days...), "~53h, 52h to 53h"},
 		"two steady days":   {falling(time.Hour, steady...), ">28d, 49 readings"},
 	} {
 		f := x.of.Project()

@@ -135,25 +135,34 @@ func (f Forecast) Words() string {
 
 // unsure says how uncertain the time is.
 func (f Forecast) unsure() string {
+	in := about
+	if f.Left >= manyDays {
+		in = days
+	}
 	switch {
 	case f.Rough || f.Early == 0:
 		return show.Plural(f.Readings, "reading", "readings")
 	case f.Late == 0:
-		return about(f.Early) + " to >" + about(f.Ahead)
+		return in(f.Early) + " to >" + days(f.Ahead)
 	}
-	return about(f.Early) + " to " + about(f.Late)
+	return in(f.Early) + " to " + in(f.Late)
 }
+
+// manyDays is from when a time is told in days.
+const manyDays = 4 * 24 * time.Hour
 
 // about rounds a time to what a forecast can tell.
 func about(d time.Duration) string {
 	switch {
-	case d >= 48*time.Hour:
-		return strconv.Itoa(int(math.Round(d.Hours()/24))) + "d"
+	case d >= manyDays:
+		return days(d)
 	case d >= 3*time.Hour:
 		return strconv.Itoa(int(math.Round(d.Hours()))) + "h"
 	}
 	return show.Age(d)
 }
+
+func days(d time.Duration) string { return strconv.Itoa(int(math.Round(d.Hours()/24))) + "d" }
 
 // Change is the rate, and the time over which it was measured.
 func (f Forecast) Change() string { return rate(f.PerHour) + " over " + show.Age(f.Over) }

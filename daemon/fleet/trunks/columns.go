@@ -14,6 +14,8 @@ type row = document.TrunkItem
 func Columns() []query.Column[row] {
 	text, number := query.Words[row], query.Count[row]
 	wide := func(c query.Column[row]) query.Column[row] { c.Wide = true; return c }
+	room := number("left", "ROOM", "branch ENIs that can still be created", 2, Left)
+	room.CSV = []query.Column[row]{number("left", "LEFT", "", 0, Left)}
 	return []query.Column[row]{
 		{Name: "node", Header: "NODE", Title: "name of the node", Text: func(r row) string { return show.Safe(r.Node) }},
 		text("type", "TYPE", "instance type", 3, func(r row) string { return r.InstanceType }),
@@ -23,7 +25,7 @@ func Columns() []query.Column[row] {
 		{Name: "used", Header: "BRANCHES", Title: "branch ENIs in use, of those the type can have; filters and orders take the percentage", Right: true, CSV: []query.Column[row]{
 			number("used", "BRANCHES", "", 0, func(r row) *int { return r.BranchUsed }), number("limit", "BRANCH LIMIT", "", 0, func(r row) *int { return r.BranchLimit }),
 		}, Text: func(r row) string { return show.Int(r.BranchUsed) + "/" + show.Int(r.BranchLimit) }, Number: Percent},
-		number("left", "LEFT", "branch ENIs that can still be created", 2, Left),
+		room,
 		number("cooling", "COOLING", "branch ENIs still in use by pods that are gone", 4, func(r row) *int { return r.Cooling }),
 		number("waiting", "WAITING", "pods that request vpc.amazonaws.com/pod-eni and have no branch ENI", 1, func(r row) *int { return r.Waiting }),
 		text("trunk", "TRUNK", "the trunk network interface", 6, func(r row) string { return r.ENIID }),

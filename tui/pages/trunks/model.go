@@ -127,7 +127,7 @@ func columns() []query.Column[*row] {
 func sortKeys() []components.SortKey {
 	return []components.SortKey{
 		{Key: "n", Column: "node", Title: "name"}, {Key: "s", Column: "state", Title: "state"},
-		{Key: "i", Column: "used", Title: "used"}, {Key: "w", Column: "left", Title: "left"}, {Key: "t", Column: "type", Title: "type"},
+		{Key: "i", Column: "used", Title: "used"}, {Key: "w", Column: "left", Title: "room"}, {Key: "t", Column: "type", Title: "type"},
 	}
 }
 

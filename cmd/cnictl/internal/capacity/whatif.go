@@ -1,8 +1,10 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -157,7 +159,7 @@ pods come and go; EC2 takes its usual time, and refuses only what --subnet-free 
 Start from NODEs or --all, as they are now or at a moment of a recording (--replay FILE --at
 TIME), or with --type and --pods from planned nodes. Flags of settings and --set change today's
 settings. Pods arrive at random (--rate, --life), or as listed in --arrivals: on the named node,
-or with "node": null on the one with the fewest pods; which of a node's pods leave is random. If
+or with "node": null on the one with the fewest pods; a node's pods leave in random order. If
 --arrivals is a recording, pods come and go as they did while it was made: on the same nodes, or
 with --type on those with the fewest pods.
 
@@ -203,7 +205,7 @@ daemon would behave differently is listed, with the reason.`,
 				if x.nodes == nil || doc.Partial && ctx.Err() != nil {
 					continue
 				}
-				item, until, err := predict(ctx, x.nodes, load, m, func(r *whatif.Run) bool { return show.at(x.name, r) })
+				item, until, err := predict(ctx, x.nodes, names, load, m, func(r *whatif.Run) bool { return show.at(x.name, r) })
 				if err != nil {
 					return err
 				}
@@ -265,9 +267,18 @@ func (p *planned) changed(f *cli.Factory, nodes []whatif.Node) ([]whatif.Node, e
 // predict simulates a load under a model; for ours it repeats the load under upstream's
 // rules. It also returns how much time was simulated. It calls going now and then, and stops
 // if that returns false.
-func predict(ctx context.Context, nodes []whatif.Node, load whatif.Load, m whatif.Model, going func(*whatif.Run) bool) (prediction, time.Duration, error) {
+func predict(ctx context.Context, nodes []whatif.Node, names []string, load whatif.Load, m whatif.Model, going func(*whatif.Run) bool) (prediction, time.Duration, error) {
+	own := make([]int, len(nodes)) // each node is a group of its own, to tell which ones fail
+	for i := range own {
+		own[i] = i
+	}
+	var failed []document.CapacityFailure
 	play := func(m whatif.Model) (whatif.Result, error) {
 		r := whatif.NewRun(nodes, load, m)
+		if failed == nil && len(own) > 0 {
+			r.Group(own)
+			defer func() { failed = failures(nodes, names, load, r.Groups()) }()
+		}
 		for n := 1; r.Next(); n++ {
 			if n%1024 == 0 && !going(r) {
 				break
@@ -286,6 +297,7 @@ func predict(ctx context.Context, nodes []whatif.Node, load whatif.Load, m whati
 			Releases: r.PerHour(r.Calls.Releases), Detaches: r.PerHour(r.Calls.Detaches), Refused: r.PerHour(r.Calls.Refused),
 		},
 		ADDs: r.ADDs, Waited: r.Waited, Failed: r.Failed, Waiting: r.Waiting, LongestWait: r.Longest.Seconds(), Unplaced: r.Unplaced, Different: []string{},
+		Failures: failed,
 	}
 	if m.Name != whatif.Ours.Name || ctx.Err() != nil {
 		return out, r.For, nil
@@ -301,6 +313,29 @@ func predict(ctx context.Context, nodes []whatif.Node, load whatif.Load, m whati
 	return out, r.For, nil
 }
 
+// failures returns the nodes on which ADDs fail, the worst first, each with the reason.
+func failures(nodes []whatif.Node, names []string, load whatif.Load, of []whatif.Result) []document.CapacityFailure {
+	out := []document.CapacityFailure{}
+	for i, r := range of {
+		if r.Failed == 0 || i >= len(names) {
+			continue
+		}
+		why, s := "pods come faster than its pool grows", nodes[i].Settings
+		switch {
+		case s.Room() > s.Capacity():
+			why = fmt.Sprintf("max-pods allows %d pods with an address, but it has addresses for only %d", s.Room(), s.Capacity())
+		case load.Free >= 0:
+			why = fmt.Sprintf("the subnet has only %s", show.Plural(load.Free, "free address", "free addresses"))
+		}
+		out = append(out, document.CapacityFailure{Node: names[i], Failed: r.Failed, Waiting: r.Waiting, Why: why})
+	}
+	slices.SortStableFunc(out, func(a, b document.CapacityFailure) int { return cmp.Compare(b.Failed, a.Failed) })
+	return out
+}
+
+// mostFailing is how many of the nodes on which ADDs fail are named.
+const mostFailing = 5
+
 // explain prints below the table what changed, and where upstream differs.
 func explain(f *cli.Factory, doc document.CapacityWhatIfList) {
 	f.Note(fmt.Sprintf("%s with %s, simulated for %s", show.Plural(doc.Nodes, "node", "nodes"), show.Plural(doc.Pods, "pod", "pods"), show.Age(time.Duration(doc.Seconds*float64(time.Second)))))
@@ -314,6 +349,12 @@ func explain(f *cli.Factory, doc document.CapacityWhatIfList) {
 		}
 		if r.Unplaced > 0 {
 			f.Note(fmt.Sprintf("%s: %s found no node with room", r.Name, show.Plural(r.Unplaced, "pod", "pods")))
+		}
+		for _, n := range r.Failures[:min(mostFailing, len(r.Failures))] {
+			f.Note(fmt.Sprintf("%s: %s on %s: %s", r.Name, show.Plural(n.Failed, "ADD fails", "ADDs fail"), show.Safe(n.Node), n.Why))
+		}
+		if more := len(r.Failures) - mostFailing; more > 0 {
+			f.Note(fmt.Sprintf("%s: ADDs fail on %s: -o json lists them", r.Name, show.Plural(more, "more node", "more nodes")))
 		}
 		if o := r.Upstream; o != nil {
 			f.Note(fmt.Sprintf("%s: upstream's daemon would hold %.1f addresses with %.1f requests per hour, and %s would fail", r.Name, o.Held, o.PerHour, show.Plural(o.Failed, "ADD", "ADDs")))
@@ -339,9 +380,9 @@ func whatIfColumns() []query.Column[prediction] {
 		rate("held", "HELD", "subnet addresses held by all nodes together, on average", 0, func(r prediction) float64 { return r.Held.Avg }),
 		count("held95", "P95", "95 % of the time they held at most this", 3, func(r prediction) int { return r.Held.P95 }),
 		count("held-max", "MAX", "the most that they held", 3, func(r prediction) int { return r.Held.Max }),
-		rate("wasted", "WASTED", "of these, addresses for pods that no pod used, on average", 0, func(r prediction) float64 { return r.Wasted.Avg }),
-		count("wasted95", "WASTED-P95", "95 % of the time at most this were wasted", 4, func(r prediction) int { return r.Wasted.P95 }),
-		count("wasted-max", "WASTED-MAX", "the most that were wasted", 4, func(r prediction) int { return r.Wasted.Max }),
+		rate("wasted", "UNUSED", "of these, addresses for pods that no pod used, on average", 0, func(r prediction) float64 { return r.Wasted.Avg }),
+		count("wasted95", "UNUSED-P95", "95 % of the time at most this were unused", 4, func(r prediction) int { return r.Wasted.P95 }),
+		count("wasted-max", "UNUSED-MAX", "the most that were unused", 4, func(r prediction) int { return r.Wasted.Max }),
 		rate("calls", "CALLS/H", "requests to EC2 per hour: four for a new interface, three for a detached one", 0, func(r prediction) float64 { return r.Calls.PerHour }),
 		rate("attaches", "ATTACH/H", "interfaces created and attached per hour", 2, func(r prediction) float64 { return r.Calls.Attaches }),
 		rate("assigns", "ASSIGN/H", "assignments of addresses or prefixes per hour", 2, func(r prediction) float64 { return r.Calls.Assigns }),

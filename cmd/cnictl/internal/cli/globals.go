@@ -59,6 +59,7 @@ const MinInterval = 2 * time.Second
 
 func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	g.Kube.register(fs, cacheDir)
+	fs.BoolVarP(&g.Kube.AllNamespaces, "all-namespaces", "A", false, "pods of all namespaces, whatever -n or its default says")
 	fs.StringSliceVar(&g.Targets, "targets", nil, "nodes to read: `NAME=ADDRESS,...` with unix:/path, host:port or http://host:port")
 	fs.StringVarP(&g.Output, "output", "o", "table", "output `format`: table, wide, json, yaml, name, csv and others (see help output)")
 	fs.BoolVar(&g.NoHeaders, "no-headers", false, "omit table headers")
@@ -84,6 +85,9 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 // Check rejects values of the global flags that no command accepts.
 func (f *Factory) Check(*cobra.Command) error {
 	err := f.Globals.check(f.Name)
+	if f.Globals.Kube.AllNamespaces {
+		f.Globals.Kube.Namespace = ""
+	}
 	var e *Error
 	if errors.As(err, &e) && e.Do == "" {
 		e.Do = f.Name + " options"

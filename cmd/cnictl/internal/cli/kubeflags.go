@@ -17,12 +17,13 @@ type KubeFlags struct {
 	InsecureSkipTLSVerify                              bool
 	TLSServerName, RequestTimeout, CacheDir            string
 	DisableCompression                                 bool
+	AllNamespaces                                      bool // not one of kubectl's connection flags, but of its lists
 }
 
 // Shows reports whether --namespace selects what is in a namespace. Without it, everything is
 // selected: the namespace of kubectl's context only completes names.
 func (k *KubeFlags) Shows(namespace string) bool {
-	return k.Namespace == "" || k.Namespace == namespace
+	return k.Namespace == "" || k.AllNamespaces || k.Namespace == namespace
 }
 
 // RefuseNamespace rejects --namespace for a command that has nothing to select by it. A default

@@ -218,6 +218,9 @@ func EnvName(flag string) string {
 	return "CNICTL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// EnvAs annotates a flag with its variable, if that of its name belongs to a flag of other commands.
+const EnvAs = "env-as"
+
 // fromEnv sets every flag that was not given from its variable, if that is set and not empty,
 // and records the source.
 func fromEnv(flags *pflag.FlagSet, env Lookup, sources map[string]string) error {
@@ -227,6 +230,9 @@ func fromEnv(flags *pflag.FlagSet, env Lookup, sources map[string]string) error 
 			return
 		}
 		name := EnvName(flag.Name)
+		if as := flag.Annotations[EnvAs]; len(as) == 1 {
+			name = as[0]
+		}
 		value, _ := env(name)
 		if value == "" {
 			return

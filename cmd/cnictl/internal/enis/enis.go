@@ -27,8 +27,9 @@ type Options struct {
 func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{List: pool.NewENIList(true)}
 	return opts.List.Command(f, &cobra.Command{
-		Use:   "enis [NODE…]",
-		Short: "List the ENIs of all nodes: card, device, kind, addresses, route table",
+		Use:     "enis [NODE…]",
+		Aliases: []string{"eni"},
+		Short:   "List the ENIs of all nodes: card, device, kind, addresses, route table",
 		Long: `List the ENIs of all nodes, or of the nodes given: network card and device index, kind,
 assigned, cooling and free addresses, route table and subnet.`,
 		Example: "  " + f.Name + " enis --filter 'free=0 !trunk'\n  " + f.Name + " enis --sort-by -free,node\n  " +

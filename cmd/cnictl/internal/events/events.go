@@ -36,8 +36,9 @@ func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	opts.list = newList(func() bool { return opts.grouped(f) })
 	cmd := opts.list.Command(f, &cobra.Command{
-		Use:   "events [NODE…]",
-		Short: "List events about pod addresses: from Kubernetes, and from the daemons",
+		Use:     "events [NODE…]",
+		Aliases: []string{"event"},
+		Short:   "List events about pod addresses: from Kubernetes, and from the daemons",
 		Long: `List events about pod addresses, oldest first: Kubernetes events (failed sandboxes,
 aws-node, trunks) and, with --daemon, the last 500 pool changes that each daemon remembers.
 Without an API server (--targets), only daemon events are shown; with --replay, all that were

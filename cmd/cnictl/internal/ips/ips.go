@@ -36,8 +36,9 @@ func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{List: pool.NewAddressList(true)}
 	var ip, pod string
 	cmd := opts.List.Command(f, &cobra.Command{
-		Use:   "ips [NODE…]",
-		Short: "List the addresses of all nodes, or find the node, ENI and pod of one",
+		Use:     "ips [NODE…]",
+		Aliases: []string{"ip"},
+		Short:   "List the addresses of all nodes, or find the node, ENI and pod of one",
 		Long: `List the addresses of all nodes, or of the nodes given: state (assigned, cooling, free),
 time in that state, pod and ENI. Addresses of a prefix that were never used share one line.
 

@@ -39,7 +39,7 @@ func command(f *cli.Factory, opts *Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record FILE",
 		Short: "Record the cluster to a file, for replay",
-		Long: `Record samples of all nodes to a file, until --duration has passed or you press Ctrl-C. The
+		Long: `Record samples of all nodes to a file, until --for has passed or you press Ctrl-C. The
 file is compressed; if it is truncated, it can be replayed up to that point.
 
 It contains what the screens show: samples of all nodes and, for the 32 nodes with the worst
@@ -56,19 +56,20 @@ recording, so that it can tell when they run out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.File = args[0]
 			if opts.Duration < 0 {
-				return cli.Usage("--duration=%s: must not be negative", opts.Duration)
+				return cli.Usage("--for=%s: must not be negative", opts.Duration)
 			}
 			return Run(cmd.Context(), f, opts)
 		},
 	}
-	cmd.Flags().DurationVar(&opts.Duration, "duration", 0, "how long to record, also --for, e.g. 8h; 0: until Ctrl-C")
+	cmd.Flags().DurationVar(&opts.Duration, "for", 0, "how long to record, e.g. 8h; 0: until Ctrl-C")
 	cmd.Flags().BoolVar(&opts.Anonymize, "anonymize", false, "replace names, addresses and IDs, consistently across the recording")
-	cmd.Flags().StringVar(&opts.Continue, "continue", "", "earlier recording whose counts of subnets' free addresses are taken over")
+	cmd.Flags().StringVar(&opts.Continue, "continue", "", "take over the counts of subnets' free addresses from this earlier recording, a `file`")
 	cmd.Flags().BoolVar(&opts.Force, "force", false, "replace an existing file")
-	// Not a flag of its own: CNICTL_FOR is how long capacity simulates, and must not end a recording.
+	// The flag is there. CNICTL_FOR is how long capacity simulates, and must not end a recording.
+	_ = cmd.Flags().SetAnnotation("for", cli.EnvAs, []string{cli.EnvName("duration")})
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "for" {
-			name = "duration"
+		if name == "duration" { // its name in earlier versions
+			name = "for"
 		}
 		return pflag.NormalizedName(name)
 	})

@@ -102,13 +102,14 @@ var facts = []struct {
 		{"the node of an address", "ips --ip ADDRESS", "{.items[*]['node','eniId','podName']}", ofTour},
 	}},
 	{"Pods", []fact{
+		{"all pods: node, state, address, ENI, reason", "pods", "{.items[*]['name','node','state','address','eniId','reason']}", ofTour},
 		{"the pods of a node: state, address, ENI", "node pods NODE", "{.items[*]['name','state','address','eniId']}", ofSim},
 	}},
 	{"Trunks", []fact{
 		{"nodes, state, trunk ENI", "trunks", "{.items[*]['node','state','eniId']}", ofTour},
 		{"branch ENIs used, and their limit", "trunks", "{.items[*]['branchUsed','branchLimit']}", ofTour},
 		{"instance types without trunk support", "trunks", "{.items[?(@.state!='attached')]['node','instanceType','state']}", ofNode},
-		{"cooling branch ENIs, waiting pods", "trunks", "{.items[*]['cooling','waiting']}", ofSim},
+		{"cooling branch ENIs, waiting pods", "trunks", "{.items[*]['cooling','waiting']}", ofTour},
 		{"capacity advertised by the node", "trunks", "{.items[*].advertised}", ofSim},
 	}},
 	{"Subnets", []fact{

@@ -20,6 +20,9 @@ func tree(name string) *cobra.Command {
 }
 
 func everyCommand(cmd *cobra.Command, each func(*cobra.Command)) {
+	if cmd.Name() == getCommand {
+		return // the same commands again, in kubectl's words
+	}
 	each(cmd)
 	for _, sub := range cmd.Commands() {
 		everyCommand(sub, each)
@@ -39,11 +42,6 @@ func TestHelp_IsComplete(t *testing.T) {
 			path := cmd.CommandPath()
 			if long := cmd.Long; cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") || !strings.HasSuffix(long, ".") {
 				t.Errorf("%s: short %q, long %q", path, cmd.Short, long)
-			}
-			for line := range strings.Lines(cmd.Long) {
-				if len([]rune(line)) > 100 {
-					t.Errorf("%s: a line of %d: %s", path, len([]rune(line)), line)
-				}
 			}
 			if cmd.Example == "" {
 				t.Errorf("%s has no examples", path)
@@ -101,6 +99,59 @@ func TestHelp_SaysThatNothingChanges(t *testing.T) {
 		cmd, _, err := root.Find(strings.Fields(path))
 		if err != nil || !strings.Contains(cmd.Long, want) {
 			t.Errorf("%q does not say %q: %v", path, want, err)
+		}
+	}
+}
+
+// TestHelp_Fits: no line of any help is wider than 100 columns, whatever the tool is called as.
+func TestHelp_Fits(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"cnictl", "kubectl cni"} {
+		everyCommand(tree(name), func(cmd *cobra.Command) {
+			if cmd.Name() == "completion" || cmd.HasParent() && cmd.Parent().Name() == "completion" {
+				return // cobra's
+			}
+			var out bytes.Buffer
+			cmd.SetOut(&out)
+			cmd.SetErr(&out)
+			if err := cmd.Help(); err != nil {
+				t.Error(err)
+			}
+			for line := range strings.Lines(out.String()) {
+				if strings.HasPrefix(line, "  "+name+" ") {
+					continue // an example, to be copied as one line
+				}
+				if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > helpWidth {
+					t.Errorf("%s: a line of %d: %s", cmd.CommandPath(), n, line)
+				}
+			}
+		})
+	}
+}
+
+// TestHelp_Groups: every command is in one group of the root's help.
+func TestHelp_Groups(t *testing.T) {
+	t.Parallel()
+	root := tree("cnictl")
+	seen := map[string]int{}
+	for _, g := range grouped(root) {
+		if len(g.commands) == 0 {
+			t.Errorf("%s is empty", g.title)
+		}
+		for _, cmd := range g.commands {
+			seen[cmd.Name()]++
+		}
+	}
+	for _, g := range groups {
+		for _, name := range strings.Fields(g.names) {
+			if seen[name] != 1 {
+				t.Errorf("%s is there %d times", name, seen[name])
+			}
+		}
+	}
+	for _, cmd := range root.Commands() {
+		if cmd.IsAvailableCommand() && seen[cmd.Name()] != 1 {
+			t.Errorf("%s is there %d times", cmd.Name(), seen[cmd.Name()])
 		}
 	}
 }

@@ -43,7 +43,7 @@ func hostileFleet() http.HandlerFunc {
 // matrix lists the commands that print text from nodes.
 var matrix = []string{
 	"status", "nodes", "node show evil", "node enis evil", "node ips evil", "node pods evil", "node config evil", "node plan evil", "node metrics evil",
-	"node checkpoint evil", "node raw evil --path /v1/summary", "pod a/b", "enis", "ips", "logs", "events", "top", "subnets", "subnets subnet-1", "trunks", "version --nodes evil",
+	"node checkpoint evil", "node raw evil --path /v1/summary", "pod a/b", "pods", "enis", "ips", "logs", "events", "top", "subnets", "subnets subnet-1", "trunks", "version --nodes evil",
 }
 
 // TestMatrix_Hostile runs every command in every form on nodes that answer with terminal

@@ -25,7 +25,7 @@ func TestMistakes_SayWhatToTry(t *testing.T) {
 		"--ascii":                          {"unknown flag: --ascii", "cnictl tui --ascii"},
 		"--mice":                           {"unknown flag: --mice", "cnictl --help"},
 		"stauts":                           {"did you mean status?", "cnictl status"},
-		"nods":                             {"did you mean node or nodes?", "cnictl --help"},
+		"nods":                             {"did you mean node or nodes or pods?", "cnictl --help"},
 		"node enix n @large":               {"unknown command \"enix\" for cnictl node; did you mean enis?", "cnictl node enis"},
 		"help node shw":                    {"did you mean show?", "cnictl node show"},
 		"nodes -l !,! @large":              {"invalid --selector", "cnictl nodes -l kubernetes.io/arch=arm64"},

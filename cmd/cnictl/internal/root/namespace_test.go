@@ -24,6 +24,7 @@ var narrowed = map[string]call{
 	"events":           {args: "events --daemon @rich"},
 	"ips":              {args: "ips @large,starved,prefixes"},
 	"trunks":           {args: "trunks CLUSTER"},
+	"pods":             {args: "pods CLUSTER"},
 	"node ips":         {args: "node ips large @large"},
 	"node pods":        {args: "node pods large @large"},
 	"node checkpoint":  {args: "node checkpoint large @large"},

@@ -153,7 +153,7 @@ func TestView_ShortSubnet(t *testing.T) {
 	screen := strings.Join(View(store.Of(list.Items), status, Frame{}), "\n")
 	for _, want := range []string{
 		"W  ip/subnet-exhausted      -        subnet-c  the subnet has no free addresses\nW  obs/subnet-low           -        subnet-b  98% of the subnet in use, 5 addresses free\n",
-		"  100% !          0     0s\n", "  98% !           5     0s\n",
+		"  100% !     0     0s  none left\n", "  98% !      5     0s\n",
 	} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("no %q in\n%s", want, screen)

@@ -31,8 +31,9 @@ type Options struct {
 func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{list: newList()}
 	return opts.list.Command(f, &cobra.Command{
-		Use:   "subnets [SUBNET…]",
-		Short: "List the subnets: free and held addresses, free /28s, time left",
+		Use:     "subnets [SUBNET…]",
+		Aliases: []string{"subnet"},
+		Short:   "List the subnets: free and held addresses, free /28s, time left",
 		Long: `List the subnets that the nodes use: free addresses by EC2's last count, addresses held by
 nodes and how many of these no pod uses, addresses used by others, /28 blocks that may still
 become prefixes or are fragmented by single IPs, and the time until no address is left.
