@@ -21,7 +21,7 @@ more, warm targets, max-pods and subnets.`
 	st.Example = "  {{.Command}} local status\n  {{.Command}} local status -w"
 	cmd := &cobra.Command{
 		Use:   "local [VERB]",
-		Short: "Show the node that this runs on, through its local socket or port",
+		Short: "Inspect this node (run on the node itself)",
 		Long: `Show the node that this runs on. The address of its introspection server is
 INTROSPECTION_BIND_ADDRESS (unix:/path or host:port), as for the daemon, else
 ` + DefaultSocket + ` if it exists, else 127.0.0.1:61679.

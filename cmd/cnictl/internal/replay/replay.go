@@ -31,7 +31,7 @@ func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
-		Short: "Play a recording on the screens, or list its nodes at a point in time",
+		Short: "Play a recording in the TUI, or list its nodes at a point in time",
 		Long: `Play a recording. On a terminal the screens open and play it from --at, else from the
 incident marked in the recording, else from its start; p pauses. Off a terminal, or with
 --print or -o, the nodes are listed as they were at --at, by default at the end.
