@@ -25,6 +25,14 @@ var clients = map[string]reflect.Type{
 	"service-quotas": reflect.TypeFor[*servicequotas.Client](),
 }
 
+// others are the commands of services whose client is not worth a module, with their options, from the AWS CLI's reference.
+var others = map[string][]string{
+	"account get-region-opt-status":        {"region-name"},
+	"cloudformation describe-stack-events": {"stack-name"},
+	"elbv2 describe-target-health":         {"target-group-arn"},
+	"health describe-events":               {"filter"},
+}
+
 // ofCLI are options that the CLI adds to those of the service.
 var ofCLI = map[string][]string{
 	"":                                 {"query", "output"},
@@ -33,6 +41,9 @@ var ofCLI = map[string][]string{
 
 // unknown returns the operation or the options of an AWS CLI command that its service lacks.
 func unknown(service, operation string, options []string) (out []string) {
+	if known, ok := others[service+" "+operation]; ok {
+		return slices.DeleteFunc(slices.Clone(options), func(o string) bool { return slices.Contains(ofCLI[""], o) || slices.Contains(known, o) })
+	}
 	client, ok := clients[service]
 	if !ok {
 		return []string{"client in this test"}
