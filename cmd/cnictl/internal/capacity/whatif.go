@@ -267,29 +267,28 @@ func (p *planned) changed(f *cli.Factory, nodes []whatif.Node) ([]whatif.Node, e
 // predict simulates a load under a model; for ours it repeats the load under upstream's
 // rules. It also returns how much time was simulated. It calls going now and then, and stops
 // if that returns false.
-func predict(ctx context.Context, nodes []whatif.Node, names []string, load whatif.Load, m whatif.Model, going func(*whatif.Run) bool) (prediction, time.Duration, error) {
-	own := make([]int, len(nodes)) // each node is a group of its own, to tell which ones fail
-	for i := range own {
-		own[i] = i
+func predict(
+	ctx context.Context, nodes []whatif.Node, names []string, load whatif.Load, m whatif.Model, going func(*whatif.Run) bool,
+) (prediction, time.Duration, error) {
+	each := make([]int, len(nodes)) // a group per node: failed ADDs are counted for each
+	for i := range each {
+		each[i] = i
 	}
-	var failed []document.CapacityFailure
-	play := func(m whatif.Model) (whatif.Result, error) {
+	play := func(m whatif.Model) (*whatif.Run, error) {
 		r := whatif.NewRun(nodes, load, m)
-		if failed == nil && len(own) > 0 {
-			r.Group(own)
-			defer func() { failed = failures(nodes, names, load, r.Groups()) }()
-		}
+		r.Group(each)
 		for n := 1; r.Next(); n++ {
 			if n%1024 == 0 && !going(r) {
 				break
 			}
 		}
-		return r.Result(), r.Err()
+		return r, r.Err()
 	}
-	r, err := play(m)
+	run, err := play(m)
 	if err != nil {
 		return prediction{}, 0, err
 	}
+	r := run.Result()
 	out := prediction{
 		Held: document.CapacitySpread(r.Held), Wasted: document.CapacitySpread(r.Wasted),
 		Calls: document.CapacityCalls{
@@ -297,15 +296,16 @@ func predict(ctx context.Context, nodes []whatif.Node, names []string, load what
 			Releases: r.PerHour(r.Calls.Releases), Detaches: r.PerHour(r.Calls.Detaches), Refused: r.PerHour(r.Calls.Refused),
 		},
 		ADDs: r.ADDs, Waited: r.Waited, Failed: r.Failed, Waiting: r.Waiting, LongestWait: r.Longest.Seconds(), Unplaced: r.Unplaced, Different: []string{},
-		Failures: failed,
+		Failures: failures(nodes, names, load, run.Groups()),
 	}
 	if m.Name != whatif.Ours.Name || ctx.Err() != nil {
 		return out, r.For, nil
 	}
-	theirs, err := play(whatif.Upstream)
+	run, err = play(whatif.Upstream)
 	if err != nil || ctx.Err() != nil {
 		return out, r.For, err
 	}
+	theirs := run.Result()
 	o := document.CapacityOutcome{Held: theirs.Held.Avg, Wasted: theirs.Wasted.Avg, PerHour: theirs.PerHour(theirs.Calls.Requests()), Failed: theirs.Failed, Waiting: theirs.Waiting}
 	if (o != document.CapacityOutcome{Held: out.Held.Avg, Wasted: out.Wasted.Avg, PerHour: out.Calls.PerHour, Failed: out.Failed, Waiting: out.Waiting}) {
 		out.Upstream, out.Different = &o, whatif.Differences(nodes[0].Settings)
@@ -324,7 +324,7 @@ func failures(nodes []whatif.Node, names []string, load whatif.Load, of []whatif
 		switch {
 		case s.Room() > s.Capacity():
 			why = fmt.Sprintf("max-pods allows %d pods with an address, but it has addresses for only %d", s.Room(), s.Capacity())
-		case load.Free >= 0:
+		case r.Calls.Refused > 0:
 			why = fmt.Sprintf("the subnet has only %s", show.Plural(load.Free, "free address", "free addresses"))
 		}
 		out = append(out, document.CapacityFailure{Node: names[i], Failed: r.Failed, Waiting: r.Waiting, Why: why})
@@ -380,7 +380,8 @@ func whatIfColumns() []query.Column[prediction] {
 		rate("held", "HELD", "subnet addresses held by all nodes together, on average", 0, func(r prediction) float64 { return r.Held.Avg }),
 		count("held95", "P95", "95 % of the time they held at most this", 3, func(r prediction) int { return r.Held.P95 }),
 		count("held-max", "MAX", "the most that they held", 3, func(r prediction) int { return r.Held.Max }),
-		rate("wasted", "UNUSED", "of these, addresses for pods that no pod used, on average", 0, func(r prediction) float64 { return r.Wasted.Avg }),
+		rate("wasted", "UNUSED", "of these, addresses for pods that no pod used, on average", 0,
+			func(r prediction) float64 { return r.Wasted.Avg }),
 		count("wasted95", "UNUSED-P95", "95 % of the time at most this were unused", 4, func(r prediction) int { return r.Wasted.P95 }),
 		count("wasted-max", "UNUSED-MAX", "the most that were unused", 4, func(r prediction) int { return r.Wasted.Max }),
 		rate("calls", "CALLS/H", "requests to EC2 per hour: four for a new interface, three for a detached one", 0, func(r prediction) float64 { return r.Calls.PerHour }),
