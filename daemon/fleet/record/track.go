@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// parts is how many equal parts of a recording are told apart.
+// parts is how many equal parts a recording is divided into.
 const parts = 240
 
 // Track returns what stands out on the time line. The errors are known once Survey has ended.

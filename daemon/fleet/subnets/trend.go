@@ -49,8 +49,8 @@ func (t Trend) Values() []float64 {
 // longestLeft is how far a straight line may be drawn.
 const longestLeft = 7 * 24 * time.Hour
 
-// Forecast is when a subnet runs out of free addresses, and how sure that is. Whatever tells it, a
-// command or a screen, tells what is here, as [Forecast.Words].
+// Forecast says when a subnet runs out of free addresses, and how sure that is. Commands and screens
+// all show [Forecast.Words].
 type Forecast struct {
 	Free     int           // by the last reading
 	Readings int           // that it is based on; nothing is known from fewer than two
@@ -148,10 +148,10 @@ func (f Forecast) unsure() string {
 	return in(f.Early) + " to " + in(f.Late)
 }
 
-// manyDays is from when a time is told in days.
+// manyDays is the time from which on days are shown.
 const manyDays = 4 * 24 * time.Hour
 
-// about rounds a time to what a forecast can tell.
+// about rounds a time to the precision of a forecast.
 func about(d time.Duration) string {
 	switch {
 	case d >= manyDays:

@@ -104,13 +104,13 @@ func (m *message) markdown(b *strings.Builder) {
 	if len(m.Causes()) > 0 {
 		fmt.Fprintf(b, "- Cause: %s\n", strings.Join(linked(m.Causes()), ", "))
 	}
-	todo := m.Check()
+	next := m.Check()
 	if fixes := m.Fixes(); len(fixes) > 0 && (m.Entry != nil || len(m.Symptom.Fixes) > 0) {
-		todo = Check{fixes[0].Text, fixes[0].Command}
+		next = Check{fixes[0].Text, fixes[0].Command}
 	}
-	fmt.Fprintf(b, "- Do: %s", todo.Text)
-	if todo.Command != "" {
-		fmt.Fprintf(b, " `` %s ``", todo.Command)
+	fmt.Fprintf(b, "- Do: %s", next.Text)
+	if next.Command != "" {
+		fmt.Fprintf(b, " `` %s ``", next.Command)
 	}
 	b.WriteString("\n")
 	if issues := m.issues(); len(issues) > 0 {

@@ -77,8 +77,8 @@ func runForecast(ctx context.Context, f *cli.Factory, list *output.List[foreseen
 	}
 	items := known.items()
 	partial := ctx.Err() != nil
-	switch known := func(i foreseen) bool { return i.Readings > 1 || i.LeftSeconds != nil }; {
-	case slices.ContainsFunc(items, known):
+	switch enough := func(i foreseen) bool { return i.Readings > 1 || i.LeftSeconds != nil }; {
+	case slices.ContainsFunc(items, enough):
 	case partial:
 		return ctx.Err()
 	default:
@@ -97,9 +97,10 @@ func runForecast(ctx context.Context, f *cli.Factory, list *output.List[foreseen
 	return err
 }
 
-// tooShort is the error for recordings that tell nothing about the future.
+// tooShort is the error for recordings with too few counts for a forecast.
 func tooShort(f *cli.Factory, counted bool) error {
-	e := &cli.Error{Code: cli.ExitUsage, What: "too little data for a forecast", Why: "no node reports the free addresses of a subnet", Do: f.Name + " record FILE"}
+	e := &cli.Error{Code: cli.ExitUsage, What: "too little data for a forecast", Why: "no node reports the free addresses of a subnet",
+		Do: f.Name + " record FILE"}
 	if counted {
 		e.Why = "there is one count of free addresses per subnet: EC2's counts are read every few minutes"
 	}
@@ -257,7 +258,8 @@ func forecastColumns() []query.Column[foreseen] {
 			},
 		},
 		wide,
-		{Name: "left", Header: "LEFT", Title: "time until no address is free, and how sure that is", Drop: 6, CSV: []query.Column[foreseen]{}, Unit: "SECONDS",
+		{Name: "left", Header: "LEFT", Title: "time until no address is free, and how sure that is", Drop: 6, CSV: []query.Column[foreseen]{},
+			Unit: "SECONDS",
 			Text: func(r foreseen) string { return show.OrUnknown(r.Left) },
 			Number: func(r foreseen) (float64, bool) {
 				if r.LeftSeconds == nil {

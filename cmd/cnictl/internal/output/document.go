@@ -170,7 +170,9 @@ func itemsOf(object *unstructured.Unstructured) []map[string]any {
 }
 
 // podKinds are the kinds of documents about a pod, for which -o name prints the pod.
-var podKinds = []string{document.KindPodReport, strings.TrimSuffix(document.KindPodList, "List"), strings.TrimSuffix(document.KindFleetPodList, "List")}
+var podKinds = []string{
+	document.KindPodReport, strings.TrimSuffix(document.KindPodList, "List"), strings.TrimSuffix(document.KindFleetPodList, "List"),
+}
 
 // podName returns the NAMESPACE/NAME of the pod that an item describes; "" if none.
 func podName(item map[string]any) string {

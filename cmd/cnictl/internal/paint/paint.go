@@ -48,7 +48,7 @@ func Colours() Palette {
 	})
 }
 
-// Node returns the colour that tells a node's lines from those of others.
+// Node returns the colour of a node's lines.
 func Node(name string) Class { return theme.OfNode(name) }
 
 // Width returns the number of cells a line takes on a terminal, ignoring colours.

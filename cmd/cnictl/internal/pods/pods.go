@@ -216,7 +216,8 @@ func why(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, names []string
 	return out
 }
 
-// Times between two lists of all pods while they are followed, as on the screen.
+// While pods are followed, all are listed every listedEvery, or every manyEvery if there are more than
+// manyPods, as on the screen. Of at most whyNodesMost nodes the reasons are read.
 const (
 	listedEvery  = 15 * time.Second
 	manyEvery    = time.Minute
@@ -237,7 +238,7 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory) error {
 	defer nodes.Close()
 	var in pods.Fleet
 	var listed time.Time
-	told := ""
+	warned := ""
 	return follow.Fleet(ctx, f, follow.Options{Names: o.Names, ENIs: true, Whole: true, Order: o.list.Ordered(), Show: func(now follow.Moment) error {
 		in.View, in.Now = now.View, now.Now
 		every := listedEvery
@@ -253,13 +254,13 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory) error {
 			} else {
 				in.Kube = all
 			}
-			if text != "" && text != told {
+			if text != "" && text != warned {
 				f.Warn("%s", text)
 			}
 			names := waiting(&in)
 			in.Why = why(deadline, f, nodes, names[:min(len(names), whyNodesMost)])
 			cancel()
-			told, listed = text, now.Now
+			warned, listed = text, now.Now
 		}
 		return o.list.Follow(f, joined(&in))
 	}})

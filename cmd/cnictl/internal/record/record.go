@@ -49,7 +49,7 @@ names, addresses and IDs, consistently across the recording. With --force an exi
 recording is replaced as soon as the new one has its first sample.
 
 With --continue the file also has the counts of the subnets' free addresses from an earlier
-recording, so that it can tell when they run out.`,
+recording, so that it can forecast when they run out.`,
 		Example: "  " + f.Name + " record night.cnirec --for 8h --interval 10s\n  " + f.Name + " replay night.cnirec\n  " +
 			f.Name + " record incident.cnirec --continue week.cnirec --for 15m",
 		Args: cli.Args(1, 1, "FILE"),
