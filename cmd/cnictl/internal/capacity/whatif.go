@@ -320,7 +320,7 @@ func failures(nodes []whatif.Node, names []string, load whatif.Load, of []whatif
 		if r.Failed == 0 || i >= len(names) {
 			continue
 		}
-		why, s := "pods come faster than its pool grows", nodes[i].Settings
+		why, s := "no address was free in time: its pool grows more slowly than pods come, or its addresses are cooling", nodes[i].Settings
 		switch {
 		case s.Room() > s.Capacity():
 			why = fmt.Sprintf("max-pods allows %d pods with an address, but it has addresses for only %d", s.Room(), s.Capacity())
