@@ -420,43 +420,6 @@ func (c *Case) cutOff() (out []string) {
 	return out
 }
 
-// strays returns the addresses and prefixes that only the datastore has, except addresses
-// released moments ago, and those that only EC2 has.
-func (c *Case) strays() (pool, ec2 []netip.Prefix) {
-	for _, e := range c.R.ENIs.Content {
-		at := slices.IndexFunc(c.R.Interfaces.Content, func(i evidence.Interface) bool { return i.ID == e.ID })
-		if e.Excluded || e.Trunk || at < 0 { // see detachedOutOfBand
-			continue
-		}
-		described := c.R.Interfaces.Content[at]
-		has := map[netip.Prefix]bool{}
-		for _, a := range e.IPs {
-			cidr := netip.PrefixFrom(a.Address, a.Address.BitLen())
-			has[cidr] = true
-			if !slices.Contains(described.IPs, a.Address) && (a.UnassignedAt.IsZero() || c.Now.Sub(a.UnassignedAt) > time.Minute) {
-				pool = append(pool, cidr)
-			}
-		}
-		for _, p := range e.Prefixes {
-			has[p.CIDR] = true
-			if !slices.Contains(described.Prefixes, p.CIDR) {
-				pool = append(pool, p.CIDR)
-			}
-		}
-		for _, a := range described.IPs {
-			if cidr := netip.PrefixFrom(a, a.BitLen()); !has[cidr] {
-				ec2 = append(ec2, cidr)
-			}
-		}
-		for _, p := range described.Prefixes {
-			if !has[p] {
-				ec2 = append(ec2, p)
-			}
-		}
-	}
-	return pool, ec2
-}
-
 func imdsStale(c *Case) []candidate {
 	const path, expected = "addresses that only the pool or only EC2 has", "none"
 	warned := pattern{sources: []string{"log.ipamd"},
@@ -468,20 +431,14 @@ func imdsStale(c *Case) []candidate {
 	}
 	decisive, summary := either(logged, c.unread("ec2.eni", path, expected,
 		or(c.R.Interfaces.Missing, c.R.ENIs.Missing))), "the daemon reports that instance metadata and its pool disagree"
-	if c.R.ENIs.OK() && c.R.Interfaces.OK() {
-		pool, ec2 := c.strays()
-		decisive = c.unread("ec2.eni", path, expected, "one reading only")
-		if len(pool)+len(ec2) == 0 {
-			decisive = c.known("ec2.eni", path, expected, "none", false)
-		} else if c.Earlier != nil && c.Earlier.R.ENIs.OK() && c.Earlier.R.Interfaces.OK() && c.Now.Sub(c.Earlier.Now) >= 90*time.Second {
-			before, beforeEC2 := c.Earlier.strays()
-			pool = slices.DeleteFunc(pool, func(p netip.Prefix) bool { return !slices.Contains(before, p) })
-			ec2 = slices.DeleteFunc(ec2, func(p netip.Prefix) bool { return !slices.Contains(beforeEC2, p) })
-			decisive = c.known("ec2.eni", path, expected, fmt.Sprintf("%d, %d", len(pool), len(ec2)), len(pool)+len(ec2) > 0)
+	if c.bothShown() {
+		decisive = c.observes("obs/address-not-in-ec2", "obs/address-not-in-datastore")
+		if b := c.Earlier; decisive.State == Yes && (b == nil || !b.bothShown() || c.Now.Sub(b.Now) < 90*time.Second) {
+			decisive = c.unread("ec2.eni", path, expected, "one reading only")
 		}
 		summary = "for longer than a minute and a half " + strings.Join(slices.DeleteFunc([]string{
-			strayText("the pool has addresses or prefixes that EC2 does not show", pool),
-			strayText("the pool lacks addresses or prefixes that EC2 shows", ec2),
+			c.listed("the pool has addresses or prefixes that EC2 does not show", "obs/address-not-in-ec2"),
+			c.listed("the pool lacks addresses or prefixes that EC2 shows", "obs/address-not-in-datastore"),
 		}, func(s string) bool { return s == "" }), ", and ")
 	}
 	cd := candidate{summary: summary, decisive: []Fact{decisive}}
@@ -494,23 +451,22 @@ func imdsStale(c *Case) []candidate {
 	return []candidate{cd.withFixes(1, 2, 3)}
 }
 
-// strayText describes what only one side has, empty if that is nothing.
-func strayText(what string, prefixes []netip.Prefix) string {
-	if len(prefixes) == 0 {
-		return ""
-	}
-	return what + ": " + some(prefixTexts(prefixes))
+// bothShown reports whether the interfaces are known as the datastore has them and as EC2 does.
+func (c *Case) bothShown() bool {
+	_, known := c.described()
+	return known && c.R.ENIs.OK()
 }
 
-func prefixTexts(prefixes []netip.Prefix) (out []string) {
-	for _, p := range prefixes {
-		if p.IsSingleIP() {
-			out = append(out, p.Addr().String())
-		} else {
-			out = append(out, p.String())
-		}
+// listed names the subjects of a kind's observations, empty if there are none.
+func (c *Case) listed(what, code string) string {
+	var subjects []string
+	for _, o := range c.seen(code) {
+		subjects = append(subjects, o.subject)
 	}
-	return out
+	if len(subjects) == 0 {
+		return ""
+	}
+	return what + ": " + some(subjects)
 }
 
 func nodeUnschedulable(c *Case) []candidate {
