@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"cnictl/daemon/fleet/fleettest"
-	"cnictl/daemon/fleet/show"
 	"cnictl/testenv"
 	"cnictl/testenv/text/terminal"
+	"cnictl/tui/show"
 )
 
 // screen is a terminal that runs the real binary.

@@ -8,7 +8,7 @@ import (
 	"cnictl/capacity/whatif"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // MaxPods is kubelet's setting as the daemon reports it, else as Kubernetes does; nil if

@@ -11,8 +11,8 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/causes/catalogue"
+	"cnictl/tui/show"
 )
 
 // Problem codes that are neither cause codes nor reasons.

@@ -15,9 +15,9 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/kube"
-	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
+	"cnictl/tui/show"
 )
 
 // Defaults of Options.

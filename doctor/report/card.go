@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/causes/catalogue"
+	"cnictl/tui/show"
 )
 
 // Card is a finding in the words and the order in which people read it: where, what was found, what

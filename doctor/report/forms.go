@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/causes/catalogue"
+	"cnictl/tui/show"
 )
 
 // Markdown returns the report for an issue or a chat.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/causes/catalogue"
+	"cnictl/tui/query"
 )
 
 // Suppression accepts findings.

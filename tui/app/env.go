@@ -7,7 +7,7 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

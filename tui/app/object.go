@@ -7,11 +7,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

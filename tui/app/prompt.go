@@ -6,11 +6,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/palette"
+	"cnictl/tui/query"
 	"cnictl/tui/theme"
 )
 

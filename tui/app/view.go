@@ -9,12 +9,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/palette"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

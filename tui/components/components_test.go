@@ -11,9 +11,9 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/tui/keymap"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

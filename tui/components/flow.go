@@ -1,7 +1,7 @@
 package components
 
 import (
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

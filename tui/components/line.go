@@ -3,7 +3,7 @@ package components
 import (
 	"strings"
 
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

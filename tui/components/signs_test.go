@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

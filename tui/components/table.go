@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/tui/keymap"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 	"cnictl/tui/theme"
 )
 

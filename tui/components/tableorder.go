@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 // Filter returns the text in effect.

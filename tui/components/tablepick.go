@@ -3,7 +3,7 @@ package components
 import (
 	"time"
 
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 // Picker picks the rows of a table from many: the first that match its filter, in its

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 // TestPicker: a table that holds some of many rows starts with the same ones as a table that holds

@@ -8,7 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 const blanks = "                                                                                                                                "

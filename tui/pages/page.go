@@ -9,12 +9,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // Everywhere is the title of a scope of all nodes.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // Role is what a piece of text means.

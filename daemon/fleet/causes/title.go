@@ -5,8 +5,8 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/causes/catalogue"
+	"cnictl/tui/show"
 )
 
 // Title is the one-line meaning of a code; for an unknown code, the code itself.

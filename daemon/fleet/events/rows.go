@@ -8,9 +8,9 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // Row is an event with a unique key, and the time that its age is relative to.

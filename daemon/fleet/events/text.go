@@ -9,7 +9,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // Severity is error for failures, warning for other trouble, and "" for the rest.

@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	fleetquery "cnictl/daemon/fleet/query"
+	fleetquery "cnictl/tui/query"
 )
 
 // Targets lists the nodes and the daemon's pods once. The result is sorted by node name.

@@ -10,9 +10,9 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/query"
 )
 
 var t0 = time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)

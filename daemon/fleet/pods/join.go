@@ -11,9 +11,9 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes/catalogue"
+	"cnictl/tui/query"
 )
 
 // Sides are what Kubernetes and the daemon report about the pods of a node.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"cnictl/daemon/api/daemonlog"
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/daemonlog"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/daemon/scrub"
 )

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 // nodeColumns is the number of columns in nodeTable.

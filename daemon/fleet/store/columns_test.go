@@ -10,7 +10,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 // text returns a node's cell.

@@ -6,7 +6,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 // A node that holds far more than its pods can use says so wherever its state is shown,

@@ -8,8 +8,8 @@ import (
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/causes/catalogue"
+	"cnictl/tui/show"
 )
 
 // NewNode builds a Node from a single sample, for callers that read nodes once.

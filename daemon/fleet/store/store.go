@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 // Store is the state of a watched fleet. Its methods may be called from any goroutine; one

@@ -19,7 +19,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 var t0 = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)

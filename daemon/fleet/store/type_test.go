@@ -6,7 +6,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // TestTypeText: Kubernetes' type wins over a daemon that lies, and no type widens a table.

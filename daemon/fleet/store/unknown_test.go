@@ -17,9 +17,9 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // reporting is a node of one source with true zeros only at the given paths; any other zero

@@ -3,9 +3,9 @@ package subnets
 import (
 	"time"
 
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // Row is a subnet with its trend, and the time that ages are relative to.

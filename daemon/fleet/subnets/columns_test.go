@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/query"
 )
 
 // TestColumns_Compare: filters compare fullness in percent, and time left in the durations

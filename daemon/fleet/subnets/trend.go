@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/show"
 )
 
 // Reading is EC2's count of a subnet's free addresses at one time.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"cnictl/capacity/subnet"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/show"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 type row = document.TrunkItem

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/daemon/fleet/daemonlog"
+	"cnictl/daemon/api/daemonlog"
 	"cnictl/daemon/scrub"
 	"cnictl/doctor/evidence"
 )

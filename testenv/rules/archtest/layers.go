@@ -63,7 +63,7 @@ var placements = []placement{
 	{"daemon/budget", pureAt(1), false},
 	{"daemon/notice", pureAt(1), false},
 	{"daemon/scrub", pureAt(1), false},
-	{"daemon/fleet/daemonlog", pureAt(1), false},
+	{"daemon/api/daemonlog", pureAt(1), false},
 	{"daemon/keeper", pureAt(2), false},
 	{"daemon/hostnet/rules", pureAt(5), false},
 	{"daemon/hostnet/egress", pureAt(5), false},
@@ -90,6 +90,10 @@ var placements = []placement{
 	{"doctor/causes", deduction(3), false},
 	{"doctor/migrate", deduction(4), false},
 	{"doctor/evidence/file", bottom, false}, // YAML
+
+	// How values look in a terminal. What is read (daemon/fleet) is below what shows it.
+	{"tui/show", bottom, true},
+	{"tui/query", bottom, true},
 
 	{"daemon/awssdk", bottom, false},
 	{"daemon/rtnl", bottom, false},

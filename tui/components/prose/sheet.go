@@ -1,8 +1,8 @@
 package prose
 
 import (
-	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

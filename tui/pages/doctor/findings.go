@@ -7,12 +7,12 @@ import (
 
 	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/report"
 	"cnictl/tui/components"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -19,6 +17,8 @@ import (
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

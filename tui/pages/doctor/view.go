@@ -7,7 +7,6 @@ import (
 
 	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes/catalogue"
@@ -16,6 +15,7 @@ import (
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -6,7 +6,6 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/fleet/enis"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -14,6 +13,7 @@ import (
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/addressmap"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -7,13 +7,13 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/enis"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/many"
 	"cnictl/tui/pages/names"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

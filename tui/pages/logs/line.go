@@ -7,16 +7,16 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/daemon/api/daemonlog"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
-	"cnictl/daemon/fleet/daemonlog"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/events"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages/names"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
+	"cnictl/tui/show"
 )
 
 func TestParse(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/events"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // newColumns returns the columns of lines and, for filters, those of cnictl events.

@@ -12,13 +12,13 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // Limits of the screen.

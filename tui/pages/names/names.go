@@ -3,8 +3,8 @@ package names
 import (
 	"strings"
 
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/show"
 )
 
 // Nodes shortens the names of nodes by their common domain, to save width.

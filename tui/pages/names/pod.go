@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // Pod returns namespace/name, safe to print; "" without a name.

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/tui/components/prose"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -13,6 +12,7 @@ import (
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/addressmap"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

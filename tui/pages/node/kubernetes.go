@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -5,9 +5,9 @@ import (
 	"strconv"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components/prose"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

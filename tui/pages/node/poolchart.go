@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components/prose"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

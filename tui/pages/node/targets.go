@@ -5,7 +5,7 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

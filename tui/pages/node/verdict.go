@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

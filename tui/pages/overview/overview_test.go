@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/query"
 )
 
 func of(name string, state document.State, severity document.Severity, word string, reason introspect.Reason) *store.Node {

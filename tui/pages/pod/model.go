@@ -8,7 +8,6 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/cluster"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
@@ -16,6 +15,7 @@ import (
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 )
 
 // Panes of the screen.

@@ -13,7 +13,6 @@ import (
 	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/pods"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes/catalogue"
@@ -22,6 +21,7 @@ import (
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -5,10 +5,10 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/netstate"
 	"cnictl/tui/components/prose"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

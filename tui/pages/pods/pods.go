@@ -11,7 +11,6 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/pods"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
@@ -19,6 +18,7 @@ import (
 	"cnictl/tui/pages/many"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -5,10 +5,10 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
+	"cnictl/tui/show"
 )
 
 // Missing returns a sentence on why there is nothing to show for a document. Without an

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

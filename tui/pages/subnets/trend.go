@@ -4,9 +4,9 @@ import (
 	"math"
 	"time"
 
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/components"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -4,13 +4,13 @@ import (
 	"strconv"
 	"strings"
 
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

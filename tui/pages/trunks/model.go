@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/trunks"
 	"cnictl/daemon/fleet/watch"
@@ -18,6 +16,8 @@ import (
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -7,7 +7,6 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/pods"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/trunks"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -15,6 +14,7 @@ import (
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	engine "cnictl/capacity/whatif"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -19,6 +17,8 @@ import (
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/panes"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

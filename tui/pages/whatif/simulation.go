@@ -9,10 +9,10 @@ import (
 
 	engine "cnictl/capacity/whatif"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/warmpool"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 )
 
 // The load: for an hour, each node replaces one pod a minute.

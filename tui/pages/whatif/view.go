@@ -5,11 +5,11 @@ import (
 	"math"
 	"strings"
 
-	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 	"cnictl/tui/theme"
 )
 

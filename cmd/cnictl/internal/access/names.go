@@ -9,8 +9,8 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 func namesOf(targets []fleet.Target) []string {

@@ -12,8 +12,8 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/record"
+	"cnictl/tui/query"
 )
 
 // Player plays a recording, from --at or its start.

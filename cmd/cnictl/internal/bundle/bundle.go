@@ -21,9 +21,9 @@ import (
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/doctor"
 	"cnictl/cmd/cnictl/internal/output"
-	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/evidence/bundle"
+	"cnictl/tui/show"
 )
 
 // Options are the arguments and flags of bundle.

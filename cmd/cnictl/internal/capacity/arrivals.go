@@ -20,7 +20,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/record"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // maxLine bounds a line of an arrivals file, maxPodsALine the pods on one line, and

@@ -15,7 +15,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // Bounds of the cache; a region has some 1,400 types.

@@ -20,8 +20,8 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // placement is what the pods need on nodes of one type.

@@ -16,11 +16,11 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/record"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 type foreseen = document.CapacityForecast

@@ -9,8 +9,8 @@ import (
 	"cnictl/capacity/whatif"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // assign applies the NAME=VALUE words of a flag to the settings.

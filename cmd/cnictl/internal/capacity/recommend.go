@@ -22,9 +22,9 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/causes/catalogue"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 type point = document.CapacityPoint

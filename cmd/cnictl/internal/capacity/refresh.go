@@ -19,10 +19,10 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/collect/ec2"
 	"cnictl/doctor/evidence"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 type reported = document.CapacityFacts

@@ -21,10 +21,10 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // nodeSettings are the flags for the settings of planned nodes.

@@ -15,8 +15,8 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 type row = document.CapacityType

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 // Args checks the number of positional arguments; what is their name in errors.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // Exit codes. They are stable; "help exit-codes" lists them.

@@ -11,7 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/record"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // Factory holds the dependencies of the commands. Expensive ones are functions, so that help

@@ -13,8 +13,8 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // New builds the command.

@@ -9,9 +9,9 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/kubeconfig"
-	"cnictl/daemon/fleet/query"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
+	"cnictl/tui/query"
 )
 
 // New builds the command with its subcommands.

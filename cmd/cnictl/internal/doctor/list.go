@@ -12,8 +12,8 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
 	"cnictl/doctor/causes/catalogue"
+	"cnictl/tui/query"
 )
 
 type row = *catalogue.Entry

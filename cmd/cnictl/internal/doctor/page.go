@@ -10,9 +10,9 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/report"
+	"cnictl/tui/show"
 )
 
 // Limits on names in the report; -o wide has all codes, -o json all nodes too.

@@ -14,13 +14,13 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/evidence/file"
 	"cnictl/doctor/migrate"
 	"cnictl/doctor/report"
+	"cnictl/tui/query"
 )
 
 // Options are the arguments and flags of an examination.

@@ -16,8 +16,8 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/values"
 	"cnictl/daemon/config"
-	"cnictl/daemon/fleet/show"
 	"cnictl/deploy/chart"
+	"cnictl/tui/show"
 )
 
 // Who takes the values: the choices of --to.

@@ -17,8 +17,8 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/kube"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/show"
 )
 
 // Options are the arguments and flags of events.

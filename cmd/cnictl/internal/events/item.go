@@ -4,8 +4,8 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet/events"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 type row = events.Row

@@ -16,8 +16,8 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/causes/catalogue"
+	"cnictl/tui/show"
 )
 
 // mostText bounds the text read from standard input.

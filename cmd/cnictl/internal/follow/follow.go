@@ -15,9 +15,9 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/live"
-	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/query"
 )
 
 // Options describe how a command shows a fleet while it changes. Show is required.

@@ -13,7 +13,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/kube"
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 // Times for watching the list of nodes.

@@ -11,7 +11,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 // File is the kubeconfig as kubectl finds it.

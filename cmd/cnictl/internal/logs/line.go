@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/daemon/api/daemonlog"
 	"cnictl/daemon/api/logline"
-	"cnictl/daemon/fleet/daemonlog"
 	"cnictl/daemon/fleet/document"
 )
 

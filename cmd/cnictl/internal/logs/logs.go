@@ -20,7 +20,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/kube"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // Options are the arguments and flags of logs.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/fleet/daemonlog"
+	"cnictl/daemon/api/daemonlog"
 )
 
 // podFilter selects the lines that name a pod; the zero value accepts all.

@@ -17,8 +17,8 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/kube"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/show"
 )
 
 // reader reads logs. When following, it returns only new lines.

@@ -21,7 +21,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // maxCheckpoint bounds the file: 5,000 allocations take 2 MB.

@@ -10,7 +10,7 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // Config lists the settings of a node.

@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // OutputRaw is the output form of node metrics that prints the daemon's text unchanged.

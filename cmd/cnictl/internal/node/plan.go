@@ -18,9 +18,9 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes/catalogue"
+	"cnictl/tui/show"
 )
 
 // planTargets are the flags of node plan and the settings they override.

@@ -13,8 +13,8 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/pods"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/show"
 )
 
 // Pods lists the pods of a node with their addresses.

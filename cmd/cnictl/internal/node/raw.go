@@ -7,7 +7,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // Raw prints a node's response to a path: unchanged to a file or a pipe, escaped on a

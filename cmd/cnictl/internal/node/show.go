@@ -19,9 +19,9 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
+	"cnictl/tui/show"
 )
 
 // Show shows a node in full.

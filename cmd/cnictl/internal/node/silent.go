@@ -13,9 +13,9 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/show"
 )
 
 // showSilent shows what Kubernetes knows about a node whose daemon does not respond, and

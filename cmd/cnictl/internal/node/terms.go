@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // termLines formats the arithmetic of max-pods, a line per term, with the values in one

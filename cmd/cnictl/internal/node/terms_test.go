@@ -8,7 +8,7 @@ import (
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/fleettest"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // TestTerms_AllHaveWords: every term of the computation has a text.

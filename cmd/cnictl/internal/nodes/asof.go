@@ -5,7 +5,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // freshFor is how long the count of a subnet's free addresses counts as current; other nodes

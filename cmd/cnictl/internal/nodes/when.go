@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // When formats when a problem occurred: how long ago, how long it has lasted, or how much

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 // pair is a row of a node.

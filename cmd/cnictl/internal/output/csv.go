@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/table"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // csvOf formats a table for spreadsheets: unknown values are empty.

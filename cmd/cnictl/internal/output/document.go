@@ -15,7 +15,7 @@ import (
 	"cnictl/cmd/cnictl/internal/encode"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // Structured reports whether the output is a document rather than text for people.

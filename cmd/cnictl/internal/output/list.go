@@ -15,8 +15,8 @@ import (
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // List is the common part of commands that list rows: --filter, --sort-by, --columns, -w and

@@ -21,8 +21,8 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/pods"
-	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/query"
 )
 
 // Options are the arguments and flags of pod.

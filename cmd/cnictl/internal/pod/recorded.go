@@ -11,8 +11,8 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/record"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/show"
 )
 
 // recorded reads what a recording has about the pod: its address and, for nodes with recorded

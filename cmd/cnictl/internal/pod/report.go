@@ -13,12 +13,12 @@ import (
 	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/pods"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/collect/watched"
 	"cnictl/doctor/evidence"
+	"cnictl/tui/show"
 )
 
 // Evidence is what was read about a pod.

@@ -12,10 +12,10 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/pods"
-	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/tui/components/prose"
 	screen "cnictl/tui/pages/pod"
+	"cnictl/tui/show"
 )
 
 // lines formats a report.

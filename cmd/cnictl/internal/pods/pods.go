@@ -18,9 +18,9 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/pods"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/show"
 )
 
 // Options are the arguments and flags of pods.

@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/enis"
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 // NewENIList returns a list of ENIs of one node, or of several with their names.

@@ -16,10 +16,10 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/record"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/evidence/bundle"
+	"cnictl/tui/show"
 )
 
 // Options are the arguments and flags of record.

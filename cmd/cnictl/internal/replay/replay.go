@@ -14,7 +14,7 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/tui"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // Options are the arguments and flags of replay.

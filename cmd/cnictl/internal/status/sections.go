@@ -13,9 +13,9 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
+	"cnictl/tui/show"
 )
 
 // Bounds of the bars, in cells.

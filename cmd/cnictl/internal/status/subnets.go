@@ -13,8 +13,8 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
+	"cnictl/tui/show"
 )
 
 // codeSubnetShort is the problem code of a subnet that is nearly full.

@@ -11,9 +11,9 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
+	"cnictl/tui/show"
 )
 
 // Frame is the area to draw in.

@@ -12,7 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // sign is how the map shows the use of a /28: as a letter, so that screen readers can read

@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // Failed lists what could not be read, with the reasons.

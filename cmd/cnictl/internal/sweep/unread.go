@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/record"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 // mostNamed is how many unreadable nodes are named for each reason.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 const gutter = "  "

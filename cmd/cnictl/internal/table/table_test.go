@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/daemon/fleet/show"
+	"cnictl/tui/show"
 )
 
 func sample() Table {

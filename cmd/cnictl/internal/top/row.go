@@ -6,9 +6,9 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // item returns what a node does per minute.

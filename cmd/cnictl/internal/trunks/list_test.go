@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/trunks"
+	"cnictl/tui/query"
 )
 
 // TestColumns_UsedInPercent: filters compare the branch ENIs in use as a percentage.

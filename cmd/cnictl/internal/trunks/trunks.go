@@ -17,10 +17,10 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/kube"
-	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/trunks"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/show"
 )
 
 // mostAsked bounds the nodes whose pods are read: each takes a request to the API server.

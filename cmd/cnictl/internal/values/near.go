@@ -3,7 +3,7 @@ package values
 import (
 	"strings"
 
-	"cnictl/daemon/fleet/query"
+	"cnictl/tui/query"
 )
 
 // Near returns the names most likely meant by an unknown path: similar names in the same

@@ -1,6 +1,6 @@
 package query
 
-import "cnictl/daemon/fleet/show"
+import "cnictl/tui/show"
 
 // Of adapts columns of a part of each row to the whole row.
 func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {
