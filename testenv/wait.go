@@ -9,20 +9,29 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// This is the one file of the tests that names durations on the real clock: what a test waits
-// for has no limit but go test's, which a busy machine does not reach. testenv/rules/archtest
-// (rule "waiting") keeps it so.
+// This is the one file of the tests that names durations on the real clock: how long a test waits
+// for something is decided here, by what the machine could do in the meantime, and no test has a
+// limit of its own. testenv/rules/archtest (rule "waiting") keeps it so.
 
 const (
+	// patience is how long a test waits for one condition on an idle machine: several times what the
+	// slowest of them takes there, so that a change that breaks one ends in minutes and not at go
+	// test's limit. A busy machine gets more, see waiting.
+	patience = 10 * time.Minute
+	// afterFailure is the patience once a wait of the same process was in vain.
+	afterFailure = 2 * time.Minute
 	// lastWords is how long before go test's limit a test gives up, to say what it waited for
 	// and to clean up: the limit itself ends the whole package.
 	lastWords = 30 * time.Second
 	// logEvery is how often a waiting test says what it waits for.
 	logEvery = 15 * time.Second
+	// longestPause lies between two looks at a condition.
+	longestPause = 200 * time.Millisecond
 )
 
 // Eventually waits until ok returns true.
@@ -39,19 +48,19 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 var errNotYet = errors.New("not yet")
 
 // EventuallyErr waits until check returns nil. A test that waits in vain ends with check's last
-// error and the stacks of all goroutines shortly before go test's limit.
+// error and the stacks of all goroutines: after ten minutes in which the machine was idle, or
+// shortly before go test's limit.
 func EventuallyErr(t testing.TB, what string, check func() error) {
 	t.Helper()
 	w := watch(t, what)
 	defer w.stop()
-	end := giveUpAt(t)
 	for {
 		err := check()
 		if err == nil {
 			return
 		}
 		w.says(err)
-		if !end.IsZero() && !time.Now().Before(end) {
+		if w.patience.ended() {
 			w.gaveUp(t, err)
 		}
 		w.pause()
@@ -63,18 +72,17 @@ func Receive[T any](t testing.TB, what string, c <-chan T) T {
 	t.Helper()
 	w := watch(t, what)
 	defer w.stop()
-	var late <-chan time.Time
-	if end := giveUpAt(t); !end.IsZero() {
-		timer := time.NewTimer(time.Until(end))
-		defer timer.Stop()
-		late = timer.C
-	}
-	select {
-	case v := <-c:
-		return v
-	case <-late:
-		w.gaveUp(t, errNotYet)
-		panic("unreachable: a fatal error ends the goroutine")
+	poll := time.NewTicker(longestPause)
+	defer poll.Stop()
+	for {
+		select {
+		case v := <-c:
+			return v
+		case <-poll.C:
+			if w.patience.ended() {
+				w.gaveUp(t, errNotYet)
+			}
+		}
 	}
 }
 
@@ -162,12 +170,45 @@ func giveUpAt(t testing.TB) time.Time {
 	return deadline.Add(-min(lastWords, max(0, time.Until(deadline)/10)))
 }
 
+// waitedInVain is set once a wait of this process was given up: what else waits then says what
+// else is broken, and need not take as long to say it.
+var waitedInVain atomic.Bool
+
+// waiting is how much of its patience a test has used up. A second counts as much less as there
+// are tasks that want each CPU: a condition that needs computing comes that much later.
+type waiting struct {
+	limit time.Time // shortly before go test's; zero if go test has none: then a test waits for ever
+	until time.Time // what was counted last
+	spent time.Duration
+}
+
+// ended counts the time since its last call.
+func (p *waiting) ended() bool {
+	tasks, _ := runnable()
+	return p.endedAt(time.Now(), tasks/float64(runtime.NumCPU()), waitedInVain.Load())
+}
+
+// endedAt is ended at a time, with this many tasks for each CPU.
+func (p *waiting) endedAt(now time.Time, tasks float64, failedBefore bool) bool {
+	p.spent += time.Duration(float64(now.Sub(p.until)) / max(1, tasks))
+	p.until = now
+	if p.limit.IsZero() {
+		return false
+	}
+	most := patience
+	if failedBefore {
+		most = afterFailure
+	}
+	return p.spent >= most || !now.Before(p.limit)
+}
+
 // watcher logs every 15 s what a test waits for, also while the polled function hangs.
 type watcher struct {
-	what  string
-	began time.Time
-	ended chan struct{}
-	done  sync.WaitGroup
+	what     string
+	began    time.Time
+	patience waiting
+	ended    chan struct{}
+	done     sync.WaitGroup
 
 	mu   sync.Mutex
 	last error
@@ -175,7 +216,8 @@ type watcher struct {
 
 func watch(t testing.TB, what string) *watcher {
 	t.Helper()
-	w := &watcher{what: what, began: time.Now(), ended: make(chan struct{})}
+	now := time.Now()
+	w := &watcher{what: what, began: now, patience: waiting{limit: giveUpAt(t), until: now}, ended: make(chan struct{})}
 	w.done.Go(func() {
 		tick := time.NewTicker(logEvery)
 		defer tick.Stop()
@@ -207,8 +249,9 @@ func (w *watcher) says(err error) {
 
 func (w *watcher) gaveUp(t testing.TB, last error) {
 	t.Helper()
-	t.Fatalf("%s: waited in vain for %s, until go test's limit was near: %v\nCPU pressure: %s\n%s",
-		w.what, w.waited(), last, pressure(), stacks())
+	waitedInVain.Store(true)
+	t.Fatalf("%s: waited in vain for %s, which counts as %s on an idle machine: %v\nCPU pressure: %s\n%s",
+		w.what, w.waited(), w.patience.spent.Round(time.Second), last, pressure(), stacks())
 }
 
 func (w *watcher) waited() time.Duration { return time.Since(w.began).Round(time.Millisecond) }
@@ -216,7 +259,7 @@ func (w *watcher) waited() time.Duration { return time.Since(w.began).Round(time
 // pause is longer the longer the test has waited: many conditions run programs on a node, and
 // a test that only waits must leave the CPU to others.
 func (w *watcher) pause() {
-	<-time.After(min(max(time.Since(w.began)/10, time.Millisecond), 200*time.Millisecond))
+	<-time.After(min(max(time.Since(w.began)/10, time.Millisecond), longestPause))
 }
 
 // starvation says how much of the CPU a process did not get.

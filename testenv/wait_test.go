@@ -40,6 +40,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 // record runs f as a test with this limit on a clock of its own, and returns how long it took.
 func record(t *testing.T, limit time.Duration, f func(r *recorder)) (r *recorder, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
+		defer waitedInVain.Store(false) // it was a recorder's
 		began := time.Now()
 		r = &recorder{TB: t} // with its context and clean-up
 		if limit > 0 {
@@ -103,6 +104,75 @@ func TestEventuallyErr_LastError(t *testing.T) {
 	}
 	if len(r.logs) == 0 || !strings.Contains(r.logs[0], "waiting for the pod runs since 15s: error ") {
 		t.Errorf("logged %q", r.logs)
+	}
+}
+
+// Without a limit of go test's in sight a test gives up all the same, and sooner once another one
+// has; how much sooner depends on how busy this machine is.
+func TestEventually_Patience(t *testing.T) {
+	r, took := record(t, 100*time.Hour, func(r *recorder) { Eventually(r, "the pod runs", func() bool { return false }) })
+	if took < patience || !strings.Contains(r.failed, "the pod runs: waited in vain for ") || !strings.Contains(r.failed, "counts as 10m0s") {
+		t.Errorf("after %s: %.200q", took, r.failed)
+	}
+	r, took = record(t, 100*time.Hour, func(r *recorder) { Receive(r, "a number", make(chan int)) })
+	if took < patience || !strings.Contains(r.failed, "counts as 10m0s") {
+		t.Errorf("after %s: %.200q", took, r.failed)
+	}
+	_, took = record(t, 100*time.Hour, func(r *recorder) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			Eventually(r, "the first", func() bool { return false })
+		}()
+		<-done
+		began := time.Now()
+		defer func() {
+			if waited := time.Since(began); waited < afterFailure || !strings.Contains(r.failed, "counts as 2m0s") {
+				t.Errorf("the second wait took %s: %.200q", waited, r.failed)
+			}
+		}()
+		r.failed = ""
+		Eventually(r, "the second", func() bool { return false })
+	})
+	if took < patience+afterFailure {
+		t.Errorf("both took %s", took)
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	start := time.Unix(1700000000, 0)
+	for _, x := range []struct {
+		name         string
+		limit        time.Duration // go test's; 0: none
+		tasks        float64       // for each CPU
+		failedBefore bool
+		step, after  time.Duration // looks at the condition, and when the last one gives up; 0: not within ten hours
+	}{
+		{"idle", 12 * time.Hour, 0.1, false, time.Second, 10 * time.Minute},
+		{"one task for each CPU", 12 * time.Hour, 1, false, time.Second, 10 * time.Minute},
+		{"a busy machine", 12 * time.Hour, 6, false, time.Second, time.Hour},
+		{"another test has failed", 12 * time.Hour, 1, true, time.Second, 2 * time.Minute},
+		{"another test has failed, busy", 12 * time.Hour, 6, true, time.Second, 12 * time.Minute},
+		{"a condition that takes long to look at", 12 * time.Hour, 1, false, 7 * time.Minute, 14 * time.Minute},
+		{"go test's limit comes first", time.Hour, 60, false, time.Second, time.Hour},
+		{"without go test's limit", 0, 1, false, time.Minute, 0},
+		{"without go test's limit, another has failed", 0, 1, true, time.Minute, 0},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			p := waiting{until: start}
+			if x.limit > 0 {
+				p.limit = start.Add(x.limit)
+			}
+			var gaveUp time.Duration
+			for at := time.Duration(0); at <= 10*time.Hour && gaveUp == 0; at += x.step {
+				if p.endedAt(start.Add(at), x.tasks, x.failedBefore) {
+					gaveUp = at
+				}
+			}
+			if gaveUp.Round(time.Minute) != x.after {
+				t.Errorf("gave up after %s, want %s", gaveUp, x.after)
+			}
+		})
 	}
 }
 
