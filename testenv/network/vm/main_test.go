@@ -12,6 +12,7 @@ import (
 // outside it boots a guest, inside it runs as the guest's program.
 const programVar = "VM_TEST_PROGRAM"
 
+//testlayers:uses=tools/vm
 func TestMain(m *testing.M) {
 	vm.Maybe()
 	if name := os.Getenv(programVar); name != "" {

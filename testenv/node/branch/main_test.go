@@ -7,5 +7,5 @@ import (
 	"cnictl/testenv/kube/kubeapi"
 )
 
-//testlayers:uses=cmd/aws-cni,cmd/aws-k8s-agent parallel=2
+//testlayers:uses=cmd/aws-cni,cmd/aws-k8s-agent,cmd/cnictl parallel=2
 func TestMain(m *testing.M) { testenv.MainOn(m, "vlan", kubeapi.Service()) }

@@ -47,6 +47,8 @@ func (p pkg) inputs() []string {
 // untold says what is missing for the go command to know what a package's tests use.
 func (p pkg) untold() error {
 	switch {
+	case len(p.Uses) > 0 && !p.hasTests():
+		return fmt.Errorf("%s says what its tests use, and has none", p.ImportPath)
 	case p.Programs && len(p.Uses) == 0:
 		return fmt.Errorf("the tests of %s start programs from CNI_TEST_BIN: say which above TestMain, "+
 			"such as //testlayers:uses=cmd/aws-cni", p.ImportPath)
@@ -98,7 +100,7 @@ func (h *hasher) hash(use string) (string, error) {
 	sum := sha256.New()
 	for _, f := range files {
 		data, err := h.read(f)
-		if errors.Is(err, fs.ErrNotExist) && f == "go.sum" {
+		if errors.Is(err, fs.ErrNotExist) && (f == "go.sum" || f == "Makefile") {
 			continue
 		}
 		if err != nil {
@@ -127,7 +129,7 @@ func (h *hasher) linked(use string) (files []string) {
 		}
 	}
 	if len(files) > 0 {
-		files = append(files, "go.mod", "go.sum")
+		files = append(files, "go.mod", "go.sum", "Makefile") // which has the flags and tags
 	}
 	return files
 }
@@ -152,37 +154,52 @@ func (h *hasher) text(p pkg, machine string) (string, error) {
 	return b.String(), nil
 }
 
-// machine describes the kernel and the programs of the machine that tests start.
-func machine(ctx context.Context) string {
+// machine describes the kernel and the programs that tests start: the machine's, and those that were
+// taken out of Debian's packages of the day.
+func machine(ctx context.Context, root string) string {
+	output := func(dir, name string, args ...string) string {
+		cmd := exec.CommandContext(ctx, name, args...)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		if err != nil {
+			return "none"
+		}
+		said, _, _ := strings.Cut(string(out), "\n")
+		return said
+	}
+	servers, guest := output(root, "tools/kube/build.sh", "-n"), output(root, "tools/vm/build.sh", "-n")
 	var b strings.Builder
 	for _, command := range []string{"uname -r -m", "iptables --version", "nft --version", "ip -V", "crun --version", "curl --version",
-		"skopeo --version", "go version"} {
+		"skopeo --version", "go version", servers + "/etcd --version", servers + "/containerd --version",
+		guest + "/qemu-system-x86_64 --version", "ls " + guest + "/lib/modules"} {
 		words := strings.Fields(command)
-		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-		cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
-		out, err := cmd.Output()
-		said, _, _ := strings.Cut(string(out), "\n")
-		if err != nil {
-			said = "none"
+		name := words[0]
+		if !filepath.IsAbs(name) {
+			for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin") {
+				if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+					name = path
+					break
+				}
+			}
 		}
-		fmt.Fprintf(&b, "# %s: %s\n", words[0], said)
+		fmt.Fprintf(&b, "# %s: %s\n", filepath.Base(words[0]), output(root, name, words[1:]...))
 	}
 	return b.String()
 }
 
 // writeInputs writes the files of inputsDir, and tells the tests.
 func (t tree) writeInputs(ctx context.Context, root string) error {
-	h, here := newHasher(t, root), machine(ctx)
+	h, here := newHasher(t, root), machine(ctx, root)
 	dir := filepath.Join(root, inputsDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make directory for inputs: %w", err)
 	}
 	for _, p := range t.pkgs {
-		if !p.hasTests() || !p.gated() {
-			continue
-		}
 		if err := p.untold(); err != nil {
 			return err
+		}
+		if !p.hasTests() || !p.gated() {
+			continue
 		}
 		text, err := h.text(p, here)
 		if err != nil {
@@ -218,17 +235,20 @@ func stamp(path string, content []byte) error {
 	return nil
 }
 
-// stampTree gives the committed files of a checkout, its directories and what was built in bin/
-// times that depend on their content alone, so that the go command finds the results of another
-// clone of the same content.
-func stampTree(ctx context.Context, root string) error {
-	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z")
-	cmd.Dir = root
-	out, err := cmd.Output()
-	if err != nil {
-		return fmt.Errorf("list committed files: %w", err)
+// stampTree gives what was built in bin/ times that depend on its content alone: what is built again
+// is the same. With all it does so with the committed files and directories of a checkout, so that the
+// go command finds the results of another clone of the same content.
+func stampTree(ctx context.Context, root string, all bool) error {
+	var files []string
+	if all {
+		cmd := exec.CommandContext(ctx, "git", "ls-files", "-z")
+		cmd.Dir = root
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("list committed files: %w", err)
+		}
+		files = strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
 	}
-	files := strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
 	built, err := filepath.Glob(filepath.Join(root, "bin", "*"))
 	if err != nil {
 		return err

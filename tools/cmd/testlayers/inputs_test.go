@@ -64,7 +64,7 @@ func TestInputs(t *testing.T) {
 			"cmd/aws-k8s-agent cmd/cnictl daemon/fleet/kube deploy/chart doctor/collect testenv/kube/fleetsim", ""},
 		{"plugin/vpc/add.go", nodes + " plugin/egress", ""},                                                                   // the egress plugin follows the other in a chain
 		{"deploy/chart/aws-vpc-cni/values.yaml", "testenv/kube/cluster testenv/cmd/cluster testenv/cmd/soak", "deploy/chart"}, // which reads it
-		{"tools/kube/build.sh", strings.Join(servers, " "), ""},
+		{"tools/kube/go.mod", strings.Join(servers, " "), ""},                                                                 // which has the version
 	} {
 		if _, err := os.Stat(filepath.Join(checkout, row.changed)); err != nil {
 			t.Errorf("a row changes what is not there: %v", err)
@@ -83,6 +83,45 @@ func TestInputs(t *testing.T) {
 	}
 }
 
+// TestInputs_Again runs the tests of a package of this module three times as the go command would: it keeps
+// their result while the package's file of inputs is the same, and runs them again after one byte.
+func TestInputs_Again(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs(checkout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The go command follows files of the module only. The name of the directory has two elements below the root.
+	if err := os.MkdirAll(filepath.Join(root, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(filepath.Join(root, "bin"), "inputs-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	const rel = "daemon/install" // links little; its TestMain tells the go command what it uses
+	for i, row := range []struct {
+		inputs string
+		cached bool
+	}{{"one", false}, {"one", true}, {"onf", false}} {
+		path := filepath.Join(dir, inputsFile(rel))
+		if err := os.WriteFile(path, []byte(row.inputs), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := stamp(path, []byte(row.inputs)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "go", append(slices.Clone(testArgs), "-run=^$", "./"+rel)...)
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false", inputsVar+"="+dir)
+		out, err := cmd.CombinedOutput()
+		if cached := bytes.Contains(out, []byte("(cached)")); err != nil || cached != row.cached {
+			t.Errorf("run %d with inputs %q: %v, from the cache: %v, want %v\n%s", i+1, row.inputs, err, cached, row.cached, out)
+		}
+	}
+}
+
 // TestUntold checks that no package's results are kept for other programs than it used.
 func TestUntold(t *testing.T) {
 	t.Parallel()
@@ -93,10 +132,14 @@ func TestUntold(t *testing.T) {
 		{"does not tell the go command", "CNI_TEST_BIN", "//testlayers:uses=a\nfunc TestMain(m *testing.M) { os.Exit(m.Run()) }\n", "call testenv.Run"},
 		{"tells all", "CNI_TEST_BIN", "//testlayers:uses=a\nfunc TestMain(m *testing.M) { os.Exit(testenv.Run(m)) }\n", ""},
 		{"a word that is none", "HOME", "//testlayers:use=a\nfunc TestMain(m *testing.M) { os.Exit(testenv.Run(m)) }\n", `unknown word "use=a"`},
+		{"uses something, but has no tests", "", "", "has none"},
 		{"no number", "HOME", "//testlayers:parallel=some\nfunc TestMain(m *testing.M) { os.Exit(testenv.Run(m)) }\n", "want a number"},
 	} {
 		dir := writeModule(t, "")
 		text := strings.Replace(test, "%q", `"`+row.variable+`"`, 1) + "\n" + row.main
+		if row.variable == "" {
+			text = "package b\n\nimport \"testing\"\n\n//testlayers:uses=a\nfunc TestMain(m *testing.M) { testenv.Main(m) }\n"
+		}
 		if err := os.WriteFile(filepath.Join(dir, "b/b_kernel_test.go"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +180,7 @@ func TestStampTree(t *testing.T) {
 				t.Fatalf("git %s: %v: %s", args, err, out)
 			}
 		}
-		if err := stampTree(t.Context(), dir); err != nil {
+		if err := stampTree(t.Context(), dir, true); err != nil {
 			t.Fatal(err)
 		}
 		times := map[string]time.Time{}

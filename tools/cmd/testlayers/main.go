@@ -23,10 +23,10 @@ type options struct {
 	layers []string
 	run    string
 	count  int
-	strict bool // a skip fails, unless -short is its reason
+	strict bool // a skip fails, unless the layer runs with -short and that is its reason
 
 	nightly bool     // also what is no part of the gate
-	stamp   bool     // give files times that depend on their content
+	stamp   bool     // give all files times that depend on their content, not only those in bin/
 	targets []string // of the Makefile, to run beside the layers
 	slowest int      // packages and tests to print
 
@@ -41,7 +41,7 @@ func main() {
 	flag.StringVar(&o.root, "root", ".", "directory of the module under test")
 	flag.StringVar(&layers, "layers", strings.Join(layerNames(false), ","), "comma-separated list of layers")
 	flag.StringVar(&targets, "targets", "", "comma-separated list of Makefile targets to run beside the layers")
-	flag.BoolVar(&o.stamp, "stamp", false, "set each file's time from its content, so that the go command finds the results of another clone")
+	flag.BoolVar(&o.stamp, "stamp", false, "set the time of each committed file from its content, so that the go command finds the results of another clone")
 	flag.BoolVar(&o.nightly, "nightly", false, "also run the tests with the build tag "+nightlyTag)
 	flag.StringVar(&o.run, "run", "", "run only matching tests; with -fuzz: only targets whose \"PACKAGE TARGET\" matches")
 	flag.IntVar(&o.count, "count", 0, "number of times to run each test; 0: once, or not at all if the go command has the result")
@@ -72,17 +72,15 @@ func run(ctx context.Context, o options) error {
 	if o.fuzz > 0 {
 		return runFuzz(ctx, o, t.pkgs)
 	}
-	selected, err := selectLayers(o.layers)
+	selected, err := selectLayers(o.layers, o.nightly)
 	if err != nil {
 		return err
 	}
 	if err := t.writeInputs(ctx, o.root); err != nil {
 		return err
 	}
-	if o.stamp {
-		if err := stampTree(ctx, o.root); err != nil {
-			return err
-		}
+	if err := stampTree(ctx, o.root, o.stamp); err != nil {
+		return err
 	}
 	before := nodeFiles("/")
 	results, err := runJobs(ctx, jobs(o, selected, t.pkgs))
@@ -94,7 +92,7 @@ func run(ctx context.Context, o options) error {
 	problems := leftBehind(before, nodeFiles("/"))
 	for i, l := range selected {
 		if o.strict {
-			problems = append(problems, results[i].hidden()...)
+			problems = append(problems, results[i].hidden(l)...)
 		}
 		if o.run == "" && results[i].note == "" {
 			problems = append(problems, results[i].missing(l.packages(t.pkgs))...)

@@ -90,6 +90,13 @@ var layers = []layer{
 // nightly are the layers that are no part of the gate.
 var nightly = []string{"race-adapter"}
 
+// raceAtNight is the layer with the packages of the test bed, and with what takes long.
+func raceAtNight(l layer) layer {
+	l.pick = func(p pkg) bool { return p.layer == "pure" && p.Concurrent }
+	l.args = slices.DeleteFunc(slices.Clone(l.args), func(arg string) bool { return arg == "-short" })
+	return l
+}
+
 // raced reports whether a package is worth the race detector.
 func (p pkg) raced() bool { return p.Concurrent && !strings.HasPrefix(p.Rel, "testenv/") }
 
@@ -108,14 +115,18 @@ func layerNames(night bool) []string {
 	return names
 }
 
-func selectLayers(names []string) ([]layer, error) {
+func selectLayers(names []string, night bool) ([]layer, error) {
 	var out []layer
 	for _, n := range names {
 		i := slices.IndexFunc(layers, func(l layer) bool { return l.name == n })
 		if i < 0 {
 			return nil, fmt.Errorf("unknown layer %q; layers are %s", n, strings.Join(layerNames(true), ", "))
 		}
-		out = append(out, layers[i])
+		l := layers[i]
+		if night && l.name == "race" {
+			l = raceAtNight(l)
+		}
+		out = append(out, l)
 	}
 	if len(out) == 0 {
 		return nil, errors.New("no layer given; layers are " + strings.Join(layerNames(true), ", "))

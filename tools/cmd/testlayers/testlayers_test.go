@@ -36,12 +36,20 @@ func TestLayerOf(t *testing.T) {
 
 func TestSelectLayers(t *testing.T) {
 	t.Parallel()
-	got, err := selectLayers([]string{"race", "pure"})
+	got, err := selectLayers([]string{"race", "pure"}, false)
 	if err != nil || len(got) != 2 || got[0].name != "race" || got[1].name != "pure" {
 		t.Errorf("got %v, %v", got, err)
 	}
+	bed := pkg{layer: "pure", Rel: "testenv/a", Concurrent: true}
+	if day := got[0]; !slices.Contains(day.args, "-short") || day.pick(bed) {
+		t.Errorf("race by day: %v, with the test bed: %v", day.args, day.pick(bed))
+	}
+	night, err := selectLayers([]string{"race"}, true)
+	if err != nil || slices.Contains(night[0].args, "-short") || !slices.Contains(night[0].args, "-race") || !night[0].pick(bed) {
+		t.Errorf("race at night: %v, %v", night, err)
+	}
 	for _, bad := range [][]string{nil, {"quick"}} {
-		if _, err := selectLayers(bad); err == nil || !strings.Contains(err.Error(), "pure, adapter, binary, cluster, race") {
+		if _, err := selectLayers(bad, false); err == nil || !strings.Contains(err.Error(), "pure, adapter, binary, cluster, race") {
 			t.Errorf("%v: error %v, want the list of layers", bad, err)
 		}
 	}
@@ -190,8 +198,11 @@ func TestHiddenAndMissing(t *testing.T) {
 		status: map[testID]string{{"m/a", "TestKernel"}: "skip", {"m/a", "FuzzA"}: "pass"}}
 	want := []string{"(race) must not be skipped: m/a TestKernel: skip: needs root: why; run: sudo go test",
 		"(race) must not be skipped: m/a TestOther: no reason given"}
-	if got := r.hidden(); !slices.Equal(got, want) {
+	if got := r.hidden(layer{args: []string{"-race", "-short"}}); !slices.Equal(got, want) {
 		t.Errorf("hidden: %q", got)
+	}
+	if got := r.hidden(layer{args: []string{"-timeout=20m"}}); len(got) != 4 {
+		t.Errorf("hidden in a layer that runs without -short: %q", got)
 	}
 	tree := []pkg{{ImportPath: "m/a", Tests: []string{"TestKernel", "TestGone"}, Fuzz: []string{"FuzzA"}}, {ImportPath: "m/b", Fuzz: []string{"FuzzB"}}}
 	want = []string{"(race) did not run: m/a TestGone", "(race) did not run: m/b FuzzB"}
