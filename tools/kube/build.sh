@@ -29,14 +29,15 @@ fi
 
 say() { echo "$@" >&2; }
 
-# Without the version a server says that it is v0.0.0, which clients take for too old.
+# Without the version a server says that it is v0.0.0, which clients take for too old. All in one run, so
+# that one program is linked while another is compiled.
 from_module() {
 	local minor=${version#v1.} flags="-s -w" p
 	for p in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
 		flags+=" -X $p.gitVersion=$version -X $p.gitMajor=1 -X $p.gitMinor=${minor%%.*} -X $p.gitTreeState=clean"
 	done
-	say "building $1 $version into $dir (4 to 10 minutes, once)"
-	$go build -ldflags "$flags" -o "$2" "k8s.io/kubernetes/cmd/$1"
+	say "building $* $version into $dir (4 to 10 minutes, once)"
+	$go build -ldflags "$flags" -o "$scratch/" "${@/#/k8s.io/kubernetes/cmd/}"
 }
 
 # from_debian PACKAGE VERSION PROGRAM FILE. Needs no root, but lists of packages; only
@@ -62,27 +63,34 @@ from_debian() {
 	mv "$scratch/deb/usr/bin/$1" "$2"
 }
 
-get() {
-	local name=$1 started=$SECONDS
-	[ ! -x "$dir/$name" ] || return 0
-	mkdir -p "$dir"
-	exec 9>"$dir/.$name.lock" # the lock ends with this process
-	flock -n 9 || { say "waiting for somebody else who makes $name"; flock 9; }
-	[ ! -x "$dir/$name" ] || return 0
-	rm -rf "$dir/.$name".?????? # of one that was killed
-	scratch=$(mktemp -d "$dir/.$name.XXXXXX")
-	trap 'rm -rf "$scratch"' EXIT
-	case $name in
-	etcd) from_debian etcd-server 3.4 "$name" "$scratch/$name" ;;
-	containerd | containerd-shim-runc-v2 | ctr) from_debian containerd 1.6 "$name" "$scratch/$name" ;;
-	*) from_module "$name" "$scratch/$name" ;;
-	esac
-	mv "$scratch/$name" "$dir/$name"
-	rm -rf "$scratch"
-	say "$name is there after $((SECONDS - started))s"
+# missing NAME...: sets lacking to those that are not there.
+missing() {
+	local name
+	lacking=()
+	for name; do [ -x "$dir/$name" ] || lacking+=("$name"); done
+	[ ${#lacking[@]} -gt 0 ]
 }
 
-for name; do
-	get "$name"
-done
+if missing "$@"; then
+	mkdir -p "$dir"
+	exec 9>"$dir/.lock" # the lock ends with this process
+	flock -n 9 || { say "waiting for somebody else who makes some of: ${lacking[*]}"; flock 9; }
+fi
+if missing "$@"; then
+	rm -rf "$dir"/.made.?????? # of one that was killed
+	scratch=$(mktemp -d "$dir/.made.XXXXXX")
+	trap 'rm -rf "$scratch"' EXIT
+	modules=()
+	for name in "${lacking[@]}"; do
+		case $name in
+		etcd) from_debian etcd-server 3.4 "$name" "$scratch/$name" ;;
+		containerd | containerd-shim-runc-v2 | ctr) from_debian containerd 1.6 "$name" "$scratch/$name" ;;
+		*) modules+=("$name") ;;
+		esac
+		rm -rf "$scratch/deb"
+	done
+	[ ${#modules[@]} -eq 0 ] || from_module "${modules[@]}"
+	for name in "${lacking[@]}"; do mv "$scratch/$name" "$dir/$name"; done
+	say "${lacking[*]}: there after ${SECONDS}s"
+fi
 echo "$dir"
