@@ -22,6 +22,7 @@ var behaviour = map[string][]string{
 	"MINIMUM_IP_TARGET":                     {e2e + "TestSettings/MINIMUM_IP_TARGET", "daemon/warmpool TestPlan_WorkedExamples"},
 	"WARM_PREFIX_TARGET":                    {e2e + "TestSettings/prefixes", "daemon/warmpool TestPlan_WorkedExamples"},
 	"MAX_ENI":                               {e2e + "TestSettings/MAX_ENI", "daemon/warmpool TestPlan_Limits"},
+	"CNI_TARGETS_FROM_LABELS":               {e2e + "TestModes_TargetsFromLabels"},
 	"IP_COOLDOWN_PERIOD":                    {e2e + "TestSettings/IP_COOLDOWN_PERIOD"},
 	"CNI_READY_WITH_ADDRESSES":              {e2e + "TestModes_Readiness"},
 	"CNI_ADD_WAIT":                          {e2e + "TestSettings/CNI_ADD_WAIT"},

@@ -19,6 +19,7 @@ type Config struct {
 	MinIP               int // 0: not set
 	WarmPrefix          int
 	MaxENI              int           // 0: only the instance type's limit
+	TargetsFromLabels   bool          // labels of the Node override the five above
 	Cooldown            time.Duration // cooldown of an address after its pod ends
 	AddWait             time.Duration // how long an ADD waits for a dry pool to grow
 	ReadyWithAddresses  bool          // the readiness service requires a free address
@@ -102,7 +103,10 @@ type origin struct {
 	set      bool
 	declared string
 	taken    bool   // the declared value is in effect, at least in part
-	shown    string // the effective value after Load, as text
+	shown    string // the effective value after Load and WithLabels, as text
+
+	label *string // the Node's label as written; nil = none
+	inUse string  // the label's value in effect; "" = none: the environment's or the default is
 }
 
 func (c Config) declared(variable string) string { return c.origins[variable].declared }

@@ -24,7 +24,7 @@ func env(pairs ...string) func(string) (string, bool) {
 
 func defaults() Config {
 	return Config{
-		WarmENI: 1, Cooldown: 30 * time.Second, AddWait: 10 * time.Second, SubnetDiscovery: true, ManageUntagged: true,
+		WarmENI: 1, TargetsFromLabels: true, Cooldown: 30 * time.Second, AddWait: 10 * time.Second, SubnetDiscovery: true, ManageUntagged: true,
 		ENIConfigAnnotation: "k8s.amazonaws.com/eniConfig", ENIConfigLabel: "k8s.amazonaws.com/eniConfig",
 		PodSecurityMode: "strict", RandomizeSNAT: SNATPortsPRNG, NodePortSupport: true, Connmark: 0x80,
 		ENIMTU: 9001, PodMTU: 9001, VethPrefix: "eni", V4Egress: true,
@@ -510,6 +510,9 @@ func TestTable(t *testing.T) {
 		}
 		if loads := r.bind.load != nil; loads != (r.Support != NoOp && r.Support != Passed) {
 			t.Errorf("%s: support %s but loads a value: %v", r.Name, r.Support, loads)
+		}
+		if r.Label != "" && (r.bind.number == nil || !strings.HasPrefix(r.Label, LabelDomain+"/")) {
+			t.Errorf("%s: label %s of a setting that is no number, or in another domain", r.Name, r.Label)
 		}
 		if r.bind.load != nil && r.Default != "" {
 			var c Config

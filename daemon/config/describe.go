@@ -15,6 +15,7 @@ type Setting struct {
 	Effective string   // what is in use; "" = nothing; see Hidden
 	Default   string   // in code
 	Source    Source   // where Effective comes from
+	Label     *string  // as the Node's label has it; nil = no label
 	Problems  []string // what is wrong with it
 	Support   Support
 }
@@ -24,6 +25,7 @@ type Source string
 
 const (
 	FromEnvironment Source = "environment"
+	FromLabel       Source = "label" // of the Node
 	FromDefault     Source = "default"
 	FromOther       Source = "derived" // another variable or the instance type decides
 )
@@ -71,7 +73,7 @@ func (c Config) Describe(problems []Problem) []Setting {
 		o := c.origins[row.Name]
 		s := Setting{
 			Name: row.Name, Kind: row.bind.kind, Meaning: row.Meaning, Set: o.set, Declared: o.declared,
-			Default: row.Default, Support: row.Support,
+			Default: row.Default, Support: row.Support, Label: o.label,
 			Effective: row.effective(&c),
 		}
 		s.Source = row.source(&c, s.Effective)
@@ -101,6 +103,8 @@ func (r Row) source(c *Config, effective string) Source {
 	switch {
 	case o.shown != effective:
 		return FromOther
+	case o.inUse != "":
+		return FromLabel
 	case o.taken:
 		return FromEnvironment
 	}

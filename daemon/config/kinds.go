@@ -62,7 +62,8 @@ func integer(field func(*Config) *int, least int) binding {
 			*field(c) = n
 			return nil
 		},
-		show: func(c *Config) string { return strconv.Itoa(*field(c)) },
+		show:   func(c *Config) string { return strconv.Itoa(*field(c)) },
+		number: field,
 	}
 }
 

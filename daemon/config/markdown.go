@@ -46,9 +46,13 @@ func (r Row) cells(deprecated bool) []string {
 	if accepted == acceptsBool {
 		accepted = "true, false" // the page explains the other spellings
 	}
+	meaning := r.Meaning
+	if r.Label != "" {
+		meaning += "; the Node's label " + code(r.Label) + " overrides it"
+	}
 	cells := []string{
 		"`" + r.Name + "`", string(r.Kind()), def, accepted, cmp.Or(r.readers(), "nothing"),
-		cmp.Or(r.Since, "–"), string(r.Support), r.Meaning,
+		cmp.Or(r.Since, "–"), string(r.Support), meaning,
 	}
 	if deprecated {
 		cells = append(cells, cmp.Or(r.Deprecated, "–"))

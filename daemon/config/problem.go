@@ -11,6 +11,7 @@ import (
 // one sentence: "NAME=value is at fault; what is used instead".
 type Problem struct {
 	Variable string // the one to change; several are joined by ", "
+	Label    string // the label of the Node that holds the value; "" = the environment does
 	Value    string // as written; "" when not set or secret
 	Accepted string // what would be accepted, phrased to follow "it must be"
 	Fault    string // what is wrong, phrased to follow the variable; "" = it follows from Accepted
@@ -24,8 +25,9 @@ func (p Problem) String() string {
 	if p.Text != "" {
 		b.WriteString(strings.TrimSuffix(p.Text, ".") + ": ")
 	}
-	b.WriteString(strings.ReplaceAll(p.Variable, ", ", " and "))
-	if p.Value != "" {
+	if p.Label != "" {
+		fmt.Fprintf(&b, "label %s=%q of the Node", p.Label, p.Value)
+	} else if b.WriteString(strings.ReplaceAll(p.Variable, ", ", " and ")); p.Value != "" {
 		fmt.Fprintf(&b, "=%q", p.Value)
 	}
 	b.WriteString(" " + p.fault() + "; " + cmp.Or(p.Effect, "the value is not used"))
@@ -38,7 +40,7 @@ func (p Problem) fault() string {
 		return p.Fault
 	case p.Accepted == "":
 		return "cannot be used"
-	case p.Value == "":
+	case p.Value == "" && p.Label == "":
 		return "must be " + p.Accepted
 	}
 	return "cannot be used, it must be " + p.Accepted

@@ -15,7 +15,8 @@ type Row struct {
 	Since      string   // upstream release that introduced it, if established; "ours" = not in upstream
 	Deprecated string   // why not to set it any more and what replaces it; "" = not deprecated
 	Support    Support
-	Secret     bool // its value is never shown
+	Secret     bool   // its value is never shown
+	Label      string // of the Node, which overrides it there; "" = none does
 	Meaning    string
 
 	// emptyUnset: set but empty means not set. Otherwise an empty value is used, and for most
@@ -77,6 +78,7 @@ type binding struct {
 	accepts string
 	load    func(*Config, string) []Problem
 	show    func(*Config) string
+	number  func(*Config) *int // the field of an integer
 }
 
 // group is the rows under one heading of the documentation.

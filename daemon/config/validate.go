@@ -18,9 +18,11 @@ func Validate(c Config, f Facts) []Problem {
 			Fault: "needs EC2, because only EC2 shows which ENI is the trunk", Effect: "pods that request a branch ENI get none"})
 	}
 	if f.MaxENIs > 0 && c.MaxENI > f.MaxENIs {
-		out = append(out, Problem{Variable: "MAX_ENI", Value: c.declared("MAX_ENI"), Accepted: fmt.Sprintf("1–%d on %s", f.MaxENIs, f.InstanceType),
-			Fault:  "exceeds what a network card of " + f.InstanceType + " supports",
-			Effect: fmt.Sprintf("the limit of the instance type, %d, applies", f.MaxENIs)})
+		p := c.at("MAX_ENI")
+		p.Accepted = fmt.Sprintf("1–%d on %s", f.MaxENIs, f.InstanceType)
+		p.Fault = "exceeds what a network card of " + f.InstanceType + " supports"
+		p.Effect = fmt.Sprintf("the limit of the instance type, %d, applies", f.MaxENIs)
+		out = append(out, p)
 	}
 	if c.V6Egress && !c.IPv6 && f.NoIPv6 {
 		out = append(out, Problem{Variable: "ENABLE_V6_EGRESS", Value: c.declared("ENABLE_V6_EGRESS"),
@@ -99,9 +101,12 @@ func checkPrefixDelegation(c Config, f Facts) []Problem {
 			Accepted: "false on " + f.InstanceType + ", which is neither Nitro nor bare metal", Effect: "secondary IPs are used"}}
 	}
 	if c.WarmPrefix == 0 && c.WarmIP == 0 && c.MinIP == 0 {
-		return []Problem{{Variable: "WARM_PREFIX_TARGET", Value: c.declared("WARM_PREFIX_TARGET"),
-			Accepted: "an integer ≥ 1, or WARM_IP_TARGET or MINIMUM_IP_TARGET ≥ 1",
-			Effect:   "no free prefix is kept, so pods wait for EC2; the entrypoint aws-vpc-cni rejects it", Text: textWarmPrefixZero}}
+		p := c.at("WARM_PREFIX_TARGET")
+		p.Accepted, p.Text = "an integer ≥ 1, or WARM_IP_TARGET or MINIMUM_IP_TARGET ≥ 1", textWarmPrefixZero
+		if p.Effect = "no free prefix is kept, so pods wait for EC2"; p.Label == "" {
+			p.Effect += "; the entrypoint aws-vpc-cni rejects it"
+		}
+		return []Problem{p}
 	}
 	return nil
 }

@@ -181,6 +181,8 @@ func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 
 	case keeper.SchedulingChanged:
 		return schedulingChanged(e.Cordoned, policy)
+	case keeper.TargetsChanged:
+		return targetsChanged(e)
 	case keeper.MaxPodsChanged:
 		return report{
 			log: infoLine(fmt.Sprintf(textTargets, e.MaxPods, policy.WarmIP, policy.WarmPrefix, policy.WarmENI, policy.MinIP),
@@ -502,6 +504,28 @@ func unmanaged(o resync.Other) report {
 		return report{log: infoLine("ENI occupies a slot and is not used", why...)}
 	}
 	return report{log: infoLine(fmt.Sprintf(textMarkingUnmanaged, o.ID), why...), debug: debugLine(fmt.Sprintf(textSkipUnmanaged, o.ID), why...)}
+}
+
+// targetsChanged names the targets that changed, as variables.
+func targetsChanged(e keeper.TargetsChanged) report {
+	var text []string
+	for _, t := range []struct {
+		name    string
+		was, is int
+	}{
+		{"WARM_ENI_TARGET", e.Was.WarmENI, e.Is.WarmENI}, {"WARM_IP_TARGET", e.Was.WarmIP, e.Is.WarmIP}, {"MINIMUM_IP_TARGET", e.Was.MinIP, e.Is.MinIP},
+		{"WARM_PREFIX_TARGET", e.Was.WarmPrefix, e.Is.WarmPrefix}, {"MAX_ENI", e.Was.MaxENI, e.Is.MaxENI},
+	} {
+		if t.was != t.is {
+			text = append(text, fmt.Sprintf("%s=%d", t.name, t.is))
+		}
+	}
+	detail := strings.Join(text, " ")
+	return report{
+		log:     infoLine("targets changed by labels of the Node", slog.String(logline.KeyDetail, detail)),
+		journal: introspect.Event{Kind: introspect.EventNodeChanged, Reason: "labels", Message: detail},
+		pool:    poolChanged,
+	}
 }
 
 func schedulingChanged(cordoned bool, policy warmpool.Policy) report {

@@ -212,6 +212,7 @@ func recordedEvents() []recordedEvent {
 		{"subnets read", keeper.SubnetsListed{}},
 		{"subnets failed", keeper.SubnetsFailed{Err: refused}},
 		{"max-pods", keeper.MaxPodsChanged{MaxPods: 737, Source: "node"}},
+		{"targets", keeper.TargetsChanged{Was: keeper.Targets{WarmENI: 1, WarmIP: 5}, Is: keeper.Targets{WarmENI: 1, WarmIP: 8, MaxENI: 2}}},
 		{"cordoned", keeper.SchedulingChanged{Cordoned: true}},
 		{"schedulable", keeper.SchedulingChanged{}},
 		{"VPC CIDRs", keeper.VPCCIDRsChanged{CIDRs: prefix}},

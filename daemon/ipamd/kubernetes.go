@@ -35,6 +35,8 @@ type kubernetes struct {
 	features chan struct{}                // the CNINode must be checked
 	appeared chan struct{}                // a CNINode has appeared
 	trunk    bool                         // the node can have a trunk ENI; set by the start
+	targets  *targets                     // set by the start
+	problem  func(config.Problem)         // reports a setting that cannot take effect; set by the start
 
 	// Only used by the goroutine that receives the changes.
 	cniNodeThere bool
@@ -155,9 +157,13 @@ func (a *kubernetes) watch(ctx context.Context) {
 
 func (a *kubernetes) nodeChanged(ctx context.Context, n cluster.Node) {
 	a.node.Store(&n)
+	targets, problems := a.targets.label(n.Labels)
 	_ = a.owner.post(ctx, keeper.NodeRead{ // only fails when ctx ends
-		MaxPods: n.MaxPods, BranchENIs: n.PodENIs, Source: "node", Unschedulable: n.Unschedulable,
+		MaxPods: n.MaxPods, BranchENIs: n.PodENIs, Source: "node", Unschedulable: n.Unschedulable, Targets: &targets,
 	})
+	for _, p := range problems {
+		a.problem(p)
+	}
 	a.trunkLabelled(ctx, n.Labels[trunkLabel])
 	signal(a.selected)
 }

@@ -19,12 +19,11 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// node is what start-up found out about this instance. It never changes.
+// node is what start-up found out about this instance. It never changes, except targets.
 type node struct {
-	config         config.Config
-	settings       []config.Setting
-	problems       int              // settings not used as written
-	unsuited       []config.Problem // those that cannot take effect on this instance
+	config         config.Config    // without labels of the Node
+	targets        *targets         // with them
+	unsuited       []config.Problem // settings that cannot take effect on this instance
 	version        string           // of this build
 	identity       imds.Identity
 	instance       limits.Instance
@@ -51,17 +50,15 @@ func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, 
 	}
 	about := config.Facts{InstanceType: identity.InstanceType, PrefixDelegation: instance.PrefixDelegation(), MaxENIs: instance.MaxENIs,
 		NoIPv6: f.noIPv6}
-	problems := config.Validate(c, about)
-	known := config.Validate(c, config.Facts{}) // already reported
-	news := slices.DeleteFunc(slices.Clone(problems), func(p config.Problem) bool { return slices.Contains(known, p) })
+	news := beyond(config.Validate(c, about), config.Validate(c, config.Facts{})) // those were reported
 	if err := reportProblems(log, news); err != nil {
 		return nil, err
 	}
+	targets := newTargets(c, about, d.Problems)
 	c = c.For(about)
-	settings := c.Describe(slices.Concat(d.Problems, problems))
 	n := &node{
 		config: c, version: d.Version, identity: identity, instance: instance, limits: plannerLimits(instance, c.MultiNIC),
-		settings: settings, problems: config.WithProblems(settings), unsuited: news,
+		targets: targets, unsuited: news,
 		prefixes:     c.PrefixDelegation,
 		provisioning: !c.ProvisioningDisabled(), checkpointPath: c.CheckpointPath, started: d.Started,
 		subnetPolicy: resync.SubnetPolicy{

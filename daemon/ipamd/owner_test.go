@@ -58,6 +58,7 @@ func newLonely(t *testing.T, change func(*node)) *lonely {
 	if change != nil {
 		change(&n)
 	}
+	n.targets = newTargets(n.config, config.Facts{}, nil)
 	met := metrics.New(metrics.Options{})
 	l := &lonely{images: make(chan keeper.Image, 1), daemon: &daemon{
 		node: n, calls: &callCounts{}, metrics: met,

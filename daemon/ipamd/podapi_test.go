@@ -62,7 +62,8 @@ func newAsked(t *testing.T, c config.Config, answer func(a *asked, w http.Respon
 	}
 	o := newOwner(metrics.New(metrics.Options{}))
 	o.now = a.now
-	api.owner = o
+	api.owner, api.targets = o, newTargets(c, config.Facts{}, nil)
+	api.problem = func(config.Problem) {}
 	a.backend = &backend{
 		owner: o, log: log, wait: c.AddWait, kubernetes: api, annotate: c.AnnotatePodIP, withdrawals: make(chan struct{}, withdrawalsMost),
 		onEnd: func(func()) func() bool { return func() bool { return true } },

@@ -46,6 +46,9 @@ func (r *recorder) started(at time.Time, version string) {
 }
 
 func (r *recorder) record(at time.Time, e keeper.Event) {
+	if t, ok := e.(keeper.TargetsChanged); ok {
+		t.Is.Set(&r.lines.policy)
+	}
 	r.publish(at, reportOf(e, at, r.lines.policy))
 	if back, ok := e.(keeper.AddressReleased); ok && back.Reason == metrics.ReasonSetupNSFailed {
 		r.publish(at, addressReturned(back))

@@ -116,12 +116,16 @@ func reportProblems(log *slog.Logger, problems []config.Problem) error {
 			fatal = append(fatal, errors.New(strings.TrimPrefix(p.String(), textValidation+": ")))
 			continue
 		}
-		log.Warn("setting has a problem", slog.String(logline.KeySetting, p.Variable), slog.String(logline.KeyDetail, p.String()))
+		logProblem(log, p)
 	}
 	if len(fatal) > 0 {
 		return fmt.Errorf("%s: %w", textValidation, errors.Join(fatal...))
 	}
 	return nil
+}
+
+func logProblem(log *slog.Logger, p config.Problem) {
+	log.Warn("setting has a problem", slog.String(logline.KeySetting, p.Variable), slog.String(logline.KeyDetail, p.String()))
 }
 
 // daemon is everything between a finished start and the end of the process.

@@ -68,7 +68,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 	}
 	if api != nil {
 		node.nodeWait = nodeWaitLimit
-		api.trunk = node.keeperSettings().Trunk
+		api.trunk, api.targets = node.keeperSettings().Trunk, node.targets
 	}
 	files := openCheckpoints(d.Config.CheckpointPath)
 	// A checkpoint means that a daemon ran here before, which may have died between two EC2
@@ -107,6 +107,13 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 	s.exec.post, s.exec.podsWait = o.deliver, o.podsWait
 	if api != nil {
 		api.owner = o
+		api.problem = func(p config.Problem) {
+			logProblem(log, p)
+			_, _ = ask(o, func(_ *keeper.Keeper, now time.Time) struct{} { // nobody reads it once the daemon ends
+				s.recorder.publish(now, settingProblem(p))
+				return struct{}{}
+			})
+		}
 	}
 	if o.keeper, err = s.keeper(ctx, files, f, out); err != nil {
 		return nil, err

@@ -103,7 +103,7 @@ func (d *daemon) view(st keeper.State, past history) introspectserver.View {
 	c := d.node.config
 	return introspectserver.View{
 		Now: st.Now, Book: st.Book, Cooldown: c.Cooldown,
-		Summary: d.summary(st, past), Config: configRows(d.node.settings),
+		Summary: d.summary(st, past), Config: configRows(*d.node.targets.settings.Load()),
 		ENIConfigName: d.eniConfigName(), ENIConfigKnown: st.NodeKnown,
 		NetworkEnv: introspect.NetworkEnv{
 			ExternalServiceCIDRs: prefixTexts(c.ExternalServiceCIDRs), NodePortSupport: c.NodePortSupport, MTU: c.ENIMTU,
@@ -135,7 +135,7 @@ func configRows(settings []config.Setting) []introspect.ConfigRow {
 	for i, s := range settings {
 		rows[i] = introspect.ConfigRow{
 			Name: s.Name, Effective: s.Effective, Source: string(s.Source), Problem: strings.Join(s.Problems, "; "),
-			Support: string(s.Support),
+			Support: string(s.Support), Label: s.Label,
 		}
 		if s.Set {
 			declared := s.Declared
@@ -166,6 +166,8 @@ func snatNumber(mode config.SNATPorts) int {
 
 func (d *daemon) summary(st keeper.State, past history) introspect.Summary {
 	n, p := d.node, st.Policy
+	settings := *n.targets.settings.Load()
+	problems := config.WithProblems(settings)
 	started := n.started.UTC()
 	family := "ipv4"
 	if n.config.IPv6 {
@@ -177,11 +179,12 @@ func (d *daemon) summary(st keeper.State, past history) introspect.Summary {
 		CustomNetworking: &n.config.CustomNetworking, Terminating: &st.Terminating,
 		Targets: introspect.Targets{
 			WarmENI: &p.WarmENI, WarmIP: &p.WarmIP, MinimumIP: &p.MinIP, WarmPrefix: &p.WarmPrefix, MaxENI: &p.MaxENI,
+			FromLabels: config.FromLabels(settings),
 		},
 		MaxPods: n.maxPodsView(st), Trunk: n.trunkView(st.Book),
 		WaitingADDs: &st.Waiting, Operations: operationViews(st), Backoffs: backoffViews(st), Subnets: subnetViews(st),
 		LastErrors: past.errors, EC2Calls: d.calls.list(d.rates()),
-		ADDs: &past.adds, DELs: &past.dels, ConfigProblems: &n.problems,
+		ADDs: &past.adds, DELs: &past.dels, ConfigProblems: &problems,
 	}
 	if st.NodeKnown {
 		s.Cordoned = &st.Unschedulable

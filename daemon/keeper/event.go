@@ -190,6 +190,11 @@ type (
 		happened
 		Cordoned bool
 	}
+	// TargetsChanged is a change of the Node's labels.
+	TargetsChanged struct {
+		happened
+		Was, Is Targets
+	}
 	MaxPodsChanged struct {
 		happened
 		MaxPods int

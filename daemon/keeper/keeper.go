@@ -250,6 +250,7 @@ type NodeRead struct {
 	BranchENIs    int // number that the resource controller advertises; 0 if none
 	Source        string
 	Unschedulable bool
+	Targets       *Targets // as labels of the Node have them; nil: as they were
 }
 
 func (m NodeRead) handle(k *Keeper, now time.Time) {
@@ -257,12 +258,29 @@ func (m NodeRead) handle(k *Keeper, now time.Time) {
 		k.record(now, SchedulingChanged{Cordoned: m.Unschedulable})
 	}
 	k.nodeKnown, k.unschedulable = true, m.Unschedulable
+	if was := TargetsOf(k.policy); m.Targets != nil && *m.Targets != was {
+		m.Targets.Set(&k.policy)
+		k.record(now, TargetsChanged{Was: was, Is: *m.Targets})
+	}
 	if m.BranchENIs > 0 {
 		TrunkHinted{Attached: true}.handle(k, now)
 	}
 	if m.MaxPods > 0 {
 		k.SetMaxPods(now, m.MaxPods, m.Source)
 	}
+}
+
+// Targets are the settings of the pool that labels of the Node override.
+type Targets struct{ WarmENI, WarmIP, MinIP, WarmPrefix, MaxENI int }
+
+// TargetsOf returns the targets of a policy.
+func TargetsOf(p warmpool.Policy) Targets {
+	return Targets{p.WarmENI, p.WarmIP, p.MinIP, p.WarmPrefix, p.MaxENI}
+}
+
+// Set gives a policy these targets.
+func (t Targets) Set(p *warmpool.Policy) {
+	p.WarmENI, p.WarmIP, p.MinIP, p.WarmPrefix, p.MaxENI = t.WarmENI, t.WarmIP, t.MinIP, t.WarmPrefix, t.MaxENI
 }
 
 // nodeAwaited reports whether it is unknown whether the node is cordoned, but will be known

@@ -12,7 +12,9 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
 )
 
 func TestKeeper_AnswersAfterTheWrite(t *testing.T) {
@@ -325,6 +327,8 @@ func TestKeeper_WaitsForTheNode(t *testing.T) {
 		{"not said yet", 5 * time.Second, func(*bench) {}, false},
 		{"schedulable", 5 * time.Second, func(b *bench) { b.send(NodeRead{}) }, true},
 		{"cordoned", 5 * time.Second, func(b *bench) { b.send(NodeRead{Unschedulable: true}) }, false},
+		{"not said yet, cordoned nodes are managed", 5 * time.Second, func(*bench) {}, false},
+		{"cordoned nodes are managed", 5 * time.Second, func(b *bench) { b.send(NodeRead{Unschedulable: true}) }, true},
 		{"silent for too long", 5 * time.Second, func(b *bench) { b.pass(b.NextWake(b.clock).Sub(b.clock)); b.pass(5 * time.Second) }, true},
 		{"a pod waits", 5 * time.Second, func(b *bench) { b.send(b.add("a", time.Minute).Add) }, true},
 	} {
@@ -332,6 +336,7 @@ func TestKeeper_WaitsForTheNode(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			b.settings.NodeWait = row.wait
+			b.policy.ManageUnschedulable = strings.HasSuffix(row.name, "managed")
 			b.Step(b.clock)
 			row.send(b)
 			if (len(b.ops) > 0) != row.ops {
@@ -339,6 +344,91 @@ func TestKeeper_WaitsForTheNode(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKeeper_Targets: the pool follows the targets that come with the Node, and those of the
+// settings again when they are gone. A lower limit on ENIs keeps those that there are.
+func TestKeeper_Targets(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.policy.WarmIP = 2
+	own := TargetsOf(b.policy)
+	assigned := func(want int) {
+		t.Helper()
+		if want == 0 {
+			if len(b.ops) != 0 {
+				t.Fatalf("%d operations, want none", len(b.ops))
+			}
+			return
+		}
+		op := b.only()
+		if op.Kind != warmpool.PendingAssign || op.IPs != want {
+			t.Fatalf("operation %s of %d addresses, want %d assigned", ActionName(op.Kind), op.IPs, want)
+		}
+		free := b.book.Snapshot().Totals(0, ipam.SecondaryIPs, b.clock, time.Minute).Total
+		b.send(AssignDone{ID: op.ID, CIDRs: secondary(free + want)[free:]})
+	}
+	b.send(NodeRead{Targets: new(own)})
+	assigned(2)
+	more := own
+	more.WarmIP = 6
+	b.send(NodeRead{Targets: &more})
+	assigned(4)
+	b.send(NodeRead{}) // labels are not read
+	b.send(NodeRead{Targets: &more})
+	assigned(0)
+	if n := len(changes(b)); n != 1 {
+		t.Fatalf("%d changes of the targets, want 1", n)
+	}
+	b.send(NodeRead{Targets: &own})
+	if b.pass(time.Minute); b.only().Kind != warmpool.PendingRelease || len(b.only().CIDRs) != 4 {
+		t.Fatalf("%s of %v, want 4 addresses released", ActionName(b.only().Kind), b.only().CIDRs)
+	}
+	if c := changes(b)[1]; c.Was != more || c.Is != own {
+		t.Errorf("change of the targets: %+v", c)
+	}
+}
+
+// TestKeeper_LowerMaxENI: a limit on ENIs that is lower than their number stops growth and
+// detaches nothing; without it the pool grows again.
+func TestKeeper_LowerMaxENI(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.give(9)
+	b.apply(b.clock, ipam.AttachENI{ENI: ipam.ENI{
+		ID: "eni-2", Device: 1, SubnetID: testSubnet, Subnet: netip.MustParsePrefix("10.0.0.0/20"),
+		PrimaryIP: netip.MustParseAddr("10.0.0.5"), RouteTable: 2,
+	}})
+	targets := TargetsOf(b.policy)
+	targets.WarmIP, targets.MaxENI = 20, 1
+	b.send(NodeRead{Targets: &targets})
+	for range 3 {
+		b.pass(2 * time.Minute)
+		for _, op := range b.ops {
+			if op.Kind == warmpool.PendingAttach || op.Kind == warmpool.PendingDetach {
+				t.Fatalf("%s with a limit of 1", ActionName(op.Kind))
+			}
+		}
+	}
+	targets.MaxENI = 0
+	b.describe(1000)
+	b.send(NodeRead{Targets: &targets})
+	for _, op := range b.ops {
+		if op.Kind == warmpool.PendingAttach {
+			return
+		}
+	}
+	t.Error("no ENI without the limit")
+}
+
+// changes returns the changes of the targets so far.
+func changes(b *bench) (out []TargetsChanged) {
+	for _, e := range b.events {
+		if c, ok := e.(TargetsChanged); ok {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // TestKeeper_LateDELOfTheSamePod: a recreated pod may get its predecessor's address, whose

@@ -165,16 +165,18 @@ func (k *Keeper) growing(s warmpool.Snapshot, now time.Time) int {
 		return 0
 	}
 	for _, card := range cards {
-		if _, _, blocked := warmpool.Blocked(s, k.effective(), now, card); !blocked {
+		if _, _, blocked := warmpool.Blocked(s, k.effective(now), now, card); !blocked {
 			return card
 		}
 	}
 	return 0
 }
 
-// effective is the policy as it applies now.
-func (k *Keeper) effective() warmpool.Policy {
+// effective is the policy as it applies now. Until the Node has been read, labels may change the
+// targets, so they are not followed.
+func (k *Keeper) effective(now time.Time) warmpool.Policy {
 	p := k.policy
+	p.ManageUnschedulable = p.ManageUnschedulable && !k.nodeAwaited(now)
 	p.ReserveTrunkSlot = k.reservesTrunkSlot()
 	return p
 }
@@ -189,7 +191,7 @@ func (k *Keeper) plan(now time.Time) {
 	if k.subnets.known() && k.noSubnet() && k.settings.Subnets.Fallback() != "" && k.subnets.stale(now) {
 		k.refreshSubnets() // with no usable subnet, no plan asks for the list
 	}
-	actions := warmpool.Plan(k.snapshot(now), k.effective(), now)
+	actions := warmpool.Plan(k.snapshot(now), k.effective(now), now)
 	k.recordPlan(actions, now)
 	for _, a := range actions {
 		switch a := a.(type) {
@@ -221,7 +223,7 @@ func (k *Keeper) Next(now time.Time) []warmpool.Action {
 	if !k.settings.Provisioning {
 		return nil
 	}
-	return warmpool.Plan(k.snapshot(now), k.effective(), now)
+	return warmpool.Plan(k.snapshot(now), k.effective(now), now)
 }
 
 // recordPlan records a plan that differs from the previous one.

@@ -16,7 +16,7 @@ func (k *Keeper) Ready(now time.Time) bool {
 	if k.terminating || !slices.ContainsFunc(k.book.Snapshot().ENIs, k.serves) {
 		return false
 	}
-	s, p := k.snapshot(now), k.effective()
+	s, p := k.snapshot(now), k.effective(now)
 	for _, card := range k.cards() {
 		code, _, blocked := warmpool.Blocked(s, p, now, card)
 		if !blocked || code == cause.PoolFull || code == cause.AddressesCooling {

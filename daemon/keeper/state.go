@@ -45,7 +45,7 @@ type Backoff struct {
 // State returns a snapshot of everything.
 func (k *Keeper) State(now time.Time) State {
 	s := State{
-		Now: now, Book: k.book.Snapshot(), Policy: k.effective(), Limits: k.lowered(), Stated: k.stated,
+		Now: now, Book: k.book.Snapshot(), Policy: k.effective(now), Limits: k.lowered(), Stated: k.stated,
 		Waiting: len(k.waiting), Backoffs: k.backoffs(now), SubnetsRead: k.subnets.read,
 		Terminating: k.terminating, Unschedulable: k.unschedulable, NodeKnown: k.nodeKnown, MaxPodsSource: k.maxPodsSource,
 		Reconciled: k.recon.compared, NextReconcile: k.recon.nextRead, NextSweep: k.recon.nextSweep,
@@ -70,7 +70,7 @@ func (k *Keeper) State(now time.Time) State {
 
 // Pool returns the planner's current input, for planning with other targets.
 func (k *Keeper) Pool(now time.Time) (warmpool.Snapshot, warmpool.Policy) {
-	return k.snapshot(now), k.effective()
+	return k.snapshot(now), k.effective(now)
 }
 
 // Waiting counts the ADDs that are waiting for the pool.

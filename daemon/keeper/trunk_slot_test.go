@@ -62,7 +62,7 @@ func TestTrunk_Slot(t *testing.T) {
 			s := b.snapshot(b.clock)
 			s.Waiting[0] = 60
 			attaches := 0
-			for _, a := range warmpool.Plan(s, b.effective(), b.clock) {
+			for _, a := range warmpool.Plan(s, b.effective(b.clock), b.clock) {
 				if _, ok := a.(warmpool.AttachENI); ok {
 					attaches++
 				}

@@ -103,7 +103,7 @@ func (k *Keeper) Blocked(now time.Time, everyCard bool) (cause.Code, string, boo
 	if !k.settings.Provisioning {
 		return cause.ProvisioningDisabled, cause.ProvisioningDisabled.Title(), true
 	}
-	s, p := k.snapshot(now), k.effective()
+	s, p := k.snapshot(now), k.effective(now)
 	var code cause.Code
 	var text string
 	for i, card := range k.cards() {

@@ -5,9 +5,10 @@ type ConfigRow struct {
 	Name      string  `json:"name" null:"never"`      // environment variable
 	Declared  *string `json:"declared"`               // value in the environment; null if not set
 	Effective string  `json:"effective" null:"never"` // value that the daemon uses
-	Source    string  `json:"source" null:"never"`    // origin of the value: environment, default, derived
+	Source    string  `json:"source" null:"never"`    // origin of the value: environment, label, default, derived
 	Problem   string  `json:"problem"`                // what is wrong with the setting; empty if nothing
 	Support   string  `json:"support"`                // how this version handles the setting; empty if unknown
+	Label     *string `json:"label,omitempty"`        // value of the Node's label that overrides it on the node, as written; omitted if it has none
 }
 
 // How a version handles a setting (daemon/config: Support).

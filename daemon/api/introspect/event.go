@@ -102,7 +102,7 @@ var eventKinds = []struct {
 	{EventSubnetShort, "a subnet has too few free addresses"},
 	{EventSubnetsRead, "the free addresses of the subnets were read"},
 	{EventSubnetsFailed, "the subnets could not be read"},
-	{EventNodeChanged, "the node's schedulability or max-pods changed"},
+	{EventNodeChanged, "the node's schedulability, max-pods or targets changed"},
 	{EventVPCCIDRsChanged, "the CIDRs of the VPC changed"},
 	{EventQuarantined, "an address or ENI was quarantined: it serves no new pods"},
 	{EventUnquarantined, "a quarantined address or ENI is usable again"},

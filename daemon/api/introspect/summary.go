@@ -138,6 +138,8 @@ type Targets struct {
 	MinimumIP  *int `json:"minimumIp"`  // MINIMUM_IP_TARGET
 	WarmPrefix *int `json:"warmPrefix"` // WARM_PREFIX_TARGET
 	MaxENI     *int `json:"maxEni"`     // MAX_ENI
+
+	FromLabels []string `json:"fromLabels,omitempty"` // the variables that labels of the Node override; omitted if none
 }
 
 // Verdicts on max-pods.
