@@ -48,6 +48,12 @@ func Config(to string, text []byte) (changed bool, err error) {
 	return place(to, bytes.NewReader(text), int64(len(text)), 0o644)
 }
 
+// State installs a text as Program does a file, for its owner only.
+func State(to string, text []byte) error {
+	_, err := place(to, bytes.NewReader(text), int64(len(text)), 0o600)
+	return err
+}
+
 // place makes the target equal to the source.
 func place(to string, source io.ReadSeeker, size int64, mode fs.FileMode) (changed bool, err error) {
 	removeLeftovers(to)

@@ -147,7 +147,10 @@ func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 	case keeper.SubnetFull:
 		return subnetShort(e.Subnet, "", cause.SubnetExhausted, e.Detail, slog.String(logline.KeyDetail, e.Detail))
 	case keeper.SubnetsListed:
-		return report{journal: introspect.Event{Kind: introspect.EventSubnetsRead}}
+		return report{
+			journal: introspect.Event{Kind: introspect.EventSubnetsRead},
+			count:   func(r *recorder) { r.subnets.note(at, e.Subnets) },
+		}
 	case keeper.SubnetsFailed:
 		out := failureOf(introspect.EventSubnetsFailed, "DescribeSubnets", keeper.CauseOf(e.Err), e.Err)
 		out.log = warnLine("subnets not described", causeAttr(out.err.code), errAttr(e.Err))

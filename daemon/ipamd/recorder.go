@@ -28,7 +28,8 @@ type recorder struct {
 	running  map[keeper.OpID]func() // ends an action's part of the gauge
 	history  history
 	lines    poolLines
-	kube     *kubernetes // nil if there is no API server
+	kube     *kubernetes    // nil if there is no API server
+	subnets  *subnetHistory // nil if none is kept
 }
 
 func newRecorder(ctx context.Context, log *slog.Logger, met *metrics.Metrics, feed *introspectserver.Feed, policy warmpool.Policy) *recorder {

@@ -172,6 +172,9 @@ func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.Canc
 			return nil
 		})
 	}
+	if h := d.recorder.subnets; h != nil {
+		ops.spawn(func(context.Context) { h.run(serveCtx) }) // a disk that hangs does not delay the end
+	}
 	graceEnd := make(chan struct{})
 	group.Go(func() error {
 		<-serveCtx.Done()

@@ -81,6 +81,7 @@ func (d *daemon) introspection() (*introspectserver.Server, error) {
 	return introspectserver.New(introspectserver.Options{
 		Addr: d.deps.Config.IntrospectionAddr, Source: d, Log: d.log,
 		Events: d.recorder.feed, Failures: d.recorder.failures, Pool: d.pool, ObservePod: d.host.ObservePod, ReadLog: d.readLog,
+		SubnetHistory: d.recorder.subnets.served(),
 	})
 }
 

@@ -96,6 +96,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 		},
 	}
 	s.recorder.started(d.Started, d.Version)
+	s.recorder.subnets = newSubnetHistory(d.Config, log)
 	if api != nil {
 		s.recorder.kube = api
 	}
@@ -118,6 +119,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 	if o.keeper, err = s.keeper(ctx, files, f, out); err != nil {
 		return nil, err
 	}
+	s.recorder.subnets.note(s.now(), o.keeper.State(s.now()).Subnets)
 	met.NodeInitialized(time.Since(initStart), nil)
 	met.ConnmarkBackend(f.host.Backend())
 	met.ConnmarkReconcile(nil)

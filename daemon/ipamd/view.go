@@ -182,7 +182,7 @@ func (d *daemon) summary(st keeper.State, past history) introspect.Summary {
 			FromLabels: config.FromLabels(settings),
 		},
 		MaxPods: n.maxPodsView(st), Trunk: n.trunkView(st.Book),
-		WaitingADDs: &st.Waiting, Operations: operationViews(st), Backoffs: backoffViews(st), Subnets: subnetViews(st),
+		WaitingADDs: &st.Waiting, Operations: operationViews(st), Backoffs: backoffViews(st), Subnets: subnetViews(st, d.recorder.subnets),
 		LastErrors: past.errors, EC2Calls: d.calls.list(d.rates()),
 		ADDs: &past.adds, DELs: &past.dels, ConfigProblems: &problems,
 	}
@@ -322,14 +322,14 @@ func backoffViews(st keeper.State) []introspect.Backoff {
 	return out
 }
 
-func subnetViews(st keeper.State) []introspect.Subnet {
+func subnetViews(st keeper.State, past *subnetHistory) []introspect.Subnet {
 	if st.SubnetsRead.IsZero() {
 		return nil
 	}
 	out := []introspect.Subnet{}
 	asOf := st.SubnetsRead.UTC()
 	for _, s := range st.Subnets {
-		view := introspect.Subnet{ID: s.ID, Available: &s.AvailableIPs, AsOf: &asOf}
+		view := introspect.Subnet{ID: s.ID, Available: &s.AvailableIPs, AsOf: &asOf, HistorySince: past.since(s.ID)}
 		if s.AvailableIPs == resync.Unknown {
 			view.Available, view.AsOf = nil, nil
 		}

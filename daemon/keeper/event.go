@@ -149,7 +149,11 @@ type (
 		Subnet string
 		Detail string
 	}
-	SubnetsListed struct{ happened }
+	// SubnetsListed has the subnets that new ENIs may use.
+	SubnetsListed struct {
+		happened
+		Subnets []resync.Subnet
+	}
 	SubnetsFailed struct {
 		happened
 		Err error

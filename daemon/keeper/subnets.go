@@ -201,7 +201,7 @@ func (m SubnetsRead) handle(k *Keeper, now time.Time) {
 	case !before.Until.IsZero() && after.Until.IsZero():
 		k.record(now, BackoffEnded{Backoff: Backoff{"subnet", k.subnets.best(k.settings.Subnets), before.Until, before.Cause}})
 	}
-	k.record(now, SubnetsListed{})
+	k.record(now, SubnetsListed{Subnets: k.settings.Subnets.Candidates(k.subnets.all)})
 	k.noteFullSubnet(now)
 }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/subnethistory"
 )
 
 // Paths are the directories of a node, as this process sees them.
@@ -95,6 +97,7 @@ func (p Paths) state() []string {
 	if p.Checkpoint != "" {
 		list = append(list, p.Checkpoint)
 		list = append(list, startingWith(p.Checkpoint+".tmp")...)
+		list = append(list, startingWith(subnethistory.Path(p.Checkpoint))...)
 	}
 	slices.Sort(list)
 	return present(slices.Compact(list)...)

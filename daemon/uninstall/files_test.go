@@ -27,7 +27,7 @@ func TestPaths(t *testing.T) {
 	for _, path := range []string{
 		"conf/10-aws.conflist", "conf/10-aws.conflist.bak", "conf/99-loopback.conf", "bin/aws-cni", "bin/aws-cni-grpc", "bin/egress-cni", "bin/aws-cni-support.sh", "bin/loopback",
 		"run/ipam.json", "run/ipam.json.tmp1", "run/npa.sock", "run/other.json", "run/attachments/054c-eth0.json",
-		"var/book.json", "var/book.json.tmp2", "var/book.json5", "var/others", "state/v6pd/egress-v4-ipam/aws-cni/169.254.172.7", "state/v6pd/egress-v4-ipam/other/169.254.172.7",
+		"var/book.json", "var/book.json.tmp2", "var/book.json5", "var/book-subnets.json", "var/book-subnets.json.damaged", "var/others", "state/v6pd/egress-v4-ipam/aws-cni/169.254.172.7", "state/v6pd/egress-v4-ipam/other/169.254.172.7",
 		"host" + root + "/state/v4pd/egress-v6-ipam/aws-cni/lock",
 	} {
 		full := filepath.Join(root, path)
@@ -39,9 +39,9 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	for want, got := range map[string]string{
-		"conf/10-aws.conflist bin/aws-cni bin/aws-cni-grpc bin/egress-cni bin/aws-cni-support.sh": relative(p.runtimeFiles()),
-		"run/attachments hoststate/v4pd/egress-v6-ipam/aws-cni state/v6pd/egress-v4-ipam/aws-cni": relative(p.records()),
-		"run/ipam.json run/ipam.json.tmp1 var/book.json var/book.json.tmp2":                       relative(p.state()),
+		"conf/10-aws.conflist bin/aws-cni bin/aws-cni-grpc bin/egress-cni bin/aws-cni-support.sh":                               relative(p.runtimeFiles()),
+		"run/attachments hoststate/v4pd/egress-v6-ipam/aws-cni state/v6pd/egress-v4-ipam/aws-cni":                               relative(p.records()),
+		"run/ipam.json run/ipam.json.tmp1 var/book-subnets.json var/book-subnets.json.damaged var/book.json var/book.json.tmp2": relative(p.state()),
 	} {
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("(-want +got):\n%s", d)

@@ -25,7 +25,7 @@ type SchemaRef struct {
 
 // schemaKinds lists the kinds with a schema, by name.
 var schemaKinds = []string{
-	KindFault, KindConfig, KindEvents, KindFailures, KindLogs, KindPlan, KindPod, KindSummary, KindSchemas,
+	KindFault, KindConfig, KindEvents, KindFailures, KindLogs, KindPlan, KindPod, KindSubnetHistory, KindSummary, KindSchemas,
 }
 
 // Schemas lists the schemas.

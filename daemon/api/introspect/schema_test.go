@@ -18,6 +18,7 @@ import (
 var documents = map[string]any{
 	KindConfig: NodeConfig{}, KindEvents: NodeEvents{}, KindFailures: NodeFailures{}, KindFault: Fault{}, KindLogs: NodeLogs{},
 	KindPlan: NodePlan{}, KindPod: NodePod{}, KindSummary: Summary{}, KindSchemas: SchemaList{},
+	KindSubnetHistory: NodeSubnetHistory{},
 }
 
 // TestSchemas_AreThoseOfTheTypes: the schemas have each member of each document, with its

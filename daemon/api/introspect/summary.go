@@ -12,15 +12,16 @@ const APIVersion = "cnictl/v1alpha1"
 
 // Kinds of our documents.
 const (
-	KindSummary  = "NodeSummary"
-	KindConfig   = "NodeConfig"
-	KindPlan     = "NodePlan"
-	KindFailures = "NodeFailures"
-	KindEvents   = "NodeEvents"
-	KindPod      = "NodePod"
-	KindLogs     = "NodeLogs"
-	KindSchemas  = "SchemaList"
-	KindFault    = "Fault"
+	KindSummary       = "NodeSummary"
+	KindConfig        = "NodeConfig"
+	KindPlan          = "NodePlan"
+	KindFailures      = "NodeFailures"
+	KindEvents        = "NodeEvents"
+	KindPod           = "NodePod"
+	KindLogs          = "NodeLogs"
+	KindSubnetHistory = "NodeSubnetHistory"
+	KindSchemas       = "SchemaList"
+	KindFault         = "Fault"
 )
 
 // Summary answers /v1/summary: one node's pool in 1 to 2 KB. It contains no timestamp, so that
@@ -228,10 +229,11 @@ func (b Backoff) MarshalJSON() ([]byte, error) {
 
 // Subnet is a subnet in which ENIs can be created.
 type Subnet struct {
-	ID        string     `json:"id" null:"never"` // subnet-…
-	CIDR      string     `json:"cidr"`            // IPv4 range; empty if unknown
-	Available *int       `json:"available"`       // free addresses by EC2's last count
-	AsOf      *time.Time `json:"asOf"`            // time of that count
+	ID           string     `json:"id" null:"never"`        // subnet-…
+	CIDR         string     `json:"cidr"`                   // IPv4 range; empty if unknown
+	Available    *int       `json:"available"`              // free addresses by EC2's last count
+	AsOf         *time.Time `json:"asOf"`                   // time of that count
+	HistorySince *time.Time `json:"historySince,omitempty"` // time of the first count of it in /v1/subnet-history; omitted without any
 }
 
 // LastError is one failure; repeated ones are merged.

@@ -7,18 +7,19 @@ import (
 
 // Paths of the introspection server.
 const (
-	PathENIs       = "/v1/enis"
-	PathENIConfigs = "/v1/eni-configs"
-	PathNetworkEnv = "/v1/networkutils-env-settings"
-	PathIPAMEnv    = "/v1/ipamd-env-settings"
-	PathSummary    = "/v1/summary"
-	PathConfig     = "/v1/config"
-	PathPlan       = "/v1/plan"
-	PathFailures   = "/v1/failures"
-	PathEvents     = "/v1/events"
-	PathPod        = "/v1/pod"
-	PathLogs       = "/v1/logs"
-	PathSchemas    = "/v1/schemas" // and /v1/schemas/<kind>
+	PathENIs          = "/v1/enis"
+	PathENIConfigs    = "/v1/eni-configs"
+	PathNetworkEnv    = "/v1/networkutils-env-settings"
+	PathIPAMEnv       = "/v1/ipamd-env-settings"
+	PathSummary       = "/v1/summary"
+	PathConfig        = "/v1/config"
+	PathPlan          = "/v1/plan"
+	PathFailures      = "/v1/failures"
+	PathEvents        = "/v1/events"
+	PathPod           = "/v1/pod"
+	PathLogs          = "/v1/logs"
+	PathSubnetHistory = "/v1/subnet-history"
+	PathSchemas       = "/v1/schemas" // and /v1/schemas/<kind>
 )
 
 // UpstreamPaths are the paths that upstream's daemon serves too. DocumentPaths are all

@@ -25,7 +25,7 @@ func TestDocs_Examples(t *testing.T) {
 	h := newHandler(fullOptions(), "", nil)
 	for name, target := range map[string]string{
 		"plan": "/v1/plan?warmIp=6", "failures": "/v1/failures", "events": "/v1/events", "pod": "/v1/pod?namespace=shop&name=cart-7d9f-1",
-		"logs": "/v1/logs?level=warn&lines=1", "schemas": "/v1/schemas", "fault": "/v1/plan?warmIp=many",
+		"logs": "/v1/logs?level=warn&lines=1", "schemas": "/v1/schemas", "subnet-history": "/v1/subnet-history", "fault": "/v1/plan?warmIp=many",
 	} {
 		var b bytes.Buffer
 		if err := json.Indent(&b, ask(t, h, target).Body.Bytes(), "", "  "); err != nil {

@@ -64,6 +64,13 @@ func (h *handler) failures(_ http.ResponseWriter, r *http.Request) (any, error) 
 	}, nil
 }
 
+func (h *handler) subnetHistory(_ http.ResponseWriter, r *http.Request) (any, error) {
+	if err := parseQuery(r).done(); err != nil {
+		return nil, err
+	}
+	return h.opts.SubnetHistory(), nil
+}
+
 // events returns the events after q.since, or waits for one.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) (any, error) {
 	q, err := parseEventQuery(r)

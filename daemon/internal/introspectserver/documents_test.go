@@ -19,6 +19,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/subnethistory"
 	"cnictl/daemon/warmpool"
 )
 
@@ -79,6 +80,13 @@ func fullOptions() Options {
 				Routes: []introspect.PodRoute{{Table: 254, To: host, Link: link}}, Tables: []introspect.PodRoute{}, Neighbours: []introspect.PodNeighbour{},
 			}, nil
 		},
+		SubnetHistory: func() introspect.NodeSubnetHistory {
+			var h subnethistory.History
+			for i, free := range []int{4019, 4003, 3980} {
+				h.Note(testNow.Add(time.Duration(20*i-40)*time.Minute), "subnet-0123456789abcdef0", free)
+			}
+			return h.Document()
+		},
 		ReadLog: func(_ context.Context, q introspect.LogQuery) (introspect.NodeLogs, error) {
 			if q.Match == "none" {
 				return introspect.NodeLogs{}, fmt.Errorf("%w: AWS_VPC_K8S_CNI_LOG_FILE is stdout; use kubectl logs", introspect.ErrNoLogFile)
@@ -116,10 +124,10 @@ func TestOptional_Paths(t *testing.T) {
 	bare := newHandler(Options{Source: source{}, Log: discard()}, "", nil)
 	full := newHandler(fullOptions(), "", nil)
 	listed := read[introspect.Commands](t, ask(t, full, "/"))
-	if got, want := strings.Join(listed.AvailableCommands[4:], " "), "/v1/summary /v1/config /v1/plan /v1/failures /v1/events /v1/pod /v1/logs /v1/schemas"; got != want {
+	if got, want := strings.Join(listed.AvailableCommands[4:], " "), "/v1/summary /v1/config /v1/plan /v1/failures /v1/events /v1/pod /v1/logs /v1/subnet-history /v1/schemas"; got != want {
 		t.Errorf("listed %s, want %s", got, want)
 	}
-	for _, path := range []string{"/v1/plan", "/v1/failures", "/v1/events", "/v1/pod?namespace=shop&name=cart-7d9f-1", "/v1/logs"} {
+	for _, path := range []string{"/v1/plan", "/v1/failures", "/v1/events", "/v1/pod?namespace=shop&name=cart-7d9f-1", "/v1/logs", "/v1/subnet-history"} {
 		w := ask(t, bare, path)
 		if f := read[introspect.Fault](t, w); w.Code != http.StatusNotFound || f.Kind != introspect.KindFault || f.Code != introspect.FaultNotServed {
 			t.Errorf("%s: %d %+v", path, w.Code, f)

@@ -45,7 +45,8 @@ func newHandler(opts Options, host string, stop <-chan struct{}) *handler {
 	h.ours = map[string]document{
 		introspect.PathSummary: h.summary, introspect.PathConfig: h.config,
 		introspect.PathPlan: nil, introspect.PathFailures: nil, introspect.PathEvents: nil, introspect.PathPod: nil, introspect.PathLogs: nil,
-		introspect.PathSchemas: h.schemas,
+		introspect.PathSubnetHistory: nil,
+		introspect.PathSchemas:       h.schemas,
 	}
 	if opts.Pool != nil {
 		h.ours[introspect.PathPlan] = h.plan
@@ -62,12 +63,15 @@ func newHandler(opts Options, host string, stop <-chan struct{}) *handler {
 	if opts.ReadLog != nil {
 		h.ours[introspect.PathLogs] = h.logs
 	}
+	if opts.SubnetHistory != nil {
+		h.ours[introspect.PathSubnetHistory] = h.subnetHistory
+	}
 	// Upstream's paths come first, in a fixed order (upstream's order varies from process
 	// to process).
 	h.list = slices.Clone(introspect.UpstreamPaths)
 	for _, path := range []string{
 		introspect.PathSummary, introspect.PathConfig, introspect.PathPlan, introspect.PathFailures, introspect.PathEvents,
-		introspect.PathPod, introspect.PathLogs, introspect.PathSchemas,
+		introspect.PathPod, introspect.PathLogs, introspect.PathSubnetHistory, introspect.PathSchemas,
 	} {
 		if h.ours[path] != nil {
 			h.list = append(h.list, path)

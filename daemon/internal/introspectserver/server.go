@@ -50,6 +50,9 @@ type Options struct {
 	// ReadLog reads the daemon's own log, scrubbed, for /v1/logs (logging.Tail). It
 	// returns [introspect.ErrNoLogFile] if there is no file to read.
 	ReadLog func(context.Context, introspect.LogQuery) (introspect.NodeLogs, error)
+
+	// SubnetHistory returns EC2's earlier counts of free addresses, for /v1/subnet-history.
+	SubnetHistory func() introspect.NodeSubnetHistory
 }
 
 // Server answers introspection requests.

@@ -297,7 +297,7 @@ func TestIntrospection_Transport(t *testing.T) {
 			}
 			for _, path := range []string{
 				introspect.PathSummary, introspect.PathConfig, introspect.PathPlan, introspect.PathFailures, introspect.PathEvents,
-				introspect.PathPod + "?namespace=default&name=" + pod.Name, introspect.PathSchemas,
+				introspect.PathPod + "?namespace=default&name=" + pod.Name, introspect.PathSubnetHistory, introspect.PathSchemas,
 			} {
 				plain := l.ask(d, path, nil)
 				if plain.status != http.StatusOK {

@@ -131,7 +131,7 @@ func (m *member) collect(t *testing.T, socket string, readable map[string]string
 	door := c.door(m.Node, "unix", socket)
 	paths := []string{"/", "/nowhere", "/v1/enis", "/v1/eni-configs", "/v1/ipamd-env-settings", "/v1/networkutils-env-settings",
 		introspect.PathSummary, introspect.PathConfig, introspect.PathPlan, introspect.PathFailures, introspect.PathEvents,
-		introspect.PathLogs, introspect.PathPod + "?namespace=" + c.namespace + "&name=p-1", introspect.PathSchemas}
+		introspect.PathLogs, introspect.PathSubnetHistory, introspect.PathPod + "?namespace=" + c.namespace + "&name=p-1", introspect.PathSchemas}
 	var index struct{ AvailableCommands []string }
 	if err := json.Unmarshal(c.ask(door, "/", nil).body, &index); err != nil {
 		t.Fatal(err)

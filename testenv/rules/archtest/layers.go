@@ -83,6 +83,7 @@ var placements = []placement{
 
 	// cnictl's documents contain parts of the daemon's.
 	{"daemon/fleet/document", deduction(0), false},
+	{"daemon/subnethistory", deduction(0), false},
 	// Evidence contains the daemon's documents, so the doctor's pure packages are above the
 	// contracts.
 	{"doctor/evidence", deduction(1), false},

@@ -156,7 +156,7 @@ func checkpointFlags(cmd *cobra.Command, local bool) func(*Options) error {
 
 // Paths are the known paths of the introspection server.
 func Paths() []string {
-	return append(slices.Clone(introspect.DocumentPaths), introspect.PathLogs, introspect.PathSchemas)
+	return append(slices.Clone(introspect.DocumentPaths), introspect.PathLogs, introspect.PathSubnetHistory, introspect.PathSchemas)
 }
 
 // command builds the command of a verb, for a named node or for this host.
