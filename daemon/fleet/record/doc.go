@@ -11,7 +11,7 @@
 //
 // A recording is made to be shared, so it holds only what the screens show: no environment and
 // no tokens; of annotations only vpc.amazonaws.com/pod-eni; of node labels only those of
-// Kubernetes, AWS, eksctl and Karpenter; and messages and log lines without anything that looks
+// Kubernetes, AWS, eksctl, Karpenter and cnictl; and messages and log lines without anything that looks
 // like a credential or a container ID.
 //
 // Input is untrusted: the sizes of lines, nodes and the file are limited.

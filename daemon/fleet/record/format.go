@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/scrub"
 )
@@ -62,7 +63,7 @@ const (
 )
 
 // labelDomains are those whose labels are kept: other labels are private to their owners.
-var labelDomains = []string{"kubernetes.io", "k8s.io", "k8s.aws", "amazonaws.com", "eksctl.io", "karpenter.sh"}
+var labelDomains = []string{"kubernetes.io", "k8s.io", "k8s.aws", "amazonaws.com", "eksctl.io", "karpenter.sh", config.LabelDomain}
 
 // shareable returns a sample without what must not be shared.
 func shareable(n document.NodeIPAM) document.NodeIPAM {

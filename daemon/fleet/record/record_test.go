@@ -48,7 +48,7 @@ func sample(name string, assigned int, at time.Time) document.NodeIPAM {
 		},
 		Object: &document.NodeObject{Zone: "eu-1a", InstanceID: "i-1", Labels: map[string]string{
 			"topology.kubernetes.io/zone": "eu-1a", "node.kubernetes.io/instance-type": "m5.large", "eks.amazonaws.com/nodegroup": "blue",
-			"team": "secret", "example.com/token": "secret", "notkubernetes.io/x": "secret",
+			"cnictl.dev/max-eni": "2", "team": "secret", "example.com/token": "secret", "notkubernetes.io/x": "secret",
 		}},
 	}
 }
@@ -180,7 +180,7 @@ func TestPlayer_Plays(t *testing.T) {
 	if strings.Contains(n.Error.Message, "AKIA") || n.Error.Reason != introspect.ReasonTimeout || n.Word != "stale 110s: timeout" {
 		t.Errorf("%q %q", n.Error.Message, n.Word)
 	}
-	want := map[string]string{"topology.kubernetes.io/zone": "eu-1a", "node.kubernetes.io/instance-type": "m5.large", "eks.amazonaws.com/nodegroup": "blue"}
+	want := map[string]string{"topology.kubernetes.io/zone": "eu-1a", "node.kubernetes.io/instance-type": "m5.large", "eks.amazonaws.com/nodegroup": "blue", "cnictl.dev/max-eni": "2"}
 	if diff := cmp.Diff(want, n.Object.Labels); diff != "" {
 		t.Error(diff)
 	}
