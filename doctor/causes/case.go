@@ -36,6 +36,7 @@ type Case struct {
 	settingsAt string            // source; empty if none was read
 	env        map[string]string // as declared; nil if unknown
 	problems   []config.Problem  // of the settings
+	byLabel    map[string]string // values in effect of the settings that labels of the Node override
 	partly     map[string]string // the known settings, with their effective values; nil if all are known
 
 	Pools []*pool // by network card; empty if unknown

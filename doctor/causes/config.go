@@ -109,14 +109,18 @@ func settingsInvalid(c *Case) []candidate {
 		}
 		p := problems[0]
 		value := p.Value
-		if value == "" { // of several variables, or of one that another makes wrong
+		if value == "" && p.Label == "" { // of several variables, or of one that another makes wrong
 			var values []string
 			for name := range strings.SplitSeq(p.Variable, ", ") {
 				values = append(values, or(c.env[name], "not set"))
 			}
 			value = strings.Join(values, ", ")
 		}
-		return c.known(at, "env."+p.Variable, or(p.Accepted, "another value"), value, true)
+		path := "env." + p.Variable
+		if p.Label != "" {
+			path = "label " + p.Label
+		}
+		return c.known(at, path, or(p.Accepted, "another value"), value, true)
 	}
 	stops := c.dies(pattern{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("config/invalid")})
 	refuses := either(
@@ -125,14 +129,19 @@ func settingsInvalid(c *Case) []candidate {
 				"PD is not enabled. V6 is only supported in PD mode"}}),
 		c.failures(nil, cause.MultiNICDisabled),
 	)
+	notAsWritten := candidate{summary: "settings are not used as written: " + problemText(ignored), decisive: []Fact{judged(ignored)}}.withFixes(1, 2)
+	if len(ignored) > 0 && ignored[0].Label != "" {
+		notAsWritten.names = map[string]string{"LABEL": ignored[0].Label}
+		notAsWritten = notAsWritten.withFixes(3)
+	}
 	candidates := []candidate{
-		{summary: "the daemon does not start with these settings: " + problemText(fatal), decisive: []Fact{judged(fatal)}},
-		{summary: "the daemon exits with an error: " + stops.Value, decisive: []Fact{stops}, unless: []Fact{not(c.podNotReady())}},
-		candidate{summary: "settings are not used as written: " + problemText(ignored), decisive: []Fact{judged(ignored)}}.as(catalogue.Warning),
+		candidate{summary: "the daemon does not start with these settings: " + problemText(fatal), decisive: []Fact{judged(fatal)}}.withFixes(1, 2),
+		candidate{summary: "the daemon exits with an error: " + stops.Value, decisive: []Fact{stops}, unless: []Fact{not(c.podNotReady())}}.withFixes(1, 2),
+		notAsWritten.as(catalogue.Warning),
 	}
 	if refuses.State != No {
 		candidates = append(candidates, candidate{summary: "pods ask for what the settings do not allow: " + refuses.Value,
-			decisive: []Fact{refuses}}.as(catalogue.Error))
+			decisive: []Fact{refuses}}.as(catalogue.Error).withFixes(1, 2))
 	}
 	return candidates
 }
@@ -153,7 +162,7 @@ func (c *Case) FaultsOf(s config.Config, problems []config.Problem) (fatal, igno
 		switch {
 		case p.Fatal && !(single && strings.HasPrefix(p.Variable, "ENABLE_IPv4")):
 			fatal = append(fatal, p)
-		case !p.Fatal && p.Value != "" && p.Fault == "" && p.Text == "":
+		case !p.Fatal && (p.Value != "" || p.Label != "") && p.Fault == "" && p.Text == "":
 			ignored = append(ignored, p)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
@@ -307,13 +308,17 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		}
 		in := d.places(c)
 		maps.Copy(in, cd.names)
+		nodes := cd.nodes
+		if c != nil {
+			nodes = []string{c.Name}
+		}
 		fixes := slices.Clone(cd.first)
 		for _, i := range order {
 			fixes = append(fixes, entry.Fixes[i-1])
 		}
 		for _, x := range fixes {
 			f.Fix = append(f.Fix, document.CauseFix{
-				Text: Fill(x.Text, cd.names), Command: Fill(x.Command, in), SideEffects: strings.TrimSpace(x.SideEffect + d.lone(x, cd.names)),
+				Text: Fill(x.Text, cd.names), Command: Fill(x.Command, in), SideEffects: strings.TrimSpace(x.SideEffect + d.lone(x, cd.names) + d.overridden(x, nodes)),
 				Risk: x.Risk.String(),
 			})
 		}
@@ -342,6 +347,22 @@ func (d *diagnosis) lone(x catalogue.Fix, names map[string]string) string {
 		}
 	}
 	return ""
+}
+
+// overridden names the labels of Nodes that keep a fix of the DaemonSet's settings from having an effect
+// there, empty if there are none.
+func (d *diagnosis) overridden(x catalogue.Fix, nodes []string) (text string) {
+	settings, _ := strings.CutPrefix(x.Command, catalogue.SetEnv)
+	if settings == x.Command {
+		return ""
+	}
+	for setting := range strings.FieldsSeq(settings) {
+		name, _, _ := strings.Cut(setting, "=")
+		if slices.ContainsFunc(d.cases, func(c *Case) bool { return slices.Contains(nodes, c.Name) && c.byLabel[name] != "" }) {
+			text += " The label " + config.LabelOf(name) + " of the Node overrides " + name + " there: change the label."
+		}
+	}
+	return text
 }
 
 // detected returns the release of the daemon, none if it is unknown.

@@ -31,10 +31,13 @@ func (c *Case) readSettings() {
 			}
 		}
 		load(env, "intro.config")
+		c.labelled()
 	case c.R.ContainerEnv.OK() && c.R.ContainerEnv.Content[containerNode] != nil:
 		load(c.R.ContainerEnv.Content[containerNode], "host.env")
+		c.labelled()
 	case c.R.DaemonSet.OK() && c.R.DaemonSet.Content != nil:
 		load(c.R.DaemonSet.Content.Env[containerNode], "k8s.ds")
+		c.labelled()
 	default:
 		if partly, source := c.inEffect(); source != "" {
 			load(partly, source)
@@ -43,6 +46,42 @@ func (c *Case) readSettings() {
 			load(nil, "")
 		}
 		c.env, c.problems = nil, nil // their original text is unknown
+	}
+}
+
+// labelled applies the labels of the Node that the daemon reports: they override its environment.
+func (c *Case) labelled() {
+	written, inUse := map[string]string{}, map[string]string{}
+	if c.R.Config.OK() {
+		for _, row := range c.R.Config.Content.Items {
+			label := config.LabelOf(row.Name)
+			if row.Label != nil && label != "" {
+				written[label] = *row.Label
+			}
+			if row.Source == string(config.FromLabel) && label != "" {
+				inUse[label] = or(row.Effective, "0")
+			}
+		}
+	} else if c.R.Summary.OK() {
+		now, _ := c.inEffect()
+		for _, name := range c.R.Summary.Content.Targets.FromLabels {
+			if label := config.LabelOf(name); label != "" {
+				written[label] = or(now[name], "0")
+			}
+		}
+	}
+	if len(written) == 0 {
+		return
+	}
+	before, _ := c.Settings.WithLabels(inUse, c.Settings) // an unusable label keeps what was there
+	var problems []config.Problem
+	c.Settings, problems = c.Settings.WithLabels(written, before)
+	c.problems = append(c.problems, problems...)
+	c.byLabel = map[string]string{}
+	for _, s := range c.Settings.Describe(nil) {
+		if s.Source == config.FromLabel {
+			c.byLabel[s.Name] = or(s.Effective, "0")
+		}
 	}
 }
 
@@ -108,6 +147,9 @@ func (c *Case) knows(names ...string) bool {
 func (c *Case) setting(name, expected string, holds func(config.Config) bool) Fact {
 	if !c.knows(name) {
 		return c.unread("k8s.ds", "env."+name, expected, or(c.R.DaemonSet.Missing, "the settings were not read"))
+	}
+	if value, ok := c.byLabel[name]; ok {
+		return c.known(c.settingsAt, "label "+config.LabelOf(name), expected, value, holds(c.Settings))
 	}
 	value, ok := c.env[name]
 	if !ok {

@@ -38,6 +38,7 @@ var configCauses = []Entry{
 		Fixes: []Fix{
 			{Text: "Correct the setting.", Command: setEnv + "NAME=VALUE", SideEffect: rolled, Risk: Restart},
 			{Text: "If only the image was changed, apply the whole manifest or add-on of that release.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled, Risk: Restart},
+			{Text: "Correct or remove the label of the Node, and of the node group or NodePool that sets it.", Command: "kubectl label node NODE LABEL=VALUE --overwrite", SideEffect: "The pool follows at once."},
 		},
 		Links:    []string{upstream + "docs/troubleshooting.md", upstream + "README.md"},
 		Upstream: "all; an image of v1.10 or later without ENABLE_IPv4 and ENABLE_IPv6 does not start",

@@ -15,11 +15,14 @@ const (
 // Rolled is the side effect of a changed setting of the DaemonSet; its risk is [Restart].
 const Rolled = "Restarts aws-node on every node, as many at a time as maxUnavailable allows. A managed add-on may set the value back: change it there too."
 
+// SetEnv begins the command of the fixes that change settings of the DaemonSet.
+const SetEnv = "kubectl -n kube-system set env daemonset/aws-node -c aws-node "
+
 // Commands that several entries share, and their side effects.
 const (
 	restartOne = "kubectl -n kube-system delete pod -l k8s-app=aws-node --field-selector spec.nodeName=NODE"
 	restarted  = "The node cannot start pods for a few seconds; running pods keep their network."
-	setEnv     = "kubectl -n kube-system set env daemonset/aws-node -c aws-node "
+	setEnv     = SetEnv
 	rolled     = Rolled
 	replaced   = "Evicts every pod on the node; disruption budgets limit how many replicas go at a time."
 	drain      = "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data"

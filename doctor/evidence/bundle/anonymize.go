@@ -132,7 +132,7 @@ var kindOfPlace = map[string]string{
 // kindAt returns the kind of a text, or "" for free text.
 func kindAt(at place) string {
 	switch at.is() {
-	case "ConfigRow.Declared", "ConfigRow.Effective":
+	case "ConfigRow.Declared", "ConfigRow.Effective", "ConfigRow.Label":
 		return settingNames[at.of.FieldByName("Name").String()]
 	}
 	if kind, ok := kindOfPlace[at.is()]; ok {
@@ -180,7 +180,7 @@ func knownDomain(name string) bool {
 		return true
 	}
 	for _, known := range []string{"kubernetes.io", "k8s.io", "amazonaws.com", "k8s.aws",
-		"eksctl.io", "karpenter.sh", "csi.aws.com", "helm.sh", "argoproj.io", "cilium.io"} {
+		"eksctl.io", "karpenter.sh", "csi.aws.com", "helm.sh", "argoproj.io", "cilium.io", config.LabelDomain} {
 		if ok && (domain == known || strings.HasSuffix(domain, "."+known)) {
 			return true
 		}
