@@ -11,7 +11,6 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/schedule"
 	"cnictl/daemon/fleet/watch"
 )
 
@@ -252,13 +251,13 @@ func (d *detail) enis(ctx context.Context) error {
 }
 
 // keptENIs returns the addresses that upstream last reported; done is false if upstream may
-// be asked again, which keptENIs then records in the schedule.
+// be asked again, which keptENIs then records in the
 func (d *detail) keptENIs() (done bool, _ error) {
 	l := d.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.opts.Now()
-	if d.m.enis != nil && now.Sub(d.m.enisAt) < schedule.UpstreamMin {
+	if d.m.enis != nil && now.Sub(d.m.enisAt) < UpstreamMin {
 		d.out.ENIs = d.m.enis
 		return true, nil
 	}
@@ -270,7 +269,7 @@ func (d *detail) keptENIs() (done bool, _ error) {
 		d.out.ENIs = d.m.enis
 		return true, nil
 	}
-	return true, &client.Error{Address: d.out.Node, Reason: introspect.ReasonBusy, Err: fmt.Errorf("the upstream daemon is read at most every %s", schedule.UpstreamMin)}
+	return true, &client.Error{Address: d.out.Node, Reason: introspect.ReasonBusy, Err: fmt.Errorf("the upstream daemon is read at most every %s", UpstreamMin)}
 }
 
 // close ends the connection to a node that is not on the screen.

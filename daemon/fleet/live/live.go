@@ -9,7 +9,6 @@ import (
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/schedule"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 )
@@ -26,9 +25,9 @@ type Options struct {
 	UserAgent   string        // sent to the nodes
 	Concurrency int           // nodes read at once; 0 = fleet.DefaultConcurrency
 	NodeTimeout time.Duration // for all requests to one node; 0 = fleet.DefaultNodeTimeout
-	Interval    time.Duration // between two samples of a node on the screen; 0 = schedule.DefaultInterval
+	Interval    time.Duration // between two samples of a node on the screen; 0 = DefaultInterval
 	// Background is the time between two samples of the other nodes; 0 =
-	// schedule.DefaultBackground. Callers that want all nodes alike set it to Interval and never
+	// DefaultBackground. Callers that want all nodes alike set it to Interval and never
 	// call Focus: a sweep of a large fleet then takes as long as it may.
 	Background time.Duration
 	ENIs       bool // include the addresses in every sample of every node
@@ -74,7 +73,7 @@ type Live struct {
 	changed chan struct{}
 
 	mu         sync.Mutex // guards all below
-	plan       *schedule.Plan
+	plan       *Plan
 	members    map[string]*member
 	listed     bool // the roster has named at least one node
 	focus      watch.Focus
@@ -83,7 +82,7 @@ type Live struct {
 	problemAt  time.Time
 	outage     outage
 	heard      time.Time // the API server answered at this time or later
-	pauses     schedule.PauseDetector
+	pauses     PauseDetector
 	stops      uint64 // how often the process was paused
 	samples    uint64
 	failed     uint64
@@ -118,7 +117,7 @@ func New(opts Options) (*Live, error) {
 	}
 	return &Live{
 		opts: opts, wake: make(chan struct{}, 1), changed: make(chan struct{}, 1), members: map[string]*member{}, checking: make(chan struct{}, 1),
-		plan: schedule.New(schedule.Config{Workers: opts.Concurrency, Interval: opts.Interval, Background: opts.Background}),
+		plan: NewPlan(PlanConfig{Workers: opts.Concurrency, Interval: opts.Interval, Background: opts.Background}),
 	}, nil
 }
 
@@ -184,7 +183,7 @@ func (l *Live) dispatch(ctx context.Context, running *sync.WaitGroup) time.Durat
 		l.pauses.Rest()
 		return wait
 	}
-	return min(wait, schedule.Beat)
+	return min(wait, Beat)
 }
 
 // beat detects that the process was paused. Kept connections are no longer trusted then.
@@ -290,7 +289,7 @@ func (l *Live) learn(ctx context.Context, m *member, out document.NodeIPAM, hear
 	if !heard.IsZero() {
 		l.answers(heard)
 	}
-	keep, drop := l.plan.Done(m.target.Name, now, schedule.Result{
+	keep, drop := l.plan.Done(m.target.Name, now, Result{
 		OK: out.Summary != nil, Upstream: out.Source == document.SourceV1, Took: took,
 	})
 	if !keep {

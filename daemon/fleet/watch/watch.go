@@ -30,6 +30,10 @@ type Pace struct {
 	Paused   bool
 }
 
+// UpstreamMin is the least time between two reads of an upstream node, whoever asks, as upstream
+// logs every request.
+const UpstreamMin = 10 * time.Second
+
 // Want is a set of documents of a node.
 type Want uint
 
@@ -223,7 +227,7 @@ type Stats struct {
 	Problem     string    // one line: why nodes or API server are unavailable, and what to do; "" if none
 	ProblemAt   time.Time // when Problem began; zero = never
 	RetryAt     time.Time // next attempt during an outage, past while it runs; else zero
-	Swept       bool      // every known node was read once; until then reading may exceed schedule.MaxShare
+	Swept       bool      // every known node was read once; until then reading may exceed live.MaxShare
 }
 
 // Outage reports that the API server is unreachable: values date from before ProblemAt.

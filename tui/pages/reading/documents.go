@@ -8,7 +8,6 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/schedule"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
@@ -29,7 +28,7 @@ type Documents struct {
 
 // UpstreamPace is the shortest time between two readings of an upstream node, which logs
 // a line for each.
-const UpstreamPace = schedule.UpstreamMin
+const UpstreamPace = watch.UpstreamMin
 
 // answerTimeout is the time after which an answer is no longer expected.
 const answerTimeout = 30 * time.Second

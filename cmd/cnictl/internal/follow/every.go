@@ -7,13 +7,13 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/schedule"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 )
 
 // UpstreamInterval is the minimum time between two readings of an upstream node, which logs a
 // line for each request.
-const UpstreamInterval = schedule.UpstreamMin
+const UpstreamInterval = watch.UpstreamMin
 
 // Every calls show immediately and then every interval, until ctx ends (no error: that is how
 // watching ends) or show fails. show returns whether an upstream node was read; such nodes

@@ -1,7 +1,9 @@
-package schedule
+package live
 
 import (
 	"time"
+
+	"cnictl/daemon/fleet/watch"
 )
 
 // Limits of the plan.
@@ -14,7 +16,7 @@ const (
 	MinVisible  = 5 * time.Second
 	MinFailing  = 10 * time.Second
 	MinForced   = time.Second // between two reads requested by hand
-	UpstreamMin = 10 * time.Second
+	UpstreamMin = watch.UpstreamMin
 	BrokenAfter = 3 // failures in a row
 	BrokenEvery = time.Minute
 	AwayFactor  = 6 // lengthens all intervals while the screen is in the background
@@ -29,8 +31,8 @@ const (
 	fairShare = 4 // consecutive picks of nodes on the screen before one of another node
 )
 
-// Config of a Plan. Workers is required.
-type Config struct {
+// PlanConfig of a Plan. Workers is required.
+type PlanConfig struct {
 	Workers    int           // nodes read at once
 	Interval   time.Duration // between two reads of a node on the screen; 0 = DefaultInterval
 	Background time.Duration // of the other nodes; 0 = DefaultBackground
@@ -38,7 +40,7 @@ type Config struct {
 
 // Plan decides which node to read next. It is not safe for concurrent use.
 type Plan struct {
-	cfg          Config
+	cfg          PlanConfig
 	nodes        map[string]*node
 	lanes        [tiers * 2]queue
 	seq          uint64
@@ -63,8 +65,8 @@ type Plan struct {
 	rounds
 }
 
-// New makes a plan without nodes.
-func New(cfg Config) *Plan {
+// NewPlan makes a plan without nodes.
+func NewPlan(cfg PlanConfig) *Plan {
 	cfg.Workers = max(cfg.Workers, 1)
 	if cfg.Interval <= 0 {
 		cfg.Interval = DefaultInterval

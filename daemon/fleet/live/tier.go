@@ -1,4 +1,4 @@
-package schedule
+package live
 
 import (
 	"container/heap"

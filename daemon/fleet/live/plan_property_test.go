@@ -1,4 +1,4 @@
-package schedule
+package live
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ type reading struct {
 func newWorld(seed uint64) *world {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	workers := []int{1, 2, 5, 32}[rng.IntN(4)]
-	w := &world{rng: rng, now: epoch, nodes: map[string]*being{}, workers: workers, plan: New(Config{Workers: workers})}
+	w := &world{rng: rng, now: epoch, nodes: map[string]*being{}, workers: workers, plan: NewPlan(PlanConfig{Workers: workers})}
 	for range 1 + rng.IntN(60) {
 		w.join()
 	}
@@ -210,7 +210,7 @@ func TestPlan_Properties(t *testing.T) {
 // busy reads the others in between.
 func TestPlan_NoStarvation(t *testing.T) {
 	t.Parallel()
-	p := New(Config{Workers: 1, Interval: MinOpen})
+	p := NewPlan(PlanConfig{Workers: 1, Interval: MinOpen})
 	last := map[string]time.Time{}
 	var visible []string
 	for i := range 60 {

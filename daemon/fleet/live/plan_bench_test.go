@@ -1,4 +1,4 @@
-package schedule
+package live
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 func BenchmarkPlan(b *testing.B) {
 	for _, size := range []int{100, 500, 5000, 50000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			p := New(Config{Workers: 32, Background: time.Millisecond, Interval: MinOpen})
+			p := NewPlan(PlanConfig{Workers: 32, Background: time.Millisecond, Interval: MinOpen})
 			var visible []string
 			for i := range size {
 				name := fmt.Sprintf("node-%05d", i)
@@ -36,7 +36,7 @@ func BenchmarkPlan(b *testing.B) {
 
 // BenchmarkFocus scrolls the visible rows by a page.
 func BenchmarkFocus(b *testing.B) {
-	p := New(Config{Workers: 32})
+	p := NewPlan(PlanConfig{Workers: 32})
 	var names []string
 	for i := range 5000 {
 		names = append(names, fmt.Sprintf("node-%05d", i))

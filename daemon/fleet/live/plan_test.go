@@ -1,4 +1,4 @@
-package schedule
+package live
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func at(d time.Duration) time.Time { return epoch.Add(d) }
 
-func planOf(cfg Config, names ...string) *Plan {
-	p := New(cfg)
+func planOf(cfg PlanConfig, names ...string) *Plan {
+	p := NewPlan(cfg)
 	for _, n := range names {
 		p.Put(n)
 	}
@@ -45,29 +45,29 @@ func TestNext_Edges(t *testing.T) {
 		return func(p *Plan) { p.Focus(open, visible, false) }
 	}
 	for name, row := range map[string]struct {
-		cfg    Config
+		cfg    PlanConfig
 		before func(*Plan)
 		first  Result
 		after  func(*Plan)
 		want   time.Duration
 	}{
 		"rest":                              {first: ours, want: 30 * time.Second},
-		"rest, faster by wish":              {cfg: Config{Background: 5 * time.Second}, first: ours, want: 5 * time.Second},
-		"rest, not faster than the rows":    {cfg: Config{Background: 5 * time.Second, Interval: 7 * time.Second}, first: ours, want: 7 * time.Second},
-		"rest of upstream by wish":          {cfg: Config{Background: 5 * time.Second}, first: upstream, want: 10 * time.Second},
+		"rest, faster by wish":              {cfg: PlanConfig{Background: 5 * time.Second}, first: ours, want: 5 * time.Second},
+		"rest, not faster than the rows":    {cfg: PlanConfig{Background: 5 * time.Second, Interval: 7 * time.Second}, first: ours, want: 7 * time.Second},
+		"rest of upstream by wish":          {cfg: PlanConfig{Background: 5 * time.Second}, first: upstream, want: 10 * time.Second},
 		"open":                              {before: look("n"), first: ours, want: 2500 * time.Millisecond},
-		"open, as fast as may be":           {cfg: Config{Interval: 2 * time.Second}, before: look("n"), first: ours, want: 2 * time.Second},
-		"open, slow by wish":                {cfg: Config{Interval: 20 * time.Second}, before: look("n"), first: ours, want: 10 * time.Second},
+		"open, as fast as may be":           {cfg: PlanConfig{Interval: 2 * time.Second}, before: look("n"), first: ours, want: 2 * time.Second},
+		"open, slow by wish":                {cfg: PlanConfig{Interval: 20 * time.Second}, before: look("n"), first: ours, want: 10 * time.Second},
 		"open, upstream":                    {before: look("n"), first: upstream, want: 10 * time.Second},
 		"visible":                           {before: look("", "n"), first: ours, want: 5 * time.Second},
-		"visible, not faster by wish":       {cfg: Config{Interval: 2 * time.Second}, before: look("", "n"), first: ours, want: 5 * time.Second},
-		"visible, slow by wish":             {cfg: Config{Interval: 20 * time.Second}, before: look("", "n"), first: ours, want: 20 * time.Second},
+		"visible, not faster by wish":       {cfg: PlanConfig{Interval: 2 * time.Second}, before: look("", "n"), first: ours, want: 5 * time.Second},
+		"visible, slow by wish":             {cfg: PlanConfig{Interval: 20 * time.Second}, before: look("", "n"), first: ours, want: 20 * time.Second},
 		"visible, upstream":                 {before: look("", "n"), first: upstream, want: 10 * time.Second},
 		"visible later":                     {first: ours, after: look("", "n"), want: 5 * time.Second},
 		"no longer visible":                 {before: look("", "n"), first: ours, after: look("", "m"), want: 30 * time.Second},
 		"failing":                           {first: Result{}, want: 10 * time.Second},
 		"failing and open":                  {before: look("n"), first: Result{}, want: 10 * time.Second},
-		"failing, slow by wish":             {cfg: Config{Interval: 20 * time.Second}, first: Result{}, want: 20 * time.Second},
+		"failing, slow by wish":             {cfg: PlanConfig{Interval: 20 * time.Second}, first: Result{}, want: 20 * time.Second},
 		"away, open":                        {before: func(p *Plan) { p.Focus("n", nil, true) }, first: ours, want: 15 * time.Second},
 		"away, rest":                        {before: func(p *Plan) { p.Focus("", nil, true) }, first: ours, want: 180 * time.Second},
 		"by hand":                           {first: ours, after: func(p *Plan) { p.Force("n") }, want: time.Second},
@@ -115,7 +115,7 @@ func TestNext_Edges(t *testing.T) {
 
 func TestBreaker(t *testing.T) {
 	t.Parallel()
-	p := planOf(Config{Workers: 4}, "n")
+	p := planOf(PlanConfig{Workers: 4}, "n")
 	p.Focus("n", []string{"n"}, false)
 	var times []time.Duration
 	now := epoch
@@ -140,7 +140,7 @@ func TestBreaker(t *testing.T) {
 
 func TestPaused_ReadsNothing(t *testing.T) {
 	t.Parallel()
-	p := planOf(Config{Workers: 4}, "a", "b")
+	p := planOf(PlanConfig{Workers: 4}, "a", "b")
 	p.Focus("a", []string{"b"}, false)
 	p.Pace(0, true)
 	if got := read(t, p, at(time.Hour), Result{OK: true}); got != nil {
@@ -157,7 +157,7 @@ func TestPaused_ReadsNothing(t *testing.T) {
 
 func TestNext_WhatIsLookedAtFirst(t *testing.T) {
 	t.Parallel()
-	p := planOf(Config{Workers: 4}, "a", "b", "c", "d", "e")
+	p := planOf(PlanConfig{Workers: 4}, "a", "b", "c", "d", "e")
 	p.Focus("d", []string{"c", "e"}, false)
 	p.Force("b")
 	if got := read(t, p, epoch, Result{OK: true}); !slices.Equal(got, []string{"b", "d", "c", "e", "a"}) {
@@ -176,7 +176,7 @@ func TestNext_WorkersAreKeptForWhatIsLookedAt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, now := New(Config{Workers: 16}), epoch
+			p, now := NewPlan(PlanConfig{Workers: 16}), epoch
 			for i := range 100 {
 				p.Put(fmt.Sprint(i))
 			}
@@ -221,7 +221,7 @@ func TestPace_FirstRound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := New(Config{Workers: 32, Background: time.Millisecond, Interval: time.Millisecond})
+			p := NewPlan(PlanConfig{Workers: 32, Background: time.Millisecond, Interval: time.Millisecond})
 			for i := range row.nodes {
 				p.Put(fmt.Sprint(i))
 			}
@@ -259,7 +259,7 @@ func TestPace_FirstRound(t *testing.T) {
 // node was read once.
 func TestInterval_FirstLook(t *testing.T) {
 	t.Parallel()
-	p := New(Config{Workers: 32, Interval: 5 * time.Second})
+	p := NewPlan(PlanConfig{Workers: 32, Interval: 5 * time.Second})
 	p.Put("seen")
 	p.Focus("", []string{"seen"}, false)
 	read(t, p, epoch, Result{OK: true})
@@ -283,7 +283,7 @@ func TestForget(t *testing.T) {
 	}{"ours": {false, MinForced}, "upstream": {true, UpstreamMin}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := planOf(Config{Workers: 4}, "n")
+			p := planOf(PlanConfig{Workers: 4}, "n")
 			read(t, p, epoch, Result{OK: true, Upstream: row.upstream})
 			for range BrokenAfter + 1 {
 				now, _ := p.Wake(at(time.Hour))
@@ -340,7 +340,7 @@ func TestPauseDetector(t *testing.T) {
 // deadline.
 func TestNext_FailingNodesLimited(t *testing.T) {
 	t.Parallel()
-	p := New(Config{Workers: 8})
+	p := NewPlan(PlanConfig{Workers: 8})
 	for i := range 20 {
 		p.Put(fmt.Sprint(i))
 	}
@@ -374,7 +374,7 @@ func TestBackground_Widens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := New(Config{Workers: 32})
+			p := NewPlan(PlanConfig{Workers: 32})
 			for i := range row.nodes {
 				p.Put(fmt.Sprint(i))
 			}
@@ -392,7 +392,7 @@ func TestBackground_Widens(t *testing.T) {
 
 func TestInterval_WidensWithTheRows(t *testing.T) {
 	t.Parallel()
-	p := planOf(Config{Workers: 1}, "a", "b", "c")
+	p := planOf(PlanConfig{Workers: 1}, "a", "b", "c")
 	p.Focus("", []string{"a", "b", "c"}, false)
 	if p.Interval() != 5*time.Second || p.Widened() {
 		t.Errorf("before %s", p.Interval())
@@ -406,7 +406,7 @@ func TestInterval_WidensWithTheRows(t *testing.T) {
 // TestPace_HoldsToTheShare: 1,000 nodes of 3 ms each are 10 s of work at a third.
 func TestPace_HoldsToTheShare(t *testing.T) {
 	t.Parallel()
-	p := New(Config{Workers: 32})
+	p := NewPlan(PlanConfig{Workers: 32})
 	for i := range 1000 {
 		p.Put(fmt.Sprint(i))
 	}
@@ -433,7 +433,7 @@ func TestPace_HoldsToTheShare(t *testing.T) {
 
 func TestKept_WhatIsOnTheScreen(t *testing.T) {
 	t.Parallel()
-	p := New(Config{Workers: 64})
+	p := NewPlan(PlanConfig{Workers: 64})
 	var names []string
 	for i := range 40 {
 		names = append(names, fmt.Sprintf("n%02d", i))
@@ -490,7 +490,7 @@ func TestKept_WhatIsOnTheScreen(t *testing.T) {
 
 func TestSweep_CountsNoIdleTime(t *testing.T) {
 	t.Parallel()
-	p := planOf(Config{Workers: 1}, "a", "b", "c")
+	p := planOf(PlanConfig{Workers: 1}, "a", "b", "c")
 	now := epoch
 	for i := range 6 {
 		name, ok := p.Next(now)
@@ -517,7 +517,7 @@ func TestSweep_CountsNoIdleTime(t *testing.T) {
 
 func TestRemove_WhileItIsRead(t *testing.T) {
 	t.Parallel()
-	p := planOf(Config{Workers: 1}, "a", "b")
+	p := planOf(PlanConfig{Workers: 1}, "a", "b")
 	name, _ := p.Next(epoch)
 	p.Remove(name)
 	if p.InFlight() != 0 {
