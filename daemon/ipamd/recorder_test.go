@@ -18,7 +18,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/config"
-	"cnictl/daemon/fleet/events"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/internal/logging"
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/keeper"
@@ -95,7 +95,7 @@ func TestEventKinds_Warnings(t *testing.T) {
 	}
 	delete(warned, introspect.EventUnquarantined) // a difference, but good news
 	for kind := range warned {
-		if !events.Warning(kind) {
+		if !inventory.EventWarning(kind) {
 			t.Errorf("%s is logged as a warning, but is none", kind)
 		}
 	}

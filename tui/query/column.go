@@ -18,7 +18,7 @@ type Column[T any] struct {
 	Empty  bool   // left out of a table of a command on a terminal if no row has a value
 	Least  int    // narrowest useful width; 0 = width of the header
 
-	Text   func(T) string          // as shown, safe to print; required
+	Text   func(T) string          // as shown, before what draws it escapes it; required
 	Number func(T) (float64, bool) // for comparisons and orders, false if unknown; nil = text only
 	Also   func(T) string          // a second text that column=value matches; nil, or "" for a row, if none
 	Rank   func(T) int             // if set, orders use it instead of Number and Text, lowest first

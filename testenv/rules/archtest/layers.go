@@ -127,6 +127,7 @@ var placements = []placement{
 	{"doctor/collect/ec2", adapter, false},
 	{"doctor/evidence/bundle", adapter, false},
 	{"doctor/report", collector, false}, // commands and screens show it
+	{"tui/tables", collector, false},    // the same
 
 	{"daemon/ipamd", shell, false},
 	{"daemon/launch", shell, false},

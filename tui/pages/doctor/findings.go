@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/report"
 	"cnictl/tui/components"
@@ -42,7 +42,7 @@ func (r *row) title() string {
 	if r.finding != nil {
 		return r.finding.Title
 	}
-	return causes.Title(r.group.Code)
+	return inventory.CauseTitle(r.group.Code)
 }
 
 func (r *row) confidence() string {

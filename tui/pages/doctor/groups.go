@@ -3,7 +3,7 @@ package doctor
 import (
 	"slices"
 
-	"cnictl/daemon/fleet/causes"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/pages"
@@ -48,8 +48,8 @@ func (s scope) of(v *store.View) (asked evidence.Scope, nodes []string, ok bool)
 
 // group is a cause with the nodes that report it; affected is one of these nodes.
 type (
-	group    = causes.Group[*store.Node]
-	affected = causes.Affected[*store.Node]
+	group    = inventory.Cause[*store.Node]
+	affected = inventory.Affected[*store.Node]
 )
 
 // groupsOf groups the reports of the nodes that in selects by cause, worst and most
@@ -59,7 +59,7 @@ func groupsOf(v *store.View, in func(*store.Node) bool) []*group {
 		return nil
 	}
 	nodes := slices.DeleteFunc(slices.Clone(v.Nodes), func(n *store.Node) bool { return !in(n) })
-	return causes.Groups(nodes, func(n *store.Node) causes.Report { return causes.ReportOf(n).Found() })
+	return inventory.Causes(nodes, func(n *store.Node) inventory.NodeReport { return inventory.ReportOf(n).Found() })
 }
 
 // affectedBy returns the nodes of a finding, with what they report about it.

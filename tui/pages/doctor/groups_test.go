@@ -3,8 +3,8 @@ package doctor
 import (
 	"testing"
 
-	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
 )
@@ -19,8 +19,8 @@ func TestGroups(t *testing.T) {
 			t.Errorf("%s (%s) comes after a less severe one", g.Code, g.Severity)
 		}
 		last = r
-		if len(g.Nodes) == 0 || causes.Title(g.Code) == "" {
-			t.Errorf("%s: %d nodes, %q", g.Code, len(g.Nodes), causes.Title(g.Code))
+		if len(g.Nodes) == 0 || inventory.CauseTitle(g.Code) == "" {
+			t.Errorf("%s: %d nodes, %q", g.Code, len(g.Nodes), inventory.CauseTitle(g.Code))
 		}
 		if g.Code == "obs/add-waiting" && (g.Times != 3 || g.Severity != document.SeverityError || g.Nodes[0].Name != pagetest.Starved) {
 			t.Errorf("%+v", g)

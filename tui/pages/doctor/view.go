@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes/catalogue"
@@ -89,7 +89,7 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 
 // onlyReported writes what nodes report and the doctor has not found, or not yet.
 func (m *Model) onlyReported(sheet *prose.Sheet, g *group, now time.Time) {
-	headline(sheet, g.Severity, causes.Title(g.Code))
+	headline(sheet, g.Severity, inventory.CauseTitle(g.Code))
 	sheet.Field("cause", prose.T(theme.Text, g.Code), prose.T(theme.Faint, "  reported by the nodes, not by the doctor"))
 	if g.Times > 0 {
 		sheet.Field("ADDs failed", prose.T(theme.Text, strconv.Itoa(g.Times)+" since the daemons started"))
@@ -152,7 +152,7 @@ func (m *Model) evidence(c pages.Context, sheet *prose.Sheet) {
 		sheet.Add(prose.T(theme.Faint, "No node selected."))
 		return
 	}
-	sheet.Add(prose.T(reading.SeverityRole(a.Severity), string(a.Severity)+": "), prose.T(theme.Text, m.code+", "+causes.Title(m.code)))
+	sheet.Add(prose.T(reading.SeverityRole(a.Severity), string(a.Severity)+": "), prose.T(theme.Text, m.code+", "+inventory.CauseTitle(m.code)))
 	for _, p := range a.Problems {
 		sheet.Item(prose.T(reading.SeverityRole(p.Severity), p.Severity.Sign()), prose.T(theme.Text, p.Message), prose.T(theme.Faint, when(p, c.Now)))
 	}

@@ -8,7 +8,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/enis"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
@@ -18,6 +18,7 @@ import (
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 	"cnictl/tui/theme"
 )
 
@@ -55,7 +56,7 @@ func New(o pages.Open) pages.Page {
 
 // address is one address of the ENI, or the unrecorded rest of a prefix too large to list.
 type address struct {
-	enis.AddressRow
+	inventory.HeldAddress
 	Left string // time until a cooling address is free
 }
 
@@ -70,7 +71,7 @@ func addresses(e introspect.NodeENI, cooldown time.Duration, now time.Time) []ad
 	var out []address
 	recorded := map[string]bool{}
 	for _, item := range document.FlattenAddresses("", []introspect.NodeENI{e}) {
-		a := address{AddressRow: enis.AddressRow{AddressItem: item, At: &now}}
+		a := address{HeldAddress: inventory.HeldAddress{AddressItem: item, At: &now}}
 		if a.rest() && a.CIDR.Addr().BitLen()-a.CIDR.Bits() <= 4 {
 			for ip := a.CIDR.Masked().Addr(); a.CIDR.Contains(ip); ip = ip.Next() {
 				if a.Address, a.Count = ip.String(), 1; !recorded[a.Address] {
@@ -114,7 +115,7 @@ func shown(a address, column string) (string, bool) {
 
 // columns returns the columns of cnictl ips. Ages count by the time in the row.
 func columns() []query.Column[address] {
-	all := query.Of(enis.AddressColumns(false), func(a address) enis.AddressRow { return a.AddressRow })
+	all := query.Of(tables.Addresses(false), func(a address) inventory.HeldAddress { return a.HeldAddress })
 	out := query.Arrange(all,
 		query.Shown{Name: "address"}, query.Shown{Name: "state"}, query.Shown{Name: "pod", Least: 12},
 		query.Shown{Name: "for", Drop: 2}, query.Shown{Name: "cidr", Drop: 3})

@@ -5,7 +5,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
-	"cnictl/daemon/fleet/enis"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -61,7 +61,7 @@ func (m *Model) header(s components.Style, width int) string {
 		return l.String()
 	}
 	l.Add(theme.Text, show.Count(m.eni.Assigned)+" used  "+show.Count(m.eni.Cooling)+" cooling  "+show.Count(m.eni.Free)+" free").Gap(2)
-	return l.Add(theme.Info, enis.Kind(*m.eni)).String()
+	return l.Add(theme.Info, inventory.ENIKind(*m.eni)).String()
 }
 
 // facts writes the location of the interface, the routing of its pods, and its blocks.

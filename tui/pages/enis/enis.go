@@ -6,7 +6,7 @@ import (
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/enis"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
@@ -14,6 +14,7 @@ import (
 	"cnictl/tui/pages/many"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 	"cnictl/tui/theme"
 )
 
@@ -30,7 +31,7 @@ type sums struct{ enis, unread, nodes int }
 func New(o pages.Open) *Page {
 	p := &Page{}
 	p.rows = many.New(p, components.TableOptions[document.ENIItem]{
-		Columns: enis.Columns(true), ID: func(e document.ENIItem) string { return e.ID }, Role: role,
+		Columns: tables.ENIs(true), ID: func(e document.ENIItem) string { return e.ID }, Role: role,
 		Fault: func(e document.ENIItem) bool { return e.Excluded || e.Total > 0 && e.Free == 0 },
 		Show:  func(e document.ENIItem, column string) (string, bool) { return p.names.Cell(e.Node, column) },
 		Order: "node,card,device",
@@ -117,7 +118,7 @@ func (p *Page) Gather(c pages.Context) tea.Cmd {
 				s.unread++
 			}
 			s.enis += len(of)
-			pick.Add(enis.Items(n.Metadata.Name, of)...)
+			pick.Add(inventory.ENIItems(n.Metadata.Name, of)...)
 		}
 		return s
 	})

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/events"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
@@ -97,9 +97,9 @@ func quoted(s string) string {
 func event(node, epoch string, e introspect.Event) line {
 	l := line{
 		From: fromEvent, At: e.At, Node: show.Safe(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info, ENI: show.Safe(e.ENIID), eni: e.ENIID,
-		Text: events.Line(e), title: e.Kind.Title(), pieces: events.Pieces(e), item: events.OfDaemon(node, epoch, e, e.At).EventItem,
+		Text: inventory.EventLine(e), title: e.Kind.Title(), pieces: inventory.EventPieces(e), item: inventory.DaemonEvent(node, epoch, e, e.At).EventItem,
 	}
-	switch events.Severity(e.Kind) {
+	switch inventory.EventSeverity(e.Kind) {
 	case document.SeverityError:
 		l.Level = logline.Error
 	case document.SeverityWarning:
@@ -119,7 +119,7 @@ func event(node, epoch string, e introspect.Event) line {
 func kubeEvent(node string, e watch.KubeEvent) line {
 	l := line{
 		From: fromKubernetes, At: e.At, Node: show.Safe(node), Kind: show.Safe(e.Reason), Known: true, Level: logline.Info,
-		Text: show.Safe(e.Message), item: events.OfKubernetes(e, e.At).EventItem,
+		Text: show.Safe(e.Message), item: inventory.KubernetesEvent(e, e.At).EventItem,
 	}
 	if l.item.Warning {
 		l.Level = logline.Warn
@@ -167,7 +167,7 @@ func draw(l *line, of repeats, now time.Time, several bool, names names.Nodes) c
 		spans = append(spans, prose.T(theme.OfNode(l.Node), pad(components.Head(names.Short(l.Node), 19), 16)))
 	}
 	spans = append(spans, prose.T(theme.Faint, pad(sources[l.From], 7)))
-	text := events.Rounded(l.Text)
+	text := inventory.Rounded(l.Text)
 	switch {
 	case l.From == fromEvent && l.Text == l.title: // the kind says it all
 		text = strings.TrimPrefix(l.Text, "the ")
@@ -184,7 +184,7 @@ func draw(l *line, of repeats, now time.Time, several bool, names names.Nodes) c
 	if l.Pod != "" {
 		spans = append(spans, prose.T(theme.Accent, "  "+l.Pod))
 	}
-	for _, more := range []string{l.ENI, l.IP, events.Rounded(l.Rest)} {
+	for _, more := range []string{l.ENI, l.IP, inventory.Rounded(l.Rest)} {
 		if more != "" {
 			spans = append(spans, prose.T(theme.Faint, "  "+more))
 		}

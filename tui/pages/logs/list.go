@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"cnictl/daemon/api/logline"
-	"cnictl/daemon/fleet/events"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 )
 
 // newColumns returns the columns of lines and, for filters, those of cnictl events.
@@ -33,15 +34,15 @@ func (m *Model) newColumns() []query.Column[*line] {
 			return l.Text + " " + l.Rest
 		}, Also: func(l *line) string { return l.item.Message }},
 	}
-	of := func(l *line) events.Row {
-		r := events.Row{EventItem: l.item, Now: m.now}
+	of := func(l *line) inventory.Event {
+		r := inventory.Event{EventItem: l.item, Now: m.now}
 		if r.What == "" { // a log line
 			r.At, r.Node, r.Count, r.Warning = l.At, l.Node, 1, l.Level >= logline.Warn
 		}
 		return r
 	}
 	out := slices.Clone(own)
-	for _, c := range query.Of(events.Columns(), of) {
+	for _, c := range query.Of(tables.Events(), of) {
 		if _, ok := query.Meant(own, c.Name); !ok {
 			c.Named = true
 			out = append(out, c)

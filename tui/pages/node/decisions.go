@@ -7,7 +7,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/events"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -52,7 +52,7 @@ func decisionsOf(all []introspect.Event) []decision {
 			continue
 		}
 		if ofPool(e.Kind) {
-			out = append(out, decision{At: e.At, Kind: string(e.Kind), Text: events.Line(e), Role: reading.EventRole(e.Kind)})
+			out = append(out, decision{At: e.At, Kind: string(e.Kind), Text: inventory.EventLine(e), Role: reading.EventRole(e.Kind)})
 		}
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/enis"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
@@ -18,6 +18,7 @@ import (
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 	"cnictl/tui/theme"
 )
 
@@ -116,7 +117,7 @@ func rows(all []introspect.NodeENI, s *introspect.Summary) []eniRow {
 
 // kindOf returns what an ENI is, and whether it is being detached or gone.
 func kindOf(r eniRow) string {
-	out := enis.Kind(r.NodeENI)
+	out := inventory.ENIKind(r.NodeENI)
 	for _, f := range []struct {
 		on   bool
 		name string
@@ -150,7 +151,7 @@ func shown(r eniRow, column string) (string, bool) {
 
 // columns returns the columns of cnictl enis, and those of the screen only: slots and a gauge.
 func columns() []query.Column[eniRow] {
-	all := query.Of(enis.Columns(false), func(r eniRow) document.ENIItem { return document.ENIItem{NodeENI: r.NodeENI} })
+	all := query.Of(tables.ENIs(false), func(r eniRow) document.ENIItem { return document.ENIItem{NodeENI: r.NodeENI} })
 	out := query.Arrange(all,
 		query.Shown{Name: "device"}, query.Shown{Name: "eni", Least: 21}, query.Shown{Name: "cooling", Drop: 4}, query.Shown{Name: "kind", Drop: 2},
 		query.Shown{Name: "subnet", Drop: 6, Least: 24}, query.Shown{Name: "table", Drop: 7, Wide: true})

@@ -10,8 +10,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/subnets"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
@@ -84,7 +84,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	}
 	switch msg := msg.(type) {
 	case pages.Changed:
-		p.subnets = subnets.Fullest(c.View.Subnets)
+		p.subnets = inventory.FullestSubnets(c.View.Subnets)
 		p.names.Learn(c.View.Nodes)
 		p.table.SetRows(c.View.Nodes, c.Clock)
 		p.regroup(c)

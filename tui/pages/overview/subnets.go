@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/components"
 	"cnictl/tui/theme"
 )
@@ -14,7 +14,7 @@ import (
 func short(all []store.SubnetUse) int {
 	n := 0
 	for _, u := range all {
-		if subnets.Short(u) {
+		if inventory.SubnetShort(u) {
 			n++
 		}
 	}
@@ -91,8 +91,8 @@ func (p *Page) subnetList(s components.Style, width int) []string {
 		if u.Zone != "" {
 			name = u.Zone
 		}
-		l := components.NewLine(s, width).Add(theme.Text, name+" "+u.Range.String()+": "+subnets.Percent(u)+" taken, "+components.Thousands(*u.Available)+" free")
-		if subnets.Short(u) {
+		l := components.NewLine(s, width).Add(theme.Text, name+" "+u.Range.String()+": "+inventory.FullText(u)+" taken, "+components.Thousands(*u.Available)+" free")
+		if inventory.SubnetShort(u) {
 			l.Add(theme.Bad, ", short")
 		}
 		lines = append(lines, l.String())
@@ -101,10 +101,10 @@ func (p *Page) subnetList(s components.Style, width int) []string {
 }
 
 func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) {
-	part, _ := subnets.Full(u)
+	part, _ := inventory.FullShare(u)
 	bar, role, mark := theme.BarUsed, theme.Text, ""
 	switch {
-	case subnets.Short(u):
+	case inventory.SubnetShort(u):
 		bar, role, mark = theme.BadRow, theme.Bad, " !"
 	case part >= 0.85:
 		bar, role, mark = theme.WarnRow, theme.Warn, s.Pick(" ⚠", " W")
@@ -113,7 +113,7 @@ func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) 
 	if u.Zone != "" {
 		name = u.Zone
 	}
-	percent := subnets.Percent(u)
+	percent := inventory.FullText(u)
 	free := components.Thousands(*u.Available) + " free"
 	text := components.Width(percent) + 2 + components.Width(free) + components.Width(mark) + 3
 	cidr := " " + u.Range.String()

@@ -10,9 +10,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/enis"
-	"cnictl/daemon/fleet/events"
-	"cnictl/daemon/fleet/pods"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes/catalogue"
@@ -91,7 +89,7 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 				sheet.Add(prose.T(theme.Warn, "The pool holds no address for this pod."))
 			}
 			if reason != "" {
-				sheet.Add(prose.T(theme.Text, pods.Named(reason, 0)))
+				sheet.Add(prose.T(theme.Text, inventory.NamedReason(reason)))
 			}
 			if e, ok := catalogue.Lookup(m.finding); ok {
 				sheet.Field("cause", prose.T(theme.Bad, e.Code), prose.T(theme.Text, "  "+e.Title))
@@ -106,7 +104,7 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 	}
 	for _, p := range at {
 		sheet.Head(p.Address.Address.String(), stateOf(p, n, c.Now))
-		sheet.Field("interface", prose.T(theme.Text, p.ENI.ID), prose.T(theme.Faint, "  card "+strconv.Itoa(p.ENI.Card)+" device "+strconv.Itoa(p.ENI.Device)+"  "+enis.Kind(p.ENI)))
+		sheet.Field("interface", prose.T(theme.Text, p.ENI.ID), prose.T(theme.Faint, "  card "+strconv.Itoa(p.ENI.Card)+" device "+strconv.Itoa(p.ENI.Device)+"  "+inventory.ENIKind(p.ENI)))
 		if !p.Block.IsSingleIP() {
 			sheet.Field("prefix", prose.T(theme.Text, p.Block.String()))
 		}
@@ -123,9 +121,9 @@ func (m *Model) reason(n *store.Node, pod *watch.Pod) (state, reason string) {
 	if n == nil || pod == nil {
 		return "", ""
 	}
-	var why *pods.Why
+	var why *inventory.PodWhy
 	if d := m.docs.Last; d.Failures != nil || d.Plan != nil {
-		why = &pods.Why{}
+		why = &inventory.PodWhy{}
 		if d.Failures != nil {
 			why.Failures = d.Failures.Items
 		}
@@ -133,7 +131,7 @@ func (m *Model) reason(n *store.Node, pod *watch.Pod) (state, reason string) {
 			why.Blocked = d.Plan.Blocked
 		}
 	}
-	return pods.ReasonOf(n, why, *pod)
+	return inventory.PodReason(n, why, *pod)
 }
 
 // notFound describes a pod or an address that is on no known node.
@@ -216,7 +214,7 @@ func (m *Model) branch(c pages.Context, n *store.Node, sheet *prose.Sheet, pod *
 	}
 	sheet.Head("BRANCH ENI", "vpc.amazonaws.com/pod-eni")
 	if pod.PodENI == "" {
-		sheet.Add(prose.T(theme.Warn, pods.FindingOf(pods.PendingBranch, waited(pod, c.Now))+": "), prose.T(theme.Text, "the VPC resource controller has not written the pod's annotation yet."))
+		sheet.Add(prose.T(theme.Warn, inventory.FindingOf(inventory.PendingBranch)+": "), prose.T(theme.Text, "the VPC resource controller has not written the pod's annotation yet."))
 		return
 	}
 	family := ""
@@ -236,14 +234,6 @@ func (m *Model) branch(c pages.Context, n *store.Node, sheet *prose.Sheet, pod *
 	sheet.Field("MAC", prose.T(theme.Text, b.MAC))
 	sheet.Field("trunk", prose.T(theme.Text, trunkOf(n)))
 	sheet.Field("groups", prose.T(theme.Faint, "those of the SecurityGroupPolicies that matched the pod when it was created; the annotation does not name them"))
-}
-
-// waited returns for how long a pod has been on its node.
-func waited(p *watch.Pod, now time.Time) time.Duration {
-	if p.StartedAt == nil {
-		return 0
-	}
-	return now.Sub(*p.StartedAt)
 }
 
 func trunkOf(n *store.Node) string {
@@ -300,7 +290,7 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *prose.Sheet, at 
 		sheet.Blank()
 	}
 	for _, e := range changes {
-		sheet.Row(components.Clock(e.At, c.Now), 9, prose.T(reading.EventRole(e.Kind), string(e.Kind)), prose.T(theme.Faint, "  "+events.Line(e)))
+		sheet.Row(components.Clock(e.At, c.Now), 9, prose.T(reading.EventRole(e.Kind), string(e.Kind)), prose.T(theme.Faint, "  "+inventory.EventLine(e)))
 	}
 	if len(changes)+len(failures) == 0 {
 		sheet.Add(prose.T(theme.Faint, "Not in the daemon's history, which holds the last "+strconv.Itoa(introspect.MaxEvents)+" changes of the node."))

@@ -10,7 +10,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/pods"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
@@ -19,12 +19,13 @@ import (
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 	"cnictl/tui/theme"
 )
 
 // Page is the screen.
 type Page struct {
-	rows  *many.Rows[*pods.Row]
+	rows  *many.Rows[*inventory.Pod]
 	names names.Nodes
 	kube  reading.Documents             // the pods listed by Kubernetes
 	why   map[string]*reading.Documents // of nodes with waiting pods
@@ -49,9 +50,9 @@ const whyMost = 16
 // New makes the page.
 func New(o pages.Open) *Page {
 	p := &Page{kube: reading.NewDocuments("pods", "", o.Filter), why: map[string]*reading.Documents{}}
-	p.rows = many.New(p, components.TableOptions[*pods.Row]{
-		Columns: pods.Columns(true), ID: func(r *pods.Row) string { return r.ID }, Fault: pods.Fault, Role: role,
-		Show:  func(r *pods.Row, column string) (string, bool) { return p.short(r, column) },
+	p.rows = many.New(p, components.TableOptions[*inventory.Pod]{
+		Columns: tables.Pods(true), ID: func(r *inventory.Pod) string { return r.ID }, Fault: inventory.PodFault, Role: role,
+		Show:  func(r *inventory.Pod, column string) (string, bool) { return p.short(r, column) },
 		Order: "state,pod",
 		Sort: []components.SortKey{
 			{Key: "n", Column: "pod", Title: "name"}, {Key: "s", Column: "state", Title: "state"}, {Key: "d", Column: "node", Title: "node"},
@@ -64,14 +65,14 @@ func New(o pages.Open) *Page {
 	return p
 }
 
-func (p *Page) short(r *pods.Row, column string) (string, bool) {
+func (p *Page) short(r *inventory.Pod, column string) (string, bool) {
 	if r.Node == "" {
 		return "", false
 	}
 	return p.names.Cell(r.Node, column)
 }
 
-func role(r *pods.Row, column string) theme.Role {
+func role(r *inventory.Pod, column string) theme.Role {
 	switch {
 	case column == "state" || column == "why":
 		switch r.State {
@@ -108,7 +109,7 @@ func (p *Page) List() components.List { return p.rows.Table }
 
 // Focus implements pages.Page.
 func (p *Page) Focus(c pages.Context) watch.Focus {
-	return p.rows.Focus(c, func(r *pods.Row) string { return r.Node })
+	return p.rows.Focus(c, func(r *inventory.Pod) string { return r.Node })
 }
 
 // Row implements pages.Page.
@@ -189,9 +190,9 @@ func (p *Page) Gather(c pages.Context) tea.Cmd {
 	if p.read == 0 && c.Clock.Sub(p.since) < patience {
 		return nil
 	}
-	why := map[string]pods.Why{}
+	why := map[string]inventory.PodWhy{}
 	for node, d := range p.why {
-		of := pods.Why{}
+		of := inventory.PodWhy{}
 		if d.Last.Failures != nil {
 			of.Failures = d.Last.Failures.Items
 		}
@@ -202,10 +203,10 @@ func (p *Page) Gather(c pages.Context) tea.Cmd {
 			why[node] = of
 		}
 	}
-	f := pods.Fleet{View: c.View, Kube: p.kube.Last.ClusterPods, Now: c.Now, Differ: p.sums.differ, Why: why}
-	return p.rows.Gather(c, many.Stamp{View: c.View.Generation, Other: p.read}, func(pick *components.Picker[*pods.Row]) any {
+	f := inventory.Pods{View: c.View, Kube: p.kube.Last.ClusterPods, Now: c.Now, Differ: p.sums.differ, Why: why}
+	return p.rows.Gather(c, many.Stamp{View: c.View.Generation, Other: p.read}, func(pick *components.Picker[*inventory.Pod]) any {
 		s := sums{unread: f.View.Unread(), nodes: len(f.View.Nodes)}
-		s.differ = f.Join(func(rows []*pods.Row) {
+		s.differ = f.Join(func(rows []*inventory.Pod) {
 			pick.Add(rows...)
 			s.pods += len(rows)
 			for _, r := range rows {

@@ -3,7 +3,7 @@ package reading
 import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/events"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/theme"
 )
@@ -41,7 +41,7 @@ func (e *Events) Take(doc *introspect.NodeEvents) {
 
 // EventRole returns the role in which a state change is shown.
 func EventRole(k introspect.EventKind) theme.Role {
-	switch events.Severity(k) {
+	switch inventory.EventSeverity(k) {
 	case document.SeverityError:
 		return theme.Bad
 	case document.SeverityWarning:

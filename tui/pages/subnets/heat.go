@@ -1,8 +1,8 @@
 package subnets
 
 import (
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/components"
 	"cnictl/tui/theme"
 )
@@ -32,10 +32,10 @@ type heat struct {
 }
 
 func heatOf(u store.SubnetUse, cells []store.BlockUse) heat {
-	h := heat{of: u, cells: cells, prefixes: subnets.Count(cells, store.BlockPrefix) > 0, known: u.Available != nil}
+	h := heat{of: u, cells: cells, prefixes: inventory.CountBlocks(cells, store.BlockPrefix) > 0, known: u.Available != nil}
 	size := len(cells) * blockSize
 	h.edge = size
-	if others := subnets.Others(u); h.known && (others != nil && *others > 0 || *u.Available <= 0) {
+	if others := inventory.OtherAddresses(u); h.known && (others != nil && *others > 0 || *u.Available <= 0) {
 		h.edge = edge(u, max(*u.Available, 0), size)
 	}
 	return h
@@ -48,7 +48,7 @@ const blockSize = 16
 func edge(u store.SubnetUse, free, size int) int {
 	at := 0
 	for i := range size / blockSize {
-		b, ok := subnets.BlockAt(u, i)
+		b, ok := inventory.BlockAt(u, i)
 		if !ok {
 			b.Held = 0
 		}
@@ -75,7 +75,7 @@ func (h heat) rest(at int) components.Cell {
 
 // block draws a /28: what pods use, what nodes only hold, and the rest.
 func (h heat) block(i int, into []components.Cell) {
-	b, known := subnets.BlockAt(h.of, i)
+	b, known := inventory.BlockAt(h.of, i)
 	share := func(n int) int { return min((n*len(into)+blockSize-1)/blockSize, len(into)) }
 	used, held := share(b.Used), share(b.Held)
 	for j := range into {
@@ -91,7 +91,7 @@ func (h heat) block(i int, into []components.Cell) {
 	switch h.cells[i] {
 	case store.BlockPrimary:
 		into[0] = cellPrimary
-	case subnets.Reserved:
+	case inventory.ReservedBlock:
 		into[0] = cellReserved
 	case store.BlockMixed:
 		if h.prefixes {
@@ -110,20 +110,20 @@ type sign struct {
 // signs returns the legend of the map.
 func (h heat) signs() []sign {
 	out := []sign{{cellUsed, h.of.Held - h.of.Wasted, "used"}, {cellHeld, h.of.Wasted, "held free"}}
-	others := subnets.Others(h.of)
+	others := inventory.OtherAddresses(h.of)
 	switch {
 	case h.of.Available == nil:
-		out = append(out, sign{cellUnknown, subnets.Usable(h.of.Range) - h.of.Held, "not held by any node"})
+		out = append(out, sign{cellUnknown, inventory.Usable(h.of.Range) - h.of.Held, "not held by any node"})
 	default:
 		if others != nil && *others > 0 {
 			out = append(out, sign{cellOthers, *others, "others, place unknown"})
 		}
 		out = append(out, sign{cellFree, max(*h.of.Available, 0), "free"})
 	}
-	if n := subnets.Count(h.cells, store.BlockMixed); h.prefixes && n > 0 {
+	if n := inventory.CountBlocks(h.cells, store.BlockMixed); h.prefixes && n > 0 {
 		out = append(out, sign{cellMixed, n, "fragmented /28s"})
 	}
-	if n := subnets.Count(h.cells, store.BlockPrimary); n > 0 {
+	if n := inventory.CountBlocks(h.cells, store.BlockPrimary); n > 0 {
 		out = append(out, sign{cellPrimary, n, "/28s with ENIs' own"})
 	}
 	return append(out, sign{cellReserved, 5, "reserved by EC2"})

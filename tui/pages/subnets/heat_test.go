@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/components"
 	"cnictl/tui/theme"
 )
@@ -43,7 +43,7 @@ func TestHeat(t *testing.T) {
 		"no prefixes":  {of(100, mixed), 3, 0, 254 - 3 - 99, 99, 0, 0},
 		"EC2 is older": {of(250, prefix), 10, 6, 0, 238, 0, 0},
 	} {
-		h := heatOf(x.of, subnets.Blocks(x.of))
+		h := heatOf(x.of, inventory.SubnetBlocks(x.of))
 		counts := map[components.Cell]int{}
 		for i := range h.cells {
 			into := make([]components.Cell, blockSize)
@@ -67,7 +67,7 @@ func TestHeat(t *testing.T) {
 func TestSlope(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
-	trend := subnets.Trend{{At: start, Free: 100}, {At: start.Add(time.Hour), Free: 50}}
+	trend := inventory.Trend{{At: start, Free: 100}, {At: start.Add(time.Hour), Free: 50}}
 	for _, x := range []struct {
 		left   time.Duration
 		future int

@@ -7,14 +7,15 @@ import (
 	"slices"
 	"time"
 
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/subnets"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 	"cnictl/tui/theme"
 )
 
@@ -34,15 +35,15 @@ type Model struct {
 	view  uint64
 	seen  bool
 
-	forecasts subnets.Forecasts
+	forecasts inventory.Forecasts
 }
 
 // New opens the screen.
 func New(o pages.Open) pages.Page {
-	m := &Model{first: o.Subnet, forecasts: subnets.Forecasts{}, board: board{wide: 1}, frame: panes.Frame{Top: true}}
+	m := &Model{first: o.Subnet, forecasts: inventory.Forecasts{}, board: board{wide: 1}, frame: panes.Frame{Top: true}}
 	m.table = components.NewTable(components.TableOptions[*row]{
 		Columns: columns(), ID: func(r *row) string { return r.ID },
-		Fault: func(r *row) bool { return subnets.Short(r.SubnetUse) }, Role: role, Sort: sortKeys(), Order: "-full,subnet",
+		Fault: func(r *row) bool { return inventory.SubnetShort(r.SubnetUse) }, Role: role, Sort: sortKeys(), Order: "-full,subnet",
 		Draw: draw, Drawn: map[string]int{"gauge": 14, "trend": 12},
 		Limits: map[string]components.Limit{"subnet": {Most: 24, Narrow: 24}, "zone": {Most: 12, Narrow: 12}},
 		Empty:  "No subnets reported yet.", Leads: true,
@@ -51,16 +52,16 @@ func New(o pages.Open) pages.Page {
 }
 
 // row is one subnet.
-type row = subnets.Row
+type row = inventory.Subnet
 
 // rowsOf makes the rows of a view.
-func rowsOf(v *store.View, known subnets.Forecasts, now time.Time) []*row {
+func rowsOf(v *store.View, known inventory.Forecasts, now time.Time) []*row {
 	if v == nil {
 		return nil
 	}
 	out := make([]*row, 0, len(v.Subnets))
 	for _, u := range v.Subnets {
-		out = append(out, known.Row(u, now))
+		out = append(out, known.Subnet(u, now))
 	}
 	return out
 }
@@ -72,7 +73,7 @@ func words(r *row) string {
 
 // columns returns the columns of cnictl subnets, and those that only the screen draws.
 func columns() []query.Column[*row] {
-	out := query.Arrange(subnets.Columns(),
+	out := query.Arrange(tables.Subnets(),
 		query.Shown{Name: "subnet", Least: 15}, query.Shown{Name: "zone"}, query.Shown{Name: "cidr", Drop: 4}, query.Shown{Name: "full"},
 		query.Shown{Name: "free"}, query.Shown{Name: "held", Drop: 1}, query.Shown{Name: "wasted", Drop: 2}, query.Shown{Name: "others", Drop: 6},
 		query.Shown{Name: "left"}, query.Shown{Name: "nodes", Drop: 8}, query.Shown{Name: "enis", Drop: 8, Wide: true}, query.Shown{Name: "asof", Drop: 8})
@@ -94,7 +95,7 @@ func sortKeys() []components.SortKey {
 func role(r *row, column string) theme.Role {
 	switch column {
 	case "free", "full":
-		if subnets.Short(r.SubnetUse) {
+		if inventory.SubnetShort(r.SubnetUse) {
 			return theme.Bad
 		}
 	case "left":
@@ -113,7 +114,7 @@ func role(r *row, column string) theme.Role {
 }
 
 func draw(s components.Style, r *row, column string, width int) string {
-	usable := float64(subnets.Usable(r.Range))
+	usable := float64(inventory.Usable(r.Range))
 	if column == "trend" {
 		return show.Spark(r.Trend.Values(), width, usable, s.ASCII)
 	}
@@ -121,11 +122,11 @@ func draw(s components.Style, r *row, column string, width int) string {
 		return components.Blank(width)
 	}
 	others := 0
-	if n := subnets.Others(r.SubnetUse); n != nil {
+	if n := inventory.OtherAddresses(r.SubnetUse); n != nil {
 		others = *n
 	}
 	alarm := theme.Text
-	if subnets.Short(r.SubnetUse) { // the bar has the colour of the number beside it
+	if inventory.SubnetShort(r.SubnetUse) { // the bar has the colour of the number beside it
 		alarm = theme.BadRow
 	}
 	return components.Gauge(s, width, usable,

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"cnictl/daemon/fleet/subnets"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/tui/components"
 	"cnictl/tui/show"
 	"cnictl/tui/theme"
@@ -13,7 +13,7 @@ import (
 // slope draws the readings of a subnet's free addresses over time and, if they run out, the line to
 // zero.
 type slope struct {
-	trend subnets.Trend
+	trend inventory.Trend
 	left  time.Duration // from the last reading until none is free; 0 = unknown
 }
 

@@ -3,7 +3,7 @@ package subnets
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/fleet/subnets"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/panes"
@@ -45,7 +45,7 @@ func (m *Model) aim() {
 	if !ok || r.ID == m.of {
 		return
 	}
-	m.of, m.board.cells = r.ID, subnets.Blocks(r.SubnetUse)
+	m.of, m.board.cells = r.ID, inventory.SubnetBlocks(r.SubnetUse)
 	m.board.move(0)
 }
 
@@ -68,7 +68,7 @@ func (m *Model) open() tea.Cmd {
 		return nil
 	}
 	if len(m.board.cells) > 0 {
-		if b, ok := subnets.BlockAt(r.SubnetUse, m.board.cursor); ok && b.Node != "" {
+		if b, ok := inventory.BlockAt(r.SubnetUse, m.board.cursor); ok && b.Node != "" {
 			return pages.Go(pages.Open{Screen: "node", Node: b.Node})
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
@@ -52,7 +52,7 @@ func (m *Model) header(c pages.Context, s components.Style) string {
 		if r.Held < 1<<30 { // not the addresses of IPv6 prefixes
 			held, wasted = held+r.Held, wasted+r.Wasted
 		}
-		if subnets.Short(r.SubnetUse) {
+		if inventory.SubnetShort(r.SubnetUse) {
 			short++
 		}
 	}
@@ -109,7 +109,7 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 	}
 	blocks := components.BlockMap{
 		Count: len(m.board.cells), Cells: of.block, Cursor: -1,
-		Label: func(i int) string { return subnets.PrefixAt(r.Range, i).Addr().String() },
+		Label: func(i int) string { return inventory.PrefixAt(r.Range, i).Addr().String() },
 	}
 	if m.frame.Focus == paneMap {
 		blocks.Cursor = m.board.cursor
@@ -148,8 +148,8 @@ func legend(s components.Style, width int, signs []sign) []string {
 
 // foot describes the block under the cursor and the trend of the subnet.
 func (m *Model) foot(sheet *prose.Sheet, r *row) {
-	at := subnets.PrefixAt(r.Range, m.board.cursor).String()
-	b, known := subnets.BlockAt(r.SubnetUse, m.board.cursor)
+	at := inventory.PrefixAt(r.Range, m.board.cursor).String()
+	b, known := inventory.BlockAt(r.SubnetUse, m.board.cursor)
 	switch {
 	case m.frame.Focus != paneMap:
 	case known:
@@ -158,7 +158,7 @@ func (m *Model) foot(sheet *prose.Sheet, r *row) {
 		}[b.Use]
 		sheet.Add(prose.T(theme.Text, at+"  "), prose.T(theme.Text, what),
 			prose.T(theme.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), prose.T(theme.Text, "  "+b.Node))
-	case m.board.cells[m.board.cursor] == subnets.Reserved:
+	case m.board.cells[m.board.cursor] == inventory.ReservedBlock:
 		sheet.Add(prose.T(theme.Text, at), prose.T(theme.Faint, "  contains addresses reserved by EC2, unusable as a prefix"))
 	default:
 		sheet.Add(prose.T(theme.Text, at), prose.T(theme.Faint, "  not held by any node: free, or used by others"))

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/trunks"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
@@ -18,6 +18,7 @@ import (
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 	"cnictl/tui/theme"
 )
 
@@ -68,7 +69,7 @@ func rowsOf(v *store.View) []*row {
 	}
 	var out []*row
 	for _, n := range v.Nodes {
-		if t, ok := trunks.Node(n); ok {
+		if t, ok := inventory.TrunkOf(n); ok {
 			out = append(out, &row{t, n.State != document.StateLive, n.Summary != nil && n.Summary.IPFamily == "ipv6"})
 		}
 	}
@@ -76,9 +77,9 @@ func rowsOf(v *store.View) []*row {
 }
 
 // share returns the share of the branch ENIs in use.
-func share(r *row) (float64, bool) { return trunks.Share(r.TrunkItem) }
+func share(r *row) (float64, bool) { return inventory.BranchShare(r.TrunkItem) }
 
-func percent(r *row) (float64, bool) { return trunks.Percent(r.TrunkItem) }
+func percent(r *row) (float64, bool) { return inventory.BranchPercent(r.TrunkItem) }
 
 // sums are totals over the rows.
 type sums struct {
@@ -117,7 +118,7 @@ func sumOf(rows []*row) sums {
 }
 
 func columns() []query.Column[*row] {
-	all := query.Of(trunks.Columns(), func(r *row) document.TrunkItem { return r.TrunkItem })
+	all := query.Of(tables.Trunks(), func(r *row) document.TrunkItem { return r.TrunkItem })
 	out, _ := query.Pick(all, "node", "type", "zone", "state", "used", "left", "trunk", "advertised")
 	out[0].Least = 16
 	gauge := query.Column[*row]{Name: "gauge", Title: "share of the branch ENIs in use", Drop: 4, Text: func(r *row) string { return show.Int(r.BranchUsed) }, Number: percent}

@@ -2,12 +2,10 @@ package trunks
 
 import (
 	"strconv"
-	"time"
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/pods"
-	"cnictl/daemon/fleet/trunks"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
@@ -15,6 +13,7 @@ import (
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 	"cnictl/tui/theme"
 )
 
@@ -86,10 +85,10 @@ func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
 	if e, failed := m.docs.Error[watch.WantPods]; failed {
 		sheet.Add(prose.T(theme.Stale, "Refresh failed: "+reading.Reason(e)))
 	}
-	with := trunks.WithPods(r.TrunkItem, m.docs.Last.Pods, r.IPv6)
+	with := inventory.WithBranchPods(r.TrunkItem, m.docs.Last.Pods, r.IPv6)
 	sheet.Head("WAITING FOR A BRANCH ENI", strconv.Itoa(*with.Waiting))
 	for _, p := range with.Pods[:*with.Waiting] {
-		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Text, names.Pod(p.Namespace, p.Name)), prose.T(theme.Faint, "  "+p.Phase+since(p, c)+"  "+pods.FindingOf(pods.PendingBranch, waited(p, c))),
+		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Text, names.Pod(p.Namespace, p.Name)), prose.T(theme.Faint, "  "+p.Phase+since(p, c)+"  "+inventory.FindingOf(inventory.PendingBranch)),
 			prose.T(theme.Warn, "  "+p.Reason))
 	}
 	if *with.Waiting == 0 {
@@ -123,14 +122,6 @@ func cooling(sheet *prose.Sheet, n *int) {
 	}
 }
 
-// waited returns for how long a pod has been on its node.
-func waited(p document.BranchPod, c pages.Context) time.Duration {
-	if p.Since == nil {
-		return 0
-	}
-	return c.Now.Sub(*p.Since)
-}
-
 func since(p document.BranchPod, c pages.Context) string {
 	if p.Since == nil {
 		return ""
@@ -154,7 +145,7 @@ func state(sheet *prose.Sheet, r *row) {
 		text = "The Node object has capacity of vpc.amazonaws.com/pod-eni; the daemon does not report a trunk."
 	}
 	if text != "" {
-		sheet.Field(trunks.State(r.State), prose.T(theme.Text, text))
+		sheet.Field(tables.TrunkState(r.State), prose.T(theme.Text, text))
 	}
 	if i, ok := limits.Lookup(r.InstanceType); ok {
 		sheet.Field("type", prose.T(theme.Text, r.InstanceType+": "+show.Plural(i.BranchENIs, "branch ENI", "branch ENIs")+", "+show.Plural(i.MaxENIs, "ENI slot", "ENI slots")))

@@ -16,9 +16,9 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 )
@@ -54,7 +54,7 @@ func runForecast(ctx context.Context, f *cli.Factory, list *output.List[foreseen
 	if len(files) == 0 {
 		return &cli.Error{Code: cli.ExitUsage, What: "no recording given", Do: f.Name + " record FILE makes one"}
 	}
-	known := history{trends: map[string]subnets.Trend{}, uses: map[string]store.SubnetUse{}}
+	known := history{trends: map[string]inventory.Trend{}, uses: map[string]store.SubnetUse{}}
 	recordings := make([]*record.Player, 0, len(files))
 	for _, name := range files {
 		p, err := access.Player(f, name)
@@ -109,7 +109,7 @@ func tooShort(f *cli.Factory, counted bool) error {
 
 // history holds the recorded data of subnets.
 type history struct {
-	trends map[string]subnets.Trend
+	trends map[string]inventory.Trend
 	uses   map[string]store.SubnetUse // as last seen
 	last   time.Time
 }
@@ -122,7 +122,7 @@ func (h *history) read(p *record.Player, toEnd bool) {
 	}
 	p.Seek(to)
 	for _, u := range p.View().WithReadings(p.Readings()).Subnets {
-		h.trends[u.ID] = subnets.Joined(h.trends[u.ID], subnets.TrendOf(u))
+		h.trends[u.ID] = inventory.JoinTrends(h.trends[u.ID], inventory.TrendOf(u))
 		h.uses[u.ID] = u
 	}
 	h.last = to
@@ -152,7 +152,7 @@ func (h *history) items() []foreseen {
 }
 
 // foresee adds a forecast made at a time.
-func foresee(r *foreseen, f subnets.Forecast, now time.Time) {
+func foresee(r *foreseen, f inventory.Forecast, now time.Time) {
 	in := func(d time.Duration) *time.Time {
 		if d == 0 && !f.Empty() {
 			return nil

@@ -21,8 +21,8 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/subnets"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 )
@@ -169,14 +169,14 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 							return 0, 0, cli.Usage("%s overlaps %s: subnets of a VPC cannot overlap", text, x.CIDR)
 						}
 					}
-					if usable := subnets.Usable(s.CIDR); id == "" && used > usable {
+					if usable := inventory.Usable(s.CIDR); id == "" && used > usable {
 						return 0, 0, cli.Usage("--used is %d: %s has %d usable addresses", used, text, usable)
 					}
 					left := s.Without(used)
 					low, high := left.Fit(node)
 					worst, best = worst+low, best+high
 					doc.Items = append(doc.Items, fit{
-						ID: id, CIDR: s.CIDR.String(), Role: role, Usable: subnets.Usable(s.CIDR), Used: subnets.Usable(s.CIDR) - left.Free, Free: left.Free, FreeBlocks: left.FreeBlocks(), PerNode: node.Total(),
+						ID: id, CIDR: s.CIDR.String(), Role: role, Usable: inventory.Usable(s.CIDR), Used: inventory.Usable(s.CIDR) - left.Free, Free: left.Free, FreeBlocks: left.FreeBlocks(), PerNode: node.Total(),
 						Nodes: low, NodesAtBest: high, Pods: low * pods, PodsAtBest: high * pods,
 					})
 				}
@@ -286,7 +286,7 @@ func (c *cluster) ids() (out []string) {
 		return nil
 	}
 	for _, u := range c.view.Subnets {
-		if subnets.Usable(u.Range) > 0 && u.Available != nil {
+		if inventory.Usable(u.Range) > 0 && u.Available != nil {
 			out = append(out, u.ID)
 		}
 	}
@@ -305,7 +305,7 @@ func (c *cluster) find(f *cli.Factory, text string) (s subnet.Subnet, id string,
 	if i < 0 {
 		return s, "", &cli.Error{Code: cli.ExitNotFound, What: "subnet " + show.Safe(text) + " not found", Why: "no node reports it", Do: f.Name + " subnets" + f.SameNodes()}
 	}
-	s, ok := subnets.Left(c.view.Subnets[i])
+	s, ok := inventory.SubnetRoom(c.view.Subnets[i])
 	if !ok {
 		return s, "", &cli.Error{Code: cli.ExitNotFound, What: "the free addresses of " + show.Safe(text) + " are unknown", Why: "no node reports EC2's count of them, or it is an IPv6 subnet", Do: f.Name + " subnets" + f.SameNodes()}
 	}

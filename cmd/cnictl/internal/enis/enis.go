@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	enirows "cnictl/daemon/fleet/enis"
+	"cnictl/daemon/fleet/inventory"
 )
 
 // Options are the arguments and flags of enis.
@@ -45,7 +45,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	rows := func(nodes []document.NodeIPAM) []document.ENIItem {
 		items := []document.ENIItem{}
 		for _, n := range nodes {
-			items = append(items, enirows.Items(n.Metadata.Name, n.ENIs)...)
+			items = append(items, inventory.ENIItems(n.Metadata.Name, n.ENIs)...)
 		}
 		return items
 	}

@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/events"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/show"
@@ -96,7 +96,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		f.Note(opts.none(r, len(errs), f.Globals.Kube.Namespace))
 	}
 	if opts.grouped(f) {
-		rows = events.Group(rows)
+		rows = inventory.GroupEvents(rows)
 	}
 	err = opts.list.Print(f, rows, func(rows []row) any {
 		items := make([]document.EventItem, len(rows))
@@ -175,7 +175,7 @@ func (r *reader) read(ctx context.Context) ([]row, []document.NodeError, error) 
 		}
 		for _, e := range listed {
 			if r.of.wants(e.Node) {
-				rows = append(rows, events.OfKubernetes(e, now))
+				rows = append(rows, inventory.KubernetesEvent(e, now))
 			}
 		}
 	}
@@ -207,14 +207,14 @@ func (r *reader) read(ctx context.Context) ([]row, []document.NodeError, error) 
 				errs = append(errs, sweep.ErrorOf(name, failures[i]))
 			}
 			for _, e := range docs[i].Items {
-				rows = append(rows, events.OfDaemon(name, docs[i].Epoch, e, now))
+				rows = append(rows, inventory.DaemonEvent(name, docs[i].Epoch, e, now))
 			}
 		}
 	}
 	rows = slices.DeleteFunc(rows, func(e row) bool {
 		return r.opts.Warnings && !e.Warning || r.opts.Since > 0 && e.At.Before(now.Add(-r.opts.Since))
 	})
-	events.Merge(rows)
+	inventory.MergeEvents(rows)
 	return rows, errs, nil
 }
 
@@ -229,11 +229,11 @@ func (r *reader) recorded(ctx context.Context) (rows []row, errs []document.Node
 		}
 		if d.Events != nil {
 			for _, e := range d.Events.Items {
-				rows = append(rows, events.OfDaemon(name, d.Events.Epoch, e, now))
+				rows = append(rows, inventory.DaemonEvent(name, d.Events.Epoch, e, now))
 			}
 		}
 		for _, e := range d.KubeEvents {
-			rows = append(rows, events.OfKubernetes(e, now))
+			rows = append(rows, inventory.KubernetesEvent(e, now))
 		}
 	}
 	return rows, errs

@@ -11,7 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/events"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/kube"
 )
 
@@ -67,7 +67,7 @@ func watchKubernetes(ctx context.Context, f *cli.Factory, opts *Options, c *kube
 		q.Since = now.Add(-opts.Since)
 	}
 	err := c.WatchEvents(ctx, q, func(e kube.Event) {
-		if row := events.OfKubernetes(e, f.Now()); row.Warning || !opts.Warnings {
+		if row := inventory.KubernetesEvent(e, f.Now()); row.Warning || !opts.Warnings {
 			come.add(row)
 		}
 	}, func(trouble error) {
@@ -159,7 +159,7 @@ func (e *feed) print(ctx context.Context, f *cli.Factory, opts *Options) error {
 		case <-pause.C:
 		}
 		rows := e.take()
-		events.Merge(rows)
+		inventory.MergeEvents(rows)
 		if err := opts.list.Follow(f, rows); err != nil {
 			return err
 		}

@@ -3,15 +3,16 @@ package events
 import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/daemon/fleet/events"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 )
 
-type row = events.Row
+type row = inventory.Event
 
 func newList(grouped func() bool) *output.List[row] {
-	all := events.Columns()
+	all := tables.Events()
 	return &output.List[row]{
 		Columns: all, Free: "message", Clocks: []string{"ago"},
 		Fit: func(args []string) {

@@ -3,14 +3,14 @@ package events
 import (
 	"testing"
 
-	"cnictl/daemon/fleet/events"
+	"cnictl/tui/tables"
 )
 
 // TestOfOne: the name of the only node, the same in each row, is the first column to be dropped.
 func TestOfOne(t *testing.T) {
 	t.Parallel()
 	drops := func(one bool) (node, others int) {
-		all := events.Columns()
+		all := tables.Events()
 		if one {
 			ofOne(all)
 		}

@@ -19,7 +19,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/enis"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/tui/show"
 )
 
@@ -28,7 +28,7 @@ type Options struct {
 	Names []string // of nodes; none: all
 	IP    netip.Addr
 	Pod   introspect.PodRef
-	List  *output.List[enis.AddressRow]
+	List  *output.List[inventory.HeldAddress]
 }
 
 // New builds the command.
@@ -107,10 +107,10 @@ func (o *Options) searches(f *cli.Factory) (string, bool) {
 }
 
 // Rows returns the addresses of nodes that match the search.
-func (o *Options) Rows(nodes []document.NodeIPAM) []enis.AddressRow {
-	rows := []enis.AddressRow{}
+func (o *Options) Rows(nodes []document.NodeIPAM) []inventory.HeldAddress {
+	rows := []inventory.HeldAddress{}
 	for _, n := range nodes {
-		for _, a := range enis.Addresses(n) {
+		for _, a := range inventory.Addresses(n) {
 			if o.Pod.Name != "" && (a.PodName != o.Pod.Name || a.PodNamespace != o.Pod.Namespace) {
 				continue
 			}
@@ -131,7 +131,7 @@ func (o *Options) Rows(nodes []document.NodeIPAM) []enis.AddressRow {
 
 // recorded drops the row that covers a prefix's never used addresses when an address in it
 // has a record of its own.
-func recorded(rows []enis.AddressRow) []enis.AddressRow {
+func recorded(rows []inventory.HeldAddress) []inventory.HeldAddress {
 	kept := rows[:0:0]
 	for i, a := range rows {
 		rest := a.AssignedAt == nil && a.UnassignedAt == nil && a.State == introspect.AddressFree
@@ -173,11 +173,11 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return verdict
 }
 
-func (o *Options) print(f *cli.Factory, rows []enis.AddressRow, list document.NodeIPAMList) error {
-	return o.List.Print(f, rows, func(rows []enis.AddressRow) any {
+func (o *Options) print(f *cli.Factory, rows []inventory.HeldAddress, list document.NodeIPAMList) error {
+	return o.List.Print(f, rows, func(rows []inventory.HeldAddress) any {
 		return document.AddressList{
 			APIVersion: introspect.APIVersion, Kind: document.KindAddressList, SampledAt: &list.SampledAt,
-			Items: enis.AddressItems(rows), Partial: list.Partial, Errors: list.Errors,
+			Items: inventory.AddressItems(rows), Partial: list.Partial, Errors: list.Errors,
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/enis"
+	"cnictl/daemon/fleet/inventory"
 )
 
 // ENIs lists the ENIs of a node.
@@ -17,7 +17,7 @@ func ENIs(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	return opts.ENIs.Print(f, enis.Items(n.Metadata.Name, n.ENIs), func(items []document.ENIItem) any {
+	return opts.ENIs.Print(f, inventory.ENIItems(n.Metadata.Name, n.ENIs), func(items []document.ENIItem) any {
 		return document.ENIList{
 			APIVersion: introspect.APIVersion, Kind: document.KindENIList, Node: n.Metadata.Name, SampledAt: n.SampledAt,
 			Items: items, Partial: n.Error != nil, Errors: errorsOf(n),

@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/enis"
+	"cnictl/daemon/fleet/inventory"
 )
 
 // IPs lists the addresses of a node.
@@ -16,10 +16,10 @@ func IPs(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	return opts.IPs.Print(f, enis.Addresses(n), func(rows []enis.AddressRow) any {
+	return opts.IPs.Print(f, inventory.Addresses(n), func(rows []inventory.HeldAddress) any {
 		return document.AddressList{
 			APIVersion: introspect.APIVersion, Kind: document.KindAddressList, Node: n.Metadata.Name, SampledAt: n.SampledAt,
-			Items: enis.AddressItems(rows), Partial: n.Error != nil, Errors: errorsOf(n),
+			Items: inventory.AddressItems(rows), Partial: n.Error != nil, Errors: errorsOf(n),
 		}
 	})
 }

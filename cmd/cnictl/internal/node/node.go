@@ -18,8 +18,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/enis"
-	"cnictl/daemon/fleet/pods"
+	"cnictl/daemon/fleet/inventory"
 )
 
 // Options are the arguments and flags of a node command.
@@ -27,9 +26,9 @@ type Options struct {
 	Name string // "" = the only node
 	Open access.Opener
 
-	ENIs *output.List[document.ENIItem] // enis: rows and columns
-	IPs  *output.List[enis.AddressRow]  // ips: rows and columns
-	Pods *output.List[*pods.Row]        // pods: rows and columns
+	ENIs *output.List[document.ENIItem]      // enis: rows and columns
+	IPs  *output.List[inventory.HeldAddress] // ips: rows and columns
+	Pods *output.List[*inventory.Pod]        // pods: rows and columns
 
 	Plan introspect.PlanQuery // plan: other targets to try
 	Path string               // raw: path on the introspection server

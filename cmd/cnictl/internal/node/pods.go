@@ -12,9 +12,10 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/pods"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 )
 
 // Pods lists the pods of a node with their addresses.
@@ -23,8 +24,8 @@ func Pods(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	err = opts.Pods.Print(f, rows, func(rows []*pods.Row) any {
-		doc.Items = pods.Items(rows)
+	err = opts.Pods.Print(f, rows, func(rows []*inventory.Pod) any {
+		doc.Items = inventory.PodItems(rows)
 		return doc
 	})
 	if err != nil || !doc.Partial {
@@ -40,7 +41,7 @@ func Pods(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 // podsOf reads a node's pods from the daemon and from Kubernetes, and joins the two.
-func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc document.NodePodList, rows []*pods.Row, _ error) {
+func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc document.NodePodList, rows []*inventory.Pod, _ error) {
 	doc = document.NodePodList{APIVersion: introspect.APIVersion, Kind: document.KindPodList, Errors: []document.NodeError{}}
 	nodes, err := opts.Open(ctx, f)
 	if err != nil {
@@ -52,7 +53,7 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc document.No
 	if doc.Node = opts.Name; doc.Node == "" {
 		doc.Node = nodes.Names()[0]
 	}
-	in := pods.Sides{}
+	in := inventory.PodSides{}
 	n, ok := nodes.Node(ctx, doc.Node, fleet.Query{ENIs: true})
 	switch {
 	case !ok:
@@ -76,7 +77,7 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc document.No
 	if !in.Asked && !in.Listed {
 		return doc, nil, sweep.NodeFailed(f, n)
 	}
-	rows = pods.Join(in)
+	rows = inventory.JoinPods(in)
 	doc.SampledAt, doc.Partial = f.Now().UTC(), len(doc.Errors) > 0
 	for _, r := range rows {
 		r.At = doc.SampledAt
@@ -85,7 +86,7 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc document.No
 }
 
 // recordedPods takes the data of Kubernetes and the failed ADDs from a recording.
-func recordedPods(ctx context.Context, f *cli.Factory, node string, s *pods.Sides) {
+func recordedPods(ctx context.Context, f *cli.Factory, node string, s *inventory.PodSides) {
 	d := f.Recording.Detail(ctx, node, watch.WantPods|watch.WantFailures|watch.WantPlan, watch.Query{})
 	s.Pods, s.Listed = d.Pods, d.Pods != nil
 	if d.Failures != nil {
@@ -97,7 +98,7 @@ func recordedPods(ctx context.Context, f *cli.Factory, node string, s *pods.Side
 }
 
 // list reads the node's pods from Kubernetes, if there is a cluster.
-func list(ctx context.Context, f *cli.Factory, node string, s *pods.Sides) error {
+func list(ctx context.Context, f *cli.Factory, node string, s *inventory.PodSides) error {
 	kube, err := access.Kubernetes(ctx, f)
 	if err != nil || kube == nil {
 		return err
@@ -128,22 +129,22 @@ func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (
 
 // NewPodList returns the list of a node's pods; with several, of the pods of several nodes, those
 // that need attention first.
-func NewPodList(several bool) *output.List[*pods.Row] {
-	l := &output.List[*pods.Row]{
-		Columns: pods.Columns(several), Free: "why", Class: podClass,
-		In:   func(r *pods.Row) string { return r.Namespace },
-		Key:  func(r *pods.Row) string { return r.ID },
-		Item: func(r *pods.Row) any { return r.Document() },
+func NewPodList(several bool) *output.List[*inventory.Pod] {
+	l := &output.List[*inventory.Pod]{
+		Columns: tables.Pods(several), Free: "why", Class: podClass,
+		In:   func(r *inventory.Pod) string { return r.Namespace },
+		Key:  func(r *inventory.Pod) string { return r.ID },
+		Item: func(r *inventory.Pod) any { return r.Document() },
 	}
 	if several {
 		l.Order, l.Clocks, l.Whole = "state,pod", []string{"for"}, true
-		l.Key = func(r *pods.Row) string { return r.Node + " " + r.ID }
-		l.Item = func(r *pods.Row) any { return document.PodItem{Node: r.Node, NodePodItem: r.Document()} }
+		l.Key = func(r *inventory.Pod) string { return r.Node + " " + r.ID }
+		l.Item = func(r *inventory.Pod) any { return document.PodItem{Node: r.Node, NodePodItem: r.Document()} }
 	}
 	return l
 }
 
-func podClass(r *pods.Row, column string) paint.Class {
+func podClass(r *inventory.Pod, column string) paint.Class {
 	switch {
 	case column == "for":
 		return paint.Dim

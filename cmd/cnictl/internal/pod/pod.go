@@ -19,8 +19,8 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/kube"
-	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/query"
 )
@@ -307,7 +307,7 @@ func interfacesOf(enis []introspect.NodeENI, ref introspect.PodRef, listed *watc
 	out := []introspect.PodInterface{}
 	var ips []string
 	if listed != nil {
-		ips = pods.FromPool(*listed)
+		ips = inventory.FromPool(*listed)
 	}
 	for _, e := range enis {
 		for _, c := range e.CIDRs {

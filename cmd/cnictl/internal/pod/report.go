@@ -10,9 +10,8 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/events"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/kube"
-	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes"
@@ -137,7 +136,7 @@ func verdict(in Evidence, r document.PodReport) (state, sentence string) {
 	case p.PodENI != "":
 		return document.PodWaiting, "its annotation vpc.amazonaws.com/pod-eni is invalid: " + r.Kubernetes.BranchReason
 	case p.Wants:
-		return document.PodWaiting, "it has no address: " + pods.PendingBranch + because(p.Reason)
+		return document.PodWaiting, "it has no address: " + inventory.PendingBranch + because(p.Reason)
 	case !in.Asked && len(p.IPs) > 0:
 		return document.PodHasAddress, strings.Join(p.IPs, ", ") + " according to Kubernetes; its ENI is unknown because the daemon could not be read"
 	case len(p.IPs) > 0:
@@ -150,10 +149,10 @@ func verdict(in Evidence, r document.PodReport) (state, sentence string) {
 // its plan was not read.
 func (in Evidence) reason(p watch.Pod) string {
 	if in.Failures != nil || in.Blocked != nil || in.Summary == nil {
-		return pods.WhyNone(in.Failures, in.Blocked, p)
+		return inventory.WhyNone(in.Failures, in.Blocked, p)
 	}
 	n := store.NewNode(document.NodeIPAM{Metadata: document.ObjectMeta{Name: in.Node}, State: document.StateLive, SampledAt: &in.At, Summary: in.Summary, ENIs: in.ENIs})
-	_, reason := pods.ReasonOf(n, nil, p)
+	_, reason := inventory.PodReason(n, nil, p)
 	return reason
 }
 
@@ -202,11 +201,11 @@ func timeline(in Evidence) []document.TimelineItem {
 		if e.Pod == nil || *e.Pod != in.Pod {
 			continue
 		}
-		warning := events.Warning(e.Kind) && e.Kind != introspect.EventMissedDEL // reports have never called it a warning
+		warning := inventory.EventWarning(e.Kind) && e.Kind != introspect.EventMissedDEL // reports have never called it a warning
 		if e.Kind == introspect.EventADDFailed {
 			failed[e.At.Truncate(time.Second)] = true
 		}
-		items = append(items, document.TimelineItem{At: e.At, From: document.FromDaemon, What: string(e.Kind), Message: events.Text(e), Count: 1, Warning: warning})
+		items = append(items, document.TimelineItem{At: e.At, From: document.FromDaemon, What: string(e.Kind), Message: inventory.EventText(e), Count: 1, Warning: warning})
 	}
 	for _, f := range in.Failures {
 		// Recent failures are also in the events: do not list them twice.

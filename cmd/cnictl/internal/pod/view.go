@@ -11,7 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/pods"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/tui/components/prose"
 	screen "cnictl/tui/pages/pod"
@@ -73,7 +73,7 @@ func (v *view) lines() []string {
 func named(verdict string) string {
 	const none = "it has no address: "
 	if reason, found := strings.CutPrefix(verdict, none); found {
-		return none + pods.Named(reason, 0)
+		return none + inventory.NamedReason(reason)
 	}
 	return verdict
 }

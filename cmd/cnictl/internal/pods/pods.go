@@ -16,8 +16,8 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/kube"
-	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/show"
@@ -26,7 +26,7 @@ import (
 // Options are the arguments and flags of pods.
 type Options struct {
 	Names []string // of nodes; none: all
-	list  *output.List[*pods.Row]
+	list  *output.List[*inventory.Pod]
 }
 
 // New builds the command.
@@ -66,7 +66,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{ENIs: true})
-	in := pods.Fleet{View: viewOf(list), Now: f.Now()}
+	in := inventory.Pods{View: viewOf(list), Now: f.Now()}
 	var failed []document.NodeError
 	if !interrupted {
 		deadline, cancel := f.Deadline(ctx)
@@ -79,7 +79,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	rows := joined(&in)
 	errs := append(list.Errors, failed...)
-	err = opts.list.Print(f, rows, func(chosen []*pods.Row) any {
+	err = opts.list.Print(f, rows, func(chosen []*inventory.Pod) any {
 		doc := document.PodList{
 			APIVersion: introspect.APIVersion, Kind: document.KindFleetPodList, SampledAt: list.SampledAt,
 			Items: make([]document.PodItem, len(chosen)), Partial: list.Partial || len(failed) > 0, Errors: errs,
@@ -105,7 +105,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 // missing says which pods are not in the list; "" if all are.
-func missing(in *pods.Fleet) string {
+func missing(in *inventory.Pods) string {
 	switch k := in.Kube; {
 	case k == nil:
 		return "pods without an address are not listed: only Kubernetes knows them"
@@ -127,15 +127,15 @@ func viewOf(list document.NodeIPAMList) *store.View {
 }
 
 // joined returns the rows of all nodes.
-func joined(in *pods.Fleet) []*pods.Row {
-	out := []*pods.Row{}
-	in.Differ = in.Join(func(rows []*pods.Row) { out = append(out, rows...) })
+func joined(in *inventory.Pods) []*inventory.Pod {
+	out := []*inventory.Pod{}
+	in.Differ = in.Join(func(rows []*inventory.Pod) { out = append(out, rows...) })
 	return out
 }
 
 // waiting returns the nodes that have pods without an address, and whose daemon can say why.
-func waiting(in *pods.Fleet) (names []string) {
-	in.Join(func(rows []*pods.Row) {
+func waiting(in *inventory.Pods) (names []string) {
+	in.Join(func(rows []*inventory.Pod) {
 		for _, r := range rows {
 			n := in.View.Node(r.Node)
 			if r.State == document.PodWaiting && n != nil && n.State == document.StateLive && n.Source != document.SourceV1 {
@@ -174,15 +174,15 @@ func (o *Options) kube(ctx context.Context, f *cli.Factory, api *kube.Cluster) (
 }
 
 // why reads what the daemons of nodes report about failed ADDs.
-func why(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, names []string) map[string]pods.Why {
-	out := map[string]pods.Why{}
+func why(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, names []string) map[string]inventory.PodWhy {
+	out := map[string]inventory.PodWhy{}
 	if len(names) == 0 {
 		return out
 	}
 	if f.Recording != nil {
 		for _, name := range names {
 			d := f.Recording.Detail(ctx, name, watch.WantFailures|watch.WantPlan, watch.Query{})
-			one := pods.Why{}
+			one := inventory.PodWhy{}
 			if d.Failures != nil {
 				one.Failures = d.Failures.Items
 			}
@@ -195,13 +195,13 @@ func why(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, names []string
 		}
 		return out
 	}
-	read := make([]*pods.Why, len(names))
+	read := make([]*inventory.PodWhy, len(names))
 	nodes.Ask(ctx, names, func(ctx context.Context, i int, _ fleet.Target, c *client.Client) error {
 		doc, _, err := c.Failures(ctx)
 		if err != nil {
 			return err
 		}
-		read[i] = &pods.Why{Failures: doc.Items}
+		read[i] = &inventory.PodWhy{Failures: doc.Items}
 		plan, _, err := c.Plan(ctx, introspect.PlanQuery{})
 		if err == nil {
 			read[i].Blocked = plan.Blocked
@@ -236,7 +236,7 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory) error {
 		return err
 	}
 	defer nodes.Close()
-	var in pods.Fleet
+	var in inventory.Pods
 	var listed time.Time
 	warned := ""
 	return follow.Fleet(ctx, f, follow.Options{Names: o.Names, ENIs: true, Whole: true, Order: o.list.Ordered(), Show: func(now follow.Moment) error {

@@ -8,28 +8,29 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/enis"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/tui/query"
+	"cnictl/tui/tables"
 )
 
 // NewENIList returns a list of ENIs of one node, or of several with their names.
 func NewENIList(several bool) *output.List[document.ENIItem] {
 	return &output.List[document.ENIItem]{
-		Columns: enis.Columns(several), Free: "subnet",
+		Columns: tables.ENIs(several), Free: "subnet",
 		Key:  func(e document.ENIItem) string { return e.Node + "\x00" + e.ID },
 		Item: func(e document.ENIItem) any { return e },
 	}
 }
 
 // NewAddressList returns a list of addresses of one node, or of several with their names.
-func NewAddressList(several bool) *output.List[enis.AddressRow] {
-	return &output.List[enis.AddressRow]{
-		Columns: enis.AddressColumns(several), In: func(a enis.AddressRow) string { return a.PodNamespace }, Free: "pod", Clocks: []string{"for"},
-		Key: func(a enis.AddressRow) string {
+func NewAddressList(several bool) *output.List[inventory.HeldAddress] {
+	return &output.List[inventory.HeldAddress]{
+		Columns: tables.Addresses(several), In: func(a inventory.HeldAddress) string { return a.PodNamespace }, Free: "pod", Clocks: []string{"for"},
+		Key: func(a inventory.HeldAddress) string {
 			return a.Node + "\x00" + a.Address + "\x00" + a.PodNamespace + "/" + a.PodName
 		},
-		Item: func(a enis.AddressRow) any { return a.AddressItem },
-		Class: func(a enis.AddressRow, column string) paint.Class {
+		Item: func(a inventory.HeldAddress) any { return a.AddressItem },
+		Class: func(a inventory.HeldAddress, column string) paint.Class {
 			if column == "state" {
 				return class(a.State)
 			}
@@ -50,5 +51,5 @@ func class(state string) paint.Class {
 
 // ENITable returns the table of ENIs on the page of a node.
 func ENITable(held []introspect.NodeENI, wide bool) table.Table {
-	return output.TableOf(query.Usual(enis.Columns(false), wide), enis.Items("", held), nil, "subnet")
+	return output.TableOf(query.Usual(tables.ENIs(false), wide), inventory.ENIItems("", held), nil, "subnet")
 }

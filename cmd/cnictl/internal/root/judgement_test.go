@@ -12,7 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/status"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/pods"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes"
@@ -242,7 +242,7 @@ func judgePod(t *testing.T, ev *evidence.Evidence, name, code string) {
 	if text := strings.Join(s.Frame(), "\n"); !strings.Contains(text, "cause        "+code) {
 		t.Errorf("the pod's screen does not name %s:\n%s", code, text)
 	}
-	rows := pods.Join(pods.Sides{Pods: kube, Listed: true, Asked: true, Failures: r.Failures.Content.Items})
+	rows := inventory.JoinPods(inventory.PodSides{Pods: kube, Listed: true, Asked: true, Failures: r.Failures.Content.Items})
 	for _, row := range rows {
 		row.At = ev.At
 		if d := row.Document(); row.PodRef == ref && d.Finding != "" && d.Finding != code {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/subnets"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/testenv/text/tour"
 )
 
@@ -50,7 +50,7 @@ func TestSame_TimeLeft(t *testing.T) {
 		}
 		for _, u := range player.View().Subnets {
 			if u.ID == s.ID {
-				says["the screen"] = subnets.Forecasts{}.Row(u, tour.End()).Forecast.Words()
+				says["the screen"] = inventory.Forecasts{}.Subnet(u, tour.End()).Forecast.Words()
 			}
 		}
 		for who, left := range says {

@@ -11,8 +11,8 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/show"
@@ -127,7 +127,7 @@ func (fr Frame) causes(all []*finding, short map[string]string, clock func(strin
 	}}
 	for _, c := range shown {
 		mark, class := c.Severity.Sign(), classOf(c.Severity)
-		nodes, what := 0, causes.Title(c.Code)
+		nodes, what := 0, inventory.CauseTitle(c.Code)
 		for _, a := range c.Nodes {
 			if !a.Node.subnet {
 				nodes++

@@ -8,10 +8,9 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/subnets"
 )
 
 // Of sums up nodes that were read in the given number of seconds; nil if unknown. The list says
@@ -24,7 +23,7 @@ func Of(v *store.View, list document.NodeIPAMList, seconds *float64) document.Fl
 		ENIs:      document.ENICounts{Attached: t.ENIs.Value(), Limit: t.ENILimit},
 		Activity:  document.Activity{Partial: act.Partial, Nodes: act.Nodes},
 		Subnets:   []document.SubnetFill{}, Problems: []document.Problem{},
-		Causes: causes.Counts(v.Nodes), Sweep: sweepOf(v.Nodes, seconds),
+		Causes: inventory.CauseCounts(v.Nodes), Sweep: sweepOf(v.Nodes, seconds),
 		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
 	}
 	if t.Pools > 0 || t.Nodes == t.NoDaemon {
@@ -76,14 +75,14 @@ func countsOf(nodes []*store.Node) document.NodeCounts {
 
 // fill computes how full a subnet is, as cnictl subnets does.
 func fill(u store.SubnetUse) document.SubnetFill {
-	s := document.SubnetFill{Subnet: u.Subnet, Short: subnets.Short(u)}
-	if usable := subnets.Usable(u.Range); usable > 0 {
+	s := document.SubnetFill{Subnet: u.Subnet, Short: inventory.SubnetShort(u)}
+	if usable := inventory.Usable(u.Range); usable > 0 {
 		s.Usable = &usable
 	}
-	if percent, ok := subnets.FullPercent(u); ok {
+	if percent, ok := inventory.FullPercent(u); ok {
 		s.Percent = &percent
 	}
-	f := subnets.TrendOf(u).Project()
+	f := inventory.TrendOf(u).Project()
 	s.Left = f.Words()
 	if left, ok := f.Seconds(); ok {
 		s.LeftSeconds = &left

@@ -9,8 +9,8 @@ import (
 
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/show"
@@ -112,8 +112,8 @@ type place struct {
 }
 
 type (
-	finding  = causes.Group[place]
-	affected = causes.Affected[place]
+	finding  = inventory.Cause[place]
+	affected = inventory.Affected[place]
 )
 
 // findings returns the causes of problems of nodes and subnets, the worst first. Reasons why
@@ -136,10 +136,10 @@ func findings(nodes []*store.Node, subnets []document.SubnetFill) []*finding {
 		first = append(first, place{subnet: true, name: p.Node, problems: []document.Problem{p}})
 	}
 	places = append(first, places...)
-	return causes.Groups(places, func(p place) causes.Report {
-		r := causes.Report{Name: p.name}
+	return inventory.Causes(places, func(p place) inventory.NodeReport {
+		r := inventory.NodeReport{Name: p.name}
 		if p.node != nil {
-			r = causes.ReportOf(p.node)
+			r = inventory.ReportOf(p.node)
 		}
 		r.Problems = p.problems
 		return r.Found()

@@ -4,19 +4,19 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/subnets"
 )
 
 // Item returns the document of a subnet.
-func Item(r *subnets.Row) document.SubnetItem {
+func Item(r *inventory.Subnet) document.SubnetItem {
 	u, f := r.SubnetUse, r.Forecast
 	out := document.SubnetItem{
 		ID: u.ID, Zone: u.Zone, CIDR: u.CIDR, Available: u.Available, AsOf: u.AsOf, Held: u.Held, Wasted: u.Wasted,
-		Others: subnets.Others(u), FreeBlocks: subnets.Free(u), Nodes: u.Nodes, ENIs: u.ENIs, Readings: f.Readings,
-		FragmentedBlocks: subnets.Fragmented(u),
+		Others: inventory.OtherAddresses(u), FreeBlocks: inventory.FreeBlocks(u), Nodes: u.Nodes, ENIs: u.ENIs, Readings: f.Readings,
+		FragmentedBlocks: inventory.FragmentedBlocks(u),
 	}
-	if usable := subnets.Usable(u.Range); usable > 0 {
+	if usable := inventory.Usable(u.Range); usable > 0 {
 		out.Usable = &usable
 	}
 	if f.Readings > 1 {
@@ -43,15 +43,15 @@ func seconds(d time.Duration) *float64 {
 // uses are the words that documents use for what a /28 holds.
 var uses = map[store.BlockUse]string{
 	0: document.BlockUnknown, store.BlockPrefix: document.BlockPrefix, store.BlockMixed: document.BlockFragmented,
-	store.BlockPrimary: document.BlockPrimary, subnets.Reserved: document.BlockReserved,
+	store.BlockPrimary: document.BlockPrimary, inventory.ReservedBlock: document.BlockReserved,
 }
 
 // Blocks returns the /28s of a subnet by address; none if its range is not valid in a VPC.
 func Blocks(u store.SubnetUse) []document.SubnetBlock {
 	out := []document.SubnetBlock{}
-	for i, use := range subnets.Blocks(u) {
-		b := document.SubnetBlock{Prefix: subnets.PrefixAt(u.Range, i), Use: uses[use]}
-		if known, ok := subnets.BlockAt(u, i); ok {
+	for i, use := range inventory.SubnetBlocks(u) {
+		b := document.SubnetBlock{Prefix: inventory.PrefixAt(u.Range, i), Use: uses[use]}
+		if known, ok := inventory.BlockAt(u, i); ok {
 			b.Held, b.Used, b.Node = known.Held, known.Used, known.Node
 		}
 		out = append(out, b)

@@ -3,15 +3,16 @@ package subnets
 import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/daemon/fleet/subnets"
+	"cnictl/daemon/fleet/inventory"
+	"cnictl/tui/tables"
 )
 
-type row = *subnets.Row
+type row = *inventory.Subnet
 
 // newList is the list of subnets.
 func newList() *output.List[row] {
 	return &output.List[row]{
-		Columns: subnets.Columns(), Class: class, Clocks: []string{"asof"}, Whole: true,
+		Columns: tables.Subnets(), Class: class, Clocks: []string{"asof"}, Whole: true,
 		Key:  func(r row) string { return r.ID },
 		Item: func(r row) any { return Item(r) },
 	}
@@ -21,7 +22,7 @@ func newList() *output.List[row] {
 func class(r row, column string) paint.Class {
 	switch column {
 	case "free", "full":
-		if subnets.Short(r.SubnetUse) {
+		if inventory.SubnetShort(r.SubnetUse) {
 			return paint.Bad
 		}
 	case "left":

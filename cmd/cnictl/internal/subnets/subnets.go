@@ -16,9 +16,9 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/subnets"
 )
 
 // Options are the arguments and flags of subnets.
@@ -62,17 +62,17 @@ func named(view *store.View, ids []string) (uses []store.SubnetUse) {
 }
 
 // rowsOf returns the rows of subnets; ages are relative to now.
-func rowsOf(uses []store.SubnetUse, known subnets.Forecasts, now time.Time) []row {
+func rowsOf(uses []store.SubnetUse, known inventory.Forecasts, now time.Time) []row {
 	out := make([]row, len(uses))
 	for i, u := range uses {
-		out[i] = known.Row(u, now)
+		out[i] = known.Subnet(u, now)
 	}
 	return out
 }
 
 // Run lists the subnets once, follows them until ctx ends, or shows the map of one.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	forecasts := subnets.Forecasts{}
+	forecasts := inventory.Forecasts{}
 	if opts.list.Watching() {
 		return follow.Fleet(ctx, f, follow.Options{ENIs: true, Whole: true, Order: opts.list.Ordered(), Show: func(now follow.Moment) error {
 			return opts.list.Follow(f, rowsOf(named(now.View, opts.IDs), forecasts, now.Now))

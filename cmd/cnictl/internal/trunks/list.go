@@ -4,7 +4,8 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/trunks"
+	"cnictl/daemon/fleet/inventory"
+	"cnictl/tui/tables"
 )
 
 type row = document.TrunkItem
@@ -12,7 +13,7 @@ type row = document.TrunkItem
 // newList is the list of nodes.
 func newList() *output.List[row] {
 	return &output.List[row]{
-		Columns: trunks.Columns(), Class: class, Free: "pods",
+		Columns: tables.Trunks(), Class: class, Free: "pods",
 		Key: func(r row) string { return r.Node }, Whole: true,
 		Item: func(r row) any { return r },
 	}
@@ -20,7 +21,7 @@ func newList() *output.List[row] {
 
 // class is the colour of a cell, by its meaning.
 func class(r row, column string) paint.Class {
-	taken, known := trunks.Share(r)
+	taken, known := inventory.BranchShare(r)
 	switch {
 	case column == "state" && r.State == document.TrunkAttached:
 		return paint.OK

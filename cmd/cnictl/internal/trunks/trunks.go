@@ -16,9 +16,9 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/store"
-	"cnictl/daemon/fleet/trunks"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/show"
 )
@@ -136,7 +136,7 @@ type reading struct {
 func readingOf(list document.NodeIPAMList) reading {
 	r := reading{items: []row{}, unplaced: []document.BranchPod{}, ipv6: map[string]bool{}}
 	for _, n := range list.Items {
-		if item, ok := trunks.Node(store.NewNode(n)); ok {
+		if item, ok := inventory.TrunkOf(store.NewNode(n)); ok {
 			r.items = append(r.items, item)
 			r.ipv6[item.Node] = n.Summary != nil && n.Summary.IPFamily == "ipv6"
 		}
@@ -205,17 +205,17 @@ func (r *reading) fill(f *cli.Factory, a asked) {
 		e.Node = "kubernetes"
 		r.errs = append(r.errs, e)
 	}
-	waiting, _ := trunks.Split(a.pods[none])
+	waiting, _ := inventory.SplitBranchPods(a.pods[none])
 	for _, p := range waiting {
 		if f.Globals.Kube.Shows(p.Namespace) {
-			r.unplaced = append(r.unplaced, trunks.Waiting(p))
+			r.unplaced = append(r.unplaced, inventory.WaitingBranchPod(p))
 		}
 	}
 	for i, item := range r.items {
 		if err := a.errs[item.Node]; err != nil {
 			r.errs = append(r.errs, sweep.ErrorOf(item.Node, err))
 		} else if pods, ok := a.pods[item.Node]; ok {
-			r.items[i] = trunks.Select(trunks.WithPods(item, pods, r.ipv6[item.Node]), f.Globals.Kube.Shows)
+			r.items[i] = inventory.SelectBranchPods(inventory.WithBranchPods(item, pods, r.ipv6[item.Node]), f.Globals.Kube.Shows)
 		}
 	}
 }
