@@ -101,6 +101,22 @@ func ParseBranch(annotation string, ipv6 bool) (Branch, error) {
 	return out, nil
 }
 
+// BranchENIs returns the branch ENIs that the annotation names, in all elements and whatever else is wrong with
+// it: what a pod names may be in use. They are as written, so not to be relied on.
+func BranchENIs(annotation string) (ids []string) {
+	elements, err := branchElements(annotation)
+	if err != nil {
+		return nil
+	}
+	for _, element := range elements {
+		var entry branchEntry
+		if json.Unmarshal(element, &entry) == nil && entry.ENI != "" {
+			ids = append(ids, entry.ENI)
+		}
+	}
+	return ids
+}
+
 func firstBranch(annotation string) (branchEntry, error) {
 	elements, err := branchElements(annotation)
 	if err != nil {

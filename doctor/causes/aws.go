@@ -61,10 +61,7 @@ func iamDenied(c *Case) []candidate {
 			denied = []string{m[1]}
 		}
 	}
-	role := c.R.IAM.Content.Role
-	if arn := c.R.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]; role == "" {
-		role = arn[strings.LastIndexByte(arn, '/')+1:]
-	}
+	role := roleName(or(c.R.IAM.Content.Role, c.R.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]))
 	cd := candidate{summary: summary, decisive: []Fact{decisive}, context: []Fact{c.simulated()}, names: map[string]string{"ROLE": role}}
 	cd.names["ACTION"], cd.names["INSTANCE"] = strings.Join(denied, separator), c.instance()
 	switch node := role == "" && c.R.ServiceAccount.OK() && c.instance() != ""; {
@@ -115,6 +112,9 @@ func (c *Case) imdsAnswers() Fact {
 	return f
 }
 
+// roleName returns the name of a role that is given by name or ARN.
+func roleName(role string) string { return role[strings.LastIndexByte(role, '/')+1:] }
+
 func credentialsMissing(c *Case) []candidate {
 	logged := c.active(pattern{sources: daemonLogs, texts: signatures("aws/credentials"), cured: answering})
 	annotation := c.R.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]
@@ -123,7 +123,7 @@ func credentialsMissing(c *Case) []candidate {
 		summary += fmt.Sprintf(" (the service account names %s)", annotation)
 	}
 	cd := candidate{summary: summary, decisive: []Fact{logged}, unless: []Fact{not(c.imdsAnswers())},
-		names: map[string]string{"INSTANCE": c.instance(), "ROLE": annotation[strings.LastIndexByte(annotation, '/')+1:]}}
+		names: map[string]string{"INSTANCE": c.instance(), "ROLE": roleName(annotation)}}
 	last, _, _ := c.lastMessage(pattern{sources: daemonLogs, texts: signatures("aws/credentials"), cured: answering})
 	for _, way := range credentialFixes {
 		if matchesAny(last.text, way.texts) {

@@ -44,10 +44,16 @@ func eniConfigMissing(c *Case) []candidate {
 	if known {
 		missing = c.known("k8s.eniconfig", "ENIConfig "+name, "there", map[bool]string{true: "missing", false: "there"}[err != nil], err != nil)
 	}
-	return []candidate{{
+	cd := candidate{
 		summary:  fmt.Sprintf("custom networking is on, and ENIConfig %q, which the node maps to, does not exist", name),
 		decisive: []Fact{missing, c.customNetworking()}, names: map[string]string{"NAME": name},
-	}}
+	}
+	if zone := c.R.Node.Content.Labels["topology.kubernetes.io/zone"]; zone != "" && zone != name &&
+		slices.ContainsFunc(c.R.ENIConfigs.Content, func(e evidence.ENIConfig) bool { return e.Name == zone }) {
+		cd.summary += "; there is one for its zone, " + zone
+		return []candidate{cd.withFixes(4)}
+	}
+	return []candidate{cd.withFixes(1, 2, 3)}
 }
 
 func eniConfigInvalid(c *Case) []candidate {

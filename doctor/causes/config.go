@@ -129,13 +129,15 @@ func settingsInvalid(c *Case) []candidate {
 				"PD is not enabled. V6 is only supported in PD mode"}}),
 		c.failures(nil, cause.MultiNICDisabled),
 	)
-	notAsWritten := candidate{summary: "settings are not used as written: " + problemText(ignored), decisive: []Fact{judged(ignored)}}.withFixes(1, 2)
+	notAsWritten := candidate{summary: "settings are not used as written: " + problemText(ignored), decisive: []Fact{judged(ignored)},
+		names: settingNames(ignored)}.withFixes(1, 2)
 	if len(ignored) > 0 && ignored[0].Label != "" {
 		notAsWritten.names = map[string]string{"LABEL": ignored[0].Label}
 		notAsWritten = notAsWritten.withFixes(3)
 	}
 	candidates := []candidate{
-		candidate{summary: "the daemon does not start with these settings: " + problemText(fatal), decisive: []Fact{judged(fatal)}}.withFixes(1, 2),
+		candidate{summary: "the daemon does not start with these settings: " + problemText(fatal), decisive: []Fact{judged(fatal)},
+			names: settingNames(fatal)}.withFixes(1, 2),
 		candidate{summary: "the daemon exits with an error: " + stops.Value, decisive: []Fact{stops}, unless: []Fact{not(c.podNotReady())}}.withFixes(1, 2),
 		notAsWritten.as(catalogue.Warning),
 	}
@@ -167,6 +169,14 @@ func (c *Case) FaultsOf(s config.Config, problems []config.Problem) (fatal, igno
 		}
 	}
 	return fatal, ignored
+}
+
+// settingNames fills in the setting that a problem is about, if it is about one.
+func settingNames(problems []config.Problem) map[string]string {
+	if len(problems) == 0 || strings.Contains(problems[0].Variable, ",") {
+		return nil
+	}
+	return map[string]string{"NAME": problems[0].Variable}
 }
 
 func problemText(problems []config.Problem) string {

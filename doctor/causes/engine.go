@@ -314,7 +314,10 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		}
 		fixes := slices.Clone(cd.first)
 		for _, i := range order {
-			fixes = append(fixes, entry.Fixes[i-1])
+			x := entry.Fixes[i-1]
+			if !slices.ContainsFunc(cd.first, func(f catalogue.Fix) bool { return f.Command != "" && f.Command == x.Command }) {
+				fixes = append(fixes, x)
+			}
 		}
 		for _, x := range fixes {
 			f.Fix = append(f.Fix, document.CauseFix{

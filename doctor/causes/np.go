@@ -40,12 +40,28 @@ func agentUnreachable(c *Case) []candidate {
 		return containerText(k), stateOf(!*k.Ready || k.RestartsLastHour != nil && *k.RestartsLastHour > 1)
 	})
 	why := orElse(either(absent, down), c.socketMissing())
-	return []candidate{{
+	cd := candidate{
 		summary: fmt.Sprintf("pods cannot start because the network policy agent does not answer: %s: %s", why.Path,
 			or(why.Value, logged.Value)),
-		decisive: []Fact{logged}, required: []Fact{set, why},
-	}}
+		decisive: []Fact{logged}, required: []Fact{set, why}, names: podNames(string(c.daemonPod().Pod)),
+	}
+	// The container is there: what ails it says what to do.
+	switch order := c.stalledFixes(containerAgent, fixAgentStalled); {
+	case absent.State == Yes:
+	case down.State == Yes:
+		return []candidate{cd.withFixes(slices.DeleteFunc(order, func(i int) bool { return i < fixAgentLog })...)}
+	case why.State == Yes: // its socket is missing
+		return []candidate{cd.withFixes(fixAgentRestart, fixAgentLog)}
+	}
+	return []candidate{cd}
 }
+
+// Fixes of np/agent-unreachable, from 1; before them are those for an agent that is absent.
+const (
+	fixAgentLog     = 3
+	fixAgentStalled = 5
+	fixAgentRestart = 11
+)
 
 // socketMissing states that an agent of a release that serves a socket does not.
 func (c *Case) socketMissing() Fact {

@@ -368,9 +368,20 @@ func probesFail(c *Case) (out []observation) {
 		if p.Result == "ok" {
 			continue
 		}
-		out = append(out, observation{subject: fmt.Sprintf("%s %s from %s", p.Kind, p.Target, p.From),
+		o := observation{subject: fmt.Sprintf("%s %s from %s", p.Kind, p.Target, p.From),
 			is: strings.TrimSpace(p.Result + " " + p.Detail), should: "ok",
-			severity: catalogue.Warning, since: p.At, names: map[string]string{"TARGET": p.Target}})
+			severity: catalogue.Warning, since: p.At, names: map[string]string{"TARGET": p.Target}, fixes: []int{3, 4}}
+		if p.Kind == "dns" {
+			o.names["ADDRESS"], _, _ = strings.Cut(p.Target, ":")
+			o.fixes = []int{2, 4}
+		}
+		if p.From != "host" && slices.ContainsFunc(c.R.Probes.Content, func(q evidence.Probe) bool {
+			return q.From == "host" && q.Kind == p.Kind && q.Target == p.Target && q.Result == "ok"
+		}) {
+			maps.Copy(o.names, podNames(p.From))
+			o.fixes = append([]int{1}, o.fixes...)
+		}
+		out = append(out, o)
 	}
 	return out
 }

@@ -267,8 +267,16 @@ func webhookUnreachable(c *Case) (out []observation) {
 		o := observation{subject: name, is: is, should: "reachable", severity: severity, names: map[string]string{"WEBHOOK": name},
 			source: source,
 			fixes:  []int{fixWebhookServer, fixWebhookIgnore}}
+		for _, kind := range []string{"validating", "mutating"} {
+			if strings.Contains(name, kind) {
+				o.names["KIND"] = kind + "webhookconfiguration"
+			}
+		}
 		if strings.Contains(name, "vpc-resource") || strings.HasSuffix(name, ".vpc.k8s.aws") {
 			o.fixes = []int{fixWebhookEKS, fixWebhookIgnore}
+		}
+		if severity == catalogue.Warning { // it fails open already
+			o.fixes = o.fixes[:1]
 		}
 		out = append(out, o)
 	}

@@ -657,6 +657,9 @@ func initFailing(c *Case) []observation {
 
 func agentNotReady(c *Case) []observation {
 	k, order := c.container(containerAgent), c.stalledFixes(containerAgent, 3)
+	if k != nil && k.Reason == "PodInitializing" {
+		return nil // it waits for the init container
+	}
 	is := c.unreadyContainer(containerAgent)
 	switch {
 	case is == "" && k != nil && k.RestartsLastHour != nil && *k.RestartsLastHour > 1:
@@ -750,7 +753,7 @@ func roleDenied(c *Case) (out []observation) {
 		if c.R.IAM.Content.Actions[action] == "denied" && neededAction(c, action) {
 			out = append(out, observation{subject: action, is: "the role " + c.R.IAM.Content.Role + " may not call it", should: "allowed",
 				severity: catalogue.Error,
-				names:    map[string]string{"ACTION": action, "ROLE": c.R.IAM.Content.Role}})
+				names:    map[string]string{"ACTION": action, "ROLE": roleName(c.R.IAM.Content.Role)}})
 		}
 	}
 	return out
@@ -885,7 +888,9 @@ func accessDenied(c *Case) (out []observation) {
 	for _, line := range c.R.Resources.Content.Denials {
 		severity := catalogue.Info
 		if strings.Contains(line, "aws") || strings.Contains(line, "ipam") {
-			severity = catalogue.Warning
+			if severity = catalogue.Warning; slices.ContainsFunc(unstarted(c, true), func(o observation) bool { return o.severity == catalogue.Error }) {
+				severity = catalogue.Error
+			}
 		}
 		is := "denied"
 		if !c.enforced(line) {
@@ -925,7 +930,11 @@ func settingWrong(c *Case) (out []observation) {
 
 func portHeld(c *Case) []observation {
 	if owner := c.PortTaken(); owner.State == Yes {
-		return []observation{{subject: "ports of aws-node", is: owner.Value, should: owner.Expected, severity: catalogue.Warning}}
+		o := observation{subject: "ports of aws-node", is: owner.Value, should: owner.Expected, severity: catalogue.Warning, fixes: []int{1}}
+		if strings.HasSuffix(owner.Value, ":61679") { // the only port that can be moved
+			o.fixes = []int{1, 2}
+		}
+		return []observation{o}
 	}
 	return nil
 }

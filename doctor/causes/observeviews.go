@@ -1251,10 +1251,8 @@ func (c *Case) podBranches() map[string]string {
 	out := map[string]string{}
 	for i := range c.R.Pods.Content {
 		p := &c.R.Pods.Content[i]
-		for _, ipv6 := range []bool{false, true} {
-			if b, err := cluster.ParseBranch(p.Annotations[limitPodENI], ipv6); err == nil {
-				out[b.ENI] = string(p.Pod)
-			}
+		for _, id := range cluster.BranchENIs(p.Annotations[limitPodENI]) {
+			out[id] = string(p.Pod)
 		}
 	}
 	return out
@@ -1308,13 +1306,10 @@ func podBranchGone(c *Case) (out []observation) {
 		return nil // the list has no branch ENIs at all
 	}
 	for _, p := range c.here() {
-		for _, ipv6 := range []bool{false, true} {
-			b, err := cluster.ParseBranch(p.Annotations[limitPodENI], ipv6)
-			if err == nil && b.ENI != "" && p.Phase == "Running" && c.old(p.StartedAt) && !shown[b.ENI] {
-				out = append(out, observation{subject: string(p.Pod), is: "its branch ENI " + b.ENI + " does not exist", should: "there",
-					severity: catalogue.Critical, pods: []string{string(p.Pod)}, names: podNames(string(p.Pod))})
-				break
-			}
+		ids := cluster.BranchENIs(p.Annotations[limitPodENI])
+		if len(ids) > 0 && p.Phase == "Running" && c.old(p.StartedAt) && !shown[ids[0]] {
+			out = append(out, observation{subject: string(p.Pod), is: "its branch ENI " + ids[0] + " does not exist", should: "there",
+				severity: catalogue.Critical, pods: []string{string(p.Pod)}, names: podNames(string(p.Pod))})
 		}
 	}
 	return out

@@ -744,9 +744,9 @@ func groupRules(c *Case) []candidate {
 		return "none fails", No
 	})
 	return []candidate{
-		{summary: "security groups block DNS of pods: " + closed.Value, decisive: []Fact{closed}, unless: []Fact{not(asked)}},
+		{summary: "security groups block DNS of pods: " + closed.Value, decisive: []Fact{closed}, unless: []Fact{not(asked)}, fixes: []int{1}},
 		{summary: "kubelet's probes of branch pods are lost because TCP early demux is on: " + unhealthy.Value,
-			decisive: []Fact{demux, unhealthy}, required: []Fact{strict}},
+			decisive: []Fact{demux, unhealthy}, required: []Fact{strict}, fixes: []int{2, 3}},
 	}
 }
 

@@ -45,10 +45,10 @@ var awsCauses = []Entry{
 		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "ip/warm-pool-lag"},
 		Signatures: []Signature{
 			{Text: "failed to refresh cached credentials", Where: inLog},
-			{Text: "no EC2 IMDS role found", Where: inLog},
-			{Text: "AssumeRoleWithWebIdentity", Where: inLog},
+			{Text: "no EC2 IMDS role found", Where: inLog, Fix: "aws/credentials 6"},
+			{Text: "AssumeRoleWithWebIdentity", Where: inLog, Fix: "aws/credentials 4"},
 			{Text: "InvalidIdentityToken", Where: inLog},
-			{Text: "ExpiredToken", Where: inLog},
+			{Text: "ExpiredToken", Where: inLog, Fix: "aws/credentials 3"},
 		},
 		Daemon: []cause.Code{cause.EC2Error},
 	},

@@ -193,7 +193,7 @@ var bootCauses = []Entry{
 			{Text: "failed to detect iptables mode", Where: inLog},
 			{Text: "failed to create iptables", Where: inLog},
 			{Text: "failed to check existence of", Where: inLog},
-			{Text: "Another app is currently holding the xtables lock", Where: inLog, Note: "one that succeeds on retry is normal"},
+			{Text: "Another app is currently holding the xtables lock", Where: inLog, Note: "one that succeeds on retry is normal", Fix: "boot/iptables 2"},
 		},
 	},
 	{
@@ -206,20 +206,23 @@ var bootCauses = []Entry{
 		Fixes: []Fix{
 			{Text: "Move the configuration of another CNI away.", Command: "mv /etc/cni/net.d/FILE /root/", SideEffect: "Pods of that CNI can no longer be started or stopped on the node.", Risk: Disruptive},
 			{Text: "Restart aws-node on the node: it installs both again.", Command: restartOne, SideEffect: restarted, Risk: Restart},
+			{Text: "Make the file system of the directory writable: the AMI mounts it read-only, or the kernel did after an error of its volume.", Command: "findmnt -T /opt/cni/bin; dmesg | grep -iE 'i/o error|remount'"},
+			{Text: "Free space there.", Command: "df -h /opt/cni/bin /etc/cni/net.d; crictl rmi --prune", SideEffect: "Images that are needed later are pulled again."},
+			{Text: "Let the init container write there: it is privileged as shipped; otherwise SELinux or AppArmor denies it.", Command: "ausearch -m avc -ts recent"},
 		},
 		Links:    []string{issue + "661", issue + "1278", issue + "284"},
 		Upstream: "all; the file is written once the daemon is healthy since v1.5",
 		Signatures: []Signature{
-			{Text: "cni config uninitialized", Where: inCRI, Note: "normal until the daemon is healthy; if it never is, look for that cause"},
-			{Text: "cni plugin not initialized", Where: inCRI, Note: "normal until the daemon is healthy; if it never is, look for that cause"},
-			{Text: "NetworkPluginNotReady", Where: inCRI, Note: "normal until the daemon is healthy; if it never is, look for that cause"},
-			{Text: `failed to find plugin "aws-cni" in path`, Where: inCRI},
-			{Text: "Failed to install CNI binaries", Where: inStart},
-			{Text: "Failed to install binaries", Where: inStart},
-			{Text: "add cmd: error loading config from args", Where: inPlugin},
-			{Text: "add cmd: failed to load k8s config from arg", Where: inPlugin},
-			{Text: "conf.VethPrefix can be at most 4 characters long", Where: inPlugin},
-			{Text: "Unable to generate IPAMKey from", Where: inLog},
+			{Text: "cni config uninitialized", Where: inCRI, Note: "normal until the daemon is healthy; if it never is, look for that cause", Fix: "boot/ipamd-down 1"},
+			{Text: "cni plugin not initialized", Where: inCRI, Note: "normal until the daemon is healthy; if it never is, look for that cause", Fix: "boot/ipamd-down 1"},
+			{Text: "NetworkPluginNotReady", Where: inCRI, Note: "normal until the daemon is healthy; if it never is, look for that cause", Fix: "boot/ipamd-down 1"},
+			{Text: `failed to find plugin "aws-cni" in path`, Where: inCRI, Fix: "boot/cni-config 2"},
+			{Text: "Failed to install CNI binaries", Where: inStart, Fix: "boot/cni-config 2"},
+			{Text: "Failed to install binaries", Where: inStart, Fix: "boot/cni-config 2"},
+			{Text: "add cmd: error loading config from args", Where: inPlugin, Fix: "boot/cni-config 2"},
+			{Text: "add cmd: failed to load k8s config from arg", Where: inPlugin, Fix: "boot/cni-config 2"},
+			{Text: "conf.VethPrefix can be at most 4 characters long", Where: inPlugin, Fix: "boot/cni-config 2"},
+			{Text: "Unable to generate IPAMKey from", Where: inLog, Fix: "boot/cni-config 2"},
 		},
 		Daemon: []cause.Code{cause.InvalidConfig, cause.InvalidRequest},
 	},
@@ -231,7 +234,7 @@ var bootCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
 		Check:      Check{"Find the process that owns the port on the node.", "ss -ltnp '( sport = :50051 or sport = :50052 or sport = :61678 or sport = :61679 or sport = :8162 or sport = :8163 or sport = :8080 )'"},
 		Fixes: []Fix{
-			{Text: "Move the other process to another port, or off the node.", SideEffect: "That workload restarts.", Risk: Disruptive},
+			movePort,
 			{Text: "Or move introspection.", Command: setEnv + "INTROSPECTION_BIND_ADDRESS=127.0.0.1:PORT", SideEffect: rolled, Risk: Restart},
 		},
 		Links:    []string{policy + "435", issue + "3442", issue + "2540"},
@@ -351,9 +354,11 @@ var diskFixes = []Fix{
 	{Text: "Free space: shorten the journal, then look for large logs.", Command: "journalctl --vacuum-size=200M", SideEffect: "Older entries of the journal are deleted."},
 }
 
+var movePort = Fix{Text: "Move the other process to another port, or off the node.", SideEffect: "That workload restarts.", Risk: Disruptive}
+
 // webhookFixes serve the cause and the kind of observation that it explains.
 var webhookFixes = []Fix{
 	{Text: "Bring back what serves it, and let the control plane reach its port on the nodes.", Command: "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | grep -B3 -A25 WEBHOOK; kubectl get endpointslices -A"},
 	{Text: "EKS serves it in the control plane: if it stays away, ask AWS support, and look whether a network policy, proxy or private DNS keeps the API server from it.", Command: "kubectl get events -A --field-selector reason=FailedCreate"},
-	{Text: "Until then, have the API server go on without it.", Command: `kubectl patch mutatingwebhookconfiguration WEBHOOK --type json -p '[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]'`, SideEffect: "Pods made meanwhile lack what the webhook adds, such as branch ENIs.", Risk: Disruptive},
+	{Text: "Until then, have the API server go on without it.", Command: `kubectl patch KIND WEBHOOK --type json -p '[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]'`, SideEffect: "Pods made meanwhile lack what the webhook adds, such as branch ENIs.", Risk: Disruptive},
 }

@@ -10,6 +10,7 @@ package catalogue
 import (
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -121,6 +122,7 @@ type Signature struct {
 	Text  string   // parts of a line; "…" separates them
 	Where []string // sources
 	Note  string   // when the text alone does not mean this cause
+	Fix   string   // the fix that the text calls for, as fixNamed takes it; the first of the cause if empty
 }
 
 // Symptom is a text or daemon code that many causes share, or that is normal.
@@ -203,6 +205,17 @@ func Codes() []string {
 		codes = append(codes, e.Code)
 	}
 	return codes
+}
+
+// fixNamed returns a fix by the code of its cause and its number there, from 1: "boot/cni-config 2".
+func fixNamed(name string) (Fix, bool) {
+	code, number, _ := strings.Cut(name, " ")
+	n, err := strconv.Atoi(number)
+	e, ok := Lookup(code)
+	if err != nil || !ok || n < 1 || n > len(e.Fixes) {
+		return Fix{}, false
+	}
+	return e.Fixes[n-1], true
 }
 
 // Group returns the first part of the code.

@@ -14,6 +14,7 @@ var cfgnetCauses = []Entry{
 			{Text: "Create the ENIConfig NAME, with a subnet of the node's zone.", Command: `printf 'apiVersion: crd.k8s.amazonaws.com/v1alpha1\nkind: ENIConfig\nmetadata: {name: NAME}\nspec: {subnet: SUBNET_OF_ZONE, securityGroups: [GROUP]}\n' | kubectl apply -f -`, SideEffect: "Every node that asks for that name uses it."},
 			{Text: "Or name the ENIConfigs by zone.", Command: setEnv + "ENI_CONFIG_LABEL_DEF=topology.kubernetes.io/zone", SideEffect: rolled, Risk: Restart},
 			{Text: "Restart aws-node on the node afterwards.", Command: restartOne, SideEffect: restarted, Risk: Restart},
+			{Text: "Choose the ENIConfig by the node's zone: there is one of that name.", Command: setEnv + "ENI_CONFIG_LABEL_DEF=topology.kubernetes.io/zone", SideEffect: rolled, Risk: Restart},
 		},
 		Links:    []string{issue + "2683", issue + "884", eks + "cni-custom-network.html"},
 		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "ip/warm-pool-lag"},

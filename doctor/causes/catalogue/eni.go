@@ -19,7 +19,7 @@ var eniCauses = []Entry{
 		Upstream: "all; the cleanup is limited to the node's VPC since v1.18.0",
 		Always:   true,
 		Signatures: []Signature{
-			{Text: "Primary ENI will not get deleted when node terminates", Where: inLog, Note: "a warning for later: the primary interface of this instance will be left behind"},
+			{Text: "Primary ENI will not get deleted when node terminates", Where: inLog, Note: "a warning for later: the primary interface of this instance will be left behind", Fix: "eni/leaked 3"},
 		},
 	},
 	{

@@ -105,8 +105,8 @@ func (m *message) markdown(b *strings.Builder) {
 		fmt.Fprintf(b, "- Cause: %s\n", strings.Join(linked(m.Causes()), ", "))
 	}
 	next := m.Check()
-	if fixes := m.Fixes(); len(fixes) > 0 && (m.Entry != nil || len(m.Symptom.Fixes) > 0) {
-		next = Check{fixes[0].Text, fixes[0].Command}
+	if fix, ok := m.Fix(); ok {
+		next = Check{fix.Text, fix.Command}
 	}
 	fmt.Fprintf(b, "- Do: %s", next.Text)
 	if next.Command != "" {

@@ -77,10 +77,24 @@ func (c Candidate) Fixes() []Fix {
 	if c.Symptom != nil && len(c.Symptom.Fixes) > 0 {
 		return c.Symptom.Fixes
 	}
-	if e := c.Likeliest(); e != nil {
-		return e.Fixes
+	e := c.Likeliest()
+	if e == nil {
+		return nil
 	}
-	return nil
+	if first, ok := fixNamed(c.Signature.Fix); ok {
+		rest := slices.DeleteFunc(slices.Clone(e.Fixes), func(f Fix) bool { return f == first })
+		return append([]Fix{first}, rest...)
+	}
+	return e.Fixes
+}
+
+// Fix returns what to do first, if the text tells: it has one cause, or a fix of its own.
+func (c Candidate) Fix() (Fix, bool) {
+	fixes := c.Fixes()
+	if len(fixes) == 0 || c.Entry == nil && len(c.Symptom.Fixes) == 0 {
+		return Fix{}, false
+	}
+	return fixes[0], true
 }
 
 // Component names the program that prints the text, "" if several do.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // index finds patterns by their words. It is made once.
@@ -146,6 +147,9 @@ func newIndex() *index {
 					p.names = append(p.names, name)
 				}
 			}
+			if code := errorCode(p.Text); code != "" {
+				p.names = append(p.names, code)
+			}
 		}
 		for i, t := range in {
 			text = append(text, t.word)
@@ -189,6 +193,16 @@ func newIndex() *index {
 		}
 	}
 	return x
+}
+
+// errorCode returns the error code that a text begins with, in lower case: another code says something else
+// in the same words.
+func errorCode(text string) string {
+	code, _, ok := strings.Cut(text, ": ")
+	if !ok || ordinary(code) || strings.IndexFunc(code, func(r rune) bool { return r != '.' && !unicode.IsLetter(r) }) >= 0 || !unicode.IsUpper(rune(code[0])) {
+		return ""
+	}
+	return strings.ToLower(code)
 }
 
 func patterns(from source, signatures []Signature, codes []string) []*pattern {

@@ -14,10 +14,10 @@ var npCauses = []Entry{
 		Supporting: []string{"log.plugin", "host.run", "k8s.evt", "log.np", "log.kubelet"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Confirmed},
 		Check:      Check{"Check whether the agent's container runs.", "kubectl -n kube-system get pods -l k8s-app=aws-node -o wide; kubectl -n kube-system logs POD -c aws-eks-nodeagent --tail=50"},
-		Fixes: []Fix{
+		Fixes: slices.Concat([]Fix{
 			{Text: "Restore the container: apply the whole manifest or add-on.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts OVERWRITE", SideEffect: rolled + " Changes made by hand are lost.", Risk: Restart},
 			{Text: "If it was removed on purpose, remove the setting too.", Command: setEnv + "NETWORK_POLICY_ENFORCING_MODE-", SideEffect: rolled + " Network policies are no longer enforced on new pods.", Risk: Restart},
-		},
+		}, agentFixes),
 		Links:    []string{issue + "3254", issue + "2897"},
 		Upstream: "v1.14.0 or later; the setting can be left out since v1.19.4",
 		Signatures: []Signature{
@@ -59,7 +59,7 @@ var npCauses = []Entry{
 		},
 		Links: []string{policy + "91", issue + "2540", eks + "network-policies-troubleshooting.html"},
 		Signatures: []Signature{
-			{Text: "Attaching eBPF probe failed", Where: inAgent},
+			{Text: "Attaching eBPF probe failed", Where: inAgent, Fix: "np/attach-failed 2"},
 			{Text: "One of the policy reconcilers is not ready", Where: inAgent},
 			{Text: "Failed to setup default network policy for Pod Name", Where: inPlugin},
 		},

@@ -51,8 +51,11 @@ var sentences = sync.OnceValue(func() []*Symptom {
 		case "?":
 			s.Check.Text, s.Check.Command, _ = strings.Cut(text, " $ ")
 		case "+":
-			text, command, _ := strings.Cut(text, " $ ")
-			s.Fixes = append(s.Fixes, Fix{Text: text, Command: command})
+			fix, ok := fixNamed(text)
+			if !ok {
+				fix.Text, fix.Command, _ = strings.Cut(text, " $ ")
+			}
+			s.Fixes = append(s.Fixes, fix)
 		case "-":
 			s.Signatures = append(s.Signatures, Signature{Text: text})
 		case "!":

@@ -156,9 +156,9 @@ var sgpCauses = []Entry{
 		},
 		Links: []string{eks + "security-groups-for-pods.html"},
 		Signatures: []Signature{
-			{Text: "Failed to unmarshal PodENIData JSON:", Where: inLog},
-			{Text: "Failed to parse pod-ENI annotation:", Where: inLog},
-			{Text: "Failed to parse V4 subnet CIDR:", Where: inLog},
+			{Text: "Failed to unmarshal PodENIData JSON:", Where: inLog, Fix: "sgp/annotation-malformed 2"},
+			{Text: "Failed to parse pod-ENI annotation:", Where: inLog, Fix: "sgp/annotation-malformed 2"},
+			{Text: "Failed to parse V4 subnet CIDR:", Where: inLog, Fix: "sgp/annotation-malformed 2"},
 			{Text: "Failed to parse V6 subnet CIDR:", Where: inLog},
 		},
 		Daemon: []cause.Code{cause.BranchInvalid},
@@ -257,7 +257,7 @@ var sgpCauses = []Entry{
 		Fixes: []Fix{
 			{Text: "Open port 53, TCP and UDP, from the pod's group to the group of CoreDNS.", Command: "aws ec2 authorize-security-group-ingress --group-id COREDNS_GROUP --source-group POD_GROUP --protocol udp --port 53"},
 			{Text: "For probes in strict mode turn early demultiplexing off.", Command: "kubectl -n kube-system set env daemonset/aws-node -c aws-vpc-cni-init DISABLE_TCP_EARLY_DEMUX=true", SideEffect: rolled, Risk: Restart},
-			{Text: "With kube-proxy in ipvs mode, or to use the node's SNAT, use standard mode.", Command: setEnv + "POD_SECURITY_GROUP_ENFORCING_MODE=standard", SideEffect: rolled + " Applies to new pods.", Risk: Restart},
+			{Text: "Or use standard mode: probes and SNAT then go by the node's rules.", Command: setEnv + "POD_SECURITY_GROUP_ENFORCING_MODE=standard", SideEffect: rolled + " Applies to new pods.", Risk: Restart},
 		},
 		Links: []string{issue + "3064", issue + "1212", eks + "security-groups-for-pods.html"},
 	},

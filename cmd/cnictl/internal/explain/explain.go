@@ -153,9 +153,9 @@ func lines(f *cli.Factory, found []catalogue.Candidate, several bool) []string {
 			first = cmp.Or(first, e.Code)
 		}
 		doctor.Check(&p, f, c.Check())
-		if fixes := c.Fixes(); i == 0 && c.Entry != nil && len(fixes) > 0 {
-			p.Field("fix", fixes[0].Text)
-			doctor.Command(&p, f, fixes[0].Command)
+		if fix, ok := c.Fix(); ok && i == 0 {
+			p.Field("fix", fix.Text)
+			doctor.Command(&p, f, fix.Command)
 		}
 	}
 	if first != "" {
