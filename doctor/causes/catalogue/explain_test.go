@@ -59,6 +59,36 @@ func TestExplain_EverySignature(t *testing.T) {
 	}
 }
 
+// TestExplain_FirstFix: a text is answered with the fix that it calls for, not with its cause's usual one.
+func TestExplain_FirstFix(t *testing.T) {
+	t.Parallel()
+	for _, line := range lines(t, "testdata/first-fixes.txt") {
+		text, want, _ := strings.Cut(line, "\t")
+		got := Explain(strings.ReplaceAll(text, "⏎", "\n"))
+		if len(got) == 0 {
+			t.Errorf("%s: not recognised", text)
+			continue
+		}
+		if fix, ok := got[0].Fix(); !ok || !strings.HasPrefix(fix.Text, want) {
+			t.Errorf("%s: %q is answered with %q, want %q", text, got[0].Title(), fix.Text, want)
+		}
+	}
+	for e := range All() {
+		for _, sig := range e.Signatures {
+			if fix, ok := fixNamed(sig.Fix); sig.Fix != "" && (!ok || fix == e.Fixes[0]) {
+				t.Errorf("%s: %q names the fix %q, which there is not, or is the first", e.Code, sig.Text, sig.Fix)
+			}
+		}
+	}
+	for _, s := range sentences() {
+		for _, fix := range s.Fixes {
+			if code, number, ok := strings.Cut(fix.Text, " "); ok && fix.Command == "" && strings.Contains(code, "/") && len(number) < 3 {
+				t.Errorf("%q names the fix %q, which there is not", s.Title, fix.Text)
+			}
+		}
+	}
+}
+
 // TestExplain_Reworded: truncated and reworded texts yield the same cause first.
 func TestExplain_Reworded(t *testing.T) {
 	t.Parallel()
