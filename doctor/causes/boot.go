@@ -633,7 +633,9 @@ func cniConfig(c *Case) []candidate {
 		cd.names = found[0].names
 		return []candidate{cd.withFixes(1)}
 	}
-	for fix, texts := range [][]string{3: {"read-only file system"}, 4: {"no space left"}, 5: {"permission denied", "operation not permitted"}} {
+	for fix, texts := range [][]string{
+		3: {"read-only file system"}, 4: {"no space left"}, 5: {"permission denied", "operation not permitted"},
+	} {
 		if matchesAny(shown.Value, texts) {
 			return []candidate{cd.withFixes(fix, 2)}
 		}

@@ -314,15 +314,18 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		}
 		fixes := slices.Clone(cd.first)
 		for _, i := range order {
-			x := entry.Fixes[i-1]
-			if !slices.ContainsFunc(cd.first, func(f catalogue.Fix) bool { return f.Command != "" && f.Command == x.Command }) {
-				fixes = append(fixes, x)
-			}
+			fixes = append(fixes, entry.Fixes[i-1])
 		}
-		for _, x := range fixes {
+		for n, x := range fixes {
+			command := Fill(x.Command, in)
+			same := func(g document.CauseFix) bool { return g.Command == command }
+			if n >= len(cd.first) && command != "" && slices.ContainsFunc(f.Fix[:len(cd.first)], same) {
+				continue // a sentence says it already
+			}
 			f.Fix = append(f.Fix, document.CauseFix{
-				Text: Fill(x.Text, cd.names), Command: Fill(x.Command, in), SideEffects: strings.TrimSpace(x.SideEffect + d.lone(x, cd.names) + d.overridden(x, nodes)),
-				Risk: x.Risk.String(),
+				Text: Fill(x.Text, cd.names), Command: command,
+				SideEffects: strings.TrimSpace(x.SideEffect + d.lone(x, cd.names) + d.overridden(x, nodes)),
+				Risk:        x.Risk.String(),
 			})
 		}
 		f.Check.Command = Fill(f.Check.Command, in)

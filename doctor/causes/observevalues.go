@@ -888,7 +888,8 @@ func accessDenied(c *Case) (out []observation) {
 	for _, line := range c.R.Resources.Content.Denials {
 		severity := catalogue.Info
 		if strings.Contains(line, "aws") || strings.Contains(line, "ipam") {
-			if severity = catalogue.Warning; slices.ContainsFunc(unstarted(c, true), func(o observation) bool { return o.severity == catalogue.Error }) {
+			severity = catalogue.Warning
+			if slices.ContainsFunc(unstarted(c, true), func(o observation) bool { return o.severity == catalogue.Error }) {
 				severity = catalogue.Error
 			}
 		}

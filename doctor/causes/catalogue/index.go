@@ -199,7 +199,8 @@ func newIndex() *index {
 // in the same words.
 func errorCode(text string) string {
 	code, _, ok := strings.Cut(text, ": ")
-	if !ok || ordinary(code) || strings.IndexFunc(code, func(r rune) bool { return r != '.' && !unicode.IsLetter(r) }) >= 0 || !unicode.IsUpper(rune(code[0])) {
+	other := func(r rune) bool { return r != '.' && !unicode.IsLetter(r) }
+	if !ok || code == "" || ordinary(code) || strings.IndexFunc(code, other) >= 0 || !unicode.IsUpper(rune(code[0])) {
 		return ""
 	}
 	return strings.ToLower(code)
