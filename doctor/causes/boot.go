@@ -349,7 +349,7 @@ func daemonDown(c *Case) []candidate {
 		text = fmt.Sprintf("the daemon does not run; its init container is %s", containerText(*init))
 	}
 	if said := c.lastWarning(c.daemonPod().Pod); said != "" {
-		text += "; " + said
+		text += "; " + clip(said)
 	}
 	return []candidate{{summary: text, decisive: []Fact{c.lasting(down), unready}, unless: []Fact{c.installFails()}, context: []Fact{unready},
 		names: podNames(string(c.daemonPod().Pod)), fixes: c.stalledFixes(containerNode, 3)}}

@@ -44,7 +44,7 @@ func unstarted(c *Case, network bool) (out []observation) {
 		elsewhere := true
 		switch {
 		case !without || len(p.IPs) > 0: // it has its network
-			o.said = clip(strings.TrimSpace(p.Reason + " " + p.Message + " " + o.said))
+			o.said = strings.TrimSpace(p.Reason + " " + p.Message + " " + o.said)
 			o.severity = catalogue.Info
 		case c.waitsElsewhere(p):
 			o.severity = catalogue.Warning
@@ -61,7 +61,7 @@ func unstarted(c *Case, network bool) (out []observation) {
 		if elsewhere == network || elsewhere && o.said == "" {
 			continue
 		}
-		o.is = strings.TrimSuffix(o.is+": "+o.said, ": ")
+		o.is = strings.TrimSuffix(o.is+": "+clip(o.said), ": ") // the reason stands at the end, so all of it is explained
 		out = append(out, o)
 	}
 	return out
@@ -94,7 +94,7 @@ func (c *Case) lastRefusal() string {
 	if last.text == "" {
 		return ""
 	}
-	return "the daemon reports: " + clip(last.text)
+	return "the daemon reports: " + last.text
 }
 
 // lastWarning returns what the last warning about a pod says, empty if there is none.
@@ -108,7 +108,7 @@ func (c *Case) lastWarning(pod evidence.Pod) string {
 		}
 	}
 	last := c.warnings[string(pod)]
-	return clip(strings.TrimSpace(last.Reason + " " + last.Message))
+	return strings.TrimSpace(last.Reason + " " + last.Message)
 }
 
 // sandboxGone are kubelet's and the runtime's words for a sandbox that cannot be removed.
@@ -152,7 +152,7 @@ func podUnschedulable(c *Case) (out []observation) {
 		if p.Phase != "Pending" || p.Node != nil && *p.Node != "" || p.CreatedAt.IsZero() {
 			continue
 		}
-		why := or(clip(p.Message), c.lastWarning(p.Pod))
+		why := or(strings.Join(strings.Fields(p.Message), " "), c.lastWarning(p.Pod))
 		network := matchesAny(why, textsNetwork)
 		if wait := c.Now.Sub(p.CreatedAt); wait <= attachTime || !network && wait <= schedulingTime {
 			continue
@@ -161,7 +161,7 @@ func podUnschedulable(c *Case) (out []observation) {
 		if network {
 			severity = catalogue.Error
 		}
-		out = append(out, observation{subject: string(p.Pod), is: or(why, "no node has been found for it"), should: "scheduled",
+		out = append(out, observation{subject: string(p.Pod), is: or(clip(why), "no node has been found for it"), should: "scheduled",
 			severity: severity, since: p.CreatedAt,
 			pods: []string{string(p.Pod)}, names: podNames(string(p.Pod)), said: why})
 	}

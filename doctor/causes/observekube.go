@@ -117,7 +117,7 @@ func daemonNotOnNode(c *Case) []observation {
 	unbound := p.Phase == "Pending" && !slices.ContainsFunc(p.Containers, func(k evidence.DaemonContainer) bool { return k.State != "" })
 	said := strings.TrimSpace(p.Message)
 	if said == "" && p.Pod != "" {
-		said = c.lastWarning(p.Pod)
+		said = clip(c.lastWarning(p.Pod))
 	}
 	switch {
 	case p.Pod == "":
