@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"cnictl/testenv"
 	"cnictl/testenv/kube/cluster"
 	"cnictl/testenv/kube/kubeapi"
@@ -16,7 +18,64 @@ import (
 )
 
 func init() {
-	stages = append(stages, stage{"selector", (*lab).changesSelector}, stage{"move_and_back", (*lab).moves})
+	stages = append(stages, stage{"upgrade", (*lab).upgrades}, stage{"selector", (*lab).changesSelector}, stage{"move_and_back", (*lab).moves})
+}
+
+// nextTag simulates a second version: there is only one build here.
+const nextTag = "next"
+
+// upgrades to images with another tag, keeping the values of the previous release, and rolls back:
+// nodes that come later lack the tag.
+func (l *lab) upgrades() {
+	l.tag("docker.io/cnictl/aws-vpc-cni:"+nextTag, "docker.io/cnictl/aws-vpc-cni-init:"+nextTag)
+	l.rolls("upgrade", func() {
+		l.helm("upgrade", cluster.Release, l.c.Chart(), "--reuse-values", "--set", "global.image.tag="+nextTag)
+	})
+	if l.env("AWS_ENDPOINT_URL_EC2") == "" || l.env("VPC_CNI_VERSION") != nextTag {
+		l.Errorf("after the upgrade the EC2 endpoint is %q, the version %q", l.env("AWS_ENDPOINT_URL_EC2"), l.env("VPC_CNI_VERSION"))
+	}
+	l.helm("rollback", cluster.Release)
+	l.rolled()
+	if l.env("VPC_CNI_VERSION") == nextTag {
+		l.Error("the release is not rolled back")
+	}
+}
+
+// tag adds names for the daemon and init images on each node.
+func (l *lab) tag(daemon, initial string) {
+	l.Helper()
+	programs, err := kubeapi.ProgramDir()
+	l.check(err)
+	for _, m := range l.c.Machines[:3] {
+		for image, name := range map[string]string{"aws-vpc-cni": daemon, "aws-vpc-cni-init": initial} {
+			_, err := m.Output(filepath.Join(programs, "ctr"), "-n", "k8s.io", "images", "tag", "--force", "docker.io/cnictl/"+image+":dev", name)
+			l.check(err)
+		}
+	}
+}
+
+func (l *lab) daemonSet() *appsv1.DaemonSet {
+	l.Helper()
+	set, err := cluster.Get[appsv1.DaemonSet](l.Context(), l.c, cluster.SystemNamespace, "aws-node")
+	l.check(err)
+	return set
+}
+
+// env returns a variable of the daemon from the DaemonSet.
+func (l *lab) env(name string) string {
+	l.Helper()
+	for _, v := range l.daemonSet().Spec.Template.Spec.Containers[0].Env {
+		if v.Name == name {
+			return v.Value
+		}
+	}
+	return ""
+}
+
+// rolled waits until every node has a Ready CNI pod of the DaemonSet's current template.
+func (l *lab) rolled() {
+	l.Helper()
+	testenv.EventuallyErr(l, "the DaemonSet to be rolled out", l.rolling)
 }
 
 // changesSelector to the manifest's selector, without ending a pod of the CNI.

@@ -22,11 +22,13 @@ import (
 	"cnictl/testenv/node"
 )
 
-// TestDelete_LeavesNothing: deleted pods leave no link, route, rule, namespace, chain or
-// allocation on their node.
+// TestDelete_LeavesNothing: pods with host ports and limits have both while they run: a port of the
+// node leads to its pod, from outside and from another node's pod. Deleted, they leave no link, route,
+// rule, namespace, chain or allocation on their node, and nothing answers at their ports.
 func TestDelete_LeavesNothing(t *testing.T) {
 	l := requireCluster(t)
 	m := l.c.Machines[1]
+	client := l.run(pod("gone-client", l.c.Machines[0]))[0]
 	var pods []*corev1.Pod
 	for i := range 4 {
 		pods = append(pods, pod(fmt.Sprintf("gone-%d", i), m, func(p *corev1.Pod) {
@@ -42,7 +44,30 @@ func TestDelete_LeavesNothing(t *testing.T) {
 			}
 		}
 	}
+	if links := l.limits(m); links == "" {
+		t.Error("no link of the bandwidth plugin while pods with limits run")
+	}
+	ports := map[netip.AddrPort]*corev1.Pod{}
+	for i, p := range pods {
+		at := netip.AddrPortFrom(m.Instance.PrimaryIP, uint16(7100+i))
+		ports[at] = p
+		testenv.EventuallyErr(l, "the pod to answer at the host's port", func() error {
+			name, err := l.askFromOutside(at)
+			if err == nil && name != p.Name {
+				err = fmt.Errorf("%q answers", name)
+			}
+			return err
+		})
+		if _, name := l.reach(client, "tcp", at.String()); name != p.Name {
+			t.Errorf("%q answers a pod of another node at %s, want %q", name, at, p.Name)
+		}
+	}
 	l.delete(names(pods)...)
+	for at, p := range ports {
+		if name, err := l.askFromOutside(at); err == nil {
+			t.Errorf("%q still answers at %s after pod %s", name, at, p.Name)
+		}
+	}
 	for _, p := range pods {
 		for what, lines := range l.tracesOf(m, p) {
 			if len(lines) > 0 {
@@ -55,11 +80,24 @@ func TestDelete_LeavesNothing(t *testing.T) {
 	for _, what := range left {
 		t.Errorf("left on the node: %s", what)
 	}
-	links, err := m.Output("ip", "-o", "link")
-	l.check(err)
-	if strings.Contains(links, ": bwp") { // links of the bandwidth plugin, named by sandbox
+	if links := l.limits(m); links != "" {
 		t.Errorf("left of the limits:\n%s", links)
 	}
+	nat, err := m.Output("iptables-save", "-t", "nat")
+	l.check(err)
+	for line := range strings.Lines(nat) {
+		if strings.Contains(line, "CNI-DN-") {
+			t.Errorf("left of the host ports: %s", line)
+		}
+	}
+}
+
+// limits returns the machine's links of the bandwidth plugin, which are named by sandbox.
+func (l *lab) limits(m *cluster.Machine) string {
+	l.Helper()
+	links, err := m.Output("ip", "-o", "link")
+	l.check(err)
+	return strings.Join(regexp.MustCompile(`(?m)^\d+: bwp.*$`).FindAllString(links, -1), "\n")
 }
 
 // tracesOf returns whatever on the node mentions a pod's address, by kind.
@@ -173,35 +211,6 @@ func (l *lab) reachesBothWays(a, b *corev1.Pod) {
 	}
 }
 
-// TestReboot: a node that lost its network namespace, its processes and /run, but not its
-// files, runs its pods again.
-func TestReboot(t *testing.T) {
-	l := requireCluster(t)
-	m := l.c.Machines[1]
-	pods := l.run(pod("rebooted", m), pod("rebooted-too", m), pod("watcher", l.c.Machines[0]))
-	l.check(m.Reboot(testenv.Context(l)))
-	l.check(m.AwaitReady(testenv.Context(l)))
-	seen := map[string]bool{}
-	for _, before := range pods[:2] {
-		var now *corev1.Pod
-		testenv.EventuallyErr(l, "pod "+before.Name+" to run again", func() error {
-			now = l.running(before.Name)
-			if now.Status.ContainerStatuses[0].RestartCount == 0 {
-				return errors.New("no container of this boot yet")
-			}
-			return nil
-		})
-		ip, err := netip.ParseAddr(now.Status.PodIP)
-		l.check(err)
-		if owner, _ := l.c.World.OwnerOf(ip); owner.Attachment.InstanceID != m.Instance.ID || seen[now.Status.PodIP] {
-			t.Errorf("pod %s has %s, which is of %q or another pod's", now.Name, ip, owner.Attachment.InstanceID)
-		}
-		seen[now.Status.PodIP] = true
-		l.reachesBothWays(now, pods[2])
-	}
-	l.reachesBothWays(l.run(pod("after-reboot", m))[0], pods[2])
-}
-
 // TestReady_WithTheConflist: a node is not Ready before its CNI serves, and stays so with
 // a CNI that cannot start, which reports why. A CNI that serves introspection only on a Unix
 // socket is read by exec.
@@ -279,35 +288,4 @@ func (l *lab) variant(m *cluster.Machine, name string, env map[string]string) (r
 	})
 	l.Cleanup(remove)
 	return remove
-}
-
-// TestScale starts thirty pods at once on one node.
-func TestScale(t *testing.T) {
-	l := requireCluster(t)
-	var pods []*corev1.Pod
-	for i := range 30 {
-		pods = append(pods, pod(fmt.Sprintf("scale-%02d", i), l.c.Machines[2]))
-	}
-	took := testenv.Took(func() { pods = l.run(pods...) })
-	t.Logf("%d pods run after %.1fs", len(pods), took.Seconds())
-	seen := map[string]string{}
-	for _, p := range pods {
-		if other := seen[p.Status.PodIP]; other != "" {
-			t.Errorf("pods %s and %s have %s", other, p.Name, p.Status.PodIP)
-		}
-		seen[p.Status.PodIP] = p.Name
-	}
-	l.noFailedSandboxes("scale-")
-}
-
-// noFailedSandboxes checks that no pod with the name prefix had a failed sandbox.
-func (l *lab) noFailedSandboxes(prefix string) {
-	l.Helper()
-	events, err := cluster.List[corev1.Event](l.Context(), l.c, namespace, metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
-	l.check(err)
-	for _, e := range events {
-		if strings.HasPrefix(e.InvolvedObject.Name, prefix) {
-			l.Errorf("pod %s: %s", e.InvolvedObject.Name, e.Message)
-		}
-	}
 }

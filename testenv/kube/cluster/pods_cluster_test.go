@@ -21,56 +21,66 @@ import (
 	"cnictl/testenv/network/vpc"
 )
 
-// TestPods_HaveVPCAddresses: a pod's address is from the subnet, and EC2 lists it on the
-// pod's own node.
-func TestPods_HaveVPCAddresses(t *testing.T) {
+// TestPods: the network of pods, and the way from the API server to their output.
+func TestPods(t *testing.T) {
 	l := requireCluster(t)
-	var pods []*corev1.Pod
-	for i, m := range l.c.Machines[:3] {
-		pods = append(pods, pod(fmt.Sprintf("address-%d", i), m))
-	}
-	seen := map[netip.Addr]bool{}
-	for _, p := range l.run(pods...) {
-		ip, err := netip.ParseAddr(p.Status.PodIP)
-		l.check(err)
-		owner, ok := l.c.World.OwnerOf(ip)
-		if !ok || owner.Attachment.InstanceID != l.machine(p).Instance.ID {
-			t.Errorf("pod %s has %s, which EC2 knows as one of %q; want one of its node %s", p.Name, ip, owner.Attachment.InstanceID, l.machine(p).Instance.ID)
-		}
-		if !l.c.Subnet.CIDR.Contains(ip) || seen[ip] {
-			t.Errorf("pod %s has %s: not of subnet %s, or another pod's", p.Name, ip, l.c.Subnet.CIDR)
-		}
-		seen[ip] = true
-	}
-}
+	pods := l.run(pod("net-a", l.c.Machines[0]), pod("net-b", l.c.Machines[0]), pod("net-c", l.c.Machines[1]), pod("net-d", l.c.Machines[2]))
 
-// TestPods_ReachEachOther on a node and across nodes, over TCP and UDP, without address
-// translation.
-func TestPods_ReachEachOther(t *testing.T) {
-	l := requireCluster(t)
-	pods := l.run(pod("reach-a", l.c.Machines[0]), pod("reach-b", l.c.Machines[0]), pod("reach-c", l.c.Machines[1]))
-	for _, to := range pods[1:] {
-		for _, network := range []string{"tcp", "udp"} {
-			for _, pair := range [][2]*corev1.Pod{{pods[0], to}, {to, pods[0]}} {
-				source, name := l.reach(pair[0], network, pair[1].Status.PodIP+":7")
-				if source.Addr().String() != pair[0].Status.PodIP || name != pair[1].Name {
-					t.Errorf("%s from %s: %q saw it as from %s", network, pair[0].Name, name, source)
+	// A pod's address is from the subnet, and EC2 lists it on the pod's own node.
+	t.Run("addresses", func(t *testing.T) {
+		l := &lab{T: t, c: l.c}
+		seen := map[netip.Addr]bool{}
+		for _, p := range pods {
+			ip, err := netip.ParseAddr(p.Status.PodIP)
+			l.check(err)
+			owner, ok := l.c.World.OwnerOf(ip)
+			if !ok || owner.Attachment.InstanceID != l.machine(p).Instance.ID {
+				t.Errorf("pod %s has %s, which EC2 knows as one of %q; want one of its node %s", p.Name, ip, owner.Attachment.InstanceID, l.machine(p).Instance.ID)
+			}
+			if !l.c.Subnet.CIDR.Contains(ip) || seen[ip] {
+				t.Errorf("pod %s has %s: not of subnet %s, or another pod's", p.Name, ip, l.c.Subnet.CIDR)
+			}
+			seen[ip] = true
+		}
+	})
+
+	// On a node and across nodes, without address translation.
+	t.Run("each_other", func(t *testing.T) {
+		l := &lab{T: t, c: l.c}
+		for _, to := range pods[1:3] {
+			for _, network := range []string{"tcp", "udp"} {
+				for _, pair := range [][2]*corev1.Pod{{pods[0], to}, {to, pods[0]}} {
+					source, name := l.reach(pair[0], network, lineOf(pair[1]))
+					if source.Addr().String() != pair[0].Status.PodIP || name != pair[1].Name {
+						t.Errorf("%s from %s: %q saw it as from %s", network, pair[0].Name, name, source)
+					}
 				}
 			}
 		}
-	}
-}
+	})
 
-// TestPods_ReachTheOutside through SNAT: only instances have public addresses.
-func TestPods_ReachTheOutside(t *testing.T) {
-	l := requireCluster(t)
-	p := l.run(pod("outside", l.c.Machines[0]))[0]
-	for _, network := range []string{"tcp", "udp"} {
-		source, _ := l.reach(p, network, vpc.Outside.String())
-		if source.Addr() != l.machine(p).Instance.PrimaryIP {
-			t.Errorf("over %s the outside saw %s, want the node's primary address %s", network, source, l.machine(p).Instance.PrimaryIP)
+	// Through SNAT: only instances have public addresses.
+	t.Run("outside", func(t *testing.T) {
+		l := &lab{T: t, c: l.c}
+		for _, network := range []string{"tcp", "udp"} {
+			source, _ := l.reach(pods[0], network, vpc.Outside.String())
+			if source.Addr() != l.machine(pods[0]).Instance.PrimaryIP {
+				t.Errorf("over %s the outside saw %s, want the node's primary address %s", network, source, l.machine(pods[0]).Instance.PrimaryIP)
+			}
 		}
-	}
+	})
+
+	// The API server reaches kubelets.
+	t.Run("log", func(t *testing.T) {
+		l := &lab{T: t, c: l.c}
+		testenv.EventuallyErr(l, "its log", func() error { // the pod runs before it prints
+			said, err := l.log(pods[2])
+			if err == nil && said != "podprobe serves\n" {
+				err = fmt.Errorf("log %q", said)
+			}
+			return err
+		})
+	})
 }
 
 // TestService_ClusterIPAndNodePort: kube-proxy reaches pods of other nodes, from pods and
@@ -149,39 +159,6 @@ func (l *lab) askFromOutside(to netip.AddrPort) (string, error) {
 	return name, err
 }
 
-// TestHostPort: the node's port leads to the pod, from outside and from a pod on another
-// node, and disappears with it.
-func TestHostPort(t *testing.T) {
-	l := requireCluster(t)
-	m := l.c.Machines[0]
-	p := l.run(pod("hostport", m, func(p *corev1.Pod) {
-		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 7, HostPort: 7070}}
-	}))[0]
-	other := l.run(pod("hostport-client", l.c.Machines[1]))[0]
-	at := netip.AddrPortFrom(m.Instance.PrimaryIP, 7070)
-	testenv.EventuallyErr(l, "the pod to answer at the host's port", func() error {
-		name, err := l.askFromOutside(at)
-		if err == nil && name != p.Name {
-			err = fmt.Errorf("%q answers", name)
-		}
-		return err
-	})
-	if _, name := l.reach(other, "tcp", at.String()); name != p.Name {
-		t.Errorf("%q answers a pod of another node, want %q", name, p.Name)
-	}
-	l.delete(p.Name)
-	nat, err := m.Output("iptables-save", "-t", "nat")
-	l.check(err)
-	for line := range strings.Lines(nat) {
-		if strings.Contains(line, "CNI-DN-") || strings.Contains(line, p.Status.PodIP) {
-			t.Errorf("left of the port after the pod: %s", line)
-		}
-	}
-	if name, err := l.askFromOutside(at); err == nil {
-		t.Errorf("%q still answers at %s after the pod", name, at)
-	}
-}
-
 // TestProbes: kubelet reaches the pods of its node, and restarts a container that fails.
 func TestProbes(t *testing.T) {
 	l := requireCluster(t)
@@ -205,19 +182,6 @@ func TestProbes(t *testing.T) {
 	if now := l.running(p.Name); now.Status.PodIP != p.Status.PodIP {
 		t.Errorf("the pod has %s after the restart of its container, want %s as before", now.Status.PodIP, p.Status.PodIP)
 	}
-}
-
-// TestLogs: the API server reaches kubelets.
-func TestLogs(t *testing.T) {
-	l := requireCluster(t)
-	p := l.run(pod("logs", l.c.Machines[1]))[0]
-	testenv.EventuallyErr(l, "its log", func() error { // the pod runs before it prints
-		said, err := l.log(p)
-		if err == nil && said != "podprobe serves\n" {
-			err = fmt.Errorf("log %q", said)
-		}
-		return err
-	})
 }
 
 // log returns the output of a pod's first container since its start.
