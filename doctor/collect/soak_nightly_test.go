@@ -1,0 +1,5 @@
+//go:build nightly
+
+package collect
+
+func init() { soakRuns = 100 }
