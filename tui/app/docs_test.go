@@ -82,6 +82,9 @@ func (b *bench) picture(t *testing.T) string {
 
 // TestDocs generates the frames of docs/tui.md and its table of keys.
 func TestDocs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skip: -short: compares frames, and races with nothing")
+	}
 	pagesOf := tour.NewPages(t, docs)
 	frame := func(name string, width, height int, change func(*Options), does func(*bench)) {
 		t.Helper()
