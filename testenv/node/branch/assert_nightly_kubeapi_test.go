@@ -1,0 +1,5 @@
+//go:build nightly
+
+package branch_test
+
+func init() { allWhileDeleted = true }
