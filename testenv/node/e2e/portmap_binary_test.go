@@ -51,6 +51,10 @@ func runPlugin(t *testing.T, program, stdin string, env ...string) (stdout, stde
 	return out.String(), said.String(), err == nil
 }
 
+// everyPortmapRun is set at night; for every commit TestPortmap_AsTheReference tries parameters that
+// are wrong or missing with one input.
+var everyPortmapRun bool
+
 // TestPortmap_AsTheReference: with and without host ports, for every verb and version, and for
 // invalid input, portmap prints the same as the reference plugin.
 func TestPortmap_AsTheReference(t *testing.T) {
@@ -82,7 +86,11 @@ func TestPortmap_AsTheReference(t *testing.T) {
 	for name, stdin := range rows {
 		for _, command := range []string{"ADD", "DEL", "CHECK", "STATUS", "VERSION", "NONE", ""} {
 			env := []string{"CNI_COMMAND=" + command, "CNI_CONTAINERID=abc", "CNI_IFNAME=eth0", "CNI_NETNS=/proc/1/ns/net", "CNI_PATH=/none", "CNI_NETNS_OVERRIDE=1"}
-			for _, e := range [][]string{env, append(env[:len(env):len(env)], "CNI_CONTAINERID="), append(env[:len(env):len(env)], "CNI_IFNAME=a/b"), append(env[:len(env):len(env)], "CNI_NETNS=")} {
+			runs := [][]string{env}
+			if everyPortmapRun || name == "idle 1.1.0" {
+				runs = append(runs, append(env[:len(env):len(env)], "CNI_CONTAINERID="), append(env[:len(env):len(env)], "CNI_IFNAME=a/b"), append(env[:len(env):len(env)], "CNI_NETNS="))
+			}
+			for _, e := range runs {
 				wantOut, wantErr, want := runPlugin(t, reference, stdin, e...)
 				gotOut, gotErr, got := runPlugin(t, ours, stdin, e...)
 				if gotOut != wantOut || gotErr != wantErr || got != want {

@@ -1,0 +1,5 @@
+//go:build nightly
+
+package e2e_test
+
+func init() { everyPortmapRun = true }
