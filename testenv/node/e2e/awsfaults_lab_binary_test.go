@@ -196,9 +196,6 @@ type faultRow struct {
 
 // runAll runs rows in parallel.
 func runAll(t *testing.T, rows []faultRow, run func(faultRow, *testing.T)) {
-	if testing.Short() {
-		t.Skip("skip: -short")
-	}
 	for _, row := range rows {
 		atOnce(t, row.name, func(t *testing.T) { run(row, t) })
 	}

@@ -24,9 +24,6 @@ const killed = 128 + int(syscall.SIGKILL)
 // continues like kubelet, and compares kernel, EC2 and file. An earlier run that is not killed
 // records the points.
 func TestCrashPoints(t *testing.T) {
-	if testing.Short() {
-		t.Skip("skip: -short")
-	}
 	t.Parallel()
 	var mu sync.Mutex
 	passed, scenes := map[crashpoint.Point]bool{}, 0

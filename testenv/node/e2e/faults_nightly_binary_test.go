@@ -15,9 +15,6 @@ import (
 // duration beside upstream's (docs/performance.md).
 func TestScaleUp_Faults(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("skip: -short")
-	}
 	throttled := fakeaws.Fault{Code: "RequestLimitExceeded", Message: "Request limit exceeded.", Status: 503}
 	exhausted := fakeaws.Fault{Code: "InsufficientFreeAddressesInSubnet", Message: "insufficient free addresses", Status: 400}
 	asValue := fakeaws.Fault{Code: "InvalidParameterValue", Message: "There aren't sufficient free Ipv4 addresses or prefixes", Status: 400}

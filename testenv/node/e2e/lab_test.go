@@ -232,9 +232,6 @@ func atOnce(t *testing.T, name string, run func(t *testing.T)) {
 // rowsAtOnce runs the rows of a table beside each other, each as a subtest.
 func rowsAtOnce[T any](t *testing.T, rows map[string]T, run func(t *testing.T, row T)) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("skip: -short")
-	}
 	for name, row := range rows {
 		atOnce(t, name, func(t *testing.T) { run(t, row) })
 	}

@@ -13,9 +13,6 @@ import (
 // cooldown is longer than the test, so an ADD that waited for it would fail.
 func TestFullNode_RollingUpdate(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("skip: -short")
-	}
 	for _, row := range []struct {
 		name         string
 		instanceType string

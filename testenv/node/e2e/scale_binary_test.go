@@ -19,9 +19,6 @@ func rm(path string) agent.Cmd { return agent.Cmd{Argv: []string{"/bin/rm", path
 // duration and EC2 calls beside upstream's (docs/performance.md).
 func TestScaleUp(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("skip: -short")
-	}
 	for _, row := range []struct {
 		name     string
 		latency  map[string]time.Duration

@@ -12,9 +12,6 @@ import (
 // TestChurn adds and deletes 500 pods, 10 and 30 at a time.
 func TestChurn(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("skip: -short")
-	}
 	for _, parallel := range []int{10, 30} {
 		t.Run(fmt.Sprintf("%d at a time", parallel), func(t *testing.T) {
 			l := newLab(t, fakeaws.Options{})
