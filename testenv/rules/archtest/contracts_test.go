@@ -10,10 +10,10 @@ import (
 	"cnictl/testenv/rules/testindex"
 )
 
-var contractTest = regexp.MustCompile("`([a-z0-9/-]+ Test[A-Za-z0-9_]+)`")
+var contractTest = regexp.MustCompile("`([a-z0-9/-]+ Test[A-Za-z0-9_]+)`( \\(nightly\\))?")
 
-// TestContracts: the tests that docs/testing.md lists under Contracts exist, and each contract has one
-// that runs for every commit.
+// TestContracts: the tests that docs/testing.md lists under Contracts exist, each contract has one
+// that runs for every commit, and those that do not are marked.
 func TestContracts(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(root, "docs/testing.md"))
@@ -37,7 +37,11 @@ func TestContracts(t *testing.T) {
 			if err := tests.Find(name[1]); err != nil {
 				t.Error(err)
 			}
-			inGate = inGate || tests.InGate(name[1]) == nil
+			nightly := tests.InGate(name[1]) != nil
+			if marked := name[2] != ""; marked != nightly {
+				t.Errorf("%s: nightly %v, marked %v", name[1], nightly, marked)
+			}
+			inGate = inGate || !nightly
 		}
 		if !inGate {
 			t.Errorf("all tests of a contract only run nightly: %s", row)
