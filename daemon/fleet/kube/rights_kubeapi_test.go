@@ -137,7 +137,7 @@ var uses = []struct {
 		return err
 	}},
 	{"watch", []string{"watch nodes", "watch pods", "list nodes", "list pods"}, func(ctx context.Context, c *Cluster, _ string) error {
-		return until(ctx, func(ctx context.Context, seen func()) error {
+		return watchOnce(ctx, func(ctx context.Context, seen func()) error {
 			return c.Watch(ctx, func(fleet.Target) { seen() }, func(string) {}, nil)
 		})
 	}},
@@ -154,7 +154,7 @@ var uses = []struct {
 		return err
 	}},
 	{"new events", []string{"watch events", "list events"}, func(ctx context.Context, c *Cluster, node string) error {
-		return until(ctx, func(ctx context.Context, seen func()) error {
+		return watchOnce(ctx, func(ctx context.Context, seen func()) error {
 			return c.WatchEvents(ctx, EventQuery{}, func(Event) { seen() }, nil)
 		})
 	}},
@@ -200,9 +200,9 @@ func drop(c io.Closer, err error) error {
 // lacking is the key of a context in which a right is missing.
 type lacking struct{}
 
-// until watches until something is seen and a moment more, so that the need for another right
+// watchOnce watches until something is seen and a moment more, so that the need for another right
 // shows. Where one is missing, it watches until that shows.
-func until(ctx context.Context, watch func(ctx context.Context, seen func()) error) error {
+func watchOnce(ctx context.Context, watch func(ctx context.Context, seen func()) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	err := watch(ctx, func() {
@@ -289,7 +289,7 @@ func TestRights_OneNamespace(t *testing.T) {
 	seen := func(ctx context.Context, seen func()) error {
 		return c.Watch(ctx, func(fleet.Target) { seen() }, func(string) {}, nil)
 	}
-	if err := until(t.Context(), seen); err != nil {
+	if err := watchOnce(t.Context(), seen); err != nil {
 		t.Errorf("watch: %v", err)
 	}
 	var e *Error

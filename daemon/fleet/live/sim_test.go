@@ -51,8 +51,8 @@ func start(tb testing.TB, opts live.Options) (_ *live.Live, stop func()) {
 	}
 }
 
-// until waits until ok accepts the view.
-func until(tb testing.TB, l *live.Live, what string, ok func(*store.View) bool) {
+// await waits until ok accepts the view.
+func await(tb testing.TB, l *live.Live, what string, ok func(*store.View) bool) {
 	tb.Helper()
 	testenv.EventuallyErr(tb, what, func() error {
 		if v := l.View(); !ok(v) {
@@ -97,7 +97,7 @@ func TestLive_SimulatedFleet(t *testing.T) {
 		}
 		return n.Error != nil && slices.Contains(why, n.Error.Reason) && !n.Known
 	}
-	until(t, l, "every row is what its node is", func(v *store.View) bool {
+	await(t, l, "every row is what its node is", func(v *store.View) bool {
 		l.Detail(t.Context(), names[20+int(v.Generation)%20], watch.WantENIs|watch.WantPlan|watch.WantConfig, watch.Query{})
 		return len(v.Nodes) == len(targets) && !slices.ContainsFunc(v.Nodes, func(n *store.Node) bool { return !is(n, reasons[n.Metadata.Name]) })
 	})

@@ -140,7 +140,7 @@ func tended(t *testing.T, dir, name string) (files []string) {
 		t.Fatal(err)
 	}
 	log.Info("a line")
-	files = waitFor(t, dir, func(files []string) bool {
+	files = await(t, dir, func(files []string) bool {
 		_, err := os.Stat(filepath.Join(dir, strings.TrimSuffix(name, ".gz")))
 		return errors.Is(err, os.ErrNotExist) && len(files) > 0
 	})

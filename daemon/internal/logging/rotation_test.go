@@ -54,7 +54,7 @@ func TestRotation(t *testing.T) {
 		log.Info("a line", "count", i)
 	}
 	want := []string{"ipamd.log", backup(day), backup(2 * day), backup(3 * day), backup(4 * day)}
-	files := waitFor(t, dir, func(files []string) bool {
+	files := await(t, dir, func(files []string) bool {
 		if slices.Contains(files, backup(29*day)) || slices.ContainsFunc(files, func(name string) bool {
 			return strings.HasSuffix(name, ".log") && name != "ipamd.log"
 		}) {
@@ -80,8 +80,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// waitFor polls the directory: old files are handled in the background.
-func waitFor(t *testing.T, dir string, done func([]string) bool) (files []string) {
+// await polls the directory: old files are handled in the background.
+func await(t *testing.T, dir string, done func([]string) bool) (files []string) {
 	t.Helper()
 	testenv.EventuallyErr(t, "the log files", func() error {
 		entries, err := os.ReadDir(dir)

@@ -54,7 +54,7 @@ func (row faultRow) shrink(t *testing.T) {
 		row.lag(l.world)
 	}
 	l.del(n, pods, 4)
-	l.untilWithin(shrinkTime, "the fault", func() bool { return row.met(l.world) })
+	l.within(shrinkTime, "the fault", func() bool { return row.met(l.world) })
 	l.world.RemoveFaults()
 	// A pod gets an address of the primary ENI, whose pool may shrink around it, unless all of that
 	// still cool down.
@@ -64,7 +64,7 @@ func (row faultRow) shrink(t *testing.T) {
 	l.ownAddresses(n, kept)
 	l.endFaults()
 	l.converged(n, convergence)
-	l.untilWithin(shrinkTime, "a pool as small as its target", func() bool { return len(l.world.ENIsOf(n.InstanceID)) == 1 })
+	l.within(shrinkTime, "a pool as small as its target", func() bool { return len(l.world.ENIsOf(n.InstanceID)) == 1 })
 	l.converged(n, convergence)
 	l.del(n, kept, 1)
 	l.nothingLeft(n)

@@ -98,7 +98,7 @@ func (sc *scene) record(t *testing.T) ([]passing, size) {
 	}
 	if sc.resting != nil {
 		last := sc.resting[len(sc.resting)-1]
-		agree(t, rest+soon, "the operation", func() []string { return []string{string(last)} }, func() []string { return lastOf(f.points(t)) })
+		agree(t, rest+restoredWithin, "the operation", func() []string { return []string{string(last)} }, func() []string { return lastOf(f.points(t)) })
 	}
 	s.intact(s.Node, s.pods)
 	return ofOperation(f.points(t), 0), s.size(s.Node)
@@ -516,9 +516,9 @@ func (a *act) crash(t *testing.T, s *stage, p crashpoint.Point, resume func(*sta
 	r, err := s.RunPlugin(s.pod, a.command, s.pod.Result)
 	f.diedAt(t, p, r.Code)
 	s.pod.Env, s.err = nil, err
-	within := soon
+	within := restoredWithin
 	if s.older != nil {
-		within = soonBesideOlder
+		within = restoredBesideOlder
 	}
 	resume(s)
 	s.lateDEL()
@@ -534,10 +534,10 @@ func (a *act) crash(t *testing.T, s *stage, p crashpoint.Point, resume func(*sta
 	return true
 }
 
-// soonBesideOlder replaces soon if two sandboxes of one pod name share a link. The dead one, which
+// restoredBesideOlder replaces restoredWithin if two sandboxes of one pod name share a link. The dead one, which
 // got no DEL, counts as the link's owner until a third one is up. The daemon's next check, a
 // minute later, is the first to miss it, and another check 5 s later ends it.
-const soonBesideOlder = noticedWithin + resync.EndedGap + soon
+const restoredBesideOlder = noticedWithin + resync.EndedGap + restoredWithin
 
 // linked reports whether a sandbox still has its link.
 func (s *stage) linked(p *node.Pod) bool {

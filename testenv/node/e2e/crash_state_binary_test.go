@@ -25,15 +25,15 @@ import (
 	"cnictl/testenv/node"
 )
 
-// soon bounds the wait for what a daemon does at its start or within a second. State that it
+// restoredWithin bounds the wait for what a daemon does at its start or within a second. State that it
 // repaired only later, with the resync after a minute, would be lost on a node that crashes again.
-const soon = 45 * time.Second
+const restoredWithin = 45 * time.Second
 
 // intact compares kernel, EC2 and file with the pods that must exist: each has its address,
 // link, route, rules and entry, nothing else exists, and the daemon shows what EC2 has.
 func (l *lab) intact(n *node.Node, pods []*node.Pod) (ok bool) {
 	l.t.Helper()
-	return l.intactWithin(n, pods, soon)
+	return l.intactWithin(n, pods, restoredWithin)
 }
 
 // intactWithin is intact with another time limit.

@@ -145,8 +145,8 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 			testenv.Eventually(x.c.t, "an ADD that misses the trunk's link", func() bool { return x.add(x.bound).Cause == string(cause.TrunkLinkMissing) })
 		}},
 		"sgp/annotation-pending":  {faults: vpcrc.Faults{AnnotationDelay: time.Hour}, begins: func(x *inpatient) { x.withTrunk(); branchFails(x) }, ends: deleted},
-		"sgp/branch-alloc-failed": {faults: vpcrc.Faults{SubnetFull: true}, begins: eventually("BranchAllocationFailed"), ends: retried},
-		"sgp/annotation-denied":   {faults: vpcrc.Faults{AnnotationDenied: true}, begins: eventually("BranchENIAnnotationFailed"), ends: deleted},
+		"sgp/branch-alloc-failed": {faults: vpcrc.Faults{SubnetFull: true}, begins: awaitsEvent("BranchAllocationFailed"), ends: retried},
+		"sgp/annotation-denied":   {faults: vpcrc.Faults{AnnotationDenied: true}, begins: awaitsEvent("BranchENIAnnotationFailed"), ends: deleted},
 		"sgp/annotation-malformed": {begins: func(x *inpatient) {
 			x.withTrunk()
 			if r := x.add(x.bind(x.c.namespace, announced(`[{"ifAddress":"06:25:70:70:b1:69","privateIp":"10.1.0.9","vlanId":0}]`))); r.Success {
@@ -165,7 +165,7 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 			}
 		}, ends: deleted},
 		"sgp/branch-capacity": {faults: vpcrc.Faults{AtCapacity: true}, begins: func(x *inpatient) {
-			eventually("SecurityGroupRequested")(x)
+			awaitsEvent("SecurityGroupRequested")(x)
 			testenv.Eventually(x.c.t, "it is asked for again", func() bool {
 				all, err := x.c.objects(coreEvents).Namespace(x.c.namespace).List(x.c.t.Context(), metav1.ListOptions{})
 				return err == nil && slices.ContainsFunc(all.Items, func(e unstructured.Unstructured) bool {
@@ -376,8 +376,8 @@ func branchFails(x *inpatient) {
 	}
 }
 
-// eventually binds a pod and waits for an event about it.
-func eventually(reason string) func(*inpatient) {
+// awaitsEvent binds a pod and waits for an event about it.
+func awaitsEvent(reason string) func(*inpatient) {
 	return func(x *inpatient) {
 		x.withTrunk()
 		x.bound = x.bind(x.c.namespace, wantsBranch)

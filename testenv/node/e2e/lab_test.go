@@ -287,8 +287,8 @@ func (l *lab) get(n *node.Node, path string, into any) {
 	}
 }
 
-// untilWithin waits for a condition, which must hold in time.
-func (l *lab) untilWithin(most time.Duration, what string, ok func() bool) {
+// within waits for a condition, which must hold in time.
+func (l *lab) within(most time.Duration, what string, ok func() bool) {
 	l.t.Helper()
 	testenv.Within(l.t, most, what, func() { testenv.Eventually(l.t, what, ok) })
 }

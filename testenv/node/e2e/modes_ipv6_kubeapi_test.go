@@ -130,7 +130,7 @@ func testIPv6Reconcile(t *testing.T) {
 			}
 		}
 		given := len(c.changed())
-		c.untilWithin(noticedWithin, "a pod outside of the /80 that is gone", func() bool {
+		c.within(noticedWithin, "a pod outside of the /80 that is gone", func() bool {
 			r := m.addMore()
 			return r.Success && !lost.Contains(netip.MustParseAddr(r.Allocations[0].IPv6))
 		})

@@ -67,7 +67,7 @@ func (c *cluster) servesWhatIsThere(m *member) {
 	third := c.attachForeign(m, 2, 1)
 	pods := m.run("early", 2)
 	// The daemon gets the other two at its next resync.
-	pods = append(pods, m.eventually("late-0", "provisioning-disabled"), m.eventually("late-1", "provisioning-disabled"))
+	pods = append(pods, m.awaitPod("late-0", "provisioning-disabled"), m.awaitPod("late-1", "provisioning-disabled"))
 	m.owned(pods...)
 	want := append(slices.Clone(second.SecondaryIPs), added[0].Addr(), third.SecondaryIPs[0])
 	var got []netip.Addr

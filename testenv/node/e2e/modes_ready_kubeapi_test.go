@@ -76,7 +76,7 @@ func TestModes_Readiness(t *testing.T) {
 		if r.fix != nil {
 			r.fix(c, m)
 		}
-		c.untilWithin(noticedWithin, "readiness", func() bool { return m.probe(service) })
+		c.within(noticedWithin, "readiness", func() bool { return m.probe(service) })
 		if r.hold == nil {
 			// A full node is ready.
 			for m.addMore().Success {

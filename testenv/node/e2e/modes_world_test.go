@@ -94,11 +94,11 @@ func (m *member) pod(name string, annotations ...string) (*node.Pod, error) {
 	return p, err
 }
 
-// eventually runs a pod, retrying as kubelet does. Every failure must name the cause.
-func (m *member) eventually(name, cause string) (p *node.Pod) {
+// awaitPod runs a pod, retrying as kubelet does. Every failure must name the cause.
+func (m *member) awaitPod(name, cause string) (p *node.Pod) {
 	m.c.t.Helper()
 	bound := m.bind(name)
-	m.c.untilWithin(noticedWithin, "pod "+name+" up", func() bool {
+	m.c.within(noticedWithin, "pod "+name+" up", func() bool {
 		var err error
 		p, err = m.AddPod(node.PodSpec{Namespace: bound.Namespace, Name: bound.Name, UID: string(bound.UID)})
 		if err == nil {

@@ -62,7 +62,7 @@ func (s watched) events() []introspect.Event {
 func (s watched) awaitEvent(within time.Duration, kind introspect.EventKind, eniID string, cidr netip.Prefix) introspect.Event {
 	s.t.Helper()
 	var found introspect.Event
-	s.untilWithin(within, string(kind)+" of "+eniID+" "+cidr.String(), func() bool {
+	s.within(within, string(kind)+" of "+eniID+" "+cidr.String(), func() bool {
 		events := s.events()
 		at := slices.IndexFunc(events, func(e introspect.Event) bool {
 			return e.Kind == kind && (eniID == "" || e.ENIID == eniID) && (!cidr.IsValid() || slices.Contains(e.CIDRs, cidr))
@@ -97,7 +97,7 @@ func (s watched) seen(times int) {
 		return n
 	}
 	want := asked() + times
-	s.untilWithin(time.Duration(times)*noticedWithin, "requests to EC2", func() bool { return asked() >= want })
+	s.within(time.Duration(times)*noticedWithin, "requests to EC2", func() bool { return asked() >= want })
 	s.settled(s.n)
 }
 

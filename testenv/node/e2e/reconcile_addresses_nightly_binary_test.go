@@ -71,7 +71,7 @@ func withoutPod(settings env) func(t *testing.T) {
 		giveBack := s.takeAway(eni, cidr)
 		s.awaitEvent(noticedWithin, introspect.EventQuarantined, eni, cidr)
 		pods = append(pods, s.avoid(cidr, "more", 6)...)
-		s.untilWithin(confirmed, "the range leaves the pool", func() bool { return !s.shows(cidr) })
+		s.within(confirmed, "the range leaves the pool", func() bool { return !s.shows(cidr) })
 		s.settled(s.n)
 		pods = append(pods, s.avoid(cidr, "late", 1)...)
 		giveBack(false)

@@ -99,7 +99,7 @@ func TestReconcile_ENIsAttachedByHand(t *testing.T) {
 			}
 		}
 		slices.Sort(want)
-		s.untilWithin(noticedWithin, "the ENIs that are the daemon's to manage", func() bool { return fmt.Sprint(s.managed()) == fmt.Sprint(want) })
+		s.within(noticedWithin, "the ENIs that are the daemon's to manage", func() bool { return fmt.Sprint(s.managed()) == fmt.Sprint(want) })
 		sum, _, err := s.c.Summary(t.Context())
 		if err != nil {
 			t.Fatal(err)

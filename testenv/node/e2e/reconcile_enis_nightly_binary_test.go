@@ -76,7 +76,7 @@ func TestReconcile_ENIsDetachedByHand(t *testing.T) {
 		}
 		// The sweep for leaked ENIs may delete it first; then the ENI that replaces it may have
 		// its address, and rules for that.
-		s.untilWithin(noticedWithin, "the ENI leaves the pool, and its rules the kernel", func() bool {
+		s.within(noticedWithin, "the ENI leaves the pool, and its rules the kernel", func() bool {
 			owner, used := s.world.OwnerOf(eni.PrimaryIP)
 			reused := used && owner.ID != eni.ID
 			return !slices.Contains(s.managed(), eni.ID) && (reused || !strings.Contains(s.ip(s.n, "rule"), eni.PrimaryIP.String()))

@@ -49,7 +49,7 @@ func TestReconcile_MissedDEL(t *testing.T) {
 // ended waits until the addresses of ended pods are free and their rules removed.
 func (s watched) ended(pods []*node.Pod, within time.Duration) {
 	s.t.Helper()
-	s.untilWithin(within, "the end of pods without DEL", func() bool {
+	s.within(within, "the end of pods without DEL", func() bool {
 		held := s.assigned(s.n)
 		for _, p := range pods {
 			if held[p.IP] {

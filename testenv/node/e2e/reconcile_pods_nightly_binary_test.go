@@ -60,7 +60,7 @@ func init() {
 					t.Errorf("%s got %s, which another has", p.Name, a)
 				}
 			}
-			s.untilWithin(2*time.Minute, "the address is free", func() bool { return !s.assigned(s.n)[a] })
+			s.within(2*time.Minute, "the address is free", func() bool { return !s.assigned(s.n)[a] })
 			if age := time.Since(added); age < 59*time.Second { //realtime: a lower bound
 				t.Errorf("given up %v after its ADD", age)
 			}

@@ -132,16 +132,16 @@ func (row permissionRow) check(t *testing.T) {
 			m.mustAddMore()
 		}
 	}
-	c.untilWithin(shrinkTime, "EC2 refuses "+action, func() bool { return slices.Contains(c.world.ActionsDenied(m.InstanceID), action) })
+	c.within(shrinkTime, "EC2 refuses "+action, func() bool { return slices.Contains(c.world.ActionsDenied(m.InstanceID), action) })
 	m.logs(action)
 	m.hasEvent(action)
 	m.quiet(action)
 	c.grant(m.InstanceID, policy)
 	if row.dry {
-		c.untilWithin(shrinkTime, "pods get addresses again", func() bool { return m.addMore().Success })
+		c.within(shrinkTime, "pods get addresses again", func() bool { return m.addMore().Success })
 	}
 	if row.fixed != nil {
-		c.untilWithin(shrinkTime, "the pool is as it should be", func() bool { return row.fixed(m) })
+		c.within(shrinkTime, "the pool is as it should be", func() bool { return row.fixed(m) })
 	}
 	if m.DaemonPID() != pid {
 		t.Error("another daemon runs")
@@ -151,7 +151,7 @@ func (row permissionRow) check(t *testing.T) {
 		m.start(env)
 	}
 	if !row.once {
-		c.untilWithin(shrinkTime, action+" succeeds", func() bool { return m.allowed(action) })
+		c.within(shrinkTime, action+" succeeds", func() bool { return m.allowed(action) })
 	}
 	if denied := c.world.ActionsDenied(m.InstanceID); !slices.Equal(denied, []string{action}) {
 		t.Errorf("refused were %v, want %s alone", denied, action)

@@ -31,11 +31,11 @@ func TestIAM_Scoped(t *testing.T) {
 		maps.Copy(env, row.env)
 		m.start(env)
 		row.provoke(m)
-		c.untilWithin(shrinkTime, "the pool is as it should be", func() bool { return row.fixed(m) })
+		c.within(shrinkTime, "the pool is as it should be", func() bool { return row.fixed(m) })
 		c.kill(m.Node, syscall.SIGTERM)
 		m.start(env)
 		m.mustAddMore()
-		c.untilWithin(shrinkTime, "all interfaces have the cluster's tag, and those of the settings", m.tagged)
+		c.within(shrinkTime, "all interfaces have the cluster's tag, and those of the settings", m.tagged)
 		for _, action := range []string{"ec2:CreateNetworkInterface", "ec2:AttachNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute", "ec2:CreateTags"} {
 			m.succeeded(action)
 		}

@@ -42,7 +42,7 @@ func (l *lab) said(n *node.Node, text string) bool {
 // says waits until the log of a node's daemons contains a text.
 func (l *lab) says(n *node.Node, text string) {
 	l.t.Helper()
-	l.untilWithin(time.Minute, "the log has "+text, func() bool { return l.said(n, text) })
+	l.within(time.Minute, "the log has "+text, func() bool { return l.said(n, text) })
 }
 
 // refusingAPI writes a kubeconfig for an API server that refuses every connection.

@@ -264,7 +264,7 @@ func sceneOfFailures(t *testing.T) *node.Node {
 	n := l.node(i.ID)
 	l.start(n, map[string]string{"CNI_ADD_WAIT": "1s"})
 	pods, _ := add(n, "p", 4, 2)
-	l.untilWithin(testenv.Left(t), "the ENI without a link cannot be detached", func() bool { return l.said(n, logline.TextDetachFailed) })
+	l.within(testenv.Left(t), "the ENI without a link cannot be detached", func() bool { return l.said(n, logline.TextDetachFailed) })
 	l.kill(n, 15)
 	l.orphan(n)
 	l.start(n, map[string]string{"MAX_ENI": "1", "CNI_ADD_WAIT": "1s"})
@@ -314,7 +314,7 @@ func sceneOfLosses(t *testing.T) *node.Node {
 	if err := l.world.DetachENI(spare.Attachment.ID); err != nil {
 		t.Fatal(err)
 	}
-	l.untilWithin(3*time.Minute, "the daemon finds an ENI detached", func() bool { return l.said(n, logline.TextDetachedENI) })
+	l.within(3*time.Minute, "the daemon finds an ENI detached", func() bool { return l.said(n, logline.TextDetachedENI) })
 	l.kill(n, 9)
 	orphan := l.orphan(n)
 	l.start(n, map[string]string{"MANAGE_UNTAGGED_ENI": "false"})

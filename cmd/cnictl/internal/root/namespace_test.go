@@ -138,7 +138,7 @@ func TestNamespace_Selects(t *testing.T) {
 			if name == "events" {
 				first = `"object":"` + chosen + "/"
 			}
-			for _, line := range strings.Split(w.until(t, c.args+" -w -o json -n "+chosen, first), "\n") {
+			for _, line := range strings.Split(w.watch(t, c.args+" -w -o json -n "+chosen, first), "\n") {
 				if got := namespacesIn(t, line); len(got) > 0 && !slices.Equal(got, []string{chosen}) {
 					t.Errorf("-w -n %s shows %q: %s", chosen, got, line)
 				}
@@ -147,8 +147,8 @@ func TestNamespace_Selects(t *testing.T) {
 	}
 }
 
-// until runs a command with --watch until it has printed a text.
-func (w world) until(t *testing.T, line, text string) string {
+// watch runs a command with --watch until it has printed a text.
+func (w world) watch(t *testing.T, line, text string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
