@@ -4,4 +4,6 @@ package causes
 
 import "cnictl/testenv/situation/corpus"
 
-func init() { everyFixture, unionStride, lackingWorlds = true, 1, corpus.HealthyWorlds }
+func init() {
+	everyFixture, unionStride, sourceStride, lackingWorlds = true, 1, 1, corpus.HealthyWorlds
+}
