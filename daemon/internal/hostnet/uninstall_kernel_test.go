@@ -160,6 +160,14 @@ func TestLeftovers(t *testing.T) {
 	})
 }
 
+// interrupted is what a run did before it ended. At night more follow.
+var interrupted = []string{
+	"ip addr del 10.0.0.20/18 dev ens6; ip -6 addr flush dev ens6 scope global",
+	"ip route flush table 2; ip rule add priority 0 lookup local",
+	"nft delete table ip aws-cni",
+	"iptables-nft -t nat -F AWS-SNAT-CHAIN-0; iptables-nft -t nat -F CNI-E4-82d2b717654a20b90c9ed",
+}
+
 // A run that was interrupted after any of its parts is completed by the next one.
 func TestLeftovers_HalfDone(t *testing.T) {
 	t.Parallel()
@@ -167,15 +175,7 @@ func TestLeftovers_HalfDone(t *testing.T) {
 	n.sh(neighbours)
 	n.attach("ens6")
 	before := n.node()
-	for _, done := range []string{
-		"ip rule del priority 32765; ip -6 rule del priority 32765",
-		"ip addr del 10.0.0.20/18 dev ens6; ip -6 addr flush dev ens6 scope global",
-		"ip route flush table 2; ip rule add priority 0 lookup local",
-		"ip rule add priority 0 lookup local; ip rule del priority 20",
-		"nft delete table ip aws-cni",
-		"iptables-nft -t nat -F AWS-SNAT-CHAIN-0; iptables-nft -t nat -F CNI-E4-82d2b717654a20b90c9ed",
-		"iptables-legacy -t mangle -D PREROUTING 2",
-	} {
+	for _, done := range interrupted {
 		n.occupy()
 		n.sh(done)
 		if failed := n.remove(n.find()); failed != nil {
