@@ -12,10 +12,10 @@ import (
 
 	"cnictl/daemon/fleet/watch"
 	"cnictl/testenv/text/golden"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
-	"cnictl/tui/theme"
 )
 
 var utf8Locale = environ{"TERM=xterm-256color", "LC_ALL=C.UTF-8"}
@@ -35,7 +35,7 @@ type bench struct {
 func newBench(t testing.TB, fleet *sourcetest.Fleet, change func(*Options)) *bench {
 	t.Helper()
 	b := &bench{fleet: fleet, clock: sourcetest.Start(), files: map[string][]byte{}}
-	o := Options{Source: fleet, Now: func() time.Time { return b.clock }, Theme: theme.Dark, Environ: utf8Locale}
+	o := Options{Source: fleet, Now: func() time.Time { return b.clock }, Theme: draw.Dark, Environ: utf8Locale}
 	if change != nil {
 		change(&o)
 	}
@@ -182,7 +182,7 @@ func TestFrames(t *testing.T) {
 		for look, profile := range map[string]colorprofile.Profile{"plain": colorprofile.NoTTY, "dark": colorprofile.ANSI} {
 			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], look), func(t *testing.T) {
 				t.Parallel()
-				b := newBench(t, fleet, func(o *Options) { o.Theme = theme.Dark })
+				b := newBench(t, fleet, func(o *Options) { o.Theme = draw.Dark })
 				b.resize(size[0], size[1])
 				b.change()
 				picture(t, b, size, profile)

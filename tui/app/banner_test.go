@@ -11,9 +11,9 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
-	"cnictl/tui/theme"
 )
 
 // outage is what a source reports while the API server is unreachable.
@@ -48,7 +48,7 @@ func TestOutage_GreysValues(t *testing.T) {
 				t.Errorf("screen %s at %v: %q, %d lines", screen, size, lines[1], len(lines))
 			}
 			for i, l := range lines {
-				for _, role := range []theme.Role{theme.Good, theme.Bad, theme.Warn, theme.BarUsed} {
+				for _, role := range []draw.Role{draw.Good, draw.Bad, draw.Warn, draw.BarUsed} {
 					if i != 1 && strings.Contains(l, b.theme.On(role)) {
 						t.Errorf("screen %s at %v: role %d is not greyed: %q", screen, size, role, l)
 					}
@@ -119,7 +119,7 @@ func TestBanner_WatchFails(t *testing.T) {
 	b.change()
 	b.sees(t, " ! cannot watch nodes: forbidden (for 90s)")
 	b.lacks(t, "last seen", " old ")
-	if !strings.Contains(b.View().Content, b.theme.On(theme.Good)) {
+	if !strings.Contains(b.View().Content, b.theme.On(draw.Good)) {
 		t.Error("nodes that are read are greyed")
 	}
 }

@@ -3,8 +3,8 @@ package app
 import (
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/tui/draw"
 	"cnictl/tui/pages/palette"
-	"cnictl/tui/theme"
 )
 
 // contexts is the state of a switch to another context of the kubeconfig.
@@ -37,10 +37,10 @@ func (m *Model) contextChoices() []choice {
 // listContexts opens the palette on the contexts, or shows why there are none.
 func (m *Model) listContexts() tea.Cmd {
 	if _, ok := m.recording(); ok {
-		return m.say(theme.Warn, "a recording shows one cluster; to watch another: cnictl tui --context NAME")
+		return m.say(draw.Warn, "a recording shows one cluster; to watch another: cnictl tui --context NAME")
 	}
 	if len(m.o.Contexts) == 0 {
-		return m.say(theme.Warn, "no contexts: these nodes do not come from a kubeconfig")
+		return m.say(draw.Warn, "no contexts: these nodes do not come from a kubeconfig")
 	}
 	m.begin(choosing, ctxCommand+" ")
 	return nil
@@ -50,18 +50,18 @@ func (m *Model) listContexts() tea.Cmd {
 func (m *Model) switchTo(name string) tea.Cmd {
 	switch {
 	case m.contexts.connecting != "":
-		return m.say(theme.Warn, "still connecting to "+m.contexts.connecting)
+		return m.say(draw.Warn, "still connecting to "+m.contexts.connecting)
 	case name == m.o.Context:
-		return m.say(theme.Info, "already on context "+name)
+		return m.say(draw.Info, "already on context "+name)
 	}
 	m.contexts.connecting = name
-	return tea.Batch(m.say(theme.Info, "connecting to "+name+" …"), m.fx.connect(name))
+	return tea.Batch(m.say(draw.Info, "connecting to "+name+" …"), m.fx.connect(name))
 }
 
 func (m *Model) connected(c connected) tea.Cmd {
 	m.contexts.connecting = ""
 	if c.err != nil {
-		return m.say(theme.Bad, "still on "+m.o.Context+": "+c.err.Error())
+		return m.say(draw.Bad, "still on "+m.o.Context+": "+c.err.Error())
 	}
 	m.contexts.switched = true
 	return m.quit()

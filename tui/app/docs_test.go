@@ -17,10 +17,10 @@ import (
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/report"
 	"cnictl/testenv/text/tour"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
-	"cnictl/tui/theme"
 )
 
 const docs = "docs/tui.md"
@@ -30,7 +30,7 @@ func toured(t *testing.T, width, height int, change func(*Options)) *bench {
 	t.Helper()
 	recording := tour.Open(t)
 	b := newBench(t, sourcetest.New(0, 0), func(o *Options) {
-		o.Source, o.Theme = recording, theme.Mono
+		o.Source, o.Theme = recording, draw.Mono
 		o.Examine = func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(int, int, string)) (document.DoctorReport, error) {
 			ev, err := watched.Evidence(ctx, recording, scope, nodes, progress)
 			if err != nil {
@@ -176,7 +176,7 @@ func columnsTable() string {
 
 func themesTable() string {
 	var out strings.Builder
-	for _, name := range theme.Names() {
+	for _, name := range draw.Themes() {
 		fmt.Fprintf(&out, "- `%s`\n", name)
 	}
 	return out.String()

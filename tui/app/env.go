@@ -7,8 +7,8 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
+	"cnictl/tui/draw"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // ErrNoTerminal is returned when there is no terminal to draw on.
@@ -59,8 +59,8 @@ func (e environ) light() bool {
 func (e environ) noColor() bool { return e.get("NO_COLOR") != "" }
 
 // terminal returns what the terminal can show with a colour profile.
-func terminal(p colorprofile.Profile, e environ, light bool) theme.Terminal {
-	return theme.Terminal{
+func terminal(p colorprofile.Profile, e environ, light bool) draw.Terminal {
+	return draw.Terminal{
 		Colour: p >= colorprofile.ANSI && !e.noColor(),
 		Many:   p >= colorprofile.ANSI256,
 		True:   p >= colorprofile.TrueColor,

@@ -13,9 +13,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/theme"
 )
 
 func (m *Model) exportKey(key string) tea.Cmd {
@@ -30,14 +29,14 @@ func (m *Model) exportKey(key string) tea.Cmd {
 	case "esc", "x", "q":
 		return nil
 	}
-	return m.say(theme.Warn, "t is text, c CSV, j JSON")
+	return m.say(draw.Warn, "t is text, c CSV, j JSON")
 }
 
 // export writes what the screen shows into a new file.
 func (m *Model) export(how string) tea.Cmd {
 	data, suffix := m.document(how)
 	if suffix == "" {
-		return m.say(theme.Warn, "exports are text, csv or json")
+		return m.say(draw.Warn, "exports are text, csv or json")
 	}
 	name := "cnictl-" + m.page().Name() + "-" + m.now.UTC().Format("20060102-150405") + suffix
 	return m.fx.export(name, data)
@@ -74,7 +73,7 @@ func (m *Model) document(how string) (data []byte, suffix string) {
 // plainText returns the screen without colours.
 func (m *Model) plainText() []byte {
 	c := m.context()
-	c.Theme = theme.Plain()
+	c.Theme = draw.PlainTheme()
 	var b bytes.Buffer
 	for _, line := range m.page().Lines(c) {
 		b.WriteString(strings.TrimRight(line, " "))
@@ -95,7 +94,7 @@ func textTable(header []string, rows [][]string) []byte {
 	width := make([]int, len(header))
 	for _, row := range append([][]string{header}, rows...) {
 		for i, cell := range row {
-			width[i] = max(width[i], components.Width(cell))
+			width[i] = max(width[i], draw.Width(cell))
 		}
 	}
 	var b bytes.Buffer
@@ -103,7 +102,7 @@ func textTable(header []string, rows [][]string) []byte {
 		var line strings.Builder
 		for i, cell := range row {
 			line.WriteString(cell)
-			line.WriteString(components.Blank(width[i] - components.Width(cell) + 2))
+			line.WriteString(draw.Blank(width[i] - draw.Width(cell) + 2))
 		}
 		b.WriteString(strings.TrimRight(line.String(), " "))
 		b.WriteByte('\n')

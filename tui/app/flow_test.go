@@ -11,10 +11,10 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
 	"cnictl/tui/sourcetest"
-	"cnictl/tui/theme"
 )
 
 func newFlow(t *testing.T, nodes int) *bench {
@@ -208,7 +208,7 @@ func TestWeakMatch(t *testing.T) {
 // TestWhatIsNotKept: filters do not persist between runs, and a theme only if chosen on the screen.
 func TestWhatIsNotKept(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, sourcetest.New(20, 1), func(o *Options) { o.Theme = theme.Light })
+	b := newBench(t, sourcetest.New(20, 1), func(o *Options) { o.Theme = draw.Light })
 	b.resize(100, 30)
 	b.change()
 	b.press("/")
@@ -224,7 +224,7 @@ func TestWhatIsNotKept(t *testing.T) {
 		t.Errorf("the next run filters by %q", got)
 	}
 	b.press("t")
-	if last := b.saves[len(b.saves)-1]; last.Theme != b.colours || last.Theme == theme.Light {
+	if last := b.saves[len(b.saves)-1]; last.Theme != b.colours || last.Theme == draw.Light {
 		t.Errorf("t is kept as %q", last.Theme)
 	}
 }
@@ -430,11 +430,11 @@ func TestThemes(t *testing.T) {
 	t.Parallel()
 	b := newFlow(t, 10)
 	seen := map[string]bool{}
-	for range theme.Names() {
+	for range draw.Themes() {
 		b.press("t")
 		seen[b.colours] = true
 	}
-	if len(seen) != len(theme.Names()) {
+	if len(seen) != len(draw.Themes()) {
 		t.Errorf("t goes through %v", seen)
 	}
 	env := append(environ{"NO_COLOR=1"}, utf8Locale...)
@@ -453,20 +453,20 @@ func TestThemes(t *testing.T) {
 
 func TestBackgroundIsAskedOnce(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, sourcetest.New(3, 1), func(o *Options) { o.Theme = theme.Auto })
+	b := newBench(t, sourcetest.New(3, 1), func(o *Options) { o.Theme = draw.Auto })
 	b.Init()
-	if b.theme.Name != theme.Dark {
+	if b.theme.Name != draw.Dark {
 		t.Errorf("before an answer: %s", b.theme.Name)
 	}
 	white := tea.BackgroundColorMsg{Color: white{}}
 	b.clock = b.clock.Add(backgroundLimit + time.Millisecond)
 	b.send(white)
-	if b.theme.Name != theme.Dark {
+	if b.theme.Name != draw.Dark {
 		t.Error("a late answer changes the colours under the eyes")
 	}
 	b.clock = b.asked
 	b.send(white)
-	if b.theme.Name != theme.Light {
+	if b.theme.Name != draw.Light {
 		t.Errorf("a light terminal has %s", b.theme.Name)
 	}
 }

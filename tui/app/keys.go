@@ -9,11 +9,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/diagnostics"
 	"cnictl/tui/pages/help"
-	"cnictl/tui/theme"
 )
 
 // intervals are the sampling intervals that the keys step through.
@@ -82,12 +82,12 @@ func (m *Model) do(action, key string) tea.Cmd {
 		return m.nextTheme()
 	case keymap.Mouse:
 		m.mouse = !m.mouse
-		return m.say(theme.Info, onOff("mouse", m.mouse))
+		return m.say(draw.Info, onOff("mouse", m.mouse))
 	case keymap.Pause:
 		return m.pause()
 	case keymap.Refresh:
 		m.src.Refresh()
-		return tea.Batch(m.say(theme.Info, "refreshing"), m.page().Update(m.context(), pages.Do{Action: action}))
+		return tea.Batch(m.say(draw.Info, "refreshing"), m.page().Update(m.context(), pages.Do{Action: action}))
 	case keymap.MinuteBack, keymap.MinuteAhead, keymap.TenBack, keymap.TenAhead, keymap.PlaySlower, keymap.PlayFaster:
 		return m.onPlayback(action)
 	case keymap.Slower:
@@ -114,7 +114,7 @@ func (m *Model) nth(key string) tea.Cmd {
 	if i := slices.Index(b.Keys, key); i >= 0 && i < len(d) {
 		return m.jump(d[i].name)
 	}
-	return m.say(theme.Faint, "no screen "+key+": there are 1 to "+strconv.Itoa(len(d)))
+	return m.say(draw.Faint, "no screen "+key+": there are 1 to "+strconv.Itoa(len(d)))
 }
 
 // listed carries out table actions and passes the rest to the page.
@@ -131,7 +131,7 @@ func (m *Model) listed(action string) tea.Cmd {
 	case keymap.Clear:
 		l.Reset()
 		m.remember()
-		return m.say(theme.Info, "default order, no filter")
+		return m.say(draw.Info, "default order, no filter")
 	case keymap.NextMatch:
 		l.Next(+1, m.now)
 	case keymap.PrevMatch:
@@ -145,7 +145,7 @@ func (m *Model) listed(action string) tea.Cmd {
 		m.remember()
 	case keymap.Faults:
 		l.SetFaults(!l.Faults())
-		return m.say(theme.Info, onOff("faults only, on this screen", l.Faults()))
+		return m.say(draw.Info, onOff("faults only, on this screen", l.Faults()))
 	case keymap.Wide:
 		m.wide = !m.wide
 		l.SetWide(m.wide)
@@ -211,32 +211,32 @@ func (m *Model) colour(name string) tea.Cmd {
 }
 
 func (m *Model) nextTheme() tea.Cmd {
-	names := theme.Names()
+	names := draw.Themes()
 	keep := m.colour(names[(slices.Index(names, m.colours)+1)%len(names)])
 	says := "theme " + m.colours
-	if !m.term.Colour && m.colours != theme.Mono {
+	if !m.term.Colour && m.colours != draw.Mono {
 		says += " (no colours on this terminal)"
 	}
-	return tea.Batch(m.say(theme.Info, says), keep)
+	return tea.Batch(m.say(draw.Info, says), keep)
 }
 
 func (m *Model) pause() tea.Cmd {
 	m.paused = !m.paused
 	m.src.Pace(watch.Pace{Paused: m.paused})
 	if _, ok := m.recording(); ok && m.paused {
-		return m.say(theme.Info, "recording paused")
+		return m.say(draw.Info, "recording paused")
 	}
 	if m.paused {
-		return m.say(theme.Info, "paused")
+		return m.say(draw.Info, "paused")
 	}
 	m.view = m.o.Source.View()
-	return tea.Batch(m.say(theme.Info, "resumed"), m.tick(), m.page().Update(m.context(), pages.Changed{}))
+	return tea.Batch(m.say(draw.Info, "resumed"), m.tick(), m.page().Update(m.context(), pages.Changed{}))
 }
 
 // pace selects the next longer or shorter interval.
 func (m *Model) pace(step int) tea.Cmd {
 	if _, ok := m.recording(); ok {
-		return m.say(theme.Faint, "the pace of a recording is fixed: "+m.key1(keymap.PlaySlower)+" and "+m.key1(keymap.PlayFaster)+" change its speed")
+		return m.say(draw.Faint, "the pace of a recording is fixed: "+m.key1(keymap.PlaySlower)+" and "+m.key1(keymap.PlayFaster)+" change its speed")
 	}
 	at := 0
 	for i, d := range intervals {
@@ -247,7 +247,7 @@ func (m *Model) pace(step int) tea.Cmd {
 	at = min(max(at+step, 0), len(intervals)-1)
 	m.interval = intervals[at]
 	m.src.Pace(watch.Pace{Interval: m.interval, Paused: m.paused})
-	return m.say(theme.Info, "every "+short(m.interval))
+	return m.say(draw.Info, "every "+short(m.interval))
 }
 
 // shownKeys returns the keys that work here.
@@ -279,13 +279,13 @@ func (m *Model) copy(names []string) tea.Cmd {
 	text := strings.Join(names, "\n")
 	switch {
 	case text == "":
-		return m.say(theme.Faint, "nothing to copy")
+		return m.say(draw.Faint, "nothing to copy")
 	case len(text) > most:
-		return m.say(theme.Warn, "too much for the clipboard: mark fewer rows, or export")
+		return m.say(draw.Warn, "too much for the clipboard: mark fewer rows, or export")
 	}
 	says := "copied " + names[0]
 	if len(names) > 1 {
 		says = "copied " + countOf(len(names), "name", "names")
 	}
-	return tea.Batch(pages.Copy(names...), m.say(theme.Good, says))
+	return tea.Batch(pages.Copy(names...), m.say(draw.Good, says))
 }

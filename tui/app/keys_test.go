@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/help"
 	"cnictl/tui/sourcetest"
-	"cnictl/tui/theme"
 )
 
 // TestKeysOfEveryScreen: each screen's help lists its keys, and none hides another or the app's.
@@ -19,7 +19,7 @@ func TestKeysOfEveryScreen(t *testing.T) {
 		t.Fatal(err)
 	}
 	fleet := sourcetest.New(5, 1)
-	c := pages.Context{Width: 80, View: fleet.View(), Source: fleet, Theme: theme.Plain(), Now: fleet.Now(), Clock: fleet.Now()}
+	c := pages.Context{Width: 80, View: fleet.View(), Source: fleet, Theme: draw.PlainTheme(), Now: fleet.Now(), Clock: fleet.Now()}
 	for _, s := range screens() {
 		p := s.new(pages.Open{Screen: s.name, Node: sourcetest.Name(0)})
 		if p.Name() != s.name {

@@ -9,9 +9,9 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/theme"
 )
 
 // effects are the app's side effects, as commands that the program runs outside Update.
@@ -46,9 +46,9 @@ type Model struct {
 
 	now           time.Time
 	width, height int
-	term          theme.Terminal
+	term          draw.Terminal
 	colours       string // the requested theme
-	theme         *theme.Theme
+	theme         *draw.Theme
 	asked         time.Time // when the terminal was asked for its background
 	opening       tea.Cmd   // the first screen's command
 
@@ -131,14 +131,14 @@ func newModel(o Options, env environ, keys keymap.Map, kept saved, fx effects) *
 	if m.colours == "" {
 		m.colours = kept.Theme
 	}
-	if theme.Check(m.colours) != nil || m.colours == "" {
-		m.colours = theme.Auto
+	if draw.CheckTheme(m.colours) != nil || m.colours == "" {
+		m.colours = draw.Auto
 	}
 	m.interval = o.Interval
 	if m.interval == 0 {
 		m.interval = m.src.stats.Interval
 	}
-	m.theme = theme.New(m.colours, m.term)
+	m.theme = draw.NewTheme(m.colours, m.term)
 	first := o.Screen
 	if first.Screen == "" {
 		first.Screen = "overview"
@@ -165,8 +165,8 @@ func (m *Model) context() pages.Context {
 	}
 }
 
-func (m *Model) style() components.Style {
-	return components.Style{Theme: m.theme, ASCII: m.ascii, Linear: m.linear}
+func (m *Model) style() draw.Style {
+	return draw.Style{Theme: m.theme, ASCII: m.ascii, Linear: m.linear}
 }
 
 // page returns the top screen.
@@ -184,7 +184,7 @@ func listOf(p pages.Page) components.List {
 
 // say shows a line at the bottom for a few seconds, or until the next key or screen. The
 // text may contain names from a node.
-func (m *Model) say(role theme.Role, text string) tea.Cmd {
+func (m *Model) say(role draw.Role, text string) tea.Cmd {
 	const shown = 4 * time.Second
 	m.toast = pages.Toast{Text: text, Role: role}
 	m.toastUntil = m.now.Add(shown)
@@ -192,4 +192,4 @@ func (m *Model) say(role theme.Role, text string) tea.Cmd {
 }
 
 // recolour rebuilds the theme.
-func (m *Model) recolour() { m.theme = theme.New(m.colours, m.term) }
+func (m *Model) recolour() { m.theme = draw.NewTheme(m.colours, m.term) }

@@ -9,10 +9,10 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // objectPage shows one object as YAML or, after a key press, JSON.
@@ -32,7 +32,7 @@ func (m *Model) object() tea.Cmd {
 	}
 	value := m.page().Row(m.context())
 	if value == nil {
-		return m.say(theme.Faint, "nothing selected")
+		return m.say(draw.Faint, "nothing selected")
 	}
 	p := &objectPage{value: value, name: m.page().Title()}
 	if l := m.list(); l != nil && len(l.Identities()) > 0 {
@@ -62,10 +62,10 @@ func (p *objectPage) fill() {
 		line = show.Safe(strings.TrimRight(line, "\n"))
 		name, value, ok := strings.Cut(line, ": ")
 		if !ok {
-			lines = append(lines, components.LogLine{Parts: []components.Span{{Role: theme.Text, Text: line}}})
+			lines = append(lines, components.LogLine{Parts: []draw.Span{{Role: draw.Text, Text: line}}})
 			continue
 		}
-		lines = append(lines, components.LogLine{Parts: []components.Span{{Role: theme.Key, Text: name + ": "}, {Role: theme.Text, Text: value}}})
+		lines = append(lines, components.LogLine{Parts: []draw.Span{{Role: draw.Key, Text: name + ": "}, {Role: draw.Text, Text: value}}})
 	}
 	p.view = components.LogView{Wrap: p.view.Wrap}
 	p.view.Append(lines...)

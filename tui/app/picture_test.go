@@ -7,8 +7,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"cnictl/testenv/text/tour"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/theme"
 )
 
 // TestDocs_Picture generates the pictures of the README, as shown by a terminal with 24-bit
@@ -23,7 +23,7 @@ func TestDocs_Picture(t *testing.T) {
 		"docs/tui.svg":    {120, 32, pages.Open{Screen: "overview"}, nil},
 		"docs/whatif.svg": {110, 21, pages.Open{Screen: "whatif", Node: tour.OverWarm}, []string{"left", "left", "left", "down", "right", "right", "right", "right", "right"}},
 	} {
-		b := toured(t, x.width, x.height, func(o *Options) { o.Theme = theme.Dark })
+		b := toured(t, x.width, x.height, func(o *Options) { o.Theme = draw.Dark })
 		b.send(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
 		b.goTo(t, x.open)
 		b.press(x.keys...)

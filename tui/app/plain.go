@@ -14,11 +14,11 @@ import (
 
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/help"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 const (
@@ -88,7 +88,7 @@ func readLines(ctx context.Context, in io.Reader, out chan<- string) {
 
 func newPlain(o Options, env environ, keys keymap.Map, fx effects) *plain {
 	m := newModel(o, env, keys, load(o.State), fx)
-	m.term, m.theme, m.linear = theme.Terminal{}, theme.Plain(), true
+	m.term, m.theme, m.linear = draw.Terminal{}, draw.PlainTheme(), true
 	m.width, m.height = plainWidth, plainHeight
 	m.updateFocus()
 	return &plain{m: m, out: o.Out}
@@ -233,7 +233,7 @@ func (p *plain) line(line string) (done bool, err error) {
 	case "open":
 		cmd = p.open(argument)
 	case "yaml":
-		if cmd = p.m.say(theme.Warn, noRow(argument)); p.selectRow(argument) {
+		if cmd = p.m.say(draw.Warn, noRow(argument)); p.selectRow(argument) {
 			p.m.toast = pages.Toast{}
 			cmd = p.m.object()
 		}
@@ -284,7 +284,7 @@ func (p *plain) open(name string) tea.Cmd {
 			return p.m.open(pages.Open{Screen: "node", Node: full})
 		}
 	}
-	return p.m.say(theme.Warn, noRow(name))
+	return p.m.say(draw.Warn, noRow(name))
 }
 
 // selectRow moves the cursor to the named row; without a name, the cursor stays. The

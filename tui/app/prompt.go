@@ -8,10 +8,10 @@ import (
 
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/palette"
 	"cnictl/tui/query"
-	"cnictl/tui/theme"
 )
 
 type choice = palette.Item
@@ -117,7 +117,7 @@ func (m *Model) paletteKey(key, text string) tea.Cmd {
 		for _, c := range m.choices() {
 			names = append(names, c.Name)
 		}
-		return m.say(theme.Warn, "no match for "+typed+didYouMean(typed, names))
+		return m.say(draw.Warn, "no match for "+typed+didYouMean(typed, names))
 	}
 	if m.input.Key(key, text) {
 		m.picked = 0
@@ -162,7 +162,7 @@ func (m *Model) choices() []choice {
 		out = append(out, choice{Kind: palette.Command, Name: c.name, Title: c.title, Argument: c.argument})
 	}
 	out = append(out, m.contextChoices()...)
-	for _, t := range theme.Names() {
+	for _, t := range draw.Themes() {
 		out = append(out, choice{Kind: palette.Command, Name: "theme " + t, Title: "colours"})
 	}
 	out = append(out, m.podChoices()...)
@@ -254,10 +254,10 @@ func (m *Model) sortTo(text string) tea.Cmd {
 func (m *Model) onList(set func(components.List) error) tea.Cmd {
 	l := m.list()
 	if l == nil {
-		return m.say(theme.Warn, "this screen has no table")
+		return m.say(draw.Warn, "this screen has no table")
 	}
 	if err := set(l); err != nil {
-		return m.say(theme.Bad, err.Error())
+		return m.say(draw.Bad, err.Error())
 	}
 	m.remember()
 	return nil
@@ -266,9 +266,9 @@ func (m *Model) onList(set func(components.List) error) tea.Cmd {
 func (m *Model) intervalTo(text string) tea.Cmd {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < intervals[0] {
-		return m.say(theme.Bad, "the interval must be "+short(intervals[0])+" or more, such as 10s")
+		return m.say(draw.Bad, "the interval must be "+short(intervals[0])+" or more, such as 10s")
 	}
 	m.interval = min(d, time.Hour)
 	m.src.Pace(watch.Pace{Interval: m.interval, Paused: m.paused})
-	return m.say(theme.Info, "every "+short(m.interval))
+	return m.say(draw.Info, "every "+short(m.interval))
 }

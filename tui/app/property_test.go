@@ -19,10 +19,10 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/evidence"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
-	"cnictl/tui/theme"
 )
 
 // hostile are names that a malicious node may use.
@@ -204,7 +204,7 @@ func TestFramesHoldAtAnySizeAndData(t *testing.T) {
 			fleet.Name = hostile[r.IntN(len(hostile))]
 			b := newBench(t, fleet, func(o *Options) {
 				o.ASCII = seed%3 == 1
-				o.Theme = theme.Names()[r.IntN(len(theme.Names()))]
+				o.Theme = draw.Themes()[r.IntN(len(draw.Themes()))]
 				o.Examine = func(context.Context, evidence.Scope, []string, func(int, int, string)) (report document.DoctorReport, _ error) {
 					spoil(r, reflect.ValueOf(&report).Elem(), 6)
 					return report, nil

@@ -9,11 +9,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // playback is the position that a recording is seeking to. One seek runs at a time; keys
@@ -38,7 +37,7 @@ func (m *Model) recording() (watch.Recording, bool) {
 func (m *Model) onPlayback(action string) tea.Cmd {
 	r, ok := m.recording()
 	if !ok {
-		return m.say(theme.Faint, "only a recording can be rewound: cnictl replay FILE")
+		return m.say(draw.Faint, "only a recording can be rewound: cnictl replay FILE")
 	}
 	switch action {
 	case keymap.MinuteBack:
@@ -59,7 +58,7 @@ func (m *Model) onPlayback(action string) tea.Cmd {
 		}
 		r.Speed(speeds[min(at, len(speeds)-1)])
 	}
-	return m.say(theme.Info, "speed "+m.speed(r))
+	return m.say(draw.Info, "speed "+m.speed(r))
 }
 
 func (m *Model) seekBy(r watch.Recording, by time.Duration) tea.Cmd {
@@ -107,15 +106,15 @@ func (m *Model) speed(r watch.Recording) string {
 
 // Cells of the time line.
 var (
-	timePlayed  = components.Cell{Glyph: "█", ASCII: "#", Role: theme.BarUsed}
-	timeAhead   = components.CellOf(theme.BarRoom)
-	errorPlayed = components.Cell{Glyph: "▓", ASCII: "+", Role: theme.Bad}
-	errorAhead  = components.Cell{Glyph: "░", ASCII: "=", Role: theme.Bad}
-	timeMark    = components.Cell{Glyph: "◆", ASCII: "*", Role: theme.Accent}
+	timePlayed  = draw.Cell{Glyph: "█", ASCII: "#", Role: draw.BarUsed}
+	timeAhead   = draw.CellOf(draw.BarRoom)
+	errorPlayed = draw.Cell{Glyph: "▓", ASCII: "+", Role: draw.Bad}
+	errorAhead  = draw.Cell{Glyph: "░", ASCII: "=", Role: draw.Bad}
+	timeMark    = draw.Cell{Glyph: "◆", ASCII: "*", Role: draw.Accent}
 )
 
 // timeline draws a recording up to a time and beyond, where nodes had errors, and its marks.
-func timeline(r watch.Recording, at time.Time, width int) []components.Cell {
+func timeline(r watch.Recording, at time.Time, width int) []draw.Cell {
 	from, end := r.Range()
 	track := r.Track()
 	place := func(t time.Time) int {
@@ -124,7 +123,7 @@ func timeline(r watch.Recording, at time.Time, width int) []components.Cell {
 		}
 		return int(math.Round(t.Sub(from).Seconds() / end.Sub(from).Seconds() * float64(width)))
 	}
-	cells := make([]components.Cell, width)
+	cells := make([]draw.Cell, width)
 	played := place(at)
 	for x := range cells {
 		n := len(track.Errors)
@@ -149,35 +148,35 @@ func timeline(r watch.Recording, at time.Time, width int) []components.Cell {
 }
 
 // playbackLine shows the position in the recording and the keys that move it.
-func (m *Model) playbackLine(s components.Style, r watch.Recording) string {
+func (m *Model) playbackLine(s draw.Style, r watch.Recording) string {
 	from, end := r.Range()
 	at := r.Now()
 	if m.playback.seeking {
 		at = m.playback.to
 	}
-	role, sign, says := theme.Good, s.Pick("▶", ">"), m.speed(r)
+	role, sign, says := draw.Good, s.Pick("▶", ">"), m.speed(r)
 	switch {
 	case m.playback.seeking:
-		role, sign, says = theme.Info, s.Pick("▶", ">"), "seeking"
+		role, sign, says = draw.Info, s.Pick("▶", ">"), "seeking"
 	case m.paused:
-		role, sign, says = theme.Warn, s.Pick("■", "="), "paused"
+		role, sign, says = draw.Warn, s.Pick("■", "="), "paused"
 	case !at.Before(end):
-		role, sign, says = theme.Warn, s.Pick("■", "="), "at the end"
+		role, sign, says = draw.Warn, s.Pick("■", "="), "at the end"
 	}
-	l := components.NewLine(s, m.width).Gap(1).Add(role, sign).Gap(1)
+	l := draw.NewLine(s, m.width).Gap(1).Add(role, sign).Gap(1)
 	format, cells := "15:04:05Z", 10 // as --at accepts it
 	if m.width >= 100 {
 		format, cells = time.RFC3339, min(m.width/4, 60)
 	}
-	l.Add(theme.Title, at.UTC().Format(format)).Gap(1)
-	l.Drawn(components.Strip(s, timeline(r, at, cells)), cells).Gap(1)
-	l.Add(theme.Text, show.Age(at.Sub(from))+" of "+show.Age(end.Sub(from))).Gap(2).Add(role, says).Gap(2)
+	l.Add(draw.Title, at.UTC().Format(format)).Gap(1)
+	l.Drawn(draw.Strip(s, timeline(r, at, cells)), cells).Gap(1)
+	l.Add(draw.Text, show.Age(at.Sub(from))+" of "+show.Age(end.Sub(from))).Gap(2).Add(role, says).Gap(2)
 	for _, h := range [][3]string{
 		{keymap.MinuteBack, keymap.MinuteAhead, "1 min"}, {keymap.TenBack, keymap.TenAhead, "10 min"}, {keymap.PlaySlower, keymap.PlayFaster, "speed"},
 	} {
 		keys := m.key1(h[0]) + " " + m.key1(h[1])
-		if l.Room() > components.Width(keys)+len(h[2])+2 {
-			l.Add(theme.Key, keys).Gap(1).Add(theme.KeyHelp, h[2]).Gap(2)
+		if l.Room() > draw.Width(keys)+len(h[2])+2 {
+			l.Add(draw.Key, keys).Gap(1).Add(draw.KeyHelp, h[2]).Gap(2)
 		}
 	}
 	return l.String()

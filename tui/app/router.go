@@ -5,8 +5,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/theme"
 )
 
 // Limits of what the router remembers.
@@ -155,7 +155,7 @@ func (m *Model) back() (tea.Cmd, bool) {
 func (m *Model) travel(step int) tea.Cmd {
 	to := m.router.at + step
 	if to < 0 || to >= len(m.router.history) {
-		return m.say(theme.Faint, "no more history")
+		return m.say(draw.Faint, "no more history")
 	}
 	m.router.at = to
 	return m.show(m.router.history[to])

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/term"
 
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/diagnostics"
-	"cnictl/tui/theme"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 // restores the terminal before the panic is printed.
 func Run(ctx context.Context, o Options) error {
 	env := environ(o.Environ)
-	if err := theme.Check(o.Theme); err != nil {
+	if err := draw.CheckTheme(o.Theme); err != nil {
 		return err
 	}
 	keys, err := keymap.New(o.Keys)

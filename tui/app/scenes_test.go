@@ -9,8 +9,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"cnictl/testenv/text/golden"
+	"cnictl/tui/draw"
 	"cnictl/tui/sourcetest"
-	"cnictl/tui/theme"
 )
 
 // scene is a state of the shell with a golden picture.
@@ -108,9 +108,9 @@ func TestScenes(t *testing.T) {
 func TestScenesInColour(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"help", "palette", "sort-menu", "object", "diagnostics", "faults", "paused", "forbidden"} {
-		themes := []string{theme.Dark}
+		themes := []string{draw.Dark}
 		if name == "faults" {
-			themes = append(themes, theme.Light, theme.Mono)
+			themes = append(themes, draw.Light, draw.Mono)
 		}
 		for _, colours := range themes {
 			t.Run(name+"-"+colours, func(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // search is a request to Kubernetes for a pod by name.
@@ -33,7 +33,7 @@ func (m *Model) podNamed(text string) tea.Cmd {
 		namespace, name = m.o.Namespace, text
 	}
 	if name == "" || strings.ContainsAny(name, "/ ") {
-		return m.say(theme.Bad, "a pod is named as NAMESPACE/NAME")
+		return m.say(draw.Bad, "a pod is named as NAMESPACE/NAME")
 	}
 	found := m.view.PodsNamed(namespace, name, mostFound)
 	if len(found) == 0 && !given {
@@ -46,14 +46,14 @@ func (m *Model) podNamed(text string) tea.Cmd {
 	// Only Kubernetes knows pods without an address.
 	m.search = search{m.search.id + 1, namespace, name}
 	ask := pages.Read{ID: searchID + m.search.id, Want: watch.WantClusterPods, Query: watch.Query{Find: watch.PodQuery{Namespace: namespace, Name: name}}}
-	return tea.Batch(m.say(theme.Info, "looking for "+text), m.fx.read(ask))
+	return tea.Batch(m.say(draw.Info, "looking for "+text), m.fx.read(ask))
 }
 
 // nodeNamed opens a node by its name, with or without the domain, or by a unique prefix of
 // it. If several nodes match, it lists them.
 func (m *Model) nodeNamed(text string) tea.Cmd {
 	if text == "" {
-		return m.say(theme.Bad, "node needs a NAME")
+		return m.say(draw.Bad, "node needs a NAME")
 	}
 	var known, found []string
 	for _, n := range m.view.Nodes {
@@ -67,11 +67,11 @@ func (m *Model) nodeNamed(text string) tea.Cmd {
 	}
 	switch len(found) {
 	case 0:
-		return m.say(theme.Warn, "no node is named "+text+didYouMean(text, known))
+		return m.say(draw.Warn, "no node is named "+text+didYouMean(text, known))
 	case 1:
 		return m.open(pages.Open{Screen: "node", Node: found[0]})
 	}
-	return tea.Batch(m.jump("overview"), m.filterTo("node="+text+"*"), m.say(theme.Info, text+" matches "+show.Plural(len(found), "node", "nodes")))
+	return tea.Batch(m.jump("overview"), m.filterTo("node="+text+"*"), m.say(draw.Info, text+" matches "+show.Plural(len(found), "node", "nodes")))
 }
 
 // mostFound limits the pods that match a name.
@@ -107,9 +107,9 @@ func (m *Model) searched(d watch.Detail) tea.Cmd {
 		if s.namespace == "" {
 			filter = "pod=*/" + s.name + "*"
 		}
-		return tea.Batch(m.open(pages.Open{Screen: "pods", Filter: filter}), m.say(theme.Info, s.name+" matches "+strconv.Itoa(len(all))+" pods"))
+		return tea.Batch(m.open(pages.Open{Screen: "pods", Filter: filter}), m.say(draw.Info, s.name+" matches "+strconv.Itoa(len(all))+" pods"))
 	case s.namespace == "":
-		return m.say(theme.Warn, "no pod is named "+s.name+m.unread())
+		return m.say(draw.Warn, "no pod is named "+s.name+m.unread())
 	}
 	return m.openPod(introspect.PodRef{Namespace: s.namespace, Name: s.name}) // its screen shows what the node reports
 }
@@ -123,7 +123,7 @@ func (m *Model) openPod(p introspect.PodRef) tea.Cmd {
 func (m *Model) holderOf(text string) tea.Cmd {
 	a, err := netip.ParseAddr(text)
 	if err != nil || a.Zone() != "" {
-		return m.say(theme.Bad, "not an IP address: "+text)
+		return m.say(draw.Bad, "not an IP address: "+text)
 	}
 	a = a.Unmap()
 	h, ok := m.view.Holder(a)
@@ -131,11 +131,11 @@ func (m *Model) holderOf(text string) tea.Cmd {
 	case !ok:
 		return m.open(pages.Open{Screen: "pod", IP: a.String()})
 	case h.Own:
-		return tea.Batch(m.open(pages.Open{Screen: "node", Node: h.Node.Metadata.Name}), m.say(theme.Info, a.String()+" is the address of the node"))
+		return tea.Batch(m.open(pages.Open{Screen: "node", Node: h.Node.Metadata.Name}), m.say(draw.Info, a.String()+" is the address of the node"))
 	case h.Item.PodName != "":
 		return m.open(pages.Open{Screen: "pod", Node: h.Node.Metadata.Name, Pod: h.Item.PodNamespace + "/" + h.Item.PodName, IP: a.String()})
 	}
-	return tea.Batch(m.open(pages.Open{Screen: "eni", Node: h.Node.Metadata.Name, ENI: h.Item.ENIID, IP: a.String()}), m.say(theme.Info, a.String()+" is "+h.Item.State+": no pod has it"))
+	return tea.Batch(m.open(pages.Open{Screen: "eni", Node: h.Node.Metadata.Name, ENI: h.Item.ENIID, IP: a.String()}), m.say(draw.Info, a.String()+" is "+h.Item.State+": no pod has it"))
 }
 
 // unread returns a note on how many nodes' addresses have not been read, "" if none.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
-	"cnictl/tui/theme"
 )
 
 // TestStatusLine: at every width there is a gap between the place and the counter, and a message
@@ -42,7 +42,7 @@ func TestStatusLine(t *testing.T) {
 				}
 				before := status()
 				for _, text := range []string{"short", strings.Repeat("long ", 50)} {
-					b.say(theme.Info, text)
+					b.say(draw.Info, text)
 					if s := status(); s[:8] != before[:8] || touching.MatchString(s) || height < hintsFrom && !strings.Contains(s, b.keys.Shown(keymap.Help)+" help") {
 						t.Errorf("%dx%d: %q, before %q", width, height, s, before)
 					}

@@ -7,8 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/theme"
 )
 
 // Init asks the terminal for its background once.
@@ -87,13 +87,13 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 		return m.overlay(msg.Page)
 	case exported:
 		if msg.err != nil {
-			return m.say(theme.Bad, "not exported: "+msg.err.Error())
+			return m.say(draw.Bad, "not exported: "+msg.err.Error())
 		}
-		return m.say(theme.Good, "written to "+msg.path)
+		return m.say(draw.Good, "written to "+msg.path)
 	case connected:
 		return m.connected(msg)
 	case notSaved:
-		return m.say(theme.Warn, "view settings not saved: "+msg.err.Error())
+		return m.say(draw.Warn, "view settings not saved: "+msg.err.Error())
 	default:
 		return m.all(msg)
 	}

@@ -9,13 +9,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet"
-	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/palette"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // The smallest terminal on which the screens are legible.
@@ -57,7 +55,7 @@ func (m *Model) banner() string {
 		retry = "in " + show.Age(wait)
 	}
 	gone := "API server unreachable for " + lasts
-	if full := gone + "; retrying " + retry + ": " + why; components.Width(full)+len(" ! ") <= m.width {
+	if full := gone + "; retrying " + retry + ": " + why; draw.Width(full)+len(" ! ") <= m.width {
 		return full
 	}
 	return gone + ": " + why
@@ -115,12 +113,12 @@ func (m *Model) lines() []string {
 	s := m.style()
 	if m.small() {
 		says := "terminal too small: needs " + strconv.Itoa(leastWidth) + "x" + strconv.Itoa(leastHeight)
-		return components.Exactly([]string{components.NewLine(s, m.width).Add(theme.Warn, says).String()}, m.width, m.height)
+		return draw.Exactly([]string{draw.NewLine(s, m.width).Add(draw.Warn, says).String()}, m.width, m.height)
 	}
 	out := make([]string, 0, m.height)
 	out = append(out, m.header(s))
 	if says := m.banner(); says != "" {
-		out = append(out, components.NewLine(s, m.width).Gap(1).Add(theme.Bad, s.Clip("! "+says, m.width-1)).String())
+		out = append(out, draw.NewLine(s, m.width).Gap(1).Add(draw.Bad, s.Clip("! "+says, m.width-1)).String())
 	}
 	body := m.pageLines(s)
 	if m.mode == choosing {
@@ -130,7 +128,7 @@ func (m *Model) lines() []string {
 	}
 	out = append(out, body...)
 	if m.toasting() {
-		out = append(out, components.NewLine(s, m.width).Gap(1).Add(m.toast.Role, s.Clip(m.toast.Text, m.width-1)).String())
+		out = append(out, draw.NewLine(s, m.width).Gap(1).Add(m.toast.Role, s.Clip(m.toast.Text, m.width-1)).String())
 	}
 	if r, ok := m.recording(); ok && m.footerLines() > 2 {
 		out = append(out, m.playbackLine(s, r))
@@ -144,39 +142,39 @@ func (m *Model) lines() []string {
 
 // pageLines returns the lines of the page. If the nodes cannot be listed, every screen
 // would be empty, so it shows the reason and what to do instead.
-func (m *Model) pageLines(s components.Style) []string {
+func (m *Model) pageLines(s draw.Style) []string {
 	problem := m.src.stats.Problem
 	if problem == "" || len(m.view.Nodes) > 0 || m.overlaid() {
-		return components.Exactly(m.page().Lines(m.context()), m.width, m.body())
+		return draw.Exactly(m.page().Lines(m.context()), m.width, m.body())
 	}
-	sheet := prose.NewSheet(s, max(m.width-4, 1))
-	sheet.Add(prose.T(theme.Title, "Cannot list the nodes"))
+	sheet := draw.NewSheet(s, max(m.width-4, 1))
+	sheet.Add(draw.T(draw.Title, "Cannot list the nodes"))
 	sheet.Blank()
-	sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Text, problem))
+	sheet.Item(draw.T(draw.Bad, "!"), draw.T(draw.Text, problem))
 	sheet.Blank()
 	again := "Retrying"
 	if at := m.src.stats.ProblemAt; !at.IsZero() {
 		again += " for " + show.Age(m.now.Sub(at))
 	}
-	sheet.Add(prose.T(theme.Faint, again+". "), prose.T(theme.Key, m.keys.First(keymap.Diagnose)), prose.T(theme.Faint, " shows diagnostics, "),
-		prose.T(theme.Key, m.keys.First(keymap.Back)), prose.T(theme.Faint, " quits."))
-	lines := []string{components.Blank(m.width)}
+	sheet.Add(draw.T(draw.Faint, again+". "), draw.T(draw.Key, m.keys.First(keymap.Diagnose)), draw.T(draw.Faint, " shows diagnostics, "),
+		draw.T(draw.Key, m.keys.First(keymap.Back)), draw.T(draw.Faint, " quits."))
+	lines := []string{draw.Blank(m.width)}
 	for _, l := range sheet.Lines() {
-		lines = append(lines, components.NewLine(s, m.width).Gap(2).Drawn(l, m.width-4).String())
+		lines = append(lines, draw.NewLine(s, m.width).Gap(2).Drawn(l, m.width-4).String())
 	}
-	return components.Exactly(lines, m.width, m.body())
+	return draw.Exactly(lines, m.width, m.body())
 }
 
 // piece is a part of a line that is dropped when it does not fit.
 type piece struct {
-	parts []components.Span
+	parts []draw.Span
 	keep  int // the lowest is dropped first
 }
 
 func (p piece) width() int {
 	n := 0
 	for _, x := range p.parts {
-		n += components.Width(x.Text)
+		n += draw.Width(x.Text)
 	}
 	return n
 }
@@ -193,7 +191,7 @@ func (m *Model) utc(at time.Time) string {
 }
 
 // header summarises the fleet. Totals that lack some nodes are marked as lower bounds.
-func (m *Model) header(s components.Style) string {
+func (m *Model) header(s draw.Style) string {
 	if m.src.stats.Outage() {
 		s.Theme = s.Theme.Faded()
 	}
@@ -202,22 +200,22 @@ func (m *Model) header(s components.Style) string {
 	if !t.Complete && t.Nodes > 0 {
 		least = s.Pick("≥", ">=")
 	}
-	number := func(n int) string { return components.Thousands(n) }
-	text := func(r theme.Role, text string) components.Span { return components.Span{Role: r, Text: text} }
-	counted := func(r theme.Role, name string, n int) []components.Span {
+	number := func(n int) string { return draw.Thousands(n) }
+	text := func(r draw.Role, text string) draw.Span { return draw.Span{Role: r, Text: text} }
+	counted := func(r draw.Role, name string, n int) []draw.Span {
 		if n == 0 {
 			return nil
 		}
-		return []components.Span{text(theme.Faint, " "+name+" "), text(r, number(n))}
+		return []draw.Span{text(draw.Faint, " "+name+" "), text(r, number(n))}
 	}
-	nodes := []components.Span{text(theme.Faint, "nodes "), text(theme.Title, number(t.Nodes))}
-	reading := []components.Span{text(theme.Faint, "live "), text(theme.Good, number(t.Live))}
+	nodes := []draw.Span{text(draw.Faint, "nodes "), text(draw.Title, number(t.Nodes))}
+	reading := []draw.Span{text(draw.Faint, "live "), text(draw.Good, number(t.Live))}
 	if m.src.stats.Outage() {
 		reading[0].Text = "last seen live "
 	}
-	reading = append(reading, counted(theme.Warn, "partial", t.Partial)...)
-	reading = append(reading, counted(theme.Bad, "down", t.Down)...)
-	unread := append(counted(theme.Faint, "pending", t.Unasked), counted(theme.Faint, fleet.WordNoDaemon, t.NoDaemon)...)
+	reading = append(reading, counted(draw.Warn, "partial", t.Partial)...)
+	reading = append(reading, counted(draw.Bad, "down", t.Down)...)
+	unread := append(counted(draw.Faint, "pending", t.Unasked), counted(draw.Faint, fleet.WordNoDaemon, t.NoDaemon)...)
 	if len(unread) > 0 {
 		unread[0].Text = strings.TrimPrefix(unread[0].Text, " ")
 	}
@@ -225,71 +223,71 @@ func (m *Model) header(s components.Style) string {
 	if t.Pods != nil {
 		pods += "/" + number(*t.Pods)
 	}
-	ips := []components.Span{
-		text(theme.Faint, "IPs held "), text(theme.Text, least+number(t.Held)),
-		text(theme.Faint, " free "), text(theme.Text, least+number(t.Free)),
+	ips := []draw.Span{
+		text(draw.Faint, "IPs held "), text(draw.Text, least+number(t.Held)),
+		text(draw.Faint, " free "), text(draw.Text, least+number(t.Free)),
 	}
 	if t.Cooling.Known && t.Cooling.N > 0 {
 		cooling := number(t.Cooling.N)
 		if t.Cooling.Bound {
 			cooling = s.Pick("≥", ">=") + cooling
 		}
-		ips = append(ips, text(theme.Faint, " cooling "), text(theme.BarCooling, cooling))
+		ips = append(ips, text(draw.Faint, " cooling "), text(draw.BarCooling, cooling))
 	}
-	ips = append(ips, counted(theme.Bad, "waiting", t.Activity.Waiting.N)...)
-	state := text(theme.Faint, m.utc(m.now))
-	pace := text(theme.Faint, short(m.interval))
+	ips = append(ips, counted(draw.Bad, "waiting", t.Activity.Waiting.N)...)
+	state := text(draw.Faint, m.utc(m.now))
+	pace := text(draw.Faint, short(m.interval))
 	if m.src.stats.Interval > m.interval {
-		pace = text(theme.Warn, short(m.src.stats.Interval)+" (large)")
+		pace = text(draw.Warn, short(m.src.stats.Interval)+" (large)")
 	}
-	sweep := []components.Span(nil)
+	sweep := []draw.Span(nil)
 	if took := m.src.stats.SweepTook; took > 0 {
-		sweep = append(sweep, text(theme.Faint, "sweep "), text(theme.Text, took.Round(100*time.Millisecond).String()))
+		sweep = append(sweep, text(draw.Faint, "sweep "), text(draw.Text, took.Round(100*time.Millisecond).String()))
 	}
 	if r, ok := m.recording(); ok {
-		state = text(theme.Faint, m.utc(r.Now()))
-		pace = text(theme.Faint, m.speed(r))
+		state = text(draw.Faint, m.utc(r.Now()))
+		pace = text(draw.Faint, m.speed(r))
 		if m.paused {
-			state, pace = text(theme.Warn, "PAUSED "+state.Text), text(theme.Faint, "")
+			state, pace = text(draw.Warn, "PAUSED "+state.Text), text(draw.Faint, "")
 		}
 	} else if m.paused {
-		state, pace = text(theme.Warn, "PAUSED"), text(theme.Faint, "")
+		state, pace = text(draw.Warn, "PAUSED"), text(draw.Faint, "")
 	}
-	faults := []components.Span(nil)
+	faults := []draw.Span(nil)
 	if t.Errors > 0 {
-		faults = append(faults, text(theme.Bad, number(t.Errors)+plural(t.Errors, " error", " errors")))
+		faults = append(faults, text(draw.Bad, number(t.Errors)+plural(t.Errors, " error", " errors")))
 	}
 	if t.Warnings > 0 {
 		if faults != nil {
-			faults = append(faults, text(theme.Faint, " "))
+			faults = append(faults, text(draw.Faint, " "))
 		}
-		faults = append(faults, text(theme.Warn, number(t.Warnings)+plural(t.Warnings, " warning", " warnings")))
+		faults = append(faults, text(draw.Warn, number(t.Warnings)+plural(t.Warnings, " warning", " warnings")))
 	}
 	title, room := m.o.Source.Title(), max(m.width/4, 16)
-	if components.Width(title) > room { // the end of an ARN identifies it
+	if draw.Width(title) > room { // the end of an ARN identifies it
 		title = s.Clip(title[strings.LastIndexByte(title, '/')+1:], room)
 	}
 	pieces := []piece{
-		{[]components.Span{text(theme.Title, "cnictl "), text(theme.Accent, title)}, 9},
+		{[]draw.Span{text(draw.Title, "cnictl "), text(draw.Accent, title)}, 9},
 		{nodes, 5}, {reading, 6}, {unread, 3}, {faults, 8},
-		{[]components.Span{text(theme.Faint, "pods "), text(theme.Text, pods)}, 4},
+		{[]draw.Span{text(draw.Faint, "pods "), text(draw.Text, pods)}, 4},
 		{ips, 3},
-		{[]components.Span{pace}, 2},
+		{[]draw.Span{pace}, 2},
 		{sweep, 1},
-		{[]components.Span{state}, 7},
+		{[]draw.Span{state}, 7},
 	}
 	return joined(s, m.width, pieces)
 }
 
 // joined writes the pieces that fit, separated by bars.
-func joined(s components.Style, width int, pieces []piece) string {
+func joined(s draw.Style, width int, pieces []piece) string {
 	bar := s.Pick(" ▏", " | ")
 	all := func() int {
 		n := 1
 		for i, p := range pieces {
 			n += p.width()
 			if i > 0 {
-				n += components.Width(bar)
+				n += draw.Width(bar)
 			}
 		}
 		return n
@@ -310,10 +308,10 @@ func joined(s components.Style, width int, pieces []piece) string {
 		}
 		pieces = append(pieces[:least], pieces[least+1:]...)
 	}
-	l := components.NewLine(s, width).Gap(1)
+	l := draw.NewLine(s, width).Gap(1)
 	for i, p := range pieces {
 		if i > 0 {
-			l.Add(theme.Border, bar)
+			l.Add(draw.Border, bar)
 		}
 		for _, x := range p.parts {
 			l.Add(x.Role, x.Text)
@@ -323,13 +321,13 @@ func joined(s components.Style, width int, pieces []piece) string {
 }
 
 // status is the line with the current location, or with the text being typed.
-func (m *Model) status(s components.Style) string {
-	l := components.NewLine(s, m.width).Gap(1)
+func (m *Model) status(s draw.Style) string {
+	l := draw.NewLine(s, m.width).Gap(1)
 	switch m.mode {
 	case filtering:
 		return m.filterLine(l)
 	case choosing:
-		l.Add(theme.Key, ":")
+		l.Add(draw.Key, ":")
 		m.input.Draw(l, l.Room())
 		return l.String()
 	case sorting:
@@ -337,9 +335,9 @@ func (m *Model) status(s components.Style) string {
 	case exporting:
 		for _, k := range [][2]string{{"t", "text"}, {"c", "CSV"}, {"j", "JSON"}, {"esc", "cancel"}} {
 			if k[0] == "t" {
-				l.Add(theme.Title, "export as ")
+				l.Add(draw.Title, "export as ")
 			}
-			l.Gap(1).Add(theme.Key, k[0]).Gap(1).Add(theme.Text, k[1]).Gap(1)
+			l.Gap(1).Add(draw.Key, k[0]).Gap(1).Add(draw.Text, k[1]).Gap(1)
 		}
 		return l.String()
 	}
@@ -359,46 +357,46 @@ func (m *Model) status(s components.Style) string {
 }
 
 // sortLine returns the sort menu, tighter on narrow terminals.
-func (m *Model) sortLine(l *components.Line) string {
+func (m *Model) sortLine(l *draw.Line) string {
 	keys, title, gap := m.list().SortMenu(), "sort by", 2
 	need := len(title) + 1
 	for _, k := range keys {
-		need += gap + components.Width(k.Key) + 1 + components.Width(k.Title)
+		need += gap + draw.Width(k.Key) + 1 + draw.Width(k.Title)
 	}
 	if need > l.Room() {
 		title, gap = "sort", 1
 	}
-	l.Add(theme.Title, title)
+	l.Add(draw.Title, title)
 	for _, k := range keys {
-		l.Gap(gap).Add(theme.Key, k.Key).Gap(1).Add(theme.Text, k.Title)
+		l.Gap(gap).Add(draw.Key, k.Key).Gap(1).Add(draw.Text, k.Title)
 	}
 	return l.String()
 }
 
-func (m *Model) filterLine(l *components.Line) string {
-	note, role := "", theme.Faint
+func (m *Model) filterLine(l *draw.Line) string {
+	note, role := "", draw.Faint
 	if list := m.list(); list != nil {
 		shown, all := list.Found()
-		note = components.Thousands(shown) + " of " + components.Thousands(all)
+		note = draw.Thousands(shown) + " of " + draw.Thousands(all)
 	}
 	if m.problem != "" {
-		note, role = m.problem, theme.Bad
+		note, role = m.problem, draw.Bad
 	}
-	l.Add(theme.Key, "/")
-	room := max(l.Room()-components.Width(note)-3, min(components.Width(m.input.Text())+2, l.Room()/2))
+	l.Add(draw.Key, "/")
+	room := max(l.Room()-draw.Width(note)-3, min(draw.Width(m.input.Text())+2, l.Room()/2))
 	m.input.Draw(l, room)
 	note = m.style().Clip(note, max(l.Room()-2, 0))
-	return l.Gap(l.Room()-components.Width(note)-1).Add(role, note).String()
+	return l.Gap(l.Room()-draw.Width(note)-1).Add(role, note).String()
 }
 
 // crumbs shows the path to the current screen.
-func (m *Model) crumbs(l *components.Line, s components.Style, room int) {
+func (m *Model) crumbs(l *draw.Line, s draw.Style, room int) {
 	titles := make([]string, 0, len(m.router.stack))
 	width := 0
 	for _, e := range m.router.stack {
 		t := e.page.Title()
 		titles = append(titles, t)
-		width += components.Width(t) + 3
+		width += draw.Width(t) + 3
 	}
 	if width > room { // the first label identifies a node
 		width = 0
@@ -406,26 +404,26 @@ func (m *Model) crumbs(l *components.Line, s components.Style, room int) {
 			if e.open.Screen == "node" {
 				titles[i] = names.Host(titles[i])
 			}
-			width += components.Width(titles[i]) + 3
+			width += draw.Width(titles[i]) + 3
 		}
 	}
 	from := 0
 	for width > room && from < len(titles)-1 {
-		width -= components.Width(titles[from]) + 3
+		width -= draw.Width(titles[from]) + 3
 		from++
 	}
 	if from > 0 {
-		l.Add(theme.Faint, s.Pick("… › ", "~ > "))
+		l.Add(draw.Faint, s.Pick("… › ", "~ > "))
 		room -= 4
 	}
 	before := l.Room()
 	for i, t := range titles[from:] {
 		if i > 0 {
-			l.Add(theme.Border, s.Pick(" › ", " > "))
+			l.Add(draw.Border, s.Pick(" › ", " > "))
 		}
-		role := theme.Faint
+		role := draw.Faint
 		if from+i == len(titles)-1 {
-			role = theme.Title
+			role = draw.Title
 			t = s.Clip(t, max(room-(before-l.Room()), 8))
 		}
 		l.Add(role, t)
@@ -433,41 +431,41 @@ func (m *Model) crumbs(l *components.Line, s components.Style, room int) {
 }
 
 // position shows the visible rows, the order and the filter.
-func (m *Model) position(s components.Style) piece {
-	var parts []components.Span
-	add := func(r theme.Role, text string) { parts = append(parts, components.Span{Role: r, Text: text}) }
+func (m *Model) position(s draw.Style) piece {
+	var parts []draw.Span
+	add := func(r draw.Role, text string) { parts = append(parts, draw.Span{Role: r, Text: text}) }
 	if l := m.list(); l != nil {
 		first, last := l.Window()
 		shown, all := l.Found()
 		if n := l.Marked(); n > 0 {
-			add(theme.Marked, strconv.Itoa(n)+" marked  ")
+			add(draw.Marked, strconv.Itoa(n)+" marked  ")
 		}
 		if l.Faults() {
-			add(theme.Warn, "faults only  ")
+			add(draw.Warn, "faults only  ")
 		}
 		if l.Frozen(m.now) {
-			add(theme.Warn, "order paused  ")
+			add(draw.Warn, "order paused  ")
 		}
 		if all > 0 && shown == 0 {
-			add(theme.Warn, "0")
+			add(draw.Warn, "0")
 		} else if all > 0 {
-			add(theme.Text, strconv.Itoa(first)+s.Pick("–", "-")+strconv.Itoa(last)+"/"+components.Thousands(shown))
+			add(draw.Text, strconv.Itoa(first)+s.Pick("–", "-")+strconv.Itoa(last)+"/"+draw.Thousands(shown))
 		}
 		if shown != all {
-			add(theme.Faint, " of "+components.Thousands(all))
+			add(draw.Faint, " of "+draw.Thousands(all))
 		}
 		if m.width >= 80 {
 			if o := l.Order(); o != "" {
-				add(theme.Faint, "  sort: ")
-				add(theme.Text, s.Clip(o, 20))
+				add(draw.Faint, "  sort: ")
+				add(draw.Text, s.Clip(o, 20))
 			}
 			if f := l.Filter(); f != "" {
-				add(theme.Faint, "  filter: ")
-				add(theme.Match, s.Clip(f, max(m.width/5, 12)))
+				add(draw.Faint, "  filter: ")
+				add(draw.Match, s.Clip(f, max(m.width/5, 12)))
 			}
 		} else if f := l.Filter(); f != "" {
-			add(theme.Faint, "  /")
-			add(theme.Match, s.Clip(f, 12))
+			add(draw.Faint, "  /")
+			add(draw.Match, s.Clip(f, 12))
 		}
 	}
 	return piece{parts: append(parts, m.helpHint().parts...)}
@@ -478,17 +476,17 @@ func (m *Model) helpHint() piece {
 	if m.footerLines() > 1 {
 		return piece{}
 	}
-	return piece{parts: []components.Span{{Role: theme.Key, Text: "  " + m.keys.Shown(keymap.Help)}, {Role: theme.KeyHelp, Text: " help"}}}
+	return piece{parts: []draw.Span{{Role: draw.Key, Text: "  " + m.keys.Shown(keymap.Help)}, {Role: draw.KeyHelp, Text: " help"}}}
 }
 
 func (m *Model) toasting() bool { return m.toast.Text != "" && m.now.Before(m.toastUntil) }
 
 // hints shows the keys that matter here, the page's before the table's.
-func (m *Model) hints(s components.Style) string {
-	l := components.NewLine(s, m.width).Gap(1)
+func (m *Model) hints(s draw.Style) string {
+	l := draw.NewLine(s, m.width).Gap(1)
 	hint := func(key, help string) {
-		if key != "" && l.Room() > components.Width(key)+components.Width(help)+3 {
-			l.Add(theme.Key, "<"+key+">").Gap(1).Add(theme.KeyHelp, help).Gap(2)
+		if key != "" && l.Room() > draw.Width(key)+draw.Width(help)+3 {
+			l.Add(draw.Key, "<"+key+">").Gap(1).Add(draw.KeyHelp, help).Gap(2)
 		}
 	}
 	switch m.mode {
@@ -497,7 +495,7 @@ func (m *Model) hints(s components.Style) string {
 		hint("esc", "cancel")
 		for _, example := range []string{"word", "!word", "re:x.y", "type=m5.*", "free>20", "state!=ok", "label:team=x"} {
 			if l.Room() > len(example) {
-				l.Add(theme.KeyHelp, example).Gap(2)
+				l.Add(draw.KeyHelp, example).Gap(2)
 			}
 		}
 		return l.String()
@@ -506,15 +504,15 @@ func (m *Model) hints(s components.Style) string {
 		hint("enter", "go")
 		hint("esc", "close")
 		if len(m.found) == palette.Most {
-			l.Add(theme.KeyHelp, "type more to narrow the list")
+			l.Add(draw.KeyHelp, "type more to narrow the list")
 		}
 		return l.String()
 	case sorting:
-		l.Add(theme.KeyHelp, "press a letter to sort, again to reverse").Gap(2)
+		l.Add(draw.KeyHelp, "press a letter to sort, again to reverse").Gap(2)
 		hint("esc", "cancel")
 		return l.String()
 	case exporting:
-		return l.Add(theme.KeyHelp, "writes what the screen shows to a new file").String()
+		return l.Add(draw.KeyHelp, "writes what the screen shows to a new file").String()
 	}
 	hint(m.key1(keymap.Help), "help")
 	if len(m.router.stack) > 1 {

@@ -11,10 +11,10 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 var start = time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
@@ -41,7 +41,7 @@ func exactly(t *testing.T, what string, lines []string, width, height int, ascii
 		if strings.ContainsAny(l, "\n\r\t") || !utf8.ValidString(l) {
 			t.Fatalf("%s: %q", what, l)
 		}
-		if plain := ansi.Strip(l); asciiOnly && !ascii(plain) {
+		if plain := ansi.Strip(l); asciiOnly && draw.Plain7(plain) != plain {
 			t.Fatalf("%s: not ASCII: %q", what, plain)
 		}
 	}
@@ -51,7 +51,7 @@ func TestPartsAreExactlyAsLargeAsTheirRoom(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
-		s := Style{Theme: theme.New(theme.Names()[r.IntN(6)], theme.Terminal{Colour: r.IntN(2) == 0, True: r.IntN(2) == 0}), ASCII: r.IntN(3) == 0}
+		s := draw.Style{Theme: draw.NewTheme(draw.Themes()[r.IntN(6)], draw.Terminal{Colour: r.IntN(2) == 0, True: r.IntN(2) == 0}), ASCII: r.IntN(3) == 0}
 		w, h := r.IntN(140)-2, r.IntN(40)-2
 		value := func() float64 {
 			return []float64{0, 1, 17, math.NaN(), -3, 1e18, r.Float64() * 100, math.Inf(1)}[r.IntN(8)]
@@ -63,15 +63,15 @@ func TestPartsAreExactlyAsLargeAsTheirRoom(t *testing.T) {
 			}
 			return out
 		}
-		chart := Chart{Span: anyText(r)}
+		chart := draw.Chart{Span: anyText(r)}
 		for range r.IntN(5) {
-			chart.Areas = append(chart.Areas, Area{anyText(r), theme.BarUsed, values()})
-			chart.Levels = append(chart.Levels, Level{anyText(r), theme.Warn, value(), values()})
+			chart.Areas = append(chart.Areas, draw.Area{Name: anyText(r), Role: draw.BarUsed, Values: values()})
+			chart.Levels = append(chart.Levels, draw.Level{Name: anyText(r), Role: draw.Warn, Value: value(), Values: values()})
 		}
 		exactly(t, "chart", chart.Lines(s, w, h), w, h, s.ASCII)
-		m := BlockMap{Count: r.IntN(600), Cursor: r.IntN(600) - 1, Cells: func(i int, into []Cell) {
+		m := draw.BlockMap{Count: r.IntN(600), Cursor: r.IntN(600) - 1, Cells: func(i int, into []draw.Cell) {
 			for j := range into {
-				into[j] = Cell{"█", "#", theme.Role((i + j) % 5)}
+				into[j] = draw.Cell{Glyph: "█", ASCII: "#", Role: draw.Role((i + j) % 5)}
 			}
 		}}
 		if r.IntN(2) == 0 {
@@ -82,7 +82,7 @@ func TestPartsAreExactlyAsLargeAsTheirRoom(t *testing.T) {
 		var view LogView
 		view.Wrap = r.IntN(2) == 0
 		for range r.IntN(60) {
-			view.Append(LogLine{Parts: []Span{{theme.Info, anyText(r)}, {theme.Text, anyText(r)}}})
+			view.Append(LogLine{Parts: []draw.Span{draw.T(draw.Info, anyText(r)), draw.T(draw.Text, anyText(r))}})
 		}
 		for range r.IntN(4) {
 			view.Do([]string{keymap.Up, keymap.PageUp, keymap.First, keymap.Down}[r.IntN(4)])
@@ -90,18 +90,18 @@ func TestPartsAreExactlyAsLargeAsTheirRoom(t *testing.T) {
 		exactly(t, "log", view.Lines(s, w, h), w, h, s.ASCII)
 		var panes []Pane
 		for range r.IntN(4) {
-			panes = append(panes, Pane{Title: anyText(r), Note: anyText(r), Focused: r.IntN(2) == 0, Weight: r.IntN(3), Least: r.IntN(5), Lines: func(_ Style, width, height int) []string {
-				return Exactly([]string{NewLine(s, width).Add(theme.Text, anyText(r)).String()}, width, height)
+			panes = append(panes, Pane{Title: anyText(r), Note: anyText(r), Focused: r.IntN(2) == 0, Weight: r.IntN(3), Least: r.IntN(5), Lines: func(_ draw.Style, width, height int) []string {
+				return draw.Exactly([]string{draw.NewLine(s, width).Add(draw.Text, anyText(r)).String()}, width, height)
 			}})
 		}
 		exactly(t, "panes", Panes(s, w, h, panes), w, h, s.ASCII)
-		if got := Width(ansi.Strip(Gauge(s, w, value(), Part{Value: value(), Role: theme.BarUsed}, Part{Value: value(), Role: theme.BarCooling}))); w > 0 && got != w {
+		if got := draw.Width(ansi.Strip(draw.Gauge(s, w, value(), draw.Part{Value: value(), Role: draw.BarUsed}, draw.Part{Value: value(), Role: draw.BarCooling}))); w > 0 && got != w {
 			t.Fatalf("gauge: %d cells, want %d", got, w)
 		}
-		if got := Width(show.Spark(values(), w, value(), s.ASCII)); w > 0 && got != w {
+		if got := draw.Width(show.Spark(values(), w, value(), s.ASCII)); w > 0 && got != w {
 			t.Fatalf("spark: %d cells, want %d", got, w)
 		}
-		if got := Width(s.Fit(anyText(r), w, r.IntN(2) == 0)); w > 0 && got != w {
+		if got := draw.Width(s.Fit(anyText(r), w, r.IntN(2) == 0)); w > 0 && got != w {
 			t.Fatalf("fit: %d cells, want %d", got, w)
 		}
 	}
@@ -136,7 +136,7 @@ func TestTableInAnyRoom(t *testing.T) {
 		table.SetRows(rows, now)
 		table.Do([]string{keymap.Up, keymap.Down, keymap.PageDown, keymap.Last, keymap.Mark, keymap.Range, keymap.Reverse, keymap.SortRight}[r.IntN(8)], now)
 		w, h := r.IntN(120)-1, r.IntN(50)-1
-		s := Style{Theme: theme.New(theme.Dark, theme.Terminal{Colour: true}), ASCII: r.IntN(2) == 0}
+		s := draw.Style{Theme: draw.NewTheme(draw.Dark, draw.Terminal{Colour: true}), ASCII: r.IntN(2) == 0}
 		lines := table.Lines(s, w, h)
 		exactly(t, "table", lines, w, h, s.ASCII)
 		if again := table.Lines(s, w, h); strings.Join(again, "\n") != strings.Join(lines, "\n") {
@@ -155,7 +155,7 @@ func TestTableDropsByPriorityNeverTheFirst(t *testing.T) {
 	t.Parallel()
 	table := newTable()
 	table.SetRows([]row{{"one", 1}, {"two", 2}}, start)
-	s := Style{Theme: theme.Plain()}
+	s := draw.Style{Theme: draw.PlainTheme()}
 	wide, narrow := table.Lines(s, 60, 3)[0], table.Lines(s, 24, 3)[0]
 	if !strings.Contains(wide, "MORE") || strings.Contains(narrow, "MORE") || !strings.Contains(narrow, "NAME") || !strings.Contains(narrow, "COUNT") {
 		t.Errorf("%q and %q", wide, narrow)
@@ -164,7 +164,7 @@ func TestTableDropsByPriorityNeverTheFirst(t *testing.T) {
 
 func TestTableWidthsDoNotJump(t *testing.T) {
 	t.Parallel()
-	table, s := newTable(), Style{Theme: theme.Plain()}
+	table, s := newTable(), draw.Style{Theme: draw.PlainTheme()}
 	table.SetRows([]row{{"a-long-name-of-a-node", 1000}}, start)
 	before := table.Lines(s, 80, 4)[0]
 	table.SetRows([]row{{"short", 1}}, start.Add(time.Minute))
@@ -225,14 +225,14 @@ func TestFaultsAndFilterTogether(t *testing.T) {
 func TestLogViewFollowsUntilOneGoesUp(t *testing.T) {
 	t.Parallel()
 	var v LogView
-	line := func(i int) LogLine { return LogLine{Parts: []Span{{theme.Text, fmt.Sprint(i)}}} }
+	line := func(i int) LogLine { return LogLine{Parts: []draw.Span{draw.T(draw.Text, fmt.Sprint(i))}} }
 	for i := range LogLines + 5 {
 		v.Append(line(i))
 	}
 	if v.Len() != LogLines || v.Dropped != 5 || !v.Following() {
 		t.Errorf("%d lines, %d dropped", v.Len(), v.Dropped)
 	}
-	v.Lines(Style{Theme: theme.Plain()}, 20, 10)
+	v.Lines(draw.Style{Theme: draw.PlainTheme()}, 20, 10)
 	v.Do(keymap.Up)
 	at, _ := v.Line()
 	v.Append(line(-1))
@@ -279,75 +279,4 @@ func TestInput(t *testing.T) {
 	if in.Key("f5", "") {
 		t.Error("f5 is text")
 	}
-}
-
-func TestThousands(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1234: "-1,234"} {
-		if got := Thousands(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
-	}
-}
-
-func TestPoolGauge(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		pool  Pool
-		width int
-		want  string
-	}{
-		"half":                  {Pool{5, 0, 0, 10, false}, 10, "#####....."},
-		"all kinds":             {Pool{4, 2, 2, 10, false}, 10, "####%%==.."},
-		"full":                  {Pool{27, 0, 0, 27, false}, 10, "##########"},
-		"one of many is seen":   {Pool{700, 1, 1, 737, false}, 10, "########%="},
-		"one assigned is seen":  {Pool{1, 0, 0, 737, false}, 10, "#........."},
-		"one free is seen":      {Pool{736, 0, 1, 737, false}, 10, "#########="},
-		"limit not known":       {Pool{2, 0, 2, 0, false}, 8, "####===="},
-		"more than the limit":   {Pool{8, 0, 2, 5, false}, 10, "########=="},
-		"empty":                 {Pool{}, 4, "...."},
-		"no room":               {Pool{1, 1, 1, 3, false}, 0, ""},
-		"less cells than kinds": {Pool{1, 1, 1, 3, false}, 2, "#%"},
-		"IPv6":                  {Pool{12, 0, 1<<48 - 12, 1 << 48, false}, 8, "#======="},
-		"negative":              {Pool{-1, 0, 4, 8, false}, 8, "====...."},
-	} {
-		if got := tt.pool.Gauge(Style{ASCII: true}, tt.width); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
-	}
-}
-
-func TestPoolAlarms(t *testing.T) {
-	t.Parallel()
-	for name, x := range map[string]struct {
-		pool Pool
-		want theme.Role
-	}{
-		"room":              {Pool{84, 0, 1, 100, true}, theme.BarUsed},
-		"nearly full":       {Pool{85, 0, 1, 100, true}, theme.WarnRow},
-		"none free":         {Pool{14, 0, 0, 56, true}, theme.BadRow},
-		"nothing held":      {Pool{0, 0, 0, 56, true}, theme.BarUsed},
-		"limit unknown":     {Pool{99, 0, 1, 0, true}, theme.BarUsed},
-		"of an ENI, silent": {Pool{14, 0, 0, 14, false}, theme.BarUsed},
-	} {
-		if got := x.pool.role(); got != x.want {
-			t.Errorf("%s: role %d, want %d", name, got, x.want)
-		}
-	}
-	if got := (Pool{}).Add(Pool{1, 2, 3, 10, true}).Add(Pool{1, 0, 0, 0, true}); got != (Pool{2, 2, 3, 11, true}) {
-		t.Errorf("the sum is %+v", got)
-	}
-}
-
-func FuzzPoolGauge(f *testing.F) {
-	f.Add(1, 2, 3, 4, 5)
-	f.Add(1<<48, 0, 1<<48, 0, 80)
-	f.Add(math.MaxInt, math.MaxInt, math.MinInt, -1, 8)
-	f.Fuzz(func(t *testing.T, assigned, cooling, free, limit, width int) {
-		p := Pool{assigned, cooling, free, limit, limit%2 == 0}
-		width = min(max(width, 0), 400)
-		if got := p.Gauge(Style{ASCII: true}, width); len(got) != width {
-			t.Fatalf("%+v in %d: %q", p, width, got)
-		}
-	})
 }

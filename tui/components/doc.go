@@ -1,5 +1,4 @@
-// Package components provides the parts of pages: tables, panes, charts, maps, logs and
-// forms. They are pure: drawing reads the value and the given size, and returns exactly
-// that many lines, none wider. Strings from a node are made safe (tui/show)
-// before they get here; drawn text is clipped by its width on a terminal.
+// Package components provides the parts of pages that keep a state which keys and the mouse change:
+// tables, logs, an input line, and panes with a focus. Drawing them with package draw returns exactly as
+// many lines as asked for, none wider.
 package components

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"cnictl/tui/theme"
+	"cnictl/tui/draw"
 )
 
 // Input is one line of typed text.
@@ -79,19 +79,19 @@ func (i *Input) cut(from, to int) {
 
 // Draw writes the text with its cursor into a line. If the text is longer than the room,
 // Draw writes the part around the cursor.
-func (i *Input) Draw(l *Line, room int) {
+func (i *Input) Draw(l *draw.Line, room int) {
 	room = min(room, l.Room())
 	if room <= 0 {
 		return
 	}
 	from := 0
-	for from < i.at && Width(string(i.text[from:i.at])) > room-1 {
+	for from < i.at && draw.Width(string(i.text[from:i.at])) > room-1 {
 		from++
 	}
-	l.Add(theme.Text, string(i.text[from:i.at]))
+	l.Add(draw.Text, string(i.text[from:i.at]))
 	under, rest := " ", ""
 	if i.at < len(i.text) {
 		under, rest = string(i.text[i.at]), string(i.text[i.at+1:])
 	}
-	l.Add(theme.Selected, under).Add(theme.Text, rest)
+	l.Add(draw.Selected, under).Add(draw.Text, rest)
 }

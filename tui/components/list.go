@@ -1,10 +1,6 @@
 package components
 
-import (
-	"time"
-
-	"cnictl/tui/theme"
-)
+import "time"
 
 // List is a table as the app uses it. The filter line, the sort menu, marks and export
 // are the same on every screen.
@@ -49,9 +45,3 @@ type List interface {
 
 // SortKey is a letter of the sort menu.
 type SortKey struct{ Key, Column, Title string }
-
-// Cell is one cell of a map: its sign, in Unicode and in ASCII, and its colour.
-type Cell struct {
-	Glyph, ASCII string
-	Role         theme.Role
-}

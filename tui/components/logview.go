@@ -3,8 +3,8 @@ package components
 import (
 	"slices"
 
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
-	"cnictl/tui/theme"
 )
 
 // LogLines is how many lines a LogView keeps.
@@ -12,14 +12,8 @@ const LogLines = 10_000
 
 // LogLine is one line. Parts are drawn one after the other; all their text is safe.
 type LogLine struct {
-	Parts []Span
+	Parts []draw.Span
 	Value any // the object that the line shows, for the page
-}
-
-// Span is a piece of text with its colour.
-type Span struct {
-	Role theme.Role
-	Text string
 }
 
 // LogView shows the last lines of a log and follows it while the cursor is at its end.
@@ -134,7 +128,7 @@ func (v *LogView) move(to int) {
 }
 
 // Lines draws the window that contains the cursor.
-func (v *LogView) Lines(s Style, width, height int) []string {
+func (v *LogView) Lines(s draw.Style, width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return nil
 	}
@@ -148,31 +142,31 @@ func (v *LogView) Lines(s Style, width, height int) []string {
 	v.top = max(min(max(v.top, v.cursor-height+1), len(v.lines)-height), 0)
 	out := make([]string, 0, height)
 	for i := v.top; i < len(v.lines) && len(out) < height; i++ {
-		l := NewLine(s, width)
+		l := draw.NewLine(s, width)
 		for _, p := range v.lines[i].Parts {
 			l.Add(v.role(p.Role, i), p.Text)
 		}
 		v.fill(l, i)
 		out = append(out, l.String())
 	}
-	return Exactly(out, width, height)
+	return draw.Exactly(out, width, height)
 }
 
-func (v *LogView) role(r theme.Role, i int) theme.Role {
+func (v *LogView) role(r draw.Role, i int) draw.Role {
 	if i == v.cursor && v.still {
-		return theme.Selected
+		return draw.Selected
 	}
 	return r
 }
 
-func (v *LogView) fill(l *Line, i int) {
+func (v *LogView) fill(l *draw.Line, i int) {
 	if i == v.cursor && v.still {
-		l.Add(theme.Selected, Blank(l.Room()))
+		l.Add(draw.Selected, draw.Blank(l.Room()))
 	}
 }
 
 // wrapped draws from the cursor's line upwards until the height is full.
-func (v *LogView) wrapped(s Style, width, height int) []string {
+func (v *LogView) wrapped(s draw.Style, width, height int) []string {
 	end := v.cursor
 	if v.still {
 		end = min(v.cursor+height/2, len(v.lines)-1)
@@ -187,7 +181,7 @@ func (v *LogView) wrapped(s Style, width, height int) []string {
 	if over := len(out) - height; over > 0 {
 		out = out[over:]
 	}
-	return Exactly(out, width, height)
+	return draw.Exactly(out, width, height)
 }
 
 // wrapIndent is where a wrapped line continues: past the times, so that these show where
@@ -198,14 +192,14 @@ const (
 )
 
 // fold breaks one line over several rows.
-func (v *LogView) fold(s Style, width, i int) []string {
-	spans := make([]Span, len(v.lines[i].Parts))
+func (v *LogView) fold(s draw.Style, width, i int) []string {
+	spans := make([]draw.Span, len(v.lines[i].Parts))
 	for j, p := range v.lines[i].Parts {
-		spans[j] = Span{Role: v.role(p.Role, i), Text: p.Text}
+		spans[j] = draw.Span{Role: v.role(p.Role, i), Text: p.Text}
 	}
 	indent := max(min(wrapIndent, width-wrapLeast), 0)
 	var out []string
-	for _, l := range Flow(NewLine(s, width), indent, v.role(theme.Text, i), spans) {
+	for _, l := range draw.Flow(draw.NewLine(s, width), indent, v.role(draw.Text, i), spans) {
 		v.fill(l, i)
 		out = append(out, l.String())
 	}

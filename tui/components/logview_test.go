@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/tui/theme"
+	"cnictl/tui/draw"
 )
 
 // TestLogView_StaysAtTheLine: a reader who scrolled back stays at the line while others come and go
@@ -39,14 +39,14 @@ func TestLogView_Wraps(t *testing.T) {
 	t.Parallel()
 	var v LogView
 	v.Wrap = true
-	v.Set([]LogLine{{Parts: []Span{{theme.Faint, "14:02:08 "}, {theme.Bad, "error "}, {theme.Text, "attach ENI eni-0123456789abcdef0: RequestLimitExceeded"}}}})
+	v.Set([]LogLine{{Parts: []draw.Span{draw.T(draw.Faint, "14:02:08 "), draw.T(draw.Bad, "error "), draw.T(draw.Text, "attach ENI eni-0123456789abcdef0: RequestLimitExceeded")}}})
 	for width, want := range map[int][]string{
 		80: {"14:02:08 error attach ENI eni-0123456789abcdef0: RequestLimitExceeded"},
 		40: {"14:02:08 error attach ENI", "         eni-0123456789abcdef0:", "         RequestLimitExceeded"},
 		// No room for the indent: words are split where necessary.
 		16: {"14:02:08 error", "attach ENI", "eni-0123456789ab", "cdef0:", "RequestLimitExce", "eded"},
 	} {
-		lines := v.Lines(Style{Theme: theme.Plain()}, width, 8)
+		lines := v.Lines(draw.Style{Theme: draw.PlainTheme()}, width, 8)
 		for i, l := range lines {
 			lines[i] = strings.TrimRight(l, " ")
 		}

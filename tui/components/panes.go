@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/tui/theme"
+	"cnictl/tui/draw"
 )
 
 // SideBySide is the least width at which panes are side by side; below, they are stacked.
@@ -17,7 +17,7 @@ type Pane struct {
 	Focused bool
 	Weight  int // share of the space; 0 counts as 1
 	Least   int // rows that it needs if panes are stacked; 0 counts as 3
-	Lines   func(style Style, width, height int) []string
+	Lines   func(style draw.Style, width, height int) []string
 }
 
 // Rect is the area of a pane without its title, in cells from the upper left corner.
@@ -87,7 +87,7 @@ func shares(total int, panes []Pane, least []int) []int {
 }
 
 // Panes draws panes side by side, or stacked when the width is narrow.
-func Panes(style Style, width, height int, panes []Pane) []string {
+func Panes(style draw.Style, width, height int, panes []Pane) []string {
 	if width <= 0 || height <= 0 {
 		return nil
 	}
@@ -98,7 +98,7 @@ func Panes(style Style, width, height int, panes []Pane) []string {
 		if r.Width > 0 && r.Height > 0 {
 			of := style
 			of.Idle = !p.Focused
-			drawn[i] = Exactly(p.Lines(of, r.Width, r.Height), r.Width, r.Height)
+			drawn[i] = draw.Exactly(p.Lines(of, r.Width, r.Height), r.Width, r.Height)
 		}
 	}
 	if width < SideBySide {
@@ -109,14 +109,14 @@ func Panes(style Style, width, height int, panes []Pane) []string {
 			}
 			lines = append(lines, drawn[i]...)
 		}
-		return Exactly(lines, width, height)
+		return draw.Exactly(lines, width, height)
 	}
 	lines := make([]string, 0, height)
 	for y := range height {
-		l := NewLine(style, width)
+		l := draw.NewLine(style, width)
 		for i, p := range panes {
 			if i > 0 {
-				l.Add(theme.Border, style.Pick("│", "|"))
+				l.Add(draw.Border, style.Pick("│", "|"))
 			}
 			switch {
 			case y == 0:
@@ -134,7 +134,7 @@ func Panes(style Style, width, height int, panes []Pane) []string {
 
 // Stacked writes panes one after the other, each as long as its content but with at most
 // most lines. A blank line precedes each title.
-func Stacked(style Style, width, most int, above []string, panes []Pane) []string {
+func Stacked(style draw.Style, width, most int, above []string, panes []Pane) []string {
 	lines := trimmed(above)
 	for _, p := range panes {
 		title := p.Title
@@ -156,13 +156,13 @@ func trimmed(lines []string) []string {
 	return slices.Clip(lines[:n])
 }
 
-func paneTitle(style Style, width int, p Pane) string {
-	border, title := theme.Border, theme.Title
+func paneTitle(style draw.Style, width int, p Pane) string {
+	border, title := draw.Border, draw.Title
 	mark := style.Pick("─ ", "- ")
 	if p.Focused {
-		border, mark = theme.BorderFocused, style.Pick("━ ", "= ")
+		border, mark = draw.BorderFocused, style.Pick("━ ", "= ")
 	}
-	l := NewLine(style, width).Add(border, mark).Add(title, p.Title).Gap(1)
+	l := draw.NewLine(style, width).Add(border, mark).Add(title, p.Title).Gap(1)
 	note := style.Clip(p.Note, max(l.Room()-4, 0))
 	rule := style.Pick("─", "-")
 	if p.Focused {
@@ -170,11 +170,11 @@ func paneTitle(style Style, width int, p Pane) string {
 	}
 	fill := l.Room()
 	if note != "" {
-		fill -= Width(note) + 3
+		fill -= draw.Width(note) + 3
 	}
-	l.Add(border, repeat(rule, fill))
+	l.Add(border, draw.Repeat(rule, fill))
 	if note != "" {
-		l.Gap(1).Add(theme.Faint, note).Gap(1).Add(border, rule)
+		l.Gap(1).Add(draw.Faint, note).Gap(1).Add(border, rule)
 	}
 	return l.String()
 }

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Limits on sorting, so that rows do not jump while the user moves.
@@ -19,11 +19,11 @@ const (
 // TableOptions configures a table. Columns and ID are required.
 type TableOptions[T any] struct {
 	Columns []query.Column[T]
-	ID      func(T) string                      // identity of a row
-	Label   func(T, string) (string, bool)      // for filters label:key=value
-	Fault   func(T) bool                        // rows shown in faults-only mode
-	Role    func(T, string) theme.Role          // of a cell, by column name
-	Row     func(T) (role theme.Role, all bool) // all: every cell of the row has the role
+	ID      func(T) string                     // identity of a row
+	Label   func(T, string) (string, bool)     // for filters label:key=value
+	Fault   func(T) bool                       // rows shown in faults-only mode
+	Role    func(T, string) draw.Role          // of a cell, by column name
+	Row     func(T) (role draw.Role, all bool) // all: every cell of the row has the role
 	Sort    []SortKey
 	Order   string // the initial order
 
@@ -33,7 +33,7 @@ type TableOptions[T any] struct {
 
 	// Draw draws a cell that is not text: painted, exactly width cells wide. Drawn gives
 	// the width of such columns; all other columns are text.
-	Draw  func(s Style, row T, column string, width int) string
+	Draw  func(s draw.Style, row T, column string, width int) string
 	Drawn map[string]int
 
 	// Grow are drawn columns that share the width that the others leave.

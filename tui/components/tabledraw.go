@@ -7,9 +7,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"cnictl/tui/draw"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 const (
@@ -47,7 +47,7 @@ func (l *layout) columnAt(x int) string {
 }
 
 // Lines draws the header and the window. It remembers the height, which page down moves by.
-func (t *Table[T]) Lines(s Style, width, height int) []string {
+func (t *Table[T]) Lines(s draw.Style, width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return nil
 	}
@@ -71,13 +71,13 @@ func (t *Table[T]) Lines(s Style, width, height int) []string {
 				says = "no " + cmp.Or(t.o.Rows, "rows") + " with faults (f: show all)"
 			}
 		}
-		lines = append(lines, NewLine(s, width).Gap(margin).Add(theme.Faint, says).String())
+		lines = append(lines, draw.NewLine(s, width).Gap(margin).Add(draw.Faint, says).String())
 	}
-	return Exactly(lines, width, height)
+	return draw.Exactly(lines, width, height)
 }
 
 // place selects the columns for a width and formats the cells of the visible rows.
-func (t *Table[T]) place(s Style, width int, visible []T) ([]query.Column[T], [][]string) {
+func (t *Table[T]) place(s draw.Style, width int, visible []T) ([]query.Column[T], [][]string) {
 	if t.layout.width != width {
 		t.layout.width = width
 		t.layout.forget()
@@ -95,7 +95,7 @@ func (t *Table[T]) place(s Style, width int, visible []T) ([]query.Column[T], []
 		cells[i], flat = flat[:len(columns):len(columns)], flat[len(columns):]
 	}
 	for j, c := range columns {
-		need := max(Width(c.Header)+1, c.Least) // room for the sort arrow
+		need := max(draw.Width(c.Header)+1, c.Least) // room for the sort arrow
 		if drawn, ok := t.o.Drawn[c.Name]; ok {
 			need = max(need, drawn)
 		} else {
@@ -105,7 +105,7 @@ func (t *Table[T]) place(s Style, width int, visible []T) ([]query.Column[T], []
 			}
 			for i, r := range visible {
 				cells[i][j] = t.shownText(r, c)
-				need = max(need, min(Width(cells[i][j]), most))
+				need = max(need, min(draw.Width(cells[i][j]), most))
 			}
 		}
 		t.layout.grown[c.Name] = max(t.layout.grown[c.Name], need)
@@ -143,7 +143,7 @@ func (t *Table[T]) shownText(row T, c query.Column[T]) string {
 		}
 	}
 	if c.Number != nil && c.Right {
-		return thousands(c.Text(row))
+		return draw.Counts(c.Text(row))
 	}
 	return show.Safe(c.Text(row))
 }
@@ -155,7 +155,7 @@ func (t *Table[T]) needs(i int, columns []query.Column[T]) int {
 	if w := t.layout.widths[c.Name]; i < len(columns)-1 || c.Right {
 		return w
 	}
-	return min(t.layout.widths[c.Name], max(c.Least, lastLeast, Width(c.Header)+1, t.o.Limits[c.Name].Narrow))
+	return min(t.layout.widths[c.Name], max(c.Least, lastLeast, draw.Width(c.Header)+1, t.o.Limits[c.Name].Narrow))
 }
 
 // fit selects the columns. Wide columns get only the room that the columns of the narrow
@@ -255,7 +255,7 @@ func (t *Table[T]) narrow(over int, columns []query.Column[T], keep []bool) {
 	for ; over > 0; over-- {
 		wide := -1
 		for i, c := range columns {
-			if keep[i] && t.layout.widths[c.Name] > max(c.Least, Width(c.Header)) &&
+			if keep[i] && t.layout.widths[c.Name] > max(c.Least, draw.Width(c.Header)) &&
 				(wide < 0 || t.layout.widths[c.Name] >= t.layout.widths[columns[wide].Name]) {
 				wide = i
 			}
@@ -267,8 +267,8 @@ func (t *Table[T]) narrow(over int, columns []query.Column[T], keep []bool) {
 	}
 }
 
-func (t *Table[T]) header(s Style, width int, columns []query.Column[T]) string {
-	l := NewLine(s, width).Gap(margin)
+func (t *Table[T]) header(s draw.Style, width int, columns []query.Column[T]) string {
+	l := draw.NewLine(s, width).Gap(margin)
 	by, down, _ := t.order.First()
 	for i, c := range columns {
 		at := t.layout.columns[i]
@@ -278,35 +278,35 @@ func (t *Table[T]) header(s Style, width int, columns []query.Column[T]) string 
 			if down {
 				arrow = s.Pick("▼", "v")
 			}
-			l.Add(theme.HeaderSorted, s.Fit(c.Header+arrow, min(max(Width(c.Header)+1, at.width), max(at.width, 0)), c.Right))
+			l.Add(draw.HeaderSorted, s.Fit(c.Header+arrow, min(max(draw.Width(c.Header)+1, at.width), max(at.width, 0)), c.Right))
 			continue
 		}
-		l.Add(theme.Header, s.Fit(c.Header, at.width, c.Right))
+		l.Add(draw.Header, s.Fit(c.Header, at.width, c.Right))
 	}
 	return l.String()
 }
 
-func (t *Table[T]) line(s Style, width int, row T, columns []query.Column[T], cells []string, selected bool) string {
-	rowRole, uniform := theme.Text, false
+func (t *Table[T]) line(s draw.Style, width int, row T, columns []query.Column[T], cells []string, selected bool) string {
+	rowRole, uniform := draw.Text, false
 	if t.o.Row != nil {
 		rowRole, uniform = t.o.Row(row)
 	}
 	marked := t.marks[t.o.ID(row)]
-	cursor := theme.Cursor
+	cursor := draw.Cursor
 	switch {
 	case selected && s.Idle && !t.o.Leads: // of a pane without focus: only the sign
-		cursor = theme.Border
+		cursor = draw.Border
 	case selected:
 		s = s.Selected()
 	}
-	l := NewLine(s, width)
+	l := draw.NewLine(s, width)
 	if selected {
 		l.Add(cursor, s.Pick("▸", ">"))
 	} else {
 		l.Gap(1)
 	}
 	if marked {
-		l.Add(theme.Marked, s.Pick("●", "*"))
+		l.Add(draw.Marked, s.Pick("●", "*"))
 	}
 	for i, c := range columns {
 		at := t.layout.columns[i]
@@ -325,10 +325,10 @@ func (t *Table[T]) line(s Style, width int, row T, columns []query.Column[T], ce
 }
 
 // cell writes a text with the first match of a filter word highlighted.
-func (t *Table[T]) cell(l *Line, role theme.Role, text string) {
+func (t *Table[T]) cell(l *draw.Line, role draw.Role, text string) {
 	for _, w := range t.words {
 		if from, to, ok := findFold(text, w); ok {
-			l.Add(role, text[:from]).Add(theme.Match, text[from:to]).Add(role, text[to:])
+			l.Add(role, text[:from]).Add(draw.Match, text[from:to]).Add(role, text[to:])
 			return
 		}
 	}

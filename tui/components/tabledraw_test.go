@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
+	"cnictl/tui/draw"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // TestTable_FoundStandsOut: a filter ignores case, and its matches are highlighted as they
 // are spelled in the row.
 func TestTable_FoundStandsOut(t *testing.T) {
 	t.Parallel()
-	style := Style{Theme: theme.New("dark", theme.Terminal{})}
+	style := draw.Style{Theme: draw.NewTheme("dark", draw.Terminal{})}
 	for _, c := range []struct{ row, filter, found string }{
 		{"node NO IP left", "no ip", "no"},
 		{"x NO-IP left", "no-ip", "NO-IP"},
@@ -33,8 +33,8 @@ func TestTable_FoundStandsOut(t *testing.T) {
 		}
 		lines := table.Lines(style, 60, 3)
 		got := ""
-		if _, rest, ok := strings.Cut(lines[2], style.Theme.On(theme.Match)); ok {
-			got, _, _ = strings.Cut(rest, style.Theme.Off(theme.Match))
+		if _, rest, ok := strings.Cut(lines[2], style.Theme.On(draw.Match)); ok {
+			got, _, _ = strings.Cut(rest, style.Theme.Off(draw.Match))
 		}
 		if got != c.found {
 			t.Errorf("%q in %q: %q highlighted, want %q (%q)", c.filter, c.row, got, c.found, lines[2])
@@ -69,29 +69,29 @@ func TestTable_SelectedRow(t *testing.T) {
 			{Name: "state", Header: "STATE", Text: func(string) string { return "ok" }},
 		},
 		ID:    func(s string) string { return s },
-		Role:  func(string, string) theme.Role { return theme.Bad },
+		Role:  func(string, string) draw.Role { return draw.Bad },
 		Drawn: map[string]int{"trend": 6},
-		Draw: func(s Style, _, _ string, width int) string {
-			return s.Paint(theme.BarUsed, show.Spark([]float64{1}, width, 1, s.ASCII))
+		Draw: func(s draw.Style, _, _ string, width int) string {
+			return s.Paint(draw.BarUsed, show.Spark([]float64{1}, width, 1, s.ASCII))
 		},
 	})
 	table.SetRows([]string{"a"}, time.Unix(1, 0))
-	fills := map[string]theme.Terminal{"7": {}, "100": {Colour: true}, "48;5;237": {Colour: true, Many: true}, "48;2;34;52;77": {Colour: true, Many: true, True: true}}
+	fills := map[string]draw.Terminal{"7": {}, "100": {Colour: true}, "48;5;237": {Colour: true, Many: true}, "48;2;34;52;77": {Colour: true, Many: true, True: true}}
 	for fill, term := range fills {
-		s := Style{Theme: theme.New(theme.Auto, term)}
-		row, off := table.Lines(s, 40, 2)[1], s.Theme.Off(theme.Title)
+		s := draw.Style{Theme: draw.NewTheme(draw.Auto, term)}
+		row, off := table.Lines(s, 40, 2)[1], s.Theme.Off(draw.Title)
 		for _, piece := range strings.SplitAfter(row, off) {
 			if start, _, _ := strings.Cut(piece, "m"); piece != "" && !strings.Contains(start+";", fill+";") {
 				t.Errorf("%+v: %q of %q has no tint", term, piece, row)
 			}
 		}
-		for _, want := range []string{"▸", s.Theme.Tinted().Paint(theme.Bad, "a    "), s.Theme.Tinted().Paint(theme.BarUsed, "     █")} {
+		for _, want := range []string{"▸", s.Theme.Tinted().Paint(draw.Bad, "a    "), s.Theme.Tinted().Paint(draw.BarUsed, "     █")} {
 			if !strings.Contains(row, want) {
 				t.Errorf("%+v: the row under the cursor lacks %q: %q", term, want, row)
 			}
 		}
 		s.Idle = true
-		if row := table.Lines(s, 40, 2)[1]; !strings.Contains(row, s.Paint(theme.Border, "▸")) || !strings.Contains(row, s.Paint(theme.Bad, "a    ")) {
+		if row := table.Lines(s, 40, 2)[1]; !strings.Contains(row, s.Paint(draw.Border, "▸")) || !strings.Contains(row, s.Paint(draw.Bad, "a    ")) {
 			t.Errorf("%+v: the cursor of an idle table is more than a sign: %q", term, row)
 		}
 	}

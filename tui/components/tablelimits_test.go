@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"cnictl/tui/draw"
 	"cnictl/tui/query"
-	"cnictl/tui/theme"
 )
 
 // TestTableLimits: a column stretched by its text shrinks before another column is dropped, and
@@ -25,7 +25,7 @@ func TestTableLimits(t *testing.T) {
 		Limits: map[string]Limit{"type": {Most: 20, Narrow: 8}},
 	})
 	table.SetRows([]string{"a"}, time.Unix(1, 0))
-	style := Style{Theme: theme.Plain()}
+	style := draw.Style{Theme: draw.PlainTheme()}
 	for _, c := range []struct {
 		width, shown int
 		trend        bool
@@ -58,7 +58,7 @@ func TestTableWideOnlyAdds(t *testing.T) {
 		ID: func(s string) string { return s },
 	})
 	table.SetRows([]string{"a"}, time.Unix(1, 0))
-	style := Style{Theme: theme.Plain()}
+	style := draw.Style{Theme: draw.PlainTheme()}
 	header := func(width int) string { return table.Lines(style, width, 3)[0] }
 	for width := 20; width < 120; width++ {
 		table.SetWide(false)

@@ -13,9 +13,9 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Context is what a page may use to draw and update. Each message comes with a new one; a
@@ -24,19 +24,19 @@ type Context struct {
 	Width, Height int // of the page
 	View          *store.View
 	Source        watch.Source
-	Theme         *theme.Theme
+	Theme         *draw.Theme
 	Now           time.Time // the source's time, for what is shown
 	Clock         time.Time // the user's time, for cursor moves and sorting
 	ASCII         bool
-	Linear        bool // as in components.Style; Height is then no limit
+	Linear        bool // as in draw.Style; Height is then no limit
 	Recorded      bool // documents come from a recording and cost no request
 	Examines      bool // a doctor is available; see Examine
 	Wide          bool
 }
 
 // Style returns the style to draw with.
-func (c Context) Style() components.Style {
-	return components.Style{Theme: c.Theme, ASCII: c.ASCII, Linear: c.Linear}
+func (c Context) Style() draw.Style {
+	return draw.Style{Theme: c.Theme, ASCII: c.ASCII, Linear: c.Linear}
 }
 
 // Page is one screen.
@@ -91,12 +91,7 @@ type (
 	// Do is an action from the app's keymap or the page's bindings.
 	Do struct{ Action string }
 	// Mouse is a mouse event, in cells of the page.
-	Mouse struct {
-		X, Y   int
-		Click  bool
-		Double bool // a second click at the same place: open
-		Wheel  int  // rows, down is positive
-	}
+	Mouse = components.Mouse
 	// Paste is text from the clipboard, while the page is Busy.
 	Paste struct{ Text string }
 
@@ -116,7 +111,7 @@ type (
 	// Toast shows a line at the bottom for a few seconds.
 	Toast struct {
 		Text string
-		Role theme.Role
+		Role draw.Role
 	}
 	// Read asks the app for documents of a node. The app calls Source.Detail with a
 	// deadline and returns the result as Loaded, with the same ID and Want.

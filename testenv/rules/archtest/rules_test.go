@@ -81,7 +81,7 @@ var fixtures = map[string]struct {
 	"client on fleet":         {"layers", "daemon/api/introspect/client", "a.go", `package client; import _ "cnictl/daemon/fleet"`, "adapters never import each other"},
 	"shell on shell":          {"layers", "daemon/ipamd", "a.go", `package ipamd; import _ "cnictl/daemon/launch"`, "downward only"},
 	"shell on binary":         {"layers", "plugin/vpc", "a.go", `package vpc; import _ "cnictl/cmd/aws-cni"`, "downward only"},
-	"inside tui":              {"layers", "tui/pages/node", "a.go", `package node; import _ "cnictl/tui/theme"`, ""},
+	"inside tui":              {"layers", "tui/pages/node", "a.go", `package node; import _ "cnictl/tui/draw"`, ""},
 	"inside a binary":         {"layers", "cmd/cnictl", "main.go", `package main; import _ "cnictl/cmd/cnictl/internal/cli"`, ""},
 	"binary on binary":        {"layers", "cmd/cnictl", "main.go", `package main; import _ "cnictl/cmd/aws-cni/internal/x"`, "downward only"},
 	"test file upward":        {"layers", "daemon/ipam", "a_test.go", `package ipam; import _ "cnictl/daemon/warmpool"`, ""},

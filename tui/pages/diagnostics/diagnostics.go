@@ -11,12 +11,12 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Memory is the program's resource use, sent when this page is opened.
@@ -56,11 +56,11 @@ func options() components.TableOptions[*store.Node] {
 		Columns: columns,
 		ID:      func(n *store.Node) string { return n.Metadata.Name },
 		Fault:   func(n *store.Node) bool { return n.Error != nil },
-		Role: func(n *store.Node, column string) theme.Role {
+		Role: func(n *store.Node, column string) draw.Role {
 			if column == "error" && n.Error != nil {
-				return theme.Bad
+				return draw.Bad
 			}
-			return theme.Text
+			return draw.Text
 		},
 		Order: "error,-latency",
 		Sort: []components.SortKey{
@@ -156,43 +156,43 @@ func (p *Page) Lines(c pages.Context) []string {
 	lines := p.stats(s, c)
 	p.above = len(lines)
 	lines = append(lines, p.table.Lines(s, c.Width, c.Height-len(lines))...)
-	return components.Exactly(lines, c.Width, c.Height)
+	return draw.Exactly(lines, c.Width, c.Height)
 }
 
 // fact is a named figure.
 type fact struct{ name, value string }
 
 // stats returns the figures, in as many lines as they need, and any problems.
-func (p *Page) stats(s components.Style, c pages.Context) []string {
+func (p *Page) stats(s draw.Style, c pages.Context) []string {
 	st := c.Source.Stats()
 	facts := []fact{
 		{"sweep", duration(st.SweepTook)}, {"interval", duration(st.Interval)}, {"others", duration(st.Background)},
 		{"latency p50", duration(st.LatencyP50)}, {"p99", duration(st.LatencyP99)},
-		{"samples", components.Thousands(int(st.Samples))}, {"failed", components.Thousands(int(st.Failed))},
-		{"dropped", components.Thousands(int(st.Dropped))}, {"in flight", strconv.Itoa(st.InFlight)},
-		{"tunnels", strconv.Itoa(st.Tunnels)}, {"API requests", components.Thousands(int(st.APIRequests))},
+		{"samples", draw.Thousands(int(st.Samples))}, {"failed", draw.Thousands(int(st.Failed))},
+		{"dropped", draw.Thousands(int(st.Dropped))}, {"in flight", strconv.Itoa(st.InFlight)},
+		{"tunnels", strconv.Itoa(st.Tunnels)}, {"API requests", draw.Thousands(int(st.APIRequests))},
 	}
 	if p.memory.Heap > 0 {
 		facts = append(facts, fact{"heap", strconv.FormatUint(p.memory.Heap>>20, 10) + " MiB"}, fact{"goroutines", strconv.Itoa(p.memory.Goroutines)})
 	}
 	var lines []string
-	l := components.NewLine(s, c.Width).Gap(1)
+	l := draw.NewLine(s, c.Width).Gap(1)
 	for _, f := range facts {
-		if l.Room() < components.Width(f.name)+components.Width(f.value)+2 {
+		if l.Room() < draw.Width(f.name)+draw.Width(f.value)+2 {
 			lines = append(lines, l.String())
-			l = components.NewLine(s, c.Width).Gap(1)
+			l = draw.NewLine(s, c.Width).Gap(1)
 		}
-		l.Add(theme.Faint, f.name+" ").Add(theme.Text, f.value).Gap(2)
+		l.Add(draw.Faint, f.name+" ").Add(draw.Text, f.value).Gap(2)
 	}
 	lines = append(lines, l.String())
-	note := func(r theme.Role, text string) {
-		lines = append(lines, components.NewLine(s, c.Width).Gap(1).Add(r, text).String())
+	note := func(r draw.Role, text string) {
+		lines = append(lines, draw.NewLine(s, c.Width).Gap(1).Add(r, text).String())
 	}
 	if st.Widened {
-		note(theme.Warn, s.Pick("⚠ ", "W ")+"large fleet: the interval is longer than configured")
+		note(draw.Warn, s.Pick("⚠ ", "W ")+"large fleet: the interval is longer than configured")
 	}
 	if st.Problem != "" && (c.Linear || len(c.View.Nodes) == 0) { // otherwise it is below the header
-		note(theme.Bad, "! "+st.Problem)
+		note(draw.Bad, "! "+st.Problem)
 	}
 	return lines
 }

@@ -10,11 +10,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/theme"
 )
 
 // examination is the doctor's result for the nodes of the screen.
@@ -98,28 +96,28 @@ func (m *Model) again(c pages.Context) {
 }
 
 // state writes the verdict, its time and the state of the examination.
-func (m *Model) state(l *components.Line, c pages.Context) {
+func (m *Model) state(l *draw.Line, c pages.Context) {
 	e := &m.exam
 	if r := e.report; r != nil {
-		role := theme.Good
+		role := draw.Good
 		switch {
 		case len(r.Findings) > 0:
 			role = reading.SeverityRole(document.Severity(r.Findings[0].Severity))
 		case len(r.Undecided) > 0:
-			role = theme.Warn
+			role = draw.Warn
 		}
 		l.Add(role, r.Verdict).Gap(2)
-		l.Add(theme.Faint, "as of "+components.Clock(r.SampledAt, c.Now)).Gap(2)
+		l.Add(draw.Faint, "as of "+draw.Clock(r.SampledAt, c.Now)).Gap(2)
 	}
 	switch {
 	case e.running:
-		l.Add(theme.Accent, e.going()).Gap(2)
+		l.Add(draw.Accent, e.going()).Gap(2)
 	case e.err != nil && e.report != nil:
-		l.Add(theme.Bad, "not examined again: "+e.err.Error()).Gap(2)
+		l.Add(draw.Bad, "not examined again: "+e.err.Error()).Gap(2)
 	case e.err != nil:
-		l.Add(theme.Bad, "not examined").Gap(2)
+		l.Add(draw.Bad, "not examined").Gap(2)
 	case e.report == nil:
-		l.Add(theme.Faint, "not examined yet").Gap(2)
+		l.Add(draw.Faint, "not examined yet").Gap(2)
 	}
 }
 
@@ -136,15 +134,15 @@ func (e *examination) going() string {
 }
 
 // noReport shows why there is no report.
-func (m *Model) noReport(s components.Style, width, height int) []string {
-	sheet := prose.NewSheet(s, width)
+func (m *Model) noReport(s draw.Style, width, height int) []string {
+	sheet := draw.NewSheet(s, width)
 	switch e := &m.exam; {
 	case e.running:
-		sheet.Add(prose.T(theme.Text, e.going()))
+		sheet.Add(draw.T(draw.Text, e.going()))
 	case e.err != nil:
-		sheet.Add(prose.T(theme.Bad, "Not examined: "), prose.T(theme.Text, e.err.Error()))
+		sheet.Add(draw.T(draw.Bad, "Not examined: "), draw.T(draw.Text, e.err.Error()))
 	default:
-		sheet.Add(prose.T(theme.Faint, "Nodes are examined once all of them have been read."))
+		sheet.Add(draw.T(draw.Faint, "Nodes are examined once all of them have been read."))
 	}
-	return components.Exactly(sheet.Lines(), width, height)
+	return draw.Exactly(sheet.Lines(), width, height)
 }

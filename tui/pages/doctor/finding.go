@@ -10,11 +10,11 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/report"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/theme"
 )
 
 // findingPage shows one finding: evidence, fixes with their side effects, links.
@@ -23,7 +23,7 @@ type findingPage struct {
 	name    func(node string) string
 	proofs  bool // the evidence is unfolded
 	command int  // index in commands of the one that is copied
-	scroll  prose.Scroll
+	scroll  components.Scroll
 }
 
 // Name implements pages.Page.
@@ -66,9 +66,9 @@ func (p *findingPage) do(c pages.Context, action string) tea.Cmd {
 		p.command = (p.command + 1) % max(len(all), 1)
 	case keymap.CopyCommand:
 		if len(all) == 0 {
-			return say(theme.Faint, "no command to copy")
+			return say(draw.Faint, "no command to copy")
 		}
-		return tea.Batch(pages.Copy(all[p.command]), say(theme.Good, "copied "+all[p.command]))
+		return tea.Batch(pages.Copy(all[p.command]), say(draw.Good, "copied "+all[p.command]))
 	case keymap.ToNode, keymap.In:
 		if len(p.finding.Nodes) > 0 {
 			return pages.Go(pages.Open{Screen: "node", Node: p.finding.Nodes[0]})
@@ -83,13 +83,13 @@ func (p *findingPage) do(c pages.Context, action string) tea.Cmd {
 	return nil
 }
 
-func say(role theme.Role, text string) tea.Cmd {
+func say(role draw.Role, text string) tea.Cmd {
 	return func() tea.Msg { return pages.Toast{Text: text, Role: role} }
 }
 
 // Lines implements pages.Page.
 func (p *findingPage) Lines(c pages.Context) []string {
-	sheet := prose.NewSheet(c.Style(), c.Width)
+	sheet := draw.NewSheet(c.Style(), c.Width)
 	card{p.finding, p.name, p.proofs, p.command}.write(sheet, c.Now)
 	return p.scroll.Window(sheet, c.Height)
 }
@@ -123,33 +123,33 @@ type card struct {
 }
 
 // write writes the card: headline, where, what was found, the fixes, and what shows it.
-func (x card) write(sheet *prose.Sheet, now time.Time) {
+func (x card) write(sheet *draw.Sheet, now time.Time) {
 	f, c := x.Finding, report.CardOf(x.Finding, now, mostNodes, x.name)
 	headline(sheet, document.Severity(f.Severity), f.Title)
-	sheet.Field("where", prose.T(theme.Text, c.Where))
+	sheet.Field("where", draw.T(draw.Text, c.Where))
 	for i, found := range c.Found {
-		sheet.Field([]string{"found", ""}[min(i, 1)], prose.T(theme.Text, found))
+		sheet.Field([]string{"found", ""}[min(i, 1)], draw.T(draw.Text, found))
 	}
 	if c.Unsaid > 0 {
-		sheet.Field("", prose.T(theme.Faint, fmt.Sprintf("and %d more nodes", c.Unsaid)))
+		sheet.Field("", draw.T(draw.Faint, fmt.Sprintf("and %d more nodes", c.Unsaid)))
 	}
 	number := 0
 	step := func(s report.Step) {
-		sheet.Add(prose.T(theme.Text, s.Text))
+		sheet.Add(draw.T(draw.Text, s.Text))
 		if s.Command != "" {
-			sign := prose.T(theme.Faint, "$")
+			sign := draw.T(draw.Faint, "$")
 			if number == x.chosen {
-				sign = prose.T(theme.Cursor, sheet.Style().Pick("▸", ">"))
+				sign = draw.T(draw.Cursor, sheet.Style().Pick("▸", ">"))
 			}
-			sheet.Item(sign, prose.T(theme.Accent, s.Command))
+			sheet.Item(sign, draw.T(draw.Accent, s.Command))
 			number++
 		}
-		role := theme.Faint
+		role := draw.Faint
 		if s.Risk != "" {
-			role = theme.Warn
+			role = draw.Warn
 		}
 		if warning := s.Warning(); warning != "" {
-			sheet.Add(prose.T(role, warning))
+			sheet.Add(draw.T(role, warning))
 		}
 	}
 	for i, fix := range c.Fixes {
@@ -177,34 +177,34 @@ func (x card) write(sheet *prose.Sheet, now time.Time) {
 }
 
 // more writes the cause, what follows from it, and where to read on.
-func (x card) more(sheet *prose.Sheet) {
+func (x card) more(sheet *draw.Sheet) {
 	f := x.Finding
 	list := func(label string, codes []string) {
 		if len(codes) > 0 {
-			sheet.Field(label, prose.T(theme.Text, strings.Join(codes, "  ")))
+			sheet.Field(label, draw.T(draw.Text, strings.Join(codes, "  ")))
 		}
 	}
 	sheet.Head("MORE", "")
-	sheet.Field("cause", prose.T(theme.Text, f.Code), prose.T(theme.Faint, "  "+f.Confidence))
+	sheet.Field("cause", draw.T(draw.Text, f.Code), draw.T(draw.Faint, "  "+f.Confidence))
 	list("explains", f.Explains)
 	list("because of", f.Causes)
 	list("daemon", f.Versions.Detected)
 	if f.Versions.Affected != "" {
-		sheet.Field("affected", prose.T(theme.Text, f.Versions.Affected))
+		sheet.Field("affected", draw.T(draw.Text, f.Versions.Affected))
 	}
 	for _, link := range f.Links {
-		sheet.Item(prose.T(theme.Faint, "-"), prose.T(theme.Text, link))
+		sheet.Item(draw.T(draw.Faint, "-"), draw.T(draw.Text, link))
 	}
 }
 
 // headline writes what is wrong, as the strongest line of a card.
-func headline(sheet *prose.Sheet, s document.Severity, title string) {
-	sheet.Banner(prose.T(reading.SeverityRole(s), strings.ToUpper(string(s))+"  "), prose.T(theme.Title, title))
+func headline(sheet *draw.Sheet, s document.Severity, title string) {
+	sheet.Banner(draw.T(reading.SeverityRole(s), strings.ToUpper(string(s))+"  "), draw.T(draw.Title, title))
 }
 
 // evidence writes what supports the finding, what contradicts it and what could not be read; folded,
 // only how much of each.
-func (x card) evidence(sheet *prose.Sheet, c report.Card) {
+func (x card) evidence(sheet *draw.Sheet, c report.Card) {
 	yes, no := sheet.Style().Pick("✓", "+"), sheet.Style().Pick("✗", "-")
 	var held int
 	for _, p := range c.Proofs {
@@ -233,13 +233,13 @@ func (x card) evidence(sheet *prose.Sheet, c report.Card) {
 		return
 	}
 	for _, p := range c.Proofs {
-		sign, role := prose.T(theme.Good, yes), theme.Text
+		sign, role := draw.T(draw.Good, yes), draw.Text
 		if !p.Holds {
-			sign, role = prose.T(theme.Faint, no), theme.Faint
+			sign, role = draw.T(draw.Faint, no), draw.Faint
 		}
-		sheet.Item(sign, prose.T(role, p.Text), prose.T(theme.Faint, "  ("+p.From+")"))
+		sheet.Item(sign, draw.T(role, p.Text), draw.T(draw.Faint, "  ("+p.From+")"))
 	}
 	for _, p := range c.Open {
-		sheet.Item(prose.T(theme.Warn, "?"), prose.T(theme.Text, p.Text), prose.T(theme.Faint, "  ("+p.From+")"))
+		sheet.Item(draw.T(draw.Warn, "?"), draw.T(draw.Text, p.Text), draw.T(draw.Faint, "  ("+p.From+")"))
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/report"
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // row is one problem: found by the doctor, reported by nodes, or both under one code.
@@ -133,15 +133,15 @@ func (m *Model) findingTable() *components.Table[*row] {
 	return components.NewTable(components.TableOptions[*row]{
 		Columns: m.findingColumns(), ID: (*row).code,
 		Fault: func(r *row) bool { return r.severity() != document.SeverityInfo },
-		Row:   func(r *row) (theme.Role, bool) { return theme.Faint, r.follows },
-		Role: func(r *row, column string) theme.Role {
+		Row:   func(r *row) (draw.Role, bool) { return draw.Faint, r.follows },
+		Role: func(r *row, column string) draw.Role {
 			switch column {
 			case "severity", "code":
 				return reading.SeverityRole(r.severity())
 			case "where", "title":
-				return theme.Faint
+				return draw.Faint
 			}
-			return theme.Text
+			return draw.Text
 		},
 		Show: func(r *row, column string) (string, bool) {
 			return "  " + r.code(), r.follows && column == "code"
@@ -201,7 +201,7 @@ func (m *Model) where(f *document.Finding) string {
 
 // findingLines draws the list and, in a line or two below it, what was ruled out or remains
 // open.
-func (m *Model) findingLines(s components.Style, width, height int) []string {
+func (m *Model) findingLines(s draw.Style, width, height int) []string {
 	e := &m.exam
 	if e.report == nil && len(m.findings.All()) == 0 && m.examines {
 		return m.noReport(s, width, height)
@@ -209,11 +209,11 @@ func (m *Model) findingLines(s components.Style, width, height int) []string {
 	var below []string
 	if height > 5 {
 		for _, line := range m.rest() {
-			below = append(below, components.NewLine(s, width).Add(theme.Faint, line).String())
+			below = append(below, draw.NewLine(s, width).Add(draw.Faint, line).String())
 		}
 	}
 	if e.report == nil && e.err != nil && !e.running {
-		below = append(below, components.NewLine(s, width).Add(theme.Bad, "Not examined: "+e.err.Error()).String())
+		below = append(below, draw.NewLine(s, width).Add(draw.Bad, "Not examined: "+e.err.Error()).String())
 	}
 	lines := m.findings.Lines(s, width, height-len(below))
 	if s.Linear { // without padding

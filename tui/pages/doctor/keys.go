@@ -1,6 +1,8 @@
 package doctor
 
-import "cnictl/tui/keymap"
+import (
+	"cnictl/tui/keymap"
+)
 
 // Actions of the keys of the screen.
 const actionAll = keymap.AllNodes

@@ -12,14 +12,12 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
-	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Panes of the screen.
@@ -43,10 +41,10 @@ type Model struct {
 	examines bool  // there is a doctor
 	groups   []*group
 	nodes    *components.Table[*affected]
-	scroll   prose.Scroll
-	beside   prose.Scroll // scroll position of paneFinding
-	proofs   bool         // the evidence is unfolded
-	frame    panes.Frame
+	scroll   components.Scroll
+	beside   components.Scroll // scroll position of paneFinding
+	proofs   bool              // the evidence is unfolded
+	frame    components.Frame
 	docs     reading.Documents
 	since    time.Time
 	code     string // cause whose nodes are shown
@@ -56,13 +54,13 @@ type Model struct {
 
 // New opens the screen for one node, several or all.
 func New(o pages.Open) pages.Page {
-	m := &Model{opened: o, scope: scopeOf(o), only: o.Node, frame: panes.Frame{Top: true}}
+	m := &Model{opened: o, scope: scopeOf(o), only: o.Node, frame: components.Frame{Top: true}}
 	m.findings = m.findingTable()
 	m.nodes = components.NewTable(components.TableOptions[*affected]{
 		Show:    func(a *affected, column string) (string, bool) { return m.names.Cell(a.Name, column) },
 		Columns: nodeColumns(), ID: func(a *affected) string { return a.Name },
 		Fault: func(a *affected) bool { return a.Severity != document.SeverityInfo },
-		Role:  func(a *affected, column string) theme.Role { return roleOf(a.Severity, column) },
+		Role:  func(a *affected, column string) draw.Role { return roleOf(a.Severity, column) },
 		Sort: []components.SortKey{
 			{Key: "n", Column: "node", Title: "name"}, {Key: "s", Column: "severity", Title: "severity"}, {Key: "t", Column: "type", Title: "type"}, {Key: "z", Column: "zone", Title: "zone"},
 		},
@@ -71,14 +69,14 @@ func New(o pages.Open) pages.Page {
 	return m
 }
 
-func roleOf(s document.Severity, column string) theme.Role {
+func roleOf(s document.Severity, column string) draw.Role {
 	switch column {
 	case "severity":
 		return reading.SeverityRole(s)
 	case "what", "type", "zone", "when":
-		return theme.Faint
+		return draw.Faint
 	}
-	return theme.Text
+	return draw.Text
 }
 
 // nodeColumns returns the columns of cnictl nodes, and those for what is wrong with a node.

@@ -7,10 +7,8 @@ import (
 
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
 )
 
@@ -85,7 +83,7 @@ func (m *Model) aim(c pages.Context) {
 	}
 	m.docs = reading.NewDocuments("doctor", a.Name, "")
 	m.since = c.Clock
-	m.scroll = prose.Scroll{}
+	m.scroll = components.Scroll{}
 }
 
 func (m *Model) do(c pages.Context, action string) tea.Cmd {
@@ -128,7 +126,7 @@ func (m *Model) turn(c pages.Context, by int) {
 		all = []int{paneFindings, paneNodes, paneEvidence}
 	}
 	m.pane = all[(max(slices.Index(all, m.pane), 0)+by+len(all))%len(all)]
-	m.beside = prose.Scroll{}
+	m.beside = components.Scroll{}
 }
 
 // focused records which pane the frame has focused.
@@ -137,7 +135,7 @@ func (m *Model) focused(before int) {
 		m.pane = m.drawn[m.frame.Focus]
 	}
 	if m.pane != before {
-		m.beside = prose.Scroll{}
+		m.beside = components.Scroll{}
 	}
 }
 
@@ -188,10 +186,10 @@ func (m *Model) open() tea.Cmd {
 }
 
 // bodies returns the bodies of the panes, in order.
-func (m *Model) bodies() []panes.Body {
-	var out []panes.Body
+func (m *Model) bodies() []components.Body {
+	var out []components.Body
 	for _, pane := range m.drawn {
-		out = append(out, map[int]panes.Body{paneFindings: m.findings, paneNodes: m.nodes, paneEvidence: &m.scroll, paneFinding: &m.beside}[pane])
+		out = append(out, map[int]components.Body{paneFindings: m.findings, paneNodes: m.nodes, paneEvidence: &m.scroll, paneFinding: &m.beside}[pane])
 	}
 	return out
 }

@@ -11,12 +11,11 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Lines implements pages.Page.
@@ -56,22 +55,22 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 		if _, ok := m.findings.Row(); !ok && m.exam.report != nil {
 			title = "Checked"
 		}
-		return components.Pane{Title: title, Weight: 3, Least: 2, Lines: func(s components.Style, w, h int) []string {
-			sheet := prose.NewSheet(s, w)
+		return components.Pane{Title: title, Weight: 3, Least: 2, Lines: func(s draw.Style, w, h int) []string {
+			sheet := draw.NewSheet(s, w)
 			if r, ok := m.findings.Row(); ok && r.finding != nil {
 				card{r.finding, m.names.Short, m.proofs, -1}.write(sheet, c.Now)
 			} else if ok {
 				m.onlyReported(sheet, r.group, c.Now)
 			} else if m.exam.report != nil { // the pane has room for all of it
 				for _, line := range restOf(m.exam.report) {
-					sheet.Add(prose.T(theme.Faint, line))
+					sheet.Add(draw.T(draw.Faint, line))
 				}
 			}
 			return m.beside.Window(sheet, h)
 		}}, 0
 	case paneNodes:
 		found, _ := m.nodes.Found()
-		p := components.Pane{Title: "Nodes", Weight: 2, Least: 2, Lines: func(s components.Style, w, h int) []string { return m.nodes.Lines(s, w, h) }}
+		p := components.Pane{Title: "Nodes", Weight: 2, Least: 2, Lines: func(s draw.Style, w, h int) []string { return m.nodes.Lines(s, w, h) }}
 		if r, chosen := m.findings.Row(); chosen {
 			p.Title += " with " + r.code()
 		}
@@ -79,8 +78,8 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 	}
 	return components.Pane{
 		Title: evidenceOf(m.docs.Node), Note: reading.Age(m.docs.Read[watch.WantFailures], c.Now, 3*reading.Pace(c, nil)), Weight: 3, Least: 2,
-		Lines: func(s components.Style, w, h int) []string {
-			sheet := prose.NewSheet(s, w)
+		Lines: func(s draw.Style, w, h int) []string {
+			sheet := draw.NewSheet(s, w)
 			m.evidence(c, sheet)
 			return m.scroll.Window(sheet, h)
 		},
@@ -88,21 +87,21 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 }
 
 // onlyReported writes what nodes report and the doctor has not found, or not yet.
-func (m *Model) onlyReported(sheet *prose.Sheet, g *group, now time.Time) {
+func (m *Model) onlyReported(sheet *draw.Sheet, g *group, now time.Time) {
 	headline(sheet, g.Severity, inventory.CauseTitle(g.Code))
-	sheet.Field("cause", prose.T(theme.Text, g.Code), prose.T(theme.Faint, "  reported by the nodes, not by the doctor"))
+	sheet.Field("cause", draw.T(draw.Text, g.Code), draw.T(draw.Faint, "  reported by the nodes, not by the doctor"))
 	if g.Times > 0 {
-		sheet.Field("ADDs failed", prose.T(theme.Text, strconv.Itoa(g.Times)+" since the daemons started"))
+		sheet.Field("ADDs failed", draw.T(draw.Text, strconv.Itoa(g.Times)+" since the daemons started"))
 	}
 	sheet.Head("REPORTED BY", show.Plural(len(g.Nodes), "node", "nodes"))
 	for _, a := range g.Nodes[:min(len(g.Nodes), mostNodes)] {
-		sheet.Add(prose.T(theme.Text, a.Name))
+		sheet.Add(draw.T(draw.Text, a.Name))
 		for _, p := range a.Problems {
-			sheet.Item(prose.T(reading.SeverityRole(p.Severity), p.Severity.Sign()), prose.T(theme.Text, p.Message), prose.T(theme.Faint, when(p, now)))
+			sheet.Item(draw.T(reading.SeverityRole(p.Severity), p.Severity.Sign()), draw.T(draw.Text, p.Message), draw.T(draw.Faint, when(p, now)))
 		}
 	}
 	if more := len(g.Nodes) - mostNodes; more > 0 {
-		sheet.Add(prose.T(theme.Faint, "and "+strconv.Itoa(more)+" more"))
+		sheet.Add(draw.T(draw.Faint, "and "+strconv.Itoa(more)+" more"))
 	}
 }
 
@@ -113,22 +112,22 @@ func evidenceOf(node string) string {
 	return "Evidence of " + node
 }
 
-func (m *Model) header(s components.Style, c pages.Context) []string {
-	l := components.NewLine(s, c.Width)
+func (m *Model) header(s draw.Style, c pages.Context) []string {
+	l := draw.NewLine(s, c.Width)
 	if c.Examines {
 		m.state(l, c)
-		return []string{l.Add(theme.Info, m.scope.title).String()}
+		return []string{l.Add(draw.Info, m.scope.title).String()}
 	}
-	l.Add(theme.Faint, "As reported by the daemons.").Gap(2)
+	l.Add(draw.Faint, "As reported by the daemons.").Gap(2)
 	errors, warnings := m.count()
-	l.Add(theme.Text, show.Plural(len(m.findings.All()), "cause", "causes")).Gap(2)
+	l.Add(draw.Text, show.Plural(len(m.findings.All()), "cause", "causes")).Gap(2)
 	if errors > 0 {
-		l.Add(theme.Bad, show.Plural(errors, "error", "errors")).Gap(2)
+		l.Add(draw.Bad, show.Plural(errors, "error", "errors")).Gap(2)
 	}
 	if warnings > 0 {
-		l.Add(theme.Warn, show.Plural(warnings, "warning", "warnings")).Gap(2)
+		l.Add(draw.Warn, show.Plural(warnings, "warning", "warnings")).Gap(2)
 	}
-	l.Add(theme.Info, m.scope.title)
+	l.Add(draw.Info, m.scope.title)
 	return []string{l.String()}
 }
 
@@ -146,23 +145,23 @@ func (m *Model) count() (errors, warnings int) {
 }
 
 // evidence writes everything that a node reports about the cause.
-func (m *Model) evidence(c pages.Context, sheet *prose.Sheet) {
+func (m *Model) evidence(c pages.Context, sheet *draw.Sheet) {
 	a, ok := m.nodes.Row()
 	if !ok {
-		sheet.Add(prose.T(theme.Faint, "No node selected."))
+		sheet.Add(draw.T(draw.Faint, "No node selected."))
 		return
 	}
-	sheet.Add(prose.T(reading.SeverityRole(a.Severity), string(a.Severity)+": "), prose.T(theme.Text, m.code+", "+inventory.CauseTitle(m.code)))
+	sheet.Add(draw.T(reading.SeverityRole(a.Severity), string(a.Severity)+": "), draw.T(draw.Text, m.code+", "+inventory.CauseTitle(m.code)))
 	for _, p := range a.Problems {
-		sheet.Item(prose.T(reading.SeverityRole(p.Severity), p.Severity.Sign()), prose.T(theme.Text, p.Message), prose.T(theme.Faint, when(p, c.Now)))
+		sheet.Item(draw.T(reading.SeverityRole(p.Severity), p.Severity.Sign()), draw.T(draw.Text, p.Message), draw.T(draw.Faint, when(p, c.Now)))
 	}
 	if a.Times > 0 {
-		sheet.Field("ADDs failed", prose.T(theme.Text, strconv.Itoa(a.Times)+" with this cause since the daemon started"))
+		sheet.Field("ADDs failed", draw.T(draw.Text, strconv.Itoa(a.Times)+" with this cause since the daemon started"))
 	}
 	word, role := reading.StateOf(a.Node, c.Now)
-	sheet.Field("state", prose.T(role, word))
+	sheet.Field("state", draw.T(role, word))
 	if a.Node.Error != nil && a.Node.State == document.StateLive { // otherwise the state shows it
-		sheet.Field("reading", prose.T(theme.Bad, reading.Reason(*a.Node.Error)))
+		sheet.Field("reading", draw.T(draw.Bad, reading.Reason(*a.Node.Error)))
 	}
 	clocks(sheet, a.Node, m.code, c.Now)
 	m.failures(c, sheet, a.Node)
@@ -182,7 +181,7 @@ func when(p document.Problem, now time.Time) string {
 }
 
 // clocks writes the back-offs and last errors, and highlights those with the cause.
-func clocks(sheet *prose.Sheet, n *store.Node, code string, now time.Time) {
+func clocks(sheet *draw.Sheet, n *store.Node, code string, now time.Time) {
 	if n.Summary == nil {
 		return
 	}
@@ -195,7 +194,7 @@ func clocks(sheet *prose.Sheet, n *store.Node, code string, now time.Time) {
 		if b.Until.After(now) {
 			left = show.Until(&b.Until, now) + " left"
 		}
-		sheet.Row(left, 10, prose.T(same(b.Cause, code), b.Scope+" "+b.ID), prose.T(theme.Faint, "  "+catalogue.Named(b.Cause)))
+		sheet.Row(left, 10, draw.T(same(b.Cause, code), b.Scope+" "+b.ID), draw.T(draw.Faint, "  "+catalogue.Named(b.Cause)))
 	}
 	if len(s.LastErrors) > 0 {
 		sheet.Head("LAST ERRORS", "")
@@ -205,16 +204,16 @@ func clocks(sheet *prose.Sheet, n *store.Node, code string, now time.Time) {
 		if !e.At.IsZero() {
 			at = show.Since(&e.At, now) + " ago"
 		}
-		sheet.Row(at, 10, prose.T(same(e.Cause, code), e.Operation+": "+e.Message), prose.T(theme.Faint, "  "+catalogue.Named(e.Cause)+times(e.Count)))
+		sheet.Row(at, 10, draw.T(same(e.Cause, code), e.Operation+": "+e.Message), draw.T(draw.Faint, "  "+catalogue.Named(e.Cause)+times(e.Count)))
 	}
 }
 
 // same returns the role that highlights entries with the wanted cause.
-func same(code, wanted string) theme.Role {
+func same(code, wanted string) draw.Role {
 	if catalogue.Named(code) == wanted {
-		return theme.Text
+		return draw.Text
 	}
-	return theme.Faint
+	return draw.Faint
 }
 
 func times(n int) string {
@@ -225,14 +224,14 @@ func times(n int) string {
 }
 
 // failures writes the last failed ADDs with the cause, and counts the others.
-func (m *Model) failures(c pages.Context, sheet *prose.Sheet, n *store.Node) {
+func (m *Model) failures(c pages.Context, sheet *draw.Sheet, n *store.Node) {
 	if n.Summary == nil {
 		return
 	}
 	sheet.Head("FAILED ADDS", "newest first")
 	f := m.docs.Last.Failures
 	if f == nil {
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantFailures, n, "The failures")))
+		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantFailures, n, "The failures")))
 		return
 	}
 	const most = 30
@@ -249,16 +248,16 @@ func (m *Model) failures(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 		if x.Transient {
 			retry = ", kubelet's next retry may succeed"
 		}
-		sheet.Row(components.Clock(x.At, c.Now), 10, prose.T(theme.Text, names.Pod(x.Pod.Namespace, x.Pod.Name)+"  "+x.Detail),
-			prose.T(theme.Faint, "  waited "+(time.Duration(x.WaitedMS)*time.Millisecond).String()+retry))
+		sheet.Row(draw.Clock(x.At, c.Now), 10, draw.T(draw.Text, names.Pod(x.Pod.Namespace, x.Pod.Name)+"  "+x.Detail),
+			draw.T(draw.Faint, "  waited "+(time.Duration(x.WaitedMS)*time.Millisecond).String()+retry))
 	}
 	if shown > most {
-		sheet.Add(prose.T(theme.Faint, "and "+strconv.Itoa(shown-most)+" more"))
+		sheet.Add(draw.T(draw.Faint, "and "+strconv.Itoa(shown-most)+" more"))
 	}
 	if shown == 0 {
-		sheet.Add(prose.T(theme.Faint, "None with this cause in the daemon's history."))
+		sheet.Add(draw.T(draw.Faint, "None with this cause in the daemon's history."))
 	}
 	if others > 0 {
-		sheet.Add(prose.T(theme.Faint, show.Plural(others, "failure", "failures")+" with other causes."))
+		sheet.Add(draw.T(draw.Faint, show.Plural(others, "failure", "failures")+" with other causes."))
 	}
 }

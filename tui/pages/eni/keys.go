@@ -1,6 +1,8 @@
 package eni
 
-import "cnictl/tui/keymap"
+import (
+	"cnictl/tui/keymap"
+)
 
 const actionSubnets = keymap.Subnets
 

@@ -11,15 +11,13 @@ import (
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
-	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
-	"cnictl/tui/theme"
 )
 
 // Panes of the screen.
@@ -34,8 +32,8 @@ type Model struct {
 	first    netip.Addr // the address to select first
 	docs     reading.Documents
 	table    *components.Table[address]
-	frame    panes.Frame
-	scroll   prose.Scroll
+	frame    components.Frame
+	scroll   components.Scroll
 	eni      *introspect.NodeENI
 	names    names.Nodes
 	fleet    uint64 // generation of the view that names was learned from
@@ -146,18 +144,18 @@ func sortKeys() []components.SortKey {
 	}
 }
 
-func role(a address, column string) theme.Role {
+func role(a address, column string) draw.Role {
 	switch {
 	case column == "state" && a.State == introspect.AddressAssigned:
-		return theme.Accent
+		return draw.Accent
 	case column == "state" && a.State == introspect.AddressCooling:
-		return theme.Warn
+		return draw.Warn
 	case a.State == introspect.AddressFree:
-		return theme.Faint
+		return draw.Faint
 	case column == "cidr":
-		return theme.Faint
+		return draw.Faint
 	}
-	return theme.Text
+	return draw.Text
 }
 
 // find returns the ENI with an ID, nil if none.

@@ -8,9 +8,9 @@ import (
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
 )
 
@@ -103,7 +103,7 @@ func (m *Model) open() tea.Cmd {
 }
 
 // bodies returns the bodies of the panes, in order.
-func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.scroll} }
+func (m *Model) bodies() []components.Body { return []components.Body{m.table, &m.scroll} }
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
 	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {

@@ -9,12 +9,10 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/addressmap"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Lines implements pages.Page.
@@ -28,14 +26,14 @@ func (m *Model) Lines(c pages.Context) []string {
 		note += " (" + string(e.Reason) + ")"
 	}
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width)}, []components.Pane{
-		{Title: "Addresses", Note: note, Weight: 3, Least: 3, Lines: func(s components.Style, w, h int) []string {
+		{Title: "Addresses", Note: note, Weight: 3, Least: 3, Lines: func(s draw.Style, w, h int) []string {
 			if m.eni == nil {
-				return components.Exactly(m.missing(c, n, w), w, h)
+				return draw.Exactly(m.missing(c, n, w), w, h)
 			}
 			return m.table.Lines(s, w, h)
 		}},
-		{Title: "Interface", Weight: 2, Least: 3, Lines: func(s components.Style, w, h int) []string {
-			sheet := prose.NewSheet(s, w)
+		{Title: "Interface", Weight: 2, Least: 3, Lines: func(s draw.Style, w, h int) []string {
+			sheet := draw.NewSheet(s, w)
 			m.facts(s, sheet)
 			return m.scroll.Window(sheet, h)
 		}},
@@ -43,88 +41,88 @@ func (m *Model) Lines(c pages.Context) []string {
 }
 
 func (m *Model) missing(c pages.Context, n *store.Node, width int) []string {
-	sheet := prose.NewSheet(c.Style(), width)
+	sheet := draw.NewSheet(c.Style(), width)
 	switch {
 	case m.id == "":
-		sheet.Add(prose.T(theme.Faint, "No ENI selected: open one from its node."))
+		sheet.Add(draw.T(draw.Faint, "No ENI selected: open one from its node."))
 	case m.docs.Has(watch.WantENIs):
-		sheet.Add(prose.T(theme.Warn, m.node+" has no interface "+m.id+" any more."))
+		sheet.Add(draw.T(draw.Warn, m.node+" has no interface "+m.id+" any more."))
 	default:
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The addresses")))
+		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The addresses")))
 	}
 	return sheet.Lines()
 }
 
-func (m *Model) header(s components.Style, width int) string {
-	l := components.NewLine(s, width).Add(theme.Title, m.id).Gap(2).Add(theme.Faint, "on "+m.names.Short(m.node)).Gap(2)
+func (m *Model) header(s draw.Style, width int) string {
+	l := draw.NewLine(s, width).Add(draw.Title, m.id).Gap(2).Add(draw.Faint, "on "+m.names.Short(m.node)).Gap(2)
 	if m.eni == nil {
 		return l.String()
 	}
-	l.Add(theme.Text, show.Count(m.eni.Assigned)+" used  "+show.Count(m.eni.Cooling)+" cooling  "+show.Count(m.eni.Free)+" free").Gap(2)
-	return l.Add(theme.Info, inventory.ENIKind(*m.eni)).String()
+	l.Add(draw.Text, show.Count(m.eni.Assigned)+" used  "+show.Count(m.eni.Cooling)+" cooling  "+show.Count(m.eni.Free)+" free").Gap(2)
+	return l.Add(draw.Info, inventory.ENIKind(*m.eni)).String()
 }
 
 // facts writes the location of the interface, the routing of its pods, and its blocks.
-func (m *Model) facts(s components.Style, sheet *prose.Sheet) {
+func (m *Model) facts(s draw.Style, sheet *draw.Sheet) {
 	e := m.eni
 	if e == nil {
-		sheet.Add(prose.T(theme.Faint, "Not read yet."))
+		sheet.Add(draw.T(draw.Faint, "Not read yet."))
 		return
 	}
-	sheet.Field("card", prose.T(theme.Text, strconv.Itoa(e.Card)), prose.T(theme.Faint, "  device "), prose.T(theme.Text, strconv.Itoa(e.Device)))
-	sheet.Field("subnet", prose.T(theme.Text, show.OrUnknown(e.SubnetID)))
+	sheet.Field("card", draw.T(draw.Text, strconv.Itoa(e.Card)), draw.T(draw.Faint, "  device "), draw.T(draw.Text, strconv.Itoa(e.Device)))
+	sheet.Field("subnet", draw.T(draw.Text, show.OrUnknown(e.SubnetID)))
 	if e.Excluded {
-		sheet.Field("pods", prose.T(theme.Warn, "get no address from it: "), prose.T(theme.Text, "its subnet is excluded"))
+		sheet.Field("pods", draw.T(draw.Warn, "get no address from it: "), draw.T(draw.Text, "its subnet is excluded"))
 	}
 	routing(sheet, *e)
 	blocks(s, sheet, *e)
 }
 
 // routing writes the route table and the rules that point to it.
-func routing(sheet *prose.Sheet, e introspect.NodeENI) {
+func routing(sheet *draw.Sheet, e introspect.NodeENI) {
 	sheet.Head("ROUTING", "")
 	if e.RouteTable == nil {
-		sheet.Field("table", prose.T(theme.Faint, "not reported"))
+		sheet.Field("table", draw.T(draw.Faint, "not reported"))
 		return
 	}
 	table := *e.RouteTable
 	if netnames.IsMain(table) {
-		sheet.Field("table", prose.T(theme.Text, strconv.Itoa(netnames.MainTable)), prose.T(theme.Faint, " (main)"))
+		sheet.Field("table", draw.T(draw.Text, strconv.Itoa(netnames.MainTable)), draw.T(draw.Faint, " (main)"))
 	} else {
-		sheet.Field("table", prose.T(theme.Text, strconv.Itoa(table)))
+		sheet.Field("table", draw.T(draw.Text, strconv.Itoa(table)))
 	}
 	if e.Trunk {
-		sheet.Field("rule "+strconv.Itoa(netnames.RuleBranch), prose.T(theme.Text, "iif <vlan of a branch pod> lookup 100 + its VLAN"))
+		sheet.Field("rule "+strconv.Itoa(netnames.RuleBranch), draw.T(draw.Text, "iif <vlan of a branch pod> lookup 100 + its VLAN"))
 		return
 	}
-	sheet.Field("rule "+strconv.Itoa(netnames.RuleToPod), prose.T(theme.Text, "to <pod> lookup main"))
+	sheet.Field("rule "+strconv.Itoa(netnames.RuleToPod), draw.T(draw.Text, "to <pod> lookup main"))
 	if !netnames.IsMain(table) {
-		sheet.Field("rule "+strconv.Itoa(netnames.RuleFromPod), prose.T(theme.Text, "from <pod> lookup "+strconv.Itoa(table)))
+		sheet.Field("rule "+strconv.Itoa(netnames.RuleFromPod), draw.T(draw.Text, "from <pod> lookup "+strconv.Itoa(table)))
 	}
 	if e.Card == 0 && e.Device > 0 {
-		sheet.Field("rule "+strconv.Itoa(netnames.RuleFromENI), prose.T(theme.Text, "from <its primary address> lookup "+strconv.Itoa(table)))
+		sheet.Field("rule "+strconv.Itoa(netnames.RuleFromENI), draw.T(draw.Text, "from <its primary address> lookup "+strconv.Itoa(table)))
 	}
 }
 
-func blocks(s components.Style, sheet *prose.Sheet, e introspect.NodeENI) {
+func blocks(s draw.Style, sheet *draw.Sheet, e introspect.NodeENI) {
 	if e.Prefixes == 0 {
 		return
 	}
 	sheet.Head("PREFIXES", "")
-	l := components.NewLine(s, sheet.Width())
-	addressmap.Signs(l, s, false)
+	l := draw.NewLine(s, sheet.Width())
+	draw.AddressSigns(l, s, false)
 	sheet.Drawn(l.String())
 	for _, c := range e.CIDRs {
 		if !c.IsPrefix() {
 			continue
 		}
-		cells := addressmap.Cells(c)
+		cells := draw.AddressCells(c)
 		if cells == nil || s.Linear {
-			sheet.Row(c.CIDR.String(), 24, prose.T(theme.Text, show.Count(c.Assigned)+" used of "+show.Count(c.Total)))
+			sheet.Row(c.CIDR.String(), 24, draw.T(draw.Text, show.Count(c.Assigned)+" used of "+show.Count(c.Total)))
 			continue
 		}
 		name := min(20, max(sheet.Width()-18, 0))
-		sheet.Drawn(components.NewLine(s, sheet.Width()).Add(theme.Text, s.Fit(c.CIDR.String(), name, false)).
-			Drawn(components.Strip(s, cells), len(cells)).Add(theme.Faint, "  "+strconv.Itoa(c.Assigned)).String())
+		sheet.Drawn(draw.NewLine(s, sheet.Width()).Add(draw.Text, s.Fit(c.CIDR.String(), name, false)).
+			Drawn(draw.Strip(s, cells), len(cells)).Add(draw.Faint, "  "+strconv.Itoa(c.Assigned)).String())
 	}
 }

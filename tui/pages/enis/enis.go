@@ -9,13 +9,13 @@ import (
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/many"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
-	"cnictl/tui/theme"
 )
 
 // Page is the screen.
@@ -46,16 +46,16 @@ func New(o pages.Open) *Page {
 	return p
 }
 
-func role(e document.ENIItem, column string) theme.Role {
+func role(e document.ENIItem, column string) draw.Role {
 	switch {
 	case column == "free" && e.Total > 0 && e.Free == 0:
-		return theme.Warn
+		return draw.Warn
 	case column == "kind" && e.Excluded:
-		return theme.Warn
+		return draw.Warn
 	case column == "subnet", column == "table", column == "cidrs":
-		return theme.Faint
+		return draw.Faint
 	}
-	return theme.Text
+	return draw.Text
 }
 
 // Name implements pages.Page.
@@ -164,5 +164,5 @@ func (p *Page) Lines(c pages.Context) []string {
 	if p.sums.unread > 0 {
 		notes = append(notes, many.Of(p.sums.unread, p.sums.nodes, "nodes")+" have not reported their ENIs")
 	}
-	return p.rows.Lines(c, []components.Span{{Role: theme.Text, Text: show.Plural(p.sums.enis, "ENI", "ENIs")}}, notes...)
+	return p.rows.Lines(c, []draw.Span{{Role: draw.Text, Text: show.Plural(p.sums.enis, "ENI", "ENIs")}}, notes...)
 }

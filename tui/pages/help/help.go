@@ -11,11 +11,10 @@ import (
 
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Page is the help overlay.
@@ -23,7 +22,7 @@ type Page struct {
 	sections []keymap.Section
 	own      bool // the first are those of the screen
 	titles   []string
-	scroll   prose.Scroll
+	scroll   components.Scroll
 }
 
 // New makes the help for a screen. titles are the titles of the screens, by digit.
@@ -89,18 +88,18 @@ func (p *Page) Lines(c pages.Context) []string {
 	s := c.Style()
 	all := p.keys(s, c.Width)
 	if len(all)+len(p.notes(s)) < c.Height {
-		all = append(all, components.NewLine(s, c.Width).String())
+		all = append(all, draw.NewLine(s, c.Width).String())
 	}
 	for _, note := range p.notes(s) {
-		l := components.NewLine(s, c.Width).Gap(1).Add(theme.Key, s.Fit(note[0], 8, false)).Gap(1).Add(theme.Text, note[1])
+		l := draw.NewLine(s, c.Width).Gap(1).Add(draw.Key, s.Fit(note[0], 8, false)).Gap(1).Add(draw.Text, note[1])
 		all = append(all, l.String())
 	}
-	sheet := prose.NewSheet(s, c.Width)
+	sheet := draw.NewSheet(s, c.Width)
 	sheet.Drawn(all...)
 	return p.scroll.Window(sheet, c.Height)
 }
 
-func (p *Page) notes(s components.Style) [][2]string {
+func (p *Page) notes(s draw.Style) [][2]string {
 	var screens []string
 	for i, title := range p.titles {
 		screens = append(screens, strconv.Itoa(i+1)+" "+strings.ToLower(title))
@@ -115,7 +114,7 @@ func (p *Page) notes(s components.Style) [][2]string {
 }
 
 // bars returns the legend of bars, charts and strips of addresses.
-func bars(s components.Style) string {
+func bars(s draw.Style) string {
 	var out []string
 	for _, sign := range []struct {
 		show.Sign
@@ -127,11 +126,11 @@ func bars(s components.Style) string {
 }
 
 // cell draws a line of a column.
-type cell func(l *components.Line, room int)
+type cell func(l *draw.Line, room int)
 
 // keys arranges the sections in as many columns as fit, each section whole: as low as possible,
 // beginning with the keys of the screen.
-func (p *Page) keys(s components.Style, width int) []string {
+func (p *Page) keys(s draw.Style, width int) []string {
 	groups := make([][]cell, len(p.sections))
 	total := 0
 	for i, section := range p.sections {
@@ -149,7 +148,7 @@ func (p *Page) keys(s components.Style, width int) []string {
 	}
 	out := make([]string, 0, rows)
 	for y := range rows {
-		l := components.NewLine(s, width)
+		l := draw.NewLine(s, width)
 		for x, column := range placed {
 			l.To(1 + x*(width-1)/columns)
 			if y < len(column) && column[y] != nil {
@@ -179,25 +178,25 @@ func pack(groups [][]cell, columns, rows int) [][]cell {
 }
 
 // group draws a section: its heading with a rule, then the keys.
-func (p *Page) group(s components.Style, section keymap.Section, own bool) []cell {
-	title, rule, role := section.Title, s.Pick("─", "-"), theme.Border
+func (p *Page) group(s draw.Style, section keymap.Section, own bool) []cell {
+	title, rule, role := section.Title, s.Pick("─", "-"), draw.Border
 	if own {
-		title, rule, role = "Keys of "+title, s.Pick("━", "="), theme.BorderFocused
+		title, rule, role = "Keys of "+title, s.Pick("━", "="), draw.BorderFocused
 	}
-	out := []cell{func(l *components.Line, room int) {
+	out := []cell{func(l *draw.Line, room int) {
 		title := s.Clip(title, room-2)
-		l.Add(theme.Header, title).Gap(1).Add(role, strings.Repeat(rule, max(room-2-components.Width(title), 0)))
+		l.Add(draw.Header, title).Gap(1).Add(role, strings.Repeat(rule, max(room-2-draw.Width(title), 0)))
 	}}
 	for _, b := range section.Bindings {
-		out = append(out, func(l *components.Line, room int) {
-			l.Add(theme.Key, s.Fit(key(s, b.Shown), keyWidth, false)).Gap(1).Add(theme.Text, s.Clip(b.Help, room-keyWidth-2))
+		out = append(out, func(l *draw.Line, room int) {
+			l.Add(draw.Key, s.Fit(key(s, b.Shown), keyWidth, false)).Gap(1).Add(draw.Text, s.Clip(b.Help, room-keyWidth-2))
 		})
 	}
 	return out
 }
 
 // key returns a key's name, in ASCII if only that may be written.
-func key(s components.Style, name string) string {
+func key(s draw.Style, name string) string {
 	if !s.ASCII {
 		return name
 	}

@@ -1,6 +1,8 @@
 package logs
 
-import "cnictl/tui/keymap"
+import (
+	"cnictl/tui/keymap"
+)
 
 // Actions of the screen's keys. Space, w and d differ from those of lists.
 const (

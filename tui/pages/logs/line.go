@@ -14,10 +14,9 @@ import (
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // origin is where a line comes from.
@@ -144,55 +143,55 @@ func levelText(l line) string {
 	return l.Level.String()
 }
 
-func levelRole(l line) theme.Role {
+func levelRole(l line) draw.Role {
 	switch {
 	case !l.Known || l.Level == logline.Debug:
-		return theme.Faint
+		return draw.Faint
 	case l.Level >= logline.Error:
-		return theme.Bad
+		return draw.Bad
 	case l.Level == logline.Warn:
-		return theme.Warn
+		return draw.Warn
 	}
-	return theme.Info
+	return draw.Info
 }
 
 // sources are the words of the column that says where a line is from.
 var sources = map[origin]string{fromLog: "log", fromEvent: "event", fromKubernetes: "k8s", fromContainer: "stdout"}
 
 // draw makes a line of the view, with the node's name if there are several nodes.
-func draw(l *line, of repeats, now time.Time, several bool, names names.Nodes) components.LogLine {
-	spans := make([]components.Span, 0, 8)
-	spans = append(spans, prose.T(theme.Faint, components.Clock(l.At, now)+" "), prose.T(levelRole(*l), pad(levelText(*l), 6)))
+func lineOf(l *line, of repeats, now time.Time, several bool, names names.Nodes) components.LogLine {
+	spans := make([]draw.Span, 0, 8)
+	spans = append(spans, draw.T(draw.Faint, draw.Clock(l.At, now)+" "), draw.T(levelRole(*l), pad(levelText(*l), 6)))
 	if several {
-		spans = append(spans, prose.T(theme.OfNode(l.Node), pad(components.Head(names.Short(l.Node), 19), 16)))
+		spans = append(spans, draw.T(draw.NodeRole(l.Node), pad(draw.Head(names.Short(l.Node), 19), 16)))
 	}
-	spans = append(spans, prose.T(theme.Faint, pad(sources[l.From], 7)))
+	spans = append(spans, draw.T(draw.Faint, pad(sources[l.From], 7)))
 	text := inventory.Rounded(l.Text)
 	switch {
 	case l.From == fromEvent && l.Text == l.title: // the kind says it all
 		text = strings.TrimPrefix(l.Text, "the ")
 	case l.Kind != "" && l.From != fromLog: // the text of a log line contains it
-		spans = append(spans, prose.T(theme.Accent, l.Kind+" "))
+		spans = append(spans, draw.T(draw.Accent, l.Kind+" "))
 	}
 	if of.times > 1 {
-		spans = append(spans, prose.T(theme.Title, show.Times(of.times)+" "))
+		spans = append(spans, draw.T(draw.Title, show.Times(of.times)+" "))
 	}
-	spans = append(spans, prose.T(theme.Text, text))
+	spans = append(spans, draw.T(draw.Text, text))
 	if l.From == fromEvent { // its text names the pod, ENI and address
 		return components.LogLine{Parts: spans, Value: l}
 	}
 	if l.Pod != "" {
-		spans = append(spans, prose.T(theme.Accent, "  "+l.Pod))
+		spans = append(spans, draw.T(draw.Accent, "  "+l.Pod))
 	}
 	for _, more := range []string{l.ENI, l.IP, inventory.Rounded(l.Rest)} {
 		if more != "" {
-			spans = append(spans, prose.T(theme.Faint, "  "+more))
+			spans = append(spans, draw.T(draw.Faint, "  "+more))
 		}
 	}
 	return components.LogLine{Parts: spans, Value: l}
 }
 
-func pad(s string, n int) string { return s + components.Blank(max(n-components.Width(s), 1)) }
+func pad(s string, n int) string { return s + draw.Blank(max(n-draw.Width(s), 1)) }
 
 // sortLines sorts by time, then by arrival.
 func sortLines(all []*line) {

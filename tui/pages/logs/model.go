@@ -189,7 +189,7 @@ func (m *Model) show() {
 	}
 	var lines []components.LogLine
 	for _, l := range shown {
-		lines = append(lines, draw(l, times[l], m.now, several, m.names))
+		lines = append(lines, lineOf(l, times[l], m.now, several, m.names))
 	}
 	m.view.Set(lines)
 }

@@ -5,11 +5,9 @@ import (
 
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/theme"
 )
 
 // head is the number of lines above the log.
@@ -24,22 +22,22 @@ func (m *Model) Lines(c pages.Context) []string {
 	lines := []string{m.header(s, c.Width)}
 	room := c.Height - head
 	if m.view.Len() > 0 {
-		return components.Exactly(append(lines, m.view.Lines(s, c.Width, room)...), c.Width, c.Height)
+		return draw.Exactly(append(lines, m.view.Lines(s, c.Width, room)...), c.Width, c.Height)
 	}
-	sheet := prose.NewSheet(s, c.Width)
+	sheet := draw.NewSheet(s, c.Width)
 	m.empty(c, sheet)
-	return components.Exactly(append(lines, sheet.Lines()...), c.Width, c.Height)
+	return draw.Exactly(append(lines, sheet.Lines()...), c.Width, c.Height)
 }
 
-func (m *Model) header(s components.Style, width int) string {
-	l := components.NewLine(s, width).Add(theme.Title, m.followed()).Gap(2)
+func (m *Model) header(s draw.Style, width int) string {
+	l := draw.NewLine(s, width).Add(draw.Title, m.followed()).Gap(2)
 	switch {
 	case m.paused:
-		l.Add(theme.Warn, "PAUSED").Gap(1).Add(theme.Text, strconv.Itoa(m.fresh)+" new").Gap(2)
+		l.Add(draw.Warn, "PAUSED").Gap(1).Add(draw.Text, strconv.Itoa(m.fresh)+" new").Gap(2)
 	case m.view.Following():
-		l.Add(theme.Good, "following").Gap(2)
+		l.Add(draw.Good, "following").Gap(2)
 	default:
-		l.Add(theme.Info, "scrolled back (G: jump to end)").Gap(2)
+		l.Add(draw.Info, "scrolled back (G: jump to end)").Gap(2)
 	}
 	level := m.level.String() + " and above"
 	if m.level == logline.Debug {
@@ -48,19 +46,19 @@ func (m *Model) header(s components.Style, width int) string {
 	if m.access {
 		level += ", access lines"
 	}
-	l.Add(theme.Text, level).Gap(2)
+	l.Add(draw.Text, level).Gap(2)
 	for _, only := range []string{m.pod, m.eni, m.ip} {
 		if only != "" {
-			l.Add(theme.Info, "only "+only+" (a: all)").Gap(2)
+			l.Add(draw.Info, "only "+only+" (a: all)").Gap(2)
 		}
 	}
 	if m.dropped > 0 {
-		l.Add(theme.Faint, strconv.FormatUint(m.dropped, 10)+" older lines dropped").Gap(2)
+		l.Add(draw.Faint, strconv.FormatUint(m.dropped, 10)+" older lines dropped").Gap(2)
 	}
 	if m.view.Len() > 0 {
 		for _, t := range m.tails {
 			if t.silent != "" {
-				l.Add(theme.Warn, "no log from "+m.names.Short(t.docs.Node)+": "+t.silent).Gap(2)
+				l.Add(draw.Warn, "no log from "+m.names.Short(t.docs.Node)+": "+t.silent).Gap(2)
 				break
 			}
 		}
@@ -69,13 +67,13 @@ func (m *Model) header(s components.Style, width int) string {
 }
 
 // empty writes why there are no lines.
-func (m *Model) empty(c pages.Context, sheet *prose.Sheet) {
+func (m *Model) empty(c pages.Context, sheet *draw.Sheet) {
 	if len(m.all) > 0 {
-		sheet.Add(prose.T(theme.Faint, "No lines match ("+strconv.Itoa(len(m.all))+" read). v changes the min level, a shows all pods' lines, A access lines."))
+		sheet.Add(draw.T(draw.Faint, "No lines match ("+strconv.Itoa(len(m.all))+" read). v changes the min level, a shows all pods' lines, A access lines."))
 		return
 	}
 	if len(m.tails) == 0 {
-		sheet.Add(prose.T(theme.Faint, "No nodes with a daemon yet. Logs and events of the worst nodes will appear here."))
+		sheet.Add(draw.T(draw.Faint, "No nodes with a daemon yet. Logs and events of the worst nodes will appear here."))
 		return
 	}
 	for _, t := range m.tails {
@@ -83,11 +81,11 @@ func (m *Model) empty(c pages.Context, sheet *prose.Sheet) {
 		read := t.docs.Has(watch.WantLogs) || t.docs.Has(watch.WantEvents) || t.docs.Has(watch.WantContainerLog) || t.docs.Has(watch.WantKubeEvents)
 		switch {
 		case t.silent != "":
-			sheet.Add(prose.T(theme.Text, t.docs.Node+" "), prose.T(theme.Warn, "no log: "+t.silent), prose.T(theme.Faint, emptyOtherwise(read)))
+			sheet.Add(draw.T(draw.Text, t.docs.Node+" "), draw.T(draw.Warn, "no log: "+t.silent), draw.T(draw.Faint, emptyOtherwise(read)))
 		case read:
-			sheet.Add(prose.T(theme.Text, t.docs.Node+" "), prose.T(theme.Faint, "has no log lines, and Kubernetes has no events for it."))
+			sheet.Add(draw.T(draw.Text, t.docs.Node+" "), draw.T(draw.Faint, "has no log lines, and Kubernetes has no events for it."))
 		default:
-			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &t.docs, watch.WantContainerLog, n, "The log")))
+			sheet.Add(draw.T(draw.Faint, reading.Missing(c, &t.docs, watch.WantContainerLog, n, "The log")))
 		}
 	}
 }

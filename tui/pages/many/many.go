@@ -11,10 +11,10 @@ import (
 
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Most is how many rows a table holds.
@@ -96,11 +96,11 @@ func Of(n, all int, many string) string {
 }
 
 // Lines draws the table below a summary line and one line for each note.
-func (r *Rows[T]) Lines(c pages.Context, sum []components.Span, notes ...string) []string {
+func (r *Rows[T]) Lines(c pages.Context, sum []draw.Span, notes ...string) []string {
 	s := c.Style()
-	l := components.NewLine(s, c.Width).Gap(1)
+	l := draw.NewLine(s, c.Width).Gap(1)
 	if r.last == nil {
-		sum = []components.Span{{Role: theme.Faint, Text: "Reading ..."}}
+		sum = []draw.Span{{Role: draw.Faint, Text: "Reading ..."}}
 	}
 	for _, part := range sum {
 		l.Add(part.Role, part.Text).Gap(2)
@@ -111,11 +111,11 @@ func (r *Rows[T]) Lines(c pages.Context, sum []components.Span, notes ...string)
 		notes = append(notes, "the first "+show.Count(held)+" of "+show.Count(shown)+" rows: a filter or another order shows others")
 	}
 	for _, note := range notes {
-		lines = append(lines, components.NewLine(s, c.Width).Gap(1).Add(theme.Warn, s.Clip(s.Pick("⚠ ", "W ")+note, max(c.Width-1, 0))).String())
+		lines = append(lines, draw.NewLine(s, c.Width).Gap(1).Add(draw.Warn, s.Clip(s.Pick("⚠ ", "W ")+note, max(c.Width-1, 0))).String())
 	}
 	r.above = min(len(lines), max(c.Height-3, 0))
 	lines = append(lines[:r.above], reading.Table(c, s, r.Table, c.Width, c.Height-r.above)...)
-	return components.Exactly(lines, c.Width, c.Height)
+	return draw.Exactly(lines, c.Width, c.Height)
 }
 
 // Mouse passes mouse events to the table. It reports whether to open a row.

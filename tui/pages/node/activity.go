@@ -9,13 +9,12 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/store"
 	"cnictl/doctor/causes/catalogue"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // activity writes requests and EC2 calls with their errors.
-func activity(sheet *prose.Sheet, n *store.Node, now time.Time) {
+func activity(sheet *draw.Sheet, n *store.Node, now time.Time) {
 	s := n.Summary
 	if s.ADDs == nil && s.DELs == nil && len(s.EC2Calls) == 0 && len(s.LastErrors) == 0 {
 		return
@@ -28,25 +27,25 @@ func activity(sheet *prose.Sheet, n *store.Node, now time.Time) {
 		if r.n == nil {
 			continue
 		}
-		spans := []prose.Span{prose.T(theme.Text, strconv.Itoa(r.n.Total))}
+		spans := []draw.Span{draw.T(draw.Text, strconv.Itoa(r.n.Total))}
 		if failed := r.n.Failed; failed != nil && *failed > 0 {
-			spans = append(spans, prose.T(theme.Bad, "  "+strconv.Itoa(*failed)+" failed"), prose.T(theme.Faint, causes(r.n.Causes)))
+			spans = append(spans, draw.T(draw.Bad, "  "+strconv.Itoa(*failed)+" failed"), draw.T(draw.Faint, causes(r.n.Causes)))
 		}
 		if n.Rates != nil && n.Rates.ADDs != nil && r.name == "ADDs" {
-			spans = append(spans, prose.T(theme.Faint, "  "+show.Rate(*n.Rates.ADDs)+"/min"))
+			spans = append(spans, draw.T(draw.Faint, "  "+show.Rate(*n.Rates.ADDs)+"/min"))
 		}
 		sheet.Row(r.name, 27, spans...)
 	}
 	for _, call := range s.EC2Calls {
-		spans := []prose.Span{prose.T(theme.Text, strconv.Itoa(call.Calls))}
+		spans := []draw.Span{draw.T(draw.Text, strconv.Itoa(call.Calls))}
 		if call.Errors > 0 {
-			spans = append(spans, prose.T(theme.Bad, "  "+strconv.Itoa(call.Errors)+" failed"))
+			spans = append(spans, draw.T(draw.Bad, "  "+strconv.Itoa(call.Errors)+" failed"))
 		}
 		if call.Throttled > 0 {
-			spans = append(spans, prose.T(theme.Warn, "  "+strconv.Itoa(call.Throttled)+" throttled"))
+			spans = append(spans, draw.T(draw.Warn, "  "+strconv.Itoa(call.Throttled)+" throttled"))
 		}
 		if call.LastAt != nil {
-			spans = append(spans, prose.T(theme.Faint, "  last "+show.Since(call.LastAt, now)+" ago"))
+			spans = append(spans, draw.T(draw.Faint, "  last "+show.Since(call.LastAt, now)+" ago"))
 		}
 		sheet.Row(call.Action, 27, spans...)
 	}
@@ -62,7 +61,7 @@ func activity(sheet *prose.Sheet, n *store.Node, now time.Time) {
 		if e.Count > 1 {
 			times = " (" + strconv.Itoa(e.Count) + " times)"
 		}
-		sheet.Row(at+" ago", 9, prose.T(theme.Bad, catalogue.Named(e.Cause)), prose.T(theme.Text, " "+e.Operation+": "+e.Message+times))
+		sheet.Row(at+" ago", 9, draw.T(draw.Bad, catalogue.Named(e.Cause)), draw.T(draw.Text, " "+e.Operation+": "+e.Message+times))
 	}
 }
 

@@ -10,11 +10,9 @@ import (
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/theme"
 )
 
 // decision is one change of the pool: an action with its outcome, or another event.
@@ -23,7 +21,7 @@ type decision struct {
 	Kind string // of an event that is not an action
 	Text string // safe to print
 	End  string // of an action: done 1.7s, failed: …, in progress
-	Role theme.Role
+	Role draw.Role
 }
 
 // actionKey identifies a daemon's action in progress. An ENI has one at a time.
@@ -40,7 +38,7 @@ func decisionsOf(all []introspect.Event) []decision {
 			clear(begun) // actions of the previous daemon never end
 		case introspect.EventActionStarted:
 			begun[key] = len(out)
-			out = append(out, decision{At: e.At, Text: action(e), End: "in progress", Role: theme.Accent})
+			out = append(out, decision{At: e.At, Text: action(e), End: "in progress", Role: draw.Accent})
 			continue
 		case introspect.EventActionDone, introspect.EventActionFailed:
 			i, known := begun[key]
@@ -92,13 +90,13 @@ func action(e introspect.Event) string {
 	return strings.TrimSpace(text)
 }
 
-func ended(e introspect.Event) (string, theme.Role) {
+func ended(e introspect.Event) (string, draw.Role) {
 	took := ""
 	if e.DurationMS != nil {
 		took = (time.Duration(*e.DurationMS) * time.Millisecond).String()
 	}
 	if e.Kind == introspect.EventActionDone {
-		return strings.TrimSpace("done " + took), theme.Good
+		return strings.TrimSpace("done " + took), draw.Good
 	}
 	text := "failed"
 	if took != "" {
@@ -109,18 +107,18 @@ func ended(e introspect.Event) (string, theme.Role) {
 			text += ": " + more
 		}
 	}
-	return text, theme.Bad
+	return text, draw.Bad
 }
 
 // decisions writes the last changes of the pool, newest first.
-func (m *Model) decisions(c pages.Context, sheet *prose.Sheet, n *store.Node) {
+func (m *Model) decisions(c pages.Context, sheet *draw.Sheet, n *store.Node) {
 	if n.Source == document.SourceV1 {
 		return
 	}
 	const most = 12
 	sheet.Head("LAST DECISIONS", "newest first")
 	if !m.docs.Has(watch.WantEvents) {
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantEvents, n, "The events")))
+		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantEvents, n, "The events")))
 		return
 	}
 	all := decisionsOf(brief(m.events.Items, n))
@@ -128,14 +126,14 @@ func (m *Model) decisions(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 		if i < len(all)-most {
 			break
 		}
-		at := components.Clock(d.At, c.Now)
+		at := draw.Clock(d.At, c.Now)
 		if d.Kind != "" {
-			sheet.Row(at, 9, prose.T(d.Role, pad(d.Kind, 15)), prose.T(theme.Text, d.Text))
+			sheet.Row(at, 9, draw.T(d.Role, pad(d.Kind, 15)), draw.T(draw.Text, d.Text))
 			continue
 		}
-		sheet.Row(at, 9, prose.T(theme.Text, d.Text+"  "), prose.T(d.Role, d.End))
+		sheet.Row(at, 9, draw.T(draw.Text, d.Text+"  "), draw.T(d.Role, d.End))
 	}
 	if len(all) == 0 {
-		sheet.Add(prose.T(theme.Faint, "None in the daemon's history."))
+		sheet.Add(draw.T(draw.Faint, "None in the daemon's history."))
 	}
 }

@@ -7,56 +7,55 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // kubernetes writes what the API server knows about a node that cannot be read.
-func (m *Model) kubernetes(sheet *prose.Sheet, n *store.Node) {
+func (m *Model) kubernetes(sheet *draw.Sheet, n *store.Node) {
 	if n == nil || n.Object == nil {
 		return
 	}
 	o := n.Object
 	sheet.Head("FROM KUBERNETES", "")
-	sheet.Field("type", prose.T(theme.Text, show.OrUnknown(o.InstanceType)))
-	sheet.Field("max-pods", prose.T(theme.Text, show.Int(o.MaxPods)))
+	sheet.Field("type", draw.T(draw.Text, show.OrUnknown(o.InstanceType)))
+	sheet.Field("max-pods", draw.T(draw.Text, show.Int(o.MaxPods)))
 	m.use(sheet)
-	sheet.Field("branch ENIs", prose.T(theme.Text, show.Int(o.BranchENIs)))
+	sheet.Field("branch ENIs", draw.T(draw.Text, show.Int(o.BranchENIs)))
 	if d := o.Daemon; d != nil {
-		sheet.Field("aws-node", prose.T(theme.Text, d.Name+"  "+d.Phase+"  "+show.Plural(d.Restarts, "restart", "restarts")+"  "+d.Image))
+		sheet.Field("aws-node", draw.T(draw.Text, d.Name+"  "+d.Phase+"  "+show.Plural(d.Restarts, "restart", "restarts")+"  "+d.Image))
 	} else {
-		sheet.Field("aws-node", prose.T(theme.Warn, "no such pod on the node"))
+		sheet.Field("aws-node", draw.T(draw.Warn, "no such pod on the node"))
 	}
 }
 
 // use writes the pods of the node and its CNINode, if they were requested.
-func (m *Model) use(sheet *prose.Sheet) {
+func (m *Model) use(sheet *draw.Sheet) {
 	e, failed := m.docs.Error[watch.WantNodeUse]
 	u := m.docs.Last.Use
 	switch {
 	case u == nil && failed && e.Reason != introspect.ReasonNotServed:
-		sheet.Field("pods", prose.T(theme.Faint, "not known: "+reading.Reason(e)))
+		sheet.Field("pods", draw.T(draw.Faint, "not known: "+reading.Reason(e)))
 		return
 	case u == nil:
 		return
 	}
-	pods := []prose.Span{prose.T(theme.Text, strconv.Itoa(u.Pods)), prose.T(theme.Faint, ", "+strconv.Itoa(u.Network)+" with a pod network")}
+	pods := []draw.Span{draw.T(draw.Text, strconv.Itoa(u.Pods)), draw.T(draw.Faint, ", "+strconv.Itoa(u.Network)+" with a pod network")}
 	if u.Waiting > 0 {
-		pods = append(pods, prose.T(theme.Faint, ", "), prose.T(theme.Warn, strconv.Itoa(u.Waiting)+" without an address yet"))
+		pods = append(pods, draw.T(draw.Faint, ", "), draw.T(draw.Warn, strconv.Itoa(u.Waiting)+" without an address yet"))
 	}
 	if u.Branch > 0 {
-		pods = append(pods, prose.T(theme.Faint, ", "+strconv.Itoa(u.Branch)+" with branch ENIs"))
+		pods = append(pods, draw.T(draw.Faint, ", "+strconv.Itoa(u.Branch)+" with branch ENIs"))
 	}
 	sheet.Field("pods", pods...)
 	switch {
 	case u.CNINodeError != nil:
-		sheet.Field("CNINode", prose.T(theme.Faint, "not known: "+reading.Reason(*u.CNINodeError)))
+		sheet.Field("CNINode", draw.T(draw.Faint, "not known: "+reading.Reason(*u.CNINodeError)))
 	case u.CNINode == nil:
-		sheet.Field("CNINode", prose.T(theme.Faint, "none"))
+		sheet.Field("CNINode", draw.T(draw.Faint, "none"))
 	default:
-		sheet.Field("CNINode", prose.T(theme.Text, features(*u.CNINode)))
+		sheet.Field("CNINode", draw.T(draw.Text, features(*u.CNINode)))
 	}
 }
 

@@ -12,14 +12,12 @@ import (
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
-	"cnictl/tui/theme"
 )
 
 // Panes of the screen.
@@ -34,8 +32,8 @@ type Model struct {
 	docs   reading.Documents
 	events reading.Events
 	table  *components.Table[eniRow]
-	scroll prose.Scroll
-	frame  panes.Frame
+	scroll components.Scroll
+	frame  components.Frame
 	sizing bool // the second pane shows how max-pods is calculated
 }
 
@@ -46,7 +44,7 @@ func New(o pages.Open) pages.Page {
 		Columns: columns(), ID: func(r eniRow) string { return r.ID },
 		Fault: func(r eniRow) bool { return r.Excluded || r.Held },
 		Role:  role, Sort: sortKeys(), Order: "device", Show: shown,
-		Draw: draw, Drawn: map[string]int{"pool": 12},
+		Draw: gauge, Drawn: map[string]int{"pool": 12},
 		Limits: map[string]components.Limit{"eni": {Most: 21, Narrow: 21}}, // the longest EC2 ID
 		Empty:  "No ENIs managed by the daemon on this node.",
 		Rows:   "ENIs",
@@ -181,20 +179,20 @@ func sortKeys() []components.SortKey {
 	}
 }
 
-func role(r eniRow, column string) theme.Role {
+func role(r eniRow, column string) draw.Role {
 	switch {
 	case r.Excluded || r.Held || r.Gone:
-		return theme.Faint
+		return draw.Faint
 	case column == "ip" && r.Total > 0 && r.Free == 0 && !r.Trunk:
-		return theme.Warn
+		return draw.Warn
 	case column == "cooling" && r.Cooling == 0, column == "kind", column == "subnet":
-		return theme.Faint
+		return draw.Faint
 	}
-	return theme.Text
+	return draw.Text
 }
 
-func draw(s components.Style, r eniRow, column string, width int) string {
-	p := components.Pool{Assigned: r.Assigned, Cooling: r.Cooling, Free: r.Free, Limit: r.Total}
+func gauge(s draw.Style, r eniRow, column string, width int) string {
+	p := draw.Pool{Assigned: r.Assigned, Cooling: r.Cooling, Free: r.Free, Limit: r.Total}
 	if r.Slots != nil {
 		p.Limit = max(p.Limit, *r.Slots*r.PerSlot)
 	}

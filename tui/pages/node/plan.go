@@ -11,17 +11,16 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes/catalogue"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
-func goals(sheet *prose.Sheet, n *store.Node) {
+func goals(sheet *draw.Sheet, n *store.Node) {
 	sheet.Head("TARGETS", "")
 	for _, t := range targetsOf(*n.Summary) {
-		sheet.Row(t.Name, 19, prose.T(theme.Text, pad(t.Want, 5)), prose.T(t.Role, t.Word), prose.T(theme.Faint, between(t.Word, t.Have)))
+		sheet.Row(t.Name, 19, draw.T(draw.Text, pad(t.Want, 5)), draw.T(t.Role, t.Word), draw.T(draw.Faint, between(t.Word, t.Have)))
 	}
 	if m := n.Summary.Targets.MaxENI; m != nil {
 		want, word, have := show.Int(m), "", ""
@@ -31,10 +30,10 @@ func goals(sheet *prose.Sheet, n *store.Node) {
 		if n.ENIs != nil {
 			have = show.Plural(*n.ENIs, "ENI", "ENIs")
 		}
-		sheet.Row("MAX_ENI", 19, prose.T(theme.Text, pad(want, 5)), prose.T(theme.Faint, word+between(word, have)))
+		sheet.Row("MAX_ENI", 19, draw.T(draw.Text, pad(want, 5)), draw.T(draw.Faint, word+between(word, have)))
 	}
 	if cool := n.Summary.CooldownSeconds; cool != nil {
-		sheet.Row("IP_COOLDOWN_PERIOD", 19, prose.T(theme.Text, strconv.FormatFloat(*cool, 'f', -1, 64)+" s"))
+		sheet.Row("IP_COOLDOWN_PERIOD", 19, draw.T(draw.Text, strconv.FormatFloat(*cool, 'f', -1, 64)+" s"))
 	}
 }
 
@@ -52,7 +51,7 @@ func between(word, have string) string {
 }
 
 // plan writes what the daemon will do next.
-func (m *Model) plan(c pages.Context, sheet *prose.Sheet, n *store.Node) {
+func (m *Model) plan(c pages.Context, sheet *draw.Sheet, n *store.Node) {
 	if n.Source == document.SourceV1 {
 		return
 	}
@@ -60,11 +59,11 @@ func (m *Model) plan(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 	sheet.Head("NEXT", age)
 	p := m.docs.Last.Plan
 	if p == nil {
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantPlan, n, "The plan")))
+		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantPlan, n, "The plan")))
 		return
 	}
 	if e, failed := m.docs.Error[watch.WantPlan]; failed {
-		sheet.Add(prose.T(theme.Stale, "Refresh failed: "+reading.Reason(e)))
+		sheet.Add(draw.T(draw.Stale, "Refresh failed: "+reading.Reason(e)))
 	}
 	before := sheet.Len()
 	for _, a := range p.Actions {
@@ -72,45 +71,45 @@ func (m *Model) plan(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 		if a.Until != nil {
 			text += ", in " + show.Until(a.Until, c.Now)
 		}
-		sheet.Item(prose.T(theme.Accent, ">"), prose.T(theme.Text, text))
+		sheet.Item(draw.T(draw.Accent, ">"), draw.T(draw.Text, text))
 		if a.Title != "" && !told(n, a.Reason) {
-			sheet.Item(prose.T(theme.Text, ""), prose.T(theme.Faint, "because "+a.Title))
+			sheet.Item(draw.T(draw.Text, ""), draw.T(draw.Faint, "because "+a.Title))
 		}
 	}
 	for _, b := range p.Blocked {
 		if told(n, b.Cause) {
 			continue
 		}
-		sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Bad, "blocked "+catalogue.Named(b.Cause)), prose.T(theme.Text, onCard(n, b.Card)+": "+b.Message))
+		sheet.Item(draw.T(draw.Bad, "!"), draw.T(draw.Bad, "blocked "+catalogue.Named(b.Cause)), draw.T(draw.Text, onCard(n, b.Card)+": "+b.Message))
 	}
 	for _, u := range p.Unmet {
 		why := ""
 		if !told(n, u.Reason) {
 			why = ": " + first(u.Title, u.Reason)
 		}
-		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Warn, u.Target+" "+strconv.Itoa(u.Wanted)+" cannot be met"),
-			prose.T(theme.Text, onCard(n, u.Card)+", "+strconv.Itoa(u.Possible)+" possible"+why))
+		sheet.Item(draw.T(draw.Warn, "W"), draw.T(draw.Warn, u.Target+" "+strconv.Itoa(u.Wanted)+" cannot be met"),
+			draw.T(draw.Text, onCard(n, u.Card)+", "+strconv.Itoa(u.Possible)+" possible"+why))
 	}
 	if len(p.Blocked) > 0 && sheet.Len() == before {
-		sheet.Add(prose.T(theme.Text, "Nothing: no address can come until the problem above is solved."))
+		sheet.Add(draw.T(draw.Text, "Nothing: no address can come until the problem above is solved."))
 	}
 	if len(p.Actions)+len(p.Blocked)+len(p.Unmet) == 0 {
 		role, word, why := nothing(*n.Summary)
-		sheet.Add(prose.T(role, word+": "), prose.T(theme.Text, why))
+		sheet.Add(draw.T(role, word+": "), draw.T(draw.Text, why))
 	}
 }
 
 // nothing explains why no change is planned, as far as the daemon's summary shows.
-func nothing(s introspect.Summary) (role theme.Role, word, why string) {
+func nothing(s introspect.Summary) (role draw.Role, word, why string) {
 	if len(s.Operations) > 0 {
-		return theme.Info, "Nothing more", "operations in progress must finish first."
+		return draw.Info, "Nothing more", "operations in progress must finish first."
 	}
 	for _, t := range targetsOf(s) {
-		if t.Role == theme.Warn {
-			return theme.Info, "Nothing now", t.Name + " is " + t.Word + "; no change planned."
+		if t.Role == draw.Warn {
+			return draw.Info, "Nothing now", t.Name + " is " + t.Word + "; no change planned."
 		}
 	}
-	return theme.Good, "Nothing", "all targets are met."
+	return draw.Good, "Nothing", "all targets are met."
 }
 
 func onCard(n *store.Node, card int) string {
@@ -121,10 +120,10 @@ func onCard(n *store.Node, card int) string {
 }
 
 // clocks writes what is in progress and what delays the pool, counting down.
-func clocks(sheet *prose.Sheet, n *store.Node, now time.Time) {
+func clocks(sheet *draw.Sheet, n *store.Node, now time.Time) {
 	if waiting := pods(n, now); waiting != "" && !told(n, waitingCode) {
 		sheet.Head("WAITING", "")
-		sheet.Add(prose.T(theme.Bad, waiting))
+		sheet.Add(draw.T(draw.Bad, waiting))
 	}
 	if len(n.Summary.Operations) > 0 {
 		sheet.Head("IN PROGRESS", "")
@@ -140,7 +139,7 @@ func clocks(sheet *prose.Sheet, n *store.Node, now time.Time) {
 		if o.ENIID != "" {
 			what += " on " + o.ENIID
 		}
-		sheet.Item(prose.T(theme.Accent, ">"), prose.T(theme.Text, what+onCard(n, o.Card)), prose.T(theme.Faint, " for "+show.Since(o.StartedAt, now)+", "+show.OrUnknown(o.Reason)))
+		sheet.Item(draw.T(draw.Accent, ">"), draw.T(draw.Text, what+onCard(n, o.Card)), draw.T(draw.Faint, " for "+show.Since(o.StartedAt, now)+", "+show.OrUnknown(o.Reason)))
 	}
 	var held []introspect.Backoff
 	for _, b := range n.Summary.Backoffs {
@@ -153,8 +152,8 @@ func clocks(sheet *prose.Sheet, n *store.Node, now time.Time) {
 	}
 	sheet.Head("BACKING OFF", "")
 	for _, b := range held {
-		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Text, strings.TrimSpace(b.Scope+" "+b.ID)),
-			prose.T(theme.Warn, ", retry in "+show.Until(&b.Until, now)), prose.T(theme.Faint, "  "+catalogue.Named(b.Cause)+titled(b.Cause)))
+		sheet.Item(draw.T(draw.Warn, "W"), draw.T(draw.Text, strings.TrimSpace(b.Scope+" "+b.ID)),
+			draw.T(draw.Warn, ", retry in "+show.Until(&b.Until, now)), draw.T(draw.Faint, "  "+catalogue.Named(b.Cause)+titled(b.Cause)))
 	}
 }
 

@@ -7,18 +7,16 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // chart draws the used, cooling and free addresses over time, stacked to those held, with
 // the targets as they were.
-func chart(s components.Style, sheet *prose.Sheet, n *store.Node, now time.Time, height int) {
+func chart(s draw.Style, sheet *draw.Sheet, n *store.Node, now time.Time, height int) {
 	if len(n.History) < 2 {
 		sheet.Blank()
-		sheet.Add(prose.T(theme.Faint, "The chart needs more samples."))
+		sheet.Add(draw.T(draw.Faint, "The chart needs more samples."))
 		return
 	}
 	c := poolChart(n, now, sheet.Width())
@@ -42,7 +40,7 @@ func spanOf(h store.History, now time.Time) time.Duration {
 
 // poolChart spreads the history of a node's pool over cells of equal time up to now. A cell
 // in which the node was not read is a gap.
-func poolChart(n *store.Node, now time.Time, cells int) components.Chart {
+func poolChart(n *store.Node, now time.Time, cells int) draw.Chart {
 	span := spanOf(n.History, now)
 	points := n.History.Series(now.Add(-span), now, cells)
 	series := func(value func(store.Point) float64) []float64 {
@@ -54,21 +52,21 @@ func poolChart(n *store.Node, now time.Time, cells int) components.Chart {
 		}
 		return out
 	}
-	c := components.Chart{Areas: []components.Area{
-		{Name: "used", Role: theme.BarUsed, Values: series(func(p store.Point) float64 { return float64(p.Assigned) })},
-		{Name: "cooling", Role: theme.BarCooling, Values: series(func(p store.Point) float64 { return float64(max(0, p.Cooling)) })},
-		{Name: "free", Role: theme.BarFree, Values: series(func(p store.Point) float64 { return float64(p.Free) })},
+	c := draw.Chart{Areas: []draw.Area{
+		{Name: "used", Role: draw.BarUsed, Values: series(func(p store.Point) float64 { return float64(p.Assigned) })},
+		{Name: "cooling", Role: draw.BarCooling, Values: series(func(p store.Point) float64 { return float64(max(0, p.Cooling)) })},
+		{Name: "free", Role: draw.BarFree, Values: series(func(p store.Point) float64 { return float64(p.Free) })},
 	}, Span: "last " + show.Age(span)}
-	level := func(name string, role theme.Role, value func(store.Point) float64) {
+	level := func(name string, role draw.Role, value func(store.Point) float64) {
 		values := series(value)
 		if newest := last(values); !math.IsNaN(newest) {
-			c.Levels = append(c.Levels, components.Level{Name: name, Role: role, Value: newest, Values: values})
+			c.Levels = append(c.Levels, draw.Level{Name: name, Role: role, Value: newest, Values: values})
 		}
 	}
-	level("MINIMUM", theme.Info, func(p store.Point) float64 { return positive(int(p.MinimumIP)) })
-	level("WARM_IP", theme.Good, func(p store.Point) float64 { return float64(p.Taken()) + positive(int(p.WarmIP)) })
+	level("MINIMUM", draw.Info, func(p store.Point) float64 { return positive(int(p.MinimumIP)) })
+	level("WARM_IP", draw.Good, func(p store.Point) float64 { return float64(p.Taken()) + positive(int(p.WarmIP)) })
 	if name, spare := spareOf(*n.Summary); spare > 0 {
-		level(name, theme.Good, func(p store.Point) float64 {
+		level(name, draw.Good, func(p store.Point) float64 {
 			if p.WarmIP > 0 || p.MinimumIP > 0 {
 				return math.NaN() // targets in addresses take precedence
 			}
@@ -77,7 +75,7 @@ func poolChart(n *store.Node, now time.Time, cells int) components.Chart {
 	}
 	// A limit far above the pool would flatten the chart.
 	if v := plainMaxPods(n); v > 0 && v <= 2*max(n.Held, 1) {
-		c.Levels = append(c.Levels, components.Level{Name: "max-pods", Role: theme.Warn, Value: float64(v)})
+		c.Levels = append(c.Levels, draw.Level{Name: "max-pods", Role: draw.Warn, Value: float64(v)})
 	}
 	return c
 }

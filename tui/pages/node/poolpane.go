@@ -6,29 +6,27 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // pool writes what the warm pool holds, needs and does. It leaves out the first placed
 // sections, which are shown elsewhere.
-func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height, placed int) {
+func (m *Model) pool(c pages.Context, n *store.Node, sheet *draw.Sheet, height, placed int) {
 	if n == nil || n.Summary == nil {
 		if n != nil && n.Error != nil {
-			sheet.Add(prose.T(theme.Bad, "Not read: "+reading.Reason(*n.Error)))
+			sheet.Add(draw.T(draw.Bad, "Not read: "+reading.Reason(*n.Error)))
 		} else {
-			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, 0, n, "The pool")))
+			sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, 0, n, "The pool")))
 		}
 		m.kubernetes(sheet, n)
 		return
 	}
 	if n.State != document.StateLive {
 		word, _ := reading.StateOf(n, c.Now)
-		sheet.Add(prose.T(theme.Stale, "Last known values: "+word))
+		sheet.Add(draw.T(draw.Stale, "Last known values: "+word))
 	}
 	numbers(c.Style(), sheet, n)
 	problems(sheet, n)
@@ -47,12 +45,12 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height,
 	}
 	if n.Source == document.SourceV1 {
 		sheet.Head("NOT REPORTED", "")
-		sheet.Add(prose.T(theme.Faint, "The upstream daemon reports ENIs, addresses and two warm targets only: no plan, back-offs, decisions, EC2 calls, errors or branch ENIs."))
+		sheet.Add(draw.T(draw.Faint, "The upstream daemon reports ENIs, addresses and two warm targets only: no plan, back-offs, decisions, EC2 calls, errors or branch ENIs."))
 	}
 }
 
 // numbers writes the pool of each card as a gauge with its figures.
-func numbers(s components.Style, sheet *prose.Sheet, n *store.Node) {
+func numbers(s draw.Style, sheet *draw.Sheet, n *store.Node) {
 	for _, card := range n.Summary.Cards {
 		p := poolOf(card)
 		capacity, byMaxPods := fleet.Capacity(n.NodeIPAM, card)
@@ -81,28 +79,28 @@ func numbers(s components.Style, sheet *prose.Sheet, n *store.Node) {
 		if s.Linear {
 			width = 0
 		}
-		l := components.NewLine(s, sheet.Width()).Add(theme.Faint, label).Gap(1)
-		l.Drawn(components.Pool{Assigned: p.Assigned, Cooling: p.Cooling, Free: p.Free, Limit: whole, Alarms: true}.Gauge(s, width), width).Gap(1)
+		l := draw.NewLine(s, sheet.Width()).Add(draw.Faint, label).Gap(1)
+		l.Drawn(draw.Pool{Assigned: p.Assigned, Cooling: p.Cooling, Free: p.Free, Limit: whole, Alarms: true}.Gauge(s, width), width).Gap(1)
 		for i, text := range figures {
-			r := theme.Text
+			r := draw.Text
 			if i == 2 {
 				r = freeRole(p)
 			}
 			if i > 0 {
-				l.Add(theme.Faint, s.Pick(" · ", " - "))
+				l.Add(draw.Faint, s.Pick(" · ", " - "))
 			}
 			l.Add(r, text)
 		}
 		sheet.Drawn(l.String())
 	}
 	if len(n.Summary.Cards) == 0 {
-		sheet.Add(prose.T(theme.Faint, "The daemon reports no network card."))
+		sheet.Add(draw.T(draw.Faint, "The daemon reports no network card."))
 	}
 }
 
-func freeRole(p pool) theme.Role {
+func freeRole(p pool) draw.Role {
 	if p.Held > 0 && p.Free == 0 {
-		return theme.Bad
+		return draw.Bad
 	}
-	return theme.Good
+	return draw.Good
 }

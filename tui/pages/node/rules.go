@@ -7,9 +7,8 @@ import (
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // figure right-aligns a number in its column.
@@ -17,7 +16,7 @@ func figure(text string) string { return strings.Repeat(" ", max(9-len(text), 0)
 
 // rules writes the max-pods that the published rules yield with the node's settings, one row
 // per value, and marks kubelet's value.
-func rules(sheet *prose.Sheet, n *store.Node) {
+func rules(sheet *draw.Sheet, n *store.Node) {
 	byValue := map[int][]string{}
 	var none []string
 	for _, r := range fleet.MaxPodsRules(n.NodeIPAM) {
@@ -33,16 +32,16 @@ func rules(sheet *prose.Sheet, n *store.Node) {
 	sheet.Head("MAX-PODS BY PUBLISHED RULE", "")
 	set := plainMaxPods(n)
 	for _, v := range slices.Sorted(maps.Keys(byValue)) {
-		row := []prose.Span{prose.T(theme.Faint, strings.Join(byValue[v], ", "))}
+		row := []draw.Span{draw.T(draw.Faint, strings.Join(byValue[v], ", "))}
 		if v == set {
-			row = slices.Insert(row, 0, prose.T(theme.Good, "kubelet's value: "))
+			row = slices.Insert(row, 0, draw.T(draw.Good, "kubelet's value: "))
 		}
 		sheet.Row(figure(show.Pods(&v)), 11, row...)
 	}
 	if len(none) > 0 {
-		sheet.Row(figure(show.Unknown), 11, prose.T(theme.Faint, strings.Join(none, ", ")))
+		sheet.Row(figure(show.Unknown), 11, draw.T(draw.Faint, strings.Join(none, ", ")))
 	}
 	if _, published := byValue[set]; set > 0 && !published {
-		sheet.Row(figure(show.Pods(&set)), 11, prose.T(theme.Warn, "kubelet's value; matches no published rule"))
+		sheet.Row(figure(show.Pods(&set)), 11, draw.T(draw.Warn, "kubelet's value; matches no published rule"))
 	}
 }

@@ -5,8 +5,8 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/introspect"
+	"cnictl/tui/draw"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // target is a target of the pool with the pool's actual value.
@@ -15,7 +15,7 @@ type target struct {
 	Want string
 	Have string
 	Word string // met, short 3, not set, …
-	Role theme.Role
+	Role draw.Role
 
 	Short string // name in the chart; "" = not in the chart
 	Spare int    // addresses that it requires beyond those in use, if in effect
@@ -69,7 +69,7 @@ func other(byAddress, wrongMode bool, mode string) string {
 // row compares a target with the pool. have may be nil. unit is how many of have one unit of
 // the target requires, 0 if unknown.
 func row(name string, want *int, one, many string, have *int, unit int, acts bool, idle string) target {
-	r := target{Name: name, Want: show.Int(want), Role: theme.Faint}
+	r := target{Name: name, Want: show.Int(want), Role: draw.Faint}
 	if want == nil {
 		r.Word = "not reported"
 		return r
@@ -88,9 +88,9 @@ func row(name string, want *int, one, many string, have *int, unit int, acts boo
 	case unit == 0, have == nil:
 		r.Word = ""
 	case *have >= *want*unit:
-		r.Word, r.Role = "met", theme.Good
+		r.Word, r.Role = "met", draw.Good
 	default:
-		r.Word, r.Role = "short "+strconv.Itoa(*want*unit-*have), theme.Warn
+		r.Word, r.Role = "short "+strconv.Itoa(*want*unit-*have), draw.Warn
 	}
 	return r
 }

@@ -8,10 +8,9 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
 )
 
@@ -88,7 +87,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.WhatIf:
 		return pages.Go(pages.Open{Screen: "whatif", Node: m.name})
 	case actionMaxPods:
-		m.sizing, m.scroll = !m.sizing, prose.Scroll{}
+		m.sizing, m.scroll = !m.sizing, components.Scroll{}
 		m.frame.Focus = panePool
 		return nil
 	case actionSubnets:
@@ -117,7 +116,7 @@ func (m *Model) subnet() string {
 }
 
 // bodies returns the bodies of the panes, in order.
-func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.scroll} }
+func (m *Model) bodies() []components.Body { return []components.Body{m.table, &m.scroll} }
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
 	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {

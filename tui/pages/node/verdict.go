@@ -7,34 +7,32 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/doctor/causes/catalogue"
-	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // verdict says above the panes what is worst, and the first thing to do about it. With room, it also
 // counts the other fixes.
-func verdict(s components.Style, width int, n *store.Node, now time.Time, room bool) []string {
+func verdict(s draw.Style, width int, n *store.Node, now time.Time, room bool) []string {
 	worst, found := n.Worst()
 	if !found {
 		return nil
 	}
-	sheet := prose.NewSheet(s, width)
+	sheet := draw.NewSheet(s, width)
 	role := reading.SeverityRole(worst.Effect)
 	text := worst.Message
 	if waiting := pods(n, now); waiting != "" && worst.Name() != waitingCode {
 		text = waiting + "; " + text
 	}
-	sheet.Item(prose.T(role, worst.Effect.Sign()), prose.T(role, worst.Name()), prose.T(theme.Text, "  "+text))
+	sheet.Item(draw.T(role, worst.Effect.Sign()), draw.T(role, worst.Name()), draw.T(draw.Text, "  "+text))
 	if e, ok := catalogue.Lookup(worst.Name()); ok && len(e.Fixes) > 0 {
 		fix := e.Fixes[0]
 		more := "  D: doctor"
 		if len(e.Fixes) > 1 && room {
 			more = "  D: doctor, " + show.Plural(len(e.Fixes)-1, "more fix", "more fixes")
 		}
-		sheet.Item(prose.T(theme.Good, s.Pick("→", ">")), prose.T(theme.Good, "fix"), prose.T(theme.Text, "  "+fix.Text), prose.T(theme.Faint, more))
+		sheet.Item(draw.T(draw.Good, s.Pick("→", ">")), draw.T(draw.Good, "fix"), draw.T(draw.Text, "  "+fix.Text), draw.T(draw.Faint, more))
 	}
 	return sheet.Lines()
 }
@@ -67,12 +65,12 @@ func told(n *store.Node, code string) bool {
 }
 
 // problems writes what else is wrong.
-func problems(sheet *prose.Sheet, n *store.Node) {
+func problems(sheet *draw.Sheet, n *store.Node) {
 	for _, p := range n.Problems {
 		if p.Effect == document.SeverityInfo || told(n, p.Name()) {
 			continue
 		}
 		role := reading.SeverityRole(p.Effect)
-		sheet.Item(prose.T(role, p.Effect.Sign()), prose.T(role, p.Name()), prose.T(theme.Text, " "+p.Message))
+		sheet.Item(draw.T(role, p.Effect.Sign()), draw.T(role, p.Name()), draw.T(draw.Text, " "+p.Message))
 	}
 }

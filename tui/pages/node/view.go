@@ -9,12 +9,11 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Lines implements pages.Page.
@@ -34,12 +33,12 @@ func (m *Model) Lines(c pages.Context) []string {
 	placed := 0 // sections below the ENIs, which the pool need not repeat
 	notes := reading.Age(m.docs.Read[watch.WantENIs], c.Now, 3*reading.Pace(c, n))
 	return m.frame.Draw(s, c.Width, c.Height, above, []components.Pane{
-		{Title: "ENIs", Note: notes, Least: 3, Lines: func(s components.Style, w, h int) (lines []string) {
+		{Title: "ENIs", Note: notes, Least: 3, Lines: func(s draw.Style, w, h int) (lines []string) {
 			lines, placed = m.enis(c, s, n, w, h)
 			return lines
 		}},
-		{Title: m.second(), Note: sampled(n, c.Now), Least: 4, Lines: func(s components.Style, w, h int) []string {
-			sheet := prose.NewSheet(s, w)
+		{Title: m.second(), Note: sampled(n, c.Now), Least: 4, Lines: func(s draw.Style, w, h int) []string {
+			sheet := draw.NewSheet(s, w)
 			if m.sizing && n != nil && n.Summary != nil {
 				maxPods(sheet, n)
 			} else {
@@ -71,7 +70,7 @@ func sampled(n *store.Node, now time.Time) string {
 }
 
 // header describes the node and its state in a line or two.
-func header(s components.Style, width, height int, n *store.Node, name string, now time.Time) []string {
+func header(s draw.Style, width, height int, n *store.Node, name string, now time.Time) []string {
 	word, role := reading.StateOf(n, now)
 	if n != nil {
 		if _, faulty := n.Worst(); faulty {
@@ -79,20 +78,20 @@ func header(s components.Style, width, height int, n *store.Node, name string, n
 		}
 	}
 	name = show.Safe(name)
-	if components.Width(name)+2+components.Width(word) > width {
+	if draw.Width(name)+2+draw.Width(word) > width {
 		name = names.Host(name) // its state matters more than its domain
 	}
-	l := components.NewLine(s, width).Add(theme.Title, name).Gap(2)
+	l := draw.NewLine(s, width).Add(draw.Title, name).Gap(2)
 	if n == nil {
 		return []string{l.Add(role, word).String()}
 	}
 	if l.Add(role, word); word != "" {
 		l.Gap(2)
 	}
-	more := components.NewLine(s, width)
-	say := func(l *components.Line, text string) {
+	more := draw.NewLine(s, width)
+	say := func(l *draw.Line, text string) {
 		if text != "" && text != show.Unknown {
-			l.Add(theme.Faint, text).Gap(2)
+			l.Add(draw.Faint, text).Gap(2)
 		}
 	}
 	summary, object := n.Summary, n.Object
@@ -107,7 +106,7 @@ func header(s components.Style, width, height int, n *store.Node, name string, n
 	say(l, first(summary.InstanceID, object.InstanceID))
 	say(l, summary.IPFamily)
 	if object.Unschedulable || summary.Cordoned != nil && *summary.Cordoned {
-		l.Add(theme.Warn, "cordoned").Gap(2)
+		l.Add(draw.Warn, "cordoned").Gap(2)
 	}
 	switch {
 	case n.Source == document.SourceV1:
@@ -151,9 +150,9 @@ func first(texts ...string) string {
 }
 
 // section is a part of the pool's sheet.
-type section func(*prose.Sheet, *store.Node, time.Time)
+type section func(*draw.Sheet, *store.Node, time.Time)
 
 // sections returns the sections that move below the ENIs if they fit there.
 func sections() []section {
-	return []section{func(sheet *prose.Sheet, n *store.Node, _ time.Time) { goals(sheet, n) }, activity}
+	return []section{func(sheet *draw.Sheet, n *store.Node, _ time.Time) { goals(sheet, n) }, activity}
 }

@@ -8,9 +8,9 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Widths of the drawn columns, and the one from which the most wanted wide columns are shown.
@@ -83,32 +83,32 @@ func options() components.TableOptions[*store.Node] {
 		Drawn: map[string]int{"pool": poolLeast, "trend": trendLeast},
 		Grow:  []components.Growth{{Column: "pool", Most: poolMost}, {Column: "trend", Most: trendMost}},
 		From:  map[string]int{"zone": wideFrom, "version": wideFrom, "adds": wideFrom},
-		Draw:  draw,
+		Draw:  drawn,
 		Empty: "no nodes yet",
 		Rows:  "nodes",
 	}
 }
 
-func draw(s components.Style, n *store.Node, column string, width int) string {
+func drawn(s draw.Style, n *store.Node, column string, width int) string {
 	if column == "pool" {
 		return bar(s, width, n)
 	}
 	tint := role(n, column)
-	if tint == theme.Text {
-		tint = theme.Faint // the pool is what to look at
+	if tint == draw.Text {
+		tint = draw.Faint // the pool is what to look at
 	}
 	return s.Paint(tint, show.Spark(n.Trend(width), width, 1, s.ASCII))
 }
 
 // bar draws the pool of a node; a node without one has a sign like its other cells.
-func bar(s components.Style, width int, n *store.Node) string {
-	p, ok := components.PoolOf(n)
+func bar(s draw.Style, width int, n *store.Node) string {
+	p, ok := draw.PoolOf(n)
 	if !ok {
 		sign := show.Unknown
 		if c := n.State; c != document.StateNoDaemon && c != document.StateAPIOnly && !n.Known {
 			sign = store.Unread
 		}
-		return s.Paint(theme.Faint, s.Fit(sign, width, false))
+		return s.Paint(draw.Faint, s.Fit(sign, width, false))
 	}
 	return p.Gauge(s, width)
 }

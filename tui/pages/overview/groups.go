@@ -7,10 +7,10 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // groupings are the columns by whose texts nodes are grouped, in the order of the key.
@@ -28,7 +28,7 @@ type group struct {
 	nodes, errors, warnings int
 	waiting                 int
 	limitless               bool // the limit of some pool is not known
-	pool                    components.Pool
+	pool                    draw.Pool
 	worst                   *store.Node
 }
 
@@ -88,7 +88,7 @@ func (g *group) add(n *store.Node) {
 	if n.Known && n.Summary.WaitingADDs != nil {
 		g.waiting += *n.Summary.WaitingADDs
 	}
-	if pool, ok := components.PoolOf(n); ok {
+	if pool, ok := draw.PoolOf(n); ok {
 		g.pool, g.limitless = g.pool.Add(pool), g.limitless || pool.Limit == 0
 	}
 }
@@ -120,15 +120,15 @@ func groupOptions(header string) components.TableOptions[*group] {
 	number := func(name, header, title string, drop int, of func(*group) int) query.Column[*group] {
 		return query.Column[*group]{
 			Name: name, Header: header, Title: title, Right: true, Drop: drop,
-			Text: func(g *group) string { return components.Thousands(of(g)) }, Number: func(g *group) (float64, bool) { return float64(of(g)), true },
+			Text: func(g *group) string { return draw.Thousands(of(g)) }, Number: func(g *group) (float64, bool) { return float64(of(g)), true },
 		}
 	}
 	most := number("max", "MAX", "addresses that pods can have", 5, func(g *group) int { return g.pool.Limit })
 	most.Text = func(g *group) string {
 		if g.limitless {
-			return components.Thousands(g.pool.Limit) + "+"
+			return draw.Thousands(g.pool.Limit) + "+"
 		}
-		return components.Thousands(g.pool.Limit)
+		return draw.Thousands(g.pool.Limit)
 	}
 	return components.TableOptions[*group]{
 		Columns: []query.Column[*group]{
@@ -160,9 +160,9 @@ func groupOptions(header string) components.TableOptions[*group] {
 		Limits: map[string]components.Limit{"group": {Most: 48, Narrow: 28}, "state": {Most: stateMost, Narrow: stateNarrow}},
 		Drawn:  map[string]int{"pool": poolLeast},
 		Grow:   []components.Growth{{Column: "pool", Most: 2 * poolMost}},
-		Draw: func(s components.Style, g *group, _ string, width int) string {
+		Draw: func(s draw.Style, g *group, _ string, width int) string {
 			if g.pool.Limit == 0 {
-				return s.Paint(theme.Faint, s.Fit(show.Unknown, width, false))
+				return s.Paint(draw.Faint, s.Fit(show.Unknown, width, false))
 			}
 			return g.pool.Gauge(s, width)
 		},
@@ -180,20 +180,20 @@ func fullness(g *group) string {
 
 func worstText(g *group) string { return g.worst.Status() }
 
-func groupRole(g *group, column string) theme.Role {
+func groupRole(g *group, column string) draw.Role {
 	switch {
 	case column == "state":
 		return stateRole(g.worst, dim(g.worst))
 	case column == "errors" && g.errors > 0, column == "waiting" && g.waiting > 0:
-		return theme.Bad
+		return draw.Bad
 	case column == "warnings" && g.warnings > 0:
-		return theme.Warn
+		return draw.Warn
 	case column == "group" && g.errors > 0:
-		return theme.BadRow
+		return draw.BadRow
 	case column == "group" && g.warnings > 0:
-		return theme.WarnRow
+		return draw.WarnRow
 	case column == "errors", column == "warnings", column == "waiting", column == "cooling" && g.pool.Cooling == 0:
-		return theme.Faint
+		return draw.Faint
 	}
-	return theme.Text
+	return draw.Text
 }

@@ -14,13 +14,12 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Page is the overview.
@@ -193,7 +192,7 @@ func (p *Page) Row(pages.Context) any {
 func (p *Page) Lines(c pages.Context) []string {
 	s := c.Style()
 	if len(c.View.Nodes) == 0 {
-		return components.Exactly(p.nothing(c).Lines(), c.Width, c.Height)
+		return draw.Exactly(p.nothing(c).Lines(), c.Width, c.Height)
 	}
 	p.roomy = c.Width >= sentences
 	lines := p.subnetLines(s, c.Width, p.gauges(c.Width, c.Height))
@@ -202,7 +201,7 @@ func (p *Page) Lines(c pages.Context) []string {
 	} else {
 		lines = append(lines, p.table.Lines(s, c.Width, c.Height-len(lines))...)
 	}
-	return components.Exactly(lines, c.Width, c.Height)
+	return draw.Exactly(lines, c.Width, c.Height)
 }
 
 const (
@@ -212,17 +211,17 @@ const (
 
 // nothing explains why there are no nodes. If the list cannot be read, the app shows that in
 // place of the page.
-func (p *Page) nothing(c pages.Context) *prose.Sheet {
-	sheet := prose.NewSheet(c.Style(), c.Width)
+func (p *Page) nothing(c pages.Context) *draw.Sheet {
+	sheet := draw.NewSheet(c.Style(), c.Width)
 	switch {
 	case c.View.Generation == 0 && c.Clock.Sub(p.since) > patience:
-		sheet.Add(prose.T(theme.Warn, "No nodes yet."))
-		sheet.Add(prose.T(theme.Faint, "The list of nodes is empty or still loading: --nodes and -l/--selector may exclude every node, or the cluster has none yet. New nodes appear as they join."))
+		sheet.Add(draw.T(draw.Warn, "No nodes yet."))
+		sheet.Add(draw.T(draw.Faint, "The list of nodes is empty or still loading: --nodes and -l/--selector may exclude every node, or the cluster has none yet. New nodes appear as they join."))
 	case c.View.Generation == 0:
-		sheet.Add(prose.T(theme.Faint, "Loading nodes ..."))
+		sheet.Add(draw.T(draw.Faint, "Loading nodes ..."))
 	default:
-		sheet.Add(prose.T(theme.Warn, "The cluster has no nodes."))
-		sheet.Add(prose.T(theme.Faint, "--nodes and -l/--selector may exclude every node, or the cluster has none yet. New nodes appear as they join."))
+		sheet.Add(draw.T(draw.Warn, "The cluster has no nodes."))
+		sheet.Add(draw.T(draw.Faint, "--nodes and -l/--selector may exclude every node, or the cluster has none yet. New nodes appear as they join."))
 	}
 	return sheet
 }
@@ -274,53 +273,53 @@ func fault(n *store.Node) bool {
 
 // role returns the colour of a cell. The row of a faulty node is tinted as a whole, but figures
 // that are not current stay dim: the name and the state show why.
-func role(n *store.Node, column string) theme.Role {
+func role(n *store.Node, column string) draw.Role {
 	old := dim(n)
 	switch {
 	case column == "state":
 		return stateRole(n, old)
 	case old && column != "node":
-		return theme.Stale
+		return draw.Stale
 	case n.Severity.Harms():
-		return theme.BadRow
+		return draw.BadRow
 	case n.Severity == document.SeverityWarning:
-		return theme.WarnRow
+		return draw.WarnRow
 	case old:
-		return theme.Stale
+		return draw.Stale
 	}
 	switch column {
 	case "type", "zone", "version", "via", "age", "instance":
-		return theme.Faint
+		return draw.Faint
 	case "cooling":
 		if n.Cooling == nil || *n.Cooling == 0 {
-			return theme.Faint
+			return draw.Faint
 		}
-		return theme.BarCooling
+		return draw.BarCooling
 	case "free", "warm":
 		if n.OverWarm() {
-			return theme.Info
+			return draw.Info
 		}
 		if n.Known && n.Free == 0 {
-			return theme.Warn
+			return draw.Warn
 		}
 	}
-	return theme.Text
+	return draw.Text
 }
 
-func stateRole(n *store.Node, old bool) theme.Role {
+func stateRole(n *store.Node, old bool) draw.Role {
 	switch {
 	case old && !fault(n):
-		return theme.Stale
+		return draw.Stale
 	case n.Word == store.WordOverWarm:
-		return theme.Info
+		return draw.Info
 	case ok(n):
-		return theme.Good
+		return draw.Good
 	case n.Severity != "":
 		return reading.SeverityRole(n.Severity)
 	case n.State == document.StateLive:
-		return theme.Good
+		return draw.Good
 	}
-	return theme.Faint
+	return draw.Faint
 }
 
 // dim reports whether the figures of a node are not current.

@@ -6,8 +6,7 @@ import (
 
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/components"
-	"cnictl/tui/theme"
+	"cnictl/tui/draw"
 )
 
 // short counts the subnets that are about to run out.
@@ -49,7 +48,7 @@ const (
 
 func (p *Page) perLine(width int) int { return max((width-len(p.title()))/gaugeLeast, 1) }
 
-func (p *Page) subnetLines(s components.Style, width, height int) []string {
+func (p *Page) subnetLines(s draw.Style, width, height int) []string {
 	if s.Linear {
 		return p.subnetList(s, width)
 	}
@@ -59,11 +58,11 @@ func (p *Page) subnetLines(s components.Style, width, height int) []string {
 	each := p.perLine(width)
 	room := min((width-len(title))/each, gaugeMost)
 	for y := range height {
-		l := components.NewLine(s, width)
+		l := draw.NewLine(s, width)
 		if y == 0 {
-			l.Add(theme.Title, few)
+			l.Add(draw.Title, few)
 			if after != "" {
-				l.Add(theme.Faint, ", ").Add(theme.Bad, after)
+				l.Add(draw.Faint, ", ").Add(draw.Bad, after)
 			}
 		} else {
 			l.Gap(len(title))
@@ -73,7 +72,7 @@ func (p *Page) subnetLines(s components.Style, width, height int) []string {
 			rest = rest[1:]
 		}
 		if y == height-1 && len(rest) > 0 && l.Room() > 8 {
-			l.Add(theme.Faint, "+"+strconv.Itoa(len(rest))+" more")
+			l.Add(draw.Faint, "+"+strconv.Itoa(len(rest))+" more")
 		}
 		lines = append(lines, l.String())
 	}
@@ -81,7 +80,7 @@ func (p *Page) subnetLines(s components.Style, width, height int) []string {
 }
 
 // subnetList writes each subnet on its own line.
-func (p *Page) subnetList(s components.Style, width int) []string {
+func (p *Page) subnetList(s draw.Style, width int) []string {
 	if len(p.subnets) == 0 {
 		return nil
 	}
@@ -91,31 +90,31 @@ func (p *Page) subnetList(s components.Style, width int) []string {
 		if u.Zone != "" {
 			name = u.Zone
 		}
-		l := components.NewLine(s, width).Add(theme.Text, name+" "+u.Range.String()+": "+inventory.FullText(u)+" taken, "+components.Thousands(*u.Available)+" free")
+		l := draw.NewLine(s, width).Add(draw.Text, name+" "+u.Range.String()+": "+inventory.FullText(u)+" taken, "+draw.Thousands(*u.Available)+" free")
 		if inventory.SubnetShort(u) {
-			l.Add(theme.Bad, ", short")
+			l.Add(draw.Bad, ", short")
 		}
 		lines = append(lines, l.String())
 	}
 	return append(lines, "")
 }
 
-func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) {
+func gauge(l *draw.Line, s draw.Style, u store.SubnetUse, room int) {
 	part, _ := inventory.FullShare(u)
-	bar, role, mark := theme.BarUsed, theme.Text, ""
+	bar, role, mark := draw.BarUsed, draw.Text, ""
 	switch {
 	case inventory.SubnetShort(u):
-		bar, role, mark = theme.BadRow, theme.Bad, " !"
+		bar, role, mark = draw.BadRow, draw.Bad, " !"
 	case part >= 0.85:
-		bar, role, mark = theme.WarnRow, theme.Warn, s.Pick(" ⚠", " W")
+		bar, role, mark = draw.WarnRow, draw.Warn, s.Pick(" ⚠", " W")
 	}
 	name := u.ID
 	if u.Zone != "" {
 		name = u.Zone
 	}
 	percent := inventory.FullText(u)
-	free := components.Thousands(*u.Available) + " free"
-	text := components.Width(percent) + 2 + components.Width(free) + components.Width(mark) + 3
+	free := draw.Thousands(*u.Available) + " free"
+	text := draw.Width(percent) + 2 + draw.Width(free) + draw.Width(mark) + 3
 	cidr := " " + u.Range.String()
 	cells := 12
 	if room < gaugeLeast+10 {
@@ -124,12 +123,12 @@ func gauge(l *components.Line, s components.Style, u store.SubnetUse, room int) 
 	label := room - text - cells
 	name = s.Clip(name, max(label, 4))
 	start := l.Room()
-	l.Add(theme.Text, name)
-	if components.Width(name)+components.Width(cidr) <= label {
-		l.Add(theme.Faint, cidr)
+	l.Add(draw.Text, name)
+	if draw.Width(name)+draw.Width(cidr) <= label {
+		l.Add(draw.Faint, cidr)
 	}
 	l.Gap(1)
-	l.Drawn(components.Gauge(s, cells, 1, components.Part{Value: part, Role: bar}), cells)
-	l.Gap(1).Add(role, percent+mark).Gap(1).Add(theme.Faint, free)
+	l.Drawn(draw.Gauge(s, cells, 1, draw.Part{Value: part, Role: bar}), cells)
+	l.Gap(1).Add(role, percent+mark).Gap(1).Add(draw.Faint, free)
 	l.Gap(room - (start - l.Room()))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/theme"
 )
 
 // Check verifies a frame's size and that it is safe for a terminal.
@@ -25,7 +25,7 @@ func Check(t *testing.T, s *Screen) {
 // Faults lists what is wrong with a frame. It must have exactly height lines, none wider
 // than width, no escape sequences except those of the theme, byte by byte, and no other
 // control characters.
-func Faults(lines []string, width, height int, th *theme.Theme, ascii bool) []string {
+func Faults(lines []string, width, height int, th *draw.Theme, ascii bool) []string {
 	var faults []string
 	say := func(format string, args ...any) {
 		faults = append(faults, fmt.Sprintf("%dx%d: ", width, height)+fmt.Sprintf(format, args...))
@@ -53,10 +53,10 @@ func Faults(lines []string, width, height int, th *theme.Theme, ascii bool) []st
 
 // sequences returns the escape sequences that a theme puts around text, also under the cursor and
 // on the bars of charts.
-func sequences(th *theme.Theme) []string {
+func sequences(th *draw.Theme) []string {
 	var own []string
-	for _, of := range []*theme.Theme{th, th.Tinted(), th.Filled(theme.BarUsed), th.Filled(theme.BarCooling), th.Filled(theme.BarFree)} {
-		for r := theme.Text; r <= theme.Stale; r++ {
+	for _, of := range []*draw.Theme{th, th.Tinted(), th.Filled(draw.BarUsed), th.Filled(draw.BarCooling), th.Filled(draw.BarFree)} {
+		for r := draw.Text; r <= draw.Stale; r++ {
 			for _, sequence := range []string{of.On(r), of.Off(r)} {
 				if sequence != "" {
 					own = append(own, sequence)

@@ -3,23 +3,23 @@ package pagetest
 import (
 	"testing"
 
-	"cnictl/tui/theme"
+	"cnictl/tui/draw"
 )
 
 // TestFaults: anything harmful that a node could send a terminal is found, including colours of no
 // theme. What the theme itself writes is not.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	dark := theme.New(theme.Dark, theme.Terminal{Colour: true})
+	dark := draw.NewTheme(draw.Dark, draw.Terminal{Colour: true})
 	for name, x := range map[string]struct {
 		line  string
-		th    *theme.Theme
+		th    *draw.Theme
 		ascii bool
 		want  int
 	}{
-		"text":                {"ip-10-0-3-17", theme.Plain(), false, 0},
-		"the theme's colour":  {dark.Paint(theme.Bad, "down"), dark, false, 0},
-		"a colour in plain":   {dark.Paint(theme.Bad, "down"), theme.Plain(), false, 1},
+		"text":                {"ip-10-0-3-17", draw.PlainTheme(), false, 0},
+		"the theme's colour":  {dark.Paint(draw.Bad, "down"), dark, false, 0},
+		"a colour in plain":   {dark.Paint(draw.Bad, "down"), draw.PlainTheme(), false, 1},
 		"another colour":      {"\x1b[5;31mdown\x1b[m", dark, false, 1},
 		"clear the screen":    {"a\x1b[2Jb", dark, false, 1},
 		"a title":             {"a\x1b]0;x\ab", dark, false, 1},

@@ -8,9 +8,9 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
-	"cnictl/tui/theme"
 )
 
 // Screen drives a page.
@@ -18,7 +18,7 @@ type Screen struct {
 	Page          pages.Page
 	Fleet         *sourcetest.Fleet
 	Width, Height int
-	Theme         *theme.Theme
+	Theme         *draw.Theme
 	ASCII, Wide   bool
 	Opened        []pages.Open // what the page asked the app to open
 	Asked         []pages.Read
@@ -30,7 +30,7 @@ type Screen struct {
 
 // Open shows a page over a fleet, as the app does when the page is entered.
 func Open(p pages.Page, f *sourcetest.Fleet, width, height int) *Screen {
-	s := &Screen{Page: p, Fleet: f, Width: width, Height: height, Theme: theme.Plain()}
+	s := &Screen{Page: p, Fleet: f, Width: width, Height: height, Theme: draw.PlainTheme()}
 	s.Send(pages.Changed{})
 	_ = s.Frame()
 	return s

@@ -10,9 +10,9 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"cnictl/testenv/text/golden"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
-	"cnictl/tui/theme"
 )
 
 // sizes are the terminal sizes at which screens are drawn, less the three lines of the app.
@@ -59,7 +59,7 @@ func Coloured(t *testing.T, name string, open func() pages.Page, act func(*Scree
 	t.Run(name+"/dark", func(t *testing.T) {
 		t.Parallel()
 		s := Open(open(), Fleet(), 120, 37)
-		s.Theme = theme.New(theme.Auto, theme.Terminal{Colour: true})
+		s.Theme = draw.NewTheme(draw.Auto, draw.Terminal{Colour: true})
 		act(s)
 		Check(t, s)
 		var out bytes.Buffer
@@ -67,7 +67,7 @@ func Coloured(t *testing.T, name string, open func() pages.Page, act func(*Scree
 		if _, err := w.WriteString(strings.Join(s.Frame(), "\n")); err != nil {
 			t.Fatal(err)
 		}
-		if s.Theme.Name == theme.Mono {
+		if s.Theme.Name == draw.Mono {
 			t.Error("the theme has no colour")
 		}
 		Golden(t, name+"-dark-120x37", strings.Split(out.String(), "\n"))

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/theme"
 )
 
 // CheckAllSizes draws a page for every node at many sizes, in Unicode and ASCII, with and without
@@ -30,8 +30,8 @@ func CheckAllSizes(t *testing.T, open func(pages.Open) pages.Page, screen string
 			s := Open(open(o), f, 120, 37)
 			for i, size := range [][2]int{{0, 0}, {1, 1}, {7, 3}, {20, 40}, {60, 12}, {61, 13}, {80, 21}, {109, 9}, {110, 30}, {120, 37}, {200, 57}, {300, 4}} {
 				s.Width, s.Height, s.ASCII, s.Wide = size[0], size[1], i%3 == 1, i%2 == 1
-				if s.Theme = theme.Plain(); i%4 >= 2 {
-					s.Theme = theme.New(theme.Dark, theme.Terminal{Colour: true, True: i%4 == 3})
+				if s.Theme = draw.PlainTheme(); i%4 >= 2 {
+					s.Theme = draw.NewTheme(draw.Dark, draw.Terminal{Colour: true, True: i%4 == 3})
 				}
 				if s.Height == 0 {
 					_ = s.Frame()

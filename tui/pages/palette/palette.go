@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/tui/components"
-	"cnictl/tui/theme"
+	"cnictl/tui/draw"
 )
 
 // Kind is the kind of a choice. Screens come before commands, and commands before nodes.
@@ -107,23 +106,23 @@ func SearchFor(text string) (Item, bool) {
 var kinds = [...]string{"screen", "command", "node", "search", "pod"}
 
 // Lines draws the choices and marks the picked one.
-func Lines(s components.Style, width int, items []Item, picked int) []string {
+func Lines(s draw.Style, width int, items []Item, picked int) []string {
 	out := make([]string, 0, len(items))
 	name := 16
 	for _, it := range items {
-		name = min(max(name, components.Width(it.Name)), max(width-24, 16))
+		name = min(max(name, draw.Width(it.Name)), max(width-24, 16))
 	}
 	for i, it := range items {
-		l := components.NewLine(s, width)
-		role, faint := theme.Text, theme.Faint
+		l := draw.NewLine(s, width)
+		role, faint := draw.Text, draw.Faint
 		mark := "  "
 		if i == picked {
-			role, faint, mark = theme.Selected, theme.Selected, s.Pick("▸ ", "> ")
+			role, faint, mark = draw.Selected, draw.Selected, s.Pick("▸ ", "> ")
 		}
 		l.Add(role, mark).Add(role, s.Fit(it.Name, name, false)).Add(role, "  ")
 		l.Add(faint, s.Fit(kinds[it.Kind], 9, false)).Add(faint, it.Title)
 		if i == picked {
-			l.Add(role, components.Blank(l.Room()))
+			l.Add(role, draw.Blank(l.Room()))
 		}
 		out = append(out, l.String())
 	}

@@ -1,6 +1,8 @@
 package pod
 
-import "cnictl/tui/keymap"
+import (
+	"cnictl/tui/keymap"
+)
 
 // Actions of the keys of the screen.
 const (

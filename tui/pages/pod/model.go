@@ -9,11 +9,10 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/many"
 	"cnictl/tui/pages/names"
-	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
@@ -33,8 +32,8 @@ type Model struct {
 	find    reading.Documents // from Kubernetes, while the node is unknown
 	looked  uint64            // generation of the view last searched for the node
 	events  reading.Events
-	frame   panes.Frame
-	scroll  [2]prose.Scroll
+	frame   components.Frame
+	scroll  [2]components.Scroll
 }
 
 // New opens the screen of a pod, or of an address without one.

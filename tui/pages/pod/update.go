@@ -10,10 +10,10 @@ import (
 	"cnictl/doctor/causes"
 	"cnictl/doctor/collect/watched"
 	"cnictl/doctor/evidence"
+	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
-	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
 )
 
@@ -153,8 +153,8 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 }
 
 // bodies returns the bodies of the panes, in order.
-func (m *Model) bodies() []panes.Body {
-	out := make([]panes.Body, len(m.scroll))
+func (m *Model) bodies() []components.Body {
+	out := make([]components.Body, len(m.scroll))
 	for i := range m.scroll {
 		out[i] = &m.scroll[i]
 	}

@@ -15,12 +15,11 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Lines implements pages.Page.
@@ -31,46 +30,46 @@ func (m *Model) Lines(c pages.Context) []string {
 	pod := kube(m.docs.Last.Pods, m.ref, m.ip)
 	fresh := 3 * reading.Pace(c, n)
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width, at, pod)}, []components.Pane{
-		{Title: "Wiring", Note: reading.Age(m.docs.Read[watch.WantENIs], c.Now, fresh), Weight: 3, Least: 4, Lines: func(s components.Style, w, h int) []string {
-			sheet := prose.NewSheet(s, w)
+		{Title: "Wiring", Note: reading.Age(m.docs.Read[watch.WantENIs], c.Now, fresh), Weight: 3, Least: 4, Lines: func(s draw.Style, w, h int) []string {
+			sheet := draw.NewSheet(s, w)
 			m.addresses(c, n, sheet, at, pod)
 			m.branch(c, n, sheet, pod)
 			m.interfaces(c, n, sheet)
 			return m.scroll[paneWiring].Window(sheet, h)
 		}},
-		{Title: "History", Note: reading.Age(m.docs.Read[watch.WantEvents], c.Now, fresh), Weight: 2, Least: 3, Lines: func(s components.Style, w, h int) []string {
-			sheet := prose.NewSheet(s, w)
+		{Title: "History", Note: reading.Age(m.docs.Read[watch.WantEvents], c.Now, fresh), Weight: 2, Least: 3, Lines: func(s draw.Style, w, h int) []string {
+			sheet := draw.NewSheet(s, w)
 			m.timeline(c, n, sheet, at)
 			return m.scroll[paneTimeline].Window(sheet, h)
 		}},
 	})
 }
 
-func (m *Model) header(s components.Style, width int, at []place, pod *watch.Pod) string {
-	l := components.NewLine(s, width).Add(theme.Title, m.Title()).Gap(2)
+func (m *Model) header(s draw.Style, width int, at []place, pod *watch.Pod) string {
+	l := draw.NewLine(s, width).Add(draw.Title, m.Title()).Gap(2)
 	if m.docs.Node != "" {
-		l.Add(theme.Faint, "on "+m.docs.Node).Gap(2)
+		l.Add(draw.Faint, "on "+m.docs.Node).Gap(2)
 	}
 	if len(at) > 0 && m.ref.Name != "" {
-		l.Add(theme.Text, at[0].Address.Address.String()).Gap(2)
+		l.Add(draw.Text, at[0].Address.Address.String()).Gap(2)
 	}
 	if pod != nil {
-		role := theme.Good
+		role := draw.Good
 		if pod.Phase != "Running" {
-			role = theme.Warn
+			role = draw.Warn
 		}
 		l.Add(role, pod.Phase).Gap(2)
 		if pod.Reason != "" {
-			l.Add(theme.Warn, pod.Reason)
+			l.Add(draw.Warn, pod.Reason)
 		}
 	}
 	return l.String()
 }
 
 // addresses writes where each address comes from.
-func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at []place, pod *watch.Pod) {
+func (m *Model) addresses(c pages.Context, n *store.Node, sheet *draw.Sheet, at []place, pod *watch.Pod) {
 	if pod != nil && pod.HostNetwork {
-		sheet.Add(prose.T(theme.Info, "In the host's network: "), prose.T(theme.Text, "it uses the node's address, none from the pool."))
+		sheet.Add(draw.T(draw.Info, "In the host's network: "), draw.T(draw.Text, "it uses the node's address, none from the pool."))
 		return
 	}
 	if len(at) == 0 {
@@ -78,40 +77,40 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 		case m.docs.Node == "":
 			m.notFound(c, sheet)
 		case n != nil && n.Object != nil && m.ip.IsValid() && n.Object.InternalIP == m.ip.String():
-			sheet.Add(prose.T(theme.Info, "The node's own address: "), prose.T(theme.Text, "that of the node itself and of its pods in the host's network."))
+			sheet.Add(draw.T(draw.Info, "The node's own address: "), draw.T(draw.Text, "that of the node itself and of its pods in the host's network."))
 		case !m.docs.Has(watch.WantENIs):
-			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The address")))
+			sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The address")))
 		case m.ref.Name != "":
 			state, reason := m.reason(n, pod)
 			if state == document.PodWaiting {
-				sheet.Add(prose.T(theme.Bad, "Waiting for an IP address"))
+				sheet.Add(draw.T(draw.Bad, "Waiting for an IP address"))
 			} else {
-				sheet.Add(prose.T(theme.Warn, "The pool holds no address for this pod."))
+				sheet.Add(draw.T(draw.Warn, "The pool holds no address for this pod."))
 			}
 			if reason != "" {
-				sheet.Add(prose.T(theme.Text, inventory.NamedReason(reason)))
+				sheet.Add(draw.T(draw.Text, inventory.NamedReason(reason)))
 			}
 			if e, ok := catalogue.Lookup(m.finding); ok {
-				sheet.Field("cause", prose.T(theme.Bad, e.Code), prose.T(theme.Text, "  "+e.Title))
+				sheet.Field("cause", draw.T(draw.Bad, e.Code), draw.T(draw.Text, "  "+e.Title))
 			}
 			if pod != nil && pod.PodENI != "" {
-				sheet.Add(prose.T(theme.Faint, "Its address is that of its branch ENI, below."))
+				sheet.Add(draw.T(draw.Faint, "Its address is that of its branch ENI, below."))
 			}
 		default:
-			sheet.Add(prose.T(theme.Warn, "No interface of "+m.docs.Node+" holds this address."))
+			sheet.Add(draw.T(draw.Warn, "No interface of "+m.docs.Node+" holds this address."))
 		}
 		return
 	}
 	for _, p := range at {
 		sheet.Head(p.Address.Address.String(), stateOf(p, n, c.Now))
-		sheet.Field("interface", prose.T(theme.Text, p.ENI.ID), prose.T(theme.Faint, "  card "+strconv.Itoa(p.ENI.Card)+" device "+strconv.Itoa(p.ENI.Device)+"  "+inventory.ENIKind(p.ENI)))
+		sheet.Field("interface", draw.T(draw.Text, p.ENI.ID), draw.T(draw.Faint, "  card "+strconv.Itoa(p.ENI.Card)+" device "+strconv.Itoa(p.ENI.Device)+"  "+inventory.ENIKind(p.ENI)))
 		if !p.Block.IsSingleIP() {
-			sheet.Field("prefix", prose.T(theme.Text, p.Block.String()))
+			sheet.Field("prefix", draw.T(draw.Text, p.Block.String()))
 		}
-		sheet.Field("subnet", prose.T(theme.Text, show.OrUnknown(p.ENI.SubnetID)))
-		sheet.Field("route table", prose.T(theme.Text, tableText(p.ENI.RouteTable)))
+		sheet.Field("subnet", draw.T(draw.Text, show.OrUnknown(p.ENI.SubnetID)))
+		sheet.Field("route table", draw.T(draw.Text, tableText(p.ENI.RouteTable)))
 		if name := names.Pod(p.Address.PodNamespace, p.Address.PodName); name != "" && m.ref.Name == "" {
-			sheet.Field("last pod", prose.T(theme.Text, name))
+			sheet.Field("last pod", draw.T(draw.Text, name))
 		}
 	}
 }
@@ -135,13 +134,13 @@ func (m *Model) reason(n *store.Node, pod *watch.Pod) (state, reason string) {
 }
 
 // notFound describes a pod or an address that is on no known node.
-func (m *Model) notFound(c pages.Context, sheet *prose.Sheet) {
+func (m *Model) notFound(c pages.Context, sheet *draw.Sheet) {
 	if p := m.listed(); p != nil {
-		sheet.Add(prose.T(theme.Warn, "Not scheduled to a node yet."), prose.T(theme.Text, " "+p.Reason))
+		sheet.Add(draw.T(draw.Warn, "Not scheduled to a node yet."), draw.T(draw.Text, " "+p.Reason))
 		return
 	}
 	if m.ref.Name == "" && !m.ip.IsValid() {
-		sheet.Add(prose.T(theme.Warn, "No pod or address given."))
+		sheet.Add(draw.T(draw.Warn, "No pod or address given."))
 		return
 	}
 	has, none := "No node read so far has an address of this pod", "Kubernetes has no such pod."
@@ -152,25 +151,25 @@ func (m *Model) notFound(c pages.Context, sheet *prose.Sheet) {
 	if unread > 0 {
 		has += "; the addresses of " + strconv.Itoa(unread) + " of " + show.Plural(nodes, "node", "nodes") + " have not been read yet"
 	}
-	sheet.Add(prose.T(theme.Warn, has+"."))
+	sheet.Add(draw.T(draw.Warn, has+"."))
 	e, failed := m.find.Error[watch.WantClusterPods]
 	switch {
 	case failed && e.Reason == introspect.ReasonForbidden:
-		sheet.Add(prose.T(theme.Warn, "Kubernetes: missing permission: list pods."))
+		sheet.Add(draw.T(draw.Warn, "Kubernetes: missing permission: list pods."))
 	case failed:
-		sheet.Add(prose.T(theme.Faint, "Kubernetes: "+reading.Reason(e)))
+		sheet.Add(draw.T(draw.Faint, "Kubernetes: "+reading.Reason(e)))
 	case m.find.Has(watch.WantClusterPods):
-		sheet.Add(prose.T(theme.Text, none))
+		sheet.Add(draw.T(draw.Text, none))
 	default:
-		sheet.Add(prose.T(theme.Faint, "Asking Kubernetes ..."))
+		sheet.Add(draw.T(draw.Faint, "Asking Kubernetes ..."))
 	}
 	for _, u := range c.View.Subnets {
 		if m.ref.Name == "" && u.Range.IsValid() && u.Range.Contains(m.ip) {
-			sheet.Field("subnet", prose.T(theme.Text, u.ID), prose.T(theme.Faint, "  "+u.Range.String()+"  "+u.Zone))
+			sheet.Field("subnet", draw.T(draw.Text, u.ID), draw.T(draw.Faint, "  "+u.Range.String()+"  "+u.Zone))
 		}
 	}
 	if unread > 0 {
-		sheet.Add(prose.T(theme.Faint, "The search goes on as nodes are read."))
+		sheet.Add(draw.T(draw.Faint, "The search goes on as nodes are read."))
 	}
 }
 
@@ -208,13 +207,13 @@ func tableText(table *int) string {
 }
 
 // branch writes the branch ENI of a pod that has or wants one.
-func (m *Model) branch(c pages.Context, n *store.Node, sheet *prose.Sheet, pod *watch.Pod) {
+func (m *Model) branch(c pages.Context, n *store.Node, sheet *draw.Sheet, pod *watch.Pod) {
 	if pod == nil || !pod.Wants && pod.PodENI == "" {
 		return
 	}
 	sheet.Head("BRANCH ENI", "vpc.amazonaws.com/pod-eni")
 	if pod.PodENI == "" {
-		sheet.Add(prose.T(theme.Warn, inventory.FindingOf(inventory.PendingBranch)+": "), prose.T(theme.Text, "the VPC resource controller has not written the pod's annotation yet."))
+		sheet.Add(draw.T(draw.Warn, inventory.FindingOf(inventory.PendingBranch)+": "), draw.T(draw.Text, "the VPC resource controller has not written the pod's annotation yet."))
 		return
 	}
 	family := ""
@@ -223,17 +222,17 @@ func (m *Model) branch(c pages.Context, n *store.Node, sheet *prose.Sheet, pod *
 	}
 	b, err := branch(pod.PodENI, family)
 	if err != nil {
-		sheet.Add(prose.T(theme.Bad, catalogue.Named(string(cause.BranchInvalid))+": "), prose.T(theme.Text, err.Error()))
-		sheet.Field("annotation", prose.T(theme.Faint, pod.PodENI))
+		sheet.Add(draw.T(draw.Bad, catalogue.Named(string(cause.BranchInvalid))+": "), draw.T(draw.Text, err.Error()))
+		sheet.Field("annotation", draw.T(draw.Faint, pod.PodENI))
 		return
 	}
-	sheet.Field("interface", prose.T(theme.Text, show.OrUnknown(b.ENI)))
-	sheet.Field("address", prose.T(theme.Text, b.Address.String()), prose.T(theme.Faint, "  gateway "+b.Gateway.String()))
+	sheet.Field("interface", draw.T(draw.Text, show.OrUnknown(b.ENI)))
+	sheet.Field("address", draw.T(draw.Text, b.Address.String()), draw.T(draw.Faint, "  gateway "+b.Gateway.String()))
 	table, _ := netnames.BranchTable(b.VLAN)
-	sheet.Field("VLAN", prose.T(theme.Text, strconv.Itoa(b.VLAN)), prose.T(theme.Faint, fmt.Sprintf("  route table %d by rule %d", table, netnames.RuleBranch)))
-	sheet.Field("MAC", prose.T(theme.Text, b.MAC))
-	sheet.Field("trunk", prose.T(theme.Text, trunkOf(n)))
-	sheet.Field("groups", prose.T(theme.Faint, "those of the SecurityGroupPolicies that matched the pod when it was created; the annotation does not name them"))
+	sheet.Field("VLAN", draw.T(draw.Text, strconv.Itoa(b.VLAN)), draw.T(draw.Faint, fmt.Sprintf("  route table %d by rule %d", table, netnames.RuleBranch)))
+	sheet.Field("MAC", draw.T(draw.Text, b.MAC))
+	sheet.Field("trunk", draw.T(draw.Text, trunkOf(n)))
+	sheet.Field("groups", draw.T(draw.Faint, "those of the SecurityGroupPolicies that matched the pod when it was created; the annotation does not name them"))
 }
 
 func trunkOf(n *store.Node) string {
@@ -244,7 +243,7 @@ func trunkOf(n *store.Node) string {
 }
 
 // interfaces writes how the pod's network should be, and what the kernel has.
-func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *prose.Sheet) {
+func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *draw.Sheet) {
 	if m.ref.Name == "" || m.docs.Node == "" {
 		return
 	}
@@ -252,10 +251,10 @@ func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *prose.Sheet) {
 	if doc == nil {
 		sheet.Head("IN THE KERNEL", "")
 		if e, failed := m.docs.Error[watch.WantPod]; failed && e.Reason == introspect.ReasonNotFound {
-			sheet.Add(prose.T(theme.Faint, "Nothing, because the pod has no address yet."))
+			sheet.Add(draw.T(draw.Faint, "Nothing, because the pod has no address yet."))
 			return
 		}
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantPod, n, "What the node's kernel has")))
+		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantPod, n, "What the node's kernel has")))
 		return
 	}
 	for i := range doc.Interfaces {
@@ -264,18 +263,18 @@ func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *prose.Sheet) {
 	}
 	if len(doc.Interfaces) == 0 {
 		sheet.Head("IN THE KERNEL", "")
-		sheet.Add(prose.T(theme.Faint, "No address assigned to this pod."))
+		sheet.Add(draw.T(draw.Faint, "No address assigned to this pod."))
 	}
 }
 
 // timeline writes what happened, newest first.
-func (m *Model) timeline(c pages.Context, n *store.Node, sheet *prose.Sheet, at []place) {
+func (m *Model) timeline(c pages.Context, n *store.Node, sheet *draw.Sheet, at []place) {
 	if m.docs.Node == "" {
-		sheet.Add(prose.T(theme.Faint, "Its node is not known yet."))
+		sheet.Add(draw.T(draw.Faint, "Its node is not known yet."))
 		return
 	}
 	if !m.docs.Has(watch.WantEvents) {
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantEvents, n, "The history")))
+		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantEvents, n, "The history")))
 		for _, p := range at {
 			said(sheet, p, c.Now)
 		}
@@ -283,17 +282,17 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *prose.Sheet, at 
 	}
 	changes, failures := history(m.events.Items, m.docs.Last.Failures, m.ref, m.ip, at)
 	for _, f := range failures {
-		sheet.Row(components.Clock(f.At, c.Now), 9, prose.T(theme.Bad, "no address: "+catalogue.Named(f.Cause)), prose.T(theme.Text, "  "+f.Detail),
-			prose.T(theme.Faint, "  waited "+(time.Duration(f.WaitedMS)*time.Millisecond).String()+retries(f.Transient)))
+		sheet.Row(draw.Clock(f.At, c.Now), 9, draw.T(draw.Bad, "no address: "+catalogue.Named(f.Cause)), draw.T(draw.Text, "  "+f.Detail),
+			draw.T(draw.Faint, "  waited "+(time.Duration(f.WaitedMS)*time.Millisecond).String()+retries(f.Transient)))
 	}
 	if len(failures) > 0 && len(changes) > 0 {
 		sheet.Blank()
 	}
 	for _, e := range changes {
-		sheet.Row(components.Clock(e.At, c.Now), 9, prose.T(reading.EventRole(e.Kind), string(e.Kind)), prose.T(theme.Faint, "  "+inventory.EventLine(e)))
+		sheet.Row(draw.Clock(e.At, c.Now), 9, draw.T(reading.EventRole(e.Kind), string(e.Kind)), draw.T(draw.Faint, "  "+inventory.EventLine(e)))
 	}
 	if len(changes)+len(failures) == 0 {
-		sheet.Add(prose.T(theme.Faint, "Not in the daemon's history, which holds the last "+strconv.Itoa(introspect.MaxEvents)+" changes of the node."))
+		sheet.Add(draw.T(draw.Faint, "Not in the daemon's history, which holds the last "+strconv.Itoa(introspect.MaxEvents)+" changes of the node."))
 		for _, p := range at {
 			said(sheet, p, c.Now)
 		}
@@ -301,12 +300,12 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *prose.Sheet, at 
 }
 
 // said writes when the address was assigned and released.
-func said(sheet *prose.Sheet, p place, now time.Time) {
+func said(sheet *draw.Sheet, p place, now time.Time) {
 	if p.Address.UnassignedAt != nil {
-		sheet.Row(components.Clock(*p.Address.UnassignedAt, now), 9, prose.T(theme.Text, "released by its last pod"))
+		sheet.Row(draw.Clock(*p.Address.UnassignedAt, now), 9, draw.T(draw.Text, "released by its last pod"))
 	}
 	if p.Address.AssignedAt != nil {
-		sheet.Row(components.Clock(*p.Address.AssignedAt, now), 9, prose.T(theme.Text, "assigned to "+show.OrUnknown(names.Pod(p.Address.PodNamespace, p.Address.PodName))))
+		sheet.Row(draw.Clock(*p.Address.AssignedAt, now), 9, draw.T(draw.Text, "assigned to "+show.OrUnknown(names.Pod(p.Address.PodNamespace, p.Address.PodName))))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 )
 
 // TestWiring_Unread: without the kernel's state it shows what should be there, and the main
@@ -27,7 +27,7 @@ func TestWiring_Unread(t *testing.T) {
 	} {
 		var got []string
 		tt.in.Address = netip.MustParseAddr("10.0.0.1")
-		Wiring(&tt.in, func(label string, spans ...prose.Span) {
+		Wiring(&tt.in, func(label string, spans ...draw.Span) {
 			label += ": "
 			for _, s := range spans {
 				label += s.Text

@@ -13,6 +13,7 @@ import (
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/many"
@@ -20,7 +21,6 @@ import (
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
-	"cnictl/tui/theme"
 )
 
 // Page is the screen.
@@ -72,24 +72,24 @@ func (p *Page) short(r *inventory.Pod, column string) (string, bool) {
 	return p.names.Cell(r.Node, column)
 }
 
-func role(r *inventory.Pod, column string) theme.Role {
+func role(r *inventory.Pod, column string) draw.Role {
 	switch {
 	case column == "state" || column == "why":
 		switch r.State {
 		case document.PodWaiting:
-			return theme.Bad
+			return draw.Bad
 		case document.PodUnknown, document.PodLeftOver:
-			return theme.Warn
+			return draw.Warn
 		case document.PodHasAddress, document.PodBranch:
 			if column == "state" {
-				return theme.Good
+				return draw.Good
 			}
 		}
-		return theme.Faint
+		return draw.Faint
 	case r.State == document.PodEnded, column == "eni", column == "kind":
-		return theme.Faint
+		return draw.Faint
 	}
-	return theme.Text
+	return draw.Text
 }
 
 // Name implements pages.Page.
@@ -259,9 +259,9 @@ func (p *Page) open() tea.Cmd {
 
 // Lines implements pages.Page.
 func (p *Page) Lines(c pages.Context) []string {
-	sum := []components.Span{{Role: theme.Text, Text: show.Plural(p.sums.pods, "pod", "pods")}}
+	sum := []draw.Span{{Role: draw.Text, Text: show.Plural(p.sums.pods, "pod", "pods")}}
 	if p.sums.without > 0 {
-		sum = append(sum, components.Span{Role: theme.Bad, Text: show.Count(p.sums.without) + " without an address"})
+		sum = append(sum, draw.Span{Role: draw.Bad, Text: show.Count(p.sums.without) + " without an address"})
 	}
 	return p.rows.Lines(c, sum, p.notes()...)
 }

@@ -5,7 +5,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/theme"
+	"cnictl/tui/draw"
 )
 
 // Events holds the newest state changes of a daemon, oldest first, at most as many as the
@@ -40,12 +40,12 @@ func (e *Events) Take(doc *introspect.NodeEvents) {
 }
 
 // EventRole returns the role in which a state change is shown.
-func EventRole(k introspect.EventKind) theme.Role {
+func EventRole(k introspect.EventKind) draw.Role {
 	switch inventory.EventSeverity(k) {
 	case document.SeverityError:
-		return theme.Bad
+		return draw.Bad
 	case document.SeverityWarning:
-		return theme.Warn
+		return draw.Warn
 	}
-	return theme.Text
+	return draw.Text
 }

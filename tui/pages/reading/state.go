@@ -5,16 +5,16 @@ import (
 
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/draw"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // StateOf returns how much is known about a node and since when, and the role in which to
 // write it.
-func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
+func StateOf(n *store.Node, now time.Time) (string, draw.Role) {
 	switch {
 	case n == nil:
-		return "no such node", theme.Stale
+		return "no such node", draw.Stale
 	case n.State == document.StateLive:
 		return n.Status(), SeverityRole(n.Severity)
 	}
@@ -25,18 +25,18 @@ func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
 	if n.Error != nil {
 		words += ": " + Reason(*n.Error)
 	}
-	return words, theme.Stale
+	return words, draw.Stale
 }
 
 // SeverityRole returns the role in which a severity is shown, next to its word.
-func SeverityRole(s document.Severity) theme.Role {
+func SeverityRole(s document.Severity) draw.Role {
 	switch s {
 	case document.SeverityCritical, document.SeverityError:
-		return theme.Bad
+		return draw.Bad
 	case document.SeverityWarning:
-		return theme.Warn
+		return draw.Warn
 	case document.SeverityInfo:
-		return theme.Info
+		return draw.Info
 	}
-	return theme.Good
+	return draw.Good
 }

@@ -3,20 +3,19 @@ package subnets
 import (
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/components"
-	"cnictl/tui/theme"
+	"cnictl/tui/draw"
 )
 
 // Cells of the map. Signs differ in shape, not only in colour.
 var (
-	cellUsed     = components.CellOf(theme.BarUsed)
-	cellHeld     = components.CellOf(theme.BarFree)
-	cellOthers   = components.CellOf(theme.BarOthers)
-	cellFree     = components.CellOf(theme.BarRoom)
-	cellUnknown  = components.Cell{Glyph: "?", ASCII: "?", Role: theme.Faint}
-	cellMixed    = components.Cell{Glyph: "×", ASCII: "x", Role: theme.Warn}
-	cellPrimary  = components.Cell{Glyph: "○", ASCII: "o", Role: theme.Info}
-	cellReserved = components.Cell{Glyph: "R", ASCII: "R", Role: theme.Faint}
+	cellUsed     = draw.CellOf(draw.BarUsed)
+	cellHeld     = draw.CellOf(draw.BarFree)
+	cellOthers   = draw.CellOf(draw.BarOthers)
+	cellFree     = draw.CellOf(draw.BarRoom)
+	cellUnknown  = draw.Cell{Glyph: "?", ASCII: "?", Role: draw.Faint}
+	cellMixed    = draw.Cell{Glyph: "×", ASCII: "x", Role: draw.Warn}
+	cellPrimary  = draw.Cell{Glyph: "○", ASCII: "o", Role: draw.Info}
+	cellReserved = draw.Cell{Glyph: "R", ASCII: "R", Role: draw.Faint}
 )
 
 // heat says how the addresses of a subnet are drawn.
@@ -63,7 +62,7 @@ func edge(u store.SubnetUse, free, size int) int {
 }
 
 // rest is the cell of an address that no node holds.
-func (h heat) rest(at int) components.Cell {
+func (h heat) rest(at int) draw.Cell {
 	switch {
 	case !h.known:
 		return cellUnknown
@@ -74,7 +73,7 @@ func (h heat) rest(at int) components.Cell {
 }
 
 // block draws a /28: what pods use, what nodes only hold, and the rest.
-func (h heat) block(i int, into []components.Cell) {
+func (h heat) block(i int, into []draw.Cell) {
 	b, known := inventory.BlockAt(h.of, i)
 	share := func(n int) int { return min((n*len(into)+blockSize-1)/blockSize, len(into)) }
 	used, held := share(b.Used), share(b.Held)
@@ -102,7 +101,7 @@ func (h heat) block(i int, into []components.Cell) {
 
 // sign is a sign of the map, what it means and how often.
 type sign struct {
-	cell  components.Cell
+	cell  draw.Cell
 	count int
 	words string
 }

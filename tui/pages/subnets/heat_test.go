@@ -8,8 +8,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/components"
-	"cnictl/tui/theme"
+	"cnictl/tui/draw"
 )
 
 // TestHeat: every address is drawn as what it is; a subnet without a free address has no cell that looks
@@ -44,15 +43,15 @@ func TestHeat(t *testing.T) {
 		"EC2 is older": {of(250, prefix), 10, 6, 0, 238, 0, 0},
 	} {
 		h := heatOf(x.of, inventory.SubnetBlocks(x.of))
-		counts := map[components.Cell]int{}
+		counts := map[draw.Cell]int{}
 		for i := range h.cells {
-			into := make([]components.Cell, blockSize)
+			into := make([]draw.Cell, blockSize)
 			h.block(i, into)
 			for _, c := range into {
 				counts[c]++
 			}
 		}
-		want := map[components.Cell]int{
+		want := map[draw.Cell]int{
 			cellUsed: x.used, cellHeld: x.held, cellOthers: x.others, cellFree: x.free, cellUnknown: x.unread, cellMixed: x.mixed, cellReserved: 2,
 		}
 		for cell, n := range want {
@@ -80,7 +79,7 @@ func TestSlope(t *testing.T) {
 			t.Errorf("%s: %v are left at the end", x.left, last)
 		}
 	}
-	if lines := (slope{trend[:1], 0}).lines(components.Style{Theme: theme.Plain()}, 60, 5); lines != nil {
+	if lines := (slope{trend[:1], 0}).lines(draw.Style{Theme: draw.PlainTheme()}, 60, 5); lines != nil {
 		t.Errorf("one reading is no trend: %q", lines)
 	}
 }

@@ -1,6 +1,8 @@
 package subnets
 
-import "cnictl/tui/keymap"
+import (
+	"cnictl/tui/keymap"
+)
 
 // Actions of the keys of the screen.
 const (

@@ -11,12 +11,11 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/panes"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
-	"cnictl/tui/theme"
 )
 
 // Panes of the screen.
@@ -28,7 +27,7 @@ const (
 // Model is the screen.
 type Model struct {
 	table *components.Table[*row]
-	frame panes.Frame
+	frame components.Frame
 	first string
 	board board
 	of    string // subnet that the board shows
@@ -40,11 +39,11 @@ type Model struct {
 
 // New opens the screen.
 func New(o pages.Open) pages.Page {
-	m := &Model{first: o.Subnet, forecasts: inventory.Forecasts{}, board: board{wide: 1}, frame: panes.Frame{Top: true}}
+	m := &Model{first: o.Subnet, forecasts: inventory.Forecasts{}, board: board{wide: 1}, frame: components.Frame{Top: true}}
 	m.table = components.NewTable(components.TableOptions[*row]{
 		Columns: columns(), ID: func(r *row) string { return r.ID },
 		Fault: func(r *row) bool { return inventory.SubnetShort(r.SubnetUse) }, Role: role, Sort: sortKeys(), Order: "-full,subnet",
-		Draw: draw, Drawn: map[string]int{"gauge": 14, "trend": 12},
+		Draw: bar, Drawn: map[string]int{"gauge": 14, "trend": 12},
 		Limits: map[string]components.Limit{"subnet": {Most: 24, Narrow: 24}, "zone": {Most: 12, Narrow: 12}},
 		Empty:  "No subnets reported yet.", Leads: true,
 	})
@@ -92,47 +91,47 @@ func sortKeys() []components.SortKey {
 	}
 }
 
-func role(r *row, column string) theme.Role {
+func role(r *row, column string) draw.Role {
 	switch column {
 	case "free", "full":
 		if inventory.SubnetShort(r.SubnetUse) {
-			return theme.Bad
+			return draw.Bad
 		}
 	case "left":
 		if r.Forecast.Falls() {
-			return theme.Warn
+			return draw.Warn
 		}
-		return theme.Faint
+		return draw.Faint
 	case "wasted":
 		if r.Held > 0 && r.Wasted*2 > r.Held && r.Wasted > 64 {
-			return theme.Warn
+			return draw.Warn
 		}
 	case "cidr", "zone", "asof":
-		return theme.Faint
+		return draw.Faint
 	}
-	return theme.Text
+	return draw.Text
 }
 
-func draw(s components.Style, r *row, column string, width int) string {
+func bar(s draw.Style, r *row, column string, width int) string {
 	usable := float64(inventory.Usable(r.Range))
 	if column == "trend" {
 		return show.Spark(r.Trend.Values(), width, usable, s.ASCII)
 	}
 	if usable == 0 || r.Available == nil {
-		return components.Blank(width)
+		return draw.Blank(width)
 	}
 	others := 0
 	if n := inventory.OtherAddresses(r.SubnetUse); n != nil {
 		others = *n
 	}
-	alarm := theme.Text
+	alarm := draw.Text
 	if inventory.SubnetShort(r.SubnetUse) { // the bar has the colour of the number beside it
-		alarm = theme.BadRow
+		alarm = draw.BadRow
 	}
-	return components.Gauge(s, width, usable,
-		components.Part{Value: float64(r.Held - r.Wasted), Role: theme.BarUsed, Over: alarm},
-		components.Part{Value: float64(r.Wasted), Role: theme.BarFree, Over: alarm},
-		components.Part{Value: float64(others), Role: theme.BarOthers, Over: alarm})
+	return draw.Gauge(s, width, usable,
+		draw.Part{Value: float64(r.Held - r.Wasted), Role: draw.BarUsed, Over: alarm},
+		draw.Part{Value: float64(r.Wasted), Role: draw.BarFree, Over: alarm},
+		draw.Part{Value: float64(others), Role: draw.BarOthers, Over: alarm})
 }
 
 // Name implements pages.Page.

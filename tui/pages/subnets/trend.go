@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/inventory"
-	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // slope draws the readings of a subnet's free addresses over time and, if they run out, the line to
@@ -44,7 +43,7 @@ func (s slope) points(width int) (values []float64, future int) {
 }
 
 // lines draws the slope, with the highest value at the left and the times below.
-func (s slope) lines(style components.Style, width, height int) []string {
+func (s slope) lines(style draw.Style, width, height int) []string {
 	const least = 20
 	if len(s.trend) < 2 || style.Linear || width < least || height < 2 {
 		return nil
@@ -53,23 +52,23 @@ func (s slope) lines(style components.Style, width, height int) []string {
 	for _, r := range s.trend {
 		top = max(top, float64(r.Free))
 	}
-	axis := max(components.Width(show.Count(int(top))), 4)
+	axis := max(draw.Width(show.Count(int(top))), 4)
 	plot, rows := width-axis-2, height-1
 	values, future := s.points(plot)
 	lines := make([]string, 0, height)
 	for y := range rows {
 		label := map[int]string{0: show.Count(int(top)), rows - 1: "0"}[y]
-		l := components.NewLine(style, width).Add(theme.Faint, style.Fit(label, axis, true)).Add(theme.Border, style.Pick("┤", "|"))
+		l := draw.NewLine(style, width).Add(draw.Faint, style.Fit(label, axis, true)).Add(draw.Border, style.Pick("┤", "|"))
 		for x, v := range values {
 			level := v/top*float64(rows) - float64(rows-1-y)
 			switch {
 			case x >= future:
 				on := level > 0 && level <= 1 || y == rows-1 && v <= 0
-				l.Add(theme.Warn, map[bool]string{true: style.Pick("•", "*"), false: " "}[on])
+				l.Add(draw.Warn, map[bool]string{true: style.Pick("•", "*"), false: " "}[on])
 			case level >= 1:
-				l.Add(theme.BarFree, style.Pick("█", "#"))
+				l.Add(draw.BarFree, style.Pick("█", "#"))
 			case level > 0 || y == rows-1:
-				l.Add(theme.BarFree, show.SparkCell(level, 1, style.ASCII))
+				l.Add(draw.BarFree, show.SparkCell(level, 1, style.ASCII))
 			default:
 				l.Gap(1)
 			}
@@ -77,11 +76,11 @@ func (s slope) lines(style components.Style, width, height int) []string {
 		lines = append(lines, l.String())
 	}
 	first, last := s.trend[0].At, s.trend[len(s.trend)-1].At
-	l := components.NewLine(style, width).Gap(axis+1).Add(theme.Faint, "-"+show.Age(last.Sub(first)))
-	l.To(axis+1+future-1).Add(theme.Faint, "now")
+	l := draw.NewLine(style, width).Gap(axis+1).Add(draw.Faint, "-"+show.Age(last.Sub(first)))
+	l.To(axis+1+future-1).Add(draw.Faint, "now")
 	if s.left > 0 {
 		end := "none free in ~" + show.Age(s.left)
-		l.To(max(width-components.Width(end)-1, 0)).Add(theme.Warn, end)
+		l.To(max(width-draw.Width(end)-1, 0)).Add(draw.Warn, end)
 	}
 	return append(lines, l.String())
 }

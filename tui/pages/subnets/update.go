@@ -4,9 +4,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/inventory"
+	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/panes"
 )
 
 // Update implements pages.Page.
@@ -76,7 +76,7 @@ func (m *Model) open() tea.Cmd {
 }
 
 // bodies returns the bodies of the panes, in order.
-func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.board} }
+func (m *Model) bodies() []components.Body { return []components.Body{m.table, &m.board} }
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
 	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {

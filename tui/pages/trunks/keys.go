@@ -1,6 +1,8 @@
 package trunks
 
-import "cnictl/tui/keymap"
+import (
+	"cnictl/tui/keymap"
+)
 
 // Keys returns the bindings of the page.
 func (m *Model) Keys() []keymap.Binding { return keymap.Page("trunks") }

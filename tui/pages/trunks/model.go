@@ -11,15 +11,13 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
-	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
-	"cnictl/tui/theme"
 )
 
 // Panes of the screen.
@@ -31,8 +29,8 @@ const (
 // Model is the screen.
 type Model struct {
 	table  *components.Table[*row]
-	frame  panes.Frame
-	scroll prose.Scroll
+	frame  components.Frame
+	scroll components.Scroll
 	docs   reading.Documents
 	since  time.Time // when the cursor moved to docs.Node
 	first  string    // node to select first
@@ -48,7 +46,7 @@ func New(o pages.Open) pages.Page {
 		Show:    func(r *row, column string) (string, bool) { return m.names.Cell(r.Node, column) },
 		Columns: columns(), ID: func(r *row) string { return r.Node },
 		Fault: func(r *row) bool { return r.State != document.TrunkAttached }, Role: role, Sort: sortKeys(), Order: "-used,node",
-		Draw: draw, Drawn: map[string]int{"gauge": 12},
+		Draw: gauge, Drawn: map[string]int{"gauge": 12},
 		Limits: map[string]components.Limit{"type": {Most: 20, Narrow: 15}, "trunk": {Most: 21, Narrow: 21}}, // the longest that EC2 has
 		Empty:  "No nodes with a trunk or ENABLE_POD_ENI.",
 	})
@@ -132,30 +130,30 @@ func sortKeys() []components.SortKey {
 	}
 }
 
-func role(r *row, column string) theme.Role {
+func role(r *row, column string) draw.Role {
 	if r.Stale {
-		return theme.Stale
+		return draw.Stale
 	}
 	v, known := share(r)
 	switch {
 	case column == "state" && r.State == document.TrunkAttached:
-		return theme.Good
+		return draw.Good
 	case column == "state":
-		return theme.Warn
+		return draw.Warn
 	case (column == "used" || column == "left") && known && v >= 1:
-		return theme.Bad
+		return draw.Bad
 	case column == "trunk", column == "type":
-		return theme.Faint
+		return draw.Faint
 	}
-	return theme.Text
+	return draw.Text
 }
 
-func draw(s components.Style, r *row, _ string, width int) string {
+func gauge(s draw.Style, r *row, _ string, width int) string {
 	v, ok := share(r)
 	if !ok {
-		return components.Blank(width)
+		return draw.Blank(width)
 	}
-	return components.Gauge(s, width, 1, components.Part{Value: v, Role: theme.BarUsed})
+	return draw.Gauge(s, width, 1, draw.Part{Value: v, Role: draw.BarUsed})
 }
 
 // Name implements pages.Page.

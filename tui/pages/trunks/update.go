@@ -4,10 +4,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
 )
 
@@ -54,7 +53,7 @@ func (m *Model) aim(c pages.Context) {
 	}
 	m.docs = reading.NewDocuments("trunks", r.Node, "")
 	m.since = c.Clock
-	m.scroll = prose.Scroll{}
+	m.scroll = components.Scroll{}
 }
 
 func (m *Model) do(c pages.Context, action string) tea.Cmd {
@@ -82,7 +81,7 @@ func (m *Model) open() tea.Cmd {
 }
 
 // bodies returns the bodies of the panes, in order.
-func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.scroll} }
+func (m *Model) bodies() []components.Body { return []components.Body{m.table, &m.scroll} }
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
 	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {

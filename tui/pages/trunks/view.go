@@ -8,13 +8,12 @@ import (
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
-	"cnictl/tui/theme"
 )
 
 // Lines implements pages.Page.
@@ -24,9 +23,9 @@ func (m *Model) Lines(c pages.Context) []string {
 	m.frame.Need = []int{max(shown, 1) + 1}
 	note := reading.Age(m.docs.Read[watch.WantPods], c.Now, 3*reading.Pace(c, nil))
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width)}, []components.Pane{
-		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(s components.Style, w, h int) []string { return reading.Table(c, s, m.table, w, h) }},
-		{Title: of("Branch ENIs", m.docs.Node), Note: note, Weight: 2, Least: 3, Lines: func(s components.Style, w, h int) []string {
-			sheet := prose.NewSheet(s, w)
+		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(s draw.Style, w, h int) []string { return reading.Table(c, s, m.table, w, h) }},
+		{Title: of("Branch ENIs", m.docs.Node), Note: note, Weight: 2, Least: 3, Lines: func(s draw.Style, w, h int) []string {
+			sheet := draw.NewSheet(s, w)
 			m.pods(c, sheet)
 			return m.scroll.Window(sheet, h)
 		}},
@@ -41,10 +40,10 @@ func of(title, node string) string {
 	return title + " of " + node
 }
 
-func (m *Model) header(s components.Style, width int) string {
+func (m *Model) header(s draw.Style, width int) string {
 	sum := sumOf(m.table.All())
-	l := components.NewLine(s, width)
-	l.Add(theme.Text, show.Plural(sum.Attached, "trunk", "trunks")).Gap(2)
+	l := draw.NewLine(s, width)
+	l.Add(draw.Text, show.Plural(sum.Attached, "trunk", "trunks")).Gap(2)
 	if len(m.table.All()) == 0 {
 		return l.String()
 	}
@@ -52,14 +51,14 @@ func (m *Model) header(s components.Style, width int) string {
 	if sum.Unknown > 0 {
 		atLeast = s.Pick("≥", ">=")
 	}
-	l.Add(theme.Text, "branches "+atLeast+strconv.Itoa(sum.Used)+"/"+strconv.Itoa(sum.Limit)).Gap(2)
+	l.Add(draw.Text, "branches "+atLeast+strconv.Itoa(sum.Used)+"/"+strconv.Itoa(sum.Limit)).Gap(2)
 	for _, part := range []struct {
 		n    int
 		word string
-		role theme.Role
+		role draw.Role
 	}{
-		{sum.Full, "full", theme.Bad}, {sum.Pending, "pending", theme.Warn},
-		{sum.Unsupported, "without trunk support", theme.Warn}, {sum.NotReported, "not reported", theme.Faint},
+		{sum.Full, "full", draw.Bad}, {sum.Pending, "pending", draw.Warn},
+		{sum.Unsupported, "without trunk support", draw.Warn}, {sum.NotReported, "not reported", draw.Faint},
 	} {
 		if part.n > 0 {
 			l.Add(part.role, strconv.Itoa(part.n)+" "+part.word).Gap(2)
@@ -69,56 +68,56 @@ func (m *Model) header(s components.Style, width int) string {
 }
 
 // pods writes the branch ENIs of the node under the cursor.
-func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
+func (m *Model) pods(c pages.Context, sheet *draw.Sheet) {
 	r, ok := m.table.Row()
 	if !ok {
-		sheet.Add(prose.T(theme.Faint, "No node selected."))
+		sheet.Add(draw.T(draw.Faint, "No node selected."))
 		return
 	}
 	state(sheet, r)
 	n := c.View.Node(r.Node)
 	if !m.docs.Has(watch.WantPods) {
 		sheet.Head("PODS", "")
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantPods, n, "The pods")))
+		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantPods, n, "The pods")))
 		return
 	}
 	if e, failed := m.docs.Error[watch.WantPods]; failed {
-		sheet.Add(prose.T(theme.Stale, "Refresh failed: "+reading.Reason(e)))
+		sheet.Add(draw.T(draw.Stale, "Refresh failed: "+reading.Reason(e)))
 	}
 	with := inventory.WithBranchPods(r.TrunkItem, m.docs.Last.Pods, r.IPv6)
 	sheet.Head("WAITING FOR A BRANCH ENI", strconv.Itoa(*with.Waiting))
 	for _, p := range with.Pods[:*with.Waiting] {
-		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Text, names.Pod(p.Namespace, p.Name)), prose.T(theme.Faint, "  "+p.Phase+since(p, c)+"  "+inventory.FindingOf(inventory.PendingBranch)),
-			prose.T(theme.Warn, "  "+p.Reason))
+		sheet.Item(draw.T(draw.Warn, "W"), draw.T(draw.Text, names.Pod(p.Namespace, p.Name)), draw.T(draw.Faint, "  "+p.Phase+since(p, c)+"  "+inventory.FindingOf(inventory.PendingBranch)),
+			draw.T(draw.Warn, "  "+p.Reason))
 	}
 	if *with.Waiting == 0 {
-		sheet.Add(prose.T(theme.Faint, "No pods on this node. Unschedulable pods are not shown."))
+		sheet.Add(draw.T(draw.Faint, "No pods on this node. Unschedulable pods are not shown."))
 	}
 	branches := with.Pods[*with.Waiting:]
 	sheet.Head("WITH A BRANCH ENI", strconv.Itoa(len(branches)))
 	for _, p := range branches {
 		if p.VLAN == nil {
-			sheet.Item(prose.T(theme.Bad, "!"), prose.T(theme.Text, names.Pod(p.Namespace, p.Name)), prose.T(theme.Bad, "  "+p.Reason))
+			sheet.Item(draw.T(draw.Bad, "!"), draw.T(draw.Text, names.Pod(p.Namespace, p.Name)), draw.T(draw.Bad, "  "+p.Reason))
 			continue
 		}
-		sheet.Row("vlan "+strconv.Itoa(*p.VLAN), 9, prose.T(theme.Text, names.Pod(p.Namespace, p.Name)),
-			prose.T(theme.Faint, "  "+p.Address+"  "+show.OrUnknown(p.ENIID)))
+		sheet.Row("vlan "+strconv.Itoa(*p.VLAN), 9, draw.T(draw.Text, names.Pod(p.Namespace, p.Name)),
+			draw.T(draw.Faint, "  "+p.Address+"  "+show.OrUnknown(p.ENIID)))
 	}
 	cooling(sheet, with.Cooling)
 }
 
 // cooling writes how many branch ENIs have no pod. The controller deletes them some time
 // after the pod, without notice.
-func cooling(sheet *prose.Sheet, n *int) {
+func cooling(sheet *draw.Sheet, n *int) {
 	sheet.Head("COOLING", "")
 	switch {
 	case n == nil:
-		sheet.Add(prose.T(theme.Faint, "The node does not report how many branch ENIs are in use."))
+		sheet.Add(draw.T(draw.Faint, "The node does not report how many branch ENIs are in use."))
 	case *n > 0:
 		text := show.Plural(*n, "branch ENI belongs to a deleted pod, or to one", "branch ENIs belong to deleted pods, or to ones")
-		sheet.Add(prose.T(theme.Warn, text+" not annotated yet."))
+		sheet.Add(draw.T(draw.Warn, text+" not annotated yet."))
 	default:
-		sheet.Add(prose.T(theme.Faint, "None. The controller keeps the branch ENI of a deleted pod for 60 s (branch-eni-cooldown) without reporting it."))
+		sheet.Add(draw.T(draw.Faint, "None. The controller keeps the branch ENI of a deleted pod for 60 s (branch-eni-cooldown) without reporting it."))
 	}
 }
 
@@ -130,11 +129,11 @@ func since(p document.BranchPod, c pages.Context) string {
 }
 
 // state explains the node's state.
-func state(sheet *prose.Sheet, r *row) {
+func state(sheet *draw.Sheet, r *row) {
 	text := ""
 	switch r.State {
 	case document.TrunkAttached:
-		sheet.Field("trunk", prose.T(theme.Text, r.ENIID))
+		sheet.Field("trunk", draw.T(draw.Text, r.ENIID))
 	case document.TrunkPending:
 		text = "ENABLE_POD_ENI is on; the VPC resource controller has not attached a trunk yet. It cannot if all ENI slots are taken: replace the node."
 	case document.TrunkUnsupported:
@@ -145,10 +144,10 @@ func state(sheet *prose.Sheet, r *row) {
 		text = "The Node object has capacity of vpc.amazonaws.com/pod-eni; the daemon does not report a trunk."
 	}
 	if text != "" {
-		sheet.Field(tables.TrunkState(r.State), prose.T(theme.Text, text))
+		sheet.Field(tables.TrunkState(r.State), draw.T(draw.Text, text))
 	}
 	if i, ok := limits.Lookup(r.InstanceType); ok {
-		sheet.Field("type", prose.T(theme.Text, r.InstanceType+": "+show.Plural(i.BranchENIs, "branch ENI", "branch ENIs")+", "+show.Plural(i.MaxENIs, "ENI slot", "ENI slots")))
+		sheet.Field("type", draw.T(draw.Text, r.InstanceType+": "+show.Plural(i.BranchENIs, "branch ENI", "branch ENIs")+", "+show.Plural(i.MaxENIs, "ENI slot", "ENI slots")))
 	}
 }
 

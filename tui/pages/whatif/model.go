@@ -13,13 +13,11 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/panes"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Model is the screen.
@@ -29,8 +27,8 @@ type Model struct {
 	in     func(*store.Node) bool
 	set    changes
 	table  *components.Table[*row]
-	scroll prose.Scroll
-	frame  panes.Frame
+	scroll components.Scroll
+	frame  components.Frame
 
 	several bool // the rows are those for more than one node
 
@@ -122,14 +120,14 @@ func New(o pages.Open) pages.Page {
 			{Name: "note", Header: "NOTE", Title: "why the pool ignores it", Drop: 1, Text: func(r *row) string { return r.idle }},
 		},
 		ID: func(r *row) string { return strconv.Itoa(r.place) }, // keeps them in order
-		Role: func(r *row, column string) theme.Role {
+		Role: func(r *row, column string) draw.Role {
 			switch {
 			case column == "changed" && r.changed != r.today:
-				return theme.Accent
+				return draw.Accent
 			case column != "setting", r.idle != "":
-				return theme.Faint
+				return draw.Faint
 			}
-			return theme.Text
+			return draw.Text
 		},
 		Empty: "No nodes that can be simulated.",
 	})

@@ -8,10 +8,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	engine "cnictl/capacity/whatif"
+	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/panes"
-	"cnictl/tui/theme"
 )
 
 // Update implements pages.Page.
@@ -81,12 +81,12 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		m.fill(c)
 	case keymap.CopyCommand:
 		if text := m.command(); text != "" {
-			return tea.Batch(pages.Copy(text), say(theme.Good, "copied "+text))
+			return tea.Batch(pages.Copy(text), say(draw.Good, "copied "+text))
 		}
 		if m.set.differs() {
-			return say(theme.Faint, "a command sets one value on all nodes, so none can change each node's own")
+			return say(draw.Faint, "a command sets one value on all nodes, so none can change each node's own")
 		}
-		return say(theme.Faint, "no setting is changed: no command to copy")
+		return say(draw.Faint, "no setting is changed: no command to copy")
 	case keymap.Doctor, keymap.Logs:
 		if m.opened.Node != "" {
 			return pages.Go(pages.Open{Screen: action, Node: m.opened.Node})
@@ -97,7 +97,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	return nil
 }
 
-func say(r theme.Role, text string) tea.Cmd {
+func say(r draw.Role, text string) tea.Cmd {
 	return func() tea.Msg { return pages.Toast{Text: text, Role: r} }
 }
 
@@ -138,4 +138,4 @@ func (m *Model) step(c pages.Context, by int) {
 }
 
 // bodies returns the bodies of the panes, in order.
-func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.scroll} }
+func (m *Model) bodies() []components.Body { return []components.Body{m.table, &m.scroll} }

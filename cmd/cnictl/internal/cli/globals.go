@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/kube"
-	"cnictl/tui/theme"
+	"cnictl/tui/draw"
 )
 
 // Globals are the flags that every command has.
@@ -100,7 +100,7 @@ func (g *Globals) check(name string) error {
 	if err := g.checkSelectors(name); err != nil {
 		return err
 	}
-	if err := theme.Check(g.Theme); err != nil {
+	if err := draw.CheckTheme(g.Theme); err != nil {
 		return Usage("--theme=%s: %v", g.Theme, err)
 	}
 	switch {

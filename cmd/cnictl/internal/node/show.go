@@ -20,7 +20,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/show"
 )
 
@@ -98,7 +98,7 @@ func (v *view) identity() {
 func (v *view) cards() {
 	const bar = 30
 	for _, c := range v.s.Cards {
-		pool := components.Pool{Assigned: c.Assigned, Free: c.Free}
+		pool := draw.Pool{Assigned: c.Assigned, Free: c.Free}
 		if c.Cooling != nil {
 			pool.Cooling = *c.Cooling
 		}
@@ -111,7 +111,7 @@ func (v *view) cards() {
 			}
 		}
 		v.Field("card "+strconv.Itoa(c.Card), join(
-			pool.Gauge(components.Style{Theme: v.Opts.Palette, ASCII: v.ascii}, bar),
+			pool.Gauge(draw.Style{Theme: v.Opts.Palette, ASCII: v.ascii}, bar),
 			show.Count(c.Assigned)+" assigned", show.Int(c.Cooling)+" cooling", show.Count(c.Free)+" free", limit,
 		))
 		enis := show.Int(c.ENIs) + " ENIs"

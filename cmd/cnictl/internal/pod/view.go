@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/doctor/causes/catalogue"
-	"cnictl/tui/components/prose"
+	"cnictl/tui/draw"
 	screen "cnictl/tui/pages/pod"
 	"cnictl/tui/show"
 )
@@ -55,7 +55,7 @@ func (v *view) lines() []string {
 	v.Section("ADDRESSES", v.addresses())
 	for _, i := range v.r.Interfaces {
 		v.Lines = append(v.Lines, "", p.Paint(paint.Head, "WIRING OF "+i.Address.String()))
-		screen.Wiring(&i.PodInterface, func(label string, spans ...prose.Span) {
+		screen.Wiring(&i.PodInterface, func(label string, spans ...draw.Span) {
 			value := ""
 			for _, s := range spans {
 				value += p.Paint(s.Role, s.Text)

@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/show"
 )
 
@@ -104,7 +104,7 @@ func (fr Frame) nodeTable(items []*store.Node, short map[string]string, bar int)
 		if n.Known {
 			drawn = show.Unknown
 		}
-		if pool, ok := components.PoolOf(n); ok {
+		if pool, ok := draw.PoolOf(n); ok {
 			drawn = pool.Gauge(fr.style(), bar)
 			if n.Limit != nil && used.Text != show.Unknown {
 				used.Text += "/" + show.Count(pool.Limit)

@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/show"
 )
 
@@ -86,7 +86,7 @@ func (fr Frame) subnets(all []document.SubnetFill, clock func(int) time.Time, ro
 		drawn, full, class := show.Unknown, percent(s), paint.Plain
 		if s.Usable != nil && s.Available != nil {
 			used := min(max(0, *s.Usable-*s.Available), *s.Usable)
-			drawn = components.Pool{Assigned: used, Limit: *s.Usable}.Gauge(fr.style(), bar)
+			drawn = draw.Pool{Assigned: used, Limit: *s.Usable}.Gauge(fr.style(), bar)
 			if *s.Available*10 < *s.Usable {
 				class = paint.Warn
 			}

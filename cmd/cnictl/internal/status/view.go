@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/show"
 )
 
@@ -30,8 +30,8 @@ type Frame struct {
 	All           bool // every node and problem, however long the page
 }
 
-func (fr Frame) style() components.Style {
-	return components.Style{Theme: fr.Palette, ASCII: fr.ASCII}
+func (fr Frame) style() draw.Style {
+	return draw.Style{Theme: fr.Palette, ASCII: fr.ASCII}
 }
 
 func (fr Frame) more() string {
@@ -312,7 +312,7 @@ func (fr Frame) totals(s document.FleetStatus) []string {
 	}
 	lines := []string{p.Paint(paint.Dim, "addresses  ") + legend}
 	if fr.Height == 0 || fr.Height >= barFrom {
-		var pool components.Pool // counts unknown values as 0
+		var pool draw.Pool // counts unknown values as 0
 		for _, part := range []struct {
 			to   *int
 			from *int

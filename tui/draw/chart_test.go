@@ -1,11 +1,9 @@
-package components
+package draw
 
 import (
 	"math"
 	"strings"
 	"testing"
-
-	"cnictl/tui/theme"
 )
 
 // TestChart_LevelsAsTheyWere: a target that changed is drawn at its value of the time, on top of
@@ -15,12 +13,12 @@ func TestChart_LevelsAsTheyWere(t *testing.T) {
 	nan := math.NaN()
 	c := Chart{
 		Areas: []Area{
-			{"used", theme.BarUsed, []float64{2, 2, 2, nan, 2, 2}}, {"cooling", theme.BarCooling, []float64{0, 0, 0, 0, 0, 0}},
-			{"free", theme.BarFree, []float64{4, 0, 0, 0, 0, 0}},
+			{"used", BarUsed, []float64{2, 2, 2, nan, 2, 2}}, {"cooling", BarCooling, []float64{0, 0, 0, 0, 0, 0}},
+			{"free", BarFree, []float64{4, 0, 0, 0, 0, 0}},
 		},
-		Levels: []Level{{"WARM", theme.Good, 8, []float64{4, 4, 4, nan, 8, 8}}},
+		Levels: []Level{{"WARM", Good, 8, []float64{4, 4, 4, nan, 8, 8}}},
 	}
-	got := c.Lines(Style{Theme: theme.Plain(), ASCII: true}, 3+6, 6)
+	got := c.Lines(Style{Theme: PlainTheme(), ASCII: true}, 3+6, 6)
 	want := []string{" 8|    --", " 4|---", " 2|=", " 0|### ##"}
 	for i, l := range want {
 		if strings.TrimRight(got[i], " ") != l {
@@ -37,10 +35,10 @@ func TestChart_LevelsAsTheyWere(t *testing.T) {
 func TestChart_Axis(t *testing.T) {
 	t.Parallel()
 	c := Chart{
-		Areas:  []Area{{"used", theme.BarUsed, []float64{42}}},
-		Levels: []Level{{"WARM", theme.Good, 47, nil}, {"MINIMUM", theme.Info, 46, nil}, {"max-pods", theme.Warn, 58, nil}},
+		Areas:  []Area{{"used", BarUsed, []float64{42}}},
+		Levels: []Level{{"WARM", Good, 47, nil}, {"MINIMUM", Info, 46, nil}, {"max-pods", Warn, 58, nil}},
 	}
-	lines := c.Lines(Style{Theme: theme.Plain(), ASCII: true}, 60, 9)
+	lines := c.Lines(Style{Theme: PlainTheme(), ASCII: true}, 60, 9)
 	var axis, names []string
 	for _, l := range lines[:len(lines)-1] {
 		label, rest, _ := strings.Cut(l, "|")
@@ -57,8 +55,8 @@ func TestChart_Axis(t *testing.T) {
 	if got := strings.Join(names, ", "); got != "max-pods 58, WARM 47, MINIMUM 46" {
 		t.Errorf("the levels are %s", got)
 	}
-	low := Chart{Areas: c.Areas, Levels: []Level{{"a", theme.Good, 1, nil}, {"b", theme.Good, 1, nil}}}
-	if text := strings.Join(low.Lines(Style{Theme: theme.Plain(), ASCII: true}, 60, 9), "\n"); !strings.Contains(text, " a 1") || !strings.Contains(text, " b 1") {
+	low := Chart{Areas: c.Areas, Levels: []Level{{"a", Good, 1, nil}, {"b", Good, 1, nil}}}
+	if text := strings.Join(low.Lines(Style{Theme: PlainTheme(), ASCII: true}, 60, 9), "\n"); !strings.Contains(text, " a 1") || !strings.Contains(text, " b 1") {
 		t.Errorf("a name is missing:\n%s", text)
 	}
 }

@@ -1,10 +1,14 @@
-package panes
+package components
 
-import (
-	"time"
+import "time"
 
-	"cnictl/tui/pages"
-)
+// Mouse is a mouse event, in cells of the page.
+type Mouse struct {
+	X, Y   int
+	Click  bool
+	Double bool // a second click at the same place: open
+	Wheel  int  // rows, down is positive
+}
 
 // Body is the content of a pane: a table, a scrolled text, a map.
 type Body interface {
@@ -26,7 +30,7 @@ func (f *Frame) Work(action string, now time.Time, bodies ...Body) {
 
 // Mouse scrolls the pane under the pointer; a click focuses it and selects. It reports
 // whether a row was double-clicked.
-func (f *Frame) Mouse(m pages.Mouse, now time.Time, bodies ...Body) (open bool) {
+func (f *Frame) Mouse(m Mouse, now time.Time, bodies ...Body) (open bool) {
 	pane, x, y, ok := f.At(m.X, m.Y)
 	if !ok || pane >= len(bodies) {
 		return false

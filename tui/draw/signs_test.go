@@ -1,21 +1,20 @@
-package components
+package draw
 
 import (
 	"strings"
 	"testing"
 
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // TestOneSignForAState: a state of addresses has the same sign everywhere.
 func TestOneSignForAState(t *testing.T) {
 	t.Parallel()
-	states := map[theme.Role]show.Sign{
-		theme.BarUsed: show.Used, theme.BarCooling: show.Cooling, theme.BarFree: show.Free, theme.BarRoom: show.Room, theme.BarOthers: show.Others,
+	states := map[Role]show.Sign{
+		BarUsed: show.Used, BarCooling: show.Cooling, BarFree: show.Free, BarRoom: show.Room, BarOthers: show.Others,
 	}
 	for _, ascii := range []bool{false, true} {
-		s := Style{Theme: theme.Plain(), ASCII: ascii}
+		s := Style{Theme: PlainTheme(), ASCII: ascii}
 		seen := map[string]bool{}
 		for role, want := range states {
 			sign := want.Pick(ascii)

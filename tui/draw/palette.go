@@ -1,4 +1,4 @@
-package theme
+package draw
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ const (
 	Mono         = "mono"
 )
 
-// Names returns the themes that the user can choose.
-func Names() []string {
+// Themes returns the themes that the user can choose.
+func Themes() []string {
 	return []string{Auto, Dark, Light, HighContrast, Deuteranopia, Mono}
 }
 
@@ -31,12 +31,12 @@ func named(name string) string {
 	return name
 }
 
-// Check rejects unknown names.
-func Check(name string) error {
-	if name = named(name); name == "" || slices.Contains(Names(), name) {
+// CheckTheme rejects unknown names.
+func CheckTheme(name string) error {
+	if name = named(name); name == "" || slices.Contains(Themes(), name) {
 		return nil
 	}
-	return fmt.Errorf("unknown theme %q; themes: %s", name, strings.Join(Names(), ", "))
+	return fmt.Errorf("unknown theme %q; themes: %s", name, strings.Join(Themes(), ", "))
 }
 
 // Terminal describes a terminal's colours.
@@ -47,9 +47,9 @@ type Terminal struct {
 	Light  bool // its background
 }
 
-// New makes a theme for a terminal. The 16 colours are the terminal's own, so the user's
+// NewTheme makes a theme for a terminal. The 16 colours are the terminal's own, so the user's
 // palette applies; on a 24-bit terminal, softer colours replace them.
-func New(name string, term Terminal) *Theme {
+func NewTheme(name string, term Terminal) *Theme {
 	name = named(name)
 	if name == Auto || name == "" {
 		name = Dark
@@ -65,7 +65,7 @@ func New(name string, term Terminal) *Theme {
 		variant = onLight(name)
 	}
 	all := styles(variant, term.True)
-	t := Of(all)
+	t := ThemeOf(all)
 	t.Name, t.tinted = name, &Theme{Name: name}
 	t.filled = map[Role]*Theme{}
 	for _, bar := range []Role{BarUsed, BarCooling, BarFree} {
@@ -95,8 +95,8 @@ func New(name string, term Terminal) *Theme {
 	return t
 }
 
-// Of makes a theme of styles. The other roles are plain.
-func Of(styles map[Role]lipgloss.Style) *Theme {
+// ThemeOf makes a theme of styles. The other roles are plain.
+func ThemeOf(styles map[Role]lipgloss.Style) *Theme {
 	t := &Theme{}
 	for role, style := range styles {
 		t.on[role], t.off[role] = pair(style)

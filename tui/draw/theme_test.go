@@ -1,4 +1,4 @@
-package theme
+package draw
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 
 func TestThemesSayTheSameWithoutColour(t *testing.T) {
 	t.Parallel()
-	for _, name := range Names() {
-		mono := New(name, Terminal{})
+	for _, name := range Themes() {
+		mono := NewTheme(name, Terminal{})
 		for r := Text; r < roles; r++ {
 			on := mono.On(r)
 			for part := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(on, "\x1b["), "m"), ";") {
@@ -27,9 +27,9 @@ func TestThemesSayTheSameWithoutColour(t *testing.T) {
 
 func TestEveryStyleIsEnded(t *testing.T) {
 	t.Parallel()
-	for _, name := range Names() {
+	for _, name := range Themes() {
 		for _, term := range []Terminal{{}, {Colour: true}, {Colour: true, True: true}, {Colour: true, True: true, Light: true}} {
-			th := New(name, term)
+			th := NewTheme(name, term)
 			for r := Text; r < roles; r++ {
 				if (th.On(r) == "") != (th.Off(r) == "") {
 					t.Errorf("%s %+v: role %d begins with %q and ends with %q", name, term, r, th.On(r), th.Off(r))
@@ -40,10 +40,10 @@ func TestEveryStyleIsEnded(t *testing.T) {
 			}
 		}
 	}
-	if New(Auto, Terminal{Colour: true, Light: true}).Name != Light || New("", Terminal{Colour: true}).Name != Dark {
+	if NewTheme(Auto, Terminal{Colour: true, Light: true}).Name != Light || NewTheme("", Terminal{Colour: true}).Name != Dark {
 		t.Error("auto does not follow the background")
 	}
-	if Check("pink") == nil || Check(Mono) != nil || Check("") != nil || Check("deuteranopia") != nil || New("deuteranopia", Terminal{Colour: true}).Name != Deuteranopia {
+	if CheckTheme("pink") == nil || CheckTheme(Mono) != nil || CheckTheme("") != nil || CheckTheme("deuteranopia") != nil || NewTheme("deuteranopia", Terminal{Colour: true}).Name != Deuteranopia {
 		t.Error("names are not checked")
 	}
 }
@@ -51,9 +51,9 @@ func TestEveryStyleIsEnded(t *testing.T) {
 // TestTint: the row under the cursor keeps its colours and is recognisable on every terminal.
 func TestTint(t *testing.T) {
 	t.Parallel()
-	for _, name := range Names() {
+	for _, name := range Themes() {
 		for _, term := range []Terminal{{}, {Light: true}, {Colour: true}, {Colour: true, Light: true}, {Colour: true, Many: true}, {Colour: true, Many: true, True: true}, {Colour: true, Many: true, True: true, Light: true}} {
-			th := New(name, term)
+			th := NewTheme(name, term)
 			tinted := th.Tinted()
 			for r := Text; r < roles; r++ {
 				if same := tinted.On(r) == th.On(r) && r != Selected && r != HeaderSorted; same || tinted.Off(r) == "" {
@@ -65,17 +65,17 @@ func TestTint(t *testing.T) {
 			}
 		}
 	}
-	if Plain().Tinted().On(Text) != "" {
+	if PlainTheme().Tinted().On(Text) != "" {
 		t.Error("plain has an escape")
 	}
 }
 
 func TestPaint(t *testing.T) {
 	t.Parallel()
-	if got := Plain().Paint(Bad, "x"); got != "x" {
+	if got := PlainTheme().Paint(Bad, "x"); got != "x" {
 		t.Errorf("%q", got)
 	}
-	if got := New(Dark, Terminal{Colour: true}).Paint(Bad, ""); got != "" {
+	if got := NewTheme(Dark, Terminal{Colour: true}).Paint(Bad, ""); got != "" {
 		t.Errorf("%q", got)
 	}
 }
@@ -86,7 +86,7 @@ func TestTextIsLegible(t *testing.T) {
 	t.Parallel()
 	checked := 0
 	decoration := map[Role]bool{Border: true, BorderFocused: true, BarUsed: true, BarCooling: true, BarFree: true, BarRoom: true, Selected: true}
-	for _, name := range Names() {
+	for _, name := range Themes() {
 		for _, light := range []bool{false, true} {
 			variant := name
 			switch {
@@ -152,8 +152,8 @@ func luminance(r, g, b uint32) float64 {
 // and of outdated values. Nothing else that could control a terminal is left as it is.
 func TestClean(t *testing.T) {
 	t.Parallel()
-	for _, name := range Names() {
-		th := New(name, Terminal{Colour: true, Many: true, True: true})
+	for _, name := range Themes() {
+		th := NewTheme(name, Terminal{Colour: true, Many: true, True: true})
 		painted := th.Paint(Bad, "down") + " " + th.Tinted().Paint(Good, "ok") + th.Faded().Paint(Text, "old") + th.Faded().Tinted().Paint(Key, "k") + th.Filled(BarFree).Paint(Text, "-")
 		if got := th.Clean(painted); got != painted {
 			t.Errorf("%s: %q became %q", name, painted, got)

@@ -1,4 +1,4 @@
-package panes
+package components
 
 import (
 	"fmt"
@@ -6,10 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
-	"cnictl/tui/pages"
-	"cnictl/tui/theme"
 )
 
 // recorder is a body that records its calls.
@@ -28,25 +26,25 @@ func (b *recorder) Click(x, y int, _ time.Time) bool {
 func TestFrame_WorksItsBodies(t *testing.T) {
 	t.Parallel()
 	var f Frame
-	pane := func(title string) components.Pane {
-		return components.Pane{Title: title, Lines: func(_ components.Style, w, h int) []string { return components.Exactly(nil, w, h) }}
+	pane := func(title string) Pane {
+		return Pane{Title: title, Lines: func(_ draw.Style, w, h int) []string { return draw.Exactly(nil, w, h) }}
 	}
-	f.Draw(components.Style{Theme: theme.Plain()}, 80, 21, []string{""}, []components.Pane{pane("a"), pane("b")})
+	f.Draw(draw.Style{Theme: draw.PlainTheme()}, 80, 21, []string{""}, []Pane{pane("a"), pane("b")})
 	var top, foot recorder
-	do := func(m pages.Mouse) bool { return f.Mouse(m, time.Time{}, &top, &foot) }
+	do := func(m Mouse) bool { return f.Mouse(m, time.Time{}, &top, &foot) }
 	under := f.rects[1].Y + f.top // first row of the pane below
 	steps := []struct {
-		mouse pages.Mouse
+		mouse Mouse
 		focus int
 		open  bool
 	}{
-		{pages.Mouse{X: 3, Y: under, Wheel: 3}, 0, false}, // the wheel does not move the focus
-		{pages.Mouse{X: 3, Y: under, Click: true}, 1, false},
-		{pages.Mouse{X: 4, Y: under + 1, Click: true}, 1, false}, // there is a row, but a single click does not open it
-		{pages.Mouse{X: 4, Y: under + 1, Double: true}, 1, true},
-		{pages.Mouse{X: 4, Y: under + 2, Double: true}, 1, false}, // no row there
-		{pages.Mouse{X: 4, Y: 0, Click: true}, 1, false},          // above all panes
-		{pages.Mouse{X: 4, Y: 99, Wheel: 1}, 1, false},
+		{Mouse{X: 3, Y: under, Wheel: 3}, 0, false}, // the wheel does not move the focus
+		{Mouse{X: 3, Y: under, Click: true}, 1, false},
+		{Mouse{X: 4, Y: under + 1, Click: true}, 1, false}, // there is a row, but a single click does not open it
+		{Mouse{X: 4, Y: under + 1, Double: true}, 1, true},
+		{Mouse{X: 4, Y: under + 2, Double: true}, 1, false}, // no row there
+		{Mouse{X: 4, Y: 0, Click: true}, 1, false},          // above all panes
+		{Mouse{X: 4, Y: 99, Wheel: 1}, 1, false},
 	}
 	for i, s := range steps {
 		if open := do(s.mouse); open != s.open || f.Focus != s.focus {

@@ -1,10 +1,9 @@
-package panes
+package components
 
 import (
 	"testing"
 
-	"cnictl/tui/components"
-	"cnictl/tui/theme"
+	"cnictl/tui/draw"
 )
 
 // TestFrame_Widths: panes that need few rows give up rows, never columns. Each is readable at every
@@ -14,13 +13,13 @@ func TestFrame_Widths(t *testing.T) {
 	for width := 60; width <= 320; width += 5 {
 		f := Frame{Top: true, Need: []int{3, 3}}
 		var widths []int
-		pane := func(weight int) components.Pane {
-			return components.Pane{Title: "x", Weight: weight, Least: 2, Lines: func(_ components.Style, w, h int) []string {
+		pane := func(weight int) Pane {
+			return Pane{Title: "x", Weight: weight, Least: 2, Lines: func(_ draw.Style, w, h int) []string {
 				widths = append(widths, w)
-				return components.Exactly(nil, w, h)
+				return draw.Exactly(nil, w, h)
 			}}
 		}
-		lines := f.Draw(components.Style{Theme: theme.Plain()}, width, 40, nil, []components.Pane{pane(3), pane(2), pane(3)})
+		lines := f.Draw(draw.Style{Theme: draw.PlainTheme()}, width, 40, nil, []Pane{pane(3), pane(2), pane(3)})
 		if len(lines) != 40 || len(widths) != 3 {
 			t.Fatalf("%d lines, %d panes at %d", len(lines), len(widths), width)
 		}

@@ -1,12 +1,11 @@
-package prose
+package components
 
 import (
 	"strconv"
 	"time"
 
-	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
-	"cnictl/tui/theme"
 )
 
 // Scroll is the position in a sheet. It is a Body whose lines cannot be selected.
@@ -34,13 +33,13 @@ func (*Scroll) Click(int, int, time.Time) bool { return false }
 func (s *Scroll) move(by int) { s.top = max(min(s.top+by, s.lines-s.page), 0) }
 
 // Window returns the visible part of a sheet. The last row shows how much is below.
-func (s *Scroll) Window(sheet *Sheet, height int) []string {
+func (s *Scroll) Window(sheet *draw.Sheet, height int) []string {
 	s.lines, s.page = sheet.Len(), height
 	s.move(0)
-	out := append([]string(nil), sheet.lines[s.top:min(s.top+height, s.lines)]...)
+	out := append([]string(nil), sheet.Lines()[s.top:min(s.top+height, s.lines)]...)
 	if below := s.lines - s.top - height; below > 0 && height > 1 {
-		out[height-1] = components.NewLine(sheet.style, sheet.width).
-			Add(theme.Faint, sheet.style.Pick("↓ ", "v ")+strconv.Itoa(below+1)+" more lines below").String()
+		out[height-1] = draw.NewLine(sheet.Style(), sheet.Width()).
+			Add(draw.Faint, sheet.Style().Pick("↓ ", "v ")+strconv.Itoa(below+1)+" more lines below").String()
 	}
-	return components.Exactly(out, sheet.width, height)
+	return draw.Exactly(out, sheet.Width(), height)
 }

@@ -1,32 +1,25 @@
-package prose
+package draw
 
-import (
-	"cnictl/tui/components"
-	"cnictl/tui/show"
-	"cnictl/tui/theme"
-)
-
-// Span is text in one role.
-type Span = components.Span
+import "cnictl/tui/show"
 
 // T makes a span.
-func T(r theme.Role, text string) Span { return Span{Role: r, Text: text} }
+func T(r Role, text string) Span { return Span{Role: r, Text: text} }
 
 // Sheet is text for a pane, written top to bottom at a width. Long lines wrap at blanks,
 // so that nothing a node reports is lost.
 type Sheet struct {
-	style components.Style
+	style Style
 	width int
 	lines []string
 }
 
 // NewSheet returns an empty sheet of a width.
-func NewSheet(style components.Style, width int) *Sheet {
+func NewSheet(style Style, width int) *Sheet {
 	return &Sheet{style: style, width: width}
 }
 
 // Style returns how the sheet is drawn.
-func (s *Sheet) Style() components.Style { return s.style }
+func (s *Sheet) Style() Style { return s.style }
 
 // Width returns the width of the sheet.
 func (s *Sheet) Width() int { return s.width }
@@ -39,7 +32,7 @@ func (s *Sheet) Lines() []string { return s.lines }
 
 // Blank adds a blank line, except at the top and after another one.
 func (s *Sheet) Blank() {
-	blank := components.Blank(s.width)
+	blank := Blank(s.width)
 	if n := len(s.lines); n > 0 && s.lines[n-1] != blank {
 		s.lines = append(s.lines, blank)
 	}
@@ -48,9 +41,9 @@ func (s *Sheet) Blank() {
 // Head begins a section.
 func (s *Sheet) Head(title, note string) {
 	s.Blank()
-	l := components.NewLine(s.style, s.width).Add(theme.Header, title)
+	l := NewLine(s.style, s.width).Add(Header, title)
 	if note != "" {
-		l.Gap(2).Add(theme.Faint, note)
+		l.Gap(2).Add(Faint, note)
 	}
 	s.lines = append(s.lines, l.String())
 }
@@ -61,7 +54,7 @@ func (s *Sheet) Banner(spans ...Span) {
 		return
 	}
 	style := s.style.Selected()
-	for _, l := range components.Flow(components.NewLine(style, s.width).Gap(1), 1, theme.Text, spans) {
+	for _, l := range Flow(NewLine(style, s.width).Gap(1), 1, Text, spans) {
 		s.lines = append(s.lines, l.String())
 	}
 }
@@ -74,12 +67,12 @@ const labels = 13
 
 // Field writes a label and its value.
 func (s *Sheet) Field(label string, spans ...Span) {
-	s.hang(min(labels, s.width/3), append([]Span{{Role: theme.Faint, Text: label}}, spans...))
+	s.hang(min(labels, s.width/3), append([]Span{{Role: Faint, Text: label}}, spans...))
 }
 
 // Row writes a label, padded to a width, and its value.
 func (s *Sheet) Row(label string, width int, spans ...Span) {
-	s.hang(min(width, s.width/2), append([]Span{{Role: theme.Faint, Text: label}}, spans...))
+	s.hang(min(width, s.width/2), append([]Span{{Role: Faint, Text: label}}, spans...))
 }
 
 // Item writes a sign and a text.
@@ -95,17 +88,17 @@ func (s *Sheet) hang(indent int, spans []Span) {
 	if s.width <= 0 {
 		return
 	}
-	l := components.NewLine(s.style, s.width)
+	l := NewLine(s.style, s.width)
 	if indent > 0 && len(spans) > 0 {
 		label := spans[0]
 		label.Text = show.Printable(label.Text)
 		if s.style.ASCII {
-			label.Text = components.Plain7(label.Text)
+			label.Text = Plain7(label.Text)
 		}
 		l.Add(label.Role, s.style.Clip(label.Text, indent-1)).To(indent)
 		spans = spans[1:]
 	}
-	for _, l := range components.Flow(l, indent, theme.Text, spans) {
+	for _, l := range Flow(l, indent, Text, spans) {
 		s.lines = append(s.lines, l.String())
 	}
 }

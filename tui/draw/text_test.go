@@ -1,12 +1,10 @@
-package components
+package draw
 
 import (
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
-
-	"cnictl/tui/theme"
 )
 
 // TestClip: Clip keeps as much of a text as fits, in complete characters.
@@ -16,7 +14,7 @@ func TestThousandsOfCells(t *testing.T) {
 		"1742/2492": "1,742/2,492", "12/1048576": "12/1,048,576", "999": "999", "1000": "1,000", "-": "-", "1742/-": "1742/-", "0012": "0012",
 		"12/~2^48": "12/~2^48", "1234ms": "1234ms", "/1234": "/1234", "": "",
 	} {
-		if got := thousands(cell); got != want {
+		if got := Counts(cell); got != want {
 			t.Errorf("%q: %q, want %q", cell, got, want)
 		}
 	}
@@ -24,7 +22,7 @@ func TestThousandsOfCells(t *testing.T) {
 
 func TestClip(t *testing.T) {
 	t.Parallel()
-	s := Style{Theme: theme.Plain()}
+	s := Style{Theme: PlainTheme()}
 	texts := []string{
 		"", "plain", "naïve", "日本語のノード", "👍🏽👍🏽👍🏽", "e\u0301e\u0301e\u0301", "🇩🇪🇫🇷", "☁️☁️☁️", strings.Repeat("ab日", 200), "\xff\xfe日",
 	}
@@ -49,7 +47,7 @@ func TestClip(t *testing.T) {
 }
 
 func BenchmarkClip(b *testing.B) {
-	s := Style{Theme: theme.Plain()}
+	s := Style{Theme: PlainTheme()}
 	text := strings.Repeat("日本語 node ", 100)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -70,5 +68,14 @@ func TestClock(t *testing.T) {
 	}
 	if got := Clock(time.Time{}, now); got != "--:--:--" {
 		t.Errorf("no time: %q", got)
+	}
+}
+
+func TestThousands(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1234: "-1,234"} {
+		if got := Thousands(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
 	}
 }

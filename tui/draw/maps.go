@@ -1,11 +1,9 @@
-package components
+package draw
 
 import (
 	"math"
 	"strconv"
 	"strings"
-
-	"cnictl/tui/theme"
 )
 
 func number(v float64) string {
@@ -13,6 +11,12 @@ func number(v float64) string {
 		return strconv.FormatInt(int64(v), 10)
 	}
 	return strconv.FormatFloat(v, 'f', 1, 64)
+}
+
+// Cell is one cell of a map: its sign, in Unicode and in ASCII, and its colour.
+type Cell struct {
+	Glyph, ASCII string
+	Role         Role
 }
 
 // Strip draws cells in a row, such as the addresses of a prefix.
@@ -23,7 +27,7 @@ func Strip(s Style, cells []Cell) string {
 		for j < len(cells) && cells[j] == cells[i] {
 			j++
 		}
-		b.WriteString(s.Paint(cells[i].Role, repeat(s.Pick(cells[i].Glyph, cells[i].ASCII), j-i)))
+		b.WriteString(s.Paint(cells[i].Role, Repeat(s.Pick(cells[i].Glyph, cells[i].ASCII), j-i)))
 		i = j
 	}
 	return b.String()
@@ -86,7 +90,7 @@ func (m *BlockMap) Lines(s Style, width, height int) []string {
 		l := NewLine(s, width)
 		first := y * m.Columns
 		if label > 0 {
-			l.Add(theme.Faint, s.Fit(m.Label(first), label-2, true)).Gap(2)
+			l.Add(Faint, s.Fit(m.Label(first), label-2, true)).Gap(2)
 		}
 		end := min(first+m.Columns, m.Count)
 		for i := first; i < end; i++ {
@@ -94,7 +98,7 @@ func (m *BlockMap) Lines(s Style, width, height int) []string {
 			m.Cells(i, block)
 			if i == m.Cursor {
 				for j := range block {
-					block[j].Role = theme.Selected
+					block[j].Role = Selected
 				}
 			}
 		}

@@ -1,4 +1,4 @@
-package components
+package draw
 
 import (
 	"math"
@@ -7,19 +7,18 @@ import (
 
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Part is a share of a gauge.
 type Part struct {
 	Value float64
-	Role  theme.Role
-	Over  theme.Role // if not Text, the colour in place of the role's, such as that of an alarm
+	Role  Role
+	Over  Role // if not Text, the colour in place of the role's, such as that of an alarm
 }
 
 // colour is the role that the part is painted in.
-func (p Part) colour() theme.Role {
-	if p.Over != theme.Text {
+func (p Part) colour() Role {
+	if p.Over != Text {
 		return p.Over
 	}
 	return p.Role
@@ -69,22 +68,22 @@ func (p Pool) Add(q Pool) Pool {
 const nearlyFull = 0.85
 
 // role returns the colour of the used part.
-func (p Pool) role() theme.Role {
+func (p Pool) role() Role {
 	switch {
 	case !p.Alarms:
 	case p.Free <= 0 && p.Assigned > 0:
-		return theme.BadRow
+		return BadRow
 	case p.Limit > 0 && float64(p.Assigned) >= nearlyFull*float64(p.Limit):
-		return theme.WarnRow
+		return WarnRow
 	}
-	return theme.BarUsed
+	return BarUsed
 }
 
 // Gauge draws the pool in width cells.
 func (p Pool) Gauge(style Style, width int) string {
 	return Gauge(style, width, float64(p.Limit),
-		Part{Value: float64(p.Assigned), Role: p.role()}, Part{Value: float64(p.Cooling), Role: theme.BarCooling},
-		Part{Value: float64(p.Free), Role: theme.BarFree})
+		Part{Value: float64(p.Assigned), Role: p.role()}, Part{Value: float64(p.Cooling), Role: BarCooling},
+		Part{Value: float64(p.Free), Role: BarFree})
 }
 
 // Gauge draws the parts of a whole, and the rest as room; parts that add up to more are the
@@ -102,7 +101,7 @@ func Gauge(style Style, width int, whole float64, parts ...Part) string {
 		b.WriteString(style.Paint(parts[i].colour(), strings.Repeat(sign(parts[i].Role).Pick(style.ASCII), n)))
 		width -= n
 	}
-	b.WriteString(style.Paint(theme.BarRoom, strings.Repeat(show.Room.Pick(style.ASCII), width)))
+	b.WriteString(style.Paint(BarRoom, strings.Repeat(show.Room.Pick(style.ASCII), width)))
 	return b.String()
 }
 
@@ -135,27 +134,28 @@ func split(whole float64, width int, parts []Part) []int {
 
 // sign returns the sign that draws a role. Roles that are not an address state are drawn
 // as used.
-func sign(r theme.Role) show.Sign {
+func sign(r Role) show.Sign {
 	switch r {
-	case theme.BarCooling:
+	case BarCooling:
 		return show.Cooling
-	case theme.BarFree:
+	case BarFree:
 		return show.Free
-	case theme.BarRoom:
+	case BarRoom:
 		return show.Room
-	case theme.BarOthers:
+	case BarOthers:
 		return show.Others
 	}
 	return show.Used
 }
 
 // CellOf returns the cell of a strip that shows a state.
-func CellOf(r theme.Role) Cell {
+func CellOf(r Role) Cell {
 	s := sign(r)
 	return Cell{Glyph: s.Glyph, ASCII: s.ASCII, Role: r}
 }
 
-func repeat(s string, n int) string {
+// Repeat returns a text n times, "" if n is negative.
+func Repeat(s string, n int) string {
 	if n <= 0 {
 		return ""
 	}

@@ -1,50 +1,48 @@
-package addressmap
+package draw
 
 import (
 	"net/netip"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/tui/components"
-	"cnictl/tui/theme"
 )
 
 // Cells of address maps, with the same signs as in bars and charts.
 var (
-	Used    = components.CellOf(theme.BarUsed)
-	Cooling = components.CellOf(theme.BarCooling)
-	Free    = components.CellOf(theme.BarFree)
-	Empty   = components.CellOf(theme.BarRoom)
+	CellUsed    = CellOf(BarUsed)
+	CellCooling = CellOf(BarCooling)
+	CellFree    = CellOf(BarFree)
+	CellEmpty   = CellOf(BarRoom)
 )
 
-// Signs writes the legend of a map. If empty is true, it includes cells that hold nothing.
-func Signs(l *components.Line, s components.Style, empty bool) {
+// AddressSigns writes the legend of a map. If empty is true, it includes cells that hold nothing.
+func AddressSigns(l *Line, s Style, empty bool) {
 	if s.Linear {
 		return
 	}
 	signs := []struct {
-		cell components.Cell
+		cell Cell
 		word string
-	}{{Used, "used"}, {Cooling, "cooling"}, {Free, "free"}, {Empty, "empty"}}
+	}{{CellUsed, "used"}, {CellCooling, "cooling"}, {CellFree, "free"}, {CellEmpty, "empty"}}
 	if !empty {
 		signs = signs[:3]
 	}
 	for _, sign := range signs {
-		l.Drawn(components.Strip(s, []components.Cell{sign.cell}), 1).Add(theme.Faint, " "+sign.word+"  ")
+		l.Drawn(Strip(s, []Cell{sign.cell}), 1).Add(Faint, " "+sign.word+"  ")
 	}
 }
 
 // maxStrip is the size of the largest block that is drawn address by address.
 const maxStrip = 16
 
-// Cells draws a block address by address; nil if the block is too large.
-func Cells(c introspect.NodeCIDR) []components.Cell {
+// AddressCells draws a block address by address; nil if the block is too large.
+func AddressCells(c introspect.NodeCIDR) []Cell {
 	bits := c.CIDR.Addr().BitLen() - c.CIDR.Bits()
 	if bits < 0 || bits > 4 {
 		return nil
 	}
-	cells := make([]components.Cell, 1<<bits)
+	cells := make([]Cell, 1<<bits)
 	for i := range cells {
-		cells[i] = Free
+		cells[i] = CellFree
 	}
 	for _, a := range c.Addresses {
 		i, ok := offset(c.CIDR, a.Address)
@@ -56,14 +54,14 @@ func Cells(c introspect.NodeCIDR) []components.Cell {
 	return cells
 }
 
-func stateCell(state string) components.Cell {
+func stateCell(state string) Cell {
 	switch state {
 	case introspect.AddressAssigned:
-		return Used
+		return CellUsed
 	case introspect.AddressCooling:
-		return Cooling
+		return CellCooling
 	}
-	return Free
+	return CellFree
 }
 
 // offset returns the index of an address in a block of at most maxStrip addresses.

@@ -1,13 +1,9 @@
-package prose
+package draw
 
 import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
-
-	"cnictl/tui/components"
-	"cnictl/tui/theme"
 )
 
 // TestSheet: every line has the requested width, and no word is lost.
@@ -17,12 +13,12 @@ func TestSheet(t *testing.T) {
 	words := []string{"a", "pool", "eni-0a1b2c3d4e5f60718", "世界", "…", "é", "warm-ip-target"}
 	for range 2000 {
 		width := r.IntN(70)
-		s := NewSheet(components.Style{Theme: theme.Plain(), ASCII: r.IntN(4) == 0}, width)
+		s := NewSheet(Style{Theme: PlainTheme(), ASCII: r.IntN(4) == 0}, width)
 		var spans []Span
 		var letters int
 		for range r.IntN(12) {
 			w := words[r.IntN(len(words))]
-			spans = append(spans, T(theme.Text, strings.Repeat(" ", r.IntN(3))+w))
+			spans = append(spans, T(Text, strings.Repeat(" ", r.IntN(3))+w))
 			letters += len(strings.ReplaceAll(w, " ", ""))
 		}
 		switch r.IntN(3) {
@@ -31,11 +27,11 @@ func TestSheet(t *testing.T) {
 		case 1:
 			s.Field("label", spans...)
 		default:
-			s.Item(T(theme.Warn, "W"), spans...)
+			s.Item(T(Warn, "W"), spans...)
 		}
 		got := 0
 		for _, l := range s.Lines() {
-			if w := components.Width(l); w != width {
+			if w := Width(l); w != width {
 				t.Fatalf("a line of width %d is %d wide: %q", width, w, l)
 			}
 			got += len(strings.ReplaceAll(l, " ", ""))
@@ -43,25 +39,5 @@ func TestSheet(t *testing.T) {
 		if width > 20 && !s.style.ASCII && got < letters {
 			t.Fatalf("%d bytes of %d are there at %d: %q of %q", got, letters, width, s.Lines(), spans)
 		}
-	}
-}
-
-func TestScroll(t *testing.T) {
-	t.Parallel()
-	sheet := NewSheet(components.Style{Theme: theme.Plain()}, 30)
-	for i := range 20 {
-		sheet.Add(T(theme.Text, strings.Repeat("x", i+1)))
-	}
-	var s Scroll
-	if out := s.Window(sheet, 5); !strings.Contains(out[4], "16 more lines") {
-		t.Errorf("%q", out)
-	}
-	s.Do("last", time.Time{})
-	if out := s.Window(sheet, 5); strings.TrimSpace(out[4]) != strings.Repeat("x", 20) {
-		t.Errorf("%q", out)
-	}
-	s.Do("page-up", time.Time{})
-	if out := s.Window(sheet, 5); strings.TrimSpace(out[0]) != strings.Repeat("x", 11) {
-		t.Errorf("%q", out)
 	}
 }

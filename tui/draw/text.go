@@ -1,4 +1,4 @@
-package components
+package draw
 
 import (
 	"strconv"
@@ -127,8 +127,8 @@ func Thousands(n int) string {
 	return sign + digits
 }
 
-// thousands writes the counts of a cell, such as 1742/2492, as [Thousands] does. Other texts stay.
-func thousands(cell string) string {
+// Counts writes the counts of a cell, such as 1742/2492, as [Thousands] does. Other texts stay.
+func Counts(cell string) string {
 	if len(cell) < 4 || strings.Trim(cell, "0123456789/") != "" || !strings.ContainsAny(cell[:1], "0123456789") {
 		return cell
 	}

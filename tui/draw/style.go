@@ -1,10 +1,8 @@
-package components
-
-import "cnictl/tui/theme"
+package draw
 
 // Style is how to draw: the colours, and whether only ASCII may be written.
 type Style struct {
-	Theme *theme.Theme
+	Theme *Theme
 	ASCII bool
 
 	// Linear is for screen readers: nothing is laid out side by side, and drawings that
@@ -22,7 +20,7 @@ func (s Style) Selected() Style {
 }
 
 // Paint colours a text. The text must not contain escapes or line breaks.
-func (s Style) Paint(r theme.Role, text string) string { return s.Theme.Paint(r, text) }
+func (s Style) Paint(r Role, text string) string { return s.Theme.Paint(r, text) }
 
 // Pick returns text, or ascii if only ASCII may be written.
 func (s Style) Pick(text, ascii string) string {
@@ -34,3 +32,9 @@ func (s Style) Pick(text, ascii string) string {
 
 // Ellipsis marks where a text is cut.
 func (s Style) Ellipsis() string { return s.Pick("…", "~") }
+
+// Span is a piece of text with its colour.
+type Span struct {
+	Role Role
+	Text string
+}

@@ -1,10 +1,9 @@
-package components
+package draw
 
 import (
 	"strings"
 
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Line builds one line of an exact width piece by piece. Text that does not fit is cut.
@@ -23,7 +22,7 @@ func NewLine(style Style, width int) *Line {
 }
 
 // Add writes text in the style of a role, and escapes what could control the terminal.
-func (l *Line) Add(r theme.Role, text string) *Line {
+func (l *Line) Add(r Role, text string) *Line {
 	if l.used >= l.width || text == "" {
 		return l
 	}
@@ -52,7 +51,7 @@ func (l *Line) Drawn(painted string, width int) *Line {
 func (l *Line) Gap(n int) *Line {
 	n = min(n, l.width-l.used)
 	if n > 0 {
-		l.b.WriteString(l.style.Paint(theme.Text, Blank(n))) // painted, so that a tint has no holes
+		l.b.WriteString(l.style.Paint(Text, Blank(n))) // painted, so that a tint has no holes
 		l.used += n
 	}
 	return l

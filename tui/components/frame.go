@@ -1,7 +1,7 @@
-package panes
+package components
 
 import (
-	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 )
 
@@ -17,13 +17,13 @@ type Frame struct {
 	Need []int
 
 	top   int
-	rects []components.Rect
+	rects []Rect
 	shown []int // pane of each rect
 	panes int
 }
 
 // Draw lays out the page. If panes are stacked, the focused one gets more space.
-func (f *Frame) Draw(style components.Style, width, height int, above []string, panes []components.Pane) []string {
+func (f *Frame) Draw(style draw.Style, width, height int, above []string, panes []Pane) []string {
 	if width <= 0 || height <= 0 {
 		return nil
 	}
@@ -32,21 +32,21 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 	}
 	f.panes = len(panes)
 	if style.Linear {
-		return components.Stacked(style, width, height, above, panes)
+		return Stacked(style, width, height, above, panes)
 	}
 	f.Focus = min(f.Focus, len(panes)-1)
 	f.shown = f.shown[:0]
-	var seen []components.Pane
+	var seen []Pane
 	for i, p := range panes {
 		if f.Zoom && i != f.Focus {
 			continue
 		}
 		p.Focused = i == f.Focus
-		if p.Focused && width < components.SideBySide {
+		if p.Focused && width < SideBySide {
 			p.Weight = 3 * max(p.Weight, 1)
 		}
 		p.Weight = short * max(p.Weight, 1)
-		if i < len(f.Need) && f.Need[i] > 0 && f.Need[i] <= height*2/5 && !f.Zoom && width < components.SideBySide {
+		if i < len(f.Need) && f.Need[i] > 0 && f.Need[i] <= height*2/5 && !f.Zoom && width < SideBySide {
 			p.Least, p.Weight = f.Need[i], 1
 		}
 		seen = append(seen, p)
@@ -57,28 +57,28 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 	lines := append(make([]string, 0, height), above...)
 	if f.Top && len(seen) > 1 {
 		lines = append(lines, f.under(style, width, rest, seen)...)
-		return components.Exactly(lines, width, height)
+		return draw.Exactly(lines, width, height)
 	}
-	f.rects = components.Layout(width, rest, seen)
-	lines = append(lines, components.Panes(style, width, rest, seen)...)
-	return components.Exactly(lines, width, height)
+	f.rects = Layout(width, rest, seen)
+	lines = append(lines, Panes(style, width, rest, seen)...)
+	return draw.Exactly(lines, width, height)
 }
 
 // short is the factor by which a pane that needs few rows gets less of the remaining space.
 const short = 20
 
 // under draws the first pane, with at most two fifths of the rows, and the others below it.
-func (f *Frame) under(style components.Style, width, height int, panes []components.Pane) []string {
+func (f *Frame) under(style draw.Style, width, height int, panes []Pane) []string {
 	tall := max(height*2/5, min(panes[0].Least+1, height))
 	if len(f.Need) > 0 && f.Need[0] > 0 {
 		tall = min(tall, f.Need[0]+1)
 	}
-	f.rects = components.Layout(width, tall, panes[:1])
-	for _, r := range components.Layout(width, height-tall, panes[1:]) {
+	f.rects = Layout(width, tall, panes[:1])
+	for _, r := range Layout(width, height-tall, panes[1:]) {
 		r.Y += tall
 		f.rects = append(f.rects, r)
 	}
-	return append(components.Panes(style, width, tall, panes[:1]), components.Panes(style, width, height-tall, panes[1:])...)
+	return append(Panes(style, width, tall, panes[:1]), Panes(style, width, height-tall, panes[1:])...)
 }
 
 // At returns the pane at a cell of the page, and the cell within the pane.

@@ -1,4 +1,4 @@
-package components
+package draw
 
 import (
 	"cmp"
@@ -6,13 +6,12 @@ import (
 	"slices"
 
 	"cnictl/tui/show"
-	"cnictl/tui/theme"
 )
 
 // Area is one band of a chart. NaN is a gap.
 type Area struct {
 	Name   string
-	Role   theme.Role
+	Role   Role
 	Values []float64 // oldest first, one per sample
 }
 
@@ -20,7 +19,7 @@ type Area struct {
 // each sample, NaN if there was none; nil if it was always Value.
 type Level struct {
 	Name   string
-	Role   theme.Role
+	Role   Role
 	Value  float64 // the current value
 	Values []float64
 }
@@ -71,7 +70,7 @@ func (c Chart) Lines(s Style, width, height int) []string {
 				label = number(v)
 			}
 		}
-		l.Add(theme.Faint, s.Fit(label, axis, true)).Add(theme.Border, s.Pick("┤", "|"))
+		l.Add(Faint, s.Fit(label, axis, true)).Add(Border, s.Pick("┤", "|"))
 		c.plot(l, s, y, rows, plot, top)
 		if v, ok := labels[y]; ok {
 			l.Gap(1).Add(v.Role, v.label())
@@ -190,7 +189,7 @@ func (c Chart) plot(l *Line, s Style, y, rows, width int, top float64) {
 	}
 	for x := range width {
 		i := samples - width + x
-		cell := inked{glyph: " ", on: theme.Text}
+		cell := inked{glyph: " ", on: Text}
 		if i >= 0 {
 			cell = c.cell(s, i, low, per)
 		}
@@ -211,13 +210,13 @@ func (c Chart) plot(l *Line, s Style, y, rows, width int, top float64) {
 // inked is how a cell is drawn: a sign in a role, on a fill unless that is Text.
 type inked struct {
 	glyph string
-	role  theme.Role
-	on    theme.Role
+	role  Role
+	on    Role
 	most  bool // the fill takes at least half of the cell
 }
 
 func (c inked) add(l *Line, s Style, text string) {
-	if c.on == theme.Text {
+	if c.on == Text {
 		l.Add(c.role, text)
 		return
 	}
@@ -226,10 +225,10 @@ func (c inked) add(l *Line, s Style, text string) {
 }
 
 // crossed returns the cell with a line across.
-func (c inked) crossed(s Style, role theme.Role) inked {
+func (c inked) crossed(s Style, role Role) inked {
 	line := inked{glyph: s.Pick("─", "-"), role: role}
 	if c.most && s.Theme.Coloured() && !s.ASCII {
-		line.role, line.on = theme.Text, c.role // the colour of the line may be that of the fill
+		line.role, line.on = Text, c.role // the colour of the line may be that of the fill
 	}
 	return line
 }
@@ -270,7 +269,7 @@ func (c Chart) cell(s Style, i int, low, per float64) inked {
 // continues on a second.
 func (c Chart) legend(s Style, width int) []string {
 	lines := []*Line{NewLine(s, width)}
-	add := func(r theme.Role, sign, text string) {
+	add := func(r Role, sign, text string) {
 		l := lines[len(lines)-1]
 		if need := Width(sign) + 1 + Width(text); l.Room() < need && l.Room() < width && len(lines) < 2 {
 			l = NewLine(s, width)
@@ -279,7 +278,7 @@ func (c Chart) legend(s Style, width int) []string {
 		if !s.Linear {
 			l.Add(r, sign).Gap(1)
 		}
-		l.Add(theme.Text, text).Gap(2)
+		l.Add(Text, text).Gap(2)
 	}
 	for _, a := range c.Areas {
 		value := "-"
@@ -300,7 +299,7 @@ func (c Chart) legend(s Style, width int) []string {
 	var out []string
 	for i, l := range lines {
 		if i == len(lines)-1 && c.Span != "" && l.Room() >= Width(c.Span) {
-			l.Gap(l.Room()-Width(c.Span)).Add(theme.Faint, c.Span)
+			l.Gap(l.Room()-Width(c.Span)).Add(Faint, c.Span)
 		}
 		out = append(out, l.String())
 	}

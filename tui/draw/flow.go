@@ -1,14 +1,11 @@
-package components
+package draw
 
-import (
-	"cnictl/tui/show"
-	"cnictl/tui/theme"
-)
+import "cnictl/tui/show"
 
 // Flow writes spans from the current position of a line. Text that does not fit continues
 // on the next line, after an indent in the role margin. Lines break at blanks; a word
 // wider than a line is split. What could control the terminal is escaped.
-func Flow(first *Line, indent int, margin theme.Role, spans []Span) []*Line {
+func Flow(first *Line, indent int, margin Role, spans []Span) []*Line {
 	lines := []*Line{first}
 	l, fresh := first, true // nothing is on the line yet
 	for _, span := range spans {

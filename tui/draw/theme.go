@@ -1,6 +1,4 @@
-// Package theme styles each part of a screen by its meaning. A style is a pair of escape
-// sequences, made once, so painting a cell only concatenates.
-package theme
+package draw
 
 import (
 	"maps"
@@ -44,7 +42,8 @@ const (
 	roles
 )
 
-// Theme is a set of styles.
+// Theme is a set of styles, one for each role. A style is a pair of escape sequences, made once, so
+// painting a cell only concatenates.
 type Theme struct {
 	Name string
 	on   [roles]string // escape sequences before the text; "" = plain
@@ -137,8 +136,8 @@ func (t *Theme) Tinted() *Theme {
 	return t.tinted
 }
 
-// Plain returns a theme without colours or escapes.
-func Plain() *Theme { return &Theme{Name: "plain"} }
+// PlainTheme returns a theme without colours or escapes.
+func PlainTheme() *Theme { return &Theme{Name: "plain"} }
 
 // Paint styles a text. The text must not contain escapes or line breaks. A nil theme paints
 // nothing.
