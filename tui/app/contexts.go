@@ -4,7 +4,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/tui/draw"
-	"cnictl/tui/pages/palette"
 )
 
 // contexts is the state of a switch to another context of the kubeconfig.
@@ -23,13 +22,13 @@ const ctxCommand = "ctx"
 
 // contextChoices returns the palette's entries for the command and each context.
 func (m *Model) contextChoices() []choice {
-	out := []choice{{Kind: palette.Command, Name: ctxCommand, Title: "switch to another context of the kubeconfig"}}
+	out := []choice{{Kind: ofCommand, Name: ctxCommand, Title: "switch to another context of the kubeconfig"}}
 	for _, name := range m.o.Contexts {
 		title := "switch to this context"
 		if name == m.o.Context {
 			title = "current context"
 		}
-		out = append(out, choice{Kind: palette.Command, Name: ctxCommand + " " + name, Title: title})
+		out = append(out, choice{Kind: ofCommand, Name: ctxCommand + " " + name, Title: title})
 	}
 	return out
 }

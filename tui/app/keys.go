@@ -12,8 +12,6 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/diagnostics"
-	"cnictl/tui/pages/help"
 )
 
 // intervals are the sampling intervals that the keys step through.
@@ -25,7 +23,7 @@ var intervals = []time.Duration{
 // key handles one key press.
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
-	typing := m.mode == filtering || m.mode == choosing || m.page().Busy()
+	typing := m.mode == filtering || m.mode == choosing
 	if m.keys.Action(name, nil) == keymap.Quit && !(typing && msg.Text != "") {
 		return m.quit()
 	}
@@ -38,9 +36,6 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.sortKey(name)
 	case exporting:
 		return m.exportKey(name)
-	}
-	if m.page().Busy() {
-		return m.page().Update(m.context(), msg)
 	}
 	return m.do(m.keys.Action(name, m.ownKeys()), name)
 }
@@ -73,9 +68,9 @@ func (m *Model) do(action, key string) tea.Cmd {
 	case keymap.Screen1:
 		return m.nth(key)
 	case keymap.Help:
-		return m.overlay(help.New(m.shownKeys(), m.page(), digitTitles()))
+		return m.overlay(newHelp(m.shownKeys(), m.page(), digitTitles()))
 	case keymap.Diagnose:
-		return tea.Batch(m.overlay(diagnostics.New()), m.fx.memory())
+		return tea.Batch(m.overlay(newDiagnostics()), m.fx.memory())
 	case keymap.Palette:
 		m.begin(choosing, "")
 	case keymap.Theme:

@@ -7,7 +7,6 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/help"
 	"cnictl/tui/sourcetest"
 )
 
@@ -25,14 +24,11 @@ func TestKeysOfEveryScreen(t *testing.T) {
 		if p.Name() != s.name {
 			t.Errorf("the screen %s calls itself %s", s.name, p.Name())
 		}
-		if got, want := p.Keys(), keymap.Page(s.name); len(got) != len(want) {
-			t.Errorf("%s has %d keys of its own, the table %d", s.name, len(got), len(want))
-		}
-		for _, conflict := range keys.Conflicts(p.Keys()) {
+		for _, conflict := range keys.Conflicts(keymap.Page(s.name)) {
 			t.Errorf("%s: %s", s.name, conflict)
 		}
 		c.Height = 200
-		text := strings.Join(help.New(keys, p, digitTitles()).Lines(c), "\n")
+		text := strings.Join(newHelp(keys, p, digitTitles()).Lines(c), "\n")
 		for _, section := range keys.Sections {
 			for _, b := range section.Bindings {
 				if b.Action != keymap.Screen1 && !strings.Contains(text, b.Help) {
@@ -40,7 +36,7 @@ func TestKeysOfEveryScreen(t *testing.T) {
 				}
 			}
 		}
-		for _, b := range p.Keys() {
+		for _, b := range keymap.Page(s.name) {
 			if !strings.Contains(text, b.Shown+" ") {
 				t.Errorf("%s: the help lacks the key %s", s.name, b.Shown)
 			}

@@ -74,11 +74,8 @@ func (p *objectPage) fill() {
 
 func (*objectPage) Name() string                    { return "object" }
 func (p *objectPage) Title() string                 { return p.name }
-func (*objectPage) Busy() bool                      { return false }
 func (*objectPage) Focus(pages.Context) watch.Focus { return watch.Focus{} }
 func (p *objectPage) Row(pages.Context) any         { return p.value }
-
-func (*objectPage) Keys() []keymap.Binding { return keymap.Page("object") }
 
 func (p *objectPage) Update(_ pages.Context, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {

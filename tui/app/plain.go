@@ -17,7 +17,6 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/help"
 	"cnictl/tui/show"
 )
 
@@ -221,7 +220,7 @@ func (p *plain) line(line string) (done bool, err error) {
 	case "keys":
 		c := p.m.context()
 		c.Width = 26
-		page := help.New(p.m.shownKeys(), p.m.page(), digitTitles())
+		page := newHelp(p.m.shownKeys(), p.m.page(), digitTitles())
 		for _, l := range page.Lines(c) {
 			if l = strings.TrimRight(l, " "); l != "" {
 				p.say(l)

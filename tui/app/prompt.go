@@ -10,11 +10,8 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/palette"
 	"cnictl/tui/query"
 )
-
-type choice = palette.Item
 
 // begin opens an input line at the bottom.
 func (m *Model) begin(to mode, text string) {
@@ -35,7 +32,7 @@ func (m *Model) typed() {
 			}
 		}
 	case choosing:
-		m.found = palette.Complete(m.choices(), m.input.Text())
+		m.found = completions(m.choices(), m.input.Text())
 		m.picked = min(m.picked, max(len(m.found)-1, 0))
 		if m.picked <= 0 && len(m.found) > 0 && m.found[0].Weak {
 			m.picked = nonePicked
@@ -149,7 +146,7 @@ func didYouMean(typed string, known []string) string {
 func (m *Model) choices() []choice {
 	out := make([]choice, 0, len(m.view.Nodes)+32)
 	for _, s := range digits() {
-		c := choice{Kind: palette.Screen, Name: strings.ToLower(s.title), Title: s.says}
+		c := choice{Kind: ofScreen, Name: strings.ToLower(s.title), Title: s.says}
 		if c.Name != s.name {
 			c.Also = s.name
 		}
@@ -159,15 +156,15 @@ func (m *Model) choices() []choice {
 		if c.name == "q" && m.input.Text() != c.name {
 			continue // an alias of quit, for those used to it
 		}
-		out = append(out, choice{Kind: palette.Command, Name: c.name, Title: c.title, Argument: c.argument})
+		out = append(out, choice{Kind: ofCommand, Name: c.name, Title: c.title, Argument: c.argument})
 	}
 	out = append(out, m.contextChoices()...)
 	for _, t := range draw.Themes() {
-		out = append(out, choice{Kind: palette.Command, Name: "theme " + t, Title: "colours"})
+		out = append(out, choice{Kind: ofCommand, Name: "theme " + t, Title: "colours"})
 	}
 	out = append(out, m.podChoices()...)
 	for _, n := range m.view.Nodes {
-		out = append(out, choice{Kind: palette.Object, Name: n.Metadata.Name, Title: n.Status()})
+		out = append(out, choice{Kind: ofObject, Name: n.Metadata.Name, Title: n.Status()})
 	}
 	return out
 }
@@ -182,8 +179,8 @@ func (m *Model) podChoices() (out []choice) {
 	if !given {
 		namespace, name = "", namespace
 	}
-	for _, p := range m.view.PodsNamed(namespace, name, palette.Most) {
-		out = append(out, choice{Kind: palette.Pod, Name: podCommand + " " + p.Namespace + "/" + p.Name, Title: p.Node})
+	for _, p := range m.view.PodsNamed(namespace, name, mostChoices) {
+		out = append(out, choice{Kind: ofPod, Name: podCommand + " " + p.Namespace + "/" + p.Name, Title: p.Node})
 	}
 	return out
 }
@@ -212,9 +209,9 @@ var commands = []command{
 
 func (m *Model) choose(c choice) tea.Cmd {
 	switch c.Kind {
-	case palette.Screen:
+	case ofScreen:
 		return m.jump(screenNamed(c.Name))
-	case palette.Object:
+	case ofObject:
 		return m.open(pages.Open{Screen: "node", Node: c.Name})
 	}
 	if c.Name == ctxCommand {
@@ -227,11 +224,11 @@ func (m *Model) choose(c choice) tea.Cmd {
 		return m.colour(name)
 	}
 	line := m.input.Text()
-	if c.Kind == palette.Search || c.Kind == palette.Pod {
+	if c.Kind == ofSearch || c.Kind == ofPod {
 		line = c.Name
 	}
 	name, argument, _ := strings.Cut(strings.TrimSpace(line), " ")
-	if c.Kind == palette.Command {
+	if c.Kind == ofCommand {
 		name = c.Name
 	}
 	for _, x := range commands {

@@ -17,7 +17,6 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/diagnostics"
 )
 
 const (
@@ -133,7 +132,7 @@ func effectsOf(ctx context.Context, o Options, files *keeper, call func(func(wat
 			return func() tea.Msg {
 				var stats runtime.MemStats
 				runtime.ReadMemStats(&stats)
-				return diagnostics.Memory{Heap: stats.HeapAlloc, Goroutines: runtime.NumGoroutine()}
+				return memory{Heap: stats.HeapAlloc, Goroutines: runtime.NumGoroutine()}
 			}
 		},
 	}

@@ -4,12 +4,11 @@ import (
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/doctor"
 	"cnictl/tui/pages/eni"
-	"cnictl/tui/pages/enis"
+	"cnictl/tui/pages/lists"
 	"cnictl/tui/pages/logs"
 	"cnictl/tui/pages/node"
 	"cnictl/tui/pages/overview"
 	"cnictl/tui/pages/pod"
-	"cnictl/tui/pages/pods"
 	"cnictl/tui/pages/subnets"
 	"cnictl/tui/pages/trunks"
 	"cnictl/tui/pages/whatif"
@@ -32,8 +31,8 @@ func screens() []screen {
 		{"trunks", "Trunks", true, "branch ENIs: security groups for pods", func(o pages.Open) pages.Page { return trunks.New(o) }},
 		{"doctor", "Doctor", true, "what is wrong and why, with evidence and fixes", func(o pages.Open) pages.Page { return doctor.New(o) }},
 		{"logs", "Logs", true, "what the daemons log, the worst nodes first", func(o pages.Open) pages.Page { return logs.New(o) }},
-		{"pods", "Pods", true, "all pods: addresses, and why others have none", func(o pages.Open) pages.Page { return pods.New(o) }},
-		{"enis", "ENIs", true, "the ENIs of all nodes", func(o pages.Open) pages.Page { return enis.New(o) }},
+		{"pods", "Pods", true, "all pods: addresses, and why others have none", func(o pages.Open) pages.Page { return lists.NewPods(o) }},
+		{"enis", "ENIs", true, "the ENIs of all nodes", func(o pages.Open) pages.Page { return lists.NewENIs(o) }},
 		{"whatif", "What-if", true, "other settings: addresses held and wasted, EC2 calls", func(o pages.Open) pages.Page { return whatif.New(o) }},
 		{"node", "Node", false, "", func(o pages.Open) pages.Page { return node.New(o) }},
 		{"eni", "ENI", false, "", func(o pages.Open) pages.Page { return eni.New(o) }},

@@ -11,7 +11,6 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/show"
 )
 
@@ -58,7 +57,7 @@ func (m *Model) nodeNamed(text string) tea.Cmd {
 	var known, found []string
 	for _, n := range m.view.Nodes {
 		name := n.Metadata.Name
-		if name == text || names.Host(name) == text {
+		if name == text || pages.Host(name) == text {
 			return m.open(pages.Open{Screen: "node", Node: name})
 		}
 		if known = append(known, name); strings.HasPrefix(name, text) {

@@ -11,7 +11,6 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/pagetest"
 )
 
@@ -173,10 +172,10 @@ func TestPodsAreGathered(t *testing.T) {
 func TestPalette_Names(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]struct{ at, sees string }{
-		"node " + pagetest.Plain:                    {"node", names.Host(pagetest.Plain)},
-		"node " + names.Host(pagetest.Plain):        {"node", names.Host(pagetest.Plain)},
+		"node " + pagetest.Plain:                    {"node", pages.Host(pagetest.Plain)},
+		"node " + pages.Host(pagetest.Plain):        {"node", pages.Host(pagetest.Plain)},
 		"node ip-10-0-":                             {"overview", "ip-10-0- matches "},
-		"node " + names.Host(pagetest.Plain) + "xx": {"overview", "did you mean " + pagetest.Plain + "?"},
+		"node " + pages.Host(pagetest.Plain) + "xx": {"overview", "did you mean " + pagetest.Plain + "?"},
 		"node":      {"overview", "node needs a NAME"},
 		"ctx gren":  {"overview", "no match for ctx gren; did you mean ctx green?"},
 		"dotcor":    {"overview", "no match for dotcor; did you mean doctor?"},

@@ -34,7 +34,7 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 		m.toast = pages.Toast{}
 		return m.key(msg)
 	case tea.PasteMsg:
-		return m.paste(msg.Content)
+		m.paste(msg.Content)
 	case tea.MouseMsg:
 		return m.pointer(msg)
 	case tea.FocusMsg:
@@ -175,15 +175,11 @@ func (m *Model) updateFocus() {
 func sameFocus(a, b watch.Focus) bool { return reflect.DeepEqual(a, b) }
 
 // paste inserts text where the user is typing.
-func (m *Model) paste(text string) tea.Cmd {
-	switch {
-	case m.mode == filtering || m.mode == choosing:
+func (m *Model) paste(text string) {
+	if m.mode == filtering || m.mode == choosing {
 		m.input.Type(text)
 		m.typed()
-	case m.page().Busy():
-		return m.page().Update(m.context(), pages.Paste{Text: text})
 	}
-	return nil
 }
 
 // pointer passes mouse events within the page's area to the page.

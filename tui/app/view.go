@@ -11,8 +11,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
-	"cnictl/tui/pages/names"
-	"cnictl/tui/pages/palette"
+	"cnictl/tui/pages"
 	"cnictl/tui/show"
 )
 
@@ -122,7 +121,7 @@ func (m *Model) lines() []string {
 	}
 	body := m.pageLines(s)
 	if m.mode == choosing {
-		over := palette.Lines(s, m.width, m.found, m.picked)
+		over := paletteLines(s, m.width, m.found, m.picked)
 		over = over[:min(len(over), len(body)-1)]
 		body = append(body[:len(body)-len(over):len(body)-len(over)], over...)
 	}
@@ -402,7 +401,7 @@ func (m *Model) crumbs(l *draw.Line, s draw.Style, room int) {
 		width = 0
 		for i, e := range m.router.stack {
 			if e.open.Screen == "node" {
-				titles[i] = names.Host(titles[i])
+				titles[i] = pages.Host(titles[i])
 			}
 			width += draw.Width(titles[i]) + 3
 		}
@@ -503,7 +502,7 @@ func (m *Model) hints(s draw.Style) string {
 		hint("tab", "complete")
 		hint("enter", "go")
 		hint("esc", "close")
-		if len(m.found) == palette.Most {
+		if len(m.found) == mostChoices {
 			l.Add(draw.KeyHelp, "type more to narrow the list")
 		}
 		return l.String()

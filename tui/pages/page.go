@@ -14,7 +14,6 @@ import (
 	"cnictl/doctor/evidence"
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
-	"cnictl/tui/keymap"
 	"cnictl/tui/show"
 )
 
@@ -41,9 +40,8 @@ func (c Context) Style() draw.Style {
 
 // Page is one screen.
 //
-// Keys reach it as [Do]: the app looks up the action of a key in the page's bindings
-// first, then in the app's. While Busy, the page gets every tea.KeyPressMsg except ctrl+c,
-// and [Paste].
+// Keys reach it as [Do]: the app looks up the action of a key among those of the page (keymap.Page of
+// its name) first, then in the app's.
 type Page interface {
 	// Name is the stable name, as `cnictl tui NAME` accepts it.
 	Name() string
@@ -53,10 +51,6 @@ type Page interface {
 	Update(Context, tea.Msg) tea.Cmd
 	// Lines draws the page: exactly Height lines, none wider than Width.
 	Lines(Context) []string
-	// Keys are the page's bindings, in addition to the app's.
-	Keys() []keymap.Binding
-	// Busy reports whether the user is typing text into the page. Letter keys are then text.
-	Busy() bool
 	// Focus is what the page shows, for sampling.
 	Focus(Context) watch.Focus
 	// Row is the object under the cursor, for copying, exporting and YAML; nil if none.
@@ -92,8 +86,6 @@ type (
 	Do struct{ Action string }
 	// Mouse is a mouse event, in cells of the page.
 	Mouse = components.Mouse
-	// Paste is text from the clipboard, while the page is Busy.
-	Paste struct{ Text string }
 
 	// Open shows a screen above this one.
 	Open struct {

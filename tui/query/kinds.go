@@ -1,6 +1,8 @@
 package query
 
-import "cnictl/tui/show"
+import (
+	"cnictl/tui/show"
+)
 
 // Of adapts columns of a part of each row to the whole row.
 func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {

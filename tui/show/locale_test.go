@@ -1,6 +1,8 @@
 package show
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestUTF8(t *testing.T) {
 	t.Parallel()

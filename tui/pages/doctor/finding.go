@@ -32,9 +32,6 @@ func (*findingPage) Name() string { return "finding" }
 // Title implements pages.Page.
 func (p *findingPage) Title() string { return p.finding.Code }
 
-// Busy implements pages.Page.
-func (*findingPage) Busy() bool { return false }
-
 // Focus implements pages.Page.
 func (p *findingPage) Focus(pages.Context) watch.Focus {
 	return watch.Focus{Visible: first(p.finding.Nodes)}
@@ -42,9 +39,6 @@ func (p *findingPage) Focus(pages.Context) watch.Focus {
 
 // Row implements pages.Page.
 func (p *findingPage) Row(pages.Context) any { return p.finding }
-
-// Keys implements pages.Page.
-func (*findingPage) Keys() []keymap.Binding { return keymap.Page("finding") }
 
 // Update implements pages.Page.
 func (p *findingPage) Update(c pages.Context, msg tea.Msg) tea.Cmd {

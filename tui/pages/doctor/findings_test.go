@@ -242,7 +242,7 @@ func TestExamine_Again(t *testing.T) {
 	if m.exam.running || m.exam.report == nil || m.exam.err != nil {
 		t.Errorf("given up: %+v", m.exam)
 	}
-	s.Do(actionAll)
+	s.Do(keymap.AllNodes)
 	asked(4)
 	if m.exam.report != nil {
 		t.Error("the report is of another scope")

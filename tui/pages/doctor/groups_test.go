@@ -38,11 +38,11 @@ func TestAllOrOne(t *testing.T) {
 	s := pagetest.Open(New(pages.Open{Node: pagetest.Starved}), pagetest.Fleet(), 120, 37)
 	m := s.Page.(*Model)
 	one := len(m.findings.Rows())
-	s.Do(actionAll)
+	s.Do(keymap.AllNodes)
 	if all := len(m.findings.Rows()); all <= one {
 		t.Errorf("%d causes of all, %d of one", all, one)
 	}
-	s.Do(actionAll)
+	s.Do(keymap.AllNodes)
 	if again := len(m.findings.Rows()); again != one {
 		t.Errorf("%d causes of one, first %d", again, one)
 	}

@@ -14,7 +14,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
@@ -30,7 +29,7 @@ const (
 
 // Model is the screen.
 type Model struct {
-	names    names.Nodes
+	names    pages.NodeNames
 	opened   pages.Open
 	scope    scope
 	only     string // the only node of the scope; "" = not one node
@@ -110,9 +109,6 @@ func (m *Model) Name() string { return "doctor" }
 
 // Title is the breadcrumb.
 func (m *Model) Title() string { return "Doctor (" + m.scope.title + ")" }
-
-// Busy is always false: the app handles filters.
-func (m *Model) Busy() bool { return false }
 
 // Focus samples the visible nodes.
 func (m *Model) Focus(pages.Context) watch.Focus {

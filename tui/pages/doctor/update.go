@@ -107,7 +107,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.PrevPane:
 		m.turn(c, -1)
 		return nil
-	case actionAll:
+	case keymap.AllNodes:
 		m.widen()
 		m.refresh(c)
 		m.again(c)

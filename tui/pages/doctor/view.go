@@ -13,7 +13,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
@@ -248,7 +247,7 @@ func (m *Model) failures(c pages.Context, sheet *draw.Sheet, n *store.Node) {
 		if x.Transient {
 			retry = ", kubelet's next retry may succeed"
 		}
-		sheet.Row(draw.Clock(x.At, c.Now), 10, draw.T(draw.Text, names.Pod(x.Pod.Namespace, x.Pod.Name)+"  "+x.Detail),
+		sheet.Row(draw.Clock(x.At, c.Now), 10, draw.T(draw.Text, pages.PodName(x.Pod.Namespace, x.Pod.Name)+"  "+x.Detail),
 			draw.T(draw.Faint, "  waited "+(time.Duration(x.WaitedMS)*time.Millisecond).String()+retry))
 	}
 	if shown > most {

@@ -13,7 +13,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
@@ -35,7 +34,7 @@ type Model struct {
 	frame    components.Frame
 	scroll   components.Scroll
 	eni      *introspect.NodeENI
-	names    names.Nodes
+	names    pages.NodeNames
 	fleet    uint64 // generation of the view that names was learned from
 }
 
@@ -173,9 +172,6 @@ func (m *Model) Name() string { return "eni" }
 
 // Title is the breadcrumb.
 func (m *Model) Title() string { return m.id }
-
-// Busy is always false: the app handles filters.
-func (m *Model) Busy() bool { return false }
 
 // Focus samples the ENI's node first.
 func (m *Model) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.node} }

@@ -79,7 +79,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		return pages.Go(pages.Open{Screen: "whatif", Node: m.node})
 	case keymap.Doctor:
 		return pages.Go(pages.Open{Screen: "doctor", Node: m.node})
-	case actionSubnets:
+	case keymap.Subnets:
 		if m.eni != nil {
 			return pages.Go(pages.Open{Screen: "subnets", Node: m.node, Subnet: m.eni.SubnetID})
 		}

@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
-	"cnictl/tui/pages/names"
+	"cnictl/tui/pages"
 	"cnictl/tui/show"
 )
 
@@ -79,7 +79,7 @@ func parse(node, text string, before time.Time) line {
 	for i, m := range others {
 		rest[i] = show.Safe(m.Key) + "=" + quoted(m.Value)
 	}
-	l.Pod = names.Pod(l.ref.Namespace, l.ref.Name)
+	l.Pod = pages.PodName(l.ref.Namespace, l.ref.Name)
 	l.Rest = show.Safe(strings.Join(rest, " "))
 	return l
 }
@@ -106,7 +106,7 @@ func event(node, epoch string, e introspect.Event) line {
 	}
 	if e.Pod != nil {
 		l.ref = *e.Pod
-		l.Pod = names.Pod(e.Pod.Namespace, e.Pod.Name)
+		l.Pod = pages.PodName(e.Pod.Namespace, e.Pod.Name)
 	}
 	if e.Address.IsValid() {
 		l.IP = e.Address.String()
@@ -124,8 +124,8 @@ func kubeEvent(node string, e watch.KubeEvent) line {
 		l.Level = logline.Warn
 	}
 	if e.Kind == "Pod" {
-		l.ref = names.SplitPod(e.Object)
-		l.Pod = names.Pod(l.ref.Namespace, l.ref.Name)
+		l.ref = pages.SplitPod(e.Object)
+		l.Pod = pages.PodName(l.ref.Namespace, l.ref.Name)
 	} else {
 		l.Rest = show.Safe(strings.TrimSpace(e.Kind + " " + e.Object))
 	}
@@ -159,7 +159,7 @@ func levelRole(l line) draw.Role {
 var sources = map[origin]string{fromLog: "log", fromEvent: "event", fromKubernetes: "k8s", fromContainer: "stdout"}
 
 // draw makes a line of the view, with the node's name if there are several nodes.
-func lineOf(l *line, of repeats, now time.Time, several bool, names names.Nodes) components.LogLine {
+func lineOf(l *line, of repeats, now time.Time, several bool, names pages.NodeNames) components.LogLine {
 	spans := make([]draw.Span, 0, 8)
 	spans = append(spans, draw.T(draw.Faint, draw.Clock(l.At, now)+" "), draw.T(levelRole(*l), pad(levelText(*l), 6)))
 	if several {

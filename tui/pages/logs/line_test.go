@@ -137,7 +137,7 @@ func TestShown(t *testing.T) {
 	if got := m.shown(); len(got) != 1 || got[0].Text != "panic: boom" {
 		t.Errorf("%d lines, want the panic", len(got))
 	}
-	for i, action := range []string{actionAccess, actionLevel, actionAccess} { // both, only warnings, none
+	for i, action := range []string{keymap.Access, keymap.Level, keymap.Access} { // both, only warnings, none
 		m.do(pages.Context{}, action)
 		if got, want := len(m.shown()), []int{2, 0, 0}[i]; got != want {
 			t.Errorf("after %s: %d lines, want %d", action, got, want)
@@ -182,19 +182,19 @@ func TestList(t *testing.T) {
 	if _, rows := l.Cells(); len(rows) != 3 {
 		t.Errorf("%d rows to export", len(rows))
 	}
-	s.Do(keymap.First, keymap.In, actionNode)
+	s.Do(keymap.First, keymap.In, keymap.ToNode)
 	want := []pages.Open{{Screen: "pod", Node: pagetest.Plain, Pod: "shop/cart-7d9f-1"}, {Screen: "node", Node: pagetest.Plain}}
 	if len(s.Opened) != 2 || s.Opened[0] != want[0] || s.Opened[1] != want[1] {
 		t.Errorf("opened %+v", s.Opened)
 	}
 	_ = l.SetFilter("")
-	s.Do(actionLevel, actionLevel)
+	s.Do(keymap.Level, keymap.Level)
 	for _, x := range m.shown() {
 		if x.Level < logline.Error {
 			t.Errorf("%+v is below error", x)
 		}
 	}
-	s.Do(actionHold)
+	s.Do(keymap.Hold)
 	s.Fleet.Documents = nil
 	if !l.Frozen(s.Fleet.Now()) {
 		t.Error("held, but not frozen")

@@ -16,7 +16,6 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 )
@@ -36,7 +35,7 @@ type Model struct {
 	ip    string
 	tails []*tail
 	also  int // nodes that are not followed
-	names names.Nodes
+	names pages.NodeNames
 	fleet uint64 // generation of the view that names was learned from
 
 	all     []*line
@@ -206,9 +205,6 @@ func (m *Model) Title() string {
 	}
 	return "Logs"
 }
-
-// Busy is always false: the app handles filters.
-func (m *Model) Busy() bool { return false }
 
 // Focus samples the requested node first.
 func (m *Model) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.node} }

@@ -85,31 +85,31 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	switch action {
 	case keymap.In:
 		return m.open(false)
-	case actionNode:
+	case keymap.ToNode:
 		return m.open(true)
 	case keymap.Refresh:
 		return m.ask(c, true)
 	case keymap.Doctor:
 		return pages.Go(pages.Open{Screen: "doctor", Node: m.node})
-	case actionHold:
+	case keymap.Hold:
 		m.paused = !m.paused
 		if !m.paused {
 			m.view.Follow(true)
 			m.show()
 		}
-	case actionWrap:
+	case keymap.Wrap:
 		m.view.Wrap = !m.view.Wrap
-	case actionLevel:
+	case keymap.Level:
 		m.level = (m.level + 1) % (logline.Error + 1)
 		m.stale = true
 		m.show()
-	case actionAccess:
+	case keymap.Access:
 		m.access, m.stale = !m.access, true
 		m.show()
-	case actionEach:
+	case keymap.Repeats:
 		m.each, m.stale = !m.each, true
 		m.show()
-	case actionAll:
+	case keymap.AllLines:
 		m.pod, m.eni, m.ip, m.stale = "", "", "", true
 		m.show()
 	default:

@@ -15,8 +15,8 @@ func TestFrames(t *testing.T) {
 	} {
 		pagetest.Frames(t, name, func() pages.Page { return New(o) }, still)
 	}
-	pagetest.Frames(t, "wrapped", func() pages.Page { return New(pages.Open{}) }, func(s *pagetest.Screen) { s.Do(actionWrap, actionLevel) })
-	pagetest.Frames(t, "held", func() pages.Page { return New(pages.Open{}) }, func(s *pagetest.Screen) { s.Do(actionHold, "up", "up") })
+	pagetest.Frames(t, "wrapped", func() pages.Page { return New(pages.Open{}) }, func(s *pagetest.Screen) { s.Do(keymap.Wrap, keymap.Level) })
+	pagetest.Frames(t, "held", func() pages.Page { return New(pages.Open{}) }, func(s *pagetest.Screen) { s.Do(keymap.Hold, "up", "up") })
 	pagetest.Coloured(t, "all", func() pages.Page { return New(pages.Open{}) }, still)
 }
 

@@ -205,9 +205,6 @@ func (m *Model) Name() string { return "node" }
 // Title is the breadcrumb.
 func (m *Model) Title() string { return m.name }
 
-// Busy is always false: the app handles filters.
-func (m *Model) Busy() bool { return false }
-
 // Focus samples the node first.
 func (m *Model) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.name} }
 

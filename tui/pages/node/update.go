@@ -86,13 +86,13 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		return pages.Go(pages.Open{Screen: "doctor", Node: m.name})
 	case keymap.WhatIf:
 		return pages.Go(pages.Open{Screen: "whatif", Node: m.name})
-	case actionMaxPods:
+	case keymap.MaxPods:
 		m.sizing, m.scroll = !m.sizing, components.Scroll{}
 		m.frame.Focus = panePool
 		return nil
-	case actionSubnets:
+	case keymap.Subnets:
 		return pages.Go(pages.Open{Screen: "subnets", Node: m.name, Subnet: m.subnet()})
-	case actionTrunks:
+	case keymap.Trunks:
 		return pages.Go(pages.Open{Screen: "trunks", Node: m.name})
 	}
 	m.frame.Work(action, c.Clock, m.bodies()...)

@@ -13,7 +13,7 @@ func TestUpdate_Opens(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(open(pagetest.Prefixes)(), pagetest.Fleet(), 120, 37)
 	_ = s.Frame()
-	s.Do(keymap.Down, keymap.In, actionSubnets, actionTrunks, keymap.Doctor, keymap.NextPane, keymap.In)
+	s.Do(keymap.Down, keymap.In, keymap.Subnets, keymap.Trunks, keymap.Doctor, keymap.NextPane, keymap.In)
 	n := pagetest.Prefixes
 	want := []pages.Open{
 		{Screen: "eni", Node: n, ENI: "eni-0e5f60718293a4b5c"}, {Screen: "subnets", Node: n, Subnet: "subnet-0aa11bb22cc33dd44"},

@@ -11,7 +11,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
@@ -79,7 +78,7 @@ func header(s draw.Style, width, height int, n *store.Node, name string, now tim
 	}
 	name = show.Safe(name)
 	if draw.Width(name)+2+draw.Width(word) > width {
-		name = names.Host(name) // its state matters more than its domain
+		name = pages.Host(name) // its state matters more than its domain
 	}
 	l := draw.NewLine(s, width).Add(draw.Title, name).Gap(2)
 	if n == nil {

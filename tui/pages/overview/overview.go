@@ -17,7 +17,6 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
@@ -28,7 +27,7 @@ type Page struct {
 	by      int                       // of groupings; 0 = not grouped
 	groups  *components.Table[*group] // nil unless grouped
 	subnets []store.SubnetUse
-	names   names.Nodes
+	names   pages.NodeNames
 	now     time.Time
 	every   time.Duration // between two samples of a node, at most
 	since   time.Time     // the page's first update, by Context.Clock
@@ -54,12 +53,6 @@ func (p *Page) Title() string {
 	}
 	return "Nodes"
 }
-
-// Keys implements pages.Page.
-func (*Page) Keys() []keymap.Binding { return keymap.Page("overview") }
-
-// Busy implements pages.Page.
-func (*Page) Busy() bool { return false }
 
 // List implements pages.Listed.
 func (p *Page) List() components.List {

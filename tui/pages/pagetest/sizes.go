@@ -60,7 +60,7 @@ func Keys(t *testing.T, p pages.Page) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, b := range p.Keys() {
+	for _, b := range keymap.Page(p.Name()) {
 		if b.Help == "" || b.Shown == "" || len(b.Help) > 26 {
 			t.Errorf("%s: help is %q %q", b.Action, b.Shown, b.Help)
 		}
@@ -69,7 +69,7 @@ func Keys(t *testing.T, p pages.Page) {
 				t.Errorf("key %q is bound twice", k)
 			}
 			seen[k] = true
-			if got := keys.Action(k, p.Keys()); got != b.Action {
+			if got := keys.Action(k, keymap.Page(p.Name())); got != b.Action {
 				t.Errorf("key %q does %q, want %q: it shadows the app's row", k, got, b.Action)
 			}
 		}

@@ -11,8 +11,6 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/many"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
@@ -40,7 +38,7 @@ type Model struct {
 func New(o pages.Open) pages.Page {
 	m := &Model{docs: reading.NewDocuments("pod", o.Node, o.Pod+" "+o.IP), find: reading.NewDocuments("pod", "", "find "+o.Pod+" "+o.IP)}
 	if o.Pod != "" {
-		m.ref = names.SplitPod(o.Pod)
+		m.ref = pages.SplitPod(o.Pod)
 	}
 	m.ip, _ = netip.ParseAddr(o.IP)
 	return m
@@ -131,7 +129,7 @@ func (m *Model) Name() string { return "pod" }
 // Title is the breadcrumb.
 func (m *Model) Title() string {
 	if m.ref.Name != "" {
-		return names.Pod(m.ref.Namespace, m.ref.Name)
+		return pages.PodName(m.ref.Namespace, m.ref.Name)
 	}
 	if m.ip.IsValid() {
 		return m.ip.String()
@@ -139,15 +137,12 @@ func (m *Model) Title() string {
 	return show.Unknown
 }
 
-// Busy is always false.
-func (m *Model) Busy() bool { return false }
-
 // Focus samples the pod's node first. While that is unknown, all nodes' addresses are read.
 func (m *Model) Focus(c pages.Context) watch.Focus {
 	if m.docs.Node != "" {
 		return watch.Focus{Open: m.docs.Node}
 	}
-	return watch.Focus{Maps: true, Visible: c.View.UnreadFirst(many.UnreadAtOnce)}
+	return watch.Focus{Maps: true, Visible: c.View.UnreadFirst(reading.UnreadAtOnce)}
 }
 
 // Row is the daemon's record of the pod, or of the address.

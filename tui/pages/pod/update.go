@@ -13,7 +13,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 )
 
@@ -49,7 +48,7 @@ func (m *Model) judge(c pages.Context) {
 	if n == nil || pod == nil || pod.Phase != "Pending" || pod.HostNetwork {
 		return
 	}
-	name := names.Pod(pod.Namespace, pod.Name)
+	name := pages.PodName(pod.Namespace, pod.Name)
 	if f := causes.OfPod(watched.OfNode(n, m.docs.Last, evidence.Scope{Pod: evidence.Pod(name)}, c.Now), name); f != nil {
 		m.finding = f.Code
 	}
@@ -119,12 +118,12 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	node := m.docs.Node
 	switch action {
-	case keymap.In, actionENI:
+	case keymap.In, keymap.ToENI:
 		if at := places(m.docs.ENIs(c.View), m.ref, m.ip); len(at) > 0 {
 			return pages.Go(pages.Open{Screen: "eni", Node: node, ENI: at[0].ENI.ID})
 		}
 		return nil
-	case actionNode:
+	case keymap.ToNode:
 		if node != "" {
 			return pages.Go(pages.Open{Screen: "node", Node: node})
 		}

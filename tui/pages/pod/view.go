@@ -17,7 +17,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
@@ -109,7 +108,7 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *draw.Sheet, at 
 		}
 		sheet.Field("subnet", draw.T(draw.Text, show.OrUnknown(p.ENI.SubnetID)))
 		sheet.Field("route table", draw.T(draw.Text, tableText(p.ENI.RouteTable)))
-		if name := names.Pod(p.Address.PodNamespace, p.Address.PodName); name != "" && m.ref.Name == "" {
+		if name := pages.PodName(p.Address.PodNamespace, p.Address.PodName); name != "" && m.ref.Name == "" {
 			sheet.Field("last pod", draw.T(draw.Text, name))
 		}
 	}
@@ -305,7 +304,7 @@ func said(sheet *draw.Sheet, p place, now time.Time) {
 		sheet.Row(draw.Clock(*p.Address.UnassignedAt, now), 9, draw.T(draw.Text, "released by its last pod"))
 	}
 	if p.Address.AssignedAt != nil {
-		sheet.Row(draw.Clock(*p.Address.AssignedAt, now), 9, draw.T(draw.Text, "assigned to "+show.OrUnknown(names.Pod(p.Address.PodNamespace, p.Address.PodName))))
+		sheet.Row(draw.Clock(*p.Address.AssignedAt, now), 9, draw.T(draw.Text, "assigned to "+show.OrUnknown(pages.PodName(p.Address.PodNamespace, p.Address.PodName))))
 	}
 }
 

@@ -26,6 +26,9 @@ type Documents struct {
 	asked  map[watch.Want]time.Time
 }
 
+// UnreadAtOnce is how many unread nodes are requested as if they were visible.
+const UnreadAtOnce = 64
+
 // UpstreamPace is the shortest time between two readings of an upstream node, which logs
 // a line for each.
 const UpstreamPace = watch.UpstreamMin

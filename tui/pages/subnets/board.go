@@ -20,7 +20,7 @@ func (b *board) Do(action string, _ time.Time) bool {
 	by, ok := map[string]int{
 		keymap.Up: -b.wide, keymap.Down: b.wide, keymap.PageUp: -page, keymap.PageDown: page,
 		keymap.HalfUp: -page / 2, keymap.HalfDown: page / 2, keymap.First: -len(b.cells), keymap.Last: len(b.cells),
-		actionPrev: -1, actionNext: 1,
+		keymap.PrevBlock: -1, keymap.NextBlock: 1,
 	}[action]
 	if ok {
 		b.move(by)

@@ -140,9 +140,6 @@ func (m *Model) Name() string { return "subnets" }
 // Title is the breadcrumb.
 func (m *Model) Title() string { return "Subnets" }
 
-// Busy is always false: the app handles filters.
-func (m *Model) Busy() bool { return false }
-
 // Focus prefers no node. While a map is shown, it requests the addresses of all nodes.
 func (m *Model) Focus(pages.Context) watch.Focus {
 	return watch.Focus{Maps: len(m.board.cells) > 0 && (!m.frame.Zoom || m.frame.Focus == paneMap)}

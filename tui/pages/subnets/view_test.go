@@ -12,7 +12,7 @@ import (
 func TestFrames(t *testing.T) {
 	open := func() pages.Page { return New(pages.Open{Subnet: "subnet-0aa11bb22cc33dd44"}) }
 	pagetest.Frames(t, "all", open, func(*pagetest.Screen) {})
-	pagetest.Frames(t, "map", open, func(s *pagetest.Screen) { s.Do(keymap.In, keymap.Down, actionNext) })
+	pagetest.Frames(t, "map", open, func(s *pagetest.Screen) { s.Do(keymap.In, keymap.Down, keymap.NextBlock) })
 	pagetest.Frames(t, "ipv6", func() pages.Page { return New(pages.Open{Subnet: "subnet-06666666666666666"}) }, func(*pagetest.Screen) {})
 	pagetest.Coloured(t, "map", open, func(s *pagetest.Screen) { s.Do(keymap.In) })
 }

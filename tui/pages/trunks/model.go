@@ -13,7 +13,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
@@ -34,7 +33,7 @@ type Model struct {
 	docs   reading.Documents
 	since  time.Time // when the cursor moved to docs.Node
 	first  string    // node to select first
-	names  names.Nodes
+	names  pages.NodeNames
 	view   uint64
 	seen   bool
 }
@@ -161,9 +160,6 @@ func (m *Model) Name() string { return "trunks" }
 
 // Title is the breadcrumb.
 func (m *Model) Title() string { return "Trunks" }
-
-// Busy is always false: the app handles filters.
-func (m *Model) Busy() bool { return false }
 
 // Focus samples the visible rows.
 func (m *Model) Focus(pages.Context) watch.Focus {

@@ -10,7 +10,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
@@ -87,7 +86,7 @@ func (m *Model) pods(c pages.Context, sheet *draw.Sheet) {
 	with := inventory.WithBranchPods(r.TrunkItem, m.docs.Last.Pods, r.IPv6)
 	sheet.Head("WAITING FOR A BRANCH ENI", strconv.Itoa(*with.Waiting))
 	for _, p := range with.Pods[:*with.Waiting] {
-		sheet.Item(draw.T(draw.Warn, "W"), draw.T(draw.Text, names.Pod(p.Namespace, p.Name)), draw.T(draw.Faint, "  "+p.Phase+since(p, c)+"  "+inventory.FindingOf(inventory.PendingBranch)),
+		sheet.Item(draw.T(draw.Warn, "W"), draw.T(draw.Text, pages.PodName(p.Namespace, p.Name)), draw.T(draw.Faint, "  "+p.Phase+since(p, c)+"  "+inventory.FindingOf(inventory.PendingBranch)),
 			draw.T(draw.Warn, "  "+p.Reason))
 	}
 	if *with.Waiting == 0 {
@@ -97,10 +96,10 @@ func (m *Model) pods(c pages.Context, sheet *draw.Sheet) {
 	sheet.Head("WITH A BRANCH ENI", strconv.Itoa(len(branches)))
 	for _, p := range branches {
 		if p.VLAN == nil {
-			sheet.Item(draw.T(draw.Bad, "!"), draw.T(draw.Text, names.Pod(p.Namespace, p.Name)), draw.T(draw.Bad, "  "+p.Reason))
+			sheet.Item(draw.T(draw.Bad, "!"), draw.T(draw.Text, pages.PodName(p.Namespace, p.Name)), draw.T(draw.Bad, "  "+p.Reason))
 			continue
 		}
-		sheet.Row("vlan "+strconv.Itoa(*p.VLAN), 9, draw.T(draw.Text, names.Pod(p.Namespace, p.Name)),
+		sheet.Row("vlan "+strconv.Itoa(*p.VLAN), 9, draw.T(draw.Text, pages.PodName(p.Namespace, p.Name)),
 			draw.T(draw.Faint, "  "+p.Address+"  "+show.OrUnknown(p.ENIID)))
 	}
 	cooling(sheet, with.Cooling)

@@ -14,7 +14,6 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
-	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
@@ -139,12 +138,6 @@ func (*Model) Name() string { return "whatif" }
 
 // Title is the breadcrumb.
 func (m *Model) Title() string { return "What if (" + m.title + ")" }
-
-// Busy is always false: keys step through values.
-func (*Model) Busy() bool { return false }
-
-// Keys returns the bindings of the page.
-func (*Model) Keys() []keymap.Binding { return keymap.Page("whatif") }
 
 // Focus samples the node.
 func (m *Model) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.opened.Node} }

@@ -12,11 +12,10 @@ import (
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/doctor"
 	"cnictl/tui/pages/eni"
-	"cnictl/tui/pages/enis"
+	"cnictl/tui/pages/lists"
 	"cnictl/tui/pages/logs"
 	"cnictl/tui/pages/node"
 	"cnictl/tui/pages/overview"
-	"cnictl/tui/pages/pods"
 	"cnictl/tui/pages/subnets"
 	"cnictl/tui/pages/trunks"
 )
@@ -99,7 +98,7 @@ func TestColumns_OfTheScreens(t *testing.T) {
 		}
 	})
 	for name, page := range map[string]pages.Page{
-		"overview": overview.New(pages.Open{}), "pods": pods.New(pages.Open{}), "enis": enis.New(pages.Open{}), "subnets": subnets.New(pages.Open{}),
+		"overview": overview.New(pages.Open{}), "pods": lists.NewPods(pages.Open{}), "enis": lists.NewENIs(pages.Open{}), "subnets": subnets.New(pages.Open{}),
 		"trunks": trunks.New(pages.Open{}), "doctor": doctor.New(pages.Open{}), "node": node.New(pages.Open{}), "eni": eni.New(pages.Open{}),
 	} {
 		listed, ok := page.(pages.Listed)
@@ -130,9 +129,9 @@ func TestColumns_FiltersOfCommands(t *testing.T) {
 		command string
 		without []string // columns that the screen does not read
 	}{
-		"overview": {overview.New(pages.Open{}), "nodes", nil}, "enis": {enis.New(pages.Open{}), "enis", nil},
+		"overview": {overview.New(pages.Open{}), "nodes", nil}, "enis": {lists.NewENIs(pages.Open{}), "enis", nil},
 		"subnets": {subnets.New(pages.Open{}), "subnets", nil}, "trunks": {trunks.New(pages.Open{}), "trunks", []string{"cooling", "waiting", "pods"}}, "node": {node.New(pages.Open{}), "node enis rich", nil},
-		"eni": {eni.New(pages.Open{}), "node ips rich", nil}, "pods": {pods.New(pages.Open{}), "node pods rich", nil}, "logs": {logs.New(pages.Open{}), "events", nil},
+		"eni": {eni.New(pages.Open{}), "node ips rich", nil}, "pods": {lists.NewPods(pages.Open{}), "node pods rich", nil}, "logs": {logs.New(pages.Open{}), "events", nil},
 	} {
 		stdout, stderr, code := w.runNoun(t, call{args: x.command + " @rich --no-headers --columns"})
 		if code != 0 || strings.Count(stdout, "\n") < 4 {

@@ -1,8 +1,6 @@
 package root
 
-import (
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 // topics are help pages that are not commands.
 func topics() []*cobra.Command {

@@ -1,6 +1,4 @@
-// Package diagnostics shows how reading the fleet is going: each node's connection and
-// latency, why it could not be read, and the program's own resource use.
-package diagnostics
+package app
 
 import (
 	"strconv"
@@ -14,29 +12,29 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 )
 
-// Memory is the program's resource use, sent when this page is opened.
-type Memory struct {
+// memory is the program's resource use, sent when this page is opened.
+type memory struct {
 	Heap       uint64 // bytes
 	Goroutines int
 }
 
-// Page is the diagnostics page.
-type Page struct {
+// diagnosticsPage shows how reading the fleet is going: each node's connection and latency, why it could
+// not be read, and the program's own resource use.
+type diagnosticsPage struct {
 	table  *components.Table[*store.Node]
-	memory Memory
-	names  names.Nodes
+	memory memory
+	names  pages.NodeNames
 	above  int // lines above the table, as last drawn
 }
 
-// New makes the page.
-func New() *Page {
-	p := &Page{}
-	o := options()
+// newDiagnostics makes the page.
+func newDiagnostics() *diagnosticsPage {
+	p := &diagnosticsPage{}
+	o := diagnosticsTable()
 	o.Show = func(n *store.Node, column string) (string, bool) {
 		return p.names.Cell(n.Metadata.Name, column)
 	}
@@ -44,13 +42,13 @@ func New() *Page {
 	return p
 }
 
-func options() components.TableOptions[*store.Node] {
+func diagnosticsTable() components.TableOptions[*store.Node] {
 	columns := query.Arrange(store.NodeColumns(),
 		query.Shown{Name: "node"}, query.Shown{Name: "reading", Drop: 1}, query.Shown{Name: "via", Drop: 2},
 		query.Shown{Name: "latency", Drop: 3}, query.Shown{Name: "daemon", Drop: 4}, query.Shown{Name: "source", Drop: 5})
 	columns = append(columns,
-		query.Column[*store.Node]{Name: "sampled", Header: "SAMPLED", Title: "when it last answered", Text: sampled},
-		query.Column[*store.Node]{Name: "error", Header: "ERROR", Title: "why it could not be read", Least: 12, Text: problem, Rank: rank},
+		query.Column[*store.Node]{Name: "sampled", Header: "SAMPLED", Title: "when it last answered", Text: sampledAt},
+		query.Column[*store.Node]{Name: "error", Header: "ERROR", Title: "why it could not be read", Least: 12, Text: unreadWhy, Rank: unreadFirst},
 	)
 	return components.TableOptions[*store.Node]{
 		Columns: columns,
@@ -73,22 +71,22 @@ func options() components.TableOptions[*store.Node] {
 	}
 }
 
-func sampled(n *store.Node) string {
+func sampledAt(n *store.Node) string {
 	if n.SampledAt == nil {
 		return show.Unknown
 	}
 	return n.SampledAt.UTC().Format(time.TimeOnly)
 }
 
-func problem(n *store.Node) string {
+func unreadWhy(n *store.Node) string {
 	if n.Error == nil {
 		return show.Unknown
 	}
 	return string(n.Error.Reason) + ": " + n.Error.Message
 }
 
-// rank puts the nodes that could not be read first.
-func rank(n *store.Node) int {
+// unreadFirst puts the nodes that could not be read first.
+func unreadFirst(n *store.Node) int {
 	if n.Error != nil {
 		return 0
 	}
@@ -96,25 +94,19 @@ func rank(n *store.Node) int {
 }
 
 // Name implements pages.Page.
-func (*Page) Name() string { return "diagnostics" }
+func (*diagnosticsPage) Name() string { return "diagnostics" }
 
 // Title implements pages.Page.
-func (*Page) Title() string { return "Diagnostics" }
-
-// Keys implements pages.Page.
-func (*Page) Keys() []keymap.Binding { return nil }
-
-// Busy implements pages.Page.
-func (*Page) Busy() bool { return false }
+func (*diagnosticsPage) Title() string { return "Diagnostics" }
 
 // List implements pages.Listed.
-func (p *Page) List() components.List { return p.table }
+func (p *diagnosticsPage) List() components.List { return p.table }
 
 // Focus implements pages.Page.
-func (*Page) Focus(pages.Context) watch.Focus { return watch.Focus{} }
+func (*diagnosticsPage) Focus(pages.Context) watch.Focus { return watch.Focus{} }
 
 // Row implements pages.Page.
-func (p *Page) Row(pages.Context) any {
+func (p *diagnosticsPage) Row(pages.Context) any {
 	if n, ok := p.table.Row(); ok {
 		return n.NodeIPAM
 	}
@@ -122,9 +114,9 @@ func (p *Page) Row(pages.Context) any {
 }
 
 // Update implements pages.Page.
-func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+func (p *diagnosticsPage) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case Memory:
+	case memory:
 		p.memory = msg
 	case pages.Changed:
 		p.names.Learn(c.View.Nodes)
@@ -151,7 +143,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 }
 
 // Lines implements pages.Page.
-func (p *Page) Lines(c pages.Context) []string {
+func (p *diagnosticsPage) Lines(c pages.Context) []string {
 	s := c.Style()
 	lines := p.stats(s, c)
 	p.above = len(lines)
@@ -163,7 +155,7 @@ func (p *Page) Lines(c pages.Context) []string {
 type fact struct{ name, value string }
 
 // stats returns the figures, in as many lines as they need, and any problems.
-func (p *Page) stats(s draw.Style, c pages.Context) []string {
+func (p *diagnosticsPage) stats(s draw.Style, c pages.Context) []string {
 	st := c.Source.Stats()
 	facts := []fact{
 		{"sweep", duration(st.SweepTook)}, {"interval", duration(st.Interval)}, {"others", duration(st.Background)},

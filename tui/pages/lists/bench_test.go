@@ -1,4 +1,4 @@
-package pods
+package lists
 
 import (
 	"fmt"
@@ -39,18 +39,18 @@ func crowded() *sourcetest.Fleet {
 // BenchmarkGather measures the background work for 290,000 pods, BenchmarkKey a key press
 // with that many.
 func BenchmarkGather(b *testing.B) {
-	s := pagetest.Open(open(), crowded(), 200, 57)
+	s := pagetest.Open(openPods(), crowded(), 200, 57)
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Page.(*Page).read++
+		s.Page.(*Pods).read++
 		s.Wait(11)
 	}
 }
 
 func BenchmarkKey(b *testing.B) {
-	s := pagetest.Open(open(), crowded(), 200, 57)
+	s := pagetest.Open(openPods(), crowded(), 200, 57)
 	s.Wait(3)
-	if shown, _ := s.Page.(*Page).List().Found(); shown < 200_000 {
+	if shown, _ := s.Page.(*Pods).List().Found(); shown < 200_000 {
 		b.Fatalf("%d rows", shown)
 	}
 	b.ReportAllocs()

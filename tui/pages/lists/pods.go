@@ -1,6 +1,4 @@
-// Package pods is the screen of all pods: which address each has and where it comes from, or
-// why it has none.
-package pods
+package lists
 
 import (
 	"strings"
@@ -16,26 +14,24 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/many"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
 )
 
-// Page is the screen.
-type Page struct {
-	rows  *many.Rows[*inventory.Pod]
-	names names.Nodes
+// Pods is the screen of all pods.
+type Pods struct {
+	rows  *rows[*inventory.Pod]
+	names pages.NodeNames
 	kube  reading.Documents             // the pods listed by Kubernetes
 	why   map[string]*reading.Documents // of nodes with waiting pods
 	read  uint64                        // grows with each answer
 	since time.Time                     // when the page was first shown
-	sums  sums
+	sums  podSums
 }
 
-// sums are totals over all pods.
-type sums struct {
+// podSums are totals over all pods.
+type podSums struct {
 	pods, without, unread, nodes int
 	differ                       map[string]time.Time
 }
@@ -47,11 +43,11 @@ const patience = 2 * time.Second
 // whyMost limits the nodes for which the reasons of waiting pods are kept.
 const whyMost = 16
 
-// New makes the page.
-func New(o pages.Open) *Page {
-	p := &Page{kube: reading.NewDocuments("pods", "", o.Filter), why: map[string]*reading.Documents{}}
-	p.rows = many.New(p, components.TableOptions[*inventory.Pod]{
-		Columns: tables.Pods(true), ID: func(r *inventory.Pod) string { return r.ID }, Fault: inventory.PodFault, Role: role,
+// NewPods makes the page.
+func NewPods(o pages.Open) *Pods {
+	p := &Pods{kube: reading.NewDocuments("pods", "", o.Filter), why: map[string]*reading.Documents{}}
+	p.rows = newRows(p, components.TableOptions[*inventory.Pod]{
+		Columns: tables.Pods(true), ID: func(r *inventory.Pod) string { return r.ID }, Fault: inventory.PodFault, Role: podRole,
 		Show:  func(r *inventory.Pod, column string) (string, bool) { return p.short(r, column) },
 		Order: "state,pod",
 		Sort: []components.SortKey{
@@ -65,14 +61,14 @@ func New(o pages.Open) *Page {
 	return p
 }
 
-func (p *Page) short(r *inventory.Pod, column string) (string, bool) {
+func (p *Pods) short(r *inventory.Pod, column string) (string, bool) {
 	if r.Node == "" {
 		return "", false
 	}
 	return p.names.Cell(r.Node, column)
 }
 
-func role(r *inventory.Pod, column string) draw.Role {
+func podRole(r *inventory.Pod, column string) draw.Role {
 	switch {
 	case column == "state" || column == "why":
 		switch r.State {
@@ -93,27 +89,21 @@ func role(r *inventory.Pod, column string) draw.Role {
 }
 
 // Name implements pages.Page.
-func (*Page) Name() string { return "pods" }
+func (*Pods) Name() string { return "pods" }
 
 // Title implements pages.Page.
-func (*Page) Title() string { return "Pods" }
-
-// Keys implements pages.Page.
-func (*Page) Keys() []keymap.Binding { return keymap.Page("pods") }
-
-// Busy implements pages.Page.
-func (*Page) Busy() bool { return false }
+func (*Pods) Title() string { return "Pods" }
 
 // List implements pages.Listed.
-func (p *Page) List() components.List { return p.rows.Table }
+func (p *Pods) List() components.List { return p.rows.Table }
 
 // Focus implements pages.Page.
-func (p *Page) Focus(c pages.Context) watch.Focus {
+func (p *Pods) Focus(c pages.Context) watch.Focus {
 	return p.rows.Focus(c, func(r *inventory.Pod) string { return r.Node })
 }
 
 // Row implements pages.Page.
-func (p *Page) Row(pages.Context) any {
+func (p *Pods) Row(pages.Context) any {
 	if r, ok := p.rows.Table.Row(); ok {
 		return r.Document()
 	}
@@ -121,7 +111,7 @@ func (p *Page) Row(pages.Context) any {
 }
 
 // Update implements pages.Page.
-func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+func (p *Pods) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case pages.Do:
 		return p.do(c, msg.Action)
@@ -132,7 +122,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		return nil
 	case pages.Gathered:
 		if also, ok := p.rows.Take(msg, c.Clock); ok {
-			p.sums, _ = also.(sums)
+			p.sums, _ = also.(podSums)
 		}
 		return nil
 	case pages.Loaded:
@@ -155,7 +145,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 
 // every returns the time between two lists of all pods, the largest answer requested from the
 // API server.
-func (p *Page) every() time.Duration {
+func (p *Pods) every() time.Duration {
 	if k := p.kube.Last.ClusterPods; k != nil && len(k.Pods) > 1000 {
 		return time.Minute
 	}
@@ -163,7 +153,7 @@ func (p *Page) every() time.Duration {
 }
 
 // ask requests the pods from Kubernetes and, from visible nodes, why pods wait.
-func (p *Page) ask(c pages.Context, every time.Duration) tea.Cmd {
+func (p *Pods) ask(c pages.Context, every time.Duration) tea.Cmd {
 	cmds := []tea.Cmd{p.kube.Ask(c, watch.WantClusterPods, every, watch.Query{})}
 	asked := map[string]bool{}
 	for _, r := range p.rows.Table.Visible() {
@@ -186,7 +176,7 @@ func (p *Page) ask(c pages.Context, every time.Duration) tea.Cmd {
 }
 
 // Gather implements pages.Gatherer.
-func (p *Page) Gather(c pages.Context) tea.Cmd {
+func (p *Pods) Gather(c pages.Context) tea.Cmd {
 	if p.read == 0 && c.Clock.Sub(p.since) < patience {
 		return nil
 	}
@@ -204,8 +194,8 @@ func (p *Page) Gather(c pages.Context) tea.Cmd {
 		}
 	}
 	f := inventory.Pods{View: c.View, Kube: p.kube.Last.ClusterPods, Now: c.Now, Differ: p.sums.differ, Why: why}
-	return p.rows.Gather(c, many.Stamp{View: c.View.Generation, Other: p.read}, func(pick *components.Picker[*inventory.Pod]) any {
-		s := sums{unread: f.View.Unread(), nodes: len(f.View.Nodes)}
+	return p.rows.Gather(c, stamp{View: c.View.Generation, Other: p.read}, func(pick *components.Picker[*inventory.Pod]) any {
+		s := podSums{unread: f.View.Unread(), nodes: len(f.View.Nodes)}
 		s.differ = f.Join(func(rows []*inventory.Pod) {
 			pick.Add(rows...)
 			s.pods += len(rows)
@@ -219,7 +209,7 @@ func (p *Page) Gather(c pages.Context) tea.Cmd {
 	})
 }
 
-func (p *Page) do(c pages.Context, action string) tea.Cmd {
+func (p *Pods) do(c pages.Context, action string) tea.Cmd {
 	switch action {
 	case keymap.In:
 		return p.open()
@@ -243,7 +233,7 @@ func (p *Page) do(c pages.Context, action string) tea.Cmd {
 	return nil
 }
 
-func (p *Page) open() tea.Cmd {
+func (p *Pods) open() tea.Cmd {
 	r, ok := p.rows.Table.Row()
 	if !ok {
 		return nil
@@ -258,7 +248,7 @@ func (p *Page) open() tea.Cmd {
 }
 
 // Lines implements pages.Page.
-func (p *Page) Lines(c pages.Context) []string {
+func (p *Pods) Lines(c pages.Context) []string {
 	sum := []draw.Span{{Role: draw.Text, Text: show.Plural(p.sums.pods, "pod", "pods")}}
 	if p.sums.without > 0 {
 		sum = append(sum, draw.Span{Role: draw.Bad, Text: show.Count(p.sums.without) + " without an address"})
@@ -267,7 +257,7 @@ func (p *Page) Lines(c pages.Context) []string {
 }
 
 // notes returns what is missing from the list.
-func (p *Page) notes() (out []string) {
+func (p *Pods) notes() (out []string) {
 	e, failed := p.kube.Error[watch.WantClusterPods]
 	k := p.kube.Last.ClusterPods
 	switch {
@@ -280,10 +270,10 @@ func (p *Page) notes() (out []string) {
 	case k != nil && k.WithoutOnly:
 		out = append(out, "many pods: those of the host network and those with a branch ENI are left out")
 	case k != nil && k.Nodes != nil && len(k.Nodes) < p.sums.nodes:
-		out = append(out, "pods without an address: data from "+many.Of(len(k.Nodes), p.sums.nodes, "nodes"))
+		out = append(out, "pods without an address: data from "+partOf(len(k.Nodes), p.sums.nodes, "nodes"))
 	}
 	if p.sums.unread > 0 {
-		out = append(out, "addresses of "+many.Of(p.sums.unread, p.sums.nodes, "nodes")+" have not been read")
+		out = append(out, "addresses of "+partOf(p.sums.unread, p.sums.nodes, "nodes")+" have not been read")
 	}
 	return out
 }

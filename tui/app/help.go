@@ -1,6 +1,4 @@
-// Package help shows the keys of the app and of the screen below it, and what the signs
-// mean.
-package help
+package app
 
 import (
 	"slices"
@@ -17,19 +15,19 @@ import (
 	"cnictl/tui/show"
 )
 
-// Page is the help overlay.
-type Page struct {
+// helpPage shows the keys of the app and of the screen below it, and what the signs mean.
+type helpPage struct {
 	sections []keymap.Section
 	own      bool // the first are those of the screen
 	titles   []string
 	scroll   components.Scroll
 }
 
-// New makes the help for a screen. titles are the titles of the screens, by digit.
-func New(keys keymap.Map, of pages.Page, titles []string) *Page {
-	p := &Page{titles: titles}
+// newHelp makes the help for a screen. titles are the titles of the screens, by digit.
+func newHelp(keys keymap.Map, of pages.Page, titles []string) *helpPage {
+	p := &helpPage{titles: titles}
 	if own := keys.Page(of.Name()); len(own) > 0 {
-		p.sections, p.own = append(p.sections, keymap.Section{Title: title(of.Title()), Bindings: own}), true
+		p.sections, p.own = append(p.sections, keymap.Section{Title: shortTitle(of.Title()), Bindings: own}), true
 	}
 	for _, s := range keys.Sections {
 		s.Bindings = slices.DeleteFunc(slices.Clone(s.Bindings), func(b keymap.Binding) bool { return b.Action == keymap.Screen1 }) // the notes list them
@@ -38,8 +36,8 @@ func New(keys keymap.Map, of pages.Page, titles []string) *Page {
 	return p
 }
 
-// title shortens the title of a screen, which may be the name of a node.
-func title(of string) string {
+// shortTitle shortens the title of a screen, which may be the name of a node.
+func shortTitle(of string) string {
 	if strings.ContainsAny(of, ".-/") {
 		return "this screen"
 	}
@@ -47,25 +45,19 @@ func title(of string) string {
 }
 
 // Name implements pages.Page.
-func (*Page) Name() string { return "help" }
+func (*helpPage) Name() string { return "help" }
 
 // Title implements pages.Page.
-func (*Page) Title() string { return "Help" }
-
-// Keys implements pages.Page.
-func (*Page) Keys() []keymap.Binding { return nil }
-
-// Busy implements pages.Page.
-func (*Page) Busy() bool { return false }
+func (*helpPage) Title() string { return "Help" }
 
 // Focus implements pages.Page.
-func (*Page) Focus(pages.Context) watch.Focus { return watch.Focus{} }
+func (*helpPage) Focus(pages.Context) watch.Focus { return watch.Focus{} }
 
 // Row implements pages.Page.
-func (*Page) Row(pages.Context) any { return nil }
+func (*helpPage) Row(pages.Context) any { return nil }
 
 // Update implements pages.Page.
-func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+func (p *helpPage) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case pages.Mouse:
 		p.scroll.Wheel(msg.Wheel, c.Now)
@@ -81,7 +73,7 @@ const (
 )
 
 // Lines implements pages.Page: columns of keys, then what the signs mean.
-func (p *Page) Lines(c pages.Context) []string {
+func (p *helpPage) Lines(c pages.Context) []string {
 	if c.Width <= 0 || c.Height <= 0 {
 		return nil
 	}
@@ -99,7 +91,7 @@ func (p *Page) Lines(c pages.Context) []string {
 	return p.scroll.Window(sheet, c.Height)
 }
 
-func (p *Page) notes(s draw.Style) [][2]string {
+func (p *helpPage) notes(s draw.Style) [][2]string {
 	var screens []string
 	for i, title := range p.titles {
 		screens = append(screens, strconv.Itoa(i+1)+" "+strings.ToLower(title))
@@ -107,14 +99,14 @@ func (p *Page) notes(s draw.Style) [][2]string {
 	return [][2]string{
 		{"screens", strings.Join(screens, " ")},
 		{"scales", "pool, trend: 0 to as many addresses as pods can have; trend: 15 min"},
-		{"signs", bars(s) + "  - none  ? unknown  >= at least"},
+		{"signs", signsOf(s) + "  - none  ? unknown  >= at least"},
 		{"pool", "amber: 85% used or more; red: no free address"},
 		{"filter", "word  !word  re:x.y  type=m5.*  free>20  state!=ok  label:team=x"},
 	}
 }
 
-// bars returns the legend of bars, charts and strips of addresses.
-func bars(s draw.Style) string {
+// signsOf returns the legend of bars, charts and strips of addresses.
+func signsOf(s draw.Style) string {
 	var out []string
 	for _, sign := range []struct {
 		show.Sign
@@ -125,20 +117,20 @@ func bars(s draw.Style) string {
 	return strings.Join(out, " ")
 }
 
-// cell draws a line of a column.
-type cell func(l *draw.Line, room int)
+// helpCell draws a line of a column.
+type helpCell func(l *draw.Line, room int)
 
 // keys arranges the sections in as many columns as fit, each section whole: as low as possible,
 // beginning with the keys of the screen.
-func (p *Page) keys(s draw.Style, width int) []string {
-	groups := make([][]cell, len(p.sections))
+func (p *helpPage) keys(s draw.Style, width int) []string {
+	groups := make([][]helpCell, len(p.sections))
 	total := 0
 	for i, section := range p.sections {
 		groups[i] = p.group(s, section, i == 0 && p.own)
 		total += len(groups[i])
 	}
 	columns := max(min(width/columnWidth, 4), 1)
-	var placed [][]cell
+	var placed [][]helpCell
 	for rows := (total + columns - 1) / columns; placed == nil; rows++ {
 		placed = pack(groups, columns, rows)
 	}
@@ -162,10 +154,10 @@ func (p *Page) keys(s draw.Style, width int) []string {
 
 // pack puts each group into the first column that has room for it, a blank line apart; nil if they
 // do not fit.
-func pack(groups [][]cell, columns, rows int) [][]cell {
-	out := make([][]cell, columns)
+func pack(groups [][]helpCell, columns, rows int) [][]helpCell {
+	out := make([][]helpCell, columns)
 	for _, g := range groups {
-		at := slices.IndexFunc(out, func(c []cell) bool { return len(c) == 0 && len(g) <= rows || len(c)+1+len(g) <= rows })
+		at := slices.IndexFunc(out, func(c []helpCell) bool { return len(c) == 0 && len(g) <= rows || len(c)+1+len(g) <= rows })
 		if at < 0 {
 			return nil
 		}
@@ -178,25 +170,25 @@ func pack(groups [][]cell, columns, rows int) [][]cell {
 }
 
 // group draws a section: its heading with a rule, then the keys.
-func (p *Page) group(s draw.Style, section keymap.Section, own bool) []cell {
+func (p *helpPage) group(s draw.Style, section keymap.Section, own bool) []helpCell {
 	title, rule, role := section.Title, s.Pick("─", "-"), draw.Border
 	if own {
 		title, rule, role = "Keys of "+title, s.Pick("━", "="), draw.BorderFocused
 	}
-	out := []cell{func(l *draw.Line, room int) {
+	out := []helpCell{func(l *draw.Line, room int) {
 		title := s.Clip(title, room-2)
 		l.Add(draw.Header, title).Gap(1).Add(role, strings.Repeat(rule, max(room-2-draw.Width(title), 0)))
 	}}
 	for _, b := range section.Bindings {
 		out = append(out, func(l *draw.Line, room int) {
-			l.Add(draw.Key, s.Fit(key(s, b.Shown), keyWidth, false)).Gap(1).Add(draw.Text, s.Clip(b.Help, room-keyWidth-2))
+			l.Add(draw.Key, s.Fit(keyName(s, b.Shown), keyWidth, false)).Gap(1).Add(draw.Text, s.Clip(b.Help, room-keyWidth-2))
 		})
 	}
 	return out
 }
 
-// key returns a key's name, in ASCII if only that may be written.
-func key(s draw.Style, name string) string {
+// keyName returns a key's name, in ASCII if only that may be written.
+func keyName(s draw.Style, name string) string {
 	if !s.ASCII {
 		return name
 	}

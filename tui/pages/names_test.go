@@ -1,4 +1,4 @@
-package names
+package pages
 
 import (
 	"testing"
@@ -25,7 +25,7 @@ func TestNamesLeaveOutTheDomainOfAll(t *testing.T) {
 			n.Metadata.Name = s
 			nodes = append(nodes, n)
 		}
-		var names Nodes
+		var names NodeNames
 		names.Learn(nodes)
 		if got := names.Short(c.all[0]); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

@@ -1,5 +1,4 @@
-// Package enis is the screen of the ENIs of all nodes.
-package enis
+package lists
 
 import (
 	tea "charm.land/bubbletea/v2"
@@ -12,26 +11,24 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/many"
-	"cnictl/tui/pages/names"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
 )
 
-// Page is the screen.
-type Page struct {
-	rows  *many.Rows[document.ENIItem]
-	names names.Nodes
-	sums  sums
+// ENIs is the screen of the ENIs of all nodes.
+type ENIs struct {
+	rows  *rows[document.ENIItem]
+	names pages.NodeNames
+	sums  eniSums
 }
 
-type sums struct{ enis, unread, nodes int }
+type eniSums struct{ enis, unread, nodes int }
 
-// New makes the page.
-func New(o pages.Open) *Page {
-	p := &Page{}
-	p.rows = many.New(p, components.TableOptions[document.ENIItem]{
-		Columns: tables.ENIs(true), ID: func(e document.ENIItem) string { return e.ID }, Role: role,
+// NewENIs makes the page.
+func NewENIs(o pages.Open) *ENIs {
+	p := &ENIs{}
+	p.rows = newRows(p, components.TableOptions[document.ENIItem]{
+		Columns: tables.ENIs(true), ID: func(e document.ENIItem) string { return e.ID }, Role: eniRole,
 		Fault: func(e document.ENIItem) bool { return e.Excluded || e.Total > 0 && e.Free == 0 },
 		Show:  func(e document.ENIItem, column string) (string, bool) { return p.names.Cell(e.Node, column) },
 		Order: "node,card,device",
@@ -46,7 +43,7 @@ func New(o pages.Open) *Page {
 	return p
 }
 
-func role(e document.ENIItem, column string) draw.Role {
+func eniRole(e document.ENIItem, column string) draw.Role {
 	switch {
 	case column == "free" && e.Total > 0 && e.Free == 0:
 		return draw.Warn
@@ -59,27 +56,21 @@ func role(e document.ENIItem, column string) draw.Role {
 }
 
 // Name implements pages.Page.
-func (*Page) Name() string { return "enis" }
+func (*ENIs) Name() string { return "enis" }
 
 // Title implements pages.Page.
-func (*Page) Title() string { return "ENIs" }
-
-// Keys implements pages.Page.
-func (*Page) Keys() []keymap.Binding { return keymap.Page("enis") }
-
-// Busy implements pages.Page.
-func (*Page) Busy() bool { return false }
+func (*ENIs) Title() string { return "ENIs" }
 
 // List implements pages.Listed.
-func (p *Page) List() components.List { return p.rows.Table }
+func (p *ENIs) List() components.List { return p.rows.Table }
 
 // Focus implements pages.Page. The addresses show how many prefixes an ENI has.
-func (p *Page) Focus(c pages.Context) watch.Focus {
+func (p *ENIs) Focus(c pages.Context) watch.Focus {
 	return p.rows.Focus(c, func(e document.ENIItem) string { return e.Node })
 }
 
 // Row implements pages.Page.
-func (p *Page) Row(pages.Context) any {
+func (p *ENIs) Row(pages.Context) any {
 	if e, ok := p.rows.Table.Row(); ok {
 		return e
 	}
@@ -87,7 +78,7 @@ func (p *Page) Row(pages.Context) any {
 }
 
 // Update implements pages.Page.
-func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+func (p *ENIs) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case pages.Do:
 		return p.do(c, msg.Action)
@@ -98,7 +89,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		return nil
 	case pages.Gathered:
 		if also, ok := p.rows.Take(msg, c.Clock); ok {
-			p.sums, _ = also.(sums)
+			p.sums, _ = also.(eniSums)
 		}
 		return nil
 	}
@@ -108,10 +99,10 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 }
 
 // Gather implements pages.Gatherer.
-func (p *Page) Gather(c pages.Context) tea.Cmd {
+func (p *ENIs) Gather(c pages.Context) tea.Cmd {
 	v := c.View
-	return p.rows.Gather(c, many.Stamp{View: v.Generation}, func(pick *components.Picker[document.ENIItem]) any {
-		s := sums{nodes: len(v.Nodes)}
+	return p.rows.Gather(c, stamp{View: v.Generation}, func(pick *components.Picker[document.ENIItem]) any {
+		s := eniSums{nodes: len(v.Nodes)}
 		for _, n := range v.Nodes {
 			of := n.Interfaces()
 			if of == nil && !fleet.Excused(n.NodeIPAM) {
@@ -124,7 +115,7 @@ func (p *Page) Gather(c pages.Context) tea.Cmd {
 	})
 }
 
-func (p *Page) do(c pages.Context, action string) tea.Cmd {
+func (p *ENIs) do(c pages.Context, action string) tea.Cmd {
 	switch action {
 	case keymap.In:
 		return p.open("eni")
@@ -143,7 +134,7 @@ func (p *Page) do(c pages.Context, action string) tea.Cmd {
 	return nil
 }
 
-func (p *Page) open(screen string) tea.Cmd {
+func (p *ENIs) open(screen string) tea.Cmd {
 	e, ok := p.rows.Table.Row()
 	if !ok {
 		return nil
@@ -159,10 +150,10 @@ func (p *Page) open(screen string) tea.Cmd {
 }
 
 // Lines implements pages.Page.
-func (p *Page) Lines(c pages.Context) []string {
+func (p *ENIs) Lines(c pages.Context) []string {
 	var notes []string
 	if p.sums.unread > 0 {
-		notes = append(notes, many.Of(p.sums.unread, p.sums.nodes, "nodes")+" have not reported their ENIs")
+		notes = append(notes, partOf(p.sums.unread, p.sums.nodes, "nodes")+" have not reported their ENIs")
 	}
 	return p.rows.Lines(c, []draw.Span{{Role: draw.Text, Text: show.Plural(p.sums.enis, "ENI", "ENIs")}}, notes...)
 }

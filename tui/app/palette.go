@@ -1,5 +1,4 @@
-// Package palette completes the text typed after a colon: screens, commands and nodes.
-package palette
+package app
 
 import (
 	"cmp"
@@ -11,23 +10,23 @@ import (
 	"cnictl/tui/draw"
 )
 
-// Kind is the kind of a choice. Screens come before commands, and commands before nodes.
-type Kind uint8
+// choiceKind is the kind of a choice. Screens come before commands, and commands before nodes.
+type choiceKind uint8
 
 const (
-	Screen Kind = iota
-	Command
-	Object
-	Search // for a pod or an address
-	Pod    // that begins like what is typed
+	ofScreen choiceKind = iota
+	ofCommand
+	ofObject
+	ofSearch // for a pod or an address
+	ofPod    // that begins like what is typed
 )
 
-// Most is how many choices are shown.
-const Most = 8
+// mostChoices is how many choices are shown.
+const mostChoices = 8
 
-// Item is one choice. Name is unsanitised: it is made safe where it is drawn.
-type Item struct {
-	Kind     Kind
+// choice is one choice. Name is unsanitised: it is made safe where it is drawn.
+type choice struct {
+	Kind     choiceKind
 	Name     string
 	Also     string // another name
 	Title    string
@@ -36,22 +35,22 @@ type Item struct {
 }
 
 // Completion returns the line after tab is pressed.
-func (i Item) Completion() string {
+func (i choice) Completion() string {
 	if i.Argument {
 		return i.Name + " "
 	}
 	return i.Name
 }
 
-// Complete returns the choices for a text: exact names, then prefixes, then names
+// completions returns the choices for a text: exact names, then prefixes, then names
 // containing it, then descriptions containing it. A command with an argument is chosen by
 // its first word. A search for a pod or an address comes first.
-func Complete(items []Item, text string) []Item {
+func completions(items []choice, text string) []choice {
 	typed := strings.TrimLeft(text, " ")
 	text = strings.ToLower(typed)
 	first, _, argument := strings.Cut(text, " ")
 	type hit struct {
-		Item
+		choice
 		rank int
 	}
 	var hits []hit
@@ -59,7 +58,7 @@ func Complete(items []Item, text string) []Item {
 		name := strings.ToLower(it.Name)
 		rank := -1
 		switch {
-		case argument && it.Argument && name == first, it.Kind == Pod:
+		case argument && it.Argument && name == first, it.Kind == ofPod:
 			rank = 0
 		case name == text, it.Also != "" && it.Also == text:
 			rank = 0
@@ -67,7 +66,7 @@ func Complete(items []Item, text string) []Item {
 			rank = 1
 		case strings.Contains(name, text):
 			rank = 2
-		case it.Kind != Object && strings.Contains(strings.ToLower(it.Title), text):
+		case it.Kind != ofObject && strings.Contains(strings.ToLower(it.Title), text):
 			rank, it.Weak = 3, true
 		}
 		if rank >= 0 {
@@ -77,36 +76,36 @@ func Complete(items []Item, text string) []Item {
 	slices.SortStableFunc(hits, func(a, b hit) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Kind, b.Kind))
 	})
-	if what, ok := SearchFor(typed); ok {
-		hits = append([]hit{{Item: what}}, hits...)
+	if what, ok := searchFor(typed); ok {
+		hits = append([]hit{{choice: what}}, hits...)
 	}
-	out := make([]Item, 0, Most)
-	for _, h := range hits[:min(len(hits), Most)] {
-		out = append(out, h.Item)
+	out := make([]choice, 0, mostChoices)
+	for _, h := range hits[:min(len(hits), mostChoices)] {
+		out = append(out, h.choice)
 	}
 	return out
 }
 
-// podName matches a NAMESPACE/NAME with the characters that Kubernetes allows. The lengths are
+// podPattern matches a NAMESPACE/NAME with the characters that Kubernetes allows. The lengths are
 // checked apart: as repetitions they would cost 230 KB at every start of the tool.
-var podName = regexp.MustCompile(`^([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/([a-z0-9][-.a-z0-9]*)$`)
+var podPattern = regexp.MustCompile(`^([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/([a-z0-9][-.a-z0-9]*)$`)
 
-// SearchFor turns a typed or pasted NAMESPACE/NAME or address into a search for it.
-func SearchFor(text string) (Item, bool) {
+// searchFor turns a typed or pasted NAMESPACE/NAME or address into a search for it.
+func searchFor(text string) (choice, bool) {
 	text = strings.TrimSpace(text)
 	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
-		return Item{Kind: Search, Name: "ip " + a.Unmap().String(), Title: "find what has this address"}, true
+		return choice{Kind: ofSearch, Name: "ip " + a.Unmap().String(), Title: "find what has this address"}, true
 	}
-	if m := podName.FindStringSubmatch(text); m != nil && len(m[1]) <= 63 && len(m[2]) <= 253 {
-		return Item{Kind: Search, Name: "pod " + text, Title: "this pod"}, true
+	if m := podPattern.FindStringSubmatch(text); m != nil && len(m[1]) <= 63 && len(m[2]) <= 253 {
+		return choice{Kind: ofSearch, Name: "pod " + text, Title: "this pod"}, true
 	}
-	return Item{}, false
+	return choice{}, false
 }
 
-var kinds = [...]string{"screen", "command", "node", "search", "pod"}
+var choiceKinds = [...]string{"screen", "command", "node", "search", "pod"}
 
-// Lines draws the choices and marks the picked one.
-func Lines(s draw.Style, width int, items []Item, picked int) []string {
+// paletteLines draws the choices and marks the picked one.
+func paletteLines(s draw.Style, width int, items []choice, picked int) []string {
 	out := make([]string, 0, len(items))
 	name := 16
 	for _, it := range items {
@@ -120,7 +119,7 @@ func Lines(s draw.Style, width int, items []Item, picked int) []string {
 			role, faint, mark = draw.Selected, draw.Selected, s.Pick("▸ ", "> ")
 		}
 		l.Add(role, mark).Add(role, s.Fit(it.Name, name, false)).Add(role, "  ")
-		l.Add(faint, s.Fit(kinds[it.Kind], 9, false)).Add(faint, it.Title)
+		l.Add(faint, s.Fit(choiceKinds[it.Kind], 9, false)).Add(faint, it.Title)
 		if i == picked {
 			l.Add(role, draw.Blank(l.Room()))
 		}

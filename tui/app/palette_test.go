@@ -1,17 +1,17 @@
-package palette
+package app
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestComplete(t *testing.T) {
+func TestCompletions(t *testing.T) {
 	t.Parallel()
-	items := []Item{
-		{Kind: Screen, Name: "subnets", Title: "free addresses"}, {Kind: Screen, Name: "pods", Title: "all pods, and why some have no address"}, {Kind: Screen, Name: "logs", Title: "of the daemons of nodes"},
-		{Kind: Command, Name: "sort", Title: "the rows: sort -ip,node", Argument: true}, {Kind: Command, Name: "quit", Title: "leave"},
-		{Kind: Command, Name: "pod", Title: "go to a pod", Argument: true}, {Kind: Command, Name: "ip", Title: "who has an address", Argument: true},
-		{Kind: Object, Name: "sub-node"}, {Kind: Object, Name: "ip-10-0-3-17"}, {Kind: Object, Name: "pod"}, {Kind: Object, Name: "my-pod-host", Title: "pod"},
+	items := []choice{
+		{Kind: ofScreen, Name: "subnets", Title: "free addresses"}, {Kind: ofScreen, Name: "pods", Title: "all pods, and why some have no address"}, {Kind: ofScreen, Name: "logs", Title: "of the daemons of nodes"},
+		{Kind: ofCommand, Name: "sort", Title: "the rows: sort -ip,node", Argument: true}, {Kind: ofCommand, Name: "quit", Title: "leave"},
+		{Kind: ofCommand, Name: "pod", Title: "go to a pod", Argument: true}, {Kind: ofCommand, Name: "ip", Title: "who has an address", Argument: true},
+		{Kind: ofObject, Name: "sub-node"}, {Kind: ofObject, Name: "ip-10-0-3-17"}, {Kind: ofObject, Name: "pod"}, {Kind: ofObject, Name: "my-pod-host", Title: "pod"},
 	}
 	for text, want := range map[string]string{
 		"sub":            "subnets sub-node",         // a prefix of a name: screens before nodes
@@ -38,24 +38,24 @@ func TestComplete(t *testing.T) {
 		"zzz":            "",
 	} {
 		var got []string
-		for _, i := range Complete(items, text) {
+		for _, i := range completions(items, text) {
 			got = append(got, i.Name)
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q gives %q, want %q", text, got, want)
 		}
 	}
-	if got := Complete(items, "leave"); !got[0].Weak || Complete(items, "qu")[0].Weak {
+	if got := completions(items, "leave"); !got[0].Weak || completions(items, "qu")[0].Weak {
 		t.Error("a match of a description is as good as one of a name")
 	}
-	named := []Item{{Kind: Screen, Name: "nodes", Also: "overview", Title: "all"}, {Kind: Command, Name: "pod", Argument: true}, {Kind: Pod, Name: "pod shop/cart-1"}}
-	if got := Complete(named, "overview"); len(got) == 0 || got[0].Weak || got[0].Name != "nodes" {
+	named := []choice{{Kind: ofScreen, Name: "nodes", Also: "overview", Title: "all"}, {Kind: ofCommand, Name: "pod", Argument: true}, {Kind: ofPod, Name: "pod shop/cart-1"}}
+	if got := completions(named, "overview"); len(got) == 0 || got[0].Weak || got[0].Name != "nodes" {
 		t.Errorf("the other name of a screen gives %+v", got)
 	}
-	if got := Complete(named, "pod ca"); len(got) != 2 || got[0].Name != "pod" || got[1].Kind != Pod {
+	if got := completions(named, "pod ca"); len(got) != 2 || got[0].Name != "pod" || got[1].Kind != ofPod {
 		t.Errorf("a part of a pod's name gives %+v", got)
 	}
-	if got := (Item{Name: "sort", Argument: true}).Completion(); got != "sort " {
+	if got := (choice{Name: "sort", Argument: true}).Completion(); got != "sort " {
 		t.Errorf("%q", got)
 	}
 }

@@ -1,7 +1,4 @@
-// Package many is shared by the pages of all pods and of all interfaces. It provides a table
-// for more rows than can be filtered and sorted at each key press: this happens in the
-// background, and the table holds the first rows.
-package many
+package lists
 
 import (
 	"strconv"
@@ -17,47 +14,44 @@ import (
 	"cnictl/tui/show"
 )
 
-// Most is how many rows a table holds.
-const Most = 5000
+// most is how many rows a table holds.
+const most = 5000
 
-// UnreadAtOnce is how many unread nodes are requested as if they were visible.
-const UnreadAtOnce = 64
-
-// Rows is a table with many rows.
-type Rows[T any] struct {
+// rows is a table with many rows.
+type rows[T any] struct {
 	Table *components.Table[T]
 
 	page  pages.Page
-	stamp Stamp // of the last rows gathered
+	stamp stamp // of the last rows gathered
 	begun time.Time
 	last  *components.Picker[T] // nil if nothing was gathered yet
 	busy  bool
 	above int // lines above the table, as last drawn
 }
 
-// Stamp identifies a state of the data from which rows are made.
-type Stamp struct{ View, Other uint64 }
+// stamp identifies a state of the data from which rows are made.
+type stamp struct{ View, Other uint64 }
 
 // gathered carries the picked rows, with what else add returned.
 type gathered[T any] struct {
 	picker *components.Picker[T]
-	stamp  Stamp
+	stamp  stamp
 	also   any
 }
 
-// New makes the table of a page.
-func New[T any](page pages.Page, o components.TableOptions[T], filter string) *Rows[T] {
-	r := &Rows[T]{Table: components.NewTable(o), page: page}
+// newRows makes the table of a page.
+func newRows[T any](page pages.Page, o components.TableOptions[T], filter string) *rows[T] {
+	r := &rows[T]{Table: components.NewTable(o), page: page}
 	_ = r.Table.SetFilter(filter) // by the program; an invalid one is ignored
 	return r
 }
 
 // pace returns the shortest time between gatherings while the user is not waiting for one.
-func (r *Rows[T]) pace() time.Duration {
+func (r *rows[T]) pace() time.Duration {
 	switch {
 	case r.last == nil:
 		return 0
-	case r.last.All() > 4*Most:
+	case r.last.All() > 4*most:
 		return 10 * time.Second
 	}
 	return time.Second
@@ -65,13 +59,13 @@ func (r *Rows[T]) pace() time.Duration {
 
 // Gather returns a command that picks from all rows, if the data or the user's selection has
 // changed, else nil. add adds all rows; what it returns is delivered with the picked rows.
-func (r *Rows[T]) Gather(c pages.Context, stamp Stamp, add func(*components.Picker[T]) any) tea.Cmd {
+func (r *rows[T]) Gather(c pages.Context, stamp stamp, add func(*components.Picker[T]) any) tea.Cmd {
 	wanted := r.last == nil || !r.Table.Picked(r.last)
 	if r.busy || !wanted && (stamp == r.stamp || c.Clock.Sub(r.begun) < r.pace()) {
 		return nil
 	}
 	r.busy, r.begun = true, c.Clock
-	picker, page := r.Table.Picker(Most), r.page
+	picker, page := r.Table.Picker(most), r.page
 	return func() tea.Msg {
 		also := add(picker)
 		picker.Cut()
@@ -80,7 +74,7 @@ func (r *Rows[T]) Gather(c pages.Context, stamp Stamp, add func(*components.Pick
 }
 
 // Take puts gathered rows into the table.
-func (r *Rows[T]) Take(msg pages.Gathered, now time.Time) (also any, ok bool) {
+func (r *rows[T]) Take(msg pages.Gathered, now time.Time) (also any, ok bool) {
 	g, ok := msg.Rows.(gathered[T])
 	if !ok {
 		return nil, false
@@ -90,13 +84,13 @@ func (r *Rows[T]) Take(msg pages.Gathered, now time.Time) (also any, ok bool) {
 	return g.also, true
 }
 
-// Of counts a part: "3 of 30 nodes".
-func Of(n, all int, many string) string {
+// partOf counts a part: "3 of 30 nodes".
+func partOf(n, all int, many string) string {
 	return strconv.Itoa(n) + " of " + strconv.Itoa(all) + " " + many
 }
 
 // Lines draws the table below a summary line and one line for each note.
-func (r *Rows[T]) Lines(c pages.Context, sum []draw.Span, notes ...string) []string {
+func (r *rows[T]) Lines(c pages.Context, sum []draw.Span, notes ...string) []string {
 	s := c.Style()
 	l := draw.NewLine(s, c.Width).Gap(1)
 	if r.last == nil {
@@ -119,7 +113,7 @@ func (r *Rows[T]) Lines(c pages.Context, sum []draw.Span, notes ...string) []str
 }
 
 // Mouse passes mouse events to the table. It reports whether to open a row.
-func (r *Rows[T]) Mouse(c pages.Context, m pages.Mouse) (open bool) {
+func (r *rows[T]) Mouse(c pages.Context, m pages.Mouse) (open bool) {
 	switch {
 	case m.Wheel != 0:
 		r.Table.Wheel(m.Wheel, c.Clock)
@@ -131,7 +125,7 @@ func (r *Rows[T]) Mouse(c pages.Context, m pages.Mouse) (open bool) {
 
 // Focus requests the addresses of all nodes: first of those in visible rows, then of some
 // unread nodes.
-func (r *Rows[T]) Focus(c pages.Context, node func(T) string) watch.Focus {
+func (r *rows[T]) Focus(c pages.Context, node func(T) string) watch.Focus {
 	f := watch.Focus{Maps: true}
 	seen := map[string]bool{"": true}
 	for _, row := range r.Table.Visible() {
@@ -140,7 +134,7 @@ func (r *Rows[T]) Focus(c pages.Context, node func(T) string) watch.Focus {
 			f.Visible = append(f.Visible, name)
 		}
 	}
-	for _, name := range c.View.UnreadFirst(UnreadAtOnce) {
+	for _, name := range c.View.UnreadFirst(reading.UnreadAtOnce) {
 		if !seen[name] {
 			f.Visible = append(f.Visible, name)
 		}

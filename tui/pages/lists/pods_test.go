@@ -1,4 +1,4 @@
-package pods
+package lists
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ import (
 	"cnictl/tui/sourcetest"
 )
 
-func open() pages.Page { return New(pages.Open{}) }
+func openPods() pages.Page { return NewPods(pages.Open{}) }
 
 // answering is a fleet whose Kubernetes answers a request for all pods.
 func answering(change func(*watch.Detail)) func() *sourcetest.Fleet {
@@ -37,30 +37,30 @@ func refused(d *watch.Detail) {
 	}}
 }
 
-func TestFrames(t *testing.T) {
+func TestPods(t *testing.T) {
 	still := func(s *pagetest.Screen) { s.Wait(3) }
-	pagetest.Frames(t, "all", open, still)
-	pagetest.Frames(t, "wide", open, func(s *pagetest.Screen) { s.Wide = true; s.Wait(3) })
-	pagetest.Frames(t, "filtered", func() pages.Page { return New(pages.Open{Filter: "state=waiting"}) }, still)
-	pagetest.FramesOf(t, "unread", pagetest.Unread, open, still)
-	pagetest.FramesOf(t, "unlisted", pagetest.Unlisted, open, still)
-	pagetest.FramesOf(t, "refused", answering(refused), open, still)
-	pagetest.Coloured(t, "all", open, still)
+	pagetest.Frames(t, "all", openPods, still)
+	pagetest.Frames(t, "wide", openPods, func(s *pagetest.Screen) { s.Wide = true; s.Wait(3) })
+	pagetest.Frames(t, "filtered", func() pages.Page { return NewPods(pages.Open{Filter: "state=waiting"}) }, still)
+	pagetest.FramesOf(t, "unread", pagetest.Unread, openPods, still)
+	pagetest.FramesOf(t, "unlisted", pagetest.Unlisted, openPods, still)
+	pagetest.FramesOf(t, "refused", answering(refused), openPods, still)
+	pagetest.Coloured(t, "all", openPods, still)
 }
 
-func TestAllSizes(t *testing.T) {
-	pagetest.CheckAllSizes(t, func(o pages.Open) pages.Page { return New(o) }, "pods")
+func TestPods_AllSizes(t *testing.T) {
+	pagetest.CheckAllSizes(t, func(o pages.Open) pages.Page { return NewPods(o) }, "pods")
 }
 
-func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
+func TestPods_Keys(t *testing.T) { pagetest.Keys(t, NewPods(pages.Open{})) }
 
-// TestOpens: a row leads to its pod, ENI and node. The nodes of visible waiting pods are asked why.
-func TestOpens(t *testing.T) {
+// TestPods_Opens: a row leads to its pod, ENI and node. The nodes of visible waiting pods are asked why.
+func TestPods_Opens(t *testing.T) {
 	t.Parallel()
-	s := pagetest.Open(New(pages.Open{Filter: "pod=shop/waits"}), pagetest.Fleet(), 120, 37)
+	s := pagetest.Open(NewPods(pages.Open{Filter: "pod=shop/waits"}), pagetest.Fleet(), 120, 37)
 	s.Wait(3)
 	s.Do(keymap.In, keymap.ToENI, keymap.ToNode)
-	s.Page.(*Page).List().SetFilter("pod=shop/cart-7d9f-1")
+	s.Page.(*Pods).List().SetFilter("pod=shop/cart-7d9f-1")
 	s.Wait(3)
 	s.Do(keymap.In, keymap.ToENI)
 	want := []pages.Open{
@@ -87,10 +87,10 @@ func TestOpens(t *testing.T) {
 	}
 }
 
-// TestManyPods: with more pods than fit, the list says which are left out.
-func TestManyPods(t *testing.T) {
+// TestPods_LeftOut: with more pods than fit, the list says which are left out.
+func TestPods_LeftOut(t *testing.T) {
 	t.Parallel()
-	s := pagetest.Open(open(), answering(func(d *watch.Detail) { d.ClusterPods.WithoutOnly = true })(), 120, 37)
+	s := pagetest.Open(openPods(), answering(func(d *watch.Detail) { d.ClusterPods.WithoutOnly = true })(), 120, 37)
 	s.Wait(3)
 	if text := strings.Join(s.Frame(), "\n"); !strings.Contains(text, "with a branch ENI are left out") {
 		t.Error(text)
