@@ -112,8 +112,11 @@ func (m *Model) nth(key string) tea.Cmd {
 	return m.say(draw.Faint, "no screen "+key+": there are 1 to "+strconv.Itoa(len(d)))
 }
 
-// listed carries out table actions and passes the rest to the page.
+// listed carries out jumps and table actions, and passes the rest to the page.
 func (m *Model) listed(action string) tea.Cmd {
+	if to, ok := pages.Jump(m.page(), m.context(), action); ok {
+		return m.open(to)
+	}
 	l := m.list()
 	own := slices.ContainsFunc(m.ownKeys(), func(b keymap.Binding) bool { return b.Action == action })
 	if l == nil || own {

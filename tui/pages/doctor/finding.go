@@ -63,18 +63,22 @@ func (p *findingPage) do(c pages.Context, action string) tea.Cmd {
 			return say(draw.Faint, "no command to copy")
 		}
 		return tea.Batch(pages.Copy(all[p.command]), say(draw.Good, "copied "+all[p.command]))
-	case keymap.ToNode, keymap.In:
-		if len(p.finding.Nodes) > 0 {
-			return pages.Go(pages.Open{Screen: "node", Node: p.finding.Nodes[0]})
-		}
-	case keymap.Logs:
-		if len(p.finding.Nodes) > 0 {
-			return pages.Go(pages.Open{Screen: "logs", Node: p.finding.Nodes[0]})
+	case keymap.In:
+		if to, ok := pages.Jump(p, c, keymap.ToNode); ok {
+			return pages.Go(to)
 		}
 	default:
 		p.scroll.Do(action, c.Clock)
 	}
 	return nil
+}
+
+// At implements pages.Pointing: the first node of the finding.
+func (p *findingPage) At(pages.Context) (pages.Object, bool) {
+	if len(p.finding.Nodes) == 0 {
+		return pages.Object{}, false
+	}
+	return pages.Object{Node: p.finding.Nodes[0]}, true
 }
 
 func say(role draw.Role, text string) tea.Cmd {

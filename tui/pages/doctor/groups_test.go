@@ -5,6 +5,7 @@ import (
 
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/inventory"
+	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
 )

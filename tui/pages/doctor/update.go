@@ -96,8 +96,6 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 			cmd = tea.Batch(cmd, m.docs.Ask(c, watch.WantFailures, 0, watch.Query{}))
 		}
 		return cmd
-	case keymap.Logs:
-		return pages.Go(pages.Open{Screen: "logs", Node: m.node()})
 	case keymap.Evidence:
 		m.proofs = !m.proofs
 		return nil
@@ -138,6 +136,9 @@ func (m *Model) focused(before int) {
 		m.beside = components.Scroll{}
 	}
 }
+
+// At implements pages.Pointing.
+func (m *Model) At(pages.Context) (pages.Object, bool) { return pages.Object{Node: m.node()}, true }
 
 // node returns the node under the cursor, or the first one of the finding under it.
 func (m *Model) node() string {

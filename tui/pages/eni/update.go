@@ -73,20 +73,18 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		return m.open()
 	case keymap.Refresh:
 		return m.docs.Ask(c, watch.WantENIs, 0, watch.Query{})
-	case keymap.Logs:
-		return pages.Go(pages.Open{Screen: "logs", Node: m.node, ENI: m.id})
-	case keymap.WhatIf:
-		return pages.Go(pages.Open{Screen: "whatif", Node: m.node})
-	case keymap.Doctor:
-		return pages.Go(pages.Open{Screen: "doctor", Node: m.node})
-	case keymap.Subnets:
-		if m.eni != nil {
-			return pages.Go(pages.Open{Screen: "subnets", Node: m.node, Subnet: m.eni.SubnetID})
-		}
-		return nil
 	}
 	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil
+}
+
+// At implements pages.Pointing: the ENI, whichever of its addresses is under the cursor.
+func (m *Model) At(pages.Context) (pages.Object, bool) {
+	at := pages.Object{Node: m.node, ENI: m.id}
+	if m.eni != nil {
+		at.Subnet = m.eni.SubnetID
+	}
+	return at, true
 }
 
 // open opens the pod that has an address or, if none does, the address.

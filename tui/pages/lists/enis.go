@@ -84,7 +84,7 @@ func (p *ENIs) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		return p.do(c, msg.Action)
 	case pages.Mouse:
 		if p.rows.Mouse(c, msg) {
-			return p.open("eni")
+			return p.open()
 		}
 		return nil
 	case pages.Gathered:
@@ -116,37 +116,24 @@ func (p *ENIs) Gather(c pages.Context) tea.Cmd {
 }
 
 func (p *ENIs) do(c pages.Context, action string) tea.Cmd {
-	switch action {
-	case keymap.In:
-		return p.open("eni")
-	case keymap.ToNode:
-		return p.open("node")
-	case keymap.Subnets:
-		return p.open("subnets")
-	case keymap.Logs:
-		return p.open("logs")
-	case keymap.WhatIf:
-		return p.open("whatif")
-	case keymap.Doctor:
-		return p.open("doctor")
+	if action == keymap.In {
+		return p.open()
 	}
 	p.rows.Table.Do(action, c.Clock)
 	return nil
 }
 
-func (p *ENIs) open(screen string) tea.Cmd {
+func (p *ENIs) open() tea.Cmd {
+	if e, ok := p.rows.Table.Row(); ok {
+		return pages.Go(pages.Open{Screen: "eni", Node: e.Node, ENI: e.ID})
+	}
+	return nil
+}
+
+// At implements pages.Pointing.
+func (p *ENIs) At(pages.Context) (pages.Object, bool) {
 	e, ok := p.rows.Table.Row()
-	if !ok {
-		return nil
-	}
-	o := pages.Open{Screen: screen, Node: e.Node}
-	switch screen {
-	case "eni", "logs":
-		o.ENI = e.ID
-	case "subnets":
-		o.Subnet = e.SubnetID
-	}
-	return pages.Go(o)
+	return pages.Object{Node: e.Node, ENI: e.ID, Subnet: e.SubnetID}, ok
 }
 
 // Lines implements pages.Page.

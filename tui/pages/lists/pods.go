@@ -216,21 +216,17 @@ func (p *Pods) do(c pages.Context, action string) tea.Cmd {
 	case keymap.Refresh:
 		return p.ask(c, 0)
 	}
-	r, ok := p.rows.Table.Row()
-	switch {
-	case ok && r.Node != "" && action == keymap.ToNode:
-		return pages.Go(pages.Open{Screen: "node", Node: r.Node})
-	case ok && r.ENIID != "" && action == keymap.ToENI:
-		return pages.Go(pages.Open{Screen: "eni", Node: r.Node, ENI: r.ENIID, IP: r.Address})
-	case ok && r.Node != "" && action == keymap.Logs:
-		return pages.Go(pages.Open{Screen: "logs", Node: r.Node, Pod: r.ID})
-	case ok && r.Node != "" && action == keymap.WhatIf:
-		return pages.Go(pages.Open{Screen: "whatif", Node: r.Node})
-	case ok && r.Node != "" && action == keymap.Doctor:
-		return pages.Go(pages.Open{Screen: "doctor", Node: r.Node, Pod: r.ID})
-	}
 	p.rows.Table.Do(action, c.Clock)
 	return nil
+}
+
+// At implements pages.Pointing.
+func (p *Pods) At(pages.Context) (pages.Object, bool) {
+	r, ok := p.rows.Table.Row()
+	if !ok || r.Node == "" {
+		return pages.Object{}, false
+	}
+	return pages.Object{Node: r.Node, Pod: r.ID, ENI: r.ENIID, IP: r.Address}, true
 }
 
 func (p *Pods) open() tea.Cmd {

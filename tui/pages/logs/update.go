@@ -84,13 +84,9 @@ func wanted(n *store.Node) watch.Want {
 func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	switch action {
 	case keymap.In:
-		return m.open(false)
-	case keymap.ToNode:
-		return m.open(true)
+		return m.open()
 	case keymap.Refresh:
 		return m.ask(c, true)
-	case keymap.Doctor:
-		return pages.Go(pages.Open{Screen: "doctor", Node: m.node})
 	case keymap.Hold:
 		m.paused = !m.paused
 		if !m.paused {
@@ -118,22 +114,29 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	return nil
 }
 
-// open opens the pod of a line, else its interface, else its node. If node is true, it opens
-// the node.
-func (m *Model) open(node bool) tea.Cmd {
+// At implements pages.Pointing: the node of the line under the cursor, or of the screen.
+func (m *Model) At(pages.Context) (pages.Object, bool) {
+	at := pages.Object{Node: m.node, Set: m.node == ""}
+	if l, ok := m.view.Line(); ok {
+		at.Node = m.name(l.Value.(*line))
+	}
+	return at, true
+}
+
+// open opens the pod of a line, else its interface, else its node.
+func (m *Model) open() tea.Cmd {
 	at, ok := m.view.Line()
 	if !ok {
 		return nil
 	}
-	l := at.Value.(*line)
-	switch {
-	case node:
+	switch l := at.Value.(*line); {
 	case l.ref.Name != "":
 		return pages.Go(pages.Open{Screen: "pod", Node: m.name(l), Pod: l.ref.Namespace + "/" + l.ref.Name})
 	case l.eni != "":
 		return pages.Go(pages.Open{Screen: "eni", Node: m.name(l), ENI: l.eni})
+	default:
+		return pages.Go(pages.Open{Screen: "node", Node: m.name(l)})
 	}
-	return pages.Go(pages.Open{Screen: "node", Node: m.name(l)})
 }
 
 // name returns the full name of a line's node.
@@ -153,7 +156,7 @@ func (m *Model) mouse(msg pages.Mouse) tea.Cmd {
 	case y < 0:
 	case msg.Double:
 		m.view.Click(y)
-		return m.open(false)
+		return m.open()
 	case msg.Click:
 		m.view.Click(y)
 	}

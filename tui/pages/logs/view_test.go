@@ -3,6 +3,7 @@ package logs
 import (
 	"testing"
 
+	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
 )

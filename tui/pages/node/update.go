@@ -80,20 +80,10 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		return m.open(m.frame.Focus)
 	case keymap.Refresh:
 		return m.ask(c, true)
-	case keymap.Logs:
-		return pages.Go(pages.Open{Screen: "logs", Node: m.name})
-	case keymap.Doctor:
-		return pages.Go(pages.Open{Screen: "doctor", Node: m.name})
-	case keymap.WhatIf:
-		return pages.Go(pages.Open{Screen: "whatif", Node: m.name})
 	case keymap.MaxPods:
 		m.sizing, m.scroll = !m.sizing, components.Scroll{}
 		m.frame.Focus = panePool
 		return nil
-	case keymap.Subnets:
-		return pages.Go(pages.Open{Screen: "subnets", Node: m.name, Subnet: m.subnet()})
-	case keymap.Trunks:
-		return pages.Go(pages.Open{Screen: "trunks", Node: m.name})
 	}
 	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil
@@ -110,9 +100,10 @@ func (m *Model) open(pane int) tea.Cmd {
 	return nil
 }
 
-func (m *Model) subnet() string {
+// At implements pages.Pointing: the node, with the subnet of the ENI under the cursor.
+func (m *Model) At(pages.Context) (pages.Object, bool) {
 	r, _ := m.table.Row()
-	return r.SubnetID
+	return pages.Object{Node: m.name, Subnet: r.SubnetID}, true
 }
 
 // bodies returns the bodies of the panes, in order.

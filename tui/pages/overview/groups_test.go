@@ -44,8 +44,8 @@ func TestGroups(t *testing.T) {
 	for s.Do(keymap.GroupBy); groupings[p.by].column != "cause"; s.Do(keymap.GroupBy) {
 	}
 	g, _ := p.groups.Row()
-	if open := p.some("doctor"); open.Filter != "cause="+g.name {
-		t.Errorf("the doctor is opened for %q", open.Filter)
+	if at, ok := p.At(pages.Context{}); !ok || at.Filter != "cause="+g.name {
+		t.Errorf("the doctor is opened for %q", at.Filter)
 	}
 	s.Do(keymap.In)
 	if shown, _ := p.table.Found(); p.by > 0 || shown != g.nodes || g.worst.Severity != document.SeverityCritical && g.errors == 0 {

@@ -97,12 +97,6 @@ func (p *Page) do(c pages.Context, action string) tea.Cmd {
 		p.group(c)
 	case keymap.In:
 		return p.in(c)
-	case keymap.Doctor:
-		return pages.Go(p.some("doctor"))
-	case keymap.WhatIf:
-		return pages.Go(p.some("whatif"))
-	case keymap.Logs:
-		return p.open("logs")
 	default:
 		p.List().Do(action, c.Clock)
 	}
@@ -111,10 +105,13 @@ func (p *Page) do(c pages.Context, action string) tea.Cmd {
 
 // in opens the node under the cursor, or lists the nodes of the group.
 func (p *Page) in(c pages.Context) tea.Cmd {
-	if p.by == 0 {
-		return p.open("node")
+	if p.by > 0 {
+		p.expand(c)
+		return nil
 	}
-	p.expand(c)
+	if n, ok := p.table.Row(); ok {
+		return pages.Go(pages.Open{Screen: "node", Node: n.Metadata.Name})
+	}
 	return nil
 }
 
@@ -131,26 +128,21 @@ func (p *Page) mouse(c pages.Context, m pages.Mouse) tea.Cmd {
 	return nil
 }
 
-func (p *Page) open(screen string) tea.Cmd {
-	n, ok := p.table.Row()
-	if !ok || p.by > 0 {
-		return nil
+// At implements pages.Pointing: the node under the cursor and, for the doctor and what-if, the group
+// under it, the marked nodes, or else those that match the filter.
+func (p *Page) At(pages.Context) (pages.Object, bool) {
+	at := pages.Object{Set: true, Filter: p.table.Filter()}
+	if p.by > 0 {
+		at.Filter = p.within()
+		return at, true
 	}
-	open := pages.Open{Screen: screen, Node: n.Metadata.Name}
-	return func() tea.Msg { return open }
-}
-
-// some returns the Open of a screen for the group under the cursor, for the marked nodes, or
-// else for those that match the filter.
-func (p *Page) some(screen string) pages.Open {
-	open := pages.Open{Screen: screen, Filter: p.table.Filter()}
-	switch {
-	case p.by > 0:
-		open.Filter = p.within()
-	case p.table.Marked() > 0:
-		open.Nodes, open.Filter = strings.Join(p.table.Identities(), ","), ""
+	if n, ok := p.table.Row(); ok {
+		at.Node = n.Metadata.Name
 	}
-	return open
+	if p.table.Marked() > 0 {
+		at.Nodes, at.Filter = strings.Join(p.table.Identities(), ","), ""
+	}
+	return at, true
 }
 
 // Focus implements pages.Page. Marked nodes are read as if they were visible.

@@ -52,7 +52,8 @@ func TestDoctorsScope(t *testing.T) {
 		if n := p.table.Marked(); n > 0 {
 			shown = n
 		}
-		d := doctor.New(p.some("doctor"))
+		to, _ := pages.Jump(p, s.Context(), keymap.Doctor)
+		d := doctor.New(to)
 		all := pagetest.Open(d, pagetest.Fleet(), 120, 37)
 		all.Wait(2)
 		if d.Title() != row.want {

@@ -50,9 +50,13 @@ func (s *Screen) Send(msg tea.Msg) {
 	}
 }
 
-// Do sends actions to the page.
+// Do sends actions to the page, or notes the screens to which they lead.
 func (s *Screen) Do(actions ...string) {
 	for _, a := range actions {
+		if to, ok := pages.Jump(s.Page, s.Context(), a); ok {
+			s.Opened = append(s.Opened, to)
+			continue
+		}
 		s.Send(pages.Do{Action: a})
 	}
 }

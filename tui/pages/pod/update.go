@@ -116,39 +116,31 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 }
 
 func (m *Model) do(c pages.Context, action string) tea.Cmd {
-	node := m.docs.Node
 	switch action {
-	case keymap.In, keymap.ToENI:
-		if at := places(m.docs.ENIs(c.View), m.ref, m.ip); len(at) > 0 {
-			return pages.Go(pages.Open{Screen: "eni", Node: node, ENI: at[0].ENI.ID})
-		}
-		return nil
-	case keymap.ToNode:
-		if node != "" {
-			return pages.Go(pages.Open{Screen: "node", Node: node})
+	case keymap.In:
+		if to, ok := pages.Jump(m, c, keymap.ToENI); ok {
+			return pages.Go(to)
 		}
 		return nil
 	case keymap.Refresh:
 		return m.ask(c, true)
-	case keymap.Logs:
-		o := pages.Open{Screen: "logs", Node: node}
-		if m.ref.Name != "" {
-			o.Pod = m.ref.Namespace + "/" + m.ref.Name
-		} else if m.ip.IsValid() {
-			o.IP = m.ip.String()
-		}
-		return pages.Go(o)
-	case keymap.WhatIf:
-		return pages.Go(pages.Open{Screen: "whatif", Node: node})
-	case keymap.Doctor:
-		o := pages.Open{Screen: "doctor", Node: node}
-		if m.ref.Name != "" {
-			o.Pod = m.ref.Namespace + "/" + m.ref.Name
-		}
-		return pages.Go(o)
 	}
 	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil
+}
+
+// At implements pages.Pointing: the pod, or the address if no pod has it.
+func (m *Model) At(c pages.Context) (pages.Object, bool) {
+	at := pages.Object{Node: m.docs.Node}
+	if m.ref.Name != "" {
+		at.Pod = m.ref.Namespace + "/" + m.ref.Name
+	} else if m.ip.IsValid() {
+		at.IP = m.ip.String()
+	}
+	if held := places(m.docs.ENIs(c.View), m.ref, m.ip); len(held) > 0 {
+		at.ENI = held[0].ENI.ID
+	}
+	return at, true
 }
 
 // bodies returns the bodies of the panes, in order.

@@ -62,16 +62,13 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		return m.open()
 	case keymap.Refresh:
 		return m.docs.Ask(c, watch.WantPods, 0, watch.Query{})
-	case keymap.Logs:
-		return pages.Go(pages.Open{Screen: "logs", Node: m.docs.Node})
-	case keymap.WhatIf:
-		return pages.Go(pages.Open{Screen: "whatif", Node: m.docs.Node})
-	case keymap.Doctor:
-		return pages.Go(pages.Open{Screen: "doctor", Node: m.docs.Node})
 	}
 	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil
 }
+
+// At implements pages.Pointing: the node whose pods are shown.
+func (m *Model) At(pages.Context) (pages.Object, bool) { return pages.Object{Node: m.docs.Node}, true }
 
 func (m *Model) open() tea.Cmd {
 	if r, ok := m.table.Row(); ok {

@@ -87,14 +87,15 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 			return say(draw.Faint, "a command sets one value on all nodes, so none can change each node's own")
 		}
 		return say(draw.Faint, "no setting is changed: no command to copy")
-	case keymap.Doctor, keymap.Logs:
-		if m.opened.Node != "" {
-			return pages.Go(pages.Open{Screen: action, Node: m.opened.Node})
-		}
 	default:
 		m.frame.Work(action, c.Clock, m.bodies()...)
 	}
 	return nil
+}
+
+// At implements pages.Pointing: the node, if there is only one.
+func (m *Model) At(pages.Context) (pages.Object, bool) {
+	return pages.Object{Node: m.opened.Node}, m.opened.Node != ""
 }
 
 func say(r draw.Role, text string) tea.Cmd {
