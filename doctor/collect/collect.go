@@ -55,6 +55,7 @@ type Options struct {
 	UserAgent   string
 	Now         func() time.Time
 	Progress    func(done, total int, what string) // called by one goroutine at a time; may be nil
+	SoFar       func(*evidence.Evidence)           // what has been read, until the first reading is over; likewise
 	Warn        func(text string)                  // may be nil
 }
 
@@ -77,6 +78,7 @@ func Collect(ctx context.Context, o Options) (*evidence.Evidence, error) {
 		return nil, err
 	}
 	if !o.Once {
+		c.soFar(c.evidence()) // a second reading takes a while
 		if err := c.second(ctx); err != nil {
 			return nil, err
 		}
@@ -99,6 +101,35 @@ type collection struct {
 	index   map[string]int               // of nodes, by name
 	region  string                       // to read AWS in
 	mu      sync.Mutex                   // guards Progress
+	showing sync.Mutex                   // guards SoFar and shown
+	shown   time.Time                    // when SoFar was last told
+}
+
+// soFarEvery is the least time between two states of the evidence that are shown while nodes are read.
+const soFarEvery = 2 * time.Second
+
+// soFar shows what has been read. It must not change any more.
+func (c *collection) soFar(ev *evidence.Evidence) {
+	if c.SoFar == nil {
+		return
+	}
+	c.showing.Lock()
+	defer c.showing.Unlock()
+	c.SoFar(ev)
+	c.shown = c.Now()
+}
+
+// soFarIfDue is soFar if that was long ago and no other goroutine is at it. made makes the evidence.
+func (c *collection) soFarIfDue(made func() *evidence.Evidence) {
+	if c.SoFar == nil || !c.showing.TryLock() {
+		return
+	}
+	defer c.showing.Unlock()
+	if c.Now().Sub(c.shown) < soFarEvery {
+		return
+	}
+	c.SoFar(made())
+	c.shown = c.Now()
 }
 
 func (c *collection) progress(done, total int, what string) {
@@ -143,7 +174,8 @@ func (c *collection) first(ctx context.Context) error {
 	}
 	c.assemble()
 	c.choose()
-	return c.readDeep(ctx, func(n *evidence.Node) *evidence.Reading { return n.First })
+	c.soFar(c.evidence())
+	return c.readDeep(ctx, func(n *evidence.Node) **evidence.Reading { return &n.First }, c.soFarIfDue)
 }
 
 // find lists the nodes or, for a pod, its node. Nodes that need no daemon have nothing to
@@ -356,19 +388,30 @@ type look struct {
 	order  int
 }
 
-// readDeep reads the chosen nodes in full, each into one of its readings. A node on which this
-// program fails stays as it was swept.
-func (c *collection) readDeep(ctx context.Context, into func(*evidence.Node) *evidence.Reading) error {
+// readDeep reads the chosen nodes in full, each in place of one of its readings. A node on which this
+// program fails stays as it was swept. shown is told of each node that was read.
+func (c *collection) readDeep(ctx context.Context, into func(*evidence.Node) **evidence.Reading, shown func(made func() *evidence.Evidence)) error {
 	d := &deep{cluster: c.Cluster, timeout: c.Timeout, exec: c.Exec, now: c.Now}
 	d.pod.Namespace, d.pod.Name, _ = strings.Cut(string(c.Pod), "/")
-	var mu sync.Mutex // guards done
+	var mu sync.Mutex // guards done, and which reading a node has
 	done := 0
-	read := func(ctx context.Context, t fleet.Target, cl *client.Client) {
-		d.read(ctx, into(&c.nodes[c.index[t.Name]]), t, cl)
+	ended := func(to **evidence.Reading, r *evidence.Reading) {
 		mu.Lock()
 		defer mu.Unlock()
+		*to = r
 		done++
 		c.progress(done, len(c.deep), "nodes in full")
+	}
+	read := func(ctx context.Context, t fleet.Target, cl *client.Client) {
+		to := into(&c.nodes[c.index[t.Name]])
+		r := **to // the swept one may be shown meanwhile
+		d.read(ctx, &r, t, cl)
+		ended(to, &r)
+		shown(func() *evidence.Evidence {
+			mu.Lock()
+			defer mu.Unlock()
+			return c.evidence()
+		})
 	}
 	nodes, err := c.fleet(c.deep, onNodeWithin+10*c.Timeout)
 	if err != nil {
@@ -442,7 +485,7 @@ func (c *collection) second(ctx context.Context) error {
 		}
 		c.lasts(n)
 	}
-	err := c.readDeep(ctx, func(n *evidence.Node) *evidence.Reading { return n.Second })
+	err := c.readDeep(ctx, func(n *evidence.Node) **evidence.Reading { return &n.Second }, func(func() *evidence.Evidence) {})
 	for name := range names {
 		n := c.nodes[c.index[name]]
 		reading.ContinueLogs(n.First, n.Second)
@@ -461,7 +504,7 @@ func (c *collection) lasts(n *evidence.Node) {
 // evidence returns all that was read, without the nodes that left the cluster in the meantime:
 // what their daemons said earlier contradicts that their pods are gone.
 func (c *collection) evidence() *evidence.Evidence {
-	stayed := slices.DeleteFunc(c.nodes, func(n evidence.Node) bool {
+	stayed := slices.DeleteFunc(slices.Clone(c.nodes), func(n evidence.Node) bool {
 		return n.Name != "" && !c.Named && n.Last().Node.Missing == evidence.MissingAbsent
 	})
 	ev := &evidence.Evidence{At: c.at, Mode: evidence.ModeCluster, Nodes: stayed, Scope: evidence.Scope{Pod: c.Pod}}

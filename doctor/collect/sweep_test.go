@@ -79,13 +79,23 @@ func TestCollect(t *testing.T) {
 	c := connect(t, sim)
 	var mu sync.Mutex
 	steps := map[string]int{}
+	var states []string // of a node that refuses, as shown while it is read
 	ev := collectAll(t, Options{Cluster: c, Interval: time.Millisecond, Progress: func(done, total int, what string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if steps[what]++; done > total {
 			t.Errorf("%s: %d of %d", what, done, total)
 		}
+	}, SoFar: func(so *evidence.Evidence) {
+		refused := nodeOf(t, so, fleetsim.NodeName(away))
+		states = append(states, refused.First.Metrics.Missing)
+		if len(so.Nodes) != 11 || refused.Second != nil {
+			t.Errorf("%d nodes are shown before the second reading, one as %+v", len(so.Nodes), refused)
+		}
 	}})
+	if n := len(states); n < 2 || states[0] != evidence.MissingNotAsked || states[n-1] != evidence.MissingRefused {
+		t.Errorf("a node was shown with metrics: %q", states)
+	}
 	if len(ev.Nodes) != 11 || ev.Mode != evidence.ModeLaptop || !ev.Scope.Cluster || ev.Interval <= 0 {
 		t.Fatalf("%d nodes, mode %s, scope %+v, interval %v", len(ev.Nodes), ev.Mode, ev.Scope, ev.Interval)
 	}

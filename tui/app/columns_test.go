@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/evidence"
 	"cnictl/tui/components"
 	"cnictl/tui/sourcetest"
 )
@@ -33,7 +32,7 @@ func TestTablesFit(t *testing.T) {
 			x := newBench(t, fleet, func(o *Options) {
 				if o.Screen.Screen = screen; screen == findings {
 					o.Screen.Screen = "doctor"
-					o.Examine = func(context.Context, evidence.Scope, []string, func(int, int, string)) (document.DoctorReport, error) {
+					o.Examine = func(context.Context, pages.Examine) (document.DoctorReport, error) {
 						return found(), nil
 					}
 				}

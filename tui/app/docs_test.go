@@ -14,7 +14,6 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/collect/watched"
-	"cnictl/doctor/evidence"
 	"cnictl/doctor/report"
 	"cnictl/testenv/text/tour"
 	"cnictl/tui/draw"
@@ -31,8 +30,8 @@ func toured(t *testing.T, width, height int, change func(*Options)) *bench {
 	recording := tour.Open(t)
 	b := newBench(t, sourcetest.New(0, 0), func(o *Options) {
 		o.Source, o.Theme = recording, draw.Mono
-		o.Examine = func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(int, int, string)) (document.DoctorReport, error) {
-			ev, err := watched.Evidence(ctx, recording, scope, nodes, progress)
+		o.Examine = func(ctx context.Context, e pages.Examine) (document.DoctorReport, error) {
+			ev, err := watched.Evidence(ctx, recording, e.Scope, e.Nodes, e.Progress, nil)
 			if err != nil {
 				return document.DoctorReport{}, err
 			}

@@ -8,14 +8,12 @@ import (
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/evidence"
 	"cnictl/tui/pages"
 )
 
 // Examine runs the doctor on the named nodes, or on those of the scope if none is named,
-// and returns its report. It may call progress from any goroutine, with what is being read
-// and how many of total are done; total is 0 until known.
-type Examine func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (document.DoctorReport, error)
+// and returns its report. It may tell the progress and what it has found so far from any goroutine.
+type Examine func(ctx context.Context, e pages.Examine) (document.DoctorReport, error)
 
 // examination is the doctor's current run.
 type examination struct {
@@ -41,7 +39,7 @@ func examiner(ctx context.Context, examine Examine) func(pages.Examine) (tea.Cmd
 			}
 			// A report returned after cancellation is incomplete.
 			if out.Report, out.Err = fleet.Recover(func() (document.DoctorReport, error) {
-				return examine(ctx, e.Scope, e.Nodes, e.Progress)
+				return examine(ctx, e)
 			}); out.Err == nil {
 				out.Err = ctx.Err()
 			}

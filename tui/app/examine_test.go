@@ -10,7 +10,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/doctor/evidence"
 	"cnictl/testenv"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
@@ -33,9 +32,9 @@ func found() document.DoctorReport {
 func doctored(t *testing.T, examine func(ctx context.Context, nodes []string) (document.DoctorReport, error)) *bench {
 	t.Helper()
 	b := newBench(t, sourcetest.New(20, 3), func(o *Options) {
-		o.Examine = func(ctx context.Context, _ evidence.Scope, nodes []string, progress func(done, total int, what string)) (document.DoctorReport, error) {
-			progress(1, 2, "nodes")
-			return examine(ctx, nodes)
+		o.Examine = func(ctx context.Context, e pages.Examine) (document.DoctorReport, error) {
+			e.Progress(1, 2, "nodes")
+			return examine(ctx, e.Nodes)
 		}
 	})
 	b.resize(120, 40)
@@ -158,7 +157,7 @@ func TestExamine_Plain(t *testing.T) {
 	var out strings.Builder
 	b := newBench(t, sourcetest.New(20, 3), func(o *Options) {
 		o.Out = &out
-		o.Examine = func(context.Context, evidence.Scope, []string, func(int, int, string)) (document.DoctorReport, error) {
+		o.Examine = func(context.Context, pages.Examine) (document.DoctorReport, error) {
 			return found(), nil
 		}
 	})

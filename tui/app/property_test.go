@@ -18,7 +18,6 @@ import (
 
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/doctor/evidence"
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
@@ -205,7 +204,7 @@ func TestFramesHoldAtAnySizeAndData(t *testing.T) {
 			b := newBench(t, fleet, func(o *Options) {
 				o.ASCII = seed%3 == 1
 				o.Theme = draw.Themes()[r.IntN(len(draw.Themes()))]
-				o.Examine = func(context.Context, evidence.Scope, []string, func(int, int, string)) (report document.DoctorReport, _ error) {
+				o.Examine = func(context.Context, pages.Examine) (report document.DoctorReport, _ error) {
 					spoil(r, reflect.ValueOf(&report).Elem(), 6)
 					return report, nil
 				}

@@ -1,6 +1,8 @@
 package components
 
-import "time"
+import (
+	"time"
+)
 
 // Mouse is a mouse event, in cells of the page.
 type Mouse struct {

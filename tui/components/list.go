@@ -1,6 +1,8 @@
 package components
 
-import "time"
+import (
+	"time"
+)
 
 // List is a table as the app uses it. The filter line, the sort menu, marks and export
 // are the same on every screen.

@@ -1,6 +1,8 @@
 package draw
 
-import "cnictl/tui/show"
+import (
+	"cnictl/tui/show"
+)
 
 // Flow writes spans from the current position of a line. Text that does not fit continues
 // on the next line, after an indent in the role margin. Lines break at blanks; a word

@@ -1,6 +1,8 @@
 package draw
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestBlockMap_Arrange: blocks get as many cells as let all of them be seen, an address each at most.
 func TestBlockMap_Arrange(t *testing.T) {

@@ -1,6 +1,8 @@
 package draw
 
-import "hash/fnv"
+import (
+	"hash/fnv"
+)
 
 // ofNodes are colours that mean nothing else in a list of lines.
 var ofNodes = []Role{Key, Marked, BarUsed, Accent, BarFree, Match}

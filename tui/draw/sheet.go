@@ -1,6 +1,8 @@
 package draw
 
-import "cnictl/tui/show"
+import (
+	"cnictl/tui/show"
+)
 
 // T makes a span.
 func T(r Role, text string) Span { return Span{Role: r, Text: text} }

@@ -120,15 +120,17 @@ type (
 		Want   watch.Want
 		Detail watch.Detail
 	}
-	// Examine asks the app to run the doctor on nodes, one examination at a time. It is
-	// cancelled when another is requested, or when the page leaves the stack. Progress is
-	// called from any goroutine.
+	// Examine asks the app to run the doctor on nodes, one examination at a time. It is cancelled
+	// when another is requested, or when the page can no longer be shown. Progress and SoFar are
+	// called from any goroutine: with what is being read, how much of total is done, which is 0 until
+	// known, and with what the doctor would say of what was read so far.
 	Examine struct {
 		To       Page
 		ID       uint64
 		Scope    evidence.Scope
 		Nodes    []string
 		Progress func(done, total int, what string)
+		SoFar    func(document.DoctorReport)
 	}
 	// Examined carries the report, or the error, to the page that asked.
 	Examined struct {

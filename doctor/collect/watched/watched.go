@@ -39,9 +39,10 @@ const wanted = watch.WantENIs | watch.WantPlan | watch.WantEvents | watch.WantFa
 var ErrNoNodes = errors.New("there are no such nodes")
 
 // Evidence returns what the source has of the named nodes, of all if none are named. It reads the
-// documents of those that are named or have problems, and reports how many it has read.
+// documents of those that are named or have problems, and reports how many it has read. soFar, unless nil,
+// is called with what is known before that, and must not keep it.
 func Evidence(ctx context.Context, src Source, scope evidence.Scope, names []string,
-	progress func(done, total int, what string)) (*evidence.Evidence, error) {
+	progress func(done, total int, what string), soFar func(*evidence.Evidence)) (*evidence.Evidence, error) {
 	view, now := src.View(), src.Now().UTC()
 	ev := &evidence.Evidence{At: now, Mode: evidence.ModeLaptop, Scope: scope}
 	nodes := chosen(view, names)
@@ -57,6 +58,9 @@ func Evidence(ctx context.Context, src Source, scope evidence.Scope, names []str
 	}
 	slices.SortStableFunc(deep, func(a, b int) int { return cmp.Compare(nodes[a].Severity.Rank(), nodes[b].Severity.Rank()) })
 	deep = deep[:min(len(deep), maxDeep)]
+	if soFar != nil {
+		soFar(ev)
+	}
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	var mu sync.Mutex // guards done

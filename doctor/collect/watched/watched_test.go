@@ -44,11 +44,20 @@ func TestEvidence_Recording(t *testing.T) {
 	t.Parallel()
 	src := &counted{Source: tour.Open(t)}
 	var steps []int
-	ev, err := Evidence(t.Context(), src, evidence.Scope{Cluster: true}, nil, func(done, _ int, _ string) { steps = append(steps, done) })
+	shown := 0
+	ev, err := Evidence(t.Context(), src, evidence.Scope{Cluster: true}, nil, func(done, _ int, _ string) { steps = append(steps, done) },
+		func(so *evidence.Evidence) {
+			for _, n := range so.Nodes {
+				if n.First.Plan.OK() {
+					t.Errorf("%s is shown before its documents are read, with its plan", n.Name)
+				}
+			}
+			shown = len(so.Nodes)
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(ev.Nodes) != len(src.View().Nodes) || ev.Mode != evidence.ModeLaptop || !ev.At.Equal(src.Now()) {
+	if len(ev.Nodes) != len(src.View().Nodes) || shown != len(ev.Nodes) || ev.Mode != evidence.ModeLaptop || !ev.At.Equal(src.Now()) {
 		t.Errorf("%d nodes, mode %s, at %s", len(ev.Nodes), ev.Mode, ev.At)
 	}
 	slices.Sort(src.asked)
@@ -90,7 +99,7 @@ func TestEvidence_Recording(t *testing.T) {
 func TestEvidence_Named(t *testing.T) {
 	t.Parallel()
 	src := &counted{Source: tour.Open(t)}
-	ev, err := Evidence(t.Context(), src, evidence.Scope{Pod: "shop/cart-7d9f5b-24bbd"}, []string{tour.Upstream, tour.Trunk}, nothing)
+	ev, err := Evidence(t.Context(), src, evidence.Scope{Pod: "shop/cart-7d9f5b-24bbd"}, []string{tour.Upstream, tour.Trunk}, nothing, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,12 +121,12 @@ func TestEvidence_Named(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Evidence(t.Context(), src, evidence.Scope{}, []string{"unknown"}, nothing); !errors.Is(err, ErrNoNodes) {
+	if _, err := Evidence(t.Context(), src, evidence.Scope{}, []string{"unknown"}, nothing, nil); !errors.Is(err, ErrNoNodes) {
 		t.Errorf("no such node: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Evidence(ended, src, evidence.Scope{}, nil, nothing); !errors.Is(err, context.Canceled) {
+	if _, err := Evidence(ended, src, evidence.Scope{}, nil, nothing, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
 }
@@ -138,7 +147,7 @@ func TestEvidence_Stale(t *testing.T) {
 // TestEvidence_Hostile: no answer of a node breaks the doctor.
 func TestEvidence_Hostile(t *testing.T) {
 	t.Parallel()
-	ev, err := Evidence(t.Context(), pagetest.Fleet(), evidence.Scope{}, pagetest.All(), nothing)
+	ev, err := Evidence(t.Context(), pagetest.Fleet(), evidence.Scope{}, pagetest.All(), nothing, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,14 +13,17 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 )
 
 // examination is the doctor's result for the nodes of the screen.
 type examination struct {
 	id      uint64 // of the last one requested
 	running bool
-	step    *atomic.Pointer[step] // of the running one
+	step    *atomic.Pointer[step]                  // of the running one
+	found   *atomic.Pointer[document.DoctorReport] // by the running one so far; nil if already taken
 	report  *document.DoctorReport
+	partial bool      // the report is of what was read until then
 	err     error     // why the last one failed
 	ended   time.Time // by Context.Clock
 }
@@ -45,7 +48,7 @@ func (m *Model) due(c pages.Context) bool {
 	switch {
 	case e.running || c.View == nil || c.View.Totals.Nodes == 0:
 		return false
-	case e.report == nil:
+	case e.report == nil || e.partial:
 		return e.err == nil && c.View.Totals.Unasked == 0
 	}
 	return c.Recorded && c.Now.Sub(e.report.SampledAt).Abs() >= moved && c.Clock.Sub(e.ended) >= restPeriod
@@ -58,12 +61,34 @@ func (m *Model) examine(c pages.Context) tea.Cmd {
 		return nil
 	}
 	e := &m.exam
-	e.id, e.running, e.err, e.step = e.id+1, true, nil, new(atomic.Pointer[step])
-	to := e.step
-	ask := pages.Examine{To: m, ID: e.id, Scope: scope, Nodes: nodes, Progress: func(done, total int, what string) {
-		to.Store(&step{done, total, what})
-	}}
+	e.id, e.running, e.err = e.id+1, true, nil
+	e.step, e.found = new(atomic.Pointer[step]), new(atomic.Pointer[document.DoctorReport])
+	to, found := e.step, e.found
+	ask := pages.Examine{
+		To: m, ID: e.id, Scope: scope, Nodes: nodes,
+		Progress: func(done, total int, what string) { to.Store(&step{done, total, what}) },
+		SoFar:    func(r document.DoctorReport) { found.Store(&r) },
+	}
 	return func() tea.Msg { return ask }
+}
+
+// soFar lists what the running examination has found until now, unless an earlier one has found more.
+func (m *Model) soFar(c pages.Context) {
+	e := &m.exam
+	if !e.running || e.report != nil && !e.partial {
+		return
+	}
+	r := e.found.Swap(nil)
+	if r == nil {
+		return
+	}
+	first := e.report == nil
+	e.report, e.partial, m.code = r, true, ""
+	if first {
+		m.findings.Renew(rowsOf(r, m.groups), c.Clock)
+		return
+	}
+	m.findings.SetRows(rowsOf(r, m.groups), c.Clock)
 }
 
 // take stores a report. A cancelled examination starts again when the screen is entered.
@@ -75,7 +100,7 @@ func (m *Model) take(c pages.Context, x pages.Examined) {
 	e.running, e.ended = false, c.Clock
 	switch {
 	case x.Err == nil:
-		e.report, e.err = &x.Report, nil
+		e.report, e.partial, e.err = &x.Report, false, nil
 		m.code = ""
 		m.findings.Renew(rowsOf(e.report, m.groups), c.Clock)
 	case !errors.Is(x.Err, context.Canceled):
@@ -98,7 +123,9 @@ func (m *Model) again(c pages.Context) {
 // state writes the verdict, its time and the state of the examination.
 func (m *Model) state(l *draw.Line, c pages.Context) {
 	e := &m.exam
-	if r := e.report; r != nil {
+	if r := e.report; r != nil && e.partial {
+		l.Add(draw.Text, show.Plural(len(r.Findings), "cause", "causes")+" found so far").Gap(2)
+	} else if r != nil {
 		role := draw.Good
 		switch {
 		case len(r.Findings) > 0:
@@ -112,6 +139,8 @@ func (m *Model) state(l *draw.Line, c pages.Context) {
 	switch {
 	case e.running:
 		l.Add(draw.Accent, e.going()).Gap(2)
+	case e.err != nil && e.partial:
+		l.Add(draw.Bad, "not examined to the end: "+e.err.Error()).Gap(2)
 	case e.err != nil && e.report != nil:
 		l.Add(draw.Bad, "not examined again: "+e.err.Error()).Gap(2)
 	case e.err != nil:
@@ -131,6 +160,14 @@ func (e *examination) going() string {
 		return fmt.Sprintf("examining %d of %d: %s", s.done, s.total, s.what)
 	}
 	return "examining: " + s.what
+}
+
+// whole returns the last report of an examination that came to its end, nil if none did.
+func (e *examination) whole() *document.DoctorReport {
+	if e.partial {
+		return nil
+	}
+	return e.report
 }
 
 // noReport shows why there is no report.

@@ -203,7 +203,7 @@ func (m *Model) where(f *document.Finding) string {
 // open.
 func (m *Model) findingLines(s draw.Style, width, height int) []string {
 	e := &m.exam
-	if e.report == nil && len(m.findings.All()) == 0 && m.examines {
+	if e.whole() == nil && len(m.findings.All()) == 0 && m.examines {
 		return m.noReport(s, width, height)
 	}
 	var below []string
@@ -212,7 +212,7 @@ func (m *Model) findingLines(s draw.Style, width, height int) []string {
 			below = append(below, draw.NewLine(s, width).Add(draw.Faint, line).String())
 		}
 	}
-	if e.report == nil && e.err != nil && !e.running {
+	if e.whole() == nil && e.err != nil && !e.running {
 		below = append(below, draw.NewLine(s, width).Add(draw.Bad, "Not examined: "+e.err.Error()).String())
 	}
 	lines := m.findings.Lines(s, width, height-len(below))
@@ -224,10 +224,10 @@ func (m *Model) findingLines(s draw.Style, width, height int) []string {
 
 // rest is what the list says below its rows; without rows, the pane of the finding says it.
 func (m *Model) rest() []string {
-	if m.exam.report == nil || len(m.findings.All()) == 0 {
-		return nil
+	if r := m.exam.whole(); r != nil && len(m.findings.All()) > 0 {
+		return restOf(r)
 	}
-	return restOf(m.exam.report)
+	return nil
 }
 
 // restOf summarises what a report contains besides findings.

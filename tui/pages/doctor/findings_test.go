@@ -103,6 +103,53 @@ func TestFindings_Frames(t *testing.T) {
 	})
 }
 
+// TestFindings_SoFar: what an examination has found until now is listed while it goes on, also after the
+// screen was left and entered again. Its verdict waits for the end; without one, the findings stay.
+func TestFindings_SoFar(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 120, 37)
+	m := New(pages.Open{}).(*Model)
+	s.Doctor, s.Deaf, s.Page = gives(document.DoctorReport{}, nil), true, m
+	s.Wait(1)
+	says := func(wanted string, unwanted ...string) {
+		t.Helper()
+		text := strings.Join(s.Frame(), "\n")
+		if !strings.Contains(text, wanted) {
+			t.Errorf("no %q in\n%s", wanted, text)
+		}
+		for _, u := range unwanted {
+			if strings.Contains(text, u) {
+				t.Errorf("%q in\n%s", u, text)
+			}
+		}
+	}
+	all := reported(t)
+	part := all
+	part.Findings, part.Explained = all.Findings[:1], nil
+	asked := s.Examined[0]
+	asked.Progress(1, 10, "nodes in full")
+	asked.SoFar(part)
+	s.Send(pages.Changed{}) // as when the screen is entered
+	says("1 cause found so far", all.Verdict, all.Findings[2].Code)
+	says("examining 1 of 10: nodes in full")
+	if m.Document() != nil {
+		t.Error("what is not complete is exported as a report")
+	}
+	asked.SoFar(all)
+	s.Wait(1)
+	says("3 causes found so far", all.Verdict)
+	s.Send(pages.Examined{To: m, ID: asked.ID, Err: errors.New("the cluster is gone")})
+	says("not examined to the end: the cluster is gone", all.Verdict)
+	says(all.Findings[2].Code)
+	s.Do(keymap.Refresh)
+	s.Send(pages.Examined{To: m, ID: s.Examined[1].ID, Report: all})
+	says(all.Verdict, "so far")
+	s.Do(keymap.Refresh)
+	s.Examined[2].SoFar(part)
+	s.Wait(1)
+	says(all.Findings[2].Code, "so far") // the earlier report has more
+}
+
 // TestFindings_Bears: navigating a report, at every size, in Unicode and ASCII.
 func TestFindings_Bears(t *testing.T) {
 	r := reported(t)

@@ -154,10 +154,10 @@ func (m *Model) Row(pages.Context) any {
 // Document is the report, as cnictl doctor -o json prints it. It is nil if there is none or
 // the focus is on a node.
 func (m *Model) Document() any {
-	if m.exam.report == nil || !m.onFindings() {
-		return nil
+	if r := m.exam.whole(); r != nil && m.onFindings() {
+		return r
 	}
-	return m.exam.report
+	return nil
 }
 
 // List is the focused table.

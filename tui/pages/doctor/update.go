@@ -32,6 +32,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		m.aim(c)
 		return nil
 	case pages.Changed, pages.Second: // only sent to the top screen
+		m.soFar(c)
 		m.refresh(c)
 		if m.due(c) {
 			cmd = m.examine(c)

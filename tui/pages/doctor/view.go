@@ -51,7 +51,7 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 		return components.Pane{Title: "Findings", Weight: 3, Least: 2, Lines: m.findingLines}, max(found, 1) + 1 + len(m.rest())
 	case paneFinding:
 		title := "Finding"
-		if _, ok := m.findings.Row(); !ok && m.exam.report != nil {
+		if _, ok := m.findings.Row(); !ok && m.exam.whole() != nil {
 			title = "Checked"
 		}
 		return components.Pane{Title: title, Weight: 3, Least: 2, Lines: func(s draw.Style, w, h int) []string {
@@ -60,8 +60,8 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 				card{r.finding, m.names.Short, m.proofs, -1}.write(sheet, c.Now)
 			} else if ok {
 				m.onlyReported(sheet, r.group, c.Now)
-			} else if m.exam.report != nil { // the pane has room for all of it
-				for _, line := range restOf(m.exam.report) {
+			} else if r := m.exam.whole(); r != nil { // the pane has room for all of it
+				for _, line := range restOf(r) {
 					sheet.Add(draw.T(draw.Faint, line))
 				}
 			}

@@ -88,6 +88,8 @@ type Nodes struct {
 
 	Installation bool // also how aws-node was installed
 	Full         bool // read every node in full
+
+	SoFar func(*evidence.Evidence) // as in collect.Options
 }
 
 // Collect reads nodes. On a node without a cluster it reads that node's files and state. If
@@ -112,7 +114,7 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 		Interval:     interval(f),
 		Installation: n.Installation, Full: n.Full, Exec: f.Globals.Via == document.ViaExec, NodeTimeout: f.Globals.NodeTimeout,
 		Timeout: max(sourceTimeout(f), collect.DefaultTimeout), Concurrency: f.Globals.Concurrency, UserAgent: f.UserAgent(), Now: f.Now,
-		Progress: progress,
+		Progress: progress, SoFar: n.SoFar,
 	}
 	aws := func() uint64 { return 0 }
 	if n.AWS {
@@ -162,7 +164,7 @@ func recorded(ctx context.Context, f *cli.Factory, n Nodes, targets []fleet.Targ
 	if scope.Cluster = n.Pod == "" && len(names) != 1; !scope.Cluster && n.Pod == "" {
 		scope.Node = names[0]
 	}
-	return watched.Evidence(ctx, f.Recording, scope, names, func(int, int, string) {})
+	return watched.Evidence(ctx, f.Recording, scope, names, func(int, int, string) {}, nil)
 }
 
 // recordedNode returns the node that a pod is on; nil if pods were not recorded, so that it

@@ -191,23 +191,28 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source, rememb
 
 // examine runs the doctor on a recording, or else on the nodes themselves.
 func examine(f *cli.Factory, src Source) app.Examine {
-	return func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (r document.DoctorReport, err error) {
+	return func(ctx context.Context, e pages.Examine) (r document.DoctorReport, err error) {
+		soFar := func(ev *evidence.Evidence) { e.SoFar(diagnosis(ev)) }
 		var ev *evidence.Evidence
 		switch _, recorded := src.(watch.Recording); {
 		case recorded:
-			ev, err = watched.Evidence(ctx, src, scope, nodes, progress)
-		case scope.Pod != "":
-			ev, err = doctor.Collect(ctx, f, doctor.Nodes{Pod: scope.Pod}, progress)
+			ev, err = watched.Evidence(ctx, src, e.Scope, e.Nodes, e.Progress, soFar)
+		case e.Scope.Pod != "":
+			ev, err = doctor.Collect(ctx, f, doctor.Nodes{Pod: e.Scope.Pod, SoFar: soFar}, e.Progress)
 		default:
-			ev, err = doctor.Collect(ctx, f, doctor.Nodes{Names: nodes}, progress)
+			ev, err = doctor.Collect(ctx, f, doctor.Nodes{Names: e.Nodes, SoFar: soFar}, e.Progress)
 		}
 		if err != nil {
 			return r, err
 		}
-		r = causes.Diagnose(ev, causes.Options{})
-		report.FillIn(&r)
-		return r, nil
+		return diagnosis(ev), nil
 	}
+}
+
+func diagnosis(ev *evidence.Evidence) document.DoctorReport {
+	r := causes.Diagnose(ev, causes.Options{})
+	report.FillIn(&r)
+	return r
 }
 
 // kubeconfigOf returns the kubeconfig that leads to the nodes, nil if none does.
