@@ -48,7 +48,9 @@ func diagnosticsTable() components.TableOptions[*store.Node] {
 		query.Shown{Name: "latency", Drop: 3}, query.Shown{Name: "daemon", Drop: 4}, query.Shown{Name: "source", Drop: 5})
 	columns = append(columns,
 		query.Column[*store.Node]{Name: "sampled", Header: "SAMPLED", Title: "when it last answered", Text: sampledAt},
-		query.Column[*store.Node]{Name: "error", Header: "ERROR", Title: "why it could not be read", Least: 12, Text: unreadWhy, Rank: unreadFirst},
+		query.Column[*store.Node]{
+			Name: "error", Header: "ERROR", Title: "why it could not be read", Least: 12, Text: unreadWhy, Rank: unreadFirst,
+		},
 	)
 	return components.TableOptions[*store.Node]{
 		Columns: columns,
@@ -165,7 +167,8 @@ func (p *diagnosticsPage) stats(s draw.Style, c pages.Context) []string {
 		{"tunnels", strconv.Itoa(st.Tunnels)}, {"API requests", draw.Thousands(int(st.APIRequests))},
 	}
 	if p.memory.Heap > 0 {
-		facts = append(facts, fact{"heap", strconv.FormatUint(p.memory.Heap>>20, 10) + " MiB"}, fact{"goroutines", strconv.Itoa(p.memory.Goroutines)})
+		heap := strconv.FormatUint(p.memory.Heap>>20, 10) + " MiB"
+		facts = append(facts, fact{"heap", heap}, fact{"goroutines", strconv.Itoa(p.memory.Goroutines)})
 	}
 	var lines []string
 	l := draw.NewLine(s, c.Width).Gap(1)

@@ -30,7 +30,9 @@ func newHelp(keys keymap.Map, of pages.Page, titles []string) *helpPage {
 		p.sections, p.own = append(p.sections, keymap.Section{Title: shortTitle(of.Title()), Bindings: own}), true
 	}
 	for _, s := range keys.Sections {
-		s.Bindings = slices.DeleteFunc(slices.Clone(s.Bindings), func(b keymap.Binding) bool { return b.Action == keymap.Screen1 }) // the notes list them
+		s.Bindings = slices.DeleteFunc(slices.Clone(s.Bindings), func(b keymap.Binding) bool {
+			return b.Action == keymap.Screen1 // the notes list them
+		})
 		p.sections = append(p.sections, s)
 	}
 	return p

@@ -12,6 +12,7 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
+	"cnictl/tui/show"
 )
 
 // intervals are the sampling intervals that the keys step through.
@@ -234,7 +235,8 @@ func (m *Model) pause() tea.Cmd {
 // pace selects the next longer or shorter interval.
 func (m *Model) pace(step int) tea.Cmd {
 	if _, ok := m.recording(); ok {
-		return m.say(draw.Faint, "the pace of a recording is fixed: "+m.key1(keymap.PlaySlower)+" and "+m.key1(keymap.PlayFaster)+" change its speed")
+		keys := m.key1(keymap.PlaySlower) + " and " + m.key1(keymap.PlayFaster)
+		return m.say(draw.Faint, "the pace of a recording is fixed: "+keys+" change its speed")
 	}
 	at := 0
 	for i, d := range intervals {
@@ -283,7 +285,7 @@ func (m *Model) copy(names []string) tea.Cmd {
 	}
 	says := "copied " + names[0]
 	if len(names) > 1 {
-		says = "copied " + countOf(len(names), "name", "names")
+		says = "copied " + show.Plural(len(names), "name", "names")
 	}
 	return tea.Batch(pages.Copy(names...), m.say(draw.Good, says))
 }

@@ -172,7 +172,8 @@ func (m *Model) playbackLine(s draw.Style, r watch.Recording) string {
 	l.Drawn(draw.Strip(s, timeline(r, at, cells)), cells).Gap(1)
 	l.Add(draw.Text, show.Age(at.Sub(from))+" of "+show.Age(end.Sub(from))).Gap(2).Add(role, says).Gap(2)
 	for _, h := range [][3]string{
-		{keymap.MinuteBack, keymap.MinuteAhead, "1 min"}, {keymap.TenBack, keymap.TenAhead, "10 min"}, {keymap.PlaySlower, keymap.PlayFaster, "speed"},
+		{keymap.MinuteBack, keymap.MinuteAhead, "1 min"}, {keymap.TenBack, keymap.TenAhead, "10 min"},
+		{keymap.PlaySlower, keymap.PlayFaster, "speed"},
 	} {
 		keys := m.key1(h[0]) + " " + m.key1(h[1])
 		if l.Room() > draw.Width(keys)+len(h[2])+2 {

@@ -27,16 +27,16 @@ type screen struct {
 func screens() []screen {
 	return []screen{
 		{"overview", "Nodes", true, "all nodes, the worst first", func(o pages.Open) pages.Page { return overview.New(o) }},
-		{"subnets", "Subnets", true, "free and held addresses, maps, forecasts", func(o pages.Open) pages.Page { return subnets.New(o) }},
-		{"trunks", "Trunks", true, "branch ENIs: security groups for pods", func(o pages.Open) pages.Page { return trunks.New(o) }},
-		{"doctor", "Doctor", true, "what is wrong and why, with evidence and fixes", func(o pages.Open) pages.Page { return doctor.New(o) }},
-		{"logs", "Logs", true, "what the daemons log, the worst nodes first", func(o pages.Open) pages.Page { return logs.New(o) }},
+		{"subnets", "Subnets", true, "free and held addresses, maps, forecasts", subnets.New},
+		{"trunks", "Trunks", true, "branch ENIs: security groups for pods", trunks.New},
+		{"doctor", "Doctor", true, "what is wrong and why, with evidence and fixes", doctor.New},
+		{"logs", "Logs", true, "what the daemons log, the worst nodes first", logs.New},
 		{"pods", "Pods", true, "all pods: addresses, and why others have none", func(o pages.Open) pages.Page { return lists.NewPods(o) }},
 		{"enis", "ENIs", true, "the ENIs of all nodes", func(o pages.Open) pages.Page { return lists.NewENIs(o) }},
-		{"whatif", "What-if", true, "other settings: addresses held and wasted, EC2 calls", func(o pages.Open) pages.Page { return whatif.New(o) }},
-		{"node", "Node", false, "", func(o pages.Open) pages.Page { return node.New(o) }},
-		{"eni", "ENI", false, "", func(o pages.Open) pages.Page { return eni.New(o) }},
-		{"pod", "Pod", false, "", func(o pages.Open) pages.Page { return pod.New(o) }},
+		{"whatif", "What-if", true, "other settings: addresses held and wasted, EC2 calls", whatif.New},
+		{"node", "Node", false, "", node.New},
+		{"eni", "ENI", false, "", eni.New},
+		{"pod", "Pod", false, "", pod.New},
 	}
 }
 

@@ -44,7 +44,8 @@ func (m *Model) podNamed(text string) tea.Cmd {
 	}
 	// Only Kubernetes knows pods without an address.
 	m.search = search{m.search.id + 1, namespace, name}
-	ask := pages.Read{ID: searchID + m.search.id, Want: watch.WantClusterPods, Query: watch.Query{Find: watch.PodQuery{Namespace: namespace, Name: name}}}
+	find := watch.Query{Find: watch.PodQuery{Namespace: namespace, Name: name}}
+	ask := pages.Read{ID: searchID + m.search.id, Want: watch.WantClusterPods, Query: find}
 	return tea.Batch(m.say(draw.Info, "looking for "+text), m.fx.read(ask))
 }
 
@@ -70,7 +71,8 @@ func (m *Model) nodeNamed(text string) tea.Cmd {
 	case 1:
 		return m.open(pages.Open{Screen: "node", Node: found[0]})
 	}
-	return tea.Batch(m.jump("overview"), m.filterTo("node="+text+"*"), m.say(draw.Info, text+" matches "+show.Plural(len(found), "node", "nodes")))
+	return tea.Batch(m.jump("overview"), m.filterTo("node="+text+"*"),
+		m.say(draw.Info, text+" matches "+show.Plural(len(found), "node", "nodes")))
 }
 
 // mostFound limits the pods that match a name.
@@ -130,7 +132,8 @@ func (m *Model) holderOf(text string) tea.Cmd {
 	case !ok:
 		return m.open(pages.Open{Screen: "pod", IP: a.String()})
 	case h.Own:
-		return tea.Batch(m.open(pages.Open{Screen: "node", Node: h.Node.Metadata.Name}), m.say(draw.Info, a.String()+" is the address of the node"))
+		return tea.Batch(m.open(pages.Open{Screen: "node", Node: h.Node.Metadata.Name}),
+			m.say(draw.Info, a.String()+" is the address of the node"))
 	case h.Item.PodName != "":
 		return m.open(pages.Open{Screen: "pod", Node: h.Node.Metadata.Name, Pod: h.Item.PodNamespace + "/" + h.Item.PodName, IP: a.String()})
 	}

@@ -75,7 +75,8 @@ func Find[T any](columns []Column[T], name string) (Column[T], bool) {
 var synonyms = map[string][]string{
 	"status": {"state"}, "state": {"status"}, "cool": {"cooling"}, "cooling": {"cool"}, "spoiled/28": {"spoiled28"},
 	"dev": {"device"}, "used": {"assigned"}, "ip": {"address"}, "since": {"for"}, "age": {"for"}, "block": {"cidr"},
-	"warm": {"free"}, "unused": {"wasted"}, "room": {"left"}, "what": {"kind"}, "kind": {"what"}, "message": {"text"}, "text": {"message"}, "at": {"time"}, "time": {"at"},
+	"warm": {"free"}, "unused": {"wasted"}, "room": {"left"}, "what": {"kind"}, "kind": {"what"},
+	"message": {"text"}, "text": {"message"}, "at": {"time"}, "time": {"at"},
 }
 
 // Meant returns the column that a name refers to: the column with that name, else the one with

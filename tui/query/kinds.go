@@ -31,7 +31,9 @@ func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {
 
 // Words is a text column with values from a node or the cluster, "-" if empty.
 func Words[T any](name, header, title string, drop int, of func(T) string) Column[T] {
-	return Column[T]{Name: name, Header: header, Title: title, Drop: drop, Text: func(row T) string { return show.OrUnknown(of(row)) }}
+	return Column[T]{Name: name, Header: header, Title: title, Drop: drop, Text: func(row T) string {
+		return show.OrUnknown(show.Safe(of(row)))
+	}}
 }
 
 // Count is a column of numbers; nil is unknown.

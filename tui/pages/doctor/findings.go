@@ -147,8 +147,9 @@ func (m *Model) findingTable() *components.Table[*row] {
 			return "  " + r.code(), r.follows && column == "code"
 		},
 		Sort: []components.SortKey{
-			{Key: "s", Column: "severity", Title: "severity"}, {Key: "n", Column: "code", Title: "code"}, {Key: "i", Column: "times", Title: "times"},
-			{Key: "c", Column: "confidence", Title: "confidence"}, {Key: "w", Column: "where", Title: "where"},
+			{Key: "s", Column: "severity", Title: "severity"}, {Key: "n", Column: "code", Title: "code"},
+			{Key: "i", Column: "times", Title: "times"}, {Key: "c", Column: "confidence", Title: "confidence"},
+			{Key: "w", Column: "where", Title: "where"},
 		},
 		Limits: map[string]components.Limit{"code": {Most: 26, Narrow: 24}, "where": {Most: 32, Narrow: 18}},
 		Order:  "severity", Empty: "No problems found.",
@@ -157,7 +158,8 @@ func (m *Model) findingTable() *components.Table[*row] {
 
 func (m *Model) findingColumns() []query.Column[*row] {
 	return []query.Column[*row]{
-		{Name: "severity", Header: "SEVERITY", Title: "info, warning, error or critical", Text: func(r *row) string { return string(r.severity()) },
+		{Name: "severity", Header: "SEVERITY", Title: "info, warning, error or critical",
+			Text: func(r *row) string { return string(r.severity()) },
 			Rank: func(r *row) int { return r.place }}, // the doctor's own order
 		{Name: "code", Header: "CODE", Title: "code of the cause", Text: func(r *row) string { return show.OrUnknown(r.code()) }},
 		{Name: "confidence", Header: "CONFIDENCE", Title: "suspected, probable or confirmed by the doctor, or only reported", Drop: 2,
@@ -165,7 +167,8 @@ func (m *Model) findingColumns() []query.Column[*row] {
 			Rank: func(r *row) int {
 				return slices.Index([]string{"confirmed", "probable", "suspected", "reported"}, r.confidence())
 			}},
-		{Name: "times", Header: "ADDS", Title: "failed ADDs with this cause since the daemons started", Right: true, Drop: 4, Text: func(r *row) string { return count(r.times()) },
+		{Name: "times", Header: "ADDS", Title: "failed ADDs with this cause since the daemons started", Right: true, Drop: 4,
+			Text:   func(r *row) string { return count(r.times()) },
 			Number: func(r *row) (float64, bool) { return float64(r.times()), true }},
 		{Name: "where", Header: "WHERE", Title: "what is affected", Drop: 1, Least: 18, Text: m.whereOf},
 		{Name: "title", Header: "TITLE", Title: "the cause in a line", Drop: 3, Least: 24, Text: func(r *row) string { return r.title() }},

@@ -61,7 +61,8 @@ func New(o pages.Open) pages.Page {
 		Fault: func(a *affected) bool { return a.Severity != document.SeverityInfo },
 		Role:  func(a *affected, column string) draw.Role { return roleOf(a.Severity, column) },
 		Sort: []components.SortKey{
-			{Key: "n", Column: "node", Title: "name"}, {Key: "s", Column: "severity", Title: "severity"}, {Key: "t", Column: "type", Title: "type"}, {Key: "z", Column: "zone", Title: "zone"},
+			{Key: "n", Column: "node", Title: "name"}, {Key: "s", Column: "severity", Title: "severity"},
+			{Key: "t", Column: "type", Title: "type"}, {Key: "z", Column: "zone", Title: "zone"},
 		},
 		Order: "severity,node", Empty: "No nodes.",
 	})
@@ -83,7 +84,8 @@ func nodeColumns() []query.Column[*affected] {
 	out := query.Arrange(query.Of(store.NodeColumns(), func(a *affected) *store.Node { return a.Node }),
 		query.Shown{Name: "node", Least: 16}, query.Shown{Name: "type", Drop: 4, Wide: true}, query.Shown{Name: "zone", Drop: 5, Wide: true})
 	return slices.Insert(out, 1,
-		query.Column[*affected]{Name: "severity", Header: "SEVERITY", Title: "severity on this node", Drop: 3, Text: func(a *affected) string { return string(a.Severity) },
+		query.Column[*affected]{Name: "severity", Header: "SEVERITY", Title: "severity on this node", Drop: 3,
+			Text:   func(a *affected) string { return string(a.Severity) },
 			Number: func(a *affected) (float64, bool) { return float64(a.Severity.Rank()), true }},
 		query.Column[*affected]{Name: "what", Header: "WHAT", Title: "what the node says", Least: 12, Drop: 1, Text: func(a *affected) string {
 			if len(a.Problems) > 0 {

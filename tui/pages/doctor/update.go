@@ -189,9 +189,10 @@ func (m *Model) open() tea.Cmd {
 
 // bodies returns the bodies of the panes, in order.
 func (m *Model) bodies() []components.Body {
+	all := map[int]components.Body{paneFindings: m.findings, paneNodes: m.nodes, paneEvidence: &m.scroll, paneFinding: &m.beside}
 	var out []components.Body
 	for _, pane := range m.drawn {
-		out = append(out, map[int]components.Body{paneFindings: m.findings, paneNodes: m.nodes, paneEvidence: &m.scroll, paneFinding: &m.beside}[pane])
+		out = append(out, all[pane])
 	}
 	return out
 }

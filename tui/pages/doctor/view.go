@@ -203,7 +203,8 @@ func clocks(sheet *draw.Sheet, n *store.Node, code string, now time.Time) {
 		if !e.At.IsZero() {
 			at = show.Since(&e.At, now) + " ago"
 		}
-		sheet.Row(at, 10, draw.T(same(e.Cause, code), e.Operation+": "+e.Message), draw.T(draw.Faint, "  "+catalogue.Named(e.Cause)+times(e.Count)))
+		sheet.Row(at, 10, draw.T(same(e.Cause, code), e.Operation+": "+e.Message),
+			draw.T(draw.Faint, "  "+catalogue.Named(e.Cause)+times(e.Count)))
 	}
 }
 

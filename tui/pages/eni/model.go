@@ -183,7 +183,9 @@ func (m *Model) Row(pages.Context) any {
 	}
 	if a, ok := m.table.Row(); ok && m.frame.Focus == paneAddresses && !a.rest() {
 		ip, _ := netip.ParseAddr(a.Address) // it was formatted from an address
-		return introspect.NodeAddress{Address: ip, State: a.State, PodNamespace: a.PodNamespace, PodName: a.PodName, AssignedAt: a.AssignedAt, UnassignedAt: a.UnassignedAt}
+		return introspect.NodeAddress{
+			Address: ip, State: a.State, PodNamespace: a.PodNamespace, PodName: a.PodName, AssignedAt: a.AssignedAt, UnassignedAt: a.UnassignedAt,
+		}
 	}
 	return *m.eni
 }

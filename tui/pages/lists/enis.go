@@ -33,8 +33,9 @@ func NewENIs(o pages.Open) *ENIs {
 		Show:  func(e document.ENIItem, column string) (string, bool) { return p.names.Cell(e.Node, column) },
 		Order: "node,card,device",
 		Sort: []components.SortKey{
-			{Key: "n", Column: "node", Title: "node"}, {Key: "e", Column: "eni", Title: "ENI"}, {Key: "k", Column: "kind", Title: "kind"},
-			{Key: "i", Column: "assigned", Title: "assigned"}, {Key: "f", Column: "free", Title: "free"}, {Key: "u", Column: "subnet", Title: "subnet"},
+			{Key: "n", Column: "node", Title: "node"}, {Key: "e", Column: "eni", Title: "ENI"},
+			{Key: "k", Column: "kind", Title: "kind"}, {Key: "i", Column: "assigned", Title: "assigned"},
+			{Key: "f", Column: "free", Title: "free"}, {Key: "u", Column: "subnet", Title: "subnet"},
 		},
 		Limits: map[string]components.Limit{"node": {Most: 40, Narrow: 13}},
 		Empty:  "no node has reported an ENI yet",

@@ -32,7 +32,8 @@ func same(log, event *line) bool {
 	if !agree(log.Pod, event.Pod) || !agree(log.ENI, event.ENI) || !agree(log.IP, event.IP) {
 		return false
 	}
-	return log.Text == event.title || slices.ContainsFunc(written[event.Kind], func(words string) bool { return strings.Contains(log.Text, words) })
+	return log.Text == event.title ||
+		slices.ContainsFunc(written[event.Kind], func(words string) bool { return strings.Contains(log.Text, words) })
 }
 
 // fold merges the log line and the event of an occurrence into the log line. Lines must be

@@ -69,7 +69,8 @@ func (m *Model) header(s draw.Style, width int) string {
 // empty writes why there are no lines.
 func (m *Model) empty(c pages.Context, sheet *draw.Sheet) {
 	if len(m.all) > 0 {
-		sheet.Add(draw.T(draw.Faint, "No lines match ("+strconv.Itoa(len(m.all))+" read). v changes the min level, a shows all pods' lines, A access lines."))
+		sheet.Add(draw.T(draw.Faint, "No lines match ("+strconv.Itoa(len(m.all))+" read). "+
+			"v changes the min level, a shows all pods' lines, A access lines."))
 		return
 	}
 	if len(m.tails) == 0 {
@@ -78,7 +79,8 @@ func (m *Model) empty(c pages.Context, sheet *draw.Sheet) {
 	}
 	for _, t := range m.tails {
 		n := c.View.Node(t.docs.Node)
-		read := t.docs.Has(watch.WantLogs) || t.docs.Has(watch.WantEvents) || t.docs.Has(watch.WantContainerLog) || t.docs.Has(watch.WantKubeEvents)
+		read := t.docs.Has(watch.WantLogs) || t.docs.Has(watch.WantEvents) ||
+			t.docs.Has(watch.WantContainerLog) || t.docs.Has(watch.WantKubeEvents)
 		switch {
 		case t.silent != "":
 			sheet.Add(draw.T(draw.Text, t.docs.Node+" "), draw.T(draw.Warn, "no log: "+t.silent), draw.T(draw.Faint, emptyOtherwise(read)))

@@ -71,7 +71,8 @@ func brief(all []introspect.Event, n *store.Node) []introspect.Event {
 // pods and releases do not.
 func ofPool(k introspect.EventKind) bool {
 	switch k {
-	case introspect.EventAddressAssigned, introspect.EventAddressReleased, introspect.EventSubnetsRead, introspect.EventPodsExpected, introspect.EventMissedDEL,
+	case introspect.EventAddressAssigned, introspect.EventAddressReleased, introspect.EventSubnetsRead,
+		introspect.EventPodsExpected, introspect.EventMissedDEL,
 		introspect.EventFlowsDeleted, introspect.EventFlowsKept:
 		return false
 	}

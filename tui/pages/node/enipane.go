@@ -124,7 +124,8 @@ func counted(cells []draw.Cell) string {
 	for _, c := range cells {
 		n[c]++
 	}
-	return fmt.Sprintf("slots: %d used, %d cooling, %d free, %d empty", n[draw.CellUsed], n[draw.CellCooling], n[draw.CellFree], n[draw.CellEmpty])
+	return fmt.Sprintf("slots: %d used, %d cooling, %d free, %d empty",
+		n[draw.CellUsed], n[draw.CellCooling], n[draw.CellFree], n[draw.CellEmpty])
 }
 
 // addresses draws single addresses, one cell per slot.

@@ -107,7 +107,9 @@ func rows(all []introspect.NodeENI, s *introspect.Summary) []eniRow {
 		}
 	case s != nil:
 		for _, e := range s.ENIs {
-			add(introspect.NodeENI{ID: e.ID, Card: e.Card, Device: e.Device, Total: e.Total, Assigned: e.Assigned, Cooling: e.Cooling, Free: e.Free}, false)
+			add(introspect.NodeENI{
+				ID: e.ID, Card: e.Card, Device: e.Device, Total: e.Total, Assigned: e.Assigned, Cooling: e.Cooling, Free: e.Free,
+			}, false)
 		}
 	}
 	return out
@@ -151,8 +153,8 @@ func shown(r eniRow, column string) (string, bool) {
 func columns() []query.Column[eniRow] {
 	all := query.Of(tables.ENIs(false), func(r eniRow) document.ENIItem { return document.ENIItem{NodeENI: r.NodeENI} })
 	out := query.Arrange(all,
-		query.Shown{Name: "device"}, query.Shown{Name: "eni", Least: 21}, query.Shown{Name: "cooling", Drop: 4}, query.Shown{Name: "kind", Drop: 2},
-		query.Shown{Name: "subnet", Drop: 6, Least: 24}, query.Shown{Name: "table", Drop: 7, Wide: true})
+		query.Shown{Name: "device"}, query.Shown{Name: "eni", Least: 21}, query.Shown{Name: "cooling", Drop: 4},
+		query.Shown{Name: "kind", Drop: 2}, query.Shown{Name: "subnet", Drop: 6, Least: 24}, query.Shown{Name: "table", Drop: 7, Wide: true})
 	for i := range out {
 		switch out[i].Name {
 		case "device":
@@ -168,7 +170,8 @@ func columns() []query.Column[eniRow] {
 		query.Column[eniRow]{Name: "slots", Header: "SLOTS", Title: "slots in use, out of all", Right: true, Drop: 3,
 			Text: slotsUsed, Number: func(r eniRow) (float64, bool) { return float64(len(r.CIDRs)), true }},
 		query.Column[eniRow]{Name: "pool", Title: "used, cooling and free of what the slots can hold", Drop: 5,
-			Text: func(r eniRow) string { return show.Count(r.Free) + " free" }, Number: func(r eniRow) (float64, bool) { return float64(r.Free), true }},
+			Text:   func(r eniRow) string { return show.Count(r.Free) + " free" },
+			Number: func(r eniRow) (float64, bool) { return float64(r.Free), true }},
 	)
 }
 

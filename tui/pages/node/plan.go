@@ -80,7 +80,8 @@ func (m *Model) plan(c pages.Context, sheet *draw.Sheet, n *store.Node) {
 		if told(n, b.Cause) {
 			continue
 		}
-		sheet.Item(draw.T(draw.Bad, "!"), draw.T(draw.Bad, "blocked "+catalogue.Named(b.Cause)), draw.T(draw.Text, onCard(n, b.Card)+": "+b.Message))
+		sheet.Item(draw.T(draw.Bad, "!"), draw.T(draw.Bad, "blocked "+catalogue.Named(b.Cause)),
+			draw.T(draw.Text, onCard(n, b.Card)+": "+b.Message))
 	}
 	for _, u := range p.Unmet {
 		why := ""
@@ -139,7 +140,8 @@ func clocks(sheet *draw.Sheet, n *store.Node, now time.Time) {
 		if o.ENIID != "" {
 			what += " on " + o.ENIID
 		}
-		sheet.Item(draw.T(draw.Accent, ">"), draw.T(draw.Text, what+onCard(n, o.Card)), draw.T(draw.Faint, " for "+show.Since(o.StartedAt, now)+", "+show.OrUnknown(o.Reason)))
+		sheet.Item(draw.T(draw.Accent, ">"), draw.T(draw.Text, what+onCard(n, o.Card)),
+			draw.T(draw.Faint, " for "+show.Since(o.StartedAt, now)+", "+show.OrUnknown(o.Reason)))
 	}
 	var held []introspect.Backoff
 	for _, b := range n.Summary.Backoffs {

@@ -65,7 +65,10 @@ func numbers(s draw.Style, sheet *draw.Sheet, n *store.Node) {
 		if len(n.Summary.Cards) > 1 {
 			label = "card " + strconv.Itoa(card.Card)
 		}
-		figures := [...]string{show.Count(p.Assigned) + " used", show.Int(card.Cooling) + " cooling", show.Count(p.Free) + " free", show.Count(p.Held) + " held of " + most}
+		figures := [...]string{
+			show.Count(p.Assigned) + " used", show.Int(card.Cooling) + " cooling", show.Count(p.Free) + " free",
+			show.Count(p.Held) + " held of " + most,
+		}
 		const least = 5 // cells of the gauge
 		taken := len(label) + 2 + 3*(len(figures)-1)
 		for _, text := range figures {

@@ -147,7 +147,10 @@ func groupOptions(header string) components.TableOptions[*group] {
 			number("waiting", "WAITING", "ADDs waiting for an address", 4, func(g *group) int { return g.waiting }),
 			number("errors", "ERR", "nodes with an error", 0, func(g *group) int { return g.errors }),
 			number("warnings", "WARN", "nodes with a warning", 0, func(g *group) int { return g.warnings }),
-			{Name: "state", Header: "WORST", Title: "STATUS of the worst node", Least: stateLeast, Text: worstText, Rank: func(g *group) int { return g.worst.Severity.Rank() }},
+			{
+				Name: "state", Header: "WORST", Title: "STATUS of the worst node", Least: stateLeast,
+				Text: worstText, Rank: func(g *group) int { return g.worst.Severity.Rank() },
+			},
 		},
 		ID:    func(g *group) string { return g.name },
 		Fault: func(g *group) bool { return g.errors+g.warnings > 0 },

@@ -90,7 +90,8 @@ func (p *Page) subnetList(s draw.Style, width int) []string {
 		if u.Zone != "" {
 			name = u.Zone
 		}
-		l := draw.NewLine(s, width).Add(draw.Text, name+" "+u.Range.String()+": "+inventory.FullText(u)+" taken, "+draw.Thousands(*u.Available)+" free")
+		taken := inventory.FullText(u) + " taken, " + draw.Thousands(*u.Available) + " free"
+		l := draw.NewLine(s, width).Add(draw.Text, name+" "+u.Range.String()+": "+taken)
 		if inventory.SubnetShort(u) {
 			l.Add(draw.Bad, ", short")
 		}

@@ -104,7 +104,9 @@ func branch(annotation string, family string) (cluster.Branch, error) {
 
 // history returns the daemon's events of a pod or an address, newest first, and the pod's
 // failures.
-func history(events []introspect.Event, failures *introspect.NodeFailures, ref introspect.PodRef, ip netip.Addr, also []place) (of []introspect.Event, failed []introspect.Failure) {
+func history(
+	events []introspect.Event, failures *introspect.NodeFailures, ref introspect.PodRef, ip netip.Addr, also []place,
+) (of []introspect.Event, failed []introspect.Failure) {
 	mine := func(a netip.Addr) bool {
 		return a.IsValid() && (a == ip || slices.ContainsFunc(also, func(p place) bool { return p.Address.Address == a }))
 	}

@@ -28,15 +28,16 @@ func (m *Model) Lines(c pages.Context) []string {
 	at := places(m.docs.ENIs(c.View), m.ref, m.ip)
 	pod := kube(m.docs.Last.Pods, m.ref, m.ip)
 	fresh := 3 * reading.Pace(c, n)
+	age := func(w watch.Want) string { return reading.Age(m.docs.Read[w], c.Now, fresh) }
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width, at, pod)}, []components.Pane{
-		{Title: "Wiring", Note: reading.Age(m.docs.Read[watch.WantENIs], c.Now, fresh), Weight: 3, Least: 4, Lines: func(s draw.Style, w, h int) []string {
+		{Title: "Wiring", Note: age(watch.WantENIs), Weight: 3, Least: 4, Lines: func(s draw.Style, w, h int) []string {
 			sheet := draw.NewSheet(s, w)
 			m.addresses(c, n, sheet, at, pod)
 			m.branch(c, n, sheet, pod)
 			m.interfaces(c, n, sheet)
 			return m.scroll[paneWiring].Window(sheet, h)
 		}},
-		{Title: "History", Note: reading.Age(m.docs.Read[watch.WantEvents], c.Now, fresh), Weight: 2, Least: 3, Lines: func(s draw.Style, w, h int) []string {
+		{Title: "History", Note: age(watch.WantEvents), Weight: 2, Least: 3, Lines: func(s draw.Style, w, h int) []string {
 			sheet := draw.NewSheet(s, w)
 			m.timeline(c, n, sheet, at)
 			return m.scroll[paneTimeline].Window(sheet, h)
@@ -76,7 +77,8 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *draw.Sheet, at 
 		case m.docs.Node == "":
 			m.notFound(c, sheet)
 		case n != nil && n.Object != nil && m.ip.IsValid() && n.Object.InternalIP == m.ip.String():
-			sheet.Add(draw.T(draw.Info, "The node's own address: "), draw.T(draw.Text, "that of the node itself and of its pods in the host's network."))
+			sheet.Add(draw.T(draw.Info, "The node's own address: "),
+				draw.T(draw.Text, "that of the node itself and of its pods in the host's network."))
 		case !m.docs.Has(watch.WantENIs):
 			sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The address")))
 		case m.ref.Name != "":
@@ -102,7 +104,8 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *draw.Sheet, at 
 	}
 	for _, p := range at {
 		sheet.Head(p.Address.Address.String(), stateOf(p, n, c.Now))
-		sheet.Field("interface", draw.T(draw.Text, p.ENI.ID), draw.T(draw.Faint, "  card "+strconv.Itoa(p.ENI.Card)+" device "+strconv.Itoa(p.ENI.Device)+"  "+inventory.ENIKind(p.ENI)))
+		sheet.Field("interface", draw.T(draw.Text, p.ENI.ID),
+			draw.T(draw.Faint, "  card "+strconv.Itoa(p.ENI.Card)+" device "+strconv.Itoa(p.ENI.Device)+"  "+inventory.ENIKind(p.ENI)))
 		if !p.Block.IsSingleIP() {
 			sheet.Field("prefix", draw.T(draw.Text, p.Block.String()))
 		}
@@ -212,7 +215,8 @@ func (m *Model) branch(c pages.Context, n *store.Node, sheet *draw.Sheet, pod *w
 	}
 	sheet.Head("BRANCH ENI", "vpc.amazonaws.com/pod-eni")
 	if pod.PodENI == "" {
-		sheet.Add(draw.T(draw.Warn, inventory.FindingOf(inventory.PendingBranch)+": "), draw.T(draw.Text, "the VPC resource controller has not written the pod's annotation yet."))
+		sheet.Add(draw.T(draw.Warn, inventory.FindingOf(inventory.PendingBranch)+": "),
+			draw.T(draw.Text, "the VPC resource controller has not written the pod's annotation yet."))
 		return
 	}
 	family := ""
@@ -228,7 +232,8 @@ func (m *Model) branch(c pages.Context, n *store.Node, sheet *draw.Sheet, pod *w
 	sheet.Field("interface", draw.T(draw.Text, show.OrUnknown(b.ENI)))
 	sheet.Field("address", draw.T(draw.Text, b.Address.String()), draw.T(draw.Faint, "  gateway "+b.Gateway.String()))
 	table, _ := netnames.BranchTable(b.VLAN)
-	sheet.Field("VLAN", draw.T(draw.Text, strconv.Itoa(b.VLAN)), draw.T(draw.Faint, fmt.Sprintf("  route table %d by rule %d", table, netnames.RuleBranch)))
+	sheet.Field("VLAN", draw.T(draw.Text, strconv.Itoa(b.VLAN)),
+		draw.T(draw.Faint, fmt.Sprintf("  route table %d by rule %d", table, netnames.RuleBranch)))
 	sheet.Field("MAC", draw.T(draw.Text, b.MAC))
 	sheet.Field("trunk", draw.T(draw.Text, trunkOf(n)))
 	sheet.Field("groups", draw.T(draw.Faint, "those of the SecurityGroupPolicies that matched the pod when it was created; the annotation does not name them"))
@@ -291,7 +296,8 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *draw.Sheet, at [
 		sheet.Row(draw.Clock(e.At, c.Now), 9, draw.T(reading.EventRole(e.Kind), string(e.Kind)), draw.T(draw.Faint, "  "+inventory.EventLine(e)))
 	}
 	if len(changes)+len(failures) == 0 {
-		sheet.Add(draw.T(draw.Faint, "Not in the daemon's history, which holds the last "+strconv.Itoa(introspect.MaxEvents)+" changes of the node."))
+		sheet.Add(draw.T(draw.Faint,
+			"Not in the daemon's history, which holds the last "+strconv.Itoa(introspect.MaxEvents)+" changes of the node."))
 		for _, p := range at {
 			said(sheet, p, c.Now)
 		}
@@ -304,7 +310,8 @@ func said(sheet *draw.Sheet, p place, now time.Time) {
 		sheet.Row(draw.Clock(*p.Address.UnassignedAt, now), 9, draw.T(draw.Text, "released by its last pod"))
 	}
 	if p.Address.AssignedAt != nil {
-		sheet.Row(draw.Clock(*p.Address.AssignedAt, now), 9, draw.T(draw.Text, "assigned to "+show.OrUnknown(pages.PodName(p.Address.PodNamespace, p.Address.PodName))))
+		pod := show.OrUnknown(pages.PodName(p.Address.PodNamespace, p.Address.PodName))
+		sheet.Row(draw.Clock(*p.Address.AssignedAt, now), 9, draw.T(draw.Text, "assigned to "+pod))
 	}
 }
 

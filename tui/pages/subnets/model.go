@@ -75,7 +75,8 @@ func columns() []query.Column[*row] {
 	out := query.Arrange(tables.Subnets(),
 		query.Shown{Name: "subnet", Least: 15}, query.Shown{Name: "zone"}, query.Shown{Name: "cidr", Drop: 4}, query.Shown{Name: "full"},
 		query.Shown{Name: "free"}, query.Shown{Name: "held", Drop: 1}, query.Shown{Name: "wasted", Drop: 2}, query.Shown{Name: "others", Drop: 6},
-		query.Shown{Name: "left"}, query.Shown{Name: "nodes", Drop: 8}, query.Shown{Name: "enis", Drop: 8, Wide: true}, query.Shown{Name: "asof", Drop: 8})
+		query.Shown{Name: "left"}, query.Shown{Name: "nodes", Drop: 8}, query.Shown{Name: "enis", Drop: 8, Wide: true},
+		query.Shown{Name: "asof", Drop: 8})
 	const full, left = 3, 8
 	trend := query.Column[*row]{Name: "trend", Header: "TREND", Title: "free addresses so far, scaled to the range", Drop: 9, Text: words,
 		Number: func(r *row) (float64, bool) { return r.Forecast.PerHour, len(r.Trend) > 1 }}
@@ -87,7 +88,8 @@ func columns() []query.Column[*row] {
 func sortKeys() []components.SortKey {
 	return []components.SortKey{
 		{Key: "n", Column: "subnet", Title: "name"}, {Key: "i", Column: "full", Title: "full"}, {Key: "f", Column: "free", Title: "free"},
-		{Key: "h", Column: "held", Title: "held"}, {Key: "w", Column: "wasted", Title: "wasted"}, {Key: "z", Column: "zone", Title: "zone"}, {Key: "l", Column: "left", Title: "time left"},
+		{Key: "h", Column: "held", Title: "held"}, {Key: "w", Column: "wasted", Title: "wasted"},
+		{Key: "z", Column: "zone", Title: "zone"}, {Key: "l", Column: "left", Title: "time left"},
 	}
 }
 

@@ -63,7 +63,12 @@ func (m *Model) header(c pages.Context, s draw.Style) string {
 	if len(rows) == 0 {
 		return l.String()
 	}
-	l.Add(draw.Text, atLeast+draw.Thousands(free)+" free").Gap(2).Add(draw.Text, atLeast+draw.Thousands(held)+" held").Gap(2).Add(draw.Text, atLeast+draw.Thousands(wasted)+" held free").Gap(2)
+	for _, sum := range []struct {
+		n    int
+		word string
+	}{{free, " free"}, {held, " held"}, {wasted, " held free"}} {
+		l.Add(draw.Text, atLeast+draw.Thousands(sum.n)+sum.word).Gap(2)
+	}
 	if short > 0 {
 		l.Add(draw.Bad, strconv.Itoa(short)+" short").Gap(2)
 	}
@@ -153,7 +158,8 @@ func (m *Model) foot(sheet *draw.Sheet, r *row) {
 	case m.frame.Focus != paneMap:
 	case known:
 		what := map[store.BlockUse]string{
-			store.BlockPrefix: "a prefix", store.BlockMixed: "fragmented by single IPs, unusable as a prefix", store.BlockPrimary: "an interface's own address",
+			store.BlockPrefix: "a prefix", store.BlockMixed: "fragmented by single IPs, unusable as a prefix",
+			store.BlockPrimary: "an interface's own address",
 		}[b.Use]
 		sheet.Add(draw.T(draw.Text, at+"  "), draw.T(draw.Text, what),
 			draw.T(draw.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), draw.T(draw.Text, "  "+b.Node))

@@ -118,7 +118,10 @@ func columns() []query.Column[*row] {
 	all := query.Of(tables.Trunks(), func(r *row) document.TrunkItem { return r.TrunkItem })
 	out, _ := query.Pick(all, "node", "type", "zone", "state", "used", "left", "trunk", "advertised")
 	out[0].Least = 16
-	gauge := query.Column[*row]{Name: "gauge", Title: "share of the branch ENIs in use", Drop: 4, Text: func(r *row) string { return show.Int(r.BranchUsed) }, Number: percent}
+	gauge := query.Column[*row]{
+		Name: "gauge", Title: "share of the branch ENIs in use", Drop: 4,
+		Text: func(r *row) string { return show.Int(r.BranchUsed) }, Number: percent,
+	}
 	return slices.Insert(out, 5, gauge)
 }
 

@@ -22,7 +22,9 @@ func (m *Model) Lines(c pages.Context) []string {
 	m.frame.Need = []int{max(shown, 1) + 1}
 	note := reading.Age(m.docs.Read[watch.WantPods], c.Now, 3*reading.Pace(c, nil))
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width)}, []components.Pane{
-		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(s draw.Style, w, h int) []string { return reading.Table(c, s, m.table, w, h) }},
+		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(s draw.Style, w, h int) []string {
+			return reading.Table(c, s, m.table, w, h)
+		}},
 		{Title: of("Branch ENIs", m.docs.Node), Note: note, Weight: 2, Least: 3, Lines: func(s draw.Style, w, h int) []string {
 			sheet := draw.NewSheet(s, w)
 			m.pods(c, sheet)
@@ -86,7 +88,8 @@ func (m *Model) pods(c pages.Context, sheet *draw.Sheet) {
 	with := inventory.WithBranchPods(r.TrunkItem, m.docs.Last.Pods, r.IPv6)
 	sheet.Head("WAITING FOR A BRANCH ENI", strconv.Itoa(*with.Waiting))
 	for _, p := range with.Pods[:*with.Waiting] {
-		sheet.Item(draw.T(draw.Warn, "W"), draw.T(draw.Text, pages.PodName(p.Namespace, p.Name)), draw.T(draw.Faint, "  "+p.Phase+since(p, c)+"  "+inventory.FindingOf(inventory.PendingBranch)),
+		sheet.Item(draw.T(draw.Warn, "W"), draw.T(draw.Text, pages.PodName(p.Namespace, p.Name)),
+			draw.T(draw.Faint, "  "+p.Phase+since(p, c)+"  "+inventory.FindingOf(inventory.PendingBranch)),
 			draw.T(draw.Warn, "  "+p.Reason))
 	}
 	if *with.Waiting == 0 {
@@ -146,7 +149,8 @@ func state(sheet *draw.Sheet, r *row) {
 		sheet.Field(tables.TrunkState(r.State), draw.T(draw.Text, text))
 	}
 	if i, ok := limits.Lookup(r.InstanceType); ok {
-		sheet.Field("type", draw.T(draw.Text, r.InstanceType+": "+show.Plural(i.BranchENIs, "branch ENI", "branch ENIs")+", "+show.Plural(i.MaxENIs, "ENI slot", "ENI slots")))
+		has := show.Plural(i.BranchENIs, "branch ENI", "branch ENIs") + ", " + show.Plural(i.MaxENIs, "ENI slot", "ENI slots")
+		sheet.Field("type", draw.T(draw.Text, r.InstanceType+": "+has))
 	}
 }
 

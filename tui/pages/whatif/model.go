@@ -113,8 +113,10 @@ func New(o pages.Open) pages.Page {
 	m.title, m.in = o.Scope()
 	m.table = components.NewTable(components.TableOptions[*row]{
 		Columns: []query.Column[*row]{
-			{Name: "setting", Header: "SETTING", Title: "variable of the daemon's environment; maxPods is kubelet's", Least: 22, Text: func(r *row) string { return r.name }},
-			{Name: "today", Header: "TODAY", Title: "current value; lowest and highest if nodes differ", Right: true, Text: func(r *row) string { return r.today }},
+			{Name: "setting", Header: "SETTING", Title: "variable of the daemon's environment; maxPods is kubelet's", Least: 22,
+				Text: func(r *row) string { return r.name }},
+			{Name: "today", Header: "TODAY", Title: "current value; lowest and highest if nodes differ", Right: true,
+				Text: func(r *row) string { return r.today }},
 			{Name: "changed", Header: "CHANGED", Title: "value that is tried", Right: true, Text: func(r *row) string { return r.changed }},
 			{Name: "note", Header: "NOTE", Title: "why the pool ignores it", Drop: 1, Text: func(r *row) string { return r.idle }},
 		},

@@ -121,7 +121,8 @@ func (m *Model) outcome(c pages.Context, sheet *draw.Sheet) {
 		label     string
 		was, will float64
 	}{
-		{"attach ENIs", o.was.attaches, o.will.attaches}, {"assign", o.was.assigns, o.will.assigns}, {"release", o.was.releases, o.will.releases}, {"detach ENIs", o.was.detaches, o.will.detaches},
+		{"attach ENIs", o.was.attaches, o.will.attaches}, {"assign", o.was.assigns, o.will.assigns},
+		{"release", o.was.releases, o.will.releases}, {"detach ENIs", o.was.detaches, o.will.detaches},
 	} {
 		line(sheet, x.label, x.was, x.will, draw.Text)
 	}
