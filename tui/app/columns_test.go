@@ -7,6 +7,7 @@ import (
 
 	"cnictl/daemon/fleet/document"
 	"cnictl/tui/components"
+	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
 )
 

@@ -2,7 +2,6 @@ package components
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -27,7 +26,6 @@ type layout struct {
 	width   int
 	columns []placed
 	grown   map[string]int // the greatest width that each column has needed since forget
-	widths  map[string]int // of this frame: grown, narrowed to fit. Not kept, so that drawing twice gives the same frame
 }
 
 type placed struct {
@@ -110,17 +108,15 @@ func (t *Table[T]) place(s draw.Style, width int, visible []T) ([]query.Column[T
 		}
 		t.layout.grown[c.Name] = max(t.layout.grown[c.Name], need)
 	}
-	t.layout.widths = maps.Clone(t.layout.grown)
-	keep := t.fit(width, columns)
-	t.grow(width, columns, keep)
+	fitted := t.fit(width, columns)
 	t.layout.columns = t.layout.columns[:0]
 	x := margin
 	out := columns[:0]
 	for j, c := range columns {
-		if !keep[j] {
+		if !fitted.Shown[j] {
 			continue
 		}
-		w := min(t.layout.widths[c.Name], max(width-x, 0))
+		w := min(fitted.Widths[j], max(width-x, 0))
 		t.layout.columns = append(t.layout.columns, placed{c.Name, x, w})
 		x += w + gutter
 		for i := range cells {
@@ -148,123 +144,49 @@ func (t *Table[T]) shownText(row T, c query.Column[T]) string {
 	return show.Safe(c.Text(row))
 }
 
-// needs returns the width that a column keeps before others are dropped. The last column,
-// if it is text, takes what is left.
-func (t *Table[T]) needs(i int, columns []query.Column[T]) int {
-	c := columns[i]
-	if w := t.layout.widths[c.Name]; i < len(columns)-1 || c.Right {
-		return w
+// fit lays out the columns. Wide columns get only the room that the columns of the narrow table leave;
+// the sort column always stays.
+func (t *Table[T]) fit(width int, columns []query.Column[T]) *draw.Layout {
+	all := make([]draw.Column, len(columns))
+	for i, c := range columns {
+		all[i] = t.room(c, i == len(columns)-1)
+		if all[i].Drop > 0 {
+			all[i].Drop = all[i].Drop<<8 + i // of two with the same priority, the right one is dropped first
+		}
 	}
-	return min(t.layout.widths[c.Name], max(c.Least, lastLeast, draw.Width(c.Header)+1, t.o.Limits[c.Name].Narrow))
+	l := draw.NewLayout(all, gutter, width-margin)
+	l.Fit()
+	l.Widen()
+	l.Squeeze()
+	l.Grow()
+	return l
 }
 
-// fit selects the columns. Wide columns get only the room that the columns of the narrow
-// table leave; the sort column always stays. Columns that are never dropped are narrowed
-// to their useful minimum, the widest first.
-func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
-	keep := make([]bool, len(columns))
-	total := margin - gutter
-	for i, c := range columns {
-		if keep[i] = !c.Wide || t.sorts(c); keep[i] {
-			total += t.needs(i, columns) + gutter
+// room returns how much room a column needs. The last one, if it is text, takes what is left, and gives up
+// the end of its text before other columns are dropped.
+func (t *Table[T]) room(c query.Column[T], last bool) draw.Column {
+	out := draw.Column{Want: t.layout.grown[c.Name], Floor: max(c.Least, draw.Width(c.Header))}
+	if !t.sorts(c) {
+		out.Drop, out.Extra = c.Drop, c.Wide
+	}
+	for _, g := range t.o.Grow {
+		if g.Column == c.Name {
+			out.Most = g.Most
 		}
 	}
-	for i, c := range columns {
-		if i == len(columns)-1 && !c.Right {
-			continue // it takes what is left anyway
-		}
-		if limit, ok := t.o.Limits[c.Name]; ok && total > width {
-			cut := min(total-width, max(t.layout.widths[c.Name]-limit.Narrow, 0))
-			t.layout.widths[c.Name] -= cut
-			total -= cut
-		}
+	narrow := t.o.Limits[c.Name].Narrow
+	if last && !c.Right {
+		out.Text, out.Least = true, max(c.Least, lastLeast, draw.Width(c.Header)+1, narrow)
+	} else {
+		out.Narrow = narrow
 	}
-	for total > width {
-		drop := -1
-		for i, c := range columns {
-			if keep[i] && c.Drop > 0 && !t.sorts(c) && (drop < 0 || c.Drop >= columns[drop].Drop) {
-				drop = i
-			}
-		}
-		if drop < 0 {
-			break
-		}
-		keep[drop] = false
-		total -= t.needs(drop, columns) + gutter
-	}
-	t.widen(width-total, columns, keep)
-	if last := len(columns) - 1; last >= 0 { // its text has spare width; narrowing that frees no cells
-		t.layout.widths[columns[last].Name] = t.needs(last, columns)
-	}
-	t.narrow(total-width, columns, keep)
-	return keep
+	return out
 }
 
 // sorts reports whether the rows are sorted by the column.
 func (t *Table[T]) sorts(c query.Column[T]) bool {
 	by, _, ok := t.order.First()
 	return ok && by == c.Name
-}
-
-// widen adds the wide columns that fit, the most important first.
-func (t *Table[T]) widen(room int, columns []query.Column[T], keep []bool) {
-	for {
-		add := -1
-		for i, c := range columns {
-			if !keep[i] && c.Wide && t.needs(i, columns)+gutter <= room && (add < 0 || c.Drop < columns[add].Drop) {
-				add = i
-			}
-		}
-		if add < 0 {
-			return
-		}
-		keep[add] = true
-		room -= t.needs(add, columns) + gutter
-	}
-}
-
-// grow shares the width that is left when the last column shows its texts in full.
-func (t *Table[T]) grow(width int, columns []query.Column[T], keep []bool) {
-	room := width - margin + gutter
-	for i, c := range columns {
-		if keep[i] {
-			room -= t.layout.widths[c.Name] + gutter
-		}
-	}
-	if n := len(columns); n > 0 && keep[n-1] {
-		last := columns[n-1].Name
-		room -= max(t.layout.grown[last]-t.layout.widths[last], 0)
-	}
-	growing := slices.DeleteFunc(slices.Clone(t.o.Grow), func(g Growth) bool {
-		i := slices.IndexFunc(columns, func(c query.Column[T]) bool { return c.Name == g.Column })
-		return i < 0 || !keep[i]
-	})
-	for before := room + 1; room > 0 && room < before; {
-		before = room
-		for _, g := range growing {
-			if room > 0 && t.layout.widths[g.Column] < g.Most {
-				t.layout.widths[g.Column]++
-				room--
-			}
-		}
-	}
-}
-
-// narrow takes cells from the kept columns, the widest first.
-func (t *Table[T]) narrow(over int, columns []query.Column[T], keep []bool) {
-	for ; over > 0; over-- {
-		wide := -1
-		for i, c := range columns {
-			if keep[i] && t.layout.widths[c.Name] > max(c.Least, draw.Width(c.Header)) &&
-				(wide < 0 || t.layout.widths[c.Name] >= t.layout.widths[columns[wide].Name]) {
-				wide = i
-			}
-		}
-		if wide < 0 {
-			return
-		}
-		t.layout.widths[columns[wide].Name]--
-	}
 }
 
 func (t *Table[T]) header(s draw.Style, width int, columns []query.Column[T]) string {

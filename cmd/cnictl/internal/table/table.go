@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/tui/draw"
 	"cnictl/tui/show"
 )
 
@@ -112,11 +113,11 @@ func (t Table) Widths(opts Options) []int {
 
 // Wider reports whether the full table is wider than Options.Width.
 func (t Table) Wider(opts Options) bool {
-	shown := make([]bool, len(t.Columns))
-	for i := range shown {
-		shown[i] = true
+	columns := make([]draw.Column, len(t.Columns))
+	for i, w := range t.Widths(opts) {
+		columns[i].Want = w
 	}
-	return opts.Width > 0 && total(t.Widths(opts), shown) > opts.Width
+	return opts.Width > 0 && draw.NewLayout(columns, len(gutter), opts.Width).Over() > 0
 }
 
 func (t Table) widths(rows [][]Cell, opts Options) []int {
@@ -179,63 +180,51 @@ func lastID(ids, shown []bool) int {
 // fit decides which columns a terminal shows, and narrows the free-text column to the
 // remaining width. Ids are shown in full or not at all. It modifies widths.
 func (t Table) fit(widths []int, opts Options) []bool {
-	shown := make([]bool, len(t.Columns))
-	for i, c := range t.Columns {
-		shown[i] = opts.Width <= 0 || opts.Keep || !c.Empty || t.filled(i)
-	}
-	width := opts.Width
-	if width <= 0 {
-		return shown
-	}
 	ids := t.ids()
 	if opts.Keep {
 		clear(ids)
 	}
-	for {
-		over := total(widths, shown) - width
-		if over <= 0 {
-			return shown
+	columns := make([]draw.Column, len(t.Columns))
+	for i, c := range t.Columns {
+		columns[i] = draw.Column{
+			Want: widths[i], Cut: c.Cut, Text: c.Free && !ids[i], Least: leastOf(c), Extra: opts.Width > 0 && !opts.Keep && c.Empty && !t.filled(i),
 		}
-		free, drop, text := -1, -1, -1
-		for i, c := range t.Columns {
-			if !shown[i] {
-				continue
-			}
-			if c.Free && !ids[i] && (free < 0 || widths[i] > widths[free]) {
-				free = i
-			}
-			if !c.Right && !ids[i] && !t.raw(i) && (text < 0 || widths[i] > widths[text]) {
-				text = i
-			}
-			if c.Cut > 0 && widths[i] > c.Cut {
-				widths[i] = max(c.Cut, widths[i]-over)
-				over = total(widths, shown) - width
-			}
-			if c.Drop > 0 && !opts.Keep && (drop < 0 || c.Drop > t.Columns[drop].Drop) {
-				drop = i
-			}
-		}
-		switch {
-		case over <= 0:
-		case free >= 0 && widths[free]-over >= leastOf(t.Columns[free]):
-			widths[free] -= over
-		case drop >= 0:
-			shown[drop] = false
-		case lastID(ids, shown) >= 0:
-			shown[lastID(ids, shown)] = false
-		case opts.Keep && text >= 0 && text != free && widths[text] > leastText && (free < 0 || widths[text] > widths[free]):
-			// The widest first: losing a few cells of free text is better than cutting a
-			// name.
-			widths[text] = max(leastText, widths[text]-(over+1)/2)
-		case free >= 0 && widths[free] > 1:
-			// Halve the excess: if two such columns exist both shrink, the wider one first.
-			widths[free] = max(1, widths[free]-(over+1)/2)
-		case text >= 0 && widths[text] > leastText:
-			widths[text] = max(leastText, widths[text]-over)
-		default:
-			return shown
+		if c.Drop > 0 && !opts.Keep {
+			columns[i].Drop = (c.Drop+1)<<8 - i // of two with the same priority, the left one is dropped first
 		}
 	}
+	l := draw.NewLayout(columns, len(gutter), opts.Width)
+	if opts.Width <= 0 {
+		return l.Shown
+	}
+	for l.Fit(); l.Over() > 0 && t.yield(l, ids, opts.Keep); l.Fit() {
+	}
+	copy(widths, l.Widths)
+	return l.Shown
+}
+
+// yield gives up some room where columns that may be narrowed or dropped do not suffice. It returns false
+// if nothing is left to give up.
+func (t Table) yield(l *draw.Layout, ids []bool, keep bool) bool {
+	over := l.Over()
+	free := l.Widest(func(i int) bool { return t.Columns[i].Free && !ids[i] })
+	text := l.Widest(func(i int) bool { return !t.Columns[i].Right && !ids[i] && !t.raw(i) })
+	is := func(column, least int) bool { return column >= 0 && l.Widths[column] > least }
+	switch id := lastID(ids, l.Shown); {
+	case id >= 0:
+		l.Shown[id] = false
+	case keep && is(text, leastText) && text != free && (free < 0 || l.Widths[text] > l.Widths[free]):
+		// The widest first: losing a few cells of free text is better than cutting a name.
+		l.Widths[text] = max(leastText, l.Widths[text]-(over+1)/2)
+	case is(free, 1):
+		// Halve the excess: if two such columns exist both shrink, the wider one first.
+		l.Widths[free] = max(1, l.Widths[free]-(over+1)/2)
+	case is(text, leastText):
+		l.Widths[text] = max(leastText, l.Widths[text]-over)
+	default:
+		return false
+	}
+	return true
 }
 
 // filled reports whether some row has a value in a column.
@@ -252,17 +241,6 @@ func (t Table) Dropped(opts Options) []string {
 		}
 	}
 	return names
-}
-
-func total(widths []int, shown []bool) int {
-	sum, n := 0, 0
-	for i, w := range widths {
-		if shown[i] {
-			sum += w
-			n++
-		}
-	}
-	return sum + len(gutter)*max(0, n-1)
 }
 
 // clip cuts text at its end, or with ends in its middle.
