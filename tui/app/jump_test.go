@@ -24,9 +24,9 @@ func TestJumps(t *testing.T) {
 		leads map[string]pages.Open // by action; the others lead nowhere
 	}{
 		"nodes": {pages.Open{Screen: "overview"}, map[string]pages.Open{
-			keymap.Logs:   {Screen: "logs", Node: pagetest.Down}, // the worst
-			keymap.WhatIf: {Screen: "whatif"}, keymap.Doctor: {Screen: "doctor"}, keymap.ToNode: {Screen: "node", Node: pagetest.Down},
-			keymap.Subnets: {Screen: "subnets", Node: pagetest.Down}, keymap.Trunks: {Screen: "trunks", Node: pagetest.Down},
+			keymap.Logs:   {Screen: "logs", Node: pagetest.Starved}, // the worst
+			keymap.WhatIf: {Screen: "whatif"}, keymap.Doctor: {Screen: "doctor"}, keymap.ToNode: {Screen: "node", Node: pagetest.Starved},
+			keymap.Subnets: {Screen: "subnets", Node: pagetest.Starved}, keymap.Trunks: {Screen: "trunks", Node: pagetest.Starved},
 		}},
 		"node": {toNode, map[string]pages.Open{
 			keymap.Logs: logs, keymap.WhatIf: whatif, keymap.Doctor: doctor,

@@ -215,7 +215,7 @@ func (m *Model) findingLines(s draw.Style, width, height int) []string {
 			below = append(below, draw.NewLine(s, width).Add(draw.Faint, line).String())
 		}
 	}
-	if e.whole() == nil && e.err != nil && !e.running {
+	if e.report == nil && e.err != nil && !e.running {
 		below = append(below, draw.NewLine(s, width).Add(draw.Bad, "Not examined: "+e.err.Error()).String())
 	}
 	lines := m.findings.Lines(s, width, height-len(below))

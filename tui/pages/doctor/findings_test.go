@@ -139,14 +139,15 @@ func TestFindings_SoFar(t *testing.T) {
 	s.Wait(1)
 	says("3 causes found so far", all.Verdict)
 	s.Send(pages.Examined{To: m, ID: asked.ID, Err: errors.New("the cluster is gone")})
-	says("not examined to the end: the cluster is gone", all.Verdict)
+	s.Wait(3) // until the rows are in order
+	says("not examined to the end: the cluster is gone", all.Verdict, "Not examined")
 	says("suspected")
 	s.Do(keymap.Refresh)
 	s.Send(pages.Examined{To: m, ID: s.Examined[1].ID, Report: all})
 	says(all.Verdict, "so far")
 	s.Do(keymap.Refresh)
 	s.Examined[2].SoFar(part)
-	s.Wait(1)
+	s.Wait(3)
 	says("suspected", "so far") // the earlier report has more
 }
 
