@@ -77,7 +77,7 @@ func (s slope) lines(style draw.Style, width, height int) []string {
 	}
 	first, last := s.trend[0].At, s.trend[len(s.trend)-1].At
 	l := draw.NewLine(style, width).Gap(axis+1).Add(draw.Faint, "-"+show.Age(last.Sub(first)))
-	l.To(axis+1+future-1).Add(draw.Faint, "now")
+	l.To(min(axis+1+future-1, width-len("now"))).Add(draw.Faint, "now")
 	if s.left > 0 {
 		end := "none free in ~" + show.Age(s.left)
 		l.To(max(width-draw.Width(end)-1, 0)).Add(draw.Warn, end)

@@ -25,7 +25,7 @@ func (m *Model) Lines(c pages.Context) []string {
 		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(s draw.Style, w, h int) []string {
 			return reading.Table(c, s, m.table, w, h)
 		}},
-		{Title: of("Branch ENIs", m.docs.Node), Note: note, Weight: 2, Least: 3, Lines: func(s draw.Style, w, h int) []string {
+		{Title: of("Branch ENIs", m.names.Short(m.docs.Node)), Note: note, Weight: 2, Least: 3, Lines: func(s draw.Style, w, h int) []string {
 			sheet := draw.NewSheet(s, w)
 			m.pods(c, sheet)
 			return m.scroll.Window(sheet, h)
