@@ -76,7 +76,8 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 		return p, max(found, 1) + 1
 	}
 	return components.Pane{
-		Title: evidenceOf(m.names.Short(m.docs.Node)), Note: reading.Age(m.docs.Read[watch.WantFailures], c.Now, 3*reading.Pace(c, nil)), Weight: 3, Least: 2,
+		Title: evidenceOf(m.names.Short(m.docs.Node)), Weight: 3, Least: 2,
+		Note: reading.Age(m.docs.Read[watch.WantFailures], c.Now, 3*reading.Pace(c, nil)),
 		Lines: func(s draw.Style, w, h int) []string {
 			sheet := draw.NewSheet(s, w)
 			m.evidence(c, sheet)

@@ -97,7 +97,8 @@ func event(node, epoch string, e introspect.Event) line {
 	l := line{
 		From: fromEvent, At: e.At, Node: show.Safe(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info,
 		ENI: show.Safe(e.ENIID), eni: e.ENIID,
-		Text: inventory.EventLine(e), title: e.Kind.Title(), pieces: inventory.EventPieces(e), item: inventory.DaemonEvent(node, epoch, e, e.At).EventItem,
+		Text: inventory.EventLine(e), title: e.Kind.Title(), pieces: inventory.EventPieces(e),
+		item: inventory.DaemonEvent(node, epoch, e, e.At).EventItem,
 	}
 	switch inventory.EventSeverity(e.Kind) {
 	case document.SeverityError:
