@@ -390,7 +390,9 @@ type look struct {
 
 // readDeep reads the chosen nodes in full, each in place of one of its readings. A node on which this
 // program fails stays as it was swept. shown is told of each node that was read.
-func (c *collection) readDeep(ctx context.Context, into func(*evidence.Node) **evidence.Reading, shown func(made func() *evidence.Evidence)) error {
+func (c *collection) readDeep(
+	ctx context.Context, into func(*evidence.Node) **evidence.Reading, shown func(made func() *evidence.Evidence),
+) error {
 	d := &deep{cluster: c.Cluster, timeout: c.Timeout, exec: c.Exec, now: c.Now}
 	d.pod.Namespace, d.pod.Name, _ = strings.Cut(string(c.Pod), "/")
 	var mu sync.Mutex // guards done, and which reading a node has
