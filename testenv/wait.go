@@ -135,6 +135,15 @@ func Took(f func()) time.Duration {
 	return time.Since(began)
 }
 
+// Unstarved returns how long f would have taken had the machine not starved this process: for
+// bounds on the median or the longest of several. What has a bound of its own is for Within.
+func Unstarved(f func()) time.Duration {
+	m := startMeter()
+	defer m.stop() // f may end the test
+	took := Took(f)
+	return m.stop().without(took)
+}
+
 // Context ends with the test and shortly before go test's limit, for calls that wait by
 // themselves and report what they waited for when their context ends.
 func Context(t testing.TB) context.Context {
@@ -277,6 +286,14 @@ func (s starvation) scale(d, took time.Duration) time.Duration {
 	}
 	slower := float64(took) / float64(max(took-s.late, took/100))
 	return time.Duration(float64(d) * 2 * max(slower, s.runnable))
+}
+
+// without returns the longest bound that scale lets something pass that took this long.
+func (s starvation) without(took time.Duration) time.Duration {
+	if took <= 0 {
+		return took
+	}
+	return time.Duration(float64(took) * float64(took) / float64(s.scale(took, took)))
 }
 
 func (s starvation) String() string {

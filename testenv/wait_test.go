@@ -334,6 +334,11 @@ func TestStarvation_Scale(t *testing.T) {
 		if got := (starvation{x.late, x.runnable}).scale(time.Second, x.took); got.Round(time.Millisecond) != x.want {
 			t.Errorf("late by %s in %s, %g runnable: %s, want %s", x.late, x.took, x.runnable, got, x.want)
 		}
+		// Without the starvation it took as much less than it did as the bound is more.
+		most := float64(x.took) * float64(time.Second) / float64(x.want)
+		if got := (starvation{x.late, x.runnable}).without(x.took); got.Round(time.Millisecond) != time.Duration(most).Round(time.Millisecond) {
+			t.Errorf("late by %s in %s, %g runnable: without it %s, want %s", x.late, x.took, x.runnable, got, time.Duration(most))
+		}
 	}
 }
 

@@ -276,8 +276,8 @@ func (a *taken) whole(p *node.Pod) {
 }
 
 // Half of the removals that the kernel notifies about must be undone within promptness, and each
-// within promptnessOfOne: without notifications the periodic check undoes them, half of them
-// after more than 15 s and some after nearly 30 s. A busy machine needs seconds.
+// within promptnessOfOne, where the machine does not starve us: without notifications the periodic
+// check undoes them, half of them after more than 15 s and some after nearly 30 s.
 const (
 	promptness      = 8 * time.Second
 	promptnessOfOne = 25 * time.Second
@@ -289,18 +289,15 @@ func (a *taken) takenAway(what, script string, notified bool) {
 	a.t.Helper()
 	want := a.hostState()
 	a.sh(script)
-	began := time.Now()
-	var away time.Duration // until the reading that shows everything again began
-	seen := testenv.Took(func() {
+	away := testenv.Unstarved(func() {
 		testenv.EventuallyErr(a.t, what+" to be back", func() error {
-			away = time.Since(began) //realtime: measured for promptly
 			if got := a.hostState(); !slices.Equal(got, want) {
 				return fmt.Errorf("(-want +have):\n%s", cmp.Diff(want, got))
 			}
 			return nil
 		})
 	})
-	a.t.Logf("%s: back after %v, seen after %v", what, away.Round(time.Millisecond), seen.Round(time.Millisecond))
+	a.t.Logf("%s: back after %v", what, away.Round(time.Millisecond))
 	if !notified {
 		return
 	}
