@@ -21,6 +21,7 @@ import (
 	"cnictl/daemon/api/cnirpc"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/plugin/rpcclient"
+	"cnictl/testenv"
 	"cnictl/testenv/aws/npa"
 	"cnictl/testenv/aws/oldipamd"
 	"cnictl/testenv/rules/leftover"
@@ -56,7 +57,7 @@ func delNetwork(t testing.TB, socket string, timeout time.Duration, r *cniwire.D
 
 func notifyAgent(t testing.TB, socket string, dial time.Duration, r cniwire.PolicyRequest, gone bool) (bool, error) {
 	r.Delete = gone
-	reply, err := call(t, rpcclient.Server{Socket: socket, Dial: dial, Timeout: minute}, cniwire.AppendPolicyRequest(nil, &r), cniwire.DecodePolicyReply)
+	reply, err := call(t, rpcclient.Server{Socket: socket, Dial: dial, Timeout: testenv.Left(t)}, cniwire.AppendPolicyRequest(nil, &r), cniwire.DecodePolicyReply)
 	return err == nil && reply.Success, err
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"cnictl/deploy"
 	"cnictl/doctor/evidence"
+	"cnictl/testenv"
 	"cnictl/testenv/aws/fakeaws"
 )
 
@@ -60,7 +61,7 @@ func newBed(t *testing.T) *bed {
 			t.Errorf("violation: %s", v)
 		}
 	})
-	r, err := New(t.Context(), Options{Endpoint: server.EC2URL, UserAgent: "test/1", Timeout: 2 * time.Minute, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})
+	r, err := New(t.Context(), Options{Endpoint: server.EC2URL, UserAgent: "test/1", Timeout: testenv.Left(t), Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/evidence/file"
+	"cnictl/testenv"
 )
 
 var now = time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
@@ -115,10 +116,11 @@ func must(t *testing.T, err error) {
 }
 
 // options returns options that read a root, without a daemon or metadata service.
-func options(root string) Options {
+func options(t *testing.T, root string) Options {
+	t.Helper()
 	return Options{
 		Root: root, Address: "unix:/nowhere/i.sock", Metadata: "http://127.0.0.1:1", Now: func() time.Time { return now },
-		Timeout: 2 * time.Minute, // enough for a busy machine
+		Timeout: testenv.Left(t),
 	}
 }
 
@@ -126,7 +128,7 @@ func asIs(name string) string { return name }
 
 func TestRead_Files(t *testing.T) {
 	t.Parallel()
-	r := Read(t.Context(), options(hostRoot(t, asIs)))
+	r := Read(t.Context(), options(t, hostRoot(t, asIs)))
 	same := func(source string, missing string, want, got any) {
 		t.Helper()
 		if d := cmp.Diff(want, got, cmpopts.EquateComparable(evidence.Allocation{}.Address)); d != "" || missing != "" {
@@ -205,7 +207,7 @@ func TestRead_Container(t *testing.T) {
 		}
 		return name
 	}
-	r := Read(t.Context(), options(hostRoot(t, mounted)))
+	r := Read(t.Context(), options(t, hostRoot(t, mounted)))
 	if len(r.CNI.Content.Conf) != 2 || len(r.CNI.Content.Bin) != 3 || r.CNI.Content.Bin[1].OfImage == nil || !*r.CNI.Content.Bin[1].OfImage || len(r.LogIPAMD.Content.Lines) != 2 || len(r.RunFiles.Content) != 5 {
 		t.Errorf("read %+v, %+v, %v", r.CNI, r.LogIPAMD, r.RunFiles)
 	}
@@ -246,7 +248,7 @@ func TestRead_Hostile(t *testing.T) {
 				must(t, os.Remove(path))
 				must(t, put(path))
 			}
-			r := Read(t.Context(), options(root))
+			r := Read(t.Context(), options(t, root))
 			for source, missing := range map[string]string{"log.ipamd": r.LogIPAMD.Missing, "log.awsnode": r.LogAWSNode.Missing, "host.cni": r.CNI.Missing, "host.pkg": r.Packages.Missing, "host.listen": r.Listeners.Missing, "ckpt": r.Checkpoint.Missing} {
 				if strings.Contains(missing, "crashed") {
 					t.Errorf("%s: %s", source, missing)

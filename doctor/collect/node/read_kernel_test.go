@@ -58,7 +58,7 @@ func TestRead_Kernel(t *testing.T) {
 	rule(func(r *netlink.Rule) { r.Priority, r.Family, r.Dst = 512, unix.AF_INET6, network("fd00::7/128") })
 	rule(func(r *netlink.Rule) { r.Priority, r.Invert, r.Src = 77, true, network("10.0.0.0/8") }) // not reported
 
-	o := options(hostRoot(t, asIs))
+	o := options(t, hostRoot(t, asIs))
 	r := Read(t.Context(), o)
 	has := func(source string, missing string, list any, want any) {
 		t.Helper()

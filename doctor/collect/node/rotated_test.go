@@ -25,7 +25,7 @@ func rotated(t *testing.T, files map[string][]byte) Options {
 		must(t, os.WriteFile(path, data, 0o644))
 		must(t, os.Chtimes(path, now, now))
 	}
-	return options(root)
+	return options(t, root)
 }
 
 func packed(t *testing.T, data []byte) []byte {

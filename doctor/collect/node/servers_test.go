@@ -77,7 +77,7 @@ func TestIMDS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := options(t.TempDir())
+			o := options(t, t.TempDir())
 			o.Metadata, o.Timeout = serve(t, c.answers)+"/", 20*time.Second
 			if c.missing == evidence.MissingTimeout {
 				o.Timeout = 5 * time.Second // the token comes within that
@@ -114,7 +114,7 @@ func TestIMDS_Refused(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(nil)
 	s.Close()
-	o := options(t.TempDir())
+	o := options(t, t.TempDir())
 	o.Metadata = s.URL
 	if got := Read(t.Context(), o).IMDS; got.Content.Token != "refused" || got.Missing != "" {
 		t.Errorf("token %q, missing %q", got.Content.Token, got.Missing)
@@ -142,7 +142,7 @@ func TestDocuments_Hostile(t *testing.T) {
 			for _, path := range introspect.DocumentPaths {
 				answers["GET "+path] = c.answer
 			}
-			o := options(t.TempDir())
+			o := options(t, t.TempDir())
 			o.Address, o.Timeout = serve(t, answers), 20*time.Second
 			if c.missing == evidence.MissingTimeout {
 				o.Timeout = time.Second
@@ -172,7 +172,7 @@ func TestDocuments_Hostile(t *testing.T) {
 				_ = conn.Close()
 			}
 		}()
-		o := options(t.TempDir())
+		o := options(t, t.TempDir())
 		o.Address, o.Timeout = l.Addr().String(), 20*time.Second
 		if r := Read(t.Context(), o); !strings.Contains(r.Summary.Missing, "connection lost") {
 			t.Errorf("missing because of %q", r.Summary.Missing)

@@ -189,7 +189,7 @@ func (p *Proxy) serve(ctx context.Context, running *sync.WaitGroup) {
 		case <-ctx.Done():
 			return
 		case <-changed:
-		case <-time.After(pollEvery):
+		case <-time.After(pollEvery): //realtime: the pace
 		}
 	}
 }

@@ -14,10 +14,12 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"cnictl/testenv"
 )
 
 // readyWithin bounds the start of a server, which takes 2 to 3 s, or much longer while the
-// machine is busy with other tests.
+// machine is busy, for who is no test and so has no other limit.
 const readyWithin = 5 * time.Minute
 
 // Server is a running API server with its etcd.
@@ -40,7 +42,7 @@ type Server struct {
 // Options.Args.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s, err := start(t.Context(), requirePrograms(t), t.TempDir(), Options{Args: args})
+	s, err := start(testenv.Context(t), requirePrograms(t), t.TempDir(), Options{Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +73,8 @@ func Open(ctx context.Context, dir string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start API server (make kube builds it): %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, readyWithin) //realtime: for programs
+	defer cancel()
 	return start(ctx, p, dir, o)
 }
 
@@ -94,7 +98,7 @@ func (s *Server) Objects() dynamic.Interface { return s.objects }
 // plane. Other tests of a shared server notice.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	if err := s.restart(t.Context()); err != nil {
+	if err := s.restart(testenv.Context(t)); err != nil {
 		t.Fatalf("restart API server: %v\n%s", err, s.tails())
 	}
 }
@@ -112,8 +116,6 @@ func (s *Server) restart(ctx context.Context) error {
 		return err
 	}
 	s.processes[last] = started
-	ctx, cancel := context.WithTimeout(ctx, readyWithin)
-	defer cancel()
 	return s.awaitReady(ctx)
 }
 
@@ -123,8 +125,6 @@ func start(ctx context.Context, p programs, dir string, o Options) (*Server, err
 	if err := s.launch(); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyWithin)
-	defer cancel()
 	err := s.awaitReady(ctx)
 	if err == nil && !o.Empty {
 		err = s.install(ctx)
@@ -229,7 +229,7 @@ const pollEvery = 20 * time.Millisecond
 
 // poll repeats a check until it passes, a process ends or ctx is done.
 func (s *Server) poll(ctx context.Context, what string, check func() error) error {
-	tick := time.NewTicker(pollEvery)
+	tick := time.NewTicker(pollEvery) //realtime: the pace
 	defer tick.Stop()
 	for {
 		err := check()

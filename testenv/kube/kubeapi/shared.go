@@ -61,7 +61,9 @@ func startOutside() (env string, port int, err error) {
 	}
 	shared.Lock()
 	defer shared.Unlock()
-	s, err := startShared(context.Background(), p)
+	ctx, cancel := context.WithTimeout(context.Background(), readyWithin) //realtime: before the tests
+	defer cancel()
+	s, err := startShared(ctx, p)
 	if err != nil {
 		return "", 0, err
 	}
@@ -100,8 +102,7 @@ func Shared(t testing.TB) *Server {
 	case isOutside:
 		shared.server, shared.err = connectOutside(data)
 	default:
-		// The server outlives the test, so it does not use the test's context.
-		shared.server, shared.err = startShared(context.Background(), p)
+		shared.server, shared.err = startShared(testenv.Context(t), p) // which bounds only the start
 	}
 	if shared.err != nil {
 		t.Fatal(shared.err)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/kubeclient"
+	"cnictl/testenv"
 )
 
 // kubeconfig writes a kubeconfig whose server is overridden.
@@ -36,7 +37,7 @@ func start(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()
 	s := httptest.NewTLSServer(h)
 	t.Cleanup(s.Close)
-	c, err := New(Options{Kubeconfig: kubeconfig(t), Endpoint: s.URL, UserAgent: "helper/1", Timeout: 2 * time.Minute})
+	c, err := New(Options{Kubeconfig: kubeconfig(t), Endpoint: s.URL, UserAgent: "helper/1", Timeout: testenv.Left(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
