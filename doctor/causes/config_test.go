@@ -1,11 +1,16 @@
 package causes
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/config"
+	"cnictl/doctor/causes/catalogue"
+	"cnictl/doctor/evidence"
 	"cnictl/testenv/situation"
 )
 
@@ -59,5 +64,78 @@ func TestConfigInvalid_Values(t *testing.T) {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", env, got, want)
 		}
+	}
+}
+
+// TestSettings_Labels: settings are what labels of the Node leave in effect, whether the daemon's settings
+// or only its summary was read; a label that cannot be used is a finding with its own fix, and fixes of
+// the DaemonSet say which labels override them.
+func TestSettings_Labels(t *testing.T) {
+	t.Parallel()
+	load := func(edit func(r *evidence.Reading)) *Case {
+		t.Helper()
+		ev, err := situation.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nworld: {env: {WARM_IP_TARGET: '5'}, daemon: ours}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range ev.Nodes {
+			edit(n.Last())
+		}
+		return Cases(ev)[0]
+	}
+	row := func(r *evidence.Reading, name string, label, effective string, source config.Source) {
+		for i := range r.Config.Content.Items {
+			if x := &r.Config.Content.Items[i]; x.Name == name {
+				x.Label, x.Effective, x.Source = &label, effective, string(source)
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		edit func(r *evidence.Reading)
+		want [2]int // WARM_IP_TARGET, MAX_ENI
+		by   string // labels in effect
+	}{
+		"none": {func(*evidence.Reading) {}, [2]int{5, 0}, "map[]"},
+		"settings": {func(r *evidence.Reading) {
+			row(r, "WARM_IP_TARGET", "8", "8", config.FromLabel)
+			row(r, "MAX_ENI", "0", "", config.FromLabel)
+		}, [2]int{8, 0}, "map[MAX_ENI:0 WARM_IP_TARGET:8]"},
+		"unusable, never used": {func(r *evidence.Reading) { row(r, "WARM_IP_TARGET", "x", "5", config.FromEnvironment) }, [2]int{5, 0}, "map[]"},
+		"unusable, as before":  {func(r *evidence.Reading) { row(r, "WARM_IP_TARGET", "x", "7", config.FromLabel) }, [2]int{7, 0}, "map[WARM_IP_TARGET:7]"},
+		"summary alone": {func(r *evidence.Reading) {
+			r.Config = evidence.Lacking[introspect.NodeConfig]("not requested")
+			r.Summary.Content.Targets = introspect.Targets{WarmIP: new(9), MaxENI: new(2), FromLabels: []string{"WARM_IP_TARGET", "MAX_ENI", "nonsense"}}
+		}, [2]int{9, 2}, "map[MAX_ENI:2 WARM_IP_TARGET:9]"},
+	} {
+		c := load(tc.edit)
+		if got := [2]int{c.Settings.WarmIP, c.Settings.MaxENI}; got != tc.want || fmt.Sprint(c.byLabel) != tc.by {
+			t.Errorf("%s: WARM_IP_TARGET and MAX_ENI are %v by labels %v, want %v by %s", name, got, c.byLabel, tc.want, tc.by)
+		}
+	}
+
+	c := load(func(r *evidence.Reading) {
+		row(r, "WARM_IP_TARGET", "8", "8", config.FromLabel)
+		row(r, "WARM_ENI_TARGET", "x", "1", config.FromDefault)
+	})
+	f := c.setting("WARM_IP_TARGET", "5", func(s config.Config) bool { return s.WarmIP == 5 })
+	if f.Path != "label cnictl.dev/warm-ip-target" || f.Value != "8" || f.State != No {
+		t.Errorf("fact %+v", f)
+	}
+	d := &diagnosis{cases: []*Case{c}}
+	fix := catalogue.Fix{Command: catalogue.SetEnv + "WARM_IP_TARGET=2 MINIMUM_IP_TARGET=PODS_PER_NODE"}
+	const says = " The label cnictl.dev/warm-ip-target of the Node overrides WARM_IP_TARGET there: change the label."
+	if got := d.overridden(fix, []string{c.Name}); got != says {
+		t.Errorf("side effect %q, want %q", got, says)
+	}
+	if got := d.overridden(fix, []string{"another"}) + d.overridden(catalogue.Fix{Command: "kubectl get nodes"}, []string{c.Name}); got != "" {
+		t.Errorf("side effect %q of fixes that it does not concern", got)
+	}
+	at := slices.IndexFunc(settingsInvalid(c), func(cd candidate) bool { return all(cd.decisive...) == Yes })
+	if at < 0 {
+		t.Fatal("a label that cannot be used is no finding")
+	}
+	cd := settingsInvalid(c)[at]
+	if !slices.Equal(cd.fixes, []int{3}) || cd.names["LABEL"] != "cnictl.dev/warm-eni-target" || !strings.Contains(cd.summary, `label cnictl.dev/warm-eni-target="x" of the Node`) {
+		t.Errorf("%q with fixes %v for %v", cd.summary, cd.fixes, cd.names)
 	}
 }
