@@ -175,31 +175,33 @@ type CapacityOutcome struct {
 
 // CapacityRecommendation is what cnictl capacity recommend shows.
 type CapacityRecommendation struct {
-	APIVersion    string          `json:"apiVersion" null:"never"` // version of the document
-	Kind          string          `json:"kind" null:"never"`       // CapacityRecommendation
-	Metadata      ListMeta        `json:"metadata"`                // standard Kubernetes list metadata
-	Goal          string          `json:"goal" null:"never"`       // balanced, fewest-addresses, fewest-calls or burst
-	Nodes         int             `json:"nodes"`                   // simulated nodes
-	Seconds       float64         `json:"seconds"`                 // simulated time for each candidate, in seconds
-	Today         CapacityPoint   `json:"today"`                   // outcome of today's settings
-	Items         []CapacityPoint `json:"items"`                   // the trade-off: settings that no others beat in both addresses and requests; fewest addresses first
-	CallBound     *float64        `json:"callBound"`               // balanced: the sum of the requests to EC2 per hour that each node should not exceed, 12 or what it sends today; null for other goals
-	Chosen        *CapacityPoint  `json:"chosen"`                  // best settings for the goal; null if none within the bounds meet it
-	Why           string          `json:"why"`                     // why these were chosen; empty if none were
-	Cheaper       *CapacityPoint  `json:"cheaper"`                 // the next item with fewer addresses; null if there is none
-	NotCheaper    string          `json:"notCheaper"`              // why that was not chosen; empty if nothing was
-	FewerCalls    *CapacityPoint  `json:"fewerCalls"`              // the next item with fewer requests; null if there is none
-	NotFewerCalls string          `json:"notFewerCalls"`           // why that was not chosen; empty if nothing was
-	Closest       *CapacityPoint  `json:"closest"`                 // if no settings meet the goal, those with the fewest failed ADDs
-	Groups        []CapacityGroup `json:"groups"`                  // effect of the chosen settings by instance type and mode
-	Candidates    int             `json:"candidates"`              // number of combinations of settings within the bounds
-	Tried         int             `json:"tried"`                   // candidates simulated
-	Patch         string          `json:"patch"`                   // strategic merge patch of the DaemonSet, YAML; empty if nothing changes
-	Risk          string          `json:"risk"`                    // what applying the patch may do, as in fixes of the doctor; empty without a patch
-	Effects       []string        `json:"sideEffects"`             // what else the patch does; empty without a patch
-	Partial       bool            `json:"partial"`                 // not all candidates were tried, or some nodes could not be read
-	Errors        []NodeError     `json:"errors"`                  // nodes that could not be read
-	SampledAt     time.Time       `json:"sampledAt"`               // time of the computation
+	APIVersion    string            `json:"apiVersion" null:"never"` // version of the document
+	Kind          string            `json:"kind" null:"never"`       // CapacityRecommendation
+	Metadata      ListMeta          `json:"metadata"`                // standard Kubernetes list metadata
+	Goal          string            `json:"goal" null:"never"`       // balanced, fewest-addresses, fewest-calls or burst
+	Nodes         int               `json:"nodes"`                   // simulated nodes
+	Seconds       float64           `json:"seconds"`                 // simulated time for each candidate, in seconds
+	Today         CapacityPoint     `json:"today"`                   // outcome of today's settings
+	Items         []CapacityPoint   `json:"items"`                   // the trade-off: settings that no others beat in both addresses and requests; fewest addresses first
+	CallBound     *float64          `json:"callBound"`               // balanced: the sum of the requests to EC2 per hour that each node should not exceed, 12 or what it sends today; null for other goals
+	Chosen        *CapacityPoint    `json:"chosen"`                  // best settings for the goal; null if none within the bounds meet it
+	Why           string            `json:"why"`                     // why these were chosen; empty if none were
+	Cheaper       *CapacityPoint    `json:"cheaper"`                 // the next item with fewer addresses; null if there is none
+	NotCheaper    string            `json:"notCheaper"`              // why that was not chosen; empty if nothing was
+	FewerCalls    *CapacityPoint    `json:"fewerCalls"`              // the next item with fewer requests; null if there is none
+	NotFewerCalls string            `json:"notFewerCalls"`           // why that was not chosen; empty if nothing was
+	Closest       *CapacityPoint    `json:"closest"`                 // if no settings meet the goal, those with the fewest failed ADDs
+	Groups        []CapacityGroup   `json:"groups"`                  // effect of the chosen settings by instance type and mode
+	Candidates    int               `json:"candidates"`              // number of combinations of settings within the bounds
+	Tried         int               `json:"tried"`                   // candidates simulated
+	Patch         string            `json:"patch"`                   // strategic merge patch of the DaemonSet, YAML; empty if nothing changes
+	NodeGroup     string            `json:"nodeGroup"`               // label=value of the node group, if nodes were named and are all of one, and something changes; otherwise empty
+	Labels        map[string]string `json:"labels"`                  // labels of Nodes that give them the chosen targets; empty if nothing changes
+	Risk          string            `json:"risk"`                    // what applying the patch may do, as in fixes of the doctor; empty without a patch
+	Effects       []string          `json:"sideEffects"`             // what else the patch does; empty without a patch
+	Partial       bool              `json:"partial"`                 // not all candidates were tried, or some nodes could not be read
+	Errors        []NodeError       `json:"errors"`                  // nodes that could not be read
+	SampledAt     time.Time         `json:"sampledAt"`               // time of the computation
 }
 
 // CapacityGroup compares settings for the nodes of one type and mode.

@@ -71,12 +71,18 @@ var nodeTable = [nodeColumns]nodeColumn{
 var groupLabels = []string{"eks.amazonaws.com/nodegroup", "karpenter.sh/nodepool", "alpha.eksctl.io/nodegroup-name"}
 
 func nodeGroup(o *document.NodeObject) string {
-	for _, name := range groupLabels {
-		if v := o.Labels[name]; v != "" {
-			return v
+	_, name := NodeGroup(o)
+	return name
+}
+
+// NodeGroup returns the label that names the group of a node, and the name; "" if it has none.
+func NodeGroup(o *document.NodeObject) (label, name string) {
+	for _, label := range groupLabels {
+		if v := o.Labels[label]; v != "" {
+			return label, v
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // causeOf is Status without what differs between nodes of the same cause; "" if all is well.

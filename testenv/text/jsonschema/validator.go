@@ -29,7 +29,7 @@ func Problems(t *testing.T, raw json.RawMessage, body []byte, form Form) []strin
 	return v.problems
 }
 
-// validator implements the part of JSON Schema that the generator uses. It is stricter in one
+// validator implements the part of JSON Schema that the generator uses, and what else CRDs need. It is stricter in one
 // point: a member that the schema does not define is a problem.
 type validator struct {
 	root     map[string]any
@@ -94,6 +94,12 @@ func (v *validator) text(at string, schema map[string]any, doc string) {
 	}
 	if v.form == Printed && (strings.HasSuffix(at, ".state") || strings.HasSuffix(at, ".status")) && doc != "" && !codeWord.MatchString(doc) {
 		v.refuse(at, "%q is prose, and no word for programs", doc)
+	}
+	if pattern, ok := schema["pattern"].(string); ok && !regexp.MustCompile(pattern).MatchString(doc) {
+		v.refuse(at, "%q does not match %s", doc, pattern)
+	}
+	if words, ok := schema["enum"].([]any); ok && !slices.Contains(words, any(doc)) {
+		v.refuse(at, "is %q, not one of %v", doc, words)
 	}
 	if schema["format"] != "date-time" {
 		return

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/introspect"
@@ -48,6 +50,11 @@ func targetsOf(s introspect.Summary) []target {
 		row("MINIMUM_IP_TARGET", t.MinimumIP, "held", "held", &total, 1, set(t.MinimumIP), ""),
 		row("WARM_PREFIX_TARGET", t.WarmPrefix, "unused prefix", "unused prefixes", freePrefixes, 1, prefixes && !byAddress && set(t.WarmPrefix), other(byAddress, !prefixes, "mode is secondary-ip")),
 		row("WARM_ENI_TARGET", t.WarmENI, "free", "free", &free, perENI, !prefixes && !byAddress && set(t.WarmENI), other(byAddress, prefixes, "mode is prefix")),
+	}
+	for i := range targets {
+		if slices.Contains(t.FromLabels, targets[i].Name) {
+			targets[i].Word = strings.TrimSpace(targets[i].Word + " (label)")
+		}
 	}
 	if !byAddress && !prefixes && set(t.WarmENI) {
 		targets[3].Short, targets[3].Spare = "WARM_ENI", *t.WarmENI*perENI

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/tui/query"
@@ -58,7 +60,11 @@ MINIMUM_IP_TARGET up to max-pods, WARM_ENI_TARGET up to 4, WARM_PREFIX_TARGET up
 simulated as in capacity whatif.
 
 The curve shows the settings that no others beat in both addresses and requests. All nodes get
-the same targets, so name nodes that are typical. Ctrl-C shows the best found so far.`,
+the same targets, so name nodes that are typical. If they are of one node group, labels are printed
+that give its nodes these targets and leave the DaemonSet alone. Ctrl-C shows the best found so far.
+
+-o karpenter prints an EC2NodeClass and a NodePool for each max-pods of the nodes, with the labels,
+and -o nodeadm a NodeConfig. They are to be merged into yours.`,
 		Example: "  {{.Command}} capacity recommend --type m5.large --pods 20\n" +
 			"  {{.Command}} capacity recommend ip-10-0-3-17 --goal fewest-calls\n" +
 			"  {{.Command}} capacity recommend --type m5.4xlarge --pods 30 --goal burst --burst-pods 40 --burst-seconds 20",
@@ -114,6 +120,10 @@ the same targets, so name nodes that are typical. Ctrl-C shows the best found so
 			}
 			if doc.Patch != "" {
 				doc.Risk, doc.Effects = catalogue.Restart.String(), append([]string{catalogue.Rolled}, p.beyond(names, len(errs))...)
+				doc.Effects = append(doc.Effects, p.overridden(slices.Collect(maps.Keys(doc.Labels)), len(names))...)
+			}
+			if len(doc.Labels) > 0 {
+				doc.NodeGroup = p.group
 			}
 			doc.Errors, doc.Partial = append(doc.Errors, errs...), doc.Partial || len(errs) > 0
 			if f.Globals.Output == "table" && len(list.Only) == 0 {
@@ -121,7 +131,12 @@ the same targets, so name nodes that are typical. Ctrl-C shows the best found so
 					return err
 				}
 			}
-			if err := list.Print(f, doc.Items, func(chosen []point) any { doc.Items = chosen; return doc }); err != nil {
+			if provisions(f) {
+				err = recommended(f, nodes, doc)
+			} else {
+				err = list.Print(f, doc.Items, func(chosen []point) any { doc.Items = chosen; return doc })
+			}
+			if err != nil {
 				return err
 			}
 			switch {
@@ -145,7 +160,20 @@ the same targets, so name nodes that are typical. Ctrl-C shows the best found so
 	fs.IntVar(&seconds, "burst-seconds", 0, "with --goal burst: within `N` seconds")
 	_ = cmd.RegisterFlagCompletionFunc("goal", cobra.FixedCompletions(goals, cobra.ShellCompDirectiveNoFileComp)) // fails only for unknown flags
 	list.Register(f, cmd, false)
+	output.Forms(cmd, nil, formKarpenter, formNodeadm)
 	return cmd
+}
+
+// recommended writes the nodes with the chosen targets for what provisions them.
+func recommended(f *cli.Factory, nodes []whatif.Node, doc document.CapacityRecommendation) error {
+	if doc.Chosen == nil {
+		return nil
+	}
+	of := nodesByMaxPods(nodes)
+	if len(of) == 0 {
+		return &cli.Error{Code: cli.ExitFindings, What: "no node has a max-pods", Do: "give --max-pods"}
+	}
+	return printProvisioned(f, of, doc.Labels)
 }
 
 func goalNames() (out []string) {
@@ -214,7 +242,7 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, names []st
 	first := nodes[0].Settings
 	doc := document.CapacityRecommendation{
 		APIVersion: introspect.APIVersion, Kind: document.KindCapacityRecommendation, Goal: string(goal), Nodes: len(nodes), Seconds: load.For.Seconds(),
-		Items: []point{}, Groups: []document.CapacityGroup{}, Effects: []string{}, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
+		Items: []point{}, Groups: []document.CapacityGroup{}, Labels: map[string]string{}, Effects: []string{}, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
 	}
 	if slices.ContainsFunc(nodes, func(n whatif.Node) bool { return len(changed(targets(first), targets(n.Settings))) > 0 }) {
 		f.Warn("the nodes have different targets today: settings are compared with those of the first")
@@ -283,6 +311,9 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, names []st
 			}
 		}
 		doc.Patch = whatif.DaemonSetPatch(env)
+		for _, s := range env {
+			doc.Labels[config.LabelOf(s.Name)] = s.Value
+		}
 		doc.Groups, err = groups.outcomes(nodes, load, today, front[i].Settings, line)
 	}
 	return doc, err
@@ -447,6 +478,13 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 				g.InstanceType, g.Mode, show.Plural(g.Nodes, "node", "nodes"), c.Held, t.Held, c.PerHour, t.PerHour, adds(c), t.Waited, t.Failed))
 		}
 		gap()
+	}
+	if doc.NodeGroup != "" {
+		head("Labels for " + doc.NodeGroup)
+		p.Line("The pools follow them at once. Set them in the node group too, so that new nodes register with them.")
+		p.Lines = append(p.Lines, "kubectl label nodes -l "+doc.NodeGroup+" --overwrite "+labelList(doc.Labels, " "))
+		gap()
+		head("Or for every node of the cluster")
 	}
 	if doc.Patch != "" {
 		p.Line("risk: " + strings.Join(doc.Effects, " "))

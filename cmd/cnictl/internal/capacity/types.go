@@ -48,14 +48,21 @@ its cap, nodeadm, managed node groups, Auto Mode and Karpenter. Ours counts the 
 branch ENIs that pods can have, then applies the cap of EKS: 110, or 250 above 30 vCPUs.
 
 For one TYPE each term of each rule is shown. A rule that gives no number says why. A managed
-node group with several types applies the smallest value to all of its nodes.`,
+node group with several types applies the smallest value to all of its nodes.
+
+-o karpenter prints an EC2NodeClass and a NodePool for each max-pods that the types have by the rule
+cnictl, or by a single --rule; -o nodeadm a NodeConfig. They are to be merged into yours.`,
 		Example: "  {{.Command}} capacity type m5.large\n  {{.Command}} capacity type m5.metal --prefix-delegation --explain\n" +
 			"  {{.Command}} capacity type m5.large m5.xlarge --custom-networking\n  {{.Command}} capacity type --all --rule cnictl -o csv\n" +
+			"  {{.Command}} capacity type m5.large m5.xlarge c6g.medium --prefix-delegation -o karpenter\n" +
 			"  {{.Command}} capacity type m5.large --max-pods-expression '(default_enis - 1) * (ips_per_eni - 1) + 2'",
 		ValidArgsFunction: completeTypes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(cmd, args); err != nil {
 				return err
+			}
+			if provisions(f) && len(o.rules) > 1 {
+				return cli.Usage("-o %s takes a single --rule: nodes have one max-pods", f.Globals.Output)
 			}
 			return o.run(f, args)
 		},
@@ -79,7 +86,16 @@ node group with several types applies the smallest value to all of its nodes.`,
 	fs.BoolVar(&o.explain, "explain", false, "show where published sources disagree about the type, and why")
 	_ = cmd.RegisterFlagCompletionFunc("rule", cobra.FixedCompletions(maxpods.RuleNames(), cobra.ShellCompDirectiveNoFileComp)) // fails only for unknown flags
 	o.list.Register(f, cmd, false)
+	output.Forms(cmd, nil, formKarpenter, formNodeadm)
 	return cmd
+}
+
+// provisioningRule is the rule whose max-pods nodes get.
+func (o *typeOptions) provisioningRule() string {
+	if len(o.rules) == 1 {
+		return o.rules[0]
+	}
+	return maxpods.RuleOurs
 }
 
 // completeTypes completes instance types that were not given yet.
@@ -155,6 +171,9 @@ func (o *typeOptions) run(f *cli.Factory, names []string) error {
 				f.Warn("%s", w)
 			}
 		}
+	}
+	if provisions(f) {
+		return o.provision(f, o.list.Choose(rows))
 	}
 	if len(rows) == 1 && f.Globals.Output == "table" && len(o.list.Only) == 0 {
 		return output.PrintLines(f, page(f, rows[0]))

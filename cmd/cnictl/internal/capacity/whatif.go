@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,8 +20,10 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/config"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/store"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 )
@@ -36,6 +40,9 @@ type planned struct {
 	count      int
 	all        bool
 	given      func(flag string) bool
+
+	group    string         // selects the node group that all nodes belong to; "" if there is none, or with --all
+	labelled map[string]int // by variable: nodes on which a label overrides it
 }
 
 func (p *planned) register(f *cli.Factory, cmd *cobra.Command) {
@@ -122,6 +129,8 @@ func (p *planned) live(ctx context.Context, f *cli.Factory, names []string) (out
 	if interrupted {
 		return nil, nil, nil, sweep.Verdict(f, list, true)
 	}
+	p.labelled = map[string]int{}
+	groups := map[string]bool{}
 	for _, n := range list.Items {
 		name := n.Metadata.Name
 		if n.State == document.StateNoDaemon {
@@ -133,6 +142,13 @@ func (p *planned) live(ctx context.Context, f *cli.Factory, names []string) (out
 			continue
 		}
 		out, called = append(out, node), append(called, name)
+		groups[groupOf(n)] = true
+		for _, variable := range n.Summary.Targets.FromLabels {
+			p.labelled[variable]++
+		}
+	}
+	if len(groups) == 1 && !p.all {
+		p.group = slices.Collect(maps.Keys(groups))[0]
 	}
 	if len(out) == 0 {
 		e := &cli.Error{Code: cli.ExitUnreachable, What: "none of the nodes can be simulated", Do: "give --type and --pods"}
@@ -142,6 +158,32 @@ func (p *planned) live(ctx context.Context, f *cli.Factory, names []string) (out
 		return nil, nil, nil, e
 	}
 	return out, called, errs, nil
+}
+
+// labelValue matches a label's value that goes into a command as it is.
+var labelValue = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+
+// groupOf selects the node group of a node; "" if it has none.
+func groupOf(n document.NodeIPAM) string {
+	if n.Object == nil {
+		return ""
+	}
+	label, name := store.NodeGroup(n.Object)
+	if !labelValue.MatchString(name) {
+		return ""
+	}
+	return label + "=" + name
+}
+
+// overridden says on which nodes these labels override the DaemonSet's settings.
+func (p *planned) overridden(labels []string, nodes int) (out []string) {
+	for _, variable := range slices.Sorted(maps.Keys(p.labelled)) {
+		if label := config.LabelOf(variable); label != "" && slices.Contains(labels, label) {
+			out = append(out, fmt.Sprintf("On %d of %d nodes the label %s overrides %s: change it there.",
+				p.labelled[variable], nodes, label, variable))
+		}
+	}
+	return out
 }
 
 func whatIf(f *cli.Factory) *cobra.Command {
@@ -198,6 +240,7 @@ daemon would behave differently is listed, with the reason.`,
 			}
 			show := newProgress(ctx, f)
 			defer show.erase()
+			var labels []string
 			for _, x := range []struct {
 				name  string
 				nodes []whatif.Node
@@ -213,10 +256,16 @@ daemon would behave differently is listed, with the reason.`,
 					doc.Seconds = until.Seconds()
 				}
 				item.Name, item.Settings = x.name, changed(nodes[0].Settings, x.nodes[0].Settings)
+				for _, s := range item.Settings {
+					labels = append(labels, config.LabelOf(s.Name))
+				}
 				doc.Items = append(doc.Items, item)
 				doc.Partial = doc.Partial || ctx.Err() != nil
 			}
 			show.erase()
+			for _, text := range p.overridden(labels, len(nodes)) {
+				f.Warn("%s", text)
+			}
 			if err := list.Print(f, doc.Items, func(chosen []prediction) any { doc.Items = chosen; return doc }); err != nil {
 				return err
 			}

@@ -144,6 +144,9 @@ func (v *view) rules() {
 		if x.name == "MAX_ENI" && value == "0" {
 			value = show.Unknown // not set: the instance type is the limit
 		}
+		if slices.Contains(t.FromLabels, x.name+"_TARGET") || slices.Contains(t.FromLabels, x.name) {
+			value += " (label)"
+		}
 		targets = append(targets, x.name+" "+value)
 	}
 	v.Field("targets", join(targets...)+"  (in effect: "+store.WarmTargets(v.s)+")")

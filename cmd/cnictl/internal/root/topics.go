@@ -113,6 +113,8 @@ names, so they don't support it.
   doctor                    DoctorReport; also -o junit, markdown and sarif
   doctor list               CauseList; doctor explain a Cause
   migrate check             MigrationCheck
+  capacity type             CapacityTypeList; also -o karpenter and nodeadm
+  capacity recommend        CapacityRecommendation; also -o karpenter and nodeadm
   explain                   CandidateList
   version                   Version`},
 	}
