@@ -1,8 +1,6 @@
 package query
 
-import (
-	"cnictl/tui/show"
-)
+import "cnictl/tui/show"
 
 // Of adapts columns of a part of each row to the whole row.
 func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {
@@ -32,7 +30,7 @@ func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {
 // Words is a text column with values from a node or the cluster, "-" if empty.
 func Words[T any](name, header, title string, drop int, of func(T) string) Column[T] {
 	return Column[T]{Name: name, Header: header, Title: title, Drop: drop, Text: func(row T) string {
-		return show.OrUnknown(show.Safe(of(row)))
+		return show.OrUnknown(of(row))
 	}}
 }
 

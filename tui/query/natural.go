@@ -1,8 +1,6 @@
 package query
 
-import (
-	"cmp"
-)
+import "cmp"
 
 // Natural compares names as people order them: by the values of the numbers in them, so that
 // node-4 comes before node-34. Names that differ only in leading zeros are ordered by their
