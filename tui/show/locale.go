@@ -1,8 +1,6 @@
 package show
 
-import (
-	"strings"
-)
+import "strings"
 
 // UTF8 reports whether the locale uses UTF-8. As in the C library, the first of the three
 // variables that is set decides, and without any the locale is C, which is ASCII. Without UTF-8

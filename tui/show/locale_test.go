@@ -1,8 +1,6 @@
 package show
 
-import (
-	"testing"
-)
+import "testing"
 
 func TestUTF8(t *testing.T) {
 	t.Parallel()
