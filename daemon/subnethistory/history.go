@@ -124,7 +124,9 @@ func (h *History) After(earlier *History) *History {
 
 // Document returns the history as the daemon serves it and writes it into its file.
 func (h *History) Document() introspect.NodeSubnetHistory {
-	doc := introspect.NodeSubnetHistory{APIVersion: introspect.APIVersion, Kind: introspect.KindSubnetHistory, Items: []introspect.SubnetReadings{}}
+	doc := introspect.NodeSubnetHistory{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindSubnetHistory, Items: []introspect.SubnetReadings{},
+	}
 	for _, id := range slices.Sorted(maps.Keys(h.rings)) {
 		doc.Items = append(doc.Items, introspect.ReadingsOf(id, h.Of(id)))
 	}
@@ -139,7 +141,8 @@ func Decode(text []byte) (*History, error) {
 	case err != nil:
 		return nil, err
 	case doc.Kind != introspect.KindSubnetHistory || doc.APIVersion != introspect.APIVersion:
-		return nil, fmt.Errorf("kind %.40q of %.40q where %s of %s was expected", doc.Kind, doc.APIVersion, introspect.KindSubnetHistory, introspect.APIVersion)
+		return nil, fmt.Errorf("kind %.40q of %.40q where %s of %s was expected",
+			doc.Kind, doc.APIVersion, introspect.KindSubnetHistory, introspect.APIVersion)
 	case len(doc.Items) > MostSubnets:
 		return nil, fmt.Errorf("%d subnets, at most %d are possible", len(doc.Items), MostSubnets)
 	}

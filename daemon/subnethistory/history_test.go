@@ -205,7 +205,8 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text)
-	f.Add([]byte(`{"apiVersion":"cnictl/v1alpha1","kind":"NodeSubnetHistory","items":[{"subnet":"a","first":"0001-01-01T00:00:00Z","free":[1]}]}`))
+	f.Add([]byte(`{"apiVersion":"cnictl/v1alpha1","kind":"NodeSubnetHistory","items":[` +
+		`{"subnet":"a","first":"0001-01-01T00:00:00Z","free":[1]}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		h, err := Decode(text)
 		if err != nil {

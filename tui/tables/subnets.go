@@ -35,7 +35,7 @@ func Subnets() []query.Column[*inventory.Subnet] {
 			func(r row) *int { return inventory.FreeBlocks(r.SubnetUse) }),
 		fragmented,
 		{Name: "left", Header: "LEFT", Unit: "SECONDS", Drop: 7,
-			Title:  "time until no address is free and how sure that is, from the counts of --watch or of the recording",
+			Title:  "time until no address is free and how sure that is, from the counts that the daemons kept, of --watch or of the recording",
 			Text:   func(r row) string { return show.OrUnknown(r.Forecast.Words()) },
 			Number: func(r row) (float64, bool) { return r.Forecast.Seconds() }},
 		number("nodes", "NODES", "nodes that have ENIs in it or may create them there", 9, func(r row) *int { return &r.Nodes }),

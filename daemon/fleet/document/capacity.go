@@ -10,6 +10,7 @@ import (
 const (
 	KindCapacityComparison     = "CapacityComparison"
 	KindCapacityForecastList   = "CapacityForecastList"
+	KindCapacityBacktestList   = "CapacityBacktestList"
 	KindCapacityTypeList       = "CapacityTypeList"
 	KindCapacitySubnetList     = "CapacitySubnetList"
 	KindCapacityWhatIfList     = "CapacityWhatIfList"
@@ -260,8 +261,8 @@ type CapacityForecastList struct {
 	Kind       string             `json:"kind" null:"never"`       // CapacityForecastList
 	Metadata   ListMeta           `json:"metadata"`                // standard Kubernetes list metadata
 	Items      []CapacityForecast `json:"items"`                   // earliest to run out first
-	Partial    bool               `json:"partial"`                 // the recordings were not read to the end
-	Errors     []NodeError        `json:"errors"`                  // always empty
+	Partial    bool               `json:"partial"`                 // the recordings were not read to the end, or not all nodes
+	Errors     []NodeError        `json:"errors"`                  // nodes that could not be read; empty for recordings
 	SampledAt  time.Time          `json:"sampledAt"`               // time of the last count read
 }
 
@@ -284,6 +285,31 @@ type CapacityForecast struct {
 	Why           string     `json:"why"`           // why there is no forecast, or that the subnet has run out; may be empty
 	Left          string     `json:"left"`          // time left and how sure that is, such as "~14h, 4 readings"; empty if unknown
 	LeftSeconds   *float64   `json:"leftSeconds"`   // until it is as likely empty as not; null if unknown, or too far ahead
+}
+
+// CapacityBacktestList is what cnictl capacity forecast --backtest shows.
+type CapacityBacktestList struct {
+	APIVersion string             `json:"apiVersion" null:"never"` // version of the document
+	Kind       string             `json:"kind" null:"never"`       // CapacityBacktestList
+	Metadata   ListMeta           `json:"metadata"`                // standard Kubernetes list metadata
+	Items      []CapacityBacktest `json:"items"`                   // by subnet and time ahead
+	Partial    bool               `json:"partial"`                 // something that was asked for was not read
+	Errors     []NodeError        `json:"errors"`                  // nodes that could not be read
+	SampledAt  time.Time          `json:"sampledAt"`               // time of the last count read
+}
+
+// CapacityBacktest is by how much forecasts of a subnet's free addresses were wrong. Errors are means of
+// the difference in addresses; null without a case.
+type CapacityBacktest struct {
+	ID            string   `json:"id" null:"never"` // such as subnet-0123456789abcdef0
+	AheadSeconds  float64  `json:"aheadSeconds"`    // how far ahead the forecasts looked, in seconds
+	Cases         int      `json:"cases"`           // forecasts that were compared with a count
+	Error         *float64 `json:"error"`           // of the forecasts
+	LastValue     *float64 `json:"lastValue"`       // error of the last count instead
+	Line          *float64 `json:"line"`            // error of the straight line that fits best
+	LastWeek      *float64 `json:"lastWeek"`        // error of the count at the same time a week before; null also if the counts do not go back that far
+	Within        *float64 `json:"within"`          // share of the counts within the band of 80 %
+	CoversSeconds float64  `json:"coversSeconds"`   // time from the first count to the last, in seconds
 }
 
 // CapacityRefresh is what cnictl capacity refresh shows and caches: the instance types for which

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -39,7 +40,7 @@ const (
 )
 
 // Backtest forecasts from the beginning of the readings, again every six hours, and compares with the
-// readings after that. If they cover more than a week, each forecast has one behind it.
+// readings after that. If they cover ten days, each forecast has a week behind it.
 func (t Trend) Backtest() []Backtest {
 	out := make([]Backtest, len(HorizonsTested))
 	for i, ahead := range HorizonsTested {
@@ -49,7 +50,7 @@ func (t Trend) Backtest() []Backtest {
 		return out
 	}
 	from := LeastSpan
-	if t[len(t)-1].At.Sub(t[0].At) >= aWeek+testEvery {
+	if t[len(t)-1].At.Sub(t[0].At) >= aWeek+slices.Max(HorizonsTested)+testEvery {
 		from = aWeek
 	}
 	next := t[0].At.Add(from)

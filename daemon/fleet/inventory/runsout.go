@@ -46,11 +46,12 @@ func (t Trend) RunsOut() (RunsOut, bool) {
 		return RunsOut{}, false
 	}
 	end := t[len(t)-1]
-	out := RunsOut{Over: end.At.Sub(t[0].At), PerHour: f.drift}
+	out := RunsOut{Over: end.At.Sub(t[0].At)}
 	if end.Free <= 0 {
 		out.Early, out.Likely, out.Late, out.Share = end.At, end.At, end.At, 1
 		return out, true
 	}
+	out.PerHour = f.drift
 	ahead := int(Horizon(out.Over) / step)
 	left := slices.Repeat([]int{ahead + 1}, futures)
 	f.simulate(ahead, func(run, s int, free float64) bool {

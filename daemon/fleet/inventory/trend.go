@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,16 +26,11 @@ func TrendOf(u store.SubnetUse) Trend {
 	return t
 }
 
-// JoinTrends returns the readings of several recordings, oldest first.
+// JoinTrends returns the readings of several sources, oldest first.
 func JoinTrends(parts ...Trend) (out Trend) {
-	for _, t := range parts {
-		for _, r := range t {
-			if n := len(out); n == 0 || r.At.After(out[n-1].At) {
-				out = append(out, r)
-			}
-		}
-	}
-	return out
+	all := slices.Concat(parts...)
+	slices.SortStableFunc(all, func(a, b Reading) int { return a.At.Compare(b.At) })
+	return slices.CompactFunc(all, func(a, b Reading) bool { return a.At.Equal(b.At) })
 }
 
 // Values returns the values of a sparkline, oldest first.

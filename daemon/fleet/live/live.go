@@ -31,6 +31,8 @@ type Options struct {
 	// call Focus: a sweep of a large fleet then takes as long as it may.
 	Background time.Duration
 	ENIs       bool // include the addresses in every sample of every node
+	// Histories makes the store know the free counts of subnets that nodes kept before.
+	Histories bool
 
 	Kubernetes
 	// Sampled gets each row after the store, never concurrently, and must neither block nor
@@ -130,6 +132,9 @@ func (l *Live) Run(ctx context.Context) error {
 	defer cancel()
 	l.guarded(&running, func() { l.watch(ctx) })
 	l.guarded(&running, func() { l.publish(ctx) })
+	if l.opts.Histories {
+		l.guarded(&running, func() { l.histories(ctx) })
+	}
 	l.loop(ctx, &running)
 	return nil
 }

@@ -231,7 +231,7 @@ func (p *Player) entry(e entry) {
 	case e.Readings != nil && p.each != nil: // not samples
 	case e.Readings != nil:
 		for _, r := range e.Readings {
-			p.store.Remember(r.Subnet, r.upTo(e.At))
+			p.store.Remember(r.Subnet, upTo(r, e.At))
 		}
 	case e.Doc != nil:
 		p.library.add(*e.Doc, p.nextSize)

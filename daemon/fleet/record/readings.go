@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 )
@@ -12,37 +13,21 @@ import (
 // readings are EC2's counts of a subnet's free addresses before an entry: those since the
 // recording began and, if it continues an earlier one, those of that. Each key frame has them, so
 // that a player knows the trend wherever it starts.
-type readings struct {
-	Subnet string    `json:"subnet"`
-	First  time.Time `json:"first"`
-	Later  []int64   `json:"later"` // seconds from each to the next
-	Free   []int     `json:"free"`
-}
+type readings = introspect.SubnetReadings
 
 func readingsOf(subnet string, of store.Readings) readings {
-	r := readings{Subnet: subnet, First: of[0].At.UTC(), Later: make([]int64, 0, len(of)-1), Free: make([]int, 0, len(of))}
-	for i, one := range of {
-		r.Free = append(r.Free, one.Free)
-		if i > 0 {
-			r.Later = append(r.Later, one.At.Unix()-of[i-1].At.Unix())
+	return introspect.ReadingsOf(subnet, func(yield func(time.Time, int) bool) {
+		for _, r := range of {
+			if !yield(r.At, r.Free) {
+				return
+			}
 		}
-	}
-	return r
+	})
 }
 
-// longest is the most seconds between two readings: ten years.
-const longest = 10 * 365 * 24 * 3600
-
 // upTo returns the readings that are not later than a time.
-func (r readings) upTo(at time.Time) (out store.Readings) {
-	when := r.First
-	for i, free := range r.Free {
-		if i > 0 {
-			if i > len(r.Later) || r.Later[i-1] < 0 || r.Later[i-1] > longest {
-				break
-			}
-			when = when.Add(time.Duration(r.Later[i-1]) * time.Second)
-		}
+func upTo(r readings, at time.Time) (out store.Readings) {
+	for when, free := range r.All() {
 		if when.After(at) {
 			break
 		}

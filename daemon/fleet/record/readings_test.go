@@ -116,7 +116,7 @@ func TestReadings_Hostile(t *testing.T) {
 		"not even a first": {readings{First: start.Add(time.Hour * 9), Free: []int{3}}, nil},
 	} {
 		var free []int
-		for _, r := range tt.r.upTo(start.Add(time.Hour)) {
+		for _, r := range upTo(tt.r, start.Add(time.Hour)) {
 			free = append(free, r.Free)
 		}
 		if !reflect.DeepEqual(free, tt.free) {

@@ -74,3 +74,22 @@ func (s *Store) Remember(subnet string, of Readings) {
 	s.readings[subnet] = known[max(0, len(known)-mostKept):]
 	s.touch()
 }
+
+// Precede takes readings of subnets from before the first sample, oldest first; those that are not older
+// than what is already known are dropped.
+func (s *Store) Precede(of map[string]Readings) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, earlier := range of {
+		known := s.readings[id]
+		if len(known) > 0 {
+			n, _ := slices.BinarySearchFunc(earlier, known[0].At, func(r Reading, at time.Time) int { return r.At.Compare(at) })
+			earlier = earlier[:n]
+		} else if len(s.readings) >= mostKnown {
+			continue
+		}
+		all := slices.Concat(earlier, known)
+		s.readings[id] = all[max(0, len(all)-mostKept):]
+	}
+	s.touch()
+}

@@ -53,3 +53,19 @@ func TestStore_Remember(t *testing.T) {
 		t.Errorf("taken over: %v", got)
 	}
 }
+
+// TestStore_Precede: what nodes kept comes before the samples, and changes none of them.
+func TestStore_Precede(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
+	s := New()
+	s.Remember("subnet-a", Readings{{start, 9}, {start.Add(time.Hour), 8}})
+	s.Precede(map[string]Readings{
+		"subnet-a": {{start.Add(-2 * time.Hour), 11}, {start.Add(-time.Hour), 10}, {start, 7}, {start.Add(time.Hour), 6}},
+		"subnet-b": {{start, 5}},
+	})
+	want := Readings{{start.Add(-2 * time.Hour), 11}, {start.Add(-time.Hour), 10}, {start, 9}, {start.Add(time.Hour), 8}}
+	if a, b := s.readings["subnet-a"], s.readings["subnet-b"]; !slices.Equal(a, want) || len(b) != 1 {
+		t.Errorf("%v, %v", a, b)
+	}
+}

@@ -29,6 +29,10 @@ type Options struct {
 	Latency   time.Duration // of every stream to a node
 	Sound     bool          // EC2 refuses nothing, and subnets and nodes never run out, except through traits
 
+	// History is how far back the oldest daemon's counts of free addresses go, the others' the less the
+	// younger they are; 0 if the daemons keep none.
+	History time.Duration
+
 	Shares map[Trait]float64  // share of nodes with each trait; a node gets at most one of these
 	Named  map[string][]Trait // additional traits, by node name ([NodeName])
 

@@ -13,7 +13,7 @@ import (
 )
 
 // ourPaths are the paths that our daemon lists, upstream's first.
-var ourPaths = append(slices.Clone(introspect.DocumentPaths), introspect.PathPod, introspect.PathLogs, introspect.PathSchemas)
+var ourPaths = append(slices.Clone(introspect.DocumentPaths), introspect.PathPod, introspect.PathLogs, introspect.PathSubnetHistory, introspect.PathSchemas)
 
 // serveOurs answers like our daemon.
 func (n *node) serveOurs(w http.ResponseWriter, r *http.Request) {
@@ -53,6 +53,8 @@ func (n *node) serveOurs(w http.ResponseWriter, r *http.Request) {
 		}
 	case introspect.PathLogs:
 		doc = n.logs(query)
+	case introspect.PathSubnetHistory:
+		doc = n.history()
 	case introspect.PathSchemas:
 		doc = introspect.Schemas()
 	default:

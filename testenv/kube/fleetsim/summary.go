@@ -66,7 +66,7 @@ func (w *world) summary() introspect.Summary {
 	}
 	s.WaitingADDs, s.Unplaced, s.ConfigProblems = &waiting, &unplaced, &problems
 	available, asOf := n.available(w.Now.Truncate(time.Minute)), w.Now.UTC().Truncate(time.Minute)
-	s.Subnets = []introspect.Subnet{{ID: n.subnet, CIDR: n.prefix.String(), Available: &available, AsOf: &asOf}}
+	s.Subnets = []introspect.Subnet{{ID: n.subnet, CIDR: n.prefix.String(), Available: &available, AsOf: &asOf, HistorySince: n.historySince()}}
 	for _, e := range slices.Backward(w.errors) {
 		e.Message = n.garble(e.Message)
 		s.LastErrors = append(s.LastErrors, e)

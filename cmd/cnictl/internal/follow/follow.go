@@ -12,6 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/live"
@@ -29,9 +30,11 @@ type Options struct {
 	Names []string      // of nodes; none: all
 	Open  access.Opener // opens a fixed set of nodes; nil: the default set, or a cluster
 	ENIs  bool          // with the addresses of each node
-	Whole bool          // call Show only once all nodes were asked or an interval has passed
-	Order bool          // call Show only once all nodes were asked: its first output is sorted
-	Show  func(Moment) error
+	// Histories adds the free counts of subnets that nodes kept before.
+	Histories bool
+	Whole     bool // call Show only once all nodes were asked or an interval has passed
+	Order     bool // call Show only once all nodes were asked: its first output is sorted
+	Show      func(Moment) error
 	// Redraw is called when the terminal's size or the interval changed; nil if nothing needs
 	// redrawing.
 	Redraw func(every time.Duration) error
@@ -83,7 +86,7 @@ func fleetOf(ctx context.Context, f *cli.Factory, o Options) error {
 		return err
 	}
 	defer nodes.Close()
-	known := store.New()
+	known, earlier := store.New(), o.Histories
 	return Every(ctx, f, f.Globals.Interval, func(ctx context.Context, every time.Duration) (bool, error) {
 		list := nodes.Sweep(ctx, fleet.Query{ENIs: o.ENIs})
 		if ctx.Err() != nil {
@@ -91,6 +94,10 @@ func fleetOf(ctx context.Context, f *cli.Factory, o Options) error {
 		}
 		for _, n := range list.Items {
 			known.Put(n)
+		}
+		if earlier {
+			earlier = false
+			known.Precede(sweep.Histories(ctx, nodes, known.View()))
 		}
 		v := known.View()
 		return HasUpstream(v), o.Show(Moment{View: v, Fresh: list.Items, Every: every, Now: f.Now()})
@@ -112,7 +119,7 @@ func clusterOf(ctx context.Context, f *cli.Factory, w access.NodeSource, o Optio
 	defer cancel()
 	var news news
 	l, err := w.Live(ctx, func(opts *live.Options) {
-		opts.Background, opts.ENIs = f.Globals.Interval, o.ENIs
+		opts.Background, opts.ENIs, opts.Histories = f.Globals.Interval, o.ENIs, o.Histories
 		opts.Sampled, opts.Removed = news.sampled, news.removed
 	})
 	if err != nil {

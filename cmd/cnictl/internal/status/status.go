@@ -72,6 +72,8 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	v := store.Of(list.Items)
 	if f.Recording != nil {
 		v = v.WithReadings(f.Recording.Readings())
+	} else {
+		v = sweep.WithHistory(ctx, nodes, v)
 	}
 	s := Of(v, list, took)
 	if output.Structured(f) {
@@ -112,7 +114,7 @@ func watch(ctx context.Context, f *cli.Factory, opts *Options) error {
 		}
 		return output.PrintLines(f, append(lines, ""))
 	}
-	watched := follow.Options{Open: opts.Open, Whole: !inPlace, Show: func(now follow.Moment) error {
+	watched := follow.Options{Open: opts.Open, Histories: true, Whole: !inPlace, Show: func(now follow.Moment) error {
 		v = now.View
 		if s = Of(v, now.List(), nil); output.Structured(f) {
 			return output.PrintDocument(f, s, true)

@@ -51,7 +51,7 @@ func mapLines(f *cli.Factory, doc document.SubnetMap, r row) []string {
 		blocks = "at most " + show.Int(doc.FreeBlocks) + " free, " + show.Int(doc.FragmentedBlocks) + " fragmented by single IPs"
 	}
 	p.Field("/28s", blocks)
-	p.Field("left", cmp.Or(r.Trend.Words(), "unknown: takes two of EC2's counts, from --watch or --replay of a recording"))
+	p.Field("left", cmp.Or(r.Trend.Words(), "unknown: takes two of EC2's counts, from the daemons, --watch or --replay of a recording"))
 	if len(doc.Blocks) == 0 {
 		why := "its IPv4 range is unknown: the upstream daemon does not report it"
 		if doc.CIDR != "" {

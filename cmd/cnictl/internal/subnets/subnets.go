@@ -39,8 +39,9 @@ nodes and how many of these no pod uses, addresses used by others, /28 blocks th
 become prefixes or are fragmented by single IPs, and the time until no address is left.
 
 LEFT says how sure it is: "~14h, 4 readings" is a straight line through four of EC2's counts;
-from a day of counts on, "~4d, 3d to 6d" has the true time in 80 % of all cases. It needs
---watch, or --replay of a recording. For one SUBNET a map is shown, with one character per
+from a day of counts on, "~4d, 3d to 6d" has the true time in 80 % of all cases. The daemons
+keep the counts of 14 days; upstream's do not: there it needs --watch, or --replay of a
+recording. For one SUBNET a map is shown, with one character per
 /28. Nodes that could not be read count as others.`,
 		Example: "  " + f.Name + " subnets --sort-by free\n  " + f.Name + " subnets subnet-0123456789abcdef0\n  " +
 			f.Name + " subnets --filter 'free28<10' -o wide\n  " + f.Name + " subnets -w",
@@ -74,7 +75,7 @@ func rowsOf(uses []store.SubnetUse, known inventory.Forecasts, now time.Time) []
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	forecasts := inventory.Forecasts{}
 	if opts.list.Watching() {
-		return follow.Fleet(ctx, f, follow.Options{ENIs: true, Whole: true, Order: opts.list.Ordered(), Show: func(now follow.Moment) error {
+		return follow.Fleet(ctx, f, follow.Options{ENIs: true, Histories: true, Whole: true, Order: opts.list.Ordered(), Show: func(now follow.Moment) error {
 			return opts.list.Follow(f, rowsOf(named(now.View, opts.IDs), forecasts, now.Now))
 		}})
 	}
@@ -109,7 +110,7 @@ func Read(ctx context.Context, f *cli.Factory) (view *store.View, list document.
 	if p := f.Recording; p != nil {
 		return recorded(p, f.Globals.Nodes, nodes.Names()), list, interrupted, nil
 	}
-	return viewOf(list), list, interrupted, nil
+	return sweep.WithHistory(ctx, nodes, viewOf(list)), list, interrupted, nil
 }
 
 // viewOf returns the view of one reading of all nodes.

@@ -13,6 +13,7 @@ import (
 	"cnictl/cmd/cnictl/internal/doctor"
 	"cnictl/cmd/cnictl/internal/kubeconfig"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/collect/watched"
@@ -65,6 +66,9 @@ func Flags(cmd *cobra.Command, opts *Options) {
 	fs.BoolVar(&opts.Mouse, "mouse", false, "use the mouse to select, open and scroll (m toggles it)")
 }
 
+// histories makes the forecasts of subnets begin before the screens.
+func histories(o *live.Options) { o.Histories = true }
+
 // Run watches the live fleet until the user leaves.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if file := f.Globals.Replay; file != "" {
@@ -73,7 +77,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := Check(f, opts); err != nil {
 		return err
 	}
-	l, err := access.Live(ctx, f, nil)
+	l, err := access.Live(ctx, f, histories)
 	switch {
 	case cli.Interrupted(ctx, err):
 		return nil // leaving before the first screen appears is like leaving a screen
@@ -165,7 +169,7 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source, rememb
 		asked.Cluster, asked.Contexts, asked.Context = file.Cluster(), file.Contexts(), file.Title()
 		asked.Connect = func(ctx context.Context, name string) error {
 			g := kubeconfig.Switched(f, name)
-			l, err := access.Live(ctx, g, nil)
+			l, err := access.Live(ctx, g, histories)
 			connected = place{g, l}
 			return err
 		}

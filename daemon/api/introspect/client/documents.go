@@ -102,6 +102,13 @@ func (c *Client) Failures(ctx context.Context) (introspect.NodeFailures, time.Ti
 	return doc, at, err
 }
 
+// SubnetHistory reads /v1/subnet-history: EC2's earlier counts of free addresses.
+func (c *Client) SubnetHistory(ctx context.Context) (introspect.NodeSubnetHistory, error) {
+	var doc introspect.NodeSubnetHistory
+	_, err := c.ours(ctx, introspect.PathSubnetHistory, nil, introspect.KindSubnetHistory, &doc.Kind, &doc)
+	return doc, err
+}
+
 // Pod reads /v1/pod. ReasonNotFound: the node has assigned no address to that pod.
 func (c *Client) Pod(ctx context.Context, pod introspect.PodRef) (introspect.NodePod, time.Time, error) {
 	var doc introspect.NodePod
