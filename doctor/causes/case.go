@@ -41,7 +41,7 @@ type Case struct {
 
 	Pools []*pool // by network card; empty if unknown
 
-	anyDaemonFails func() bool // a container of aws-node does not run on a node of the evidence; nil for an earlier reading
+	heldUp func() (fails, late bool) // any node's new pod of aws-node, see newPod; nil for an earlier reading
 
 	own      string                  // the node's name in its reading, which alike nodes of a file share
 	nics     []evidence.Interface    // see attached

@@ -1,7 +1,6 @@
 package causes
 
 import (
-	"slices"
 	"sync"
 
 	"cnictl/daemon/config"
@@ -64,9 +63,15 @@ func Cases(ev *evidence.Evidence) (cs []*Case) {
 	for i := range ev.Nodes {
 		cs = append(cs, caseOf(ev, &ev.Nodes[i]))
 	}
-	fails := sync.OnceValue(func() bool { return slices.ContainsFunc(cs, (*Case).daemonFails) })
+	heldUp := sync.OnceValues(func() (fails, late bool) {
+		for _, c := range cs {
+			f, l := c.newPod()
+			fails, late = fails || f, late || l
+		}
+		return fails, late
+	})
 	for _, c := range cs {
-		c.anyDaemonFails = fails
+		c.heldUp = heldUp
 	}
 	return cs
 }

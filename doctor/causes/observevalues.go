@@ -558,8 +558,14 @@ func (c *Case) young() bool {
 	return !at.IsZero() && c.Now.Sub(at) < 3*time.Minute
 }
 
+// starting reports whether the node's pod of aws-node is so new that it may still start.
+func (c *Case) starting() bool {
+	at := c.daemonPod().CreatedAt
+	return !at.IsZero() && c.Now.Sub(at) < startUp(c.R.DaemonSet.Content)
+}
+
 func daemonNotReady(c *Case) []observation {
-	if k := c.container(containerNode); k != nil && c.young() && !failingState(k) {
+	if k := c.container(containerNode); k != nil && (c.young() || c.starting()) && !failingState(k) {
 		return nil
 	}
 	if text := c.unreadyContainer(containerNode); text != "" {
@@ -759,41 +765,58 @@ func roleDenied(c *Case) (out []observation) {
 	return out
 }
 
+// rolloutStuck looks for a rollout that does not get on. One that goes on is nothing to report.
 func rolloutStuck(c *Case) []observation {
 	ds := c.R.DaemonSet.Content
-	if ds == nil || ds.Pods.Desired == nil || ds.Pods.Updated == nil {
+	if ds == nil || ds.Pods.Desired == nil || ds.Pods.Updated == nil || *ds.Pods.Updated >= *ds.Pods.Desired {
 		return nil
 	}
-	severity := catalogue.Warning
+	o := observation{subject: "aws-node", is: fmt.Sprintf("%d of %d pods are updated", *ds.Pods.Updated, *ds.Pods.Desired), should: "all",
+		severity: catalogue.Warning, fixes: []int{1, 2}, since: ds.ChangedAt}
 	if ds.ByHand() {
-		severity = catalogue.Info // someone deletes the pods
+		o.severity = catalogue.Info // someone deletes the pods
 	}
-	if ready := ds.Pods.Ready; *ds.Pods.Updated < *ds.Pods.Desired &&
-		(ready == nil || *ready < *ds.Pods.Desired || c.Earlier != nil && !c.Earlier.grewTo(*ds.Pods.Updated)) {
-		return []observation{{subject: "aws-node", is: fmt.Sprintf("%d of %d pods are updated", *ds.Pods.Updated, *ds.Pods.Desired),
-			should: "all", severity: severity,
-			fixes: c.rolloutFixes()}}
+	fails, late := c.newPod()
+	if c.heldUp != nil {
+		fails, late = c.heldUp()
 	}
-	return nil
+	if fails { // going back comes first
+		o.fixes = []int{2, 1}
+	}
+	stuck := ds.Pods.Ready == nil || *ds.Pods.Ready < *ds.Pods.Desired || c.Earlier != nil && !c.Earlier.grewTo(*ds.Pods.Updated)
+	if !ds.ByHand() && !ds.ChangedAt.IsZero() {
+		steps := int(c.Now.Sub(ds.ChangedAt) / startUp(ds))
+		stuck = fails || late || *ds.Pods.Updated < steps*ds.AtOnce()
+	}
+	if !stuck {
+		return nil
+	}
+	return []observation{o}
 }
 
-// rolloutFixes goes back first if a container of the new release does not run, on any node.
-func (c *Case) rolloutFixes() []int {
-	if c.anyDaemonFails != nil && c.anyDaemonFails() {
-		return []int{2, 1}
+// startUp is how long a new pod of aws-node may take, the pull of its images included.
+func startUp(ds *evidence.DaemonSet) time.Duration {
+	seconds := probeNotices
+	if ds != nil {
+		seconds += ds.MinReady
 	}
-	return []int{1, 2}
+	return time.Duration(seconds) * time.Second
 }
 
-// daemonFails reports whether a container of the node's aws-node pod does not run.
-func (c *Case) daemonFails() bool {
-	p := c.daemonPod()
+// newPod reports whether the node's aws-node pod, unless it is of a release before, does not run or takes too long
+// to become ready.
+func (c *Case) newPod() (fails, late bool) {
+	p, ds := c.daemonPod(), c.R.DaemonSet.Content
+	if p.Pod == "" || ds == nil || !p.CreatedAt.IsZero() && p.CreatedAt.Before(ds.ChangedAt) {
+		return false, false
+	}
+	ready := len(p.Containers) > 0
 	for i := range p.Containers {
-		if failingState(&p.Containers[i]) {
-			return true
-		}
+		k := &p.Containers[i]
+		fails = fails || failingState(k)
+		ready = ready && (k.Init || k.Ready == nil || *k.Ready)
 	}
-	return false
+	return fails, !ready && !p.CreatedAt.IsZero() && c.Now.Sub(p.CreatedAt) > startUp(ds)
 }
 
 // grewTo reports whether fewer pods of aws-node were updated then: the rollout goes on.

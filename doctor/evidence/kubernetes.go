@@ -3,6 +3,7 @@ package evidence
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -129,6 +130,8 @@ type DaemonSet struct {
 	PodLabels      map[string]string `json:"podLabels,omitempty"`
 	MaxUnavailable string            `json:"maxUnavailable,omitempty"` // a number or a percentage
 	Strategy       string            `json:"strategy,omitempty" enum:"RollingUpdate,OnDelete"`
+	MinReady       int               `json:"minReadySeconds,omitempty"`
+	ChangedAt      time.Time         `json:"changedAt,omitzero"` // when someone last changed its spec; zero if unknown
 	PullSecrets    []string          `json:"pullSecrets,omitempty"`
 	Volumes        []string          `json:"volumes,omitempty"`      // volume names
 	DuplicateEnv   []string          `json:"duplicateEnv,omitempty"` // variables set twice in aws-node
@@ -170,6 +173,16 @@ func (d DaemonSet) EnforcesPolicies() bool {
 	return slices.Contains(d.Args[ContainerAgent], "--enable-network-policy=true")
 }
 
+// AtOnce returns how many pods a rollout may replace at once, at least one. With OnDelete there is no rollout.
+func (d DaemonSet) AtOnce() int {
+	percent, relative := strings.CutSuffix(d.MaxUnavailable, "%")
+	n, _ := strconv.Atoi(percent)
+	if relative && d.Pods.Desired != nil {
+		n = (*d.Pods.Desired*n + 99) / 100
+	}
+	return max(1, n)
+}
+
 // ByHand reports whether an update waits until someone deletes the pods.
 func (d DaemonSet) ByHand() bool { return d.Strategy == "OnDelete" }
 
@@ -194,6 +207,7 @@ type DaemonPod struct {
 	Pod        Pod               `json:"pod,omitzero" key:"true"`
 	Node       string            `json:"node,omitzero"` // or, before it is bound, the one that it is made for
 	Phase      string            `json:"phase,omitzero"`
+	CreatedAt  time.Time         `json:"createdAt,omitzero"`
 	Reason     string            `json:"reason,omitempty"` // why it does not run
 	Message    string            `json:"message,omitempty"`
 	Containers []DaemonContainer `json:"containers,omitzero"`

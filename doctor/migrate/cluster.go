@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"cnictl/daemon/config"
@@ -614,7 +613,7 @@ func rolloutStalls(cs []*node) []result {
 			if p.Desired == nil || p.Ready == nil {
 				return nil, unread
 			}
-			unready, allowed := max(0, *p.Desired-*p.Ready), unavailable(ds)
+			unready, allowed := max(0, *p.Desired-*p.Ready), ds.AtOnce()
 			rule := fmt.Sprintf("at most %d may be unavailable", allowed)
 			if ds.ByHand() {
 				allowed, rule = math.MaxInt, "pods are replaced when they are deleted" // nothing waits for the others
@@ -685,21 +684,6 @@ func (c *node) unready() bool {
 		})
 }
 
-// unavailable returns how many pods a rollout may replace at once, at least one. With OnDelete
-// there is no rollout.
-func unavailable(ds *evidence.DaemonSet) int {
-	desired := 0
-	if ds.Pods.Desired != nil {
-		desired = *ds.Pods.Desired
-	}
-	if percent, ok := strings.CutSuffix(ds.MaxUnavailable, "%"); ok {
-		n, _ := strconv.Atoi(percent)
-		return max(1, (desired*n+99)/100)
-	}
-	n, _ := strconv.Atoi(ds.MaxUnavailable)
-	return max(1, n)
-}
-
 func rolloutWaves(c *node) []result {
 	const minutesEach = 1.5 // to pull the images and to start
 	waves := c.onDaemonSet("maxUnavailable", "all at once", func(ds *evidence.DaemonSet) (any, state) {
@@ -709,8 +693,8 @@ func rolloutWaves(c *node) []result {
 		if ds.Pods.Desired == nil || ds.MaxUnavailable == "" {
 			return nil, unread
 		}
-		n := (*ds.Pods.Desired + unavailable(ds) - 1) / unavailable(ds)
-		return fmt.Sprintf("%d waves of %d, about %.0f minutes", n, unavailable(ds), float64(n)*minutesEach), stateOf(n > 1)
+		n := (*ds.Pods.Desired + ds.AtOnce() - 1) / ds.AtOnce()
+		return fmt.Sprintf("%d waves of %d, about %.0f minutes", n, ds.AtOnce(), float64(n)*minutesEach), stateOf(n > 1)
 	})
 	byHand := c.onDaemonSet("updateStrategy", "RollingUpdate", func(ds *evidence.DaemonSet) (any, state) {
 		return cmp.Or(ds.Strategy, "RollingUpdate"), stateOf(ds.ByHand())

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"cnictl/daemon/scrub"
 	"cnictl/doctor/evidence"
@@ -94,10 +95,14 @@ func (c *container) unusual() (twice, elsewhere []string) {
 }
 
 type daemonSet struct {
-	Metadata meta `json:"metadata"`
-	Spec     struct {
-		Selector       labelSelector `json:"selector"`
-		UpdateStrategy struct {
+	Metadata struct {
+		meta
+		ManagedFields []managedFields `json:"managedFields"`
+	} `json:"metadata"`
+	Spec struct {
+		Selector        labelSelector `json:"selector"`
+		MinReadySeconds int           `json:"minReadySeconds"`
+		UpdateStrategy  struct {
 			Type          string `json:"type"`
 			RollingUpdate struct {
 				MaxUnavailable json.RawMessage `json:"maxUnavailable"`
@@ -146,8 +151,8 @@ func readDaemonSet(raw []byte) (*evidence.DaemonSet, error) {
 		Containers: []string{}, InitContainers: []string{}, Images: map[string]string{}, Env: map[string]map[string]string{},
 		Args: map[string][]string{}, Mounts: map[string][]string{},
 		Selector: *d.Spec.Selector.labels(), PodLabels: orNone(d.Spec.Template.Metadata.Labels), MaxUnavailable: strings.Trim(string(d.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable), `"`),
-		Strategy: d.Spec.UpdateStrategy.Type,
-		Pods:     evidence.Rollout{Desired: natural(d.Status.Desired), Updated: natural(d.Status.Updated), Ready: natural(d.Status.Ready)},
+		Strategy: d.Spec.UpdateStrategy.Type, MinReady: max(0, d.Spec.MinReadySeconds), ChangedAt: d.changed(),
+		Pods: evidence.Rollout{Desired: natural(d.Status.Desired), Updated: natural(d.Status.Updated), Ready: natural(d.Status.Ready)},
 	}
 	for _, v := range spec.Volumes {
 		out.Volumes = append(out.Volumes, v.Name)
@@ -192,6 +197,16 @@ func readDaemonSet(raw []byte) (*evidence.DaemonSet, error) {
 	}
 	out.Applied = applied(d.Metadata.Annotations["kubectl.kubernetes.io/last-applied-configuration"])
 	return out, nil
+}
+
+// changed returns when someone last changed the spec, zero if the object does not say.
+func (d *daemonSet) changed() (last time.Time) {
+	for _, m := range d.Metadata.ManagedFields {
+		if at := evidence.Moment(m.Time); at.After(last) && members(m.FieldsV1)["f:spec"] != nil {
+			last = at
+		}
+	}
+	return last
 }
 
 // applied returns the variables of a manifest that kubectl apply keeps in an annotation.

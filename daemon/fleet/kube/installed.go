@@ -6,21 +6,26 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
 )
+
+// managedFields is what one program has set in an object.
+type managedFields struct {
+	Manager   string          `json:"manager"`
+	Operation string          `json:"operation"`
+	Time      *time.Time      `json:"time"` // when it last did
+	FieldsV1  json.RawMessage `json:"fieldsV1"`
+}
 
 // readKubeObject reads the metadata of an object, with the annotations that show who made it.
 func readKubeObject(kind string, raw []byte) (evidence.KubeObject, error) {
 	o, err := decodeObject[struct {
 		Metadata struct {
 			meta
-			ManagedFields []struct {
-				Manager   string          `json:"manager"`
-				Operation string          `json:"operation"`
-				FieldsV1  json.RawMessage `json:"fieldsV1"`
-			} `json:"managedFields"`
+			ManagedFields []managedFields `json:"managedFields"`
 		} `json:"metadata"`
 	}](raw)
 	if err != nil {

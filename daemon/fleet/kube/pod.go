@@ -161,7 +161,8 @@ func readDaemonPod(raw []byte, now time.Time) (evidence.DaemonPod, error) {
 func (p *podObject) ofDaemon(now time.Time) evidence.DaemonPod {
 	trouble := p.Status.Trouble()
 	out := evidence.DaemonPod{
-		Pod: p.name(), Node: p.node(), Phase: p.phase(), Reason: trouble.Reason, Message: scrub.Line(trouble.Message), Containers: []evidence.DaemonContainer{},
+		Pod: p.name(), Node: p.node(), Phase: p.phase(), CreatedAt: p.Metadata.created(), Reason: trouble.Reason, Message: scrub.Line(trouble.Message),
+		Containers: []evidence.DaemonContainer{},
 	}
 	add := func(list []kubeobject.ContainerStatus, init bool) {
 		for _, s := range list {
