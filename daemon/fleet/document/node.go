@@ -114,6 +114,33 @@ type NodeObject struct {
 	BranchENIs    *int              `json:"branchEnis"`    // status.capacity of vpc.amazonaws.com/pod-eni; null if none
 	Labels        map[string]string `json:"labels"`        // labels of the Node object
 	Daemon        *DaemonPod        `json:"daemon"`        // the aws-node pod on the node; null if there is none
+
+	// What the doctor reads of it beside the above. Earlier versions have none of it.
+
+	Taints                []Taint           `json:"taints,omitempty"`                // taints of the node
+	Conditions            []Condition       `json:"conditions,omitempty"`            // conditions that are not as on a sound node
+	Annotations           map[string]string `json:"annotations,omitempty"`           // annotations of AWS, such as k8s.amazonaws.com/eniConfig
+	AllocatablePods       *int              `json:"allocatablePods,omitempty"`       // status.allocatable.pods
+	AllocatableBranchENIs *int              `json:"allocatableBranchEnis,omitempty"` // status.allocatable of vpc.amazonaws.com/pod-eni
+	KubeletVersion        string            `json:"kubeletVersion,omitempty"`        // version of kubelet
+	OSImage               string            `json:"osImage,omitempty"`               // operating system with its version
+	Kernel                string            `json:"kernelVersion,omitempty"`         // version of the kernel
+}
+
+// Taint is a taint of a node.
+type Taint struct {
+	Key    string `json:"key" null:"never"`    // such as node.kubernetes.io/unschedulable
+	Value  string `json:"value"`               // value of the taint; empty if none
+	Effect string `json:"effect" null:"never"` // NoSchedule, PreferNoSchedule, NoExecute
+}
+
+// Condition is a condition of a node.
+type Condition struct {
+	Type    string    `json:"type" null:"never"`   // such as Ready, NetworkingReady, DiskPressure
+	Status  string    `json:"status" null:"never"` // True, False, Unknown
+	Reason  string    `json:"reason"`              // a word
+	Message string    `json:"message"`             // a sentence
+	Since   time.Time `json:"since"`               // when its status last changed; null if unknown
 }
 
 // DaemonPod is the aws-node pod of a node.

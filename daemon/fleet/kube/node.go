@@ -3,6 +3,7 @@ package kube
 import (
 	"encoding/json"
 	"regexp"
+	"strings"
 
 	"cnictl/daemon/api/kubeobject"
 	"cnictl/daemon/fleet/document"
@@ -66,18 +67,25 @@ func readNode(raw []byte) (evidence.KubeNode, error) {
 	if err != nil {
 		return evidence.KubeNode{}, err
 	}
+	return n.evidence(n.Metadata.annotations()), nil
+}
+
+// evidence returns what the doctor knows of a Node.
+func (n *nodeObject) evidence(annotations map[string]string) evidence.KubeNode {
 	out := evidence.KubeNode{
 		Name: n.Metadata.Name, InstanceType: kubeobject.InstanceType(n.Metadata.Labels), Zone: kubeobject.Zone(n.Metadata.Labels),
 		Instance: kubeobject.InstanceID(n.Spec.ProviderID), Capacity: resources(n.Status.Capacity), Allocatable: resources(n.Status.Allocatable),
 		Taints: append([]evidence.Taint{}, n.Spec.Taints...), Conditions: []evidence.Condition{},
-		Labels: orNone(n.Metadata.Labels), Annotations: n.Metadata.annotations(),
+		Labels: orNone(n.Metadata.Labels), Annotations: annotations,
 		KubeletVersion: n.Status.NodeInfo.KubeletVersion, OSImage: n.Status.NodeInfo.OSImage, Kernel: n.Status.NodeInfo.KernelVersion,
 		CreatedAt: n.Metadata.created(), Images: n.Status.Images,
 	}
 	for _, c := range n.Status.Conditions {
-		out.Conditions = append(out.Conditions, evidence.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Since: evidence.Moment(c.LastTransitionTime)})
+		out.Conditions = append(out.Conditions, evidence.Condition{
+			Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Since: evidence.Moment(c.LastTransitionTime),
+		})
 	}
-	return out, nil
+	return out
 }
 
 func resources(r kubeobject.Resources) evidence.NodeResources {
@@ -90,14 +98,28 @@ const (
 	osWindows        = "windows"
 )
 
-// object returns what a row shows of a Node.
+// awsDomains are those of the annotations that the CNI reads or sets, by default.
+var awsDomains = []string{"vpc.amazonaws.com", "k8s.amazonaws.com", "eks.amazonaws.com"}
+
+// object returns what rows show of a Node, and what the doctor reads of it for screens and recordings. Of the
+// conditions it has those that are not as they should be: thousands of nodes are kept.
 func (n *nodeObject) object() *document.NodeObject {
+	e := n.evidence(n.Metadata.annotations(awsDomains...))
 	o := &document.NodeObject{
-		Zone: kubeobject.Zone(n.Metadata.Labels), InstanceType: kubeobject.InstanceType(n.Metadata.Labels),
-		InstanceID: kubeobject.InstanceID(n.Spec.ProviderID),
-		OS:         orElse(n.Status.NodeInfo.OperatingSystem, n.Metadata.Labels["kubernetes.io/os"]), Architecture: n.Status.NodeInfo.Architecture,
+		Zone: e.Zone, InstanceType: e.InstanceType, InstanceID: e.Instance,
+		OS: orElse(n.Status.NodeInfo.OperatingSystem, n.Metadata.Labels["kubernetes.io/os"]), Architecture: n.Status.NodeInfo.Architecture,
 		CreatedAt: n.Metadata.CreationTimestamp, Ready: kubeobject.Is(n.Status.Conditions, "Ready"), Unschedulable: n.Spec.Unschedulable,
-		MaxPods: n.Status.Capacity.Pods.Value, BranchENIs: n.Status.Capacity.PodENI.Value, Labels: n.Metadata.Labels,
+		MaxPods: e.Capacity.Pods, BranchENIs: e.Capacity.PodENI, Labels: n.Metadata.Labels,
+		Annotations: e.Annotations, AllocatablePods: e.Allocatable.Pods, AllocatableBranchENIs: e.Allocatable.PodENI,
+		KubeletVersion: e.KubeletVersion, OSImage: e.OSImage, Kernel: e.Kernel,
+	}
+	for _, t := range e.Taints {
+		o.Taints = append(o.Taints, document.Taint(t))
+	}
+	for _, c := range e.Conditions {
+		if sound := map[bool]string{true: "True", false: "False"}[strings.HasSuffix(c.Type, "Ready")]; c.Status != sound {
+			o.Conditions = append(o.Conditions, document.Condition(c))
+		}
 	}
 	for _, a := range n.Status.Addresses {
 		if a.Type == "InternalIP" {

@@ -107,7 +107,7 @@ func (p *podObject) evidence() evidence.KubePod {
 		Pod: p.name(), Phase: p.phase(), Ready: ready, HostNetwork: p.Spec.HostNetwork, IPs: []netip.Addr{},
 		CreatedAt: p.Metadata.created(), StartedAt: evidence.Moment(p.Status.StartTime), Reason: trouble.Reason, Message: scrub.Line(trouble.Message),
 		ServiceAccount: p.Spec.ServiceAccountName, Labels: orNone(p.Metadata.Labels),
-		Annotations:  p.Metadata.annotations("vpc.amazonaws.com", "k8s.amazonaws.com", "eks.amazonaws.com"),
+		Annotations:  p.Metadata.annotations(awsDomains...),
 		NodeSelector: orNone(p.Spec.NodeSelector), Tolerations: append([]evidence.Toleration{}, p.Spec.Tolerations...), Containers: []evidence.Container{},
 	}
 	if p.Spec.NodeName != "" {

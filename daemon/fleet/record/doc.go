@@ -9,10 +9,13 @@
 //
 // The header may name a moment, such as an incident, at which the screens open.
 //
-// A recording is made to be shared, so it holds only what the screens show: no environment and
-// no tokens; of annotations only vpc.amazonaws.com/pod-eni; of node labels only those of
-// Kubernetes, AWS, eksctl, Karpenter and cnictl; and messages and log lines without anything that looks
-// like a credential or a container ID.
+// A recording is made to be shared, so it holds only what the screens show and the doctor reads with
+// them: no environment and no tokens; of a pod's annotations only vpc.amazonaws.com/pod-eni, of its labels
+// only k8s-app; of a node's labels and annotations only those of Kubernetes, AWS, eksctl, Karpenter and cnictl;
+// and messages and log lines without anything that looks like a credential or a container ID.
+//
+// Members are only added: earlier versions skip those that they do not know, and what a recording of an
+// earlier version lacks is unknown.
 //
 // Input is untrusted: the sizes of lines, nodes and the file are limited.
 package record

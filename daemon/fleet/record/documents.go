@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/daemon/scrub"
+	"cnictl/doctor/evidence"
 )
 
 // documents are what was read from a node besides its samples. Nil ones were not recorded.
@@ -172,7 +173,7 @@ func shareableDocuments(of watch.Detail) documents {
 		d.Logs = &l
 	}
 	for i := range d.Pods {
-		d.Pods[i].Reason = scrub.Line(d.Pods[i].Reason)
+		d.Pods[i] = shareablePod(d.Pods[i])
 	}
 	for i := range d.KubeEvents {
 		d.KubeEvents[i].Message = scrub.Line(d.KubeEvents[i].Message)
@@ -186,6 +187,35 @@ func shareableDocuments(of watch.Detail) documents {
 		d.Wiring = []introspect.NodePod{p}
 	}
 	return d
+}
+
+// podENI is the name of branch ENIs in containers' limits.
+const podENI = "vpc.amazonaws.com/pod-eni"
+
+// shareablePod returns a pod whose object has what the doctor reads of it and rows lack, without what users chose.
+func shareablePod(p watch.Pod) watch.Pod {
+	p.Reason = scrub.Line(p.Reason)
+	if from := p.Object; from != nil {
+		p.Object = &evidence.KubePod{
+			Ready: from.Ready, CreatedAt: from.CreatedAt, Reason: from.Reason, Message: scrub.Line(from.Message), Owner: from.Owner,
+		}
+		if app, ok := from.Labels["k8s-app"]; ok { // CoreDNS has it
+			p.Object.Labels = map[string]string{"k8s-app": app}
+		}
+		for _, c := range from.Containers {
+			kept := evidence.Container{}
+			if limit, ok := c.Limits[podENI]; ok {
+				kept.Limits = map[string]string{podENI: limit}
+			}
+			p.Object.Containers = append(p.Object.Containers, kept)
+		}
+	}
+	if p.Daemon != nil {
+		daemon := *p.Daemon
+		daemon.Message = scrub.Line(daemon.Message)
+		p.Daemon = &daemon
+	}
+	return p
 }
 
 // WriteDocuments adds documents read from a node besides its sample, as far as they are new.
@@ -236,6 +266,11 @@ func (l *library) add(d documents, size int) {
 	_, known := l.of[d.Node]
 	if d.Node == "" || !known && len(l.of) >= maxNodes || l.total+more > maxHeld {
 		return
+	}
+	for _, p := range d.Pods {
+		if p.Object != nil { // rows have its name and addresses, and those are checked
+			p.Object.Pod, p.Object.IPs = "", nil
+		}
 	}
 	l.total += more
 	l.bytes[d.Node] += more

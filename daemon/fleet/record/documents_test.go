@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/daemon/scrub"
+	"cnictl/doctor/evidence"
 )
 
 // details is a node's answer after some minutes: a log line, an event and a failed ADD per
@@ -113,6 +117,52 @@ func TestDocuments(t *testing.T) {
 		if strings.Contains(text, unwanted) {
 			t.Errorf("the file holds %q", unwanted)
 		}
+	}
+}
+
+// TestDocuments_Pods: of a pod's object a recording has what the doctor reads and a row lacks, and nothing private.
+func TestDocuments_Pods(t *testing.T) {
+	t.Parallel()
+	branch := map[string]string{podENI: "1"}
+	limits := map[string]string{podENI: "1", "hunter2.example/gpu": "1"}
+	private := map[string]string{"k8s-app": "kube-dns", "hunter2": "hunter2"}
+	object := evidence.KubePod{
+		Pod: "shop/web", Phase: "Pending", Node: new("steady"), Ready: new(false), CreatedAt: start, Reason: "ContainerCreating",
+		Message: "password=hunter2", Owner: "ReplicaSet", ServiceAccount: "hunter2", Labels: private, Annotations: private, NodeSelector: private,
+		IPs: []netip.Addr{netip.MustParseAddr("10.0.0.9")}, Containers: []evidence.Container{{Name: "hunter2", Limits: limits}, {Name: "hunter2"}},
+	}
+	daemon := evidence.DaemonPod{Pod: "kube-system/aws-node-x", Node: "steady", Phase: "Running", Reason: "CrashLoopBackOff", Message: "password=hunter2",
+		Containers: []evidence.DaemonContainer{{Name: "aws-node", Restarts: new(3), RestartsLastHour: new(2)}}}
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Header{StartedAt: start})
+	err = errors.Join(err, w.WriteSample(sample("steady", 5, start), start), w.WriteDocuments(watch.Detail{Node: "steady", Pods: []watch.Pod{
+		{PodRef: introspect.PodRef{Namespace: "shop", Name: "web"}, Phase: "Pending", Object: &object}, {Phase: "Running", Daemon: &daemon},
+	}}, start), w.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := unzipped(t, out.Bytes()); strings.Contains(text, "hunter2") {
+		t.Errorf("private: %s", text)
+	}
+	p, _ := open(t, out.Bytes())
+	pods := p.Detail(t.Context(), "steady", watch.WantPods, watch.Query{}).Pods
+	want := &evidence.KubePod{
+		Ready: object.Ready, CreatedAt: start, Reason: object.Reason, Message: scrub.Line(object.Message), Owner: object.Owner,
+		Labels: map[string]string{"k8s-app": "kube-dns"}, Containers: []evidence.Container{{Limits: branch}, {}},
+	}
+	daemon.Message = scrub.Line(daemon.Message)
+	if len(pods) != 2 || !reflect.DeepEqual(pods[0].Object, want) || !reflect.DeepEqual(pods[1].Daemon, &daemon) {
+		t.Errorf("%+v", pods)
+	}
+}
+
+// TestDocuments_Zones: an address in a pod's object, which could hold any text, is dropped: rows have the addresses.
+func TestDocuments_Zones(t *testing.T) {
+	t.Parallel()
+	l := newLibrary()
+	l.add(documents{Node: "a", Pods: []watch.Pod{{Object: &evidence.KubePod{Pod: "a/b", IPs: []netip.Addr{netip.MustParseAddr("fe80::1%x")}}}}}, 1)
+	if o := l.of["a"].Pods[0].Object; len(o.IPs) > 0 || o.Pod != "" {
+		t.Errorf("%+v", o)
 	}
 }
 

@@ -62,7 +62,7 @@ const (
 	maxHeld  = 256 << 20 // bytes of the current lines of all nodes
 )
 
-// labelDomains are those whose labels are kept: other labels are private to their owners.
+// labelDomains are those whose labels and annotations of nodes are kept: others are private to their owners.
 var labelDomains = []string{"kubernetes.io", "k8s.io", "k8s.aws", "amazonaws.com", "eksctl.io", "karpenter.sh", config.LabelDomain}
 
 // shareable returns a sample without what must not be shared.
@@ -80,22 +80,30 @@ func shareable(n document.NodeIPAM) document.NodeIPAM {
 		}
 		n.Summary = &s
 	}
-	if n.Object == nil || len(n.Object.Labels) == 0 {
+	if n.Object == nil {
 		return n
 	}
 	o := *n.Object
-	o.Labels = map[string]string{}
-	for key, value := range n.Object.Labels {
-		domain, _, ok := strings.Cut(key, "/")
-		if !ok {
-			continue
-		}
-		for _, known := range labelDomains {
-			if domain == known || strings.HasSuffix(domain, "."+known) {
-				o.Labels[key] = value
-			}
-		}
+	o.Labels, o.Annotations = public(o.Labels), public(o.Annotations)
+	o.Conditions = slices.Clone(o.Conditions)
+	for i := range o.Conditions {
+		o.Conditions[i].Message = scrub.Line(o.Conditions[i].Message)
 	}
 	n.Object = &o
 	return n
+}
+
+// public returns the labels or annotations of known domains.
+func public(all map[string]string) map[string]string {
+	if len(all) == 0 {
+		return all
+	}
+	out := map[string]string{}
+	for key, value := range all {
+		domain, _, ok := strings.Cut(key, "/")
+		if ok && slices.ContainsFunc(labelDomains, func(known string) bool { return domain == known || strings.HasSuffix(domain, "."+known) }) {
+			out[key] = value
+		}
+	}
+	return out
 }

@@ -165,8 +165,8 @@ type KubeEvent struct {
 	Node      string    `json:"node"`   // that it happened on; "" = not known
 	Source    string    `json:"source"` // component that reports it
 
-	First  time.Time `json:"-"` // the first time; zero in a recording
-	Action string    `json:"-"` // of its reporter; empty in a recording
+	First  time.Time `json:"first,omitzero"`   // the first time; zero in a recording of an earlier version
+	Action string    `json:"action,omitempty"` // of its reporter; empty in a recording of an earlier version
 }
 
 // ContainerLogQuery selects lines of a container's log; zero selects the newest
@@ -204,10 +204,10 @@ type Pod struct {
 	Reason      string     `json:"reason,omitempty"` // why it does not run, as its status or newest event says
 	StartedAt   *time.Time `json:"startedAt,omitempty"`
 
-	// Object and Daemon, of a pod of aws-node, are all that the doctor knows. They are nil in
-	// recordings, whose names are anonymized, and in lists of all nodes' pods.
-	Object *evidence.KubePod   `json:"-"`
-	Daemon *evidence.DaemonPod `json:"-"`
+	// Object and Daemon, of a pod of aws-node, are what the doctor knows beside the above. They are nil
+	// in lists of all nodes' pods and in recordings of earlier versions.
+	Object *evidence.KubePod   `json:"object,omitempty"`
+	Daemon *evidence.DaemonPod `json:"daemon,omitempty"`
 }
 
 // Stats are statistics of the sampling.

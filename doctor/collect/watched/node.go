@@ -36,7 +36,7 @@ func sampled(n *store.Node, now time.Time) *evidence.Reading {
 	kind := ""
 	if o := n.Object; o != nil {
 		kind = o.InstanceType
-		if o.Ready != nil && *o.Ready { // if not ready, the conditions would say why
+		if o.Ready != nil && *o.Ready || len(o.Conditions) > 0 { // recordings of earlier versions do not say why a node is not ready
 			r.Node = evidence.Read(object(n.Metadata.Name, o))
 		}
 		r.DaemonPods = daemonPods(n.Metadata.Name, o.Daemon)
@@ -73,15 +73,22 @@ func ours(r *evidence.Reading, missing string) {
 
 func object(name string, o *document.NodeObject) evidence.KubeNode {
 	n := evidence.KubeNode{
-		Name: name, InstanceType: o.InstanceType, Zone: o.Zone, Instance: o.InstanceID, Labels: o.Labels,
-		Capacity:   evidence.NodeResources{Pods: o.MaxPods, PodENI: o.BranchENIs},
-		Conditions: []evidence.Condition{{Type: "Ready", Status: "True"}},
+		Name: name, InstanceType: o.InstanceType, Zone: o.Zone, Instance: o.InstanceID, Labels: o.Labels, Annotations: o.Annotations,
+		Capacity:       evidence.NodeResources{Pods: o.MaxPods, PodENI: o.BranchENIs},
+		Allocatable:    evidence.NodeResources{Pods: o.AllocatablePods, PodENI: o.AllocatableBranchENIs},
+		KubeletVersion: o.KubeletVersion, OSImage: o.OSImage, Kernel: o.Kernel, CreatedAt: evidence.Moment(o.CreatedAt),
 	}
-	if o.CreatedAt != nil {
-		n.CreatedAt = o.CreatedAt.UTC()
+	for _, t := range o.Taints {
+		n.Taints = append(n.Taints, evidence.Taint(t))
 	}
-	if o.Unschedulable {
+	if o.Unschedulable && len(n.Taints) == 0 {
 		n.Taints = []evidence.Taint{{Key: "node.kubernetes.io/unschedulable", Effect: "NoSchedule"}}
+	}
+	for _, k := range o.Conditions {
+		n.Conditions = append(n.Conditions, evidence.Condition(k))
+	}
+	if o.Ready != nil && *o.Ready {
+		n.Conditions = append(n.Conditions, evidence.Condition{Type: "Ready", Status: "True"})
 	}
 	return n
 }
@@ -164,36 +171,44 @@ func daemonsOf(all []watch.Pod) (out []evidence.DaemonPod) {
 	return out
 }
 
-// pods takes what rows show of pods for want of their objects, in a recording.
+// pods takes what rows show of pods, and what is kept of their objects.
 func pods(all []watch.Pod, node string) []evidence.KubePod {
 	out := make([]evidence.KubePod, 0, len(all))
 	for _, p := range all {
+		pod := evidence.KubePod{}
 		if p.Object != nil {
-			out = append(out, *p.Object)
-			continue
+			pod = *p.Object
 		}
-		pod := evidence.KubePod{Pod: named(p), Phase: p.Phase, Node: &node, HostNetwork: p.HostNetwork, Reason: p.Reason}
-		for _, ip := range p.IPs {
-			if a, err := introspect.ParseAddr(ip); err == nil {
-				pod.IPs = append(pod.IPs, a)
-			}
-		}
-		if p.StartedAt != nil {
-			pod.StartedAt = p.StartedAt.UTC()
-			pod.CreatedAt = pod.StartedAt // or some time before
-		}
-		if p.Phase == "Pending" && len(p.IPs) == 0 && strings.Contains(p.Reason, "FailedCreatePodSandBox") { // of an event
-			pod.Reason, pod.Message = "ContainerCreating", p.Reason
-		}
-		if p.PodENI != "" {
-			pod.Annotations = map[string]string{podENI: p.PodENI}
-		}
-		if p.Wants {
-			pod.Containers = []evidence.Container{{Limits: map[string]string{podENI: "1"}}}
+		if pod.Pod == "" { // recordings keep only what rows lack
+			row(&pod, p, &node)
 		}
 		out = append(out, pod)
 	}
 	return out
+}
+
+// row adds what a row shows to what else is known of a pod.
+func row(pod *evidence.KubePod, p watch.Pod, node *string) {
+	pod.Pod, pod.Phase, pod.Node, pod.HostNetwork = named(p), p.Phase, node, p.HostNetwork
+	for _, ip := range p.IPs {
+		if a, err := introspect.ParseAddr(ip); err == nil {
+			pod.IPs = append(pod.IPs, a)
+		}
+	}
+	pod.StartedAt = evidence.Moment(p.StartedAt)
+	if p.PodENI != "" {
+		pod.Annotations = map[string]string{podENI: p.PodENI}
+	}
+	if p.Object != nil {
+		return
+	}
+	pod.Reason, pod.CreatedAt = p.Reason, pod.StartedAt                                                  // or some time before
+	if p.Phase == "Pending" && len(p.IPs) == 0 && strings.Contains(p.Reason, "FailedCreatePodSandBox") { // of an event
+		pod.Reason, pod.Message = "ContainerCreating", p.Reason
+	}
+	if p.Wants {
+		pod.Containers = []evidence.Container{{Limits: map[string]string{podENI: "1"}}}
+	}
 }
 
 // podENI is the name of a pod's branch ENI, as a resource and as an annotation.

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cnictl/daemon/fleet"
-	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/evidence"
@@ -39,7 +38,7 @@ const wanted = watch.WantENIs | watch.WantPlan | watch.WantEvents | watch.WantFa
 var ErrNoNodes = errors.New("there are no such nodes")
 
 // Evidence returns what the source has of the named nodes, of all if none are named. It reads the
-// documents of those that are named or have problems, and reports how many it has read. soFar, unless nil,
+// documents of the worst, and reports how many it has read. soFar, unless nil,
 // is called with what is known before that, and must not keep it.
 func Evidence(ctx context.Context, src Source, scope evidence.Scope, names []string,
 	progress func(done, total int, what string), soFar func(*evidence.Evidence)) (*evidence.Evidence, error) {
@@ -52,9 +51,7 @@ func Evidence(ctx context.Context, src Source, scope evidence.Scope, names []str
 	var deep []int
 	for i, n := range nodes {
 		ev.Nodes = append(ev.Nodes, evidence.Node{Name: n.Metadata.Name, First: sampled(n, now)})
-		if names != nil || n.Severity.Harms() || n.Severity == document.SeverityWarning {
-			deep = append(deep, i)
-		}
+		deep = append(deep, i) // what was recorded is at hand
 	}
 	slices.SortStableFunc(deep, func(a, b int) int { return cmp.Compare(nodes[a].Severity.Rank(), nodes[b].Severity.Rank()) })
 	deep = deep[:min(len(deep), maxDeep)]

@@ -61,7 +61,7 @@ func TestEvidence_Recording(t *testing.T) {
 		t.Errorf("%d nodes, mode %s, at %s", len(ev.Nodes), ev.Mode, ev.At)
 	}
 	slices.Sort(src.asked)
-	if n := len(src.asked); n == 0 || n > 5 || !slices.Contains(src.asked, tour.Starved) || !slices.IsSorted(steps) || steps[len(steps)-1] != n {
+	if n := len(src.asked); n == 0 || !slices.Contains(src.asked, tour.Starved) || !slices.IsSorted(steps) || steps[len(steps)-1] != n {
 		t.Errorf("asked %v, progress %v", src.asked, steps)
 	}
 	r := causes.Diagnose(ev, causes.Options{})
@@ -74,7 +74,7 @@ func TestEvidence_Recording(t *testing.T) {
 	}
 	well := func(name string) bool {
 		n := src.View().Node(name)
-		return n.State == document.StateLive && len(n.Problems) == 0
+		return n.State == document.StateLive && len(n.Problems) == 0 && name != tour.Trunk // of which a pod waits for its branch ENI
 	}
 	for _, f := range r.Findings {
 		if f.Severity != "info" && slices.ContainsFunc(f.Nodes, well) {
