@@ -798,7 +798,7 @@ func rolloutStuck(c *Case) []observation {
 func startUp(ds *evidence.DaemonSet) time.Duration {
 	seconds := probeNotices
 	if ds != nil {
-		seconds += ds.MinReady
+		seconds += min(max(0, ds.MinReady), 24*60*60) // an evidence file may say anything
 	}
 	return time.Duration(seconds) * time.Second
 }
