@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +31,8 @@ const recorded = "../../daemon/api/introspect/testdata/recorded"
 
 // TestScript runs the real main against nodes served by the test. $LARGE, $STARVED and
 // $ORIGINAL are their addresses, nothing listens at $GONE, and $TARGETS has all four. $EC2 is an EC2
-// whose m5.large takes four interfaces and that has z9.large; $EC2_DENIED allows nothing.
+// whose m5.large takes four interfaces and that has z9.large; $EC2_SUBNET has the subnet of $LARGE, with
+// interfaces of others; $EC2_DENIED allows nothing.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -41,6 +43,7 @@ func TestScript(t *testing.T) {
 		"GONE":     "unix:" + filepath.Join(dir, "gone.sock"),
 
 		"EC2":        serveEC2(t, fakeaws.Options{Types: changedTypes()}),
+		"EC2_SUBNET": serveEC2(t, fakeaws.Options{Allow: []string{"DescribeNetworkInterfaces"}}, interfacesOfOthers),
 		"EC2_DENIED": serveEC2(t, fakeaws.Options{Allow: []string{"DescribeInstances"}}),
 	}
 	testscript.Run(t, testscript.Params{
@@ -57,9 +60,12 @@ func TestScript(t *testing.T) {
 	})
 }
 
-func serveEC2(t *testing.T, o fakeaws.Options) string {
+func serveEC2(t *testing.T, o fakeaws.Options, fill ...func(*testing.T, *fakeaws.World)) string {
 	t.Helper()
 	w := fakeaws.NewWorld(o)
+	for _, f := range fill {
+		f(t, w)
+	}
 	s, err := fakeaws.NewServer(w, "")
 	if err != nil {
 		t.Fatal(err)
@@ -71,6 +77,26 @@ func serveEC2(t *testing.T, o fakeaws.Options) string {
 		w.Close()
 	})
 	return s.EC2URL
+}
+
+// interfacesOfOthers makes the subnet of $LARGE, with those of a load balancer and of a node that was not read.
+func interfacesOfOthers(t *testing.T, w *fakeaws.World) {
+	t.Helper()
+	vpc := w.AddVPC(netip.MustParsePrefix("10.0.0.0/16"))
+	subnet, err := w.AddSubnet(fakeaws.SubnetSpec{ID: "subnet-0123456789abcdef0", VPCID: vpc.ID, CIDR: netip.MustParsePrefix("10.0.0.0/19")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []fakeaws.ENISpec{
+		{Description: "ELB app/shop/0123456789abcdef", PrimaryIP: netip.MustParseAddr("10.0.30.4")},
+		{Description: "ELB app/shop/0123456789abcdef", PrimaryIP: netip.MustParseAddr("10.0.30.5")},
+		{Description: "aws-K8S-i-0fedcba9876543210", PrimaryIP: netip.MustParseAddr("10.0.30.20"), CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.31.0/28")}},
+	} {
+		e.SubnetID = subnet.ID
+		if _, err := w.CreateENI(e); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func changedTypes() []limits.Instance {

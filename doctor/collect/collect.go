@@ -209,7 +209,7 @@ func (c *collection) place(ctx context.Context) {
 		}
 	}
 	var why string
-	if c.region, why = regionOf(voters, c.Region); why != "" && c.Warn != nil {
+	if c.region, why = RegionOf(voters, c.Region); why != "" && c.Warn != nil {
 		c.Warn(why)
 	}
 }
@@ -217,9 +217,9 @@ func (c *collection) place(ctx context.Context) {
 // regionForm is that of a region's name, which becomes part of a host name.
 var regionForm = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]{1,2}$`)
 
-// regionOf returns the region that most nodes have, else that of the AWS settings. A kubelet may set
+// RegionOf returns the region that most nodes have, else that of the AWS settings. A kubelet may set
 // the label on its own node, so one node never decides. why is what the user should know.
-func regionOf(nodes []fleet.Target, settings string) (region, why string) {
+func RegionOf(nodes []fleet.Target, settings string) (region, why string) {
 	count, all := map[string]int{}, 0
 	for _, t := range nodes {
 		if t.Object == nil || t.Object.InstanceID == "" {

@@ -43,7 +43,7 @@ func TestRegionOf(t *testing.T) {
 				}
 				nodes = append(nodes, fleet.Target{Object: o})
 			}
-			got, why := regionOf(append(nodes, fleet.Target{}), tt.settings)
+			got, why := RegionOf(append(nodes, fleet.Target{}), tt.settings)
 			if got != tt.want || (why == "") != (tt.warning == "") || !strings.Contains(why, tt.warning) {
 				t.Errorf("%q, %q", got, why)
 			}

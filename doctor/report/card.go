@@ -26,6 +26,15 @@ type Card struct {
 // Step is something to do, with what it may harm and what else it does.
 type Step struct{ Text, Command, Risk, Note string }
 
+// StepOf is the step of a fix.
+func StepOf(fix document.CauseFix) Step {
+	step := Step{fix.Text, fix.Command, fix.Risk, fix.SideEffects}
+	if fix.Risk == catalogue.NoRisk.String() {
+		step.Risk = ""
+	}
+	return step
+}
+
 // Warning is what to know before the step is done; "" = nothing.
 func (s Step) Warning() string {
 	if s.Risk == "" {
@@ -63,11 +72,7 @@ func CardOf(f *document.Finding, now time.Time, most int, name func(node string)
 		c.Found = []string{found}
 	}
 	for _, fix := range f.Fix {
-		step := Step{fix.Text, fix.Command, fix.Risk, fix.SideEffects}
-		if fix.Risk == catalogue.NoRisk.String() {
-			step.Risk = ""
-		}
-		c.Fixes = append(c.Fixes, step)
+		c.Fixes = append(c.Fixes, StepOf(fix))
 	}
 	for _, holds := range []bool{true, false} {
 		for _, e := range f.Evidence {

@@ -52,6 +52,8 @@ type SubnetItem struct {
 // Uses of a /28 of a subnet.
 const (
 	BlockUnknown    = "unknown"  // free, or used by others
+	BlockFree       = "free"     // nobody has an address in it; only if EC2's interfaces were read
+	BlockOthers     = "others"   // only others have addresses in it; only if EC2's interfaces were read
 	BlockPrefix     = "prefix"   // a prefix of a node
 	BlockFragmented = "spoiled"  // single addresses of nodes: it cannot become a prefix
 	BlockPrimary    = "primary"  // a node's own address
@@ -63,19 +65,77 @@ type SubnetMap struct {
 	APIVersion string `json:"apiVersion" null:"never"` // version of the document
 	Kind       string `json:"kind" null:"never"`       // SubnetMap
 	SubnetItem
-	Blocks    []SubnetBlock `json:"blocks"`    // all blocks of the range, by address; empty if the range is unknown
-	Partial   bool          `json:"partial"`   // the counts exclude the nodes that could not be read
-	Errors    []NodeError   `json:"errors"`    // nodes that could not be read
-	SampledAt time.Time     `json:"sampledAt"` // end of the sweep
+	Blocks     []SubnetBlock `json:"blocks"`     // all blocks of the range, by address; empty if the range is unknown
+	Interfaces bool          `json:"interfaces"` // with --aws: EC2's interfaces were read, so that everything is known
+	Unplaced   *int          `json:"unplaced"`   // addresses in use somewhere in the range, of others and of ENIs themselves; null if unknown
+	Owners     []SubnetOwner `json:"owners"`     // with --aws: who else has addresses, most first; empty otherwise
+	Freeing    *BlockFreeing `json:"freeing"`    // with --free-blocks: which nodes to terminate; null otherwise
+	Partial    bool          `json:"partial"`    // the counts exclude the nodes that could not be read
+	Errors     []NodeError   `json:"errors"`     // nodes that could not be read
+	SampledAt  time.Time     `json:"sampledAt"`  // end of the sweep
 }
 
 // SubnetBlock is one /28 of a subnet.
 type SubnetBlock struct {
-	Prefix netip.Prefix `json:"prefix" null:"never"` // CIDR of the block
-	Use    string       `json:"use" null:"never"`    // unknown, prefix, spoiled, primary, reserved
-	Held   int          `json:"held"`                // addresses in the block held by nodes
-	Used   int          `json:"used"`                // of these, in use by pods
-	Node   string       `json:"node"`                // a node that holds addresses in the block; empty if none
+	Prefix  netip.Prefix  `json:"prefix" null:"never"` // CIDR of the block
+	Use     string        `json:"use" null:"never"`    // unknown, prefix, spoiled, primary, reserved; with --aws free and others instead of unknown
+	Held    int           `json:"held"`                // addresses in the block held by nodes
+	Used    int           `json:"used"`                // of these, in use by pods
+	Node    string        `json:"node"`                // a node that holds addresses in the block; empty if none
+	Holders []BlockHolder `json:"holders"`             // all nodes that hold addresses in the block
+	Others  *int          `json:"others"`              // addresses in the block that others have; null without --aws
+	Owners  []BlockOwner  `json:"owners"`              // these others; empty without --aws
+}
+
+// BlockHolder is a node with addresses in a /28.
+type BlockHolder struct {
+	Node string `json:"node" null:"never"` // name of the node
+	Held int    `json:"held"`              // addresses that it holds in the block
+	Used int    `json:"used"`              // of these, in use by pods
+}
+
+// BlockOwner is an interface of others with addresses in a /28.
+type BlockOwner struct {
+	Name      string `json:"name" null:"never"`      // whose interface it is, such as: load balancer app/shop
+	Interface string `json:"interface" null:"never"` // eni-…
+	Addresses int    `json:"addresses"`              // that it has in the block
+}
+
+// SubnetOwner is what somebody other than the nodes has in a subnet.
+type SubnetOwner struct {
+	Name       string `json:"name" null:"never"` // such as: load balancer app/shop
+	Interfaces int    `json:"interfaces"`        // number of interfaces
+	Addresses  int    `json:"addresses"`         // of all interfaces
+	Blocks     int    `json:"blocks"`            // /28 blocks with these addresses
+}
+
+// BlockFreeing is the smallest set of nodes whose termination frees /28 blocks of a subnet.
+type BlockFreeing struct {
+	Wanted       int            `json:"wanted"`       // number of blocks that were asked for
+	Blocks       []netip.Prefix `json:"blocks"`       // that are free once the nodes are gone; may be more
+	Nodes        []FreeingNode  `json:"nodes"`        // to drain and terminate
+	Least        int            `json:"least"`        // no fewer nodes can do it
+	Exact        bool           `json:"exact"`        // no smaller set exists; otherwise the time ran out, and the best set is shown
+	Addresses    int            `json:"addresses"`    // of the subnet that are free once the nodes are gone
+	Pods         int            `json:"pods"`         // with addresses of the nodes' pools, which move
+	Warm         int            `json:"warm"`         // free addresses that the other nodes hold for them
+	NewAddresses int            `json:"newAddresses"` // that the other nodes take beyond these; each may break up another block
+	Steps        []FreeingStep  `json:"steps"`        // what to do, in order; nothing was done
+}
+
+// FreeingNode is a node to drain and terminate.
+type FreeingNode struct {
+	Node       string `json:"node" null:"never"` // name of the node
+	InstanceID string `json:"instanceId"`        // i-…; empty if unknown
+	Group      string `json:"group"`             // managed node group or node pool; empty if unknown
+	Pods       int    `json:"pods"`              // with addresses of its pools
+	Addresses  int    `json:"addresses"`         // that it has in the subnet, with those of its ENIs
+}
+
+// FreeingStep is a command for one node, with its risk.
+type FreeingStep struct {
+	Node string `json:"node" null:"never"` // name of the node
+	CauseFix
 }
 
 // States of a node with security groups for pods.

@@ -19,7 +19,7 @@ func SubnetRoom(u store.SubnetUse) (subnet.Subnet, bool) {
 	}
 	others := s.Free - *u.Available
 	s.Free = min(max(*u.Available, 0), s.Free)
-	blocks := SubnetBlocks(u)
+	blocks := SubnetCells(u)
 	for _, b := range u.Blocks {
 		i, ok := indexOf(u.Range, b.Prefix)
 		if !ok || i < 0 || i >= len(blocks) {

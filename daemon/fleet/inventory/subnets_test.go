@@ -146,7 +146,7 @@ func TestFullest(t *testing.T) {
 	}
 }
 
-func TestBlocks(t *testing.T) {
+func TestCells(t *testing.T) {
 	t.Parallel()
 	free, none := 40, 0
 	u := store.SubnetUse{Range: netip.MustParsePrefix("10.0.3.7/24"), Held: 20, Blocks: []store.Block{
@@ -155,17 +155,17 @@ func TestBlocks(t *testing.T) {
 		{Prefix: netip.MustParsePrefix("10.0.3.240/28"), Use: store.BlockPrimary},
 	}}
 	u.Available = &free
-	blocks := SubnetBlocks(u)
-	if len(blocks) != 16 || blocks[0] != ReservedBlock || blocks[2] != store.BlockPrefix || blocks[15] != store.BlockPrimary || CountBlocks(blocks, 0) != 13 {
-		t.Errorf("blocks %v", blocks)
+	cells := SubnetCells(u)
+	if len(cells) != 16 || cells[0].Use != ReservedBlock || cells[2].Use != store.BlockPrefix || cells[15].Use != store.BlockPrimary || CountBlocks(cells, 0) != 13 {
+		t.Errorf("cells %v", cells)
 	}
-	for i := range blocks {
+	for i := range cells {
 		if back, ok := indexOf(u.Range, PrefixAt(u.Range, i)); !ok || back != i {
 			t.Errorf("block %d is at %d", i, back)
 		}
 	}
-	if b, ok := BlockAt(u, 2); !ok || b.Node != "a" {
-		t.Errorf("block 2 is %+v", b)
+	if c := cells[2]; c.Node != "a" || c.Edge || !cells[15].Edge {
+		t.Errorf("block 2 is %+v", c)
 	}
 	if n := FreeBlocks(u); n == nil || *n != 2 {
 		t.Errorf("free %v, want the 2 that 40 addresses fill", n)
@@ -178,7 +178,7 @@ func TestBlocks(t *testing.T) {
 		t.Error("a subnet without a free address is not short")
 	}
 	for _, bad := range []string{"0.0.0.0/0", "10.0.0.0/15", "10.0.0.0/29", "2001:db8::/64"} {
-		if SubnetBlocks(store.SubnetUse{Range: netip.MustParsePrefix(bad)}) != nil {
+		if SubnetCells(store.SubnetUse{Range: netip.MustParsePrefix(bad)}) != nil {
 			t.Errorf("a map of %s", bad)
 		}
 	}

@@ -70,3 +70,18 @@ var (
 	inIAM     = []string{"log.ipamd", "metrics", "k8s.evt"}
 	inPending = []string{"k8s.evt", "k8s.pod"}
 )
+
+// DrainNode moves the pods of a node elsewhere, before it is terminated.
+var DrainNode = Fix{Text: "Move the pods of the node.", Command: drain, SideEffect: replaced + " Those that find no room stay pending.", Risk: Disruptive}
+
+// Steps that terminate a drained node, by who made it.
+var (
+	TerminateKarpenters = Fix{Text: "Let Karpenter terminate the instance.", Command: "kubectl delete node NODE",
+		SideEffect: "Local volumes are lost. Karpenter starts another node if pods need one, which takes addresses again.", Risk: Destructive}
+	TerminateInGroup = Fix{Text: "Terminate the instance, and make its group smaller, so that the group does not replace it.",
+		Command:    "aws autoscaling terminate-instance-in-auto-scaling-group --instance-id INSTANCE --should-decrement-desired-capacity",
+		SideEffect: "Local volumes are lost. The group refuses below its minimum size.", Risk: Destructive}
+	TerminateInstance = Fix{Text: "Terminate the instance.", Command: "aws ec2 terminate-instances --instance-ids INSTANCE",
+		SideEffect: "Local volumes are lost. If it is in an Auto Scaling group, the group starts another node, which takes addresses again: use terminate-instance-in-auto-scaling-group.",
+		Risk:       Destructive}
+)

@@ -154,10 +154,25 @@ func instance(i types.Instance) evidence.Instance {
 	return out
 }
 
+// Interfaces reads the interfaces of a subnet, and nothing else.
+func (r *Reader) Interfaces(ctx context.Context, region, subnet string) evidence.Source[[]evidence.Interface] {
+	if why := cmp.Or(r.noRegion(region), r.noCredentials(ctx)); why != "" {
+		return evidence.Lacking[[]evidence.Interface](why)
+	}
+	q := query{api: r.client(r.ResolveRegion(region))}
+	return timed(ctx, r, func(ctx context.Context) ([]evidence.Interface, error) {
+		return q.interfacesWith(ctx, filter("subnet-id", subnet))
+	})
+}
+
 // interfaces reads all interfaces of the VPC: leaked and foreign ones take addresses too.
 func (q *query) interfaces(ctx context.Context) ([]evidence.Interface, error) {
+	return q.interfacesWith(ctx, filter("vpc-id", q.vpcs...))
+}
+
+func (q *query) interfacesWith(ctx context.Context, with types.Filter) ([]evidence.Interface, error) {
 	out := []evidence.Interface{}
-	in := &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{filter("vpc-id", q.vpcs...)}, MaxResults: aws.Int32(pageSize)}
+	in := &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{with}, MaxResults: aws.Int32(pageSize)}
 	err := pages(ctx, q.api.DescribeNetworkInterfaces, in, &in.NextToken, func(page *ec2.DescribeNetworkInterfacesOutput) *string {
 		for _, e := range page.NetworkInterfaces {
 			out = append(out, describedInterface(e))

@@ -208,3 +208,40 @@ func TestRead_Unreachable(t *testing.T) {
 		t.Errorf("subnets %q, interfaces %q", r.Subnets.Missing, r.Interfaces.Missing)
 	}
 }
+
+// TestInterfaces: those of one subnet are read with one call, and only with the right to it.
+func TestInterfaces(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	policy, err := deploy.IAM("cnictl-doctor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SetPolicy("", string(policy)); err != nil {
+		t.Fatal(err)
+	}
+	other, err := b.AddSubnet(fakeaws.SubnetSpec{VPCID: b.subnet.VPCID, CIDR: netip.MustParsePrefix("10.0.8.0/24")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.CreateENI(fakeaws.ENISpec{SubnetID: other.ID}); err != nil {
+		t.Fatal(err)
+	}
+	got := b.Interfaces(t.Context(), b.Region(), b.subnet.ID)
+	var ids []string
+	for _, e := range got.Content {
+		ids = append(ids, e.ID)
+		if e.Subnet != b.subnet.ID || !e.Primary.IsValid() {
+			t.Errorf("%+v", e)
+		}
+	}
+	if !got.OK() || len(ids) != 2 || !slices.Contains(ids, b.leaked.ID) || b.Requests() != 1 {
+		t.Errorf("%v, %q after %d requests", ids, got.Missing, b.Requests())
+	}
+	if err := b.SetPolicy("", `{"Version":"2012-10-17","Statement":[]}`); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.Interfaces(t.Context(), b.Region(), b.subnet.ID); got.Missing != evidence.MissingForbidden {
+		t.Errorf("%q", got.Missing)
+	}
+}

@@ -3,13 +3,13 @@ package subnets
 import (
 	"time"
 
-	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/inventory"
 	"cnictl/tui/keymap"
 )
 
 // board is the map of a subnet, as the body of its pane.
 type board struct {
-	cells  []store.BlockUse // block i of the subnet's range
+	cells  []inventory.SubnetCell // block i of the subnet's range
 	cursor int
 	wide   int // blocks in a row, as last drawn
 }

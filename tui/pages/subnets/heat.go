@@ -21,7 +21,7 @@ var (
 // heat says how the addresses of a subnet are drawn.
 type heat struct {
 	of       store.SubnetUse
-	cells    []store.BlockUse
+	cells    []inventory.SubnetCell
 	prefixes bool // prefixes are in use, so that fragmented blocks matter
 
 	// Of the addresses that no node holds, EC2 says only how many are free. They are drawn first, those
@@ -30,12 +30,12 @@ type heat struct {
 	known bool // EC2 has said it
 }
 
-func heatOf(u store.SubnetUse, cells []store.BlockUse) heat {
+func heatOf(u store.SubnetUse, cells []inventory.SubnetCell) heat {
 	h := heat{of: u, cells: cells, prefixes: inventory.CountBlocks(cells, store.BlockPrefix) > 0, known: u.Available != nil}
 	size := len(cells) * blockSize
 	h.edge = size
 	if others := inventory.OtherAddresses(u); h.known && (others != nil && *others > 0 || *u.Available <= 0) {
-		h.edge = edge(u, max(*u.Available, 0), size)
+		h.edge = edge(cells, max(*u.Available, 0))
 	}
 	return h
 }
@@ -44,21 +44,15 @@ func heatOf(u store.SubnetUse, cells []store.BlockUse) heat {
 const blockSize = 16
 
 // edge returns the position in the subnet before which free addresses are not held by a node.
-func edge(u store.SubnetUse, free, size int) int {
-	at := 0
-	for i := range size / blockSize {
-		b, ok := inventory.BlockAt(u, i)
-		if !ok {
-			b.Held = 0
-		}
-		if room := blockSize - b.Held; free > room {
+func edge(cells []inventory.SubnetCell, free int) int {
+	for i, c := range cells {
+		if room := blockSize - c.Held; free > room {
 			free -= room
-			at += blockSize
 			continue
 		}
-		return at + b.Held + free
+		return i*blockSize + c.Held + free
 	}
-	return size
+	return len(cells) * blockSize
 }
 
 // rest is the cell of an address that no node holds.
@@ -74,20 +68,20 @@ func (h heat) rest(at int) draw.Cell {
 
 // block draws a /28: what pods use, what nodes only hold, and the rest.
 func (h heat) block(i int, into []draw.Cell) {
-	b, known := inventory.BlockAt(h.of, i)
+	b := h.cells[i]
 	share := func(n int) int { return min((n*len(into)+blockSize-1)/blockSize, len(into)) }
 	used, held := share(b.Used), share(b.Held)
 	for j := range into {
 		switch {
-		case known && j < used:
+		case j < used:
 			into[j] = cellUsed
-		case known && j < held:
+		case j < held:
 			into[j] = cellHeld
 		default:
 			into[j] = h.rest(i*blockSize + j*blockSize/len(into))
 		}
 	}
-	switch h.cells[i] {
+	switch b.Use {
 	case store.BlockPrimary:
 		into[0] = cellPrimary
 	case inventory.ReservedBlock:

@@ -42,7 +42,7 @@ func TestHeat(t *testing.T) {
 		"no prefixes":  {of(100, mixed), 3, 0, 254 - 3 - 99, 99, 0, 0},
 		"EC2 is older": {of(250, prefix), 10, 6, 0, 238, 0, 0},
 	} {
-		h := heatOf(x.of, inventory.SubnetBlocks(x.of))
+		h := heatOf(x.of, inventory.SubnetCells(x.of))
 		counts := map[draw.Cell]int{}
 		for i := range h.cells {
 			into := make([]draw.Cell, blockSize)

@@ -30,7 +30,8 @@ type Model struct {
 	frame components.Frame
 	first string
 	board board
-	of    string // subnet that the board shows
+	of    string               // subnet that the board shows
+	whole *inventory.SubnetMap // of that subnet, with all nodes; nil until a block is looked at
 	view  uint64
 	seen  bool
 

@@ -45,7 +45,7 @@ func (m *Model) aim() {
 	if !ok || r.ID == m.of {
 		return
 	}
-	m.of, m.board.cells = r.ID, inventory.SubnetBlocks(r.SubnetUse)
+	m.of, m.board.cells, m.whole = r.ID, inventory.SubnetCells(r.SubnetUse), nil
 	m.board.move(0)
 }
 
@@ -59,7 +59,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 
 // open moves from a subnet to its map, or opens the node that holds the block.
 func (m *Model) open() tea.Cmd {
-	r, ok := m.table.Row()
+	_, ok := m.table.Row()
 	if !ok {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (m *Model) open() tea.Cmd {
 		return nil
 	}
 	if len(m.board.cells) > 0 {
-		if b, ok := inventory.BlockAt(r.SubnetUse, m.board.cursor); ok && b.Node != "" {
+		if b := m.board.cells[m.board.cursor]; b.Node != "" {
 			return pages.Go(pages.Open{Screen: "node", Node: b.Node})
 		}
 	}

@@ -33,7 +33,7 @@ func (m *Model) Lines(c pages.Context) []string {
 			if !ok {
 				return []string{draw.NewLine(s, w).Add(draw.Faint, "No subnet selected.").String()}
 			}
-			return m.draw(s, r, w, h)
+			return m.draw(s, c.View, r, w, h)
 		}},
 	})
 }
@@ -93,7 +93,7 @@ func bars(l *draw.Line, s draw.Style) {
 
 // draw writes what the signs of the map mean, the map, the block under the cursor, and the trend of
 // the free addresses.
-func (m *Model) draw(s draw.Style, r *row, width, height int) []string {
+func (m *Model) draw(s draw.Style, v *store.View, r *row, width, height int) []string {
 	sheet := draw.NewSheet(s, width)
 	if len(m.board.cells) == 0 {
 		switch {
@@ -106,7 +106,7 @@ func (m *Model) draw(s draw.Style, r *row, width, height int) []string {
 		return draw.Exactly(sheet.Lines(), width, height)
 	}
 	of := heatOf(r.SubnetUse, m.board.cells)
-	m.foot(sheet, r)
+	m.foot(sheet, v, r)
 	foot, head := sheet.Lines(), legend(s, width, of.signs())
 	if height < 8 {
 		head, foot = head[:min(len(head), 1)], foot[:min(len(foot), 1)]
@@ -151,19 +151,20 @@ func legend(s draw.Style, width int, signs []sign) []string {
 }
 
 // foot describes the block under the cursor and the trend of the subnet.
-func (m *Model) foot(sheet *draw.Sheet, r *row) {
-	at := inventory.PrefixAt(r.Range, m.board.cursor).String()
-	b, known := inventory.BlockAt(r.SubnetUse, m.board.cursor)
+func (m *Model) foot(sheet *draw.Sheet, v *store.View, r *row) {
+	b := m.board.cells[m.board.cursor]
+	at := b.Prefix.String()
 	switch {
 	case m.frame.Focus != paneMap:
-	case known:
+	case b.Held > 0:
 		what := map[store.BlockUse]string{
 			store.BlockPrefix: "a prefix", store.BlockMixed: "fragmented by single IPs, unusable as a prefix",
 			store.BlockPrimary: "an interface's own address",
 		}[b.Use]
 		sheet.Add(draw.T(draw.Text, at+"  "), draw.T(draw.Text, what),
-			draw.T(draw.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"), draw.T(draw.Text, "  "+b.Node))
-	case m.board.cells[m.board.cursor] == inventory.ReservedBlock:
+			draw.T(draw.Faint, "  "+strconv.Itoa(b.Used)+" used of "+strconv.Itoa(b.Held)+" held"),
+			draw.T(draw.Text, "  "+m.holders(v, r, b)))
+	case b.Use == inventory.ReservedBlock:
 		sheet.Add(draw.T(draw.Text, at), draw.T(draw.Faint, "  contains addresses reserved by EC2, unusable as a prefix"))
 	default:
 		sheet.Add(draw.T(draw.Text, at), draw.T(draw.Faint, "  not held by any node: free, or used by others"))
@@ -173,4 +174,27 @@ func (m *Model) foot(sheet *draw.Sheet, r *row) {
 		role = draw.Warn
 	}
 	sheet.Add(draw.T(draw.Header, "FREE ADDRESSES  "), draw.T(role, words(r)))
+}
+
+// holders names the nodes that have addresses in a block, with how many if they are several.
+func (m *Model) holders(v *store.View, r *row, b inventory.SubnetCell) string {
+	if v == nil {
+		return b.Node
+	}
+	if m.whole == nil {
+		m.whole = new(inventory.SubnetMapOf(v, r.SubnetUse))
+	}
+	all := m.whole.In(b.Prefix)
+	if len(all) < 2 {
+		return b.Node
+	}
+	const most = 4
+	var names []string
+	for _, h := range all[:min(most, len(all))] {
+		names = append(names, h.Node.Metadata.Name+" "+strconv.Itoa(h.Held))
+	}
+	if more := len(all) - most; more > 0 {
+		names = append(names, show.Plural(more, "more node", "more nodes"))
+	}
+	return strings.Join(names, ", ")
 }

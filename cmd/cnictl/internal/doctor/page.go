@@ -120,9 +120,9 @@ func (o *Options) finding(p *output.Page, f *cli.Factory, x *document.Finding, w
 		p.Field("", fmt.Sprintf("%d more nodes: -o wide", c.Unsaid))
 	}
 	if len(c.Fixes) == 0 {
-		step(p, f, "check", c.Check)
+		Step(p, f, "check", c.Check)
 	} else {
-		step(p, f, "fix", c.Fixes[0])
+		Step(p, f, "fix", c.Fixes[0])
 		if n := len(c.Fixes) - 1; n > 0 {
 			p.Field("", fmt.Sprintf("%d more: --fix, or %s doctor explain %s", n, f.Name, x.Code))
 		}
@@ -198,10 +198,10 @@ func planPage(f *cli.Factory, r *document.DoctorReport) []string {
 		head(p, x, x.Severity, x.Code)
 		field(p, "where", c.Where)
 		if len(c.Fixes) == 0 {
-			step(p, f, "check", c.Check)
+			Step(p, f, "check", c.Check)
 		}
 		for n, fix := range c.Fixes {
-			step(p, f, fmt.Sprintf("%d", n+1), fix)
+			Step(p, f, fmt.Sprintf("%d", n+1), fix)
 		}
 	}
 	if len(r.Findings) > 0 {
@@ -210,8 +210,8 @@ func planPage(f *cli.Factory, r *document.DoctorReport) []string {
 	return p.Lines
 }
 
-// step adds something to do, with its risk and side effects.
-func step(p *output.Page, f *cli.Factory, label string, s report.Step) {
+// Step adds something to do, with its risk and side effects.
+func Step(p *output.Page, f *cli.Factory, label string, s report.Step) {
 	p.Field(label, show.Safe(s.Text))
 	Command(p, f, show.Safe(s.Command))
 	if warning := s.Warning(); warning != "" {

@@ -30,8 +30,14 @@ func TestFree(t *testing.T) {
 // TestSigns: unknown blocks do not look like free ones, and no sign is used twice.
 func TestSigns(t *testing.T) {
 	t.Parallel()
-	if s := signOf(document.BlockUnknown); s.letter != "-" {
+	if s := signOf("of a later release"); s.use != document.BlockUnknown {
 		t.Errorf("%+v", s)
+	}
+	for held, want := range map[int]string{-1: "0", 1: "1", 10: "a", 15: "f", 16: "*", 99: "*"} {
+		b := document.SubnetBlock{Use: document.BlockFragmented, Held: held}
+		if got := signOf(b.Use).letterOf(b); got != want {
+			t.Errorf("%d of 16: %s, want %s", held, got, want)
+		}
 	}
 	seen := map[string]bool{}
 	for _, s := range signs {

@@ -2,6 +2,7 @@ package subnets
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -19,18 +20,24 @@ import (
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/store"
+	"cnictl/doctor/collect"
+	"cnictl/doctor/collect/ec2"
+	"cnictl/doctor/evidence"
+	"cnictl/tui/show"
 )
 
 // Options are the arguments and flags of subnets.
 type Options struct {
-	IDs  []string // none: all; one: its map
-	list *output.List[row]
+	IDs        []string // none: all; one: its map
+	FreeBlocks int      // of the map: which nodes to terminate for so many free /28s; 0 = not asked
+	AWS        bool     // of the map: read EC2 for the owners of other addresses
+	list       *output.List[row]
 }
 
 // New builds the command.
 func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{list: newList()}
-	return opts.list.Command(f, &cobra.Command{
+	cmd := opts.list.Command(f, &cobra.Command{
 		Use:     "subnets [SUBNET…]",
 		Aliases: []string{"subnet"},
 		Short:   "List the subnets: free and held addresses, free /28s, time left",
@@ -41,15 +48,66 @@ become prefixes or are fragmented by single IPs, and the time until no address i
 LEFT says how sure it is: "~14h, 4 readings" is a straight line through four of EC2's counts;
 from a day of counts on, "~4d, 3d to 6d" has the true time in 80 % of all cases. The daemons
 keep the counts of 14 days; upstream's do not: there it needs --watch, or --replay of a
-recording. For one SUBNET a map is shown, with one character per
-/28. Nodes that could not be read count as others.`,
+recording. Nodes that could not be read count as others.
+
+For one SUBNET a map is shown, with one character per /28: free, a prefix, how many of 16
+addresses nodes hold, used by others, reserved; and which nodes fragment it. --aws reads the
+subnet's interfaces from EC2 once, for the owners of all other addresses. --free-blocks N finds
+the smallest set of nodes whose drain and termination frees N /28s, and prints the commands with
+their risk; nothing is changed.`,
 		Example: "  " + f.Name + " subnets --sort-by free\n  " + f.Name + " subnets subnet-0123456789abcdef0\n  " +
+			f.Name + " subnets subnet-0123456789abcdef0 --aws --free-blocks 4\n  " +
 			f.Name + " subnets --filter 'free28<10' -o wide\n  " + f.Name + " subnets -w",
 		ValidArgsFunction: completion.Subnets(f),
 	}, func(ctx context.Context, args []string) error {
 		opts.IDs = args
 		return Run(ctx, f, opts)
 	})
+	opts.register(cmd)
+	cmd.AddCommand(newMap(f))
+	return cmd
+}
+
+// newMap builds the command for the map of one subnet, which is what the list shows of one.
+func newMap(f *cli.Factory) *cobra.Command {
+	opts := &Options{list: newList()}
+	cmd := &cobra.Command{
+		Use:   "map SUBNET",
+		Short: "Map the /28s of one subnet, and which nodes to terminate for free ones",
+		Long: `Map the /28s of one subnet, as "subnets SUBNET" does: free, a prefix, how many of 16 addresses
+nodes hold, used by others, reserved; and which nodes fragment it.`,
+		Example: "  " + f.Name + " subnets map subnet-0123456789abcdef0 --free-blocks 4\n  " +
+			f.Name + " subnets map subnet-0123456789abcdef0 --aws -o json",
+		Args:              cli.Args(1, 1, "SUBNET"),
+		ValidArgsFunction: completion.Subnets(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.IDs = args
+			return Run(cmd.Context(), f, opts)
+		},
+	}
+	opts.register(cmd)
+	return cmd
+}
+
+// register adds the flags of the map.
+func (o *Options) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.IntVar(&o.FreeBlocks, "free-blocks", 0, "of one SUBNET: find the smallest set of nodes whose termination frees `N` /28s")
+	fs.BoolVar(&o.AWS, "aws", false,
+		"of one SUBNET: read its interfaces from EC2, with the AWS credentials of this shell; only DescribeNetworkInterfaces is called")
+}
+
+// check refuses flags of the map where there is none.
+func (o *Options) check(f *cli.Factory) error {
+	switch mapped := o.FreeBlocks != 0 || o.AWS; {
+	case o.FreeBlocks < 0:
+		return cli.Usage("--free-blocks %d: how many /28s to free", o.FreeBlocks)
+	case mapped && (len(o.IDs) != 1 || o.list.Watching()):
+		return cli.Usage("--free-blocks and --aws are for the map of one SUBNET, without --watch")
+	case o.AWS && f.Globals.Replay != "":
+		return cli.Usage("--aws reads EC2 as it is now, not a recording: leave out --replay")
+	}
+	return nil
 }
 
 // named returns the requested subnets of a view, or all.
@@ -73,6 +131,9 @@ func rowsOf(uses []store.SubnetUse, known inventory.Forecasts, now time.Time) []
 
 // Run lists the subnets once, follows them until ctx ends, or shows the map of one.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+	if err := opts.check(f); err != nil {
+		return err
+	}
 	forecasts := inventory.Forecasts{}
 	if opts.list.Watching() {
 		return follow.Fleet(ctx, f, follow.Options{ENIs: true, Histories: true, Whole: true, Order: opts.list.Ordered(), Show: func(now follow.Moment) error {
@@ -89,7 +150,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	rows := rowsOf(uses, forecasts, f.Now())
 	if len(opts.IDs) == 1 {
-		err = showMap(f, rows[0], list)
+		err = opts.showMap(ctx, f, view, rows[0], list)
 	} else {
 		err = opts.list.Print(f, rows, func(chosen []row) any { return listOf(chosen, list) })
 	}
@@ -168,11 +229,41 @@ func recorded(p *record.Player, asked, names []string) *store.View {
 	return full.WithReadings(p.Readings())
 }
 
+// freeingTime is how long the nodes to terminate are searched for.
+const freeingTime = 2 * time.Second
+
 // showMap prints the map of one subnet.
-func showMap(f *cli.Factory, r row, list document.NodeIPAMList) error {
+func (o *Options) showMap(ctx context.Context, f *cli.Factory, view *store.View, r row, list document.NodeIPAMList) error {
+	m := inventory.SubnetMapOf(view, r.SubnetUse)
+	if o.AWS {
+		all, err := interfaces(ctx, f, list.Items, r.ID)
+		if err != nil {
+			return err
+		}
+		m = m.See(all, view.Nodes)
+	}
 	doc := document.SubnetMap{
-		APIVersion: introspect.APIVersion, Kind: document.KindSubnetMap, SubnetItem: Item(r), Blocks: Blocks(r.SubnetUse),
+		APIVersion: introspect.APIVersion, Kind: document.KindSubnetMap, SubnetItem: Item(r), Blocks: Blocks(m),
+		Interfaces: m.Seen, Unplaced: m.Unplaced(), Owners: owners(m),
 		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
+	}
+	if free := m.FreeBlocks(); m.Seen {
+		doc.FreeBlocks, doc.FragmentedBlocks = free, new(inventory.CountBlocks(m.Cells, store.BlockMixed))
+	}
+	if o.FreeBlocks > 0 {
+		limit, cancel := context.WithTimeout(ctx, freeingTime)
+		d := m.Drain(limit, view.Nodes, o.FreeBlocks)
+		cancel()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if len(d.Nodes) == 0 {
+			return &cli.Error{
+				Code: cli.ExitNotFound, What: fmt.Sprintf("no nodes whose termination frees %s", show.Plural(o.FreeBlocks, "/28", "/28s")),
+				Why: "nodes alone have addresses in " + show.Plural(d.Possible, "/28", "/28s") + " of " + r.ID,
+			}
+		}
+		doc.Freeing = freeing(d, m.HeldBy)
 	}
 	if output.Structured(f) {
 		return output.PrintDocument(f, doc, false)
@@ -181,4 +272,33 @@ func showMap(f *cli.Factory, r row, list document.NodeIPAMList) error {
 		return output.PrintTable(f, blockTable(doc.Blocks))
 	}
 	return output.PrintLines(f, mapLines(f, doc, r))
+}
+
+// interfaces reads a subnet's interfaces from EC2, in the region of the nodes.
+func interfaces(ctx context.Context, f *cli.Factory, nodes []document.NodeIPAM, subnet string) ([]evidence.Interface, error) {
+	reader, err := ec2.New(ctx, ec2.Options{UserAgent: f.UserAgent()})
+	if err != nil {
+		return nil, &cli.Error{Code: cli.ExitUsage, What: "EC2 cannot be read", Why: err.Error(), Do: "aws sts get-caller-identity"}
+	}
+	targets := make([]fleet.Target, len(nodes))
+	for i, n := range nodes {
+		targets[i] = fleet.Target{Name: n.Metadata.Name, Object: n.Object}
+	}
+	region, why := collect.RegionOf(targets, reader.ResolveRegion(""))
+	if why != "" {
+		f.Warn("%s", why)
+	}
+	read := reader.Interfaces(ctx, region, subnet)
+	failed := &cli.Error{Code: cli.ExitUnreachable, What: "the interfaces of " + subnet + " could not be read from EC2"}
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case read.Missing == evidence.MissingForbidden:
+		failed.Why, failed.Do = "ec2:DescribeNetworkInterfaces is not allowed", "deploy/iam/cnictl-doctor.json has the permissions"
+		return nil, failed
+	case !read.OK():
+		failed.Why, failed.Do = read.Missing, "aws sts get-caller-identity"
+		return nil, failed
+	}
+	return read.Content, nil
 }
