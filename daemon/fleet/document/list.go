@@ -13,6 +13,7 @@ const (
 	KindNodeList       = "NodeIPAMList"
 	KindENIList        = "ENIList"
 	KindAddressList    = "AddressList"
+	KindAddressUseList = "AddressUseList"
 	KindFleet          = "FleetStatus"
 	KindVersion        = "Version"
 	KindPodList        = "NodePodList"
@@ -73,6 +74,34 @@ type AddressItem struct {
 	PodName      string       `json:"podName"`              // name of the pod; empty if none or unknown
 	AssignedAt   *time.Time   `json:"assignedAt"`           // time of the last assignment; null if never or unknown
 	UnassignedAt *time.Time   `json:"unassignedAt"`         // time of the last release; null while assigned
+}
+
+// AddressUseList is what cnictl ips --by shows.
+type AddressUseList struct {
+	APIVersion string       `json:"apiVersion" null:"never"` // version of the document
+	Kind       string       `json:"kind" null:"never"`       // AddressUseList
+	Metadata   ListMeta     `json:"metadata"`                // standard Kubernetes list metadata
+	By         string       `json:"by" null:"never"`         // namespace, owner, group, subnet, node
+	Items      []AddressUse `json:"items"`                   // most assigned addresses first
+	Assigned   int          `json:"assigned"`                // sum over all, not only the items shown
+	Warm       float64      `json:"warm"`                    // sum over all, not only the items shown
+	From       *time.Time   `json:"from"`                    // since when addressHours and change count; null without a recording
+	Partial    bool         `json:"partial"`                 // some node could not be read
+	Errors     []NodeError  `json:"errors"`                  // what could not be read
+	SampledAt  time.Time    `json:"sampledAt"`               // end of the sweep
+}
+
+// AddressUse is what one namespace, owner, group, subnet or node takes of the pools.
+type AddressUse struct {
+	Name          string   `json:"name"`          // of what; owners as KIND/NAME; empty if unknown, and for warm addresses of nodes without pods
+	Namespace     string   `json:"namespace"`     // of an owner; empty otherwise
+	Assigned      int      `json:"assigned"`      // addresses of its pods
+	Share         *float64 `json:"share"`         // of all assigned addresses, 0 to 1; null if there are none
+	Warm          float64  `json:"warm"`          // its share of the addresses that pools keep free: of each node, by assigned addresses
+	Nodes         int      `json:"nodes"`         // on which it has addresses
+	AddressHours  *float64 `json:"addressHours"`  // assigned addresses times hours, in the recording so far; null without one, and for owners
+	Change        *int     `json:"change"`        // of assigned, since the recording began; null without one, and for owners
+	ChangePerHour *float64 `json:"changePerHour"` // the same per hour
 }
 
 // Since returns when the address entered its state.

@@ -18,7 +18,7 @@ import (
 
 // documents are the types of cnictl's documents.
 var documents = map[string]any{
-	KindAddressList: AddressList{}, KindCandidateList: CandidateList{}, KindCause: CauseDocument{}, KindCauseList: CauseList{}, KindDoctorReport: DoctorReport{}, KindMigration: MigrationCheck{}, KindENIList: ENIList{}, KindEventList: EventList{}, KindFleet: FleetStatus{}, KindLogList: LogList{},
+	KindAddressList: AddressList{}, KindAddressUseList: AddressUseList{}, KindCandidateList: CandidateList{}, KindCause: CauseDocument{}, KindCauseList: CauseList{}, KindDoctorReport: DoctorReport{}, KindMigration: MigrationCheck{}, KindENIList: ENIList{}, KindEventList: EventList{}, KindFleet: FleetStatus{}, KindLogList: LogList{},
 	KindCheckpoint: NodeCheckpoint{}, KindNode: NodeDocument{}, KindNodeList: NodeDocumentList{}, KindMetrics: NodeMetrics{}, KindPodList: NodePodList{}, KindFleetPodList: PodList{},
 	KindPlanComparison: PlanComparison{}, KindPodReport: PodReport{}, KindRateList: RateList{}, KindRecording: Recording{},
 	KindNodeSettingList: NodeSettingList{}, KindSettings: Settings{}, KindSubnetList: SubnetList{}, KindSubnetMap: SubnetMap{}, KindTrunkList: TrunkList{}, KindCapacitySubnetList: CapacitySubnetList{}, KindCapacityTypeList: CapacityTypeList{}, KindCapacityWhatIfList: CapacityWhatIfList{}, KindCapacityComparison: CapacityComparison{}, KindCapacityForecastList: CapacityForecastList{}, KindCapacityBacktestList: CapacityBacktestList{}, KindCapacityRecommendation: CapacityRecommendation{}, KindCapacityRefresh: CapacityRefresh{}, KindVersion: Versions{},

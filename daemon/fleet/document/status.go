@@ -76,6 +76,15 @@ type SubnetFill struct {
 
 	Left        string   `json:"left"`        // time until no address is free and how sure that is, such as "~14h, 4 readings"; empty if unknown
 	LeftSeconds *float64 `json:"leftSeconds"` // until it is as likely empty as not; null if unknown, or too far ahead
+
+	Namespaces []NamespaceUse `json:"namespaces"` // of a short subnet: those with the most addresses in it, most first; empty if unknown
+}
+
+// NamespaceUse is what the pods of a namespace have in a subnet.
+type NamespaceUse struct {
+	Namespace string `json:"namespace" null:"never"` // name of the namespace
+	Assigned  int    `json:"assigned"`               // addresses of its pods in the subnet
+	Nodes     int    `json:"nodes"`                  // on which it has them
 }
 
 // Severity of a problem.

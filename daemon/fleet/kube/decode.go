@@ -28,8 +28,33 @@ type meta struct {
 	Annotations     map[string]string `json:"annotations"`
 	OwnerReferences []struct {
 		Kind       string `json:"kind"`
+		Name       string `json:"name"`
 		Controller bool   `json:"controller"`
 	} `json:"ownerReferences"`
+}
+
+// owner is the controller of a pod as KIND/NAME; "" if it has none. Those that a Deployment or a CronJob
+// makes anew stand for it.
+func (m meta) owner() string {
+	for _, o := range m.OwnerReferences {
+		if !o.Controller || o.Name == "" {
+			continue
+		}
+		if name, ok := strings.CutSuffix(o.Name, "-"+m.Labels["pod-template-hash"]); ok && o.Kind == "ReplicaSet" && name != "" {
+			return "Deployment/" + name
+		}
+		if i := strings.LastIndexByte(o.Name, '-'); o.Kind == "Job" && i > 0 && scheduled(o.Name[i+1:]) {
+			return "CronJob/" + o.Name[:i]
+		}
+		return o.Kind + "/" + o.Name
+	}
+	return ""
+}
+
+// scheduled reports whether a CronJob gave its Job this end of its name: the time in minutes.
+func scheduled(end string) bool {
+	const digits = 8 // from 1989 to 2160
+	return len(end) == digits && strings.Trim(end, "0123456789") == ""
 }
 
 func (m meta) created() time.Time { return evidence.Moment(m.CreationTimestamp) }

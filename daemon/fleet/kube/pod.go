@@ -237,7 +237,7 @@ func readProxyPod(raw []byte) (evidence.ProxyPod, error) {
 func (p *podObject) pod() Pod {
 	out := Pod{
 		PodRef: introspect.PodRef{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name},
-		Node:   p.Spec.NodeName, Phase: p.Status.Phase, HostNetwork: p.Spec.HostNetwork, PodENI: p.Metadata.Annotations[podENI],
+		Node:   p.Spec.NodeName, Owner: p.Metadata.owner(), Phase: p.Status.Phase, HostNetwork: p.Spec.HostNetwork, PodENI: p.Metadata.Annotations[podENI],
 		Reason: p.trouble(), StartedAt: p.Status.StartTime,
 	}
 	for _, ip := range p.Status.PodIPs {

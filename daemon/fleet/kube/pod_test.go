@@ -32,3 +32,25 @@ func TestPodDoc_Pool(t *testing.T) {
 		}
 	}
 }
+
+// TestPod_Owner: what a Deployment or a CronJob makes anew stands for it.
+func TestPod_Owner(t *testing.T) {
+	t.Parallel()
+	for want, metadata := range map[string]string{
+		"":                 `"ownerReferences":[{"kind":"ReplicaSet","name":"other"},{"kind":"ReplicaSet","controller":true}]`,
+		"Deployment/cart":  `"labels":{"pod-template-hash":"7d9f"},"ownerReferences":[{"kind":"ReplicaSet","name":"cart-7d9f","controller":true}]`,
+		"ReplicaSet/cart":  `"labels":{"pod-template-hash":"7d9f"},"ownerReferences":[{"kind":"ReplicaSet","name":"cart","controller":true}]`,
+		"ReplicaSet/own-1": `"ownerReferences":[{"kind":"ReplicaSet","name":"own-1","controller":true}]`,
+		"CronJob/nightly":  `"ownerReferences":[{"kind":"Job","name":"nightly-29384756","controller":true}]`,
+		"Job/load-2024":    `"ownerReferences":[{"kind":"Job","name":"load-2024","controller":true}]`,
+		"StatefulSet/db":   `"ownerReferences":[{"kind":"Widget","name":"w"},{"kind":"StatefulSet","name":"db","controller":true}]`,
+	} {
+		var p podObject
+		if err := json.Unmarshal([]byte(`{"metadata":{`+metadata+`}}`), &p); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.pod().Owner; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

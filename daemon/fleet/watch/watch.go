@@ -196,6 +196,7 @@ type ContainerLine struct {
 type Pod struct {
 	introspect.PodRef
 	Node        string     `json:"-"` // "" = it is bound to none, or the node that was asked
+	Owner       string     `json:"-"` // its controller, KIND/NAME; "" = none. Recordings do not have it
 	Phase       string     `json:"phase"`
 	HostNetwork bool       `json:"hostNetwork,omitempty"`
 	IPs         []string   `json:"ips,omitempty"`

@@ -35,6 +35,7 @@ type Options struct {
 func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{List: pool.NewAddressList(true)}
 	var ip, pod string
+	by := &sums{}
 	cmd := opts.List.Command(f, &cobra.Command{
 		Use:     "ips [NODE…]",
 		Aliases: []string{"ip"},
@@ -44,11 +45,21 @@ time in that state, pod and ENI. Addresses of a prefix that were never used shar
 
 --ip and --pod search for an address; an argument that is an IP address, but not of a node,
 is taken as --ip. Exit code 6 means that no pool has it; 4 means that it
-was not found but some nodes could not be read.`,
+was not found but some nodes could not be read.
+
+--by sums up who takes the addresses: namespace, owner (the Deployment, StatefulSet and so on of
+the pods), group (the managed node group or node pool), subnet or node. WARM is its share of what
+pools keep free: the free addresses of each node are divided by the assigned ones. With --replay
+it also counts address-hours and the change since the recording began; by namespace, as if a node's
+addresses had been divided before they were first read as they were then. The ENIs' own addresses
+and branch ENIs are in no pool, and do not count.`,
 		Example: "  " + f.Name + " ips --ip 10.0.1.7\n  " + f.Name + " ips --pod shop/cart-7d9f-1\n  " +
-			f.Name + " ips --filter 'state=cooling for>20s'",
+			f.Name + " ips --filter 'state=cooling for>20s'\n  " + f.Name + " ips --by namespace\n  " + f.Name + " ips --by owner -n shop -o json",
 	}, func(ctx context.Context, args []string) error {
 		opts.Names = args
+		if by.list != nil {
+			return by.run(ctx, f, args)
+		}
 		if err := opts.find(f, ip, pod); err != nil {
 			return err
 		}
@@ -57,6 +68,7 @@ was not found but some nodes could not be read.`,
 	cmd.Flags().StringVar(&ip, "ip", "", "find this `ADDRESS`")
 	cmd.Flags().StringVar(&pod, "pod", "", "find the addresses of this pod, `NAMESPACE/NAME`")
 	_ = cmd.RegisterFlagCompletionFunc("pod", completion.Pod(f)) // fails only for unknown flags
+	by.register(f, cmd, opts)
 	return cmd
 }
 

@@ -116,6 +116,7 @@ var facts = []struct {
 		{"addresses free, held, wasted, used by others", "subnets", "{.items[*]['available','held','wasted','others']}", ofTour},
 		{"free and fragmented /28s", "subnets", "{.items[*]['freeBlocks','spoiledBlocks']}", ofTour},
 		{"map: the use of each /28", "subnets SUBNET", "{.blocks[*]['prefix','use','held','used','node']}", ofTour},
+		{"map: the nodes in a /28", "subnets SUBNET", "{.blocks[1].holders[*]['node','held','used']}", ofTour},
 		{"how fast it fills up", "subnets", "{.items[*]['changePerHour','measuredSeconds']}", ofTour},
 		{"age of EC2's count", "subnets", "{.items[*].asOf}", ofTour},
 	}},

@@ -10,7 +10,7 @@ import (
 // recordedCalls has a run of every command on a recording; "" if it reads no nodes.
 var recordedCalls = map[string]string{
 	"status": "status", "nodes": "nodes", "node": "node large", "node show": "node show large", "node enis": "node enis large", "node ips": "node ips large",
-	"node pods": "node pods large", "node checkpoint": "node checkpoint large", "pod": "pod shop/cart-7d9f-1", "pods": "pods", "enis": "enis", "ips": "ips", "subnets": "subnets",
+	"node pods": "node pods large", "node checkpoint": "node checkpoint large", "pod": "pod shop/cart-7d9f-1", "pods": "pods", "enis": "enis", "ips": "ips", "subnets": "subnets", "subnets map": "subnets map subnet-0123456789abcdef0",
 	"trunks": "trunks", "top": "top", "version": "version", "doctor": "doctor --exit-zero", "doctor pod": "doctor pod shop/cart-7d9f-1 --exit-zero", "doctor list": "", "doctor explain": "",
 
 	"node config": "node config large", "node plan": "node plan large", "node metrics": "node metrics large", "node raw": "node raw large",

@@ -97,7 +97,7 @@ names, so they don't support it.
   nodes                     NodeIPAMList: a NodeIPAM per node (with --watch: changed nodes)
   node show                 NodeIPAM: summary and ENIs
   enis, node enis           ENIList
-  ips, node ips             AddressList
+  ips, node ips             AddressList; for ips --by an AddressUseList
   subnets                   SubnetList; for one SUBNET a SubnetMap
   trunks                    TrunkList
   pods                      PodList

@@ -75,7 +75,7 @@ func countsOf(nodes []*store.Node) document.NodeCounts {
 
 // fill computes how full a subnet is, as cnictl subnets does.
 func fill(u store.SubnetUse) document.SubnetFill {
-	s := document.SubnetFill{Subnet: u.Subnet, Short: inventory.SubnetShort(u)}
+	s := document.SubnetFill{Subnet: u.Subnet, Short: inventory.SubnetShort(u), Namespaces: []document.NamespaceUse{}}
 	if usable := inventory.Usable(u.Range); usable > 0 {
 		s.Usable = &usable
 	}

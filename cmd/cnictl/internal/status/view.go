@@ -353,6 +353,7 @@ func (fr Frame) totals(s document.FleetStatus) []string {
 	if out := fr.runsOut(s.Subnets); out != "" {
 		lines = append(lines, p.Paint(paint.Dim, "subnets    ")+out)
 	}
+	lines = append(lines, fr.largest(s.Subnets)...)
 	if fr.All {
 		lines = append(lines, p.Paint(paint.Dim, "sweep      ")+fr.sweep(s.Sweep))
 	}
