@@ -8,7 +8,6 @@ import (
 	"cnictl/capacity/whatif"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/tui/show"
 )
 
 // MaxPods is kubelet's setting as the daemon reports it, else as Kubernetes does; nil if
@@ -127,7 +126,7 @@ func WhatIf(n document.NodeIPAM) (node whatif.Node, why string) {
 	case kind == "":
 		return node, "its instance type is unknown"
 	case !ok:
-		return node, "its instance type " + show.Safe(kind) + " is not in the table, and the node does not report its limits"
+		return node, "its instance type " + kind + " is not in the table, and the node does not report its limits"
 	}
 	t := s.Targets
 	if t.WarmENI == nil || t.WarmIP == nil || t.MinimumIP == nil || t.WarmPrefix == nil {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"cnictl/tui/show"
 )
 
 // Column is one property of a row.
@@ -161,6 +163,9 @@ func Names[T any](columns []Column[T]) []string {
 	}
 	return names
 }
+
+// shown is the text as a terminal shows it, which is what filters are written for.
+func (c *Column[T]) shown(row T) string { return show.Printable(c.Text(row)) }
 
 // number is Number for a row; NaN is unknown.
 func (c *Column[T]) number(row T) (float64, bool) {

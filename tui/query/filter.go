@@ -71,14 +71,14 @@ func (f *Filter[T]) accepts(t *term[T], row T) bool {
 			return false
 		}
 		for i := range f.visible {
-			if t.within(f.visible[i].Text(row)) {
+			if t.within(f.visible[i].shown(row)) {
 				return true
 			}
 		}
 		return false
 	case pattern:
 		for i := range f.visible {
-			if t.re.MatchString(f.visible[i].Text(row)) {
+			if t.re.MatchString(f.visible[i].shown(row)) {
 				return true
 			}
 		}
@@ -129,7 +129,7 @@ func (t *term[T]) equals(row T) bool {
 			return true
 		}
 	}
-	return t.glob(t.column.Text(row))
+	return t.glob(t.column.shown(row))
 }
 
 // within reports whether a text contains the word.

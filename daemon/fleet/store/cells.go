@@ -2,13 +2,14 @@ package store
 
 import (
 	"cnictl/tui/query"
+	"cnictl/tui/show"
 )
 
 // nodeColumns is the number of columns in nodeTable.
 const nodeColumns = 37
 
-// nodeCells holds the texts of a node's columns. They are built once per sample, since filters
-// and orders read them for every row.
+// nodeCells holds the texts of a node's columns, as a terminal shows them. They are built once per
+// sample, since filters and orders read them for every row.
 type nodeCells struct {
 	text  string
 	lower string // text with ASCII letters in lower case
@@ -19,7 +20,7 @@ func cellsOf(n *Node) *nodeCells {
 	c := &nodeCells{}
 	buf := make([]byte, 0, 256)
 	for i := range nodeTable {
-		buf = append(buf, nodeTable[i].text(n)...)
+		buf = append(buf, show.Safe(nodeTable[i].text(n))...)
 		c.ends[i] = uint32(len(buf))
 	}
 	c.text = string(buf)

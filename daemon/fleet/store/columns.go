@@ -20,7 +20,7 @@ type column = query.Column[*Node]
 
 // nodeTable lists the columns. cnictl nodes prints those that are neither Wide nor Named.
 var nodeTable = [nodeColumns]nodeColumn{
-	{column{Name: "node", Header: "NODE", Title: "name of the node", Least: 12}, func(n *Node) string { return show.Safe(n.Metadata.Name) }},
+	{column{Name: "node", Header: "NODE", Title: "name of the node", Least: 12}, func(n *Node) string { return n.Metadata.Name }},
 	{column{Name: "type", Header: "TYPE", Title: "instance type", Drop: 3}, TypeText},
 	{column{Name: "zone", Header: "ZONE", Title: "availability zone", Named: true, Drop: 10}, object(func(o *document.NodeObject) string { return o.Zone })},
 	{column{Name: "eni", Header: "ENI", Title: "ENIs attached, of the maximum", Right: true, CSV: []column{plain("ENI", func(n *Node) *int { return n.ENIs }), plain("ENI LIMIT", func(n *Node) *int { return n.ENILimit })}, Number: maybe(func(n *Node) *int { return n.ENIs })}, known(enisText)},
@@ -44,15 +44,15 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "instance", Header: "INSTANCE", Title: "instance ID", Wide: true}, of(instanceOf)},
 	{column{Name: "version", Header: "VERSION", Title: "version of the daemon, else its image tag", Wide: true}, of(func(n *Node) string { return n.DaemonVersion() })},
 	{column{Name: "up", Header: "UP", Title: "time since the daemon started", Wide: true, Right: true, Unit: "SECONDS", Number: age(startedAt)}, known(ageText(startedAt))},
-	{column{Name: "source", Header: "SOURCE", Title: "where the numbers come from: summary (ours), v1 (upstream's documents; also source=upstream)", Wide: true, Also: owner}, known(func(n *Node) string { return show.Safe(n.Source) })},
-	{column{Name: "via", Header: "VIA", Title: "how the node was reached", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(n.Via)) }},
+	{column{Name: "source", Header: "SOURCE", Title: "where the numbers come from: summary (ours), v1 (upstream's documents; also source=upstream)", Wide: true, Also: owner}, known(func(n *Node) string { return n.Source })},
+	{column{Name: "via", Header: "VIA", Title: "how the node was reached", Named: true}, func(n *Node) string { return show.OrUnknown(n.Via) }},
 	{column{Name: "age", Header: "AGE", Title: "of the Node object", Named: true, Right: true, Unit: "SECONDS", Drop: 11, Number: age(createdAt)}, ageText(createdAt)},
 	{column{Name: "pods", Header: "PODS", Title: "addresses assigned to pods, of max-pods", Named: true, Right: true, CSV: []column{plain("PODS", pooledInt(func(n *Node) int { return n.Assigned })), plain("MAXPODS", (*Node).MaxPods)}, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string { return show.Count(n.Assigned) + "/" + show.Int(n.MaxPods()) })},
 	{column{Name: "adds", Header: "ADD/MIN", Title: "ADDs per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.ADDs })}, rateText(func(r *Rates) *float64 { return r.ADDs })},
 	{column{Name: "dels", Header: "DEL/MIN", Title: "DELs per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.DELs })}, rateText(func(r *Rates) *float64 { return r.DELs })},
 	{column{Name: "ec2", Header: "EC2/MIN", Title: "EC2 calls per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.EC2 })}, rateText(func(r *Rates) *float64 { return r.EC2 })},
 	{column{Name: "latency", Header: "LATENCY", Title: "of the last answer", Named: true, Right: true, Unit: "SECONDS", Number: latency}, latencyText},
-	{column{Name: "reading", Header: "READING", Title: "whether the node could be read: live, stale, unreachable, …", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(string(n.State))) }},
+	{column{Name: "reading", Header: "READING", Title: "whether the node could be read: live, stale, unreachable, …", Named: true}, func(n *Node) string { return show.OrUnknown(string(n.State)) }},
 	{column{Name: "daemon", Header: "DAEMON", Title: "the aws-node pod", Named: true}, object(func(o *document.NodeObject) string {
 		if o.Daemon == nil {
 			return ""
@@ -60,11 +60,11 @@ var nodeTable = [nodeColumns]nodeColumn{
 		return o.Daemon.Name
 	})},
 	{column{Name: "nodegroup", Header: "NODEGROUP", Title: "managed node group or node pool, by the labels of the Node", Named: true}, object(nodeGroup)},
-	{column{Name: "cause", Header: "CAUSE", Title: "the worst problem, or why the node could not be read, without counts and times", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(causeOf(n))) }},
+	{column{Name: "cause", Header: "CAUSE", Title: "the worst problem, or why the node could not be read, without counts and times", Named: true}, func(n *Node) string { return show.OrUnknown(causeOf(n)) }},
 	{column{Name: "pool", Header: "POOL", Title: "addresses used, cooling and free, of as many as pods can have; in text, the percentage used", Named: true, Unit: "%", Number: percent}, known(percentText)},
 	{column{Name: "subnets", Header: "SUBNETS", Title: "subnets that its ENIs are or can be created in", Named: true}, known(subnetsText)},
 	{column{Name: "state", Header: "STATUS", Title: "the worst problem, or ok; sorts worst first", Least: 19, Rank: rank, Also: func(n *Node) string { return n.Code },
-		CSV: []column{{Name: "state", Header: "STATUS", Text: func(n *Node) string { return show.Safe(n.status()) }}}}, func(n *Node) string { return show.Safe(n.Status()) }},
+		CSV: []column{{Name: "state", Header: "STATUS", Text: func(n *Node) string { return n.status() }}}}, func(n *Node) string { return n.Status() }},
 }
 
 // groupLabels are the labels that name the group of a node, the first that is set.
@@ -169,7 +169,7 @@ func of(value func(*Node) string) func(*Node) string {
 	return func(n *Node) string {
 		switch v := value(n); {
 		case v != "":
-			return show.Safe(v)
+			return v
 		case n.Known:
 			return show.Unknown
 		}
@@ -190,7 +190,7 @@ func object(value func(*document.NodeObject) string) func(*Node) string {
 		if n.Object == nil {
 			return show.Unknown
 		}
-		return show.OrUnknown(show.Safe(value(n.Object)))
+		return show.OrUnknown(value(n.Object))
 	}
 }
 
@@ -247,7 +247,7 @@ func typeOf(n *Node) string {
 	if n.Summary != nil {
 		reported = n.Summary.InstanceType
 	}
-	sane := reported != "" && len(reported) <= longestType && show.Safe(reported) == reported
+	sane := reported != "" && len(reported) <= longestType && show.Printable(reported) == reported
 	if !sane && n.Object != nil && n.Object.InstanceType != "" {
 		return n.Object.InstanceType
 	}
@@ -363,7 +363,7 @@ func maxPodsVerdict(n *Node) string {
 	if n.Summary == nil || n.Summary.MaxPods == nil || n.Summary.MaxPods.Value == nil {
 		return ""
 	}
-	return show.Safe(n.Summary.MaxPods.Verdict)
+	return n.Summary.MaxPods.Verdict
 }
 
 func branches(n *Node) *int {
@@ -458,7 +458,7 @@ func (n *Node) Modes() string {
 			modes = append(modes, c.Mode)
 		}
 	}
-	return show.OrUnknown(show.Safe(strings.Join(modes, "+")))
+	return show.OrUnknown(strings.Join(modes, "+"))
 }
 
 func startedAt(n *Node) *time.Time {
@@ -542,7 +542,7 @@ func subnetsText(n *Node) string {
 	for i, u := range n.uses {
 		ids[i] = u.subnet.ID
 	}
-	return show.OrUnknown(show.Safe(strings.Join(ids, ",")))
+	return show.OrUnknown(strings.Join(ids, ","))
 }
 
 // rank orders nodes by severity, worst first; those without a problem come last.

@@ -119,12 +119,12 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) (err error) {
 	case output.Structured(f):
 		return output.PrintDocument(f, m, false)
 	}
-	return output.PrintLines(f, lines(f, name, count.n, m))
+	return output.PrintText(f, lines(f, name, count.n, m)...)
 }
 
 // lines list what was written and what is missing.
 func lines(f *cli.Factory, name string, size int64, m bundle.Manifest) []string {
-	out := []string{fmt.Sprintf("%s: %s, %d KiB", show.Safe(name), show.Plural(len(m.Nodes), "node", "nodes"), (size+1023)>>10)}
+	out := []string{fmt.Sprintf("%s: %s, %d KiB", name, show.Plural(len(m.Nodes), "node", "nodes"), (size+1023)>>10)}
 	nodes := map[string]int{} // by source and reason
 	dropped := 0
 	for _, n := range m.Nodes {
@@ -154,9 +154,9 @@ func lines(f *cli.Factory, name string, size int64, m bundle.Manifest) []string 
 		case evidence.MissingNotAsked:
 			text = "not requested"
 		}
-		out = append(out, "not read, "+show.Safe(text)+": "+strings.Join(byReason[reason], " "))
+		out = append(out, "not read, "+text+": "+strings.Join(byReason[reason], " "))
 	}
-	return append(out, "examine it: "+f.Name+" doctor --bundle "+show.Safe(name))
+	return append(out, "examine it: "+f.Name+" doctor --bundle "+name)
 }
 
 // counter counts the bytes written.

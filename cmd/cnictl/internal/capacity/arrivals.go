@@ -138,9 +138,9 @@ func readArrivals(in io.Reader, names []string) (steps []whatif.Step, err error)
 			case errors.As(err, &of):
 				return nil, fmt.Errorf("line %d, field %s: a %s, want a %s", n, of.Field, of.Value, map[string]string{"pods": "whole number", "node": "name or null"}[of.Field])
 			case errors.As(err, &when):
-				return nil, fmt.Errorf("line %d, field at: %q is not an RFC 3339 time", n, show.Safe(strings.Trim(when.Value, `"`)))
+				return nil, fmt.Errorf("line %d, field at: %q is not an RFC 3339 time", n, strings.Trim(when.Value, `"`))
 			}
-			return nil, fmt.Errorf("line %d: %s", n, show.Safe(strings.TrimPrefix(err.Error(), "json: ")))
+			return nil, fmt.Errorf("line %d: %s", n, strings.TrimPrefix(err.Error(), "json: "))
 		}
 		switch {
 		case d.More():
@@ -160,12 +160,12 @@ func readArrivals(in io.Reader, names []string) (steps []whatif.Step, err error)
 			if !known {
 				switch full := access.Meant(*l.Node, targets); len(full) {
 				case 0:
-					return nil, fmt.Errorf("line %d, field node: no node %s is simulated", n, show.Safe(*l.Node))
+					return nil, fmt.Errorf("line %d, field node: no node %s is simulated", n, *l.Node)
 				case 1:
 					i = index[full[0]]
 					index[*l.Node] = i
 				default:
-					return nil, fmt.Errorf("line %d, field node: %s matches %d nodes, such as %s", n, show.Safe(*l.Node), len(full), show.Safe(full[0]))
+					return nil, fmt.Errorf("line %d, field node: %s matches %d nodes, such as %s", n, *l.Node, len(full), full[0])
 				}
 			}
 			s.Node = i
@@ -216,7 +216,7 @@ func (l *loadFlags) recorded(ctx context.Context, f *cli.Factory, in io.Reader, 
 	shown.erase()
 	switch {
 	case len(t.seen) == 0 && len(t.left) > 0:
-		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " has none of the simulated nodes", Why: "it has others, such as " + show.Safe(slices.Min(slices.Collect(maps.Keys(t.left)))), Do: "add --replay " + l.arrivals + " --at +0m to simulate its nodes, or give --type and --pods"}
+		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " has none of the simulated nodes", Why: "it has others, such as " + slices.Min(slices.Collect(maps.Keys(t.left))), Do: "add --replay " + l.arrivals + " --at +0m to simulate its nodes, or give --type and --pods"}
 	case len(t.seen) == 0:
 		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " has no pods", Why: "no node reports its pool"}
 	case len(t.left) > 0:

@@ -15,7 +15,6 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/tui/show"
 )
 
 // Bounds of the cache; a region has some 1,400 types.
@@ -37,7 +36,7 @@ func (k knownTypes) lookup(name string) (limits.Instance, error) {
 	if known {
 		return i, nil
 	}
-	e := &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("unknown instance type %q", show.Safe(name))}
+	e := &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("unknown instance type %q", name)}
 	if near := k.Nearest(name, 3); len(near) > 0 {
 		e.Do = "did you mean " + strings.Join(near, " or ") + "?"
 	}

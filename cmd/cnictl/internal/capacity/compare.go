@@ -101,7 +101,7 @@ func (o *compareOptions) run(ctx context.Context, f *cli.Factory, patterns []str
 			_, err := known.lookup(unknown)
 			return err
 		}
-		return &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("no instance type matches %q", show.Safe(unknown)), Do: f.Name + " capacity type --all -o name"}
+		return &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("no instance type matches %q", unknown), Do: f.Name + " capacity type --all -o name"}
 	}
 	rows := make([]placement, 0, len(types))
 	progress := newProgress(ctx, f)

@@ -278,7 +278,7 @@ func forecastColumns() []query.Column[foreseen] {
 		Number: func(r foreseen) (float64, bool) { return r.Seconds, r.Readings > 1 },
 	}
 	return []query.Column[foreseen]{
-		{Name: "subnet", Header: "SUBNET", Title: "subnet ID", Text: func(r foreseen) string { return show.Safe(r.ID) }},
+		{Name: "subnet", Header: "SUBNET", Title: "subnet ID", Text: func(r foreseen) string { return r.ID }},
 		text("zone", "ZONE", "availability zone of its nodes", 3, func(r foreseen) string { return r.Zone }),
 		text("cidr", "CIDR", "IPv4 CIDR block", 4, func(r foreseen) string { return r.CIDR }),
 		number("free", "FREE", "free addresses, by EC2's last count", 0, func(r foreseen) *int { return r.Available }),

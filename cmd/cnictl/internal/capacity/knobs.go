@@ -10,7 +10,6 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet/document"
 	"cnictl/tui/query"
-	"cnictl/tui/show"
 )
 
 // assign applies the NAME=VALUE words of a flag to the settings.
@@ -24,9 +23,9 @@ func assign(f *cli.Factory, flag string, words []string, s *whatif.Settings) err
 			for _, k := range knobs {
 				names = append(names, k.Name)
 			}
-			e := &cli.Error{Code: cli.ExitUsage, What: fmt.Sprintf("--%s %s: want NAME=VALUE", flag, show.Safe(word)), Do: "one of " + strings.Join(names, ", ")}
+			e := &cli.Error{Code: cli.ExitUsage, What: fmt.Sprintf("--%s %s: want NAME=VALUE", flag, word), Do: "one of " + strings.Join(names, ", ")}
 			if near := query.Near(name, names); ok && len(near) > 0 {
-				e.What, e.Do = fmt.Sprintf("--%s: unknown setting %s", flag, show.Safe(name)), "did you mean "+near[0]+"?"
+				e.What, e.Do = fmt.Sprintf("--%s: unknown setting %s", flag, name), "did you mean "+near[0]+"?"
 			}
 			return e
 		}

@@ -21,6 +21,7 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/sweep"
+	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
@@ -72,7 +73,7 @@ and -o nodeadm a NodeConfig. They are to be merged into yours.`,
 		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(goals, named) {
-				return cli.Usage("--goal is %q: want %s", show.Safe(named), strings.Join(goals, ", "))
+				return cli.Usage("--goal is %q: want %s", named, strings.Join(goals, ", "))
 			}
 			goal := whatif.Goal(named)
 			if burst := p.given("burst-pods") || p.given("burst-seconds"); burst != (goal == whatif.ServedBurst) {
@@ -107,7 +108,7 @@ and -o nodeadm a NodeConfig. They are to be merged into yours.`,
 				load.Steps = nil
 				for i, n := range nodes {
 					if room := n.Settings.Room() - n.Pods; room < pods {
-						return cli.Usage("a burst of %d pods does not fit on %s: max-pods leaves room for %d", pods, show.Safe(names[i]), max(0, room))
+						return cli.Usage("a burst of %d pods does not fit on %s: max-pods leaves room for %d", pods, names[i], max(0, room))
 					}
 					load.Steps = append(load.Steps, whatif.Burst(i, pods, time.Duration(seconds)*time.Second)...)
 				}
@@ -192,7 +193,7 @@ func (p *planned) beyond(names []string, unread int) []string {
 	case p.all && unread > 0:
 		only = fmt.Sprintf("%d of %d nodes were", len(names), len(names)+unread)
 	case !p.all && len(names) == 1:
-		only = show.Safe(names[0]) + " was"
+		only = names[0] + " was"
 	case !p.all:
 		only = fmt.Sprintf("%d named nodes were", len(names))
 	}
@@ -437,14 +438,10 @@ func pointColumns() []query.Column[point] {
 // patch.
 func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
-	head := func(text string) {
-		p.Lines = append(p.Lines, p.Opts.Palette.Paint(paint.Head, text))
-	}
+	head := func(text string) { p.Line(table.Cell{Text: text, Class: paint.Head}) }
 	gap := func() { p.Lines = append(p.Lines, "") }
-	p.Line(fmt.Sprintf("Goal %s: %s, %s, %s each", doc.Goal, show.Plural(doc.Nodes, "node", "nodes"), show.Plural(doc.Tried, "candidate", "candidates"), time.Duration(doc.Seconds*float64(time.Second))))
-	for i := range p.Lines {
-		p.Lines[i] = p.Opts.Palette.Paint(paint.Head, p.Lines[i])
-	}
+	head(fmt.Sprintf("Goal %s: %s, %s, %s each", doc.Goal, show.Plural(doc.Nodes, "node", "nodes"),
+		show.Plural(doc.Tried, "candidate", "candidates"), time.Duration(doc.Seconds*float64(time.Second))))
 	gap()
 	if len(doc.Items) > 0 {
 		curve(&p, doc)
@@ -452,11 +449,11 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 	}
 	if c, t := doc.Chosen, doc.Today; c != nil {
 		head("Chosen")
-		p.Line(settingsText(*c))
-		p.Line(doc.Why)
-		p.Line(fmt.Sprintf("%.1f addresses held (today %.1f), %.1f of them unused (today %.1f)", c.Held, t.Held, c.Wasted, t.Wasted))
-		p.Line(fmt.Sprintf("%.1f EC2 requests per hour (today %.1f)", c.PerHour, t.PerHour))
-		p.Line(adds(*c) + fmt.Sprintf(" (today %d and %d)", t.Waited, t.Failed))
+		p.Text(settingsText(*c))
+		p.Text(doc.Why)
+		p.Text(fmt.Sprintf("%.1f addresses held (today %.1f), %.1f of them unused (today %.1f)", c.Held, t.Held, c.Wasted, t.Wasted))
+		p.Text(fmt.Sprintf("%.1f EC2 requests per hour (today %.1f)", c.PerHour, t.PerHour))
+		p.Text(adds(*c) + fmt.Sprintf(" (today %d and %d)", t.Waited, t.Failed))
 		gap()
 		head("Not chosen")
 		for _, x := range []struct {
@@ -464,9 +461,9 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 			why  string
 		}{{doc.Cheaper, doc.NotCheaper}, {doc.FewerCalls, doc.NotFewerCalls}} {
 			if n := x.next; n != nil {
-				p.Line(fmt.Sprintf("%s: %.1f addresses held, %.1f EC2 requests per hour, %s", settingsText(*n), n.Held, n.PerHour, adds(*n)))
+				p.Text(fmt.Sprintf("%s: %.1f addresses held, %.1f EC2 requests per hour, %s", settingsText(*n), n.Held, n.PerHour, adds(*n)))
 			}
-			p.Line(x.why)
+			p.Text(x.why)
 		}
 		gap()
 	}
@@ -474,7 +471,7 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 		head("Node groups")
 		for _, g := range doc.Groups {
 			c, t := g.Chosen, g.Today
-			p.Line(fmt.Sprintf("%s %s, %s: %.1f addresses held (today %.1f), %.1f EC2 requests per hour (today %.1f), %s (today %d and %d)",
+			p.Text(fmt.Sprintf("%s %s, %s: %.1f addresses held (today %.1f), %.1f EC2 requests per hour (today %.1f), %s (today %d and %d)",
 				g.InstanceType, g.Mode, show.Plural(g.Nodes, "node", "nodes"), c.Held, t.Held, c.PerHour, t.PerHour, adds(c), t.Waited, t.Failed))
 		}
 		gap()
@@ -487,13 +484,13 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 		head("Or for every node of the cluster")
 	}
 	if doc.Patch != "" {
-		p.Line("risk: " + strings.Join(doc.Effects, " "))
+		p.Text("risk: " + strings.Join(doc.Effects, " "))
 		head("kubectl -n " + f.Globals.DaemonSetNamespace + " patch daemonset aws-node --patch-file /dev/stdin <<EOF")
 		p.Lines = append(p.Lines, strings.Split(strings.TrimRight(doc.Patch, "\n"), "\n")...)
 		p.Lines = append(p.Lines, "EOF", "")
 	}
 	if doc.Chosen != nil && doc.Patch == "" {
-		p.Line("Nothing needs to change.")
+		p.Text("Nothing needs to change.")
 		gap()
 	}
 	if len(doc.Items) > 0 {
@@ -572,7 +569,7 @@ func (w reasons) exceeds(p whatif.Point) string {
 	if !above {
 		return ""
 	}
-	return fmt.Sprintf(" %s would send %.1f, above its bound of %.1f.", show.Safe(w.names[i]), rate, w.bound[i])
+	return fmt.Sprintf(" %s would send %.1f, above its bound of %.1f.", w.names[i], rate, w.bound[i])
 }
 
 const curveWidth, curveHeight = 60, 12
@@ -619,8 +616,8 @@ func curve(p *output.Page, doc document.CapacityRecommendation) {
 		}
 		return 'X'
 	})
-	p.Line("EC2 requests per hour by addresses held")
-	p.Line(legend)
+	p.Text("EC2 requests per hour by addresses held")
+	p.Text(legend)
 	for y, row := range cells {
 		label := ""
 		switch y {

@@ -113,7 +113,7 @@ func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 			f.Warn("skipped %d more types", len(refused)-most)
 			break
 		}
-		f.Warn("skipped a type: %s", show.Safe(err.Error()))
+		f.Warn("skipped a type: %s", err.Error())
 	}
 	doc := document.CapacityRefresh{
 		APIVersion: introspect.APIVersion, Kind: document.KindCapacityRefresh, Region: region, Types: len(read), Items: []reported{},
@@ -144,7 +144,7 @@ func notRead(ctx context.Context, region string, read int, why error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return &cli.Error{Code: cli.ExitInterrupted, What: fmt.Sprintf("interrupted after %s; the cache is unchanged", show.Plural(read, "type", "types"))}
 	}
-	e := &cli.Error{Code: cli.ExitUnreachable, What: "cannot read the instance types of " + show.Safe(region) + "; the cache is unchanged", Why: why.Error(), Do: "check --region, and that EC2's endpoint can be reached"}
+	e := &cli.Error{Code: cli.ExitUnreachable, What: "cannot read the instance types of " + region + "; the cache is unchanged", Why: why.Error(), Do: "check --region, and that EC2's endpoint can be reached"}
 	switch {
 	case why.Error() == evidence.MissingForbidden:
 		e.Do = "allow ec2:DescribeInstanceTypes (deploy/iam/cnictl-doctor.json)"

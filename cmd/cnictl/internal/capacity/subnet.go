@@ -303,11 +303,11 @@ func (c *cluster) find(f *cli.Factory, text string) (s subnet.Subnet, id string,
 	}
 	i := slices.IndexFunc(c.view.Subnets, func(u store.SubnetUse) bool { return u.ID == text })
 	if i < 0 {
-		return s, "", &cli.Error{Code: cli.ExitNotFound, What: "subnet " + show.Safe(text) + " not found", Why: "no node reports it", Do: f.Name + " subnets" + f.SameNodes()}
+		return s, "", &cli.Error{Code: cli.ExitNotFound, What: "subnet " + text + " not found", Why: "no node reports it", Do: f.Name + " subnets" + f.SameNodes()}
 	}
 	s, ok := inventory.SubnetRoom(c.view.Subnets[i])
 	if !ok {
-		return s, "", &cli.Error{Code: cli.ExitNotFound, What: "the free addresses of " + show.Safe(text) + " are unknown", Why: "no node reports EC2's count of them, or it is an IPv6 subnet", Do: f.Name + " subnets" + f.SameNodes()}
+		return s, "", &cli.Error{Code: cli.ExitNotFound, What: "the free addresses of " + text + " are unknown", Why: "no node reports EC2's count of them, or it is an IPv6 subnet", Do: f.Name + " subnets" + f.SameNodes()}
 	}
 	return s, text, nil
 }

@@ -13,6 +13,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/tui/query"
@@ -305,7 +306,7 @@ func page(f *cli.Factory, r row) []string {
 	if r.RefreshedAt != nil {
 		facts += "  from EC2, read " + show.Age(f.Now().Sub(*r.RefreshedAt)) + " ago"
 	}
-	p.Line(p.Opts.Palette.Paint(paint.Head, r.InstanceType) + "  " + facts)
+	p.Line(table.Cell{Text: r.InstanceType, Class: paint.Head}, table.Cell{Text: "  " + facts})
 	p.Lines = append(p.Lines, "")
 	p.Labels = len(maxpods.RuleManaged) + 2
 	for _, rule := range r.Rules {
@@ -328,9 +329,9 @@ func page(f *cli.Factory, r row) []string {
 	}
 	for n, text := range r.Explained {
 		if n == 0 {
-			p.Lines = append(p.Lines, "", p.Opts.Palette.Paint(paint.Head, "Published sources disagree"))
+			p.Title("Published sources disagree")
 		}
-		p.Line("- " + text)
+		p.Text("- " + text)
 	}
 	return p.Lines
 }

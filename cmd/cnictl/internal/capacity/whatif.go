@@ -216,7 +216,7 @@ daemon would behave differently is listed, with the reason.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, ok := map[string]whatif.Model{whatif.Ours.Name: whatif.Ours, modelUpstream: whatif.Upstream, whatif.Upstream.Name: whatif.Upstream}[model]
 			if !ok {
-				return cli.Usage("--model is %q: want %s or %s", show.Safe(model), whatif.Ours.Name, modelUpstream)
+				return cli.Usage("--model is %q: want %s or %s", model, whatif.Ours.Name, modelUpstream)
 			}
 			ctx := cmd.Context()
 			nodes, names, errs, err := p.nodes(ctx, f, args)
@@ -400,7 +400,7 @@ func explain(f *cli.Factory, doc document.CapacityWhatIfList) {
 			f.Note(fmt.Sprintf("%s: %s found no node with room", r.Name, show.Plural(r.Unplaced, "pod", "pods")))
 		}
 		for _, n := range r.Failures[:min(mostFailing, len(r.Failures))] {
-			f.Note(fmt.Sprintf("%s: %s on %s: %s", r.Name, show.Plural(n.Failed, "ADD fails", "ADDs fail"), show.Safe(n.Node), n.Why))
+			f.Note(fmt.Sprintf("%s: %s on %s: %s", r.Name, show.Plural(n.Failed, "ADD fails", "ADDs fail"), n.Node, n.Why))
 		}
 		if more := len(r.Failures) - mostFailing; more > 0 {
 			f.Note(fmt.Sprintf("%s: ADDs fail on %s: -o json lists them", r.Name, show.Plural(more, "more node", "more nodes")))

@@ -62,7 +62,7 @@ func columns() []query.Column[document.Setting] {
 	}
 	return []query.Column[document.Setting]{
 		text("name", "name of the flag", false, func(s document.Setting) string { return s.Name }),
-		text("value", "effective value", false, func(s document.Setting) string { return show.OrUnknown(show.Safe(s.Value)) }),
+		text("value", "effective value", false, func(s document.Setting) string { return show.OrUnknown(s.Value) }),
 		text("source", "flag, environment, file or default", false, func(s document.Setting) string { return s.Source }),
 		text("environment", "environment variable that sets it", true, func(s document.Setting) string { return s.Environment }),
 		text("default", "default value", true, func(s document.Setting) string { return show.OrUnknown(s.Default) }),

@@ -9,9 +9,11 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/causes/catalogue"
+	"cnictl/tui/show"
 )
 
 func explain(f *cli.Factory) *cobra.Command {
@@ -44,8 +46,7 @@ with the side effects of each fix. In commands, replace words in CAPITALS.`,
 // page formats a catalogue entry for people.
 func page(f *cli.Factory, e *catalogue.Entry) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
-	color := p.Opts.Palette
-	p.Line(color.Paint(paint.Head, e.Code) + "  " + color.Paint(Class(e.Severity), e.Severity.String()) + "  " + e.Title)
+	p.Line(Heading(e, e.Title)...)
 	p.Lines = append(p.Lines, "")
 	field := func(label, value string) { field(&p, label, value) }
 	field("shows", e.Shows)
@@ -101,8 +102,14 @@ func Check(p *output.Page, f *cli.Factory, c catalogue.Check) {
 // copied.
 func Command(p *output.Page, f *cli.Factory, command string) {
 	if command != "" {
-		p.Lines = append(p.Lines, strings.Repeat(" ", 12)+"$ "+Named(f, command))
+		p.Lines = append(p.Lines, strings.Repeat(" ", 12)+"$ "+show.Printable(Named(f, command)))
 	}
+}
+
+// Heading is the first line of the page of a cause.
+func Heading(e *catalogue.Entry, title string) []table.Cell {
+	gap := table.Cell{Text: "  "}
+	return []table.Cell{{Text: e.Code, Class: paint.Head}, gap, {Text: e.Severity.String(), Class: Class(e.Severity)}, gap, {Text: title}}
 }
 
 // Named returns a command with this tool's name as the user calls it.

@@ -13,6 +13,7 @@ import (
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
@@ -167,9 +168,9 @@ func (o *Options) migrationPage(f *cli.Factory, m *document.MigrationCheck, r *d
 	} else if m.Warnings > 0 || m.Undecided > 0 {
 		class = paint.Warn
 	}
-	p.Line(p.Opts.Palette.Paint(class, m.Verdict))
+	p.Line(table.Cell{Text: m.Verdict, Class: class})
 	if m.From != "" {
-		p.Line(strings.TrimSpace("from " + m.From + " " + m.Release))
+		p.Text(strings.TrimSpace("from " + m.From + " " + m.Release))
 	}
 	for i := range r.Findings { // the worst first
 		o.finding(p, f, &r.Findings[i], report.CheckResult(&r.Findings[i]), r.SampledAt)

@@ -9,10 +9,10 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/report"
-	"cnictl/tui/show"
 )
 
 // Limits on names in the report; -o wide has all codes, -o json all nodes too.
@@ -25,7 +25,6 @@ const (
 // was ruled out, and what could not be checked.
 func (o *Options) reportPage(f *cli.Factory, r *document.DoctorReport) []string {
 	p := &output.Page{Opts: output.TableOptions(f)}
-	color := p.Opts.Palette
 	class := paint.OK
 	if len(r.Findings) > 0 {
 		s, _ := report.Severity(r.Findings[0].Severity)
@@ -33,20 +32,20 @@ func (o *Options) reportPage(f *cli.Factory, r *document.DoctorReport) []string 
 	} else if len(r.Undecided) > 0 {
 		class = paint.Warn
 	}
-	p.Line(color.Paint(class, r.Verdict))
+	p.Line(table.Cell{Text: r.Verdict, Class: class})
 	for i := range r.Findings {
 		o.finding(p, f, &r.Findings[i], r.Findings[i].Severity, r.SampledAt)
 	}
 	if len(r.Explained) > 0 {
-		p.Lines = append(p.Lines, "", color.Paint(paint.Head, "Consequences"))
+		p.Title("Consequences")
 		for i := range r.Explained {
 			e := &r.Explained[i]
-			p.Line(fmt.Sprintf("%s  %s  because of %s", e.Code, show.Safe(e.Title), strings.Join(e.Causes, ", ")))
+			p.Text(fmt.Sprintf("%s  %s  because of %s", e.Code, e.Title, strings.Join(e.Causes, ", ")))
 		}
 	}
 	for _, said := range r.Reported {
 		p.Lines = append(p.Lines, "")
-		p.Field("reported", show.Safe(said.Text))
+		p.Field("reported", said.Text)
 		if len(said.Causes) > 0 {
 			p.Field("", "may come from "+strings.Join(said.Causes, ", "))
 		}
@@ -97,7 +96,7 @@ func unread(p *output.Page, f *cli.Factory, r *document.DoctorReport) {
 		if len(u.Nodes) < r.Nodes {
 			what += " of " + report.Names(u.Nodes, mostNodes)
 		}
-		p.Field(label, show.Safe(u.Reason+": "+what))
+		p.Field(label, u.Reason+": "+what)
 		label = ""
 	}
 }
@@ -113,7 +112,7 @@ func (o *Options) finding(p *output.Page, f *cli.Factory, x *document.Finding, w
 	field(p, "where", c.Where)
 	label := "found"
 	for _, found := range c.Found {
-		p.Field(label, show.Safe(found))
+		p.Field(label, found)
 		label = ""
 	}
 	if c.Unsaid > 0 {
@@ -133,7 +132,7 @@ func (o *Options) finding(p *output.Page, f *cli.Factory, x *document.Finding, w
 		if x.Confidence == catalogue.Confirmed.String() && !output.Wide(f) {
 			break // nothing depends on it
 		}
-		p.Field(label, show.Safe(m.Text)+source(p, cmp.Or(wideOnly(f, x.Missing[i].Source), m.From)))
+		p.Cells(label, sourced(m.Text, cmp.Or(wideOnly(f, x.Missing[i].Source), m.From))...)
 		label = ""
 	}
 	if len(x.Explains) > 0 {
@@ -143,10 +142,11 @@ func (o *Options) finding(p *output.Page, f *cli.Factory, x *document.Finding, w
 
 // head adds the first line of a card.
 func head(p *output.Page, x *document.Finding, word, code string) {
-	color := p.Opts.Palette
 	s, _ := report.Severity(x.Severity)
+	gap := table.Cell{Text: "  "}
 	p.Lines = append(p.Lines, "")
-	p.Line(color.Paint(Class(s), word) + "  " + color.Paint(paint.Head, x.Title) + "  " + color.Paint(paint.Dim, "("+code+")"))
+	p.Line(table.Cell{Text: word, Class: Class(s)}, gap, table.Cell{Text: x.Title, Class: paint.Head}, gap,
+		table.Cell{Text: "(" + code + ")", Class: paint.Dim})
 }
 
 // evidence adds what was read, the facts that support the finding only unless all are wanted.
@@ -154,7 +154,7 @@ func (o *Options) evidence(p *output.Page, f *cli.Factory, x *document.Finding, 
 	label, lines := "evidence", 0
 	if output.Wide(f) {
 		for _, e := range x.Evidence {
-			p.Field(label, show.Safe(fmt.Sprintf("%s: %s  (holds: %v, healthy: %s)", e.Path, e.Value, e.Holds, e.Expected))+source(p, e.Source))
+			p.Cells(label, sourced(fmt.Sprintf("%s: %s  (holds: %v, healthy: %s)", e.Path, e.Value, e.Holds, e.Expected), e.Source)...)
 			label = ""
 		}
 		return
@@ -166,7 +166,7 @@ func (o *Options) evidence(p *output.Page, f *cli.Factory, x *document.Finding, 
 		if lines++; lines > o.EvidenceLines {
 			continue
 		}
-		p.Field(label, show.Safe(e.Text)+source(p, e.From))
+		p.Cells(label, sourced(e.Text, e.From)...)
 		label = ""
 	}
 	if more := lines - o.EvidenceLines; more > 0 && o.EvidenceLines > 0 {
@@ -182,16 +182,15 @@ func wideOnly(f *cli.Factory, id string) string {
 	return ""
 }
 
-// source formats where something was read.
-func source(p *output.Page, from string) string {
-	return "  " + p.Opts.Palette.Paint(paint.Dim, "("+show.Safe(from)+")")
+// sourced is a text with where it was read.
+func sourced(text, from string) []table.Cell {
+	return []table.Cell{{Text: text + "  "}, {Text: "(" + from + ")", Class: paint.Dim}}
 }
 
 // planPage lists what to do, finding by finding.
 func planPage(f *cli.Factory, r *document.DoctorReport) []string {
 	p := &output.Page{Opts: output.TableOptions(f)}
-	color := p.Opts.Palette
-	p.Line(r.Verdict)
+	p.Text(r.Verdict)
 	for i := range r.Findings {
 		x := &r.Findings[i]
 		c := report.CardOf(x, r.SampledAt, mostNodes, func(node string) string { return node })
@@ -205,24 +204,25 @@ func planPage(f *cli.Factory, r *document.DoctorReport) []string {
 		}
 	}
 	if len(r.Findings) > 0 {
-		p.Lines = append(p.Lines, "", color.Paint(paint.Dim, "Nothing was changed. In commands, replace words in CAPITALS."))
+		p.Lines = append(p.Lines, "")
+		p.Line(table.Cell{Text: "Nothing was changed. In commands, replace words in CAPITALS.", Class: paint.Dim})
 	}
 	return p.Lines
 }
 
 // Step adds something to do, with its risk and side effects.
 func Step(p *output.Page, f *cli.Factory, label string, s report.Step) {
-	p.Field(label, show.Safe(s.Text))
-	Command(p, f, show.Safe(s.Command))
+	p.Field(label, s.Text)
+	Command(p, f, s.Command)
 	if warning := s.Warning(); warning != "" {
-		p.Field("", show.Safe(warning))
+		p.Field("", warning)
 	}
 }
 
 // field adds a text unless it is empty.
 func field(p *output.Page, label, text string) {
 	if text != "" {
-		p.Field(label, show.Safe(text))
+		p.Field(label, text)
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"cnictl/cmd/cnictl/internal/values"
 	"cnictl/daemon/config"
 	"cnictl/deploy/chart"
-	"cnictl/tui/show"
 )
 
 // Who takes the values: the choices of --to.
@@ -108,11 +107,11 @@ func valuesToAddon(f *cli.Factory, file, schema string) error {
 		if s.Why == values.Null {
 			why = "null removes a default of the chart; the add-on keeps its own"
 		}
-		f.Warn("left out: %s: %s", show.Safe(s.Path), why)
+		f.Warn("left out: %s: %s", s.Path, why)
 	}
 	missing := addon.Missing(held)
 	for _, path := range missing {
-		f.Warn("the add-on requires %s: add it", show.Safe(path))
+		f.Warn("the add-on requires %s: add it", path)
 	}
 	if err := printValues(f, held, "json"); err != nil {
 		return err
@@ -180,7 +179,7 @@ func checkedValues(f *cli.Factory, file string) (map[string]any, error) {
 	for _, place := range slices.Sorted(maps.Keys(variables)) {
 		for _, name := range variablesAt(all, place) {
 			if path := place + "." + name; !slices.Contains(names, path) && !strings.HasPrefix(name, "KUBERNETES_") {
-				f.Warn("%s: no program reads this variable%s", show.Safe(path), meant(path, names))
+				f.Warn("%s: no program reads this variable%s", path, meant(path, names))
 			}
 		}
 	}

@@ -128,7 +128,7 @@ func (o *Options) none(r *reader, unread int, namespace string) string {
 		text = "no events found on " + show.Plural(r.of.size()-unread, "node", "nodes")
 	}
 	if namespace != "" {
-		text += " in namespace " + show.Safe(namespace)
+		text += " in namespace " + namespace
 	}
 	if o.Since > 0 {
 		text += " in the last " + show.Age(o.Since)

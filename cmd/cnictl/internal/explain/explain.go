@@ -14,10 +14,10 @@ import (
 	"cnictl/cmd/cnictl/internal/doctor"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/causes/catalogue"
-	"cnictl/tui/show"
 )
 
 // mostText bounds the text read from standard input.
@@ -121,20 +121,19 @@ func unknown(f *cli.Factory, text string) error {
 // lines formats the candidates for people.
 func lines(f *cli.Factory, found []catalogue.Candidate, several bool) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
-	color := p.Opts.Palette
 	first := ""
 	for i, c := range found {
 		if i > 0 {
 			p.Lines = append(p.Lines, "")
 		}
 		if e := c.Entry; e != nil {
-			p.Line(color.Paint(paint.Head, e.Code) + "  " + color.Paint(doctor.Class(e.Severity), e.Severity.String()) + "  " + c.Title())
+			p.Line(doctor.Heading(e, c.Title())...)
 		} else {
 			kind := "symptom"
 			if c.Normal() {
 				kind = "normal"
 			}
-			p.Line(color.Paint(paint.Head, c.Title()) + "  " + color.Paint(paint.Dim, kind))
+			p.Line(table.Cell{Text: c.Title(), Class: paint.Head}, table.Cell{Text: "  "}, table.Cell{Text: kind, Class: paint.Dim})
 		}
 		if c.Symptom != nil {
 			p.Field("means", c.Meaning())
@@ -159,14 +158,15 @@ func lines(f *cli.Factory, found []catalogue.Candidate, several bool) []string {
 		}
 	}
 	if first != "" {
-		p.Lines = append(p.Lines, "", color.Paint(paint.Dim, "fixes: "+f.Name+" doctor explain "+first))
+		p.Lines = append(p.Lines, "")
+		p.Line(table.Cell{Text: "fixes: " + f.Name + " doctor explain " + first, Class: paint.Dim})
 	}
 	return p.Lines
 }
 
 // matched describes what was recognised, and how.
 func matched(c catalogue.Candidate, several bool) string {
-	text := show.Safe(c.Signature.Text)
+	text := c.Signature.Text
 	switch c.How {
 	case catalogue.ByCode:
 		text += " (a code)"

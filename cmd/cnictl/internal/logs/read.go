@@ -262,7 +262,7 @@ func (r *reader) container(ctx context.Context, t fleet.Target, newest int) ([]s
 		lines = append(lines, strings.Clone(scanner.Text()))
 	}
 	if err := scanner.Err(); err != nil {
-		return nil, errors.New("read the container's log: " + show.Safe(err.Error()))
+		return nil, errors.New("read the container's log: " + err.Error())
 	}
 	return lines, nil
 }

@@ -50,7 +50,7 @@ func Checkpoint(ctx context.Context, f *cli.Factory, opts *Options) error {
 		err = output.PrintTable(f, checkpointTable(doc, opts.File != "" || output.Wide(f)))
 	}
 	if err == nil && doc.Problem != "" {
-		f.Warn("%s: %s", show.Safe(doc.Source), show.Safe(doc.Problem))
+		f.Warn("%s: %s", doc.Source, doc.Problem)
 		return cli.Exit(cli.ExitFailure)
 	}
 	return err

@@ -121,7 +121,7 @@ type planView struct {
 }
 
 func (v *planView) lines() []string {
-	v.Lines = append(v.Lines, v.Opts.Palette.Paint(paint.Head, "NODE "+show.Safe(v.doc.Node)))
+	v.Line(table.Cell{Text: "NODE " + v.doc.Node, Class: paint.Head})
 	v.Section("TARGETS", v.targets())
 	v.plan("NEXT", v.doc.Current)
 	if v.doc.WhatIf != nil {
@@ -171,7 +171,7 @@ func targetsOf(p introspect.NodePlan) []string {
 // plan formats one plan: its actions, and what blocks it.
 func (v *planView) plan(title string, p introspect.NodePlan) {
 	if len(p.Actions) == 0 {
-		v.Lines = append(v.Lines, "", v.Opts.Palette.Paint(paint.Head, title))
+		v.Title(title)
 		words := "nothing now: the targets are met, or an EC2 call, a back-off or a cooldown must end first; node show lists them"
 		if len(p.Blocked)+len(p.Unmet) > 0 {
 			words = "nothing: every action is blocked"

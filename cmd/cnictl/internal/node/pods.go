@@ -14,7 +14,6 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/show"
 	"cnictl/tui/tables"
 )
 
@@ -32,7 +31,7 @@ func Pods(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	for _, e := range doc.Errors {
-		f.Warn("%s: %s", show.Safe(e.Node), show.Safe(e.Message))
+		f.Warn("%s: %s", e.Node, e.Message)
 	}
 	if f.Globals.AllowPartial {
 		return nil

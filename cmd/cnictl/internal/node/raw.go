@@ -38,7 +38,7 @@ func Raw(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	if answer.Status/100 != 2 {
-		f.Warn("node %s answered %s with HTTP status %d", show.Safe(name), show.Safe(opts.Path), answer.Status)
+		f.Warn("node %s answered %s with HTTP status %d", name, opts.Path, answer.Status)
 		return cli.Exit(statusExit(answer.Status))
 	}
 	return nil

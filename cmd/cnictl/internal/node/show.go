@@ -62,7 +62,7 @@ func (v *view) lines() []string {
 	enis := pool.ENITable(v.n.ENIs, v.wide)
 	v.Lines = append(v.Lines, enis.Lines(v.Opts)...)
 	if dropped := enis.Dropped(v.Opts); len(dropped) > 0 && len(enis.Rows) > 0 {
-		v.Lines = append(v.Lines, v.Opts.Palette.Paint(paint.Dim, "no room for "+strings.Join(dropped, ", ")+": see -o wide"))
+		v.Line(table.Cell{Text: "no room for " + strings.Join(dropped, ", ") + ": see -o wide", Class: paint.Dim})
 	}
 	return v.Lines
 }
@@ -72,25 +72,30 @@ func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")
 }
 
+// heading is the first line of a node's page: its name, and what is known of the rest.
+func heading(name string, rest ...string) []table.Cell {
+	cells := []table.Cell{{Text: "NODE " + name, Class: paint.Head}}
+	if text := join(rest...); text != "" {
+		cells = append(cells, table.Cell{Text: "  " + text})
+	}
+	return cells
+}
+
 func (v *view) identity() {
-	p := v.Opts.Palette
-	safe := show.Safe
 	var object document.NodeObject // as Kubernetes reports it
 	if v.n.Object != nil {
 		object = *v.n.Object
 	}
-	v.Line(join(
-		p.Paint(paint.Head, "NODE "+safe(v.n.Metadata.Name)),
-		safe(cmp.Or(v.s.InstanceType, object.InstanceType)), safe(cmp.Or(v.s.InstanceID, object.InstanceID)), safe(object.Zone),
-	))
-	daemon := safe(show.OrUnknown(v.n.DaemonVersion()))
+	v.Line(heading(v.n.Metadata.Name,
+		cmp.Or(v.s.InstanceType, object.InstanceType), cmp.Or(v.s.InstanceID, object.InstanceID), object.Zone)...)
+	daemon := show.OrUnknown(v.n.DaemonVersion())
 	if v.n.Source == document.SourceV1 {
-		daemon = join(safe(v.n.DaemonVersion()), "upstream or an older version; - means not reported")
+		daemon = join(v.n.DaemonVersion(), "upstream or an older version; - means not reported")
 	} else if v.s.StartedAt != nil {
 		daemon += ", up " + show.Since(v.s.StartedAt, v.now)
 	}
 	if object.Daemon != nil {
-		daemon = join(daemon, "image "+safe(object.Daemon.Image))
+		daemon = join(daemon, "image "+object.Daemon.Image)
 	}
 	v.Field("daemon", daemon)
 }
@@ -110,10 +115,10 @@ func (v *view) cards() {
 				limit += " (max-pods)"
 			}
 		}
-		v.Field("card "+strconv.Itoa(c.Card), join(
-			pool.Gauge(draw.Style{Theme: v.Opts.Palette, ASCII: v.ascii}, bar),
+		gauge := table.Cell{Text: pool.Gauge(draw.Style{Theme: v.Opts.Palette, ASCII: v.ascii}, bar), Raw: true}
+		v.Cells("card "+strconv.Itoa(c.Card), gauge, table.Cell{Text: "  " + join(
 			show.Count(c.Assigned)+" assigned", show.Int(c.Cooling)+" cooling", show.Count(c.Free)+" free", limit,
-		))
+		)})
 		enis := show.Int(c.ENIs) + " ENIs"
 		switch {
 		case c.ENILimit != nil:
@@ -128,7 +133,7 @@ func (v *view) cards() {
 		if c.Prefixes != nil && *c.Prefixes > 0 {
 			prefixes = fmt.Sprintf("%s, %s unused", show.Plural(*c.Prefixes, "prefix", "prefixes"), show.Int(c.FreePrefixes))
 		}
-		v.Field("", join(enis, "mode "+show.Safe(show.OrUnknown(c.Mode)), prefixes))
+		v.Field("", join(enis, "mode "+show.OrUnknown(c.Mode), prefixes))
 	}
 }
 
@@ -165,9 +170,9 @@ func trunk(s introspect.Summary) string {
 	case t == nil:
 		return ""
 	case t.ENIID != "":
-		return join(show.Safe(t.ENIID), "branches "+show.Int(t.BranchUsed)+"/"+show.Int(t.BranchLimit))
+		return join(t.ENIID, "branches "+show.Int(t.BranchUsed)+"/"+show.Int(t.BranchLimit))
 	case t.Supported != nil && !*t.Supported:
-		return "not supported by " + show.Safe(cmp.Or(s.InstanceType, "the instance type"))
+		return "not supported by " + cmp.Or(s.InstanceType, "the instance type")
 	case !t.Enabled:
 		return "none: ENABLE_POD_ENI is not true"
 	default:
@@ -182,13 +187,13 @@ func (v *view) maxPods() {
 	}
 	source := ""
 	if m.Source != "" {
-		source = "(" + show.Safe(m.Source) + ")"
+		source = "(" + m.Source + ")"
 	}
 	risk := ""
 	if m.AtRisk > 0 {
 		risk = fmt.Sprintf("at risk: %d without a branch ENI", m.AtRisk)
 	}
-	v.Field("max-pods", join(show.Int(m.Value), source, show.Safe(m.Verdict), risk,
+	v.Field("max-pods", join(show.Int(m.Value), source, m.Verdict, risk,
 		"enough addresses for "+show.Pods(m.IPCapacity), "with branch ENIs "+show.Pods(m.TotalCapacity), "recommended "+show.Pods(m.Recommended)))
 	for _, line := range termLines(m.Terms) {
 		v.Field("", line)
@@ -213,7 +218,7 @@ func (v *view) activity() {
 	}
 	var calls []string
 	for _, c := range v.s.EC2Calls {
-		call := show.Safe(c.Action) + " " + strconv.Itoa(c.Calls)
+		call := c.Action + " " + strconv.Itoa(c.Calls)
 		if c.Errors > 0 {
 			call += fmt.Sprintf(" (%d failed)", c.Errors)
 		}
@@ -228,7 +233,7 @@ func (v *view) activity() {
 func causes(counts map[string]int) string {
 	var out strings.Builder
 	for _, code := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(&out, ", %s %d", show.Safe(code), counts[code])
+		fmt.Fprintf(&out, ", %s %d", code, counts[code])
 	}
 	return strings.Replace(out.String(), ", ", ": ", 1)
 }

@@ -10,7 +10,6 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
-	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
@@ -57,12 +56,10 @@ func useOf(u watch.NodeUse, err error) *document.NodeUse {
 // silentLines formats what Kubernetes knows about a node, with its use.
 func silentLines(n document.NodeIPAM, p output.Page) []string {
 	o, u := *n.Object, *n.Use
-	p.Lines = append(p.Lines, join(
-		p.Opts.Palette.Paint(paint.Head, "NODE "+show.Safe(n.Metadata.Name)), show.Safe(o.InstanceType), show.Safe(o.InstanceID), show.Safe(o.Zone),
-	))
+	p.Line(heading(n.Metadata.Name, o.InstanceType, o.InstanceID, o.Zone)...)
 	daemon := "no aws-node pod on this node"
 	if d := o.Daemon; d != nil {
-		daemon = join(show.Safe(d.Name), show.Safe(d.Phase), show.Plural(d.Restarts, "restart", "restarts"), "image "+show.Safe(d.Image))
+		daemon = join(d.Name, d.Phase, show.Plural(d.Restarts, "restart", "restarts"), "image "+d.Image)
 	}
 	p.Field("daemon", daemon)
 	p.Field("max-pods", show.Int(o.MaxPods))
@@ -74,7 +71,7 @@ func silentLines(n document.NodeIPAM, p output.Page) []string {
 	p.Field("branch", join(show.Int(u.PodENIRequests)+" requested", "limit "+show.Int(o.BranchENIs)))
 	p.Field("CNINode", cniNode(u))
 	if u.Reason != "" {
-		p.Field("unknown", show.Safe(u.Reason))
+		p.Field("unknown", u.Reason)
 	}
 	return p.Lines
 }
@@ -86,9 +83,9 @@ func cniNode(u document.NodeUse) string {
 	case u.CNINode == nil:
 		return "none"
 	}
-	features := []string{show.Safe(u.CNINode.Name)}
+	features := []string{u.CNINode.Name}
 	for _, f := range u.CNINode.Features {
-		features = append(features, show.Safe(strings.TrimSuffix(f.Name+"="+f.Value, "=")))
+		features = append(features, strings.TrimSuffix(f.Name+"="+f.Value, "="))
 	}
 	return join(features...)
 }

@@ -18,7 +18,7 @@ func termLines(terms []introspect.MaxPodsTerm) []string {
 	}
 	lines := make([]string, len(terms))
 	for i, t := range terms {
-		name := show.Safe(t.Name)
+		name := t.Name
 		if long := show.Term(t.Name); long != "" {
 			name = long + " (" + name + ")"
 		}

@@ -236,9 +236,9 @@ func (l *List[T]) Print(f *cli.Factory, rows []T, document func([]T) any) error 
 	}
 	if noun := l.noun(); len(chosen) == 0 && len(rows) > 0 && noun != "" {
 		if slices.ContainsFunc(rows, l.Selects) {
-			f.Note("no " + noun + " match --filter " + show.Safe(l.Filter))
+			f.Note("no " + noun + " match --filter " + l.Filter)
 		} else {
-			f.Note("no " + noun + " in namespace " + show.Safe(l.kube.Namespace))
+			f.Note("no " + noun + " in namespace " + l.kube.Namespace)
 		}
 	}
 	opts := l.options(f)

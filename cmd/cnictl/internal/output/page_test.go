@@ -28,7 +28,7 @@ func TestPage_Field(t *testing.T) {
 		}
 	}
 	p := Page{Opts: table.Options{Width: 20}}
-	if p.Line("NODE ip-10-0-3-17  m5.large"); !slices.Equal(p.Lines, []string{"NODE ip-10-0-3-17", "m5.large"}) {
+	if p.Text("NODE ip-10-0-3-17  m5.large"); !slices.Equal(p.Lines, []string{"NODE ip-10-0-3-17", "m5.large"}) {
 		t.Errorf("%q", p.Lines)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/table"
+	"cnictl/tui/show"
 )
 
 // TableOptions returns the options for standard output.
@@ -25,7 +26,15 @@ func PrintTable(f *cli.Factory, t table.Table) error {
 	return PrintLines(f, t.Lines(TableOptions(f)))
 }
 
-// PrintLines writes lines in one go.
+// PrintText writes lines of plain text.
+func PrintText(f *cli.Factory, lines ...string) error {
+	for i := range lines {
+		lines[i] = show.Printable(lines[i])
+	}
+	return write(f, joinLines(lines))
+}
+
+// PrintLines writes lines in one go: those of tables and pages, which have escaped their texts.
 func PrintLines(f *cli.Factory, lines []string) error { return write(f, joinLines(clean(f, lines))) }
 
 // clean escapes what a caller did not: nothing from a node may control the terminal.

@@ -31,21 +31,21 @@ type view struct {
 }
 
 func (v *view) lines() []string {
-	p := v.Opts.Palette
-	v.Lines = append(v.Lines, p.Paint(paint.Head, "POD "+show.Safe(v.r.Pod.Namespace+"/"+v.r.Pod.Name))+"  "+p.Paint(stateClass(v.r.State), v.r.State))
-	v.Field("verdict", show.Safe(named(v.r.Verdict)))
+	name := v.r.Pod.Namespace + "/" + v.r.Pod.Name
+	v.Line(table.Cell{Text: "POD " + name, Class: paint.Head}, table.Cell{Text: "  "}, table.Cell{Text: v.r.State, Class: stateClass(v.r.State)})
+	v.Field("verdict", named(v.r.Verdict))
 	if e, ok := catalogue.Lookup(v.r.Finding); ok {
-		v.Field("cause", p.Paint(paint.Bad, e.Code)+"  "+e.Title+": "+v.Command+" doctor pod "+show.Safe(v.r.Pod.Namespace+"/"+v.r.Pod.Name))
+		v.Cells("cause", table.Cell{Text: e.Code, Class: paint.Bad}, table.Cell{Text: "  " + e.Title + ": " + v.Command + " doctor pod " + name})
 	}
-	v.Field("node", show.Safe(show.OrUnknown(v.r.Node)))
+	v.Field("node", show.OrUnknown(v.r.Node))
 	if k := v.r.Kubernetes; k != nil {
-		phase := show.Safe(show.OrUnknown(k.Phase))
+		phase := show.OrUnknown(k.Phase)
 		if k.StartedAt != nil {
 			phase += ", started " + show.Since(k.StartedAt, v.r.SampledAt) + " ago"
 		}
 		v.Field("phase", phase)
 		if k.Reason != "" {
-			v.Field("reason", show.Safe(k.Reason))
+			v.Field("reason", k.Reason)
 		}
 	}
 	if v.r.Waiting != nil && *v.r.Waiting > 0 {
@@ -54,13 +54,13 @@ func (v *view) lines() []string {
 	v.branch()
 	v.Section("ADDRESSES", v.addresses())
 	for _, i := range v.r.Interfaces {
-		v.Lines = append(v.Lines, "", p.Paint(paint.Head, "WIRING OF "+i.Address.String()))
+		v.Title("WIRING OF " + i.Address.String())
 		screen.Wiring(&i.PodInterface, func(label string, spans ...draw.Span) {
-			value := ""
-			for _, s := range spans {
-				value += p.Paint(s.Role, s.Text)
+			cells := make([]table.Cell, len(spans))
+			for i, s := range spans {
+				cells[i] = table.Cell{Text: s.Text, Class: s.Role}
 			}
-			v.Field(label, value)
+			v.Cells(label, cells...)
 		})
 	}
 	v.Section("BLOCKED: an ADD would fail now", v.blocked())
@@ -96,9 +96,8 @@ func (v *view) branch() {
 	if b == nil {
 		return
 	}
-	safe := func(s string) string { return show.Safe(show.OrUnknown(s)) }
-	v.Field("branch ENI", fmt.Sprintf("%s  VLAN %d  %s", safe(b.ENIID), b.VLAN, safe(b.MAC)))
-	v.Field("  trunk", safe(b.TrunkENIID)+"  "+safe(b.Association))
+	v.Field("branch ENI", fmt.Sprintf("%s  VLAN %d  %s", show.OrUnknown(b.ENIID), b.VLAN, show.OrUnknown(b.MAC)))
+	v.Field("  trunk", show.OrUnknown(b.TrunkENIID)+"  "+show.OrUnknown(b.Association))
 	for _, a := range []struct{ address, subnet string }{{validText(b.IPv4), b.IPv4Subnet.String()}, {validText(b.IPv6), b.IPv6Subnet.String()}} {
 		if a.address != "" {
 			v.Field("  address", a.address+" in "+a.subnet)
@@ -108,9 +107,9 @@ func (v *view) branch() {
 	if b.SecurityGroups == nil {
 		groups = "from the policies that select it: kubectl get securitygrouppolicies -n " + v.r.Pod.Namespace
 	}
-	v.Field("  groups", show.Safe(groups))
+	v.Field("  groups", groups)
 	if k := v.r.Kubernetes; k != nil && k.BranchReason != "" {
-		v.Field("  problem", v.Opts.Palette.Paint(paint.Bad, show.Safe(k.BranchReason)))
+		v.Cells("  problem", table.Cell{Text: k.BranchReason, Class: paint.Bad})
 	}
 }
 

@@ -131,7 +131,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if output.Structured(f) {
 		return output.PrintDocument(f, info, false)
 	}
-	return output.PrintLines(f, []string{fmt.Sprintf("%s: %s of %s over %s", show.Safe(opts.File), show.Plural(info.Samples, "sample", "samples"), show.Plural(info.Nodes, "node", "nodes"), over(info))})
+	return output.PrintText(f, fmt.Sprintf("%s: %s of %s over %s", opts.File, show.Plural(info.Samples, "sample", "samples"), show.Plural(info.Nodes, "node", "nodes"), over(info)))
 }
 
 func over(info document.Recording) string {

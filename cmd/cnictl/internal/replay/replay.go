@@ -104,7 +104,7 @@ func info(f *cli.Factory, opts *Options) error {
 		return t.UTC().Format(time.RFC3339)
 	}
 	lines := []string{
-		"fleet    " + show.Safe(show.OrUnknown(doc.Title)),
+		"fleet    " + show.OrUnknown(doc.Title),
 		"from     " + at(doc.From),
 		"to       " + at(doc.To) + lasting(doc),
 		fmt.Sprintf("nodes    %d", doc.Nodes),
@@ -113,7 +113,7 @@ func info(f *cli.Factory, opts *Options) error {
 	if doc.Interrupted {
 		lines = append(lines, "the file is cut off; it can be replayed up to that point")
 	}
-	return output.PrintLines(f, lines)
+	return output.PrintText(f, lines...)
 }
 
 func lasting(doc document.Recording) string {

@@ -56,9 +56,9 @@ const (
 // mapLines shows one subnet: its numbers, and the map with a legend.
 func mapLines(f *cli.Factory, doc document.SubnetMap, r row) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
-	p.Field("subnet", show.Safe(doc.ID))
-	p.Field("zone", show.OrUnknown(show.Safe(doc.Zone)))
-	p.Field("range", show.OrUnknown(show.Safe(doc.CIDR)))
+	p.Field("subnet", doc.ID)
+	p.Field("zone", show.OrUnknown(doc.Zone))
+	p.Field("range", show.OrUnknown(doc.CIDR))
 	p.Field("free", free(doc, r.Now))
 	p.Field("held", show.Count(doc.Held)+" by "+show.Plural(doc.Nodes, "node", "nodes")+" with "+show.Plural(doc.ENIs, "interface", "interfaces")+" here; wasted "+show.Count(doc.Wasted))
 	p.Field("others", others(doc))
@@ -74,12 +74,12 @@ func mapLines(f *cli.Factory, doc document.SubnetMap, r row) []string {
 	if len(doc.Blocks) == 0 {
 		why := "its IPv4 range is unknown: the upstream daemon does not report it"
 		if doc.CIDR != "" {
-			why = show.Safe(doc.CIDR) + " is not the IPv4 CIDR of a VPC subnet (/16 to /28)"
+			why = doc.CIDR + " is not the IPv4 CIDR of a VPC subnet (/16 to /28)"
 		}
 		p.Field("map", "none: "+why)
 		return p.Lines
 	}
-	p.Lines = append(p.Lines, "", p.Opts.Palette.Paint(paint.Head, "MAP OF /28S"))
+	p.Title("MAP OF /28S")
 	p.Lines = append(p.Lines, grid(doc.Blocks, p.Opts)...)
 	p.Lines = append(p.Lines, "")
 	p.Lines = append(p.Lines, legend(doc.Blocks, p.Opts.Palette)...)

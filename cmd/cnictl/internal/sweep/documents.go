@@ -8,14 +8,13 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet/document"
-	"cnictl/tui/show"
 )
 
 // Failed lists what could not be read, with the reasons.
 func Failed(errs []document.NodeError) string {
 	var parts []string
 	for _, e := range errs {
-		parts = append(parts, show.Safe(e.Node)+": "+show.Safe(e.Message))
+		parts = append(parts, e.Node+": "+e.Message)
 	}
 	return strings.Join(parts, "; ")
 }

@@ -24,7 +24,7 @@ const mostNamed = 2
 func Unread(f *cli.Factory, errs []document.NodeError) string {
 	var text string
 	if len(errs) == 1 {
-		text = show.Safe(errs[0].Node) + ": " + show.Safe(errs[0].Message)
+		text = errs[0].Node + ": " + errs[0].Message
 	} else {
 		text = strings.Join(byReason(errs, f.Recording != nil), ", ")
 	}
@@ -46,7 +46,7 @@ func byReason(errs []document.NodeError, recorded bool) []string {
 	})
 	nodes := map[introspect.Reason][]string{}
 	for _, e := range errs {
-		nodes[e.Reason] = append(nodes[e.Reason], show.Safe(strings.TrimSuffix(e.Node, domain)))
+		nodes[e.Reason] = append(nodes[e.Reason], strings.TrimSuffix(e.Node, domain))
 	}
 	reasons := slices.SortedFunc(maps.Keys(nodes), func(a, b introspect.Reason) int {
 		return cmp.Or(cmp.Compare(len(nodes[b]), len(nodes[a])), cmp.Compare(a, b))
@@ -60,7 +60,7 @@ func byReason(errs []document.NodeError, recorded bool) []string {
 		if more := len(names) - mostNamed; more > 0 {
 			names = append(names[:mostNamed:mostNamed], strconv.Itoa(more)+" more")
 		}
-		parts = append(parts, fmt.Sprintf("%s %d (%s)", show.Safe(text), len(nodes[reason]), strings.Join(names, ", ")))
+		parts = append(parts, fmt.Sprintf("%s %d (%s)", text, len(nodes[reason]), strings.Join(names, ", ")))
 	}
 	return parts
 }

@@ -7,7 +7,6 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/tui/show"
 )
 
 // Verdict is the error of a command that read nodes: the exit code of a sweep, with a warning
@@ -76,11 +75,11 @@ func warnMetricsOnly(f *cli.Factory, failed []document.NodeIPAM) {
 	if why == nil {
 		return
 	}
-	which := show.Safe(names[0])
+	which := names[0]
 	if len(names) > 1 {
 		which += fmt.Sprintf(" and %d more", len(names)-1)
 	}
-	message := show.Safe(why.Message)
+	message := why.Message
 	if why.Reason == introspect.ReasonRefused {
 		message += "; its introspection server is off or on a Unix socket: use --via exec, or " + f.Name + " local on the node"
 	}

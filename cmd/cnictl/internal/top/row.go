@@ -79,7 +79,7 @@ func columns() []query.Column[document.RateItem] {
 		}
 	}
 	return []query.Column[item]{
-		{Name: "node", Header: "NODE", Title: "node", Text: func(r item) string { return show.Safe(r.Node) }},
+		{Name: "node", Header: "NODE", Title: "node", Text: func(r item) string { return r.Node }},
 		{Name: "over", Header: "OVER", Drop: 9, Title: "time over which the rates were measured", Right: true, Unit: "SECONDS", Text: overText, Number: over},
 		rate("adds", "ADD/MIN", "ADDs per minute", 0, func(r item) *float64 { return r.ADDsPerMinute }),
 		rate("failed", "FAIL/MIN", "failed ADDs per minute", 0, func(r item) *float64 { return r.FailedPerMinute }),
@@ -89,7 +89,7 @@ func columns() []query.Column[document.RateItem] {
 		count("waiting", "WAITING", "ADDs waiting for an address", 1, func(r item) *int { return r.Waiting }),
 		count("assigned", "ASSIGNED", "addresses assigned to pods", 4, func(r item) *int { return r.Assigned }),
 		count("free", "FREE", "addresses available to new pods", 3, func(r item) *int { return r.Free }),
-		{Name: "state", Header: "STATUS", Title: "the worst problem, or ok", Least: 19, Text: func(r item) string { return show.Safe(r.StatusText) }, Also: func(r item) string { return r.Status }},
+		{Name: "state", Header: "STATUS", Title: "the worst problem, or ok", Least: 19, Text: func(r item) string { return r.StatusText }, Also: func(r item) string { return r.Status }},
 	}
 }
 

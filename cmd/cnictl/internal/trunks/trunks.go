@@ -232,7 +232,7 @@ func (r *reading) warn(f *cli.Factory) {
 	if n := len(r.unplaced); n > 0 {
 		var names []string
 		for _, p := range r.unplaced[:min(most, n)] {
-			names = append(names, show.Safe(p.Namespace+"/"+p.Name))
+			names = append(names, p.Namespace+"/"+p.Name)
 		}
 		f.Warn("%s for a branch ENI, but no node accepts %s: %s", show.Plural(n, "pod waits", "pods wait"), map[bool]string{true: "it", false: "them"}[n == 1], strings.Join(names, ", "))
 	}

@@ -18,7 +18,6 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/tui/query"
-	"cnictl/tui/show"
 )
 
 // Options are the arguments and flags of version.
@@ -74,13 +73,13 @@ func printVersions(f *cli.Factory, doc document.Versions) error {
 		if d.Nodes != 1 {
 			nodes = fmt.Sprintf("%d nodes", d.Nodes)
 		}
-		version := show.Safe(d.Version)
+		version := d.Version
 		if version == "" {
 			version = "of an unknown version"
 		}
 		lines = append(lines, "aws-node "+version+" on "+nodes)
 	}
-	return output.PrintLines(f, lines)
+	return output.PrintText(f, lines...)
 }
 
 // daemons counts the daemons by version.
