@@ -12,8 +12,8 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/list"
 	"cnictl/cmd/cnictl/internal/output"
-	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/fleet"
@@ -86,7 +86,7 @@ calculation of max-pods, its pool and targets, back-offs, recent errors, and ENI
 addresses, route table and subnet.`,
 			example: "{}\n{} -o wide", run: ENIs,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
-				list := pool.NewENIList(false)
+				list := list.ENIs(false)
 				list.Register(f, cmd, false)
 				return func(o *Options) error { o.ENIs = list; return nil }
 			}},
@@ -94,7 +94,7 @@ addresses, route table and subnet.`,
 Addresses of a prefix that were never used share one line.`,
 			example: "{}\n{} --filter 'state=cooling for>20s'", run: IPs,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
-				list := pool.NewAddressList(false)
+				list := list.Addresses(false)
 				list.Register(f, cmd, false)
 				return func(o *Options) error { o.IPs = list; return nil }
 			}},
@@ -103,7 +103,7 @@ For a pod that should have an address but doesn't, the reason is shown: its last
 what blocks the pool, or its own state. Without an API server only the daemon's view is shown.`,
 			example: "{}\n{} --filter 'state!=assigned' --columns pod,state,why", run: Pods,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
-				list := NewPodList(false)
+				list := list.Pods(false)
 				list.Register(f, cmd, false)
 				return func(o *Options) error { o.Pods = list; return nil }
 			}},

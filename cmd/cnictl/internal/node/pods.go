@@ -5,8 +5,6 @@ import (
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/output"
-	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
@@ -14,7 +12,6 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/tables"
 )
 
 // Pods lists the pods of a node with their addresses.
@@ -70,7 +67,7 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc document.No
 	} else {
 		in.Failures, in.Blocked = whyNone(ctx, nodes, doc.Node, in.Asked)
 	}
-	if err := list(ctx, f, doc.Node, &in); err != nil {
+	if err := listed(ctx, f, doc.Node, &in); err != nil {
 		doc.Errors = append(doc.Errors, document.NodeError{Node: "kubernetes", Reason: introspect.ReasonTransport, Message: err.Error()})
 	}
 	if !in.Asked && !in.Listed {
@@ -96,8 +93,8 @@ func recordedPods(ctx context.Context, f *cli.Factory, node string, s *inventory
 	}
 }
 
-// list reads the node's pods from Kubernetes, if there is a cluster.
-func list(ctx context.Context, f *cli.Factory, node string, s *inventory.PodSides) error {
+// listed reads the node's pods from Kubernetes, if there is a cluster.
+func listed(ctx context.Context, f *cli.Factory, node string, s *inventory.PodSides) error {
 	kube, err := access.Kubernetes(ctx, f)
 	if err != nil || kube == nil {
 		return err
@@ -124,39 +121,4 @@ func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (
 		return err
 	})
 	return failures, blocked
-}
-
-// NewPodList returns the list of a node's pods; with several, of the pods of several nodes, those
-// that need attention first.
-func NewPodList(several bool) *output.List[*inventory.Pod] {
-	l := &output.List[*inventory.Pod]{
-		Columns: tables.Pods(several), Free: "why", Class: podClass,
-		In:   func(r *inventory.Pod) string { return r.Namespace },
-		Key:  func(r *inventory.Pod) string { return r.ID },
-		Item: func(r *inventory.Pod) any { return r.Document() },
-	}
-	if several {
-		l.Order, l.Clocks, l.Whole = "state,pod", []string{"for"}, true
-		l.Key = func(r *inventory.Pod) string { return r.Node + " " + r.ID }
-		l.Item = func(r *inventory.Pod) any { return document.PodItem{Node: r.Node, NodePodItem: r.Document()} }
-	}
-	return l
-}
-
-func podClass(r *inventory.Pod, column string) paint.Class {
-	switch {
-	case column == "for":
-		return paint.Dim
-	case column != "state" && column != "why":
-		return paint.Plain
-	}
-	switch r.State {
-	case document.PodHasAddress:
-		return paint.Assigned
-	case document.PodWaiting:
-		return paint.Bad
-	case document.PodUnknown, document.PodLeftOver:
-		return paint.Warn
-	}
-	return paint.Dim
 }

@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/nodes"
+	"cnictl/cmd/cnictl/internal/list"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
@@ -59,7 +58,7 @@ func (v *view) lines() []string {
 	v.Section("OPERATIONS IN FLIGHT", v.operations())
 	v.Section("SUBNETS", v.subnets())
 	v.Lines = append(v.Lines, "")
-	enis := pool.ENITable(v.n.ENIs, v.wide)
+	enis := list.ENITable(v.n.ENIs, v.wide)
 	v.Lines = append(v.Lines, enis.Lines(v.Opts)...)
 	if dropped := enis.Dropped(v.Opts); len(dropped) > 0 && len(enis.Rows) > 0 {
 		v.Line(table.Cell{Text: "no room for " + strings.Join(dropped, ", ") + ": see -o wide", Class: paint.Dim})
@@ -246,7 +245,7 @@ func (v *view) problems() table.Table {
 		if p.Effect.Harms() {
 			c = paint.Bad
 		}
-		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Effect), Class: c}, {Text: p.Name(), Class: paint.Dim}, {Text: show.OrUnknown(nodes.When(p, v.now))}, {Text: p.Message}})
+		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Effect), Class: c}, {Text: p.Name(), Class: paint.Dim}, {Text: show.OrUnknown(list.When(p, v.now))}, {Text: p.Message}})
 	}
 	return t
 }
@@ -262,7 +261,7 @@ func (v *view) operations() table.Table {
 func (v *view) subnets() table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "SUBNET"}, {Name: "CIDR"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true}}}
 	for _, s := range v.s.Subnets {
-		asOf, age := nodes.AsOf(s, v.now)
+		asOf, age := list.AsOf(s, v.now)
 		row := table.Cells(s.ID, show.OrUnknown(s.CIDR), show.Int(s.Available), asOf)
 		row[2].Class, row[3].Class = age, age
 		t.Rows = append(t.Rows, row)

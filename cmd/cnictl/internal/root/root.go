@@ -9,32 +9,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnictl/cmd/cnictl/internal/about"
 	"cnictl/cmd/cnictl/internal/access"
-	"cnictl/cmd/cnictl/internal/bundle"
 	"cnictl/cmd/cnictl/internal/capacity"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
-	"cnictl/cmd/cnictl/internal/config"
 	"cnictl/cmd/cnictl/internal/doctor"
-	"cnictl/cmd/cnictl/internal/enis"
 	"cnictl/cmd/cnictl/internal/events"
-	"cnictl/cmd/cnictl/internal/explain"
-	"cnictl/cmd/cnictl/internal/ips"
+	"cnictl/cmd/cnictl/internal/list"
 	"cnictl/cmd/cnictl/internal/local"
 	"cnictl/cmd/cnictl/internal/logs"
 	"cnictl/cmd/cnictl/internal/node"
-	"cnictl/cmd/cnictl/internal/nodes"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/pod"
-	"cnictl/cmd/cnictl/internal/pods"
 	"cnictl/cmd/cnictl/internal/record"
-	"cnictl/cmd/cnictl/internal/replay"
 	"cnictl/cmd/cnictl/internal/status"
 	"cnictl/cmd/cnictl/internal/subnets"
-	"cnictl/cmd/cnictl/internal/top"
-	"cnictl/cmd/cnictl/internal/trunks"
 	"cnictl/cmd/cnictl/internal/tui"
-	"cnictl/cmd/cnictl/internal/version"
 )
 
 // InvokedAs returns how the user calls a program file: kubectl runs kubectl-a_b-c as "kubectl
@@ -83,11 +74,11 @@ Without a command it opens the screens. It reads the nodes of kubectl's current 
 	completion.Flags(f, cmd)
 	_ = cmd.RegisterFlagCompletionFunc("output", output.Complete) // fails only for unknown flags
 	cmd.SetUsageFunc(usage(f.Name))
-	cmd.AddCommand(config.New(f))
-	cmd.AddCommand(status.New(f, nil), nodes.New(f), node.New(f), local.New(f), version.New(f))
-	cmd.AddCommand(enis.New(f), ips.New(f), pod.New(f), pods.New(f), logs.New(f), events.New(f), top.New(f))
-	cmd.AddCommand(subnets.New(f), trunks.New(f), doctor.New(f), doctor.NewMigrate(f), explain.New(f), bundle.New(f), capacity.New(f))
-	cmd.AddCommand(record.New(f), replay.New(f), tui.New(f), options(f), get(f))
+	cmd.AddCommand(about.NewConfig(f))
+	cmd.AddCommand(status.New(f, nil), list.NewNodes(f), node.New(f), local.New(f), about.NewVersion(f))
+	cmd.AddCommand(list.NewENIs(f), list.NewIPs(f), pod.New(f), list.NewPods(f), logs.New(f), events.New(f), list.NewTop(f))
+	cmd.AddCommand(subnets.New(f), list.NewTrunks(f), doctor.New(f), doctor.NewMigrate(f), doctor.NewExplain(f), doctor.NewBundle(f), capacity.New(f))
+	cmd.AddCommand(record.New(f), record.NewReplay(f), tui.New(f), options(f), get(f))
 	cmd.AddCommand(topics()...)
 	describeNamespace(cmd)
 	cmd.InitDefaultHelpCmd()

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/cmd/cnictl/internal/nodes"
+	"cnictl/cmd/cnictl/internal/list"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet"
@@ -98,7 +98,7 @@ func (fr Frame) nodeTable(items []*store.Node, short map[string]string, bar int)
 	}}
 	for _, n := range items {
 		cell := func(column string) table.Cell {
-			return table.Cell{Text: cells[column](n), Class: nodes.Class(n, column)}
+			return table.Cell{Text: cells[column](n), Class: list.NodeClass(n, column)}
 		}
 		drawn, used := store.Unread, cell("assigned")
 		if n.Known {
@@ -219,7 +219,7 @@ func (fr Frame) problems(all []document.Problem, short map[string]string, clock 
 // message formats a problem and when it occurred, by the node's clock.
 func message(q document.Problem, now time.Time) string {
 	parts := []string{q.Message}
-	if when := nodes.When(q, now); when != "" {
+	if when := list.When(q, now); when != "" {
 		parts = append(parts, when)
 	}
 	return strings.Join(parts, ", ")

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/cmd/cnictl/internal/nodes"
+	"cnictl/cmd/cnictl/internal/list"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/cause"
@@ -94,7 +94,7 @@ func (fr Frame) subnets(all []document.SubnetFill, clock func(int) time.Time, ro
 		if s.Short {
 			full, class = full+" !", paint.Bad
 		}
-		asOf, age := nodes.AsOf(s.Subnet, clock(i))
+		asOf, age := list.AsOf(s.Subnet, clock(i))
 		if age == paint.Dim && !s.Short {
 			class = paint.Dim
 		}

@@ -1,4 +1,4 @@
-package pods
+package list
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/follow"
-	"cnictl/cmd/cnictl/internal/node"
 	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
@@ -21,18 +21,15 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 )
 
-// Options are the arguments and flags of pods.
-type Options struct {
-	Names []string // of nodes; none: all
-	list  *output.List[*inventory.Pod]
-}
-
-// New builds the command.
-func New(f *cli.Factory) *cobra.Command {
-	opts := &Options{list: node.NewPodList(true)}
-	return opts.list.Command(f, &cobra.Command{
+// NewPods builds cnictl pods: the pods of all nodes with their addresses, or why they have none.
+func NewPods(f *cli.Factory) *cobra.Command {
+	l := Pods(true)
+	return Command[*inventory.Pod]{
+		List: l, Query: fleet.Query{ENIs: true}, Rows: podRows, Document: podDocument, Follow: podsFollowed(l),
+	}.build(f, &cobra.Command{
 		Use:   "pods [NODE…]",
 		Short: "List the pods: address, node and ENI of each, or why it has no address",
 		Long: `List the pods of all nodes, or of the nodes given, with their addresses: those that have none
@@ -45,63 +42,44 @@ known. In a cluster with more than 20,000 pods, those in the host's network and 
 branch ENI are left out.`,
 		Example: "  {{.Command}} pods\n  {{.Command}} pods -n shop\n  {{.Command}} pods --filter state=waiting -o wide\n" +
 			"  {{.Command}} pods ip-10-0-1-17 --sort-by for\n  {{.Command}} pods -l topology.kubernetes.io/zone=eu-west-1a -w",
-	}, func(ctx context.Context, args []string) error {
-		opts.Names = args
-		return Run(ctx, f, opts)
 	})
 }
 
-// Run lists the pods once, or follows them until ctx ends.
-func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if opts.list.Watching() {
-		return opts.follow(ctx, f)
-	}
-	nodes, err := access.FleetOf(ctx, f, opts.Names)
-	if err != nil {
-		return err
-	}
-	defer nodes.Close()
+// podRows joins what the nodes hold with the pods in Kubernetes.
+func podRows(ctx context.Context, f *cli.Factory, r *Reading) ([]*inventory.Pod, error) {
 	api, err := access.Kubernetes(ctx, f)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{ENIs: true})
-	in := inventory.Pods{View: viewOf(list), Now: f.Now()}
-	var failed []document.NodeError
-	if !interrupted {
+	in := inventory.Pods{View: viewOf(r.NodeIPAMList), Now: f.Now()}
+	if !r.Interrupted {
 		deadline, cancel := f.Deadline(ctx)
 		defer cancel()
-		if in.Kube, err = opts.kube(deadline, f, api); err != nil {
-			e := sweep.ErrorOf("kubernetes", err)
-			failed = append(failed, e)
+		if in.Kube, err = podsOf(deadline, f, api, r.Names); err != nil {
+			r.Failed = append(r.Failed, sweep.ErrorOf("kubernetes", err))
 		}
-		in.Why = why(deadline, f, nodes, waiting(&in))
+		in.Why = why(deadline, f, r.Nodes, waiting(&in))
 	}
 	rows := joined(&in)
-	errs := append(list.Errors, failed...)
-	err = opts.list.Print(f, rows, func(chosen []*inventory.Pod) any {
-		doc := document.PodList{
-			APIVersion: introspect.APIVersion, Kind: document.KindFleetPodList, SampledAt: list.SampledAt,
-			Items: make([]document.PodItem, len(chosen)), Partial: list.Partial || len(failed) > 0, Errors: errs,
+	r.Remark = func() {
+		if len(r.Failed) > 0 {
+			f.Warn("pods without an address are not listed: %s", sweep.Failed(r.Failed))
+		} else if text := missing(&in); text != "" {
+			f.Note(text)
 		}
-		for i, r := range chosen {
-			doc.Items[i] = document.PodItem{Node: r.Node, NodePodItem: r.Document()}
-		}
-		return doc
-	})
-	if err != nil {
-		return err
 	}
-	if len(failed) > 0 {
-		f.Warn("pods without an address are not listed: %s", sweep.Failed(failed))
-	} else if text := missing(&in); text != "" {
-		f.Note(text)
+	return rows, nil
+}
+
+func podDocument(r *Reading, chosen []*inventory.Pod) any {
+	doc := document.PodList{
+		APIVersion: introspect.APIVersion, Kind: document.KindFleetPodList, SampledAt: r.SampledAt,
+		Items: make([]document.PodItem, len(chosen)), Partial: r.Partial, Errors: r.Errors,
 	}
-	err = sweep.Verdict(f, list, interrupted)
-	if err == nil && len(failed) > 0 && !f.Globals.AllowPartial {
-		return cli.Exit(cli.ExitPartial)
+	for i, p := range chosen {
+		doc.Items[i] = document.PodItem{Node: p.Node, NodePodItem: p.Document()}
 	}
-	return err
+	return doc
 }
 
 // missing says which pods are not in the list; "" if all are.
@@ -147,8 +125,8 @@ func waiting(in *inventory.Pods) (names []string) {
 	return names
 }
 
-// kube lists the pods in Kubernetes; nil if there is no API server.
-func (o *Options) kube(ctx context.Context, f *cli.Factory, api *kube.Cluster) (*watch.ClusterPods, error) {
+// podsOf lists the pods in Kubernetes, on the named nodes; nil if there is no API server.
+func podsOf(ctx context.Context, f *cli.Factory, api *kube.Cluster, names []string) (*watch.ClusterPods, error) {
 	find := watch.PodQuery{Namespace: f.Globals.Kube.Namespace}
 	var all *watch.ClusterPods
 	switch {
@@ -160,7 +138,7 @@ func (o *Options) kube(ctx context.Context, f *cli.Factory, api *kube.Cluster) (
 			return nil, err
 		}
 	}
-	if all == nil || len(o.Names) == 0 && len(f.Globals.Nodes) == 0 && f.Globals.Selector == "" {
+	if all == nil || len(names) == 0 && len(f.Globals.Nodes) == 0 && f.Globals.Selector == "" {
 		return all, nil
 	}
 	some := *all // only those on the nodes asked for
@@ -225,43 +203,80 @@ const (
 	whyNodesMost = 32
 )
 
-// follow prints the pods as they change, until ctx ends.
-func (o *Options) follow(ctx context.Context, f *cli.Factory) error {
-	api, err := access.Kubernetes(ctx, f)
-	if err != nil {
-		return err
-	}
-	nodes, err := access.FleetOf(ctx, f, o.Names) // for the reasons of failed ADDs
-	if err != nil {
-		return err
-	}
-	defer nodes.Close()
-	var in inventory.Pods
-	var listed time.Time
-	warned := ""
-	return follow.Fleet(ctx, f, follow.Options{Names: o.Names, ENIs: true, Whole: true, Order: o.list.Ordered(), Show: func(now follow.Moment) error {
-		in.View, in.Now = now.View, now.Now
-		every := listedEvery
-		if in.Kube != nil && len(in.Kube.Pods) > manyPods {
-			every = manyEvery
+// podsFollowed prints the pods as they change.
+func podsFollowed(l *output.List[*inventory.Pod]) func(context.Context, *cli.Factory, []string) error {
+	return func(ctx context.Context, f *cli.Factory, asked []string) error {
+		api, err := access.Kubernetes(ctx, f)
+		if err != nil {
+			return err
 		}
-		if listed.IsZero() || now.Now.Sub(listed) >= every {
-			deadline, cancel := f.Deadline(ctx)
-			all, err := o.kube(deadline, f, api)
-			text := ""
-			if err != nil {
-				text = access.ClusterError(f, "list pods", err).Error()
-			} else {
-				in.Kube = all
-			}
-			if text != "" && text != warned {
-				f.Warn("%s", text)
-			}
-			names := waiting(&in)
-			in.Why = why(deadline, f, nodes, names[:min(len(names), whyNodesMost)])
-			cancel()
-			warned, listed = text, now.Now
+		nodes, err := access.FleetOf(ctx, f, asked) // for the reasons of failed ADDs
+		if err != nil {
+			return err
 		}
-		return o.list.Follow(f, joined(&in))
-	}})
+		defer nodes.Close()
+		var in inventory.Pods
+		var listed time.Time
+		warned := ""
+		return follow.Fleet(ctx, f, follow.Options{Names: asked, ENIs: true, Whole: true, Order: l.Ordered(), Show: func(now follow.Moment) error {
+			in.View, in.Now = now.View, now.Now
+			every := listedEvery
+			if in.Kube != nil && len(in.Kube.Pods) > manyPods {
+				every = manyEvery
+			}
+			if listed.IsZero() || now.Now.Sub(listed) >= every {
+				deadline, cancel := f.Deadline(ctx)
+				all, err := podsOf(deadline, f, api, asked)
+				text := ""
+				if err != nil {
+					text = access.ClusterError(f, "list pods", err).Error()
+				} else {
+					in.Kube = all
+				}
+				if text != "" && text != warned {
+					f.Warn("%s", text)
+				}
+				names := waiting(&in)
+				in.Why = why(deadline, f, nodes, names[:min(len(names), whyNodesMost)])
+				cancel()
+				warned, listed = text, now.Now
+			}
+			return l.Follow(f, joined(&in))
+		}})
+	}
+}
+
+// Pods returns the list of a node's pods; with several, of the pods of several nodes, those
+// that need attention first.
+func Pods(several bool) *output.List[*inventory.Pod] {
+	l := &output.List[*inventory.Pod]{
+		Columns: tables.Pods(several), Free: "why", Class: podClass,
+		In:   func(r *inventory.Pod) string { return r.Namespace },
+		Key:  func(r *inventory.Pod) string { return r.ID },
+		Item: func(r *inventory.Pod) any { return r.Document() },
+	}
+	if several {
+		l.Order, l.Clocks, l.Whole = "state,pod", []string{"for"}, true
+		l.Key = func(r *inventory.Pod) string { return r.Node + " " + r.ID }
+		l.Item = func(r *inventory.Pod) any { return document.PodItem{Node: r.Node, NodePodItem: r.Document()} }
+	}
+	return l
+}
+
+func podClass(r *inventory.Pod, column string) paint.Class {
+	switch {
+	case column == "for":
+		return paint.Dim
+	case column != "state" && column != "why":
+		return paint.Plain
+	}
+	switch r.State {
+	case document.PodHasAddress:
+		return paint.Assigned
+	case document.PodWaiting:
+		return paint.Bad
+	case document.PodUnknown, document.PodLeftOver:
+		return paint.Warn
+	}
+	return paint.Dim
 }

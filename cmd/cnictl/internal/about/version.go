@@ -1,5 +1,4 @@
-// Package version implements cnictl version: the versions of the tool and of the daemons.
-package version
+package about
 
 import (
 	"cmp"
@@ -20,14 +19,14 @@ import (
 	"cnictl/tui/query"
 )
 
-// Options are the arguments and flags of version.
-type Options struct {
+// VersionOptions are the arguments and flags of version.
+type VersionOptions struct {
 	Client bool // only the tool's own version
 }
 
-// New builds the command.
-func New(f *cli.Factory) *cobra.Command {
-	opts := &Options{}
+// NewVersion builds the command.
+func NewVersion(f *cli.Factory) *cobra.Command {
+	opts := &VersionOptions{}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this tool and of the nodes' daemons",
@@ -36,14 +35,14 @@ each. In a cluster these are the image tags, and no node is contacted; with --ta
 node the daemons are queried.`,
 		Example: "  {{.Command}} version\n  {{.Command}} version --client\n  {{.Command}} version -o json",
 		Args:    cli.Args(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), f, opts) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runVersion(cmd.Context(), f, opts) },
 	}
 	cmd.Flags().BoolVar(&opts.Client, "client", false, "print only the version of this tool")
 	return cmd
 }
 
-// Run prints the versions. It prints the tool's own even if the others are unavailable.
-func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+// runVersion prints the versions. It prints the tool's own even if the others are unavailable.
+func runVersion(ctx context.Context, f *cli.Factory, opts *VersionOptions) error {
 	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
 	}

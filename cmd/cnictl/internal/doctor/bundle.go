@@ -1,5 +1,4 @@
-// Package bundle implements cnictl bundle: everything that the doctor reads, in one archive.
-package bundle
+package doctor
 
 import (
 	"cmp"
@@ -19,15 +18,14 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
-	"cnictl/cmd/cnictl/internal/doctor"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/evidence/bundle"
 	"cnictl/tui/show"
 )
 
-// Options are the arguments and flags of bundle.
-type Options struct {
+// bundleOptions are the arguments and flags of bundle.
+type bundleOptions struct {
 	Nodes     []string
 	File      string // - is standard output; empty: a generated name in the working directory
 	Anonymize bool
@@ -38,9 +36,9 @@ type Options struct {
 	maxBytes int64
 }
 
-// New builds the command.
-func New(f *cli.Factory) *cobra.Command {
-	opts := &Options{}
+// NewBundle builds the command.
+func NewBundle(f *cli.Factory) *cobra.Command {
+	opts := &bundleOptions{}
 	cmd := &cobra.Command{
 		Use:   "bundle [NODE…]",
 		Short: "Collect what the doctor reads into one archive, to share",
@@ -52,7 +50,7 @@ that run this daemon. On a node without a cluster, the archive has this node.
 Credentials, container IDs and AWS account IDs are always omitted. --anonymize also replaces
 names, addresses and IDs, consistently, so that the doctor finds the same causes. The manifest
 lists what could not be read and why. If the archive would exceed --max-size, the oldest log
-lines are omitted.
+bundleLines are omitted.
 
 The file has mode 0600; an existing file is never replaced.
 ` + f.Name + ` doctor --bundle FILE examines it, and archives of eks-log-collector and
@@ -65,7 +63,7 @@ aws-cni-support.sh.`,
 			if opts.maxBytes, err = parseSize(opts.MaxSize); err != nil {
 				return cli.Usage("--max-size=%s: %v", opts.MaxSize, err)
 			}
-			return Run(cmd.Context(), f, opts)
+			return writeBundle(cmd.Context(), f, opts)
 		},
 	}
 	fs := cmd.Flags()
@@ -89,8 +87,8 @@ func parseSize(text string) (int64, error) {
 	return n * unit, nil
 }
 
-// Run collects the data and writes the archive.
-func Run(ctx context.Context, f *cli.Factory, opts *Options) (err error) {
+// writeBundle collects the data and writes the archive.
+func writeBundle(ctx context.Context, f *cli.Factory, opts *bundleOptions) (err error) {
 	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
 	}
@@ -104,7 +102,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) (err error) {
 		return err
 	}
 	defer func() { err = done(err) }()
-	ev, err := doctor.Collect(ctx, f, doctor.Nodes{Names: opts.Nodes, Once: opts.Once, AWS: opts.AWS, Installation: true}, nil)
+	ev, err := Collect(ctx, f, Nodes{Names: opts.Nodes, Once: opts.Once, AWS: opts.AWS, Installation: true}, nil)
 	if err != nil {
 		return err
 	}
@@ -119,11 +117,11 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) (err error) {
 	case output.Structured(f):
 		return output.PrintDocument(f, m, false)
 	}
-	return output.PrintText(f, lines(f, name, count.n, m)...)
+	return output.PrintText(f, bundleLines(f, name, count.n, m)...)
 }
 
-// lines list what was written and what is missing.
-func lines(f *cli.Factory, name string, size int64, m bundle.Manifest) []string {
+// bundleLines list what was written and what is missing.
+func bundleLines(f *cli.Factory, name string, size int64, m bundle.Manifest) []string {
 	out := []string{fmt.Sprintf("%s: %s, %d KiB", name, show.Plural(len(m.Nodes), "node", "nodes"), (size+1023)>>10)}
 	nodes := map[string]int{} // by source and reason
 	dropped := 0
@@ -131,8 +129,8 @@ func lines(f *cli.Factory, name string, size int64, m bundle.Manifest) []string 
 		for source, reason := range n.Missing {
 			nodes[source+": "+reason]++
 		}
-		for _, lines := range n.Dropped {
-			dropped += lines
+		for _, bundleLines := range n.Dropped {
+			dropped += bundleLines
 		}
 	}
 	if dropped > 0 {
@@ -175,7 +173,7 @@ func (c *counter) Write(b []byte) (int, error) {
 var unplain = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // fileName has the cluster and the time; without the cluster for an anonymous archive.
-func fileName(f *cli.Factory, opts *Options, title string) string {
+func fileName(f *cli.Factory, opts *bundleOptions, title string) string {
 	name := "cnictl-bundle-"
 	if !opts.Anonymize {
 		title = title[strings.LastIndexByte(title, '/')+1:] // an ARN ends in the name

@@ -1,4 +1,4 @@
-package replay
+package record
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/nodes"
+	"cnictl/cmd/cnictl/internal/list"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/tui"
 	"cnictl/daemon/fleet/document"
 	"cnictl/tui/show"
 )
 
-// Options are the arguments and flags of replay.
-type Options struct {
+// ReplayOptions are the arguments and flags of replay.
+type ReplayOptions struct {
 	File    string
 	Info    bool    // print a summary
 	Print   bool    // print the nodes at one time, even on a terminal
@@ -26,9 +26,9 @@ type Options struct {
 	Screens tui.Options
 }
 
-// New builds the command.
-func New(f *cli.Factory) *cobra.Command {
-	opts := &Options{}
+// NewReplay builds the command.
+func NewReplay(f *cli.Factory) *cobra.Command {
+	opts := &ReplayOptions{}
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Play a recording in the TUI, or list its nodes at a point in time",
@@ -54,7 +54,7 @@ These commands read a recording with --replay FILE:
 					return err
 				}
 			}
-			return Run(cmd.Context(), f, opts)
+			return replay(cmd.Context(), f, opts)
 		},
 	}
 	fs := cmd.Flags()
@@ -65,8 +65,8 @@ These commands read a recording with --replay FILE:
 	return cmd
 }
 
-// Run shows the recording.
-func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
+// replay shows the recording.
+func replay(ctx context.Context, f *cli.Factory, opts *ReplayOptions) error {
 	if opts.Info {
 		return info(f, opts)
 	}
@@ -74,17 +74,13 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		if err := access.ReadRecording(f, opts.File); err != nil {
 			return err
 		}
-		list := nodes.List()
-		if err := list.Check(f); err != nil {
-			return err
-		}
-		return nodes.Run(ctx, f, &nodes.Options{List: list})
+		return list.Nodes(ctx, f)
 	}
 	return tui.Play(ctx, f, &opts.Screens, opts.File, opts.Speed)
 }
 
 // info summarises the file.
-func info(f *cli.Factory, opts *Options) error {
+func info(f *cli.Factory, opts *ReplayOptions) error {
 	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
 	}

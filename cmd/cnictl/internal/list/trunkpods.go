@@ -1,4 +1,4 @@
-package trunks
+package list
 
 import (
 	"cmp"
@@ -96,7 +96,7 @@ func (p *followed) begin() { p.once.Do(func() { close(p.tried) }) }
 
 // fill adds the pods to a reading if they are known. It waits for the first attempt to list
 // them, but not longer than a command may take: the nodes are shown anyway.
-func (p *followed) fill(ctx context.Context, r *reading) {
+func (p *followed) fill(ctx context.Context, r *trunks) {
 	if p.api == nil || len(r.items) == 0 {
 		return
 	}
@@ -127,10 +127,10 @@ func (p *followed) fill(ctx context.Context, r *reading) {
 }
 
 // watched returns the pods of a reading's nodes, each in the order of names.
-func (p *followed) watched(r *reading) asked {
+func (p *followed) watched(r *trunks) asked {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := asked{pods: map[string][]watch.Pod{none: nil}}
+	a := asked{pods: map[string][]watch.Pod{unbound: nil}}
 	for _, item := range r.items {
 		a.pods[item.Node] = nil
 	}

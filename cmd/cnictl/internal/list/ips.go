@@ -1,4 +1,4 @@
-package ips
+package list
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/cmd/cnictl/internal/output"
-	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
@@ -23,20 +22,21 @@ import (
 	"cnictl/tui/show"
 )
 
-// Options are the arguments and flags of ips.
-type Options struct {
+// search is what cnictl ips looks for.
+type search struct {
 	Names []string // of nodes; none: all
 	IP    netip.Addr
 	Pod   introspect.PodRef
-	List  *output.List[inventory.HeldAddress]
+	list  *output.List[inventory.HeldAddress]
 }
 
-// New builds the command.
-func New(f *cli.Factory) *cobra.Command {
-	opts := &Options{List: pool.NewAddressList(true)}
+// NewIPs builds cnictl ips: the addresses of all nodes in one list, and which pod has a given
+// address.
+func NewIPs(f *cli.Factory) *cobra.Command {
+	opts := &search{list: Addresses(true)}
 	var ip, pod string
 	by := &sums{}
-	cmd := opts.List.Command(f, &cobra.Command{
+	cmd := opts.list.Command(f, &cobra.Command{
 		Use:     "ips [NODE…]",
 		Aliases: []string{"ip"},
 		Short:   "List the addresses of all nodes, or find the node, ENI and pod of one",
@@ -63,7 +63,7 @@ and branch ENIs are in no pool, and do not count.`,
 		if err := opts.find(f, ip, pod); err != nil {
 			return err
 		}
-		return Run(ctx, f, opts)
+		return opts.run(ctx, f)
 	})
 	cmd.Flags().StringVar(&ip, "ip", "", "find this `ADDRESS`")
 	cmd.Flags().StringVar(&pod, "pod", "", "find the addresses of this pod, `NAMESPACE/NAME`")
@@ -73,7 +73,7 @@ and branch ENIs are in no pool, and do not count.`,
 }
 
 // find parses what to look for.
-func (o *Options) find(f *cli.Factory, ip, pod string) (err error) {
+func (o *search) find(f *cli.Factory, ip, pod string) (err error) {
 	if ip != "" {
 		if o.IP, err = netip.ParseAddr(ip); err != nil {
 			return cli.Usage("--ip=%s is not an IP address", ip)
@@ -84,13 +84,13 @@ func (o *Options) find(f *cli.Factory, ip, pod string) (err error) {
 		if o.Pod, err = f.Pod(pod, f.Globals.Kube.Namespace); err != nil {
 			return err
 		}
-		o.List.In = nil // the name says more, also than a default of --namespace
+		o.list.In = nil // the name says more, also than a default of --namespace
 	}
 	return nil
 }
 
 // settle treats an argument as --ip if it is an IP address and not a node's.
-func (o *Options) settle(ctx context.Context, f *cli.Factory) {
+func (o *search) settle(ctx context.Context, f *cli.Factory) {
 	if len(o.Names) != 1 || o.IP.IsValid() {
 		return
 	}
@@ -105,7 +105,7 @@ func (o *Options) settle(ctx context.Context, f *cli.Factory) {
 }
 
 // searches reports whether a particular address or pod is wanted, and which.
-func (o *Options) searches(f *cli.Factory) (string, bool) {
+func (o *search) searches(f *cli.Factory) (string, bool) {
 	var what []string
 	if o.IP.IsValid() {
 		what = append(what, "address "+o.IP.String())
@@ -118,8 +118,8 @@ func (o *Options) searches(f *cli.Factory) (string, bool) {
 	return strings.Join(what, " of "), len(what) > 0
 }
 
-// Rows returns the addresses of nodes that match the search.
-func (o *Options) Rows(nodes []document.NodeIPAM) []inventory.HeldAddress {
+// rows returns the addresses of nodes that match the search.
+func (o *search) rows(nodes []document.NodeIPAM) []inventory.HeldAddress {
 	rows := []inventory.HeldAddress{}
 	for _, n := range nodes {
 		for _, a := range inventory.Addresses(n) {
@@ -127,7 +127,7 @@ func (o *Options) Rows(nodes []document.NodeIPAM) []inventory.HeldAddress {
 				continue
 			}
 			if o.IP.IsValid() {
-				if !o.List.Selects(a) || !a.CIDR.Contains(o.IP) || a.Count == 1 && a.Address != o.IP.String() {
+				if !o.list.Selects(a) || !a.CIDR.Contains(o.IP) || a.Count == 1 && a.Address != o.IP.String() {
 					continue
 				}
 				a.Address, a.Count = o.IP.String(), 1
@@ -158,35 +158,34 @@ func recorded(rows []inventory.HeldAddress) []inventory.HeldAddress {
 	return kept
 }
 
-// Run lists the addresses once, or follows them until ctx ends.
-func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	opts.settle(ctx, f)
-	if opts.List.Watching() {
-		return follow.Rows(ctx, f, opts.Names, opts.List, opts.Rows)
+// run lists the addresses once, or follows them until ctx ends.
+func (o *search) run(ctx context.Context, f *cli.Factory) error {
+	o.settle(ctx, f)
+	if o.list.Watching() {
+		return follow.Rows(ctx, f, o.Names, o.list, o.rows)
 	}
-	nodes, err := access.FleetOf(ctx, f, opts.Names)
+	r, err := read(ctx, f, o.Names, fleet.Query{ENIs: true})
 	if err != nil {
 		return err
 	}
-	defer nodes.Close()
-	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{ENIs: true})
-	rows := opts.Rows(list.Items)
-	what, search := opts.searches(f)
-	if search && len(rows) == 0 && !interrupted {
-		return opts.notFound(f, what, list)
+	defer r.Nodes.Close()
+	rows := o.rows(r.Items)
+	what, search := o.searches(f)
+	if search && len(rows) == 0 && !r.Interrupted {
+		return o.notFound(f, what, r.NodeIPAMList)
 	}
-	verdict := sweep.Verdict(f, list, interrupted)
-	if err := opts.print(f, rows, list); err != nil {
+	verdict := r.verdict(f)
+	if err := o.print(f, rows, r.NodeIPAMList); err != nil {
 		return err
 	}
-	if search && len(rows) > 0 && !interrupted {
+	if search && len(rows) > 0 && !r.Interrupted {
 		return nil // found: nodes that could not be read do not matter
 	}
 	return verdict
 }
 
-func (o *Options) print(f *cli.Factory, rows []inventory.HeldAddress, list document.NodeIPAMList) error {
-	return o.List.Print(f, rows, func(rows []inventory.HeldAddress) any {
+func (o *search) print(f *cli.Factory, rows []inventory.HeldAddress, list document.NodeIPAMList) error {
+	return o.list.Print(f, rows, func(rows []inventory.HeldAddress) any {
 		return document.AddressList{
 			APIVersion: introspect.APIVersion, Kind: document.KindAddressList, SampledAt: &list.SampledAt,
 			Items: inventory.AddressItems(rows), Partial: list.Partial, Errors: list.Errors,
@@ -195,7 +194,7 @@ func (o *Options) print(f *cli.Factory, rows []inventory.HeldAddress, list docum
 }
 
 // notFound is the error if no node that reported its addresses has the wanted one.
-func (o *Options) notFound(f *cli.Factory, what string, list document.NodeIPAMList) error {
+func (o *search) notFound(f *cli.Factory, what string, list document.NodeIPAMList) error {
 	var silent []document.NodeError // these may have it
 	asked := 0
 	for _, n := range list.Items {

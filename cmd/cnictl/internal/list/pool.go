@@ -1,6 +1,4 @@
-// Package pool lists the contents of pools, of one node or several, as rows of ENIs and
-// addresses.
-package pool
+package list
 
 import (
 	"cnictl/cmd/cnictl/internal/output"
@@ -13,8 +11,8 @@ import (
 	"cnictl/tui/tables"
 )
 
-// NewENIList returns a list of ENIs of one node, or of several with their names.
-func NewENIList(several bool) *output.List[document.ENIItem] {
+// ENIs returns a list of ENIs of one node, or of several with their names.
+func ENIs(several bool) *output.List[document.ENIItem] {
 	return &output.List[document.ENIItem]{
 		Columns: tables.ENIs(several), Free: "subnet",
 		Key:  func(e document.ENIItem) string { return e.Node + "\x00" + e.ID },
@@ -22,8 +20,8 @@ func NewENIList(several bool) *output.List[document.ENIItem] {
 	}
 }
 
-// NewAddressList returns a list of addresses of one node, or of several with their names.
-func NewAddressList(several bool) *output.List[inventory.HeldAddress] {
+// Addresses returns a list of addresses of one node, or of several with their names.
+func Addresses(several bool) *output.List[inventory.HeldAddress] {
 	return &output.List[inventory.HeldAddress]{
 		Columns: tables.Addresses(several), In: func(a inventory.HeldAddress) string { return a.PodNamespace }, Free: "pod", Clocks: []string{"for"},
 		Key: func(a inventory.HeldAddress) string {
@@ -32,14 +30,14 @@ func NewAddressList(several bool) *output.List[inventory.HeldAddress] {
 		Item: func(a inventory.HeldAddress) any { return a.AddressItem },
 		Class: func(a inventory.HeldAddress, column string) paint.Class {
 			if column == "state" {
-				return class(a.State)
+				return addressClass(a.State)
 			}
 			return paint.Plain
 		},
 	}
 }
 
-func class(state string) paint.Class {
+func addressClass(state string) paint.Class {
 	switch state {
 	case introspect.AddressAssigned:
 		return paint.Assigned

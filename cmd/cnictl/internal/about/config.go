@@ -1,6 +1,5 @@
-// Package config implements cnictl config: the settings of the tool, and where each comes
-// from.
-package config
+// Package about implements the commands about cnictl itself: version and config.
+package about
 
 import (
 	"slices"
@@ -17,8 +16,8 @@ import (
 	"cnictl/tui/show"
 )
 
-// New builds the command.
-func New(f *cli.Factory) *cobra.Command {
+// NewConfig builds the command.
+func NewConfig(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "config [view]", Short: "Show this tool's settings and where each comes from",
 		Long: `Show this tool's settings and where each comes from. For the settings of a node's

@@ -1,4 +1,4 @@
-package top
+package list
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ func TestRun_RatesBetweenTwoReadings(t *testing.T) {
 			return ticks, func() {}
 		},
 	}
-	cmd := New(f)
+	cmd := NewTop(f)
 	f.Prepare(cmd)
 	cmd.SetArgs([]string{"--targets=n=" + address, "-o", "csv"})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {

@@ -1,6 +1,4 @@
-// Package explain implements cnictl explain: which causes of the doctor's catalogue may have
-// produced a text. doctor/causes/catalogue does the comparison.
-package explain
+package doctor
 
 import (
 	"cmp"
@@ -11,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/doctor"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
@@ -20,19 +17,19 @@ import (
 	"cnictl/doctor/causes/catalogue"
 )
 
-// mostText bounds the text read from standard input.
+// mostText bounds the text readText from standard input.
 const mostText = 1 << 20
 
-// Options are the arguments and flags of explain.
-type Options struct{ Text string }
+// explainOptions are the arguments and flags of explain.
+type explainOptions struct{ Text string }
 
-// New builds the command.
-func New(f *cli.Factory) *cobra.Command {
-	opts := &Options{}
+// NewExplain builds the command.
+func NewExplain(f *cli.Factory) *cobra.Command {
+	opts := &explainOptions{}
 	return &cobra.Command{
 		Use:   "explain [TEXT…]",
 		Short: "Find the causes behind an error message, event or log line",
-		Long: `Find the causes behind a text: an error message, the message of an event, lines of a log,
+		Long: `Find the causes behind a text: an error message, the message of an event, candidateLines of a log,
 of the CNI and of the programs around it, even if cut, wrapped or slightly reworded. Without TEXT
 it reads standard input, up to 1 MiB.
 
@@ -47,19 +44,19 @@ and no API server is contacted.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			opts.Text = strings.Join(args, " ")
 			if len(args) == 0 || len(args) == 1 && args[0] == "-" {
-				text, err := read(f)
+				text, err := readText(f)
 				if err != nil {
 					return err
 				}
 				opts.Text = text
 			}
-			return Run(f, opts)
+			return explainText(f, opts)
 		},
 	}
 }
 
-// read reads standard input.
-func read(f *cli.Factory) (string, error) {
+// readText reads standard input.
+func readText(f *cli.Factory) (string, error) {
 	if f.Streams.Interactive || f.Streams.In == nil {
 		return "", &cli.Error{Code: cli.ExitUsage, What: "missing TEXT", Why: "standard input is a terminal", Do: f.Name + " explain 'TEXT'"}
 	}
@@ -73,8 +70,8 @@ func read(f *cli.Factory) (string, error) {
 	return string(text[:min(len(text), mostText)]), nil
 }
 
-// Run explains the text.
-func Run(f *cli.Factory, opts *Options) error {
+// explainText explains the text.
+func explainText(f *cli.Factory, opts *explainOptions) error {
 	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
 	}
@@ -87,18 +84,18 @@ func Run(f *cli.Factory, opts *Options) error {
 			return err
 		}
 	} else if len(found) > 0 {
-		if err := output.PrintLines(f, lines(f, found, strings.Count(strings.TrimSpace(opts.Text), "\n") > 0)); err != nil {
+		if err := output.PrintLines(f, candidateLines(f, found, strings.Count(strings.TrimSpace(opts.Text), "\n") > 0)); err != nil {
 			return err
 		}
 	}
 	if len(found) == 0 {
-		return unknown(f, opts.Text)
+		return unknownText(f, opts.Text)
 	}
 	return nil
 }
 
-// unknown says that the text is not recognised, and who prints such lines if that is known.
-func unknown(f *cli.Factory, text string) error {
+// unknownText says that the text is not recognised, and who prints such candidateLines if that is known.
+func unknownText(f *cli.Factory, text string) error {
 	out := &cli.Error{
 		Code: cli.ExitNotFound, What: "no known cause has this text",
 		Why: fmt.Sprintf("none of the %d causes has a similar text; that does not mean that nothing is wrong", len(catalogue.Codes())),
@@ -113,13 +110,13 @@ func unknown(f *cli.Factory, text string) error {
 		if p.Meaning != "" {
 			out.Why = p.Component + ": " + p.About + ". " + p.Meaning
 		}
-		out.Do = doctor.Named(f, p.Check.Command)
+		out.Do = Named(f, p.Check.Command)
 	}
 	return out
 }
 
-// lines formats the candidates for people.
-func lines(f *cli.Factory, found []catalogue.Candidate, several bool) []string {
+// candidateLines formats the candidates for people.
+func candidateLines(f *cli.Factory, found []catalogue.Candidate, several bool) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
 	first := ""
 	for i, c := range found {
@@ -127,7 +124,7 @@ func lines(f *cli.Factory, found []catalogue.Candidate, several bool) []string {
 			p.Lines = append(p.Lines, "")
 		}
 		if e := c.Entry; e != nil {
-			p.Line(doctor.Heading(e, c.Title())...)
+			p.Line(Heading(e, c.Title())...)
 		} else {
 			kind := "symptom"
 			if c.Normal() {
@@ -151,10 +148,10 @@ func lines(f *cli.Factory, found []catalogue.Candidate, several bool) []string {
 		if e := c.Likeliest(); e != nil {
 			first = cmp.Or(first, e.Code)
 		}
-		doctor.Check(&p, f, c.Check())
+		Check(&p, f, c.Check())
 		if fix, ok := c.Fix(); ok && i == 0 {
 			p.Field("fix", fix.Text)
-			doctor.Command(&p, f, fix.Command)
+			Command(&p, f, fix.Command)
 		}
 	}
 	if first != "" {
@@ -199,7 +196,7 @@ func candidatesOf(f *cli.Factory, text string, found []catalogue.Candidate) docu
 			Title:     c.Title(), Meaning: c.Meaning(), Component: c.Component(), Normal: c.Normal(), Fixes: []document.CauseFix{},
 		}
 		for _, fix := range c.Fixes() {
-			item.Fixes = append(item.Fixes, doctor.FixOf(fix))
+			item.Fixes = append(item.Fixes, FixOf(fix))
 		}
 		if e := c.Entry; e != nil {
 			item.Code, item.Severity = e.Code, e.Severity.String()

@@ -1,4 +1,4 @@
-package nodes
+package list
 
 import (
 	"time"

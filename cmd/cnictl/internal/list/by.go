@@ -1,4 +1,4 @@
-package ips
+package list
 
 import (
 	"context"
@@ -35,7 +35,7 @@ type sums struct {
 }
 
 // register adds --by to a command whose flags are those of the list of addresses.
-func (s *sums) register(f *cli.Factory, cmd *cobra.Command, opts *Options) {
+func (s *sums) register(f *cli.Factory, cmd *cobra.Command, opts *search) {
 	names := make([]string, 0, len(inventory.Bys()))
 	for _, by := range inventory.Bys() {
 		names = append(names, string(by))
@@ -45,7 +45,7 @@ func (s *sums) register(f *cli.Factory, cmd *cobra.Command, opts *Options) {
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp)) // fails only for unknown flags
 	check := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		l := opts.List
+		l := opts.list
 		switch changed := cmd.Flags().Changed; {
 		case !changed("by"):
 			return check(cmd, args)
@@ -66,7 +66,7 @@ func (s *sums) register(f *cli.Factory, cmd *cobra.Command, opts *Options) {
 // useColumns returns the columns of sums.
 func useColumns(by inventory.By) []query.Column[use] {
 	name := query.Column[use]{Name: string(by), Header: strings.ToUpper(string(by))}
-	name.Text = func(u use) string { return show.Safe(show.OrUnknown(u.Name)) }
+	name.Text = func(u use) string { return show.OrUnknown(u.Name) }
 	switch by {
 	case inventory.ByNamespace:
 		name.Title = "namespace of the pods"
@@ -126,7 +126,7 @@ func useColumns(by inventory.By) []query.Column[use] {
 	}
 	if by == inventory.ByOwner {
 		space := query.Column[use]{Name: "namespace", Header: "NAMESPACE", Title: "namespace of the pods"}
-		space.Text = func(u use) string { return show.Safe(show.OrUnknown(u.Namespace)) }
+		space.Text = func(u use) string { return show.OrUnknown(u.Namespace) }
 		out = slices.Insert(out, 0, space)
 	}
 	return out

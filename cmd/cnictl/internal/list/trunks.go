@@ -1,4 +1,4 @@
-package trunks
+package list
 
 import (
 	"context"
@@ -12,30 +12,38 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 )
 
 // mostAsked bounds the nodes whose pods are read: each takes a request to the API server.
 const mostAsked = 200
 
-// Options are the arguments and flags of trunks.
-type Options struct {
-	Names []string // of nodes; none: all
-	list  *output.List[row]
-}
-
-// New builds the command.
-func New(f *cli.Factory) *cobra.Command {
-	opts := &Options{list: newList()}
-	return opts.list.Command(f, &cobra.Command{
+// NewTrunks builds cnictl trunks: the branch ENIs of each node, and the pods that wait for one.
+func NewTrunks(f *cli.Factory) *cobra.Command {
+	l := trunkList()
+	var all trunks
+	return Command[document.TrunkItem]{
+		List: l, Follow: trunksFollowed(l),
+		Rows: func(ctx context.Context, f *cli.Factory, r *Reading) (_ []document.TrunkItem, err error) {
+			all, err = trunksOf(ctx, f, r)
+			return all.items, err
+		},
+		Document: func(r *Reading, chosen []document.TrunkItem) any {
+			return document.TrunkList{
+				APIVersion: introspect.APIVersion, Kind: document.KindTrunkList, Items: chosen, Unplaced: all.unplaced,
+				Partial: r.Partial, Errors: r.Errors, SampledAt: r.SampledAt,
+			}
+		},
+	}.build(f, &cobra.Command{
 		Use:     "trunks [NODE…]",
 		Aliases: []string{"trunk"},
 		Short:   "List trunks: branch ENIs in use and cooling, pods waiting for one",
@@ -50,91 +58,64 @@ The controller does not report cooling branch ENIs: COOLING counts those in use 
 to no pod.`,
 		Example: "  " + f.Name + " trunks\n  " + f.Name + " trunks --filter 'state!=attached'\n  " +
 			f.Name + " trunks --sort-by -used -o wide\n  " + f.Name + " trunks ip-10-0-1-17 -o yaml",
-	}, func(ctx context.Context, args []string) error {
-		opts.Names = args
-		return Run(ctx, f, opts)
 	})
 }
 
-// Run lists the trunks once, or follows them until ctx ends.
-func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if opts.list.Watching() {
-		return opts.follow(ctx, f)
-	}
-	nodes, err := access.FleetOf(ctx, f, opts.Names)
-	if err != nil {
-		return err
-	}
-	defer nodes.Close()
+// trunksOf returns the trunks of a reading, with what Kubernetes knows about their pods.
+func trunksOf(ctx context.Context, f *cli.Factory, r *Reading) (trunks, error) {
 	api, err := access.Kubernetes(ctx, f)
 	if err != nil {
-		return err
+		return trunks{}, err
 	}
-	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
-	r := readingOf(list)
-	if !interrupted {
-		r.fill(f, r.ask(ctx, f, api))
+	t := trunksIn(r.NodeIPAMList)
+	if !r.Interrupted {
+		t.fill(f, t.ask(ctx, f, api))
 	}
-	err = opts.list.Print(f, r.items, func(chosen []row) any {
-		return document.TrunkList{
-			APIVersion: introspect.APIVersion, Kind: document.KindTrunkList, Items: chosen, Unplaced: r.unplaced,
-			Partial: list.Partial || len(r.errs) > 0, Errors: append(list.Errors, r.errs...), SampledAt: list.SampledAt,
+	r.Failed, r.Remark = t.errs, func() { t.warn(f) }
+	return t, nil
+}
+
+// trunksFollowed prints the trunks as they change.
+func trunksFollowed(l *output.List[document.TrunkItem]) func(context.Context, *cli.Factory, []string) error {
+	return func(ctx context.Context, f *cli.Factory, names []string) error {
+		api, err := access.Kubernetes(ctx, f)
+		if err != nil {
+			return err
 		}
-	})
-	if err != nil {
-		return err
+		group, ctx := errgroup.WithContext(ctx)
+		ctx, cancel := context.WithCancel(ctx)
+		pods := newFollowed(f, api)
+		group.Go(func() error { pods.run(ctx); return nil })
+		group.Go(func() error {
+			defer cancel()
+			shown := map[string]bool{}
+			return follow.Fleet(ctx, f, follow.Options{Names: names, Whole: true, Order: l.Ordered(), Show: func(now follow.Moment) error {
+				follow.Left(f, slices.DeleteFunc(now.Gone, func(name string) bool { return !shown[name] })) // others were never shown
+				t := trunksIn(now.List())
+				for _, item := range t.items {
+					shown[item.Node] = true
+				}
+				pods.fill(ctx, &t)
+				l.Forget(now.Back)
+				return l.Follow(f, t.items)
+			}})
+		})
+		return group.Wait()
 	}
-	r.warn(f)
-	err = sweep.Verdict(f, list, interrupted)
-	if err == nil && len(r.errs) > 0 && !f.Globals.AllowPartial {
-		return cli.Exit(cli.ExitPartial)
-	}
-	return err
 }
 
-// follow prints the trunks as they change, until ctx ends.
-func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
-	api, err := access.Kubernetes(ctx, f)
-	if err != nil {
-		return err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	ctx, cancel := context.WithCancel(ctx)
-	pods := newFollowed(f, api)
-	group.Go(func() error { pods.run(ctx); return nil })
-	group.Go(func() error {
-		defer cancel()
-		return opts.print(ctx, f, pods)
-	})
-	return group.Wait()
-}
-
-func (opts *Options) print(ctx context.Context, f *cli.Factory, pods *followed) error {
-	shown := map[string]bool{}
-	return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, Whole: true, Order: opts.list.Ordered(), Show: func(now follow.Moment) error {
-		follow.Left(f, slices.DeleteFunc(now.Gone, func(name string) bool { return !shown[name] })) // others were never shown
-		r := readingOf(now.List())
-		for _, item := range r.items {
-			shown[item.Node] = true
-		}
-		pods.fill(ctx, &r)
-		opts.list.Forget(now.Back)
-		return opts.list.Follow(f, r.items)
-	}})
-}
-
-// reading is one reading of all nodes and their pods.
-type reading struct {
-	items    []row
+// trunks are those of one reading, with their pods.
+type trunks struct {
+	items    []document.TrunkItem
 	ipv6     map[string]bool      // nodes whose pods have IPv6 addresses
 	unplaced []document.BranchPod // empty if not asked
 	errs     []document.NodeError // pods that could not be read
 	skipped  bool                 // too many nodes to ask
 }
 
-// readingOf selects the nodes that have, or should have, trunks.
-func readingOf(list document.NodeIPAMList) reading {
-	r := reading{items: []row{}, unplaced: []document.BranchPod{}, ipv6: map[string]bool{}}
+// trunksIn selects the nodes that have, or should have, trunks.
+func trunksIn(list document.NodeIPAMList) trunks {
+	r := trunks{items: []document.TrunkItem{}, unplaced: []document.BranchPod{}, ipv6: map[string]bool{}}
 	for _, n := range list.Items {
 		if item, ok := inventory.TrunkOf(store.NewNode(n)); ok {
 			r.items = append(r.items, item)
@@ -144,8 +125,8 @@ func readingOf(list document.NodeIPAMList) reading {
 	return r
 }
 
-// none is the key of pods that are on no node.
-const none = ""
+// unbound is the key of pods that are on no node.
+const unbound = ""
 
 // asked are the pods that were read, by node.
 type asked struct {
@@ -155,7 +136,7 @@ type asked struct {
 }
 
 // ask lists the pods of each node, and those without a node.
-func (r *reading) ask(ctx context.Context, f *cli.Factory, api *kube.Cluster) asked {
+func (r *trunks) ask(ctx context.Context, f *cli.Factory, api *kube.Cluster) asked {
 	a := asked{pods: map[string][]watch.Pod{}, errs: map[string]error{}}
 	switch {
 	case f.Recording != nil:
@@ -173,7 +154,7 @@ func (r *reading) ask(ctx context.Context, f *cli.Factory, api *kube.Cluster) as
 	}
 	ctx, cancel := f.Deadline(ctx)
 	defer cancel()
-	names := []string{none}
+	names := []string{unbound}
 	for _, item := range r.items {
 		names = append(names, item.Node)
 	}
@@ -198,14 +179,14 @@ func (r *reading) ask(ctx context.Context, f *cli.Factory, api *kube.Cluster) as
 }
 
 // fill adds what Kubernetes knows about each node's pods, and about pods without a node.
-func (r *reading) fill(f *cli.Factory, a asked) {
+func (r *trunks) fill(f *cli.Factory, a asked) {
 	r.skipped = a.skipped
-	if err := a.errs[none]; err != nil {
-		e := sweep.ErrorOf(none, err)
+	if err := a.errs[unbound]; err != nil {
+		e := sweep.ErrorOf(unbound, err)
 		e.Node = "kubernetes"
 		r.errs = append(r.errs, e)
 	}
-	waiting, _ := inventory.SplitBranchPods(a.pods[none])
+	waiting, _ := inventory.SplitBranchPods(a.pods[unbound])
 	for _, p := range waiting {
 		if f.Globals.Kube.Shows(p.Namespace) {
 			r.unplaced = append(r.unplaced, inventory.WaitingBranchPod(p))
@@ -221,7 +202,7 @@ func (r *reading) fill(f *cli.Factory, a asked) {
 }
 
 // warn prints what the table does not show.
-func (r *reading) warn(f *cli.Factory) {
+func (r *trunks) warn(f *cli.Factory) {
 	const most = 5
 	if r.skipped {
 		f.Warn("the pods of %d nodes were not read: give at most %d nodes to see which pods wait", len(r.items), mostAsked)
@@ -236,4 +217,28 @@ func (r *reading) warn(f *cli.Factory) {
 		}
 		f.Warn("%s for a branch ENI, but no node accepts %s: %s", show.Plural(n, "pod waits", "pods wait"), map[bool]string{true: "it", false: "them"}[n == 1], strings.Join(names, ", "))
 	}
+}
+
+func trunkList() *output.List[document.TrunkItem] {
+	return &output.List[document.TrunkItem]{
+		Columns: tables.Trunks(), Class: trunkClass, Free: "pods",
+		Key: func(r document.TrunkItem) string { return r.Node }, Whole: true,
+		Item: func(r document.TrunkItem) any { return r },
+	}
+}
+
+// trunkClass is the colour of a cell, by its meaning.
+func trunkClass(r document.TrunkItem, column string) paint.Class {
+	taken, known := inventory.BranchShare(r)
+	switch {
+	case column == "state" && r.State == document.TrunkAttached:
+		return paint.OK
+	case column == "state", column == "waiting" && r.Waiting != nil && *r.Waiting > 0:
+		return paint.Warn
+	case (column == "used" || column == "left") && known && taken >= 1:
+		return paint.Bad
+	case column == "trunk", column == "type":
+		return paint.Dim
+	}
+	return paint.Plain
 }

@@ -1,4 +1,4 @@
-package top
+package list
 
 import (
 	"time"
@@ -11,8 +11,8 @@ import (
 	"cnictl/tui/show"
 )
 
-// item returns what a node does per minute.
-func item(n *store.Node) document.RateItem {
+// rateItem returns what a node does per minute.
+func rateItem(n *store.Node) document.RateItem {
 	out := document.RateItem{Node: n.Metadata.Name, State: n.State, Status: n.Code, StatusText: n.Status()}
 	if r := n.Rates; r != nil {
 		seconds := r.Over.Seconds()
@@ -33,10 +33,10 @@ func item(n *store.Node) document.RateItem {
 	return out
 }
 
-// newList sorts by what goes wrong, then by activity.
-func newList() *output.List[document.RateItem] {
+// topList sorts by what goes wrong, then by activity.
+func topList() *output.List[document.RateItem] {
 	return &output.List[document.RateItem]{
-		Columns: columns(), Free: "state", Clocks: []string{"over"}, Order: "-failed,-ec2errors,-adds,-ec2,node",
+		Columns: topColumns(), Free: "state", Clocks: []string{"over"}, Order: "-failed,-ec2errors,-adds,-ec2,node",
 		Key:  func(r document.RateItem) string { return r.Node },
 		Item: func(r document.RateItem) any { return r },
 		Class: func(r document.RateItem, column string) paint.Class {
@@ -52,7 +52,7 @@ func newList() *output.List[document.RateItem] {
 	}
 }
 
-func columns() []query.Column[document.RateItem] {
+func topColumns() []query.Column[document.RateItem] {
 	type item = document.RateItem
 	rate := func(name, header, title string, drop int, of func(item) *float64) query.Column[item] {
 		return query.Column[item]{
@@ -66,18 +66,7 @@ func columns() []query.Column[document.RateItem] {
 			},
 		}
 	}
-	count := func(name, header, title string, drop int, of func(item) *int) query.Column[item] {
-		return query.Column[item]{
-			Name: name, Header: header, Title: title, Right: true, Drop: drop,
-			Text: func(r item) string { return show.Int(of(r)) },
-			Number: func(r item) (float64, bool) {
-				if v := of(r); v != nil {
-					return float64(*v), true
-				}
-				return 0, false
-			},
-		}
-	}
+	count := query.Count[item]
 	return []query.Column[item]{
 		{Name: "node", Header: "NODE", Title: "node", Text: func(r item) string { return r.Node }},
 		{Name: "over", Header: "OVER", Drop: 9, Title: "time over which the rates were measured", Right: true, Unit: "SECONDS", Text: overText, Number: over},

@@ -1,2 +1,0 @@
-// Package enis implements cnictl enis: the ENIs of all nodes in one list.
-package enis

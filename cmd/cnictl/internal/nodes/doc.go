@@ -1,2 +1,0 @@
-// Package nodes implements cnictl nodes: a row per node.
-package nodes

@@ -1,3 +1,0 @@
-// Package replay implements cnictl replay: a recording on the screens, or its state at one
-// time.
-package replay

@@ -1,2 +1,0 @@
-// Package top implements cnictl top: what each node does per minute.
-package top
