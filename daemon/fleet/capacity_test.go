@@ -69,7 +69,7 @@ func TestWhatIf(t *testing.T) {
 		"more pods than it has room": {change: func(n *document.NodeIPAM) { n.Summary.Cards[0].Assigned = 1 << 30 }, pods: 27},
 		"fewer than none":            {change: func(n *document.NodeIPAM) { n.Summary.Cards[0].Assigned, n.Summary.Targets.WarmIP = -1, new(-5) }, pods: 0},
 		"no type":                    {change: func(n *document.NodeIPAM) { n.Object = nil }, why: "its instance type is unknown"},
-		"a type that is not listed":  {change: func(n *document.NodeIPAM) { n.Summary.InstanceType = "x\x1b" }, why: `its instance type x\x1b is not in the table, and the node does not report its limits`},
+		"a type that is not listed":  {change: func(n *document.NodeIPAM) { n.Summary.InstanceType = "x\x1b" }, why: "its instance type x\x1b is not in the table, and the node does not report its limits"},
 		"a type newer than the table": {change: func(n *document.NodeIPAM) {
 			n.Summary.InstanceType = "z9.large"
 			c := &n.Summary.Cards[0]

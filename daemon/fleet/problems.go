@@ -138,7 +138,8 @@ func (ps *problems) pool(s introspect.Summary, now time.Time) {
 		full := c.AddressLimit != nil && c.Total >= *c.AddressLimit
 		switch {
 		case full && c.Cooling != nil && *c.Cooling > 0:
-			ps.add(document.SeverityWarning, string(cause.AddressesCooling), "no free address, %d cooling, limit reached%s", *c.Cooling, onCard(s, c))
+			ps.add(document.SeverityWarning, string(cause.AddressesCooling), "no free address, %d cooling, limit reached%s", *c.Cooling,
+				onCard(s, c))
 		case full:
 			ps.add(document.SeverityWarning, string(cause.PoolFull), "all %d addresses in use, the node's limit%s", c.Total, onCard(s, c))
 		default:
@@ -245,14 +246,17 @@ func (ps *problems) settings(s introspect.Summary, now time.Time) {
 		case introspect.MaxPodsOver:
 			ps.add(document.SeverityWarning, CodeMaxPodsOver, "max-pods is %d, but there are addresses for only %d pods", *m.Value, *m.TotalCapacity)
 		case introspect.MaxPodsUnder:
-			ps.add(document.SeverityInfo, CodeMaxPodsUnder, "max-pods %d leaves %d of %d possible pods unused", *m.Value, *m.TotalCapacity-*m.Value, *m.TotalCapacity)
+			ps.add(document.SeverityInfo, CodeMaxPodsUnder, "max-pods %d leaves %d of %d possible pods unused", *m.Value, *m.TotalCapacity-*m.Value,
+				*m.TotalCapacity)
 		}
 		if m.AtRisk > 0 && m.Verdict != introspect.MaxPodsOver { // which already covers it
-			ps.add(document.SeverityInfo, CodeMaxPodsAtRisk, "max-pods %d counts branch ENIs: %s may get no address", *m.Value, show.Plural(m.AtRisk, "pod without one", "pods without one"))
+			ps.add(document.SeverityInfo, CodeMaxPodsAtRisk, "max-pods %d counts branch ENIs: %s may get no address", *m.Value,
+				show.Plural(m.AtRisk, "pod without one", "pods without one"))
 		}
 	}
 	if s.ConfigProblems != nil && *s.ConfigProblems > 0 {
-		ps.add(document.SeverityWarning, CodeConfig, "%s: see node config", show.Plural(*s.ConfigProblems, "setting has a problem", "settings have problems"))
+		ps.add(document.SeverityWarning, CodeConfig, "%s: see node config",
+			show.Plural(*s.ConfigProblems, "setting has a problem", "settings have problems"))
 	}
 }
 
@@ -261,7 +265,8 @@ func (ps *problems) stated(l *introspect.StatedLimit, now time.Time, what, where
 	if l == nil {
 		return
 	}
-	p := ps.add(document.SeverityWarning, CodeStatedLimit, "EC2 refuses more than %d %s%s, the instance type has %d", l.Limit, what, where, l.OfType)
+	p := ps.add(document.SeverityWarning, CodeStatedLimit, "EC2 refuses more than %d %s%s, the instance type has %d", l.Limit, what,
+		where, l.OfType)
 	if p.Since = l.Since; l.RetryAt != nil && l.RetryAt.After(now) {
 		p.Until = l.RetryAt
 	}

@@ -300,7 +300,8 @@ func (r *Reader) fillV1(ctx context.Context, q Query, out *document.NodeIPAM) er
 	var envErr error
 	if !r.envAsked {
 		var env client.IPAMEnv
-		if env, envErr = Ask(ctx, r, func(ctx context.Context, c *client.Client) (client.IPAMEnv, error) { return c.IPAMEnv(ctx) }); envErr == nil {
+		if env, envErr = Ask(ctx, r,
+			func(ctx context.Context, c *client.Client) (client.IPAMEnv, error) { return c.IPAMEnv(ctx) }); envErr == nil {
 			r.env = &env
 		}
 		r.envAsked = envErr == nil || client.ReasonOf(envErr) == introspect.ReasonNoEndpoint

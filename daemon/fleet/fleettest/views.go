@@ -75,13 +75,16 @@ func Starved() View {
 	s.Targets = introspect.Targets{WarmENI: new(1), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(0), MaxENI: new(0)}
 	s.MaxPods = maxPods(maxpods.Input{InstanceType: "c5.xlarge", MaxPods: 58})
 	s.WaitingADDs, s.WaitingSince = new(2), new(now.Add(-14*time.Second))
-	s.Operations = []introspect.Operation{{Kind: "attach", Card: 0, Addresses: 14, Reason: "waiting-adds", StartedAt: new(now.Add(-2 * time.Second))}}
+	s.Operations = []introspect.Operation{{Kind: "attach", Card: 0, Addresses: 14, Reason: "waiting-adds",
+		StartedAt: new(now.Add(-2 * time.Second))}}
 	s.Backoffs = []introspect.Backoff{{Scope: "attach", Until: now.Add(7 * time.Second), Cause: "ec2-throttled"}}
 	s.LastErrors = []introspect.LastError{
-		{At: now.Add(-3 * time.Second), Operation: "AttachNetworkInterface", Cause: "ec2-throttled", Message: "RequestLimitExceeded: Request limit exceeded.", Count: 3},
+		{At: now.Add(-3 * time.Second), Operation: "AttachNetworkInterface", Cause: "ec2-throttled",
+			Message: "RequestLimitExceeded: Request limit exceeded.", Count: 3},
 		{At: now.Add(-2 * time.Hour), Operation: "ADD", Cause: "pool-dry", Message: "no free address within 10 s", Count: 1},
 	}
-	s.Subnets = []introspect.Subnet{{ID: "subnet-0123456789abcdef0", CIDR: "10.0.0.0/19", Available: new(1790), AsOf: new(now.Add(-3 * time.Second))}}
+	s.Subnets = []introspect.Subnet{{ID: "subnet-0123456789abcdef0", CIDR: "10.0.0.0/19", Available: new(1790),
+		AsOf: new(now.Add(-3 * time.Second))}}
 	s.EC2Calls = []introspect.EC2Calls{
 		{Action: "AttachNetworkInterface", Calls: 3, Errors: 3, LastAt: new(now.Add(-3 * time.Second))},
 		{Action: "CreateNetworkInterface", Calls: 1, LastAt: new(now.Add(-9 * time.Second))},
@@ -112,11 +115,13 @@ func Prefixes() View {
 	trunk.Trunk = true
 	v.Book.ENIs = []ipam.ENIState{first, trunk}
 	s := &v.Summary
-	s.Cards = []introspect.CardSummary{{Mode: introspect.ModePrefix, OtherENIs: new(0), ENILimit: new(2), SlotsPerENI: new(29), AddressLimit: new(464)}}
+	s.Cards = []introspect.CardSummary{{Mode: introspect.ModePrefix, OtherENIs: new(0), ENILimit: new(2), SlotsPerENI: new(29),
+		AddressLimit: new(464)}}
 	s.Targets = introspect.Targets{WarmENI: new(1), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(1), MaxENI: new(2)}
 	s.MaxPods = maxPods(maxpods.Input{InstanceType: "m5.4xlarge", MaxPods: 737, PrefixDelegation: true, MaxENI: 2, TrunkAttached: true})
 	s.Trunk = &introspect.Trunk{Enabled: true, Supported: new(true), ENIID: "eni-0e5f60718293a4b5c", BranchLimit: new(54), BranchUsed: new(3)}
-	s.Subnets = []introspect.Subnet{{ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: new(9), AsOf: new(now.Add(-5 * time.Second))}}
+	s.Subnets = []introspect.Subnet{{ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: new(9),
+		AsOf: new(now.Add(-5 * time.Second))}}
 	s.EC2Calls = []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 2, LastAt: new(now.Add(-time.Minute))}}
 	s.ADDs = &introspect.RequestCounts{Total: 12, Failed: new(0), Causes: map[string]int{}}
 	s.DELs = &introspect.RequestCounts{Total: 1, Failed: new(0), Causes: map[string]int{}}

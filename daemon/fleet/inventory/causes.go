@@ -122,7 +122,8 @@ func Causes[N any](nodes []N, report func(N) NodeReport) []*Cause[N] {
 		}
 	}
 	slices.SortFunc(out, func(a, b *Cause[N]) int {
-		return cmp.Or(cmp.Compare(a.Severity.Rank(), b.Severity.Rank()), fleet.ByCause(a.Code, b.Code), cmp.Compare(len(b.Nodes), len(a.Nodes)), strings.Compare(a.Code, b.Code))
+		return cmp.Or(cmp.Compare(a.Severity.Rank(), b.Severity.Rank()), fleet.ByCause(a.Code, b.Code), cmp.Compare(len(b.Nodes), len(a.Nodes)),
+			strings.Compare(a.Code, b.Code))
 	})
 	return out
 }

@@ -14,10 +14,13 @@ import (
 func EventSeverity(k introspect.EventKind) document.Severity {
 	switch k {
 	case introspect.EventADDFailed, introspect.EventDELFailed, introspect.EventActionFailed, introspect.EventReconcileFailed,
-		introspect.EventSubnetsFailed, introspect.EventSweepFailed, introspect.EventCheckpointFailed, introspect.EventENIConfigFailed, introspect.EventGroupsFailed:
+		introspect.EventSubnetsFailed, introspect.EventSweepFailed, introspect.EventCheckpointFailed, introspect.EventENIConfigFailed,
+		introspect.EventGroupsFailed:
 		return document.SeverityError
-	case introspect.EventPoolMissed, introspect.EventENIVanished, introspect.EventENIMayOutlive, introspect.EventBackoffStarted, introspect.EventSubnetShort,
-		introspect.EventQuarantined, introspect.EventMissedDEL, introspect.EventTrunkLost, introspect.EventTrunkGivenUp, introspect.EventFlowsKept, introspect.EventGap,
+	case introspect.EventPoolMissed, introspect.EventENIVanished, introspect.EventENIMayOutlive, introspect.EventBackoffStarted,
+		introspect.EventSubnetShort,
+		introspect.EventQuarantined, introspect.EventMissedDEL, introspect.EventTrunkLost, introspect.EventTrunkGivenUp,
+		introspect.EventFlowsKept, introspect.EventGap,
 		introspect.EventLimitStated, introspect.EventSettingProblem, introspect.EventBackendChanged, introspect.EventHostStateRepaired:
 		return document.SeverityWarning
 	}

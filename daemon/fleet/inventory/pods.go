@@ -50,7 +50,8 @@ func (f *Pods) Join(each func([]*Pod)) (differ map[string]time.Time) {
 		each(rows)
 	}
 	for _, p := range of[""] {
-		r := &Pod{ID: name(p.PodRef), Full: name(p.PodRef), At: f.Now, NodePodItem: document.NodePodItem{PodRef: p.PodRef, Phase: p.Phase, State: document.PodWaiting, Reason: unbound}}
+		r := &Pod{ID: name(p.PodRef), Full: name(p.PodRef), At: f.Now,
+			NodePodItem: document.NodePodItem{PodRef: p.PodRef, Phase: p.Phase, State: document.PodWaiting, Reason: unbound}}
 		if p.Reason != "" {
 			r.Reason += ": " + p.Reason
 		}

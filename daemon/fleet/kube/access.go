@@ -71,9 +71,11 @@ func Rules(namespace string) []Rule {
 		{Verb: "watch", Resource: "events", For: "watching events"},
 		{Verb: "get", Group: "vpcresources.k8s.aws", Resource: "cninodes", For: "reading a node's CNINode"},
 		{Verb: "create", Resource: "pods", Subresource: "portforward", Namespace: namespace, For: "reading a node's daemon"},
-		{Verb: "get", Resource: "pods", Subresource: "portforward", Namespace: namespace, For: "reading a node's daemon over WebSocket", Optional: true},
+		{Verb: "get", Resource: "pods", Subresource: "portforward", Namespace: namespace, For: "reading a node's daemon over WebSocket",
+			Optional: true},
 		{Verb: "get", Resource: "pods", Subresource: "log", Namespace: namespace, For: "reading the daemon's log"},
-		{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: namespace, For: "reading a daemon that listens on a Unix socket", Optional: true},
+		{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: namespace, For: "reading a daemon that listens on a Unix socket",
+			Optional: true},
 		{Verb: "get", Resource: "pods", Subresource: "proxy", Namespace: namespace, For: "--via proxy", Optional: true},
 	}
 	return rules

@@ -22,7 +22,8 @@ func readENIConfig(raw []byte) (evidence.ENIConfig, error) {
 		return evidence.ENIConfig{}, err
 	}
 	_, invalid := cluster.ParseENIConfig(c.Metadata.Name, c.Spec.Subnet, c.Spec.SecurityGroups)
-	return evidence.ENIConfig{Name: c.Metadata.Name, Subnet: c.Spec.Subnet, SecurityGroups: append([]string{}, c.Spec.SecurityGroups...), Valid: invalid == nil}, nil
+	return evidence.ENIConfig{Name: c.Metadata.Name, Subnet: c.Spec.Subnet, SecurityGroups: append([]string{}, c.Spec.SecurityGroups...),
+		Valid: invalid == nil}, nil
 }
 
 // readCNINode reads a CNINode and its node's name.

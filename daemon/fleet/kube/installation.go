@@ -62,7 +62,8 @@ func (k Reader) installed(ctx context.Context) evidence.Source[[]evidence.KubeOb
 		{KindDefinitions, "CustomResourceDefinition", "", "eniconfigs.crd.k8s.amazonaws.com"},
 		{KindDefinitions, "CustomResourceDefinition", "", "cninodes.vpcresources.k8s.aws"},
 	} {
-		switch s := readOne(ctx, k, want.kind, want.namespace, want.name, func(raw []byte) (evidence.KubeObject, error) { return readKubeObject(want.object, raw) }); {
+		switch s := readOne(ctx, k, want.kind, want.namespace, want.name,
+			func(raw []byte) (evidence.KubeObject, error) { return readKubeObject(want.object, raw) }); {
 		case s.OK():
 			out = append(out, s.Content)
 		case s.Missing != evidence.MissingAbsent:
@@ -78,7 +79,8 @@ func (k Reader) gates(ctx context.Context) (evidence.Source[evidence.Namespace],
 	quotas := readList(ctx, k, KindQuotas, k.Cluster.cfg.Namespace, "", readQuota)
 	space := evidence.Lacking[evidence.Namespace](cmp.Or(labels.Missing, quotas.Missing))
 	if labels.OK() && quotas.OK() {
-		space = evidence.Read(evidence.Namespace{Labels: labels.Content, Quotas: slices.DeleteFunc(quotas.Content, func(name string) bool { return name == "" })})
+		space = evidence.Read(evidence.Namespace{Labels: labels.Content,
+			Quotas: slices.DeleteFunc(quotas.Content, func(name string) bool { return name == "" })})
 	}
 	admitted := readOne(ctx, k, KindDaemonSets, k.Cluster.cfg.Namespace, daemonName, readDaemonLabels)
 	if admitted.Missing == evidence.MissingAbsent {

@@ -39,7 +39,8 @@ func readKubeObject(kind string, raw []byte) (evidence.KubeObject, error) {
 			m.Operation = "Update"
 		}
 		out.Managers = append(out.Managers, evidence.Manager{
-			Name: m.Manager, Operation: m.Operation, Env: append([]string{}, ownedEnv(m.FieldsV1, "f:containers", evidence.ContainerNode)...), InitEnv: ownedEnv(m.FieldsV1, "f:initContainers", evidence.ContainerInit),
+			Name: m.Manager, Operation: m.Operation, Env: append([]string{}, ownedEnv(m.FieldsV1, "f:containers", evidence.ContainerNode)...),
+			InitEnv: ownedEnv(m.FieldsV1, "f:initContainers", evidence.ContainerInit),
 		})
 	}
 	return out, nil

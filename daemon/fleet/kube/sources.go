@@ -146,7 +146,8 @@ func readOne[T any](ctx context.Context, k Reader, kind Kind, namespace, name st
 }
 
 // readOptional reads an object whose absence is evidence too.
-func readOptional[T any](ctx context.Context, k Reader, kind Kind, namespace, name string, read func([]byte) (T, error)) evidence.Source[T] {
+func readOptional[T any](ctx context.Context, k Reader, kind Kind, namespace, name string,
+	read func([]byte) (T, error)) evidence.Source[T] {
 	s := readOne(ctx, k, kind, namespace, name, read)
 	if s.Missing == evidence.MissingAbsent {
 		return evidence.Source[T]{}
@@ -155,7 +156,8 @@ func readOptional[T any](ctx context.Context, k Reader, kind Kind, namespace, na
 }
 
 // readEach passes on the objects of a list. It skips objects that cannot be read.
-func readEach[T any](ctx context.Context, k Reader, kind Kind, namespace string, s Selection, read func([]byte) (T, error), add func(T)) error {
+func readEach[T any](ctx context.Context, k Reader, kind Kind, namespace string, s Selection, read func([]byte) (T, error),
+	add func(T)) error {
 	ctx, cancel := context.WithTimeout(ctx, listWithin)
 	defer cancel()
 	return k.Cluster.objects(ctx, kind, namespace, s, func(raw json.RawMessage) {
@@ -165,14 +167,16 @@ func readEach[T any](ctx context.Context, k Reader, kind Kind, namespace string,
 	})
 }
 
-func readList[T any](ctx context.Context, k Reader, kind Kind, namespace, labels string, read func([]byte) (T, error)) evidence.Source[[]T] {
+func readList[T any](ctx context.Context, k Reader, kind Kind, namespace, labels string,
+	read func([]byte) (T, error)) evidence.Source[[]T] {
 	out := []T{}
 	err := readEach(ctx, k, kind, namespace, Selection{Labels: labels}, read, func(item T) { out = append(out, item) })
 	return source(out, err)
 }
 
 // readIndex lists objects by name.
-func readIndex[T any](ctx context.Context, k Reader, kind Kind, namespace, labels string, read func([]byte) (T, error), name func(T) string) evidence.Source[map[string]T] {
+func readIndex[T any](ctx context.Context, k Reader, kind Kind, namespace, labels string, read func([]byte) (T, error),
+	name func(T) string) evidence.Source[map[string]T] {
 	out := map[string]T{}
 	err := readEach(ctx, k, kind, namespace, Selection{Labels: labels}, read, func(item T) { out[name(item)] = item })
 	return source(out, err)

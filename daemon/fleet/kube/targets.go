@@ -145,7 +145,8 @@ func (c *Cluster) lead(t *fleet.Target, pod *daemonPod) {
 			return c.tunnels.Exec(ctx, where, DefaultContainer, dialProgram(pod.settings.bind))
 		}
 	case unix:
-		t.Dial = c.never("INTROSPECTION_BIND_ADDRESS is a Unix socket on aws-node's pod " + pod.Name + ": --via exec, or cnictl local on the node")
+		t.Dial = c.never("INTROSPECTION_BIND_ADDRESS is a Unix socket on aws-node's pod " + pod.Name +
+			": --via exec, or cnictl local on the node")
 	case !known:
 		t.Dial = c.never(fmt.Sprintf("INTROSPECTION_BIND_ADDRESS is %.40q on aws-node's pod %s", pod.settings.bind, pod.Name))
 	case t.Via == document.ViaProxy:

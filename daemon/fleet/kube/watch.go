@@ -15,7 +15,8 @@ import (
 // reason that says what to do, and with nil once it works again; trouble may be nil. Calls are
 // never concurrent; put is first called when both nodes and pods are known.
 func (c *Cluster) Watch(ctx context.Context, put func(fleet.Target), remove func(name string), trouble func(error)) error {
-	r := &roster{c: c, put: put, remove: remove, trouble: trouble, nodes: map[string]*document.NodeObject{}, pods: map[string]*daemonPod{}, on: map[string]map[string]*daemonPod{}, troubles: map[string]error{}}
+	r := &roster{c: c, put: put, remove: remove, trouble: trouble, nodes: map[string]*document.NodeObject{}, pods: map[string]*daemonPod{},
+		on: map[string]map[string]*daemonPod{}, troubles: map[string]error{}}
 	nodes := &follower[nodeObject]{
 		c: c, kind: KindNodes, selection: c.nodeSelection(),
 		replace: r.replaceNodes, set: r.setNode, unset: r.unsetNode, trouble: r.troubleOf("nodes"),

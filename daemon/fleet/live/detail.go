@@ -71,7 +71,8 @@ func (d *detail) kubernetes(ctx context.Context, want watch.Want, q watch.Query)
 		})
 	})
 	asking.Go(func() {
-		askKubernetes(d, want&watch.WantClusterPods, k.AllPods != nil, &d.out.ClusterPods, func() (*watch.ClusterPods, error) { return k.AllPods(ctx, q.Find) })
+		askKubernetes(d, want&watch.WantClusterPods, k.AllPods != nil, &d.out.ClusterPods,
+			func() (*watch.ClusterPods, error) { return k.AllPods(ctx, q.Find) })
 	})
 	asking.Wait()
 }
@@ -164,12 +165,14 @@ func (d *detail) documents(ctx context.Context, want watch.Want, q watch.Query) 
 		doc, _, err := c.Failures(ctx)
 		return doc, err
 	})
-	readInto(ctx, d, want&watch.WantConfig, &d.out.Config, func(ctx context.Context, c *client.Client) (introspect.NodeConfig, error) { return c.Config(ctx) })
+	readInto(ctx, d, want&watch.WantConfig, &d.out.Config,
+		func(ctx context.Context, c *client.Client) (introspect.NodeConfig, error) { return c.Config(ctx) })
 	readInto(ctx, d, want&watch.WantPod, &d.out.Pod, func(ctx context.Context, c *client.Client) (introspect.NodePod, error) {
 		doc, _, err := c.Pod(ctx, q.Pod)
 		return doc, err
 	})
-	readInto(ctx, d, want&watch.WantLogs, &d.out.Logs, func(ctx context.Context, c *client.Client) (introspect.NodeLogs, error) { return c.Logs(ctx, q.Logs) })
+	readInto(ctx, d, want&watch.WantLogs, &d.out.Logs,
+		func(ctx context.Context, c *client.Client) (introspect.NodeLogs, error) { return c.Logs(ctx, q.Logs) })
 }
 
 // one reads one document if it is wanted.
@@ -269,7 +272,8 @@ func (d *detail) keptENIs() (done bool, _ error) {
 		d.out.ENIs = d.m.enis
 		return true, nil
 	}
-	return true, &client.Error{Address: d.out.Node, Reason: introspect.ReasonBusy, Err: fmt.Errorf("the upstream daemon is read at most every %s", UpstreamMin)}
+	return true, &client.Error{Address: d.out.Node, Reason: introspect.ReasonBusy,
+		Err: fmt.Errorf("the upstream daemon is read at most every %s", UpstreamMin)}
 }
 
 // close ends the connection to a node that is not on the screen.

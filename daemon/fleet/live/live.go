@@ -118,8 +118,9 @@ func New(opts Options) (*Live, error) {
 		opts.Store, opts.unstored = store.New(), true
 	}
 	return &Live{
-		opts: opts, wake: make(chan struct{}, 1), changed: make(chan struct{}, 1), members: map[string]*member{}, checking: make(chan struct{}, 1),
-		plan: NewPlan(PlanConfig{Workers: opts.Concurrency, Interval: opts.Interval, Background: opts.Background}),
+		opts: opts, wake: make(chan struct{}, 1), changed: make(chan struct{}, 1), members: map[string]*member{},
+		checking: make(chan struct{}, 1),
+		plan:     NewPlan(PlanConfig{Workers: opts.Concurrency, Interval: opts.Interval, Background: opts.Background}),
 	}, nil
 }
 

@@ -96,7 +96,8 @@ func apiAnswered(out document.NodeIPAM) bool {
 		return out.Summary != nil
 	}
 	switch out.Error.Reason {
-	case introspect.ReasonRefused, introspect.ReasonForbidden, introspect.ReasonNoPod, introspect.ReasonPodNotRunning, introspect.ReasonStatus, introspect.ReasonBusy:
+	case introspect.ReasonRefused, introspect.ReasonForbidden, introspect.ReasonNoPod, introspect.ReasonPodNotRunning, introspect.ReasonStatus,
+		introspect.ReasonBusy:
 		return true
 	}
 	return out.Summary != nil

@@ -109,7 +109,8 @@ func (l *Live) join(t fleet.Target) {
 	m = &member{target: t, object: t.Object}
 	l.members[t.Name] = m
 	row := fleet.Unread(t)
-	reader, err := fleet.NewReader(m.recordUnreachable(t), fleet.ReaderOptions{NodeTimeout: l.opts.NodeTimeout, UserAgent: l.opts.UserAgent, Now: l.opts.Now})
+	reader, err := fleet.NewReader(m.recordUnreachable(t),
+		fleet.ReaderOptions{NodeTimeout: l.opts.NodeTimeout, UserAgent: l.opts.UserAgent, Now: l.opts.Now})
 	switch {
 	case err != nil:
 		row.State, row.Error = document.StateUnreachable, &document.NodeError{Reason: introspect.ReasonUnresolved, Message: err.Error()}

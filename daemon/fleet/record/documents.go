@@ -123,7 +123,8 @@ func (d documents) since(before documents) (_ documents, ok bool) {
 	}
 	if before.KubeEvents != nil {
 		d.KubeEvents = slices.DeleteFunc(slices.Clone(d.KubeEvents), func(e watch.KubeEvent) bool {
-			return slices.ContainsFunc(before.KubeEvents, func(b watch.KubeEvent) bool { return b.UID == e.UID && b.Count == e.Count && b.At.Equal(e.At) })
+			return slices.ContainsFunc(before.KubeEvents,
+				func(b watch.KubeEvent) bool { return b.UID == e.UID && b.Count == e.Count && b.At.Equal(e.At) })
 		})
 		if len(d.KubeEvents) == 0 {
 			d.KubeEvents = nil
@@ -132,7 +133,8 @@ func (d documents) since(before documents) (_ documents, ok bool) {
 	d.Wiring = slices.DeleteFunc(slices.Clone(d.Wiring), func(p introspect.NodePod) bool {
 		return slices.ContainsFunc(before.Wiring, func(b introspect.NodePod) bool { return reflect.DeepEqual(b, p) })
 	})
-	return d, d.Plan != nil || d.Failures != nil || d.Events != nil || d.Logs != nil || d.KubeEvents != nil || d.Pods != nil || len(d.Wiring) > 0
+	return d, d.Plan != nil || d.Failures != nil || d.Events != nil || d.Logs != nil || d.KubeEvents != nil || d.Pods != nil ||
+		len(d.Wiring) > 0
 }
 
 func lastSeq(e *introspect.NodeEvents) uint64 {
@@ -314,7 +316,8 @@ func (l *library) give(d *watch.Detail, want watch.Want, q watch.Query) (missing
 	l.mu.Lock()
 	has := l.of[d.Node]
 	l.mu.Unlock()
-	have := watch.Detail{Plan: has.Plan, Failures: has.Failures, Events: has.Events, Logs: has.Logs, KubeEvents: has.KubeEvents, Pods: has.Pods}
+	have := watch.Detail{Plan: has.Plan, Failures: has.Failures, Events: has.Events, Logs: has.Logs, KubeEvents: has.KubeEvents,
+		Pods: has.Pods}
 	if q.Plan != (introspect.PlanQuery{}) {
 		have.Plan = nil // a plan for other targets was not recorded
 	}

@@ -78,7 +78,8 @@ func Failed(ctx context.Context, err error) *Error {
 		// client-go has no error type for a failed credential program.
 		reason, text = introspect.ReasonCredential, fmt.Errorf("cannot get credentials for the cluster: %s", brief(innermost(err).Error()))
 	case distrusted(err), errors.As(err, &record):
-		reason, text = introspect.ReasonCredential, fmt.Errorf("the API server's certificate does not match the kubeconfig: %s", brief(innermost(err).Error()))
+		reason, text = introspect.ReasonCredential,
+			fmt.Errorf("the API server's certificate does not match the kubeconfig: %s", brief(innermost(err).Error()))
 	case errors.As(err, &dns) && !dns.IsTimeout:
 		reason, text = introspect.ReasonUnresolved, fmt.Errorf("cannot resolve the API server's name %q", dns.Name)
 	case isTimeout(err), ctx.Err() != nil:
@@ -89,7 +90,8 @@ func Failed(ctx context.Context, err error) *Error {
 		text = fmt.Errorf("connection to the API server lost: %w", innermost(err))
 	}
 	dialled := errors.As(err, &op) && op.Op == "dial"
-	return &Error{Reason: reason, Err: text, Unreachable: reason != introspect.ReasonCancelled && (dialled || reason == introspect.ReasonUnresolved)}
+	return &Error{Reason: reason, Err: text,
+		Unreachable: reason != introspect.ReasonCancelled && (dialled || reason == introspect.ReasonUnresolved)}
 }
 
 func isTimeout(err error) bool {
@@ -107,7 +109,8 @@ func distrusted(err error) bool {
 		invalid      x509.CertificateInvalidError
 		alert        tls.AlertError
 	)
-	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &hostname) || errors.As(err, &invalid) || errors.As(err, &alert)
+	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &hostname) || errors.As(err, &invalid) ||
+		errors.As(err, &alert)
 }
 
 func innermost(err error) error {

@@ -123,7 +123,8 @@ func refusalOf(err error) *refusal {
 	case !errors.As(err, &failed):
 		return nil
 	case errors.As(failed.Cause, &said):
-		body, _ := json.Marshal(status{Kind: "Status", Message: said.ErrStatus.Message, Reason: string(said.ErrStatus.Reason), Code: int(said.ErrStatus.Code)})
+		body, _ := json.Marshal(status{Kind: "Status", Message: said.ErrStatus.Message, Reason: string(said.ErrStatus.Reason),
+			Code: int(said.ErrStatus.Code)})
 		return &refusal{int(said.ErrStatus.Code), body} // cannot fail: strings and a number
 	}
 	no = &refusal{status: http.StatusSwitchingProtocols, body: []byte(otherProtocol)}

@@ -32,7 +32,8 @@ daemon see ` + f.Name + ` node config.`,
 
 func view(f *cli.Factory) *cobra.Command {
 	list := &output.List[document.Setting]{
-		Columns: columns(), Key: func(s document.Setting) string { return s.Name }, Item: func(s document.Setting) any { return s }, Free: "value",
+		Columns: columns(), Key: func(s document.Setting) string { return s.Name }, Item: func(s document.Setting) any { return s },
+		Free: "value",
 	}
 	cmd := &cobra.Command{
 		Use:   "view",
@@ -73,7 +74,8 @@ func settings(f *cli.Factory, flags *pflag.FlagSet) []document.Setting {
 	items := []document.Setting{}
 	flags.VisitAll(func(flag *pflag.Flag) {
 		s := document.Setting{
-			Name: flag.Name, Value: valueOf(flag.Value), Source: f.SourceOf(flag.Name), Environment: cli.EnvName(flag.Name), Default: valueText(flag.DefValue),
+			Name: flag.Name, Value: valueOf(flag.Value), Source: f.SourceOf(flag.Name), Environment: cli.EnvName(flag.Name),
+			Default: valueText(flag.DefValue),
 		}
 		if cli.Secret(flag.Name) && s.Value != "" {
 			s.Value = "(set)"

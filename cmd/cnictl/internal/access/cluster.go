@@ -71,11 +71,13 @@ func remedy(f *cli.Factory, failure *kube.Error) string {
 	switch {
 	case failure.Reason == introspect.ReasonForbidden && failure.Verb != "":
 		return kube.CanI(failure) + "; the roles are in deploy/rbac/cnictl.yaml"
-	case failure.Reason == introspect.ReasonCredential && (errors.As(failure.Err, &missing) || strings.Contains(failure.Err.Error(), "executable")):
+	case failure.Reason == introspect.ReasonCredential &&
+		(errors.As(failure.Err, &missing) || strings.Contains(failure.Err.Error(), "executable")):
 		return "install the credential program that the kubeconfig names (aws: https://docs.aws.amazon.com/cli) and make sure it is on the PATH"
 	case failure.Reason == introspect.ReasonCredential:
 		return "log in again (aws sso login, aws eks update-kubeconfig --name CLUSTER), then: kubectl auth whoami"
-	case failure.Reason == introspect.ReasonRefused, failure.Reason == introspect.ReasonTimeout, failure.Reason == introspect.ReasonUnresolved, errors.As(failure.Err, &network):
+	case failure.Reason == introspect.ReasonRefused, failure.Reason == introspect.ReasonTimeout, failure.Reason == introspect.ReasonUnresolved,
+		errors.As(failure.Err, &network):
 		return "kubectl cluster-info; a private endpoint may need a VPN; --context NAME selects another cluster"
 	}
 	return "kubectl cluster-info"

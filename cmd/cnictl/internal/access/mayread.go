@@ -38,7 +38,8 @@ func (s NodeSource) MayRead(ctx context.Context) error {
 	first := missing[0]
 	return &cli.Error{
 		Code: cli.ExitUnreachable, What: "could not " + what + " the nodes of " + s.title, Why: forbiddenText(missing),
-		Do: remedy(s.f, &kube.Error{Reason: introspect.ReasonForbidden, Verb: first.Verb, Resource: resourceOf(first), Namespace: first.Namespace}),
+		Do: remedy(s.f, &kube.Error{Reason: introspect.ReasonForbidden, Verb: first.Verb, Resource: resourceOf(first),
+			Namespace: first.Namespace}),
 	}
 }
 

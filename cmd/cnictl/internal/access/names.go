@@ -108,8 +108,9 @@ func selectTargets(f *cli.Factory, targets []fleet.Target, asked, scope []string
 		for i, name := range full {
 			if !slices.Contains(within, name) {
 				return nil, &cli.Error{
-					Code: cli.ExitUsage, What: "node " + asked[i] + " is not one of --nodes", Why: "with --nodes only these are read: " + strings.Join(within[:min(mostNames, len(within))], ", "),
-					Do: "omit --nodes, or add " + asked[i],
+					Code: cli.ExitUsage, What: "node " + asked[i] + " is not one of --nodes",
+					Why: "with --nodes only these are read: " + strings.Join(within[:min(mostNames, len(within))], ", "),
+					Do:  "omit --nodes, or add " + asked[i],
 				}
 			}
 		}

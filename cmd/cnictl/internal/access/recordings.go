@@ -21,8 +21,11 @@ type use struct {
 // no nodes, or show a recording on the screens.
 var uses = []use{
 	{command: "status"}, {command: "nodes"},
-	{command: "node"}, {command: "node show"}, {command: "node enis"}, {command: "node ips"}, {command: "node pods"}, {command: "node plan"}, {command: "node checkpoint"},
-	{command: "pod"}, {command: "pods"}, {command: "enis"}, {command: "ips"}, {command: "subnets"}, {command: "trunks"}, {command: "events"}, {command: "logs"}, {command: "top"}, {command: "doctor"}, {command: "migrate check"}, {command: "version"}, {command: "capacity subnet"}, {command: "capacity whatif"}, {command: "capacity recommend"},
+	{command: "node"}, {command: "node show"}, {command: "node enis"}, {command: "node ips"}, {command: "node pods"}, {command: "node plan"},
+	{command: "node checkpoint"},
+	{command: "pod"}, {command: "pods"}, {command: "enis"}, {command: "ips"}, {command: "subnets"}, {command: "trunks"}, {command: "events"},
+	{command: "logs"}, {command: "top"}, {command: "doctor"}, {command: "migrate check"}, {command: "version"}, {command: "capacity subnet"},
+	{command: "capacity whatif"}, {command: "capacity recommend"},
 
 	{"node config", "the settings of daemons are not recorded", "node show NODE --replay FILE"},
 	{"node metrics", "metrics are not recorded", "node show NODE --replay FILE"},
@@ -91,7 +94,8 @@ func Replay(f *cli.Factory) cli.Step {
 		of, reads := useOf(commandOf(cmd))
 		switch {
 		case g.Replay == "" && g.At != "" && cmd.Name() != "replay":
-			return &cli.Error{Code: cli.ExitUsage, What: "--at selects a time in a recording, but no recording is given", Do: cmd.CommandPath() + " --replay FILE --at " + g.At}
+			return &cli.Error{Code: cli.ExitUsage, What: "--at selects a time in a recording, but no recording is given",
+				Do: cmd.CommandPath() + " --replay FILE --at " + g.At}
 		case g.Replay == "" || !reads:
 			return nil
 		case of.lacks != "":

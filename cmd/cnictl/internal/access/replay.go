@@ -28,13 +28,15 @@ func Player(f *cli.Factory, name string) (*record.Player, error) {
 	defer file.Close()
 	p, err := record.Open(file, record.Options{Now: f.Now})
 	if err != nil {
-		return nil, &cli.Error{Code: cli.ExitUsage, What: name + " cannot be replayed", Why: err.Error(), Do: f.Name + " record FILE makes a new recording"}
+		return nil, &cli.Error{Code: cli.ExitUsage, What: name + " cannot be replayed", Why: err.Error(),
+			Do: f.Name + " record FILE makes a new recording"}
 	}
 	if f.Globals.At != "" {
 		from, to := p.Range()
 		at, err := momentOf(f.Globals.At, from, to)
 		if err == nil && (at.Before(from.Truncate(time.Minute)) || at.After(to.Truncate(time.Second).Add(time.Second))) {
-			err = cli.Usage("--at=%s is outside the recording, which covers %s to %s", f.Globals.At, from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339))
+			err = cli.Usage("--at=%s is outside the recording, which covers %s to %s", f.Globals.At, from.UTC().Format(time.RFC3339),
+				to.UTC().Format(time.RFC3339))
 		}
 		if err != nil {
 			err.Do = f.Name + " replay " + name + " --info"
@@ -118,7 +120,9 @@ func recorded(f *cli.Factory, asked, scope []string) (NodeSource, error) {
 		})
 	}
 	if len(targets) == 0 {
-		return NodeSource{}, &cli.Error{Code: cli.ExitNotFound, What: "no nodes at that time", Why: "the recording has none at " + p.Now().UTC().Format(time.RFC3339), Do: f.Name + " replay " + f.RecordingFile + " --info"}
+		return NodeSource{},
+			&cli.Error{Code: cli.ExitNotFound, What: "no nodes at that time", Why: "the recording has none at " + p.Now().UTC().Format(time.RFC3339),
+				Do: f.Name + " replay " + f.RecordingFile + " --info"}
 	}
 	w, err := named(f, targets, asked, scope)
 	w.title = p.Title()
@@ -133,7 +137,8 @@ func momentOf(text string, from, to time.Time) (time.Time, *cli.Error) {
 	if bare, utc := strings.CutSuffix(text, "UTC"); utc { // headings print times like this
 		text = strings.TrimSpace(bare)
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05",
+		"2006-01-02 15:04", "2006-01-02T15:04"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, nil
 		}

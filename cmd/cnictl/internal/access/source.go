@@ -42,7 +42,9 @@ func sourceOf(ctx context.Context, f *cli.Factory, asked, scope []string) (NodeS
 	}
 	targets, err := fleet.ParseTargets(f.Globals.Targets)
 	if err != nil {
-		return NodeSource{}, &cli.Error{Code: cli.ExitUsage, What: "invalid --targets", Why: err.Error(), Do: f.Name + " nodes --targets NAME=unix:/path,NAME=host:port"}
+		return NodeSource{},
+			&cli.Error{Code: cli.ExitUsage, What: "invalid --targets", Why: err.Error(),
+				Do: f.Name + " nodes --targets NAME=unix:/path,NAME=host:port"}
 	}
 	if len(targets) > 0 {
 		return named(f, targets, asked, scope)
@@ -60,7 +62,8 @@ func sourceOf(ctx context.Context, f *cli.Factory, asked, scope []string) (NodeS
 				Code: cli.ExitUnreachable,
 				What: "no nodes to read",
 				Why:  "there is no kubeconfig, --targets is not given, and this host does not look like a node: /var/run/aws-node does not exist and nothing listens on " + local.Address,
-				Do:   "aws eks update-kubeconfig --name CLUSTER; without a cluster: " + f.Name + " status --targets NAME=unix:/path,NAME=host:port; on a node: " + f.Name + " local",
+				Do: "aws eks update-kubeconfig --name CLUSTER; without a cluster: " + f.Name +
+					" status --targets NAME=unix:/path,NAME=host:port; on a node: " + f.Name + " local",
 			}
 		}
 	}
@@ -74,7 +77,8 @@ func sourceOf(ctx context.Context, f *cli.Factory, asked, scope []string) (NodeS
 // named keeps the requested nodes of --targets.
 func named(f *cli.Factory, targets []fleet.Target, asked, scope []string) (NodeSource, error) {
 	if f.Globals.Selector != "" {
-		return NodeSource{}, &cli.Error{Code: cli.ExitUsage, What: "--selector needs the nodes' labels, which --targets does not have", Do: f.Name + " nodes --nodes NAME,NAME"}
+		return NodeSource{}, &cli.Error{Code: cli.ExitUsage, What: "--selector needs the nodes' labels, which --targets does not have",
+			Do: f.Name + " nodes --nodes NAME,NAME"}
 	}
 	targets, err := selectTargets(f, targets, asked, scope)
 	return NodeSource{targets: targets, title: "--targets"}, err
@@ -114,7 +118,8 @@ func (s NodeSource) list(ctx context.Context) ([]fleet.Target, error) {
 	if len(targets) == 0 {
 		return nil, noNodes(f, s.title)
 	}
-	if !slices.ContainsFunc(targets, hasDaemon) && slices.ContainsFunc(targets, func(t fleet.Target) bool { return fleet.Failed(fleet.Unread(t)) }) {
+	if !slices.ContainsFunc(targets, hasDaemon) &&
+		slices.ContainsFunc(targets, func(t fleet.Target) bool { return fleet.Failed(fleet.Unread(t)) }) {
 		f.Warn("no pod in namespace %s has the labels %s: is aws-node installed under other names (--daemonset-namespace, --daemonset-selector)?", f.Globals.DaemonSetNamespace, f.Globals.DaemonSetSelector)
 	}
 	return targets, nil

@@ -42,7 +42,8 @@ type loadFlags struct {
 }
 
 func (l *loadFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&l.arrivals, "arrivals", "", "`file` of JSON lines {\"at\": RFC 3339, \"node\": name or null, \"pods\": ±n}, or a recording; - is standard input")
+	fs.StringVar(&l.arrivals, "arrivals", "",
+		"`file` of JSON lines {\"at\": RFC 3339, \"node\": name or null, \"pods\": ±n}, or a recording; - is standard input")
 	fs.Float64Var(&l.rate, "rate", 1, "`pods` that arrive per minute, on all nodes together")
 	fs.DurationVar(&l.life, "life", 0, "mean lifetime of these pods (a `duration`); 0: each replaces another pod")
 	fs.DurationVar(&l.length, "for", 24*time.Hour, "simulate this `duration`")
@@ -97,7 +98,8 @@ func (l *loadFlags) load(ctx context.Context, f *cli.Factory, names []string, gi
 	}
 	steps, err := readArrivals(lines, names)
 	if err != nil {
-		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " is not a file of arrivals", Why: err.Error(), Do: `write lines such as {"at": "2026-01-31T08:00:00Z", "node": null, "pods": 5}`}
+		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " is not a file of arrivals", Why: err.Error(),
+			Do: `write lines such as {"at": "2026-01-31T08:00:00Z", "node": null, "pods": 5}`}
 	}
 	out.Steps = steps
 	if n := len(steps); n > 0 && !given("for") {
@@ -136,7 +138,8 @@ func readArrivals(in io.Reader, names []string) (steps []whatif.Step, err error)
 			var when *time.ParseError
 			switch {
 			case errors.As(err, &of):
-				return nil, fmt.Errorf("line %d, field %s: a %s, want a %s", n, of.Field, of.Value, map[string]string{"pods": "whole number", "node": "name or null"}[of.Field])
+				return nil, fmt.Errorf("line %d, field %s: a %s, want a %s", n, of.Field, of.Value,
+					map[string]string{"pods": "whole number", "node": "name or null"}[of.Field])
 			case errors.As(err, &when):
 				return nil, fmt.Errorf("line %d, field at: %q is not an RFC 3339 time", n, strings.Trim(when.Value, `"`))
 			}
@@ -189,11 +192,13 @@ func readArrivals(in io.Reader, names []string) (steps []whatif.Step, err error)
 const gzipped = "\x1f\x8b"
 
 // recorded returns the load from the pods that come and go in a recording.
-func (l *loadFlags) recorded(ctx context.Context, f *cli.Factory, in io.Reader, names []string, given func(flag string) bool) (whatif.Load, error) {
+func (l *loadFlags) recorded(ctx context.Context, f *cli.Factory, in io.Reader, names []string,
+	given func(flag string) bool) (whatif.Load, error) {
 	out := whatif.Load{For: l.length, Seed: l.seed, Free: l.free}
 	p, err := record.Open(in, record.Options{Now: f.Now})
 	if err != nil {
-		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " cannot be replayed", Why: err.Error(), Do: f.Name + " record FILE makes a new recording"}
+		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " cannot be replayed", Why: err.Error(),
+			Do: f.Name + " record FILE makes a new recording"}
 	}
 	shown := newProgress(ctx, f)
 	defer shown.erase()
@@ -216,7 +221,9 @@ func (l *loadFlags) recorded(ctx context.Context, f *cli.Factory, in io.Reader, 
 	shown.erase()
 	switch {
 	case len(t.seen) == 0 && len(t.left) > 0:
-		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " has none of the simulated nodes", Why: "it has others, such as " + slices.Min(slices.Collect(maps.Keys(t.left))), Do: "add --replay " + l.arrivals + " --at +0m to simulate its nodes, or give --type and --pods"}
+		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " has none of the simulated nodes",
+			Why: "it has others, such as " + slices.Min(slices.Collect(maps.Keys(t.left))),
+			Do:  "add --replay " + l.arrivals + " --at +0m to simulate its nodes, or give --type and --pods"}
 	case len(t.seen) == 0:
 		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " has no pods", Why: "no node reports its pool"}
 	case len(t.left) > 0:

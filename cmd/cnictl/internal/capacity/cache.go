@@ -103,7 +103,8 @@ func parseCache(text []byte) (knownTypes, error) {
 	read := doc.SampledAt.UTC().Format(time.DateOnly)
 	switch {
 	case doc.Kind != document.KindCapacityRefresh || doc.APIVersion != introspect.APIVersion:
-		return knownTypes{}, fmt.Errorf("%.40q %.40q is not a %s %s", doc.APIVersion, doc.Kind, introspect.APIVersion, document.KindCapacityRefresh)
+		return knownTypes{},
+			fmt.Errorf("%.40q %.40q is not a %s %s", doc.APIVersion, doc.Kind, introspect.APIVersion, document.KindCapacityRefresh)
 	case len(doc.Items) > maxTypes:
 		return knownTypes{}, fmt.Errorf("%d instance types: want at most %d", len(doc.Items), maxTypes)
 	case read < limits.Date:
@@ -125,7 +126,8 @@ func factsOf(i limits.Instance) document.CapacityFacts {
 	built, known := limits.Lookup(i.Type)
 	out := document.CapacityFacts{
 		InstanceType: i.Type, New: !known, ENIs: i.MaxENIs, NetworkCards: []document.CapacityCard{}, DefaultNetworkCard: i.DefaultCard,
-		IPv4PerENI: i.IPv4PerENI, Hypervisor: i.Hypervisor, BareMetal: i.BareMetal, VCPUs: known0(i.VCPUs), MemoryMiB: known0(i.MemoryMiB), Arch: i.Arch,
+		IPv4PerENI: i.IPv4PerENI, Hypervisor: i.Hypervisor, BareMetal: i.BareMetal, VCPUs: known0(i.VCPUs), MemoryMiB: known0(i.MemoryMiB),
+		Arch:    i.Arch,
 		Changes: []document.CapacityChange{},
 	}
 	if i.IPv6PerENI >= 0 {

@@ -101,7 +101,8 @@ func (o *compareOptions) run(ctx context.Context, f *cli.Factory, patterns []str
 			_, err := known.lookup(unknown)
 			return err
 		}
-		return &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("no instance type matches %q", unknown), Do: f.Name + " capacity type --all -o name"}
+		return &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("no instance type matches %q", unknown),
+			Do: f.Name + " capacity type --all -o name"}
 	}
 	rows := make([]placement, 0, len(types))
 	progress := newProgress(ctx, f)
@@ -121,7 +122,8 @@ func (o *compareOptions) run(ctx context.Context, f *cli.Factory, patterns []str
 		}
 	})
 	if err == nil && partial {
-		return &cli.Error{Code: cli.ExitInterrupted, What: fmt.Sprintf("interrupted: %d of %s compared", len(rows), show.Plural(len(types), "type is", "types are"))}
+		return &cli.Error{Code: cli.ExitInterrupted,
+			What: fmt.Sprintf("interrupted: %d of %s compared", len(rows), show.Plural(len(types), "type is", "types are"))}
 	}
 	return err
 }
@@ -151,7 +153,8 @@ func (o *compareOptions) demand() (compare.Demand, error) {
 		unit                func(resource.Quantity) int64
 	}{
 		{"pod-cpu", o.cpu, "250m", &d.MilliCPU, func(q resource.Quantity) int64 { return q.MilliValue() }},
-		{"pod-memory", o.memory, "512Mi", &d.MemoryMiB, func(q resource.Quantity) int64 { return int64(math.Ceil(q.AsApproximateFloat64() / (1 << 20))) }},
+		{"pod-memory", o.memory, "512Mi", &d.MemoryMiB,
+			func(q resource.Quantity) int64 { return int64(math.Ceil(q.AsApproximateFloat64() / (1 << 20))) }},
 	} {
 		if x.text == "" {
 			continue
@@ -185,7 +188,8 @@ func (o *compareOptions) prices() (compare.Prices, error) {
 // fleetOf returns the row of a type.
 func fleetOf(s whatif.Settings, d compare.Demand, prices compare.Prices) placement {
 	c := compare.Place(s, d)
-	r := placement{InstanceType: s.Instance.Type, VCPUs: known0(s.Instance.VCPUs), MemoryMiB: known0(s.Instance.MemoryMiB), MaxPods: known0(c.MaxPods), Bound: string(c.Bound), Why: c.Why}
+	r := placement{InstanceType: s.Instance.Type, VCPUs: known0(s.Instance.VCPUs), MemoryMiB: known0(s.Instance.MemoryMiB),
+		MaxPods: known0(c.MaxPods), Bound: string(c.Bound), Why: c.Why}
 	if c.Nodes == 0 {
 		return r
 	}
@@ -215,7 +219,8 @@ func fleetOf(s whatif.Settings, d compare.Demand, prices compare.Prices) placeme
 
 // cheapest sorts by cost, then by addresses; unknown values come last.
 func cheapest(a, b placement) int {
-	return cmp.Or(compareKnown(a.HourlyUSD, b.HourlyUSD), compareKnown(a.Addresses, b.Addresses), compareKnown(a.VCPUs, b.VCPUs), cmp.Compare(a.InstanceType, b.InstanceType))
+	return cmp.Or(compareKnown(a.HourlyUSD, b.HourlyUSD), compareKnown(a.Addresses, b.Addresses), compareKnown(a.VCPUs, b.VCPUs),
+		cmp.Compare(a.InstanceType, b.InstanceType))
 }
 
 func compareKnown[N int | float64](a, b *N) int {
@@ -255,7 +260,8 @@ func fleetColumns() []query.Column[placement] {
 		{Name: "type", Header: "TYPE", Title: "instance type", Text: func(r placement) string { return r.InstanceType }},
 		number("nodes", "NODES", "nodes that hold the pods", 0, func(r placement) *int { return r.Nodes }),
 		number("pods", "PODS/NODE", "pods that fit on a node with an address from its pool", 0, func(r placement) *int { return r.PodsPerNode }),
-		{Name: "bound", Header: "BOUND", Title: "what limits the pods of a node: max-pods, addresses, cpu or memory", Drop: 3, Text: func(r placement) string { return cmp.Or(r.Bound, show.Unknown) }},
+		{Name: "bound", Header: "BOUND", Title: "what limits the pods of a node: max-pods, addresses, cpu or memory", Drop: 3,
+			Text: func(r placement) string { return cmp.Or(r.Bound, show.Unknown) }},
 		number("cpu", "MCPU/POD", "thousandths of a vCPU for each pod, after kubeReserved", 2, func(r placement) *int { return r.PodMilliCPU }),
 		number("memory", "MIB/POD", "MiB for each pod, after kubeReserved", 2, func(r placement) *int { return r.PodMemoryMiB }),
 		number("addresses", "ADDRESSES", "addresses that all nodes take from subnets", 0, func(r placement) *int { return r.Addresses }),

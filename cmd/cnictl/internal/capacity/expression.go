@@ -10,7 +10,8 @@ import (
 // compile compiles a maxPodsExpression as nodeadm does: CEL over default_enis, ips_per_eni
 // and max_pods, whose result is an integer above 0.
 func compile(text string) (func(defaultENIs, ipsPerENI, maxPods int) (int, error), error) {
-	env, err := cel.NewEnv(cel.Variable("default_enis", cel.IntType), cel.Variable("ips_per_eni", cel.IntType), cel.Variable("max_pods", cel.IntType))
+	env, err := cel.NewEnv(cel.Variable("default_enis", cel.IntType), cel.Variable("ips_per_eni", cel.IntType),
+		cel.Variable("max_pods", cel.IntType))
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,8 @@ func assign(f *cli.Factory, flag string, words []string, s *whatif.Settings) err
 			for _, k := range knobs {
 				names = append(names, k.Name)
 			}
-			e := &cli.Error{Code: cli.ExitUsage, What: fmt.Sprintf("--%s %s: want NAME=VALUE", flag, word), Do: "one of " + strings.Join(names, ", ")}
+			e := &cli.Error{Code: cli.ExitUsage, What: fmt.Sprintf("--%s %s: want NAME=VALUE", flag, word),
+				Do: "one of " + strings.Join(names, ", ")}
 			if near := query.Near(name, names); ok && len(near) > 0 {
 				e.What, e.Do = fmt.Sprintf("--%s: unknown setting %s", flag, name), "did you mean "+near[0]+"?"
 			}

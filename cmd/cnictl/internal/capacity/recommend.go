@@ -142,7 +142,8 @@ and -o nodeadm a NodeConfig. They are to be merged into yours.`,
 			}
 			switch {
 			case ctx.Err() != nil:
-				return &cli.Error{Code: cli.ExitInterrupted, What: fmt.Sprintf("interrupted: showing the best of %d of %d candidates", doc.Tried, doc.Candidates)}
+				return &cli.Error{Code: cli.ExitInterrupted,
+					What: fmt.Sprintf("interrupted: showing the best of %d of %d candidates", doc.Tried, doc.Candidates)}
 			case doc.Chosen == nil:
 				return unmet(doc)
 			case len(errs) > 0:
@@ -159,7 +160,8 @@ and -o nodeadm a NodeConfig. They are to be merged into yours.`,
 	fs.StringVar(&named, "goal", named, "`goal`: "+strings.Join(goals, ", "))
 	fs.IntVar(&pods, "burst-pods", 0, "with --goal burst: `N` pods that arrive on each node")
 	fs.IntVar(&seconds, "burst-seconds", 0, "with --goal burst: within `N` seconds")
-	_ = cmd.RegisterFlagCompletionFunc("goal", cobra.FixedCompletions(goals, cobra.ShellCompDirectiveNoFileComp)) // fails only for unknown flags
+	// fails only for unknown flags
+	_ = cmd.RegisterFlagCompletionFunc("goal", cobra.FixedCompletions(goals, cobra.ShellCompDirectiveNoFileComp))
 	list.Register(f, cmd, false)
 	output.Forms(cmd, nil, formKarpenter, formNodeadm)
 	return cmd
@@ -239,11 +241,14 @@ func try(s *whatif.Search, line *progress) error {
 }
 
 // search finds the trade-off and chooses a point by the goal.
-func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, names []string, load whatif.Load, goal whatif.Goal) (document.CapacityRecommendation, error) {
+func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, names []string, load whatif.Load,
+	goal whatif.Goal) (document.CapacityRecommendation, error) {
 	first := nodes[0].Settings
 	doc := document.CapacityRecommendation{
-		APIVersion: introspect.APIVersion, Kind: document.KindCapacityRecommendation, Goal: string(goal), Nodes: len(nodes), Seconds: load.For.Seconds(),
-		Items: []point{}, Groups: []document.CapacityGroup{}, Labels: map[string]string{}, Effects: []string{}, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
+		APIVersion: introspect.APIVersion, Kind: document.KindCapacityRecommendation, Goal: string(goal), Nodes: len(nodes),
+		Seconds: load.For.Seconds(),
+		Items:   []point{}, Groups: []document.CapacityGroup{}, Labels: map[string]string{}, Effects: []string{}, Errors: []document.NodeError{},
+		SampledAt: f.Now().UTC(),
 	}
 	if slices.ContainsFunc(nodes, func(n whatif.Node) bool { return len(changed(targets(first), targets(n.Settings))) > 0 }) {
 		f.Warn("the nodes have different targets today: settings are compared with those of the first")
@@ -357,7 +362,8 @@ func grouped(nodes []whatif.Node) (g grouping) {
 }
 
 // outcomes fills in the results of each group, today and with the chosen settings.
-func (g grouping) outcomes(nodes []whatif.Node, load whatif.Load, today *whatif.Run, chosen whatif.Settings, line *progress) ([]document.CapacityGroup, error) {
+func (g grouping) outcomes(nodes []whatif.Node, load whatif.Load, today *whatif.Run, chosen whatif.Settings,
+	line *progress) ([]document.CapacityGroup, error) {
 	first := nodes[0].Settings
 	r := whatif.NewRun(whatif.With(nodes, chosen), load, whatif.Ours)
 	r.Group(g.of)
@@ -400,7 +406,8 @@ func targets(s whatif.Settings) whatif.Settings {
 }
 
 func pointOf(today, s whatif.Settings, r whatif.Result) point {
-	return point{Settings: changed(targets(today), targets(s)), Held: r.Held.Avg, Wasted: r.Wasted.Avg, PerHour: r.PerHour(r.Calls.Requests()), Waited: r.Waited, Failed: r.Failed, Refused: r.Calls.Refused}
+	return point{Settings: changed(targets(today), targets(s)), Held: r.Held.Avg, Wasted: r.Wasted.Avg, PerHour: r.PerHour(r.Calls.Requests()),
+		Waited: r.Waited, Failed: r.Failed, Refused: r.Calls.Refused}
 }
 
 func settingsText(p point) string {
@@ -478,7 +485,7 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 	}
 	if doc.NodeGroup != "" {
 		head("Labels for " + doc.NodeGroup)
-		p.Line("The pools follow them at once. Set them in the node group too, so that new nodes register with them.")
+		p.Text("The pools follow them at once. Set them in the node group too, so that new nodes register with them.")
 		p.Lines = append(p.Lines, "kubectl label nodes -l "+doc.NodeGroup+" --overwrite "+labelList(doc.Labels, " "))
 		gap()
 		head("Or for every node of the cluster")
@@ -547,11 +554,13 @@ func (w reasons) choose(doc *document.CapacityRecommendation, front []whatif.Poi
 		if n.PerHour < c.PerHour { // above the bound of a node
 			more = fmt.Sprintf("%.1f fewer", c.PerHour-n.PerHour)
 		}
-		doc.Cheaper, doc.NotCheaper = &n, fmt.Sprintf("Holding %.2f fewer addresses, it sends %s requests per hour.", c.Held-n.Held, more)+w.exceeds(front[i-1])
+		doc.Cheaper, doc.NotCheaper = &n,
+			fmt.Sprintf("Holding %.2f fewer addresses, it sends %s requests per hour.", c.Held-n.Held, more)+w.exceeds(front[i-1])
 	}
 	if i+1 < len(doc.Items) {
 		n := doc.Items[i+1]
-		doc.FewerCalls, doc.NotFewerCalls = &n, fmt.Sprintf("Sending %.1f fewer requests per hour, it holds %.2f more addresses.", c.PerHour-n.PerHour, n.Held-c.Held)
+		doc.FewerCalls, doc.NotFewerCalls = &n,
+			fmt.Sprintf("Sending %.1f fewer requests per hour, it holds %.2f more addresses.", c.PerHour-n.PerHour, n.Held-c.Held)
 	}
 }
 

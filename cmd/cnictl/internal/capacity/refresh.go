@@ -134,7 +134,8 @@ func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 	case failed != nil:
 		return notRead(ctx, region, len(read), failed)
 	case !output.Structured(f) && f.Globals.Output != output.CSV:
-		f.Note(fmt.Sprintf("Read %s in %s; %d new or different from the built-in table. Cached in %s.", show.Plural(len(read), "type", "types"), region, len(doc.Items), file))
+		f.Note(fmt.Sprintf("Read %s in %s; %d new or different from the built-in table. Cached in %s.", show.Plural(len(read), "type", "types"),
+			region, len(doc.Items), file))
 	}
 	return nil
 }
@@ -142,9 +143,11 @@ func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 // notRead is the error if reading failed, or was interrupted, after this many types.
 func notRead(ctx context.Context, region string, read int, why error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return &cli.Error{Code: cli.ExitInterrupted, What: fmt.Sprintf("interrupted after %s; the cache is unchanged", show.Plural(read, "type", "types"))}
+		return &cli.Error{Code: cli.ExitInterrupted,
+			What: fmt.Sprintf("interrupted after %s; the cache is unchanged", show.Plural(read, "type", "types"))}
 	}
-	e := &cli.Error{Code: cli.ExitUnreachable, What: "cannot read the instance types of " + region + "; the cache is unchanged", Why: why.Error(), Do: "check --region, and that EC2's endpoint can be reached"}
+	e := &cli.Error{Code: cli.ExitUnreachable, What: "cannot read the instance types of " + region + "; the cache is unchanged",
+		Why: why.Error(), Do: "check --region, and that EC2's endpoint can be reached"}
 	switch {
 	case why.Error() == evidence.MissingForbidden:
 		e.Do = "allow ec2:DescribeInstanceTypes (deploy/iam/cnictl-doctor.json)"

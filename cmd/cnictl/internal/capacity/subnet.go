@@ -80,7 +80,9 @@ func (n *nodeSettings) held(f *cli.Factory) (whatif.Held, error) {
 	n.Instance = i
 	effective(f, &n.Settings)
 	if most := n.Capacity(); n.pods > most {
-		return whatif.Held{}, cli.Usage("%s not fit on %s with these settings: it has at most %s for pods", show.Plural(n.pods, "pod does", "pods do"), i.Type, show.Plural(most, "address", "addresses"))
+		return whatif.Held{},
+			cli.Usage("%s not fit on %s with these settings: it has at most %s for pods", show.Plural(n.pods, "pod does", "pods do"), i.Type,
+				show.Plural(most, "address", "addresses"))
 	}
 	h := whatif.Grow(n.Settings, n.pods, whatif.Upstream)
 	if h.Pods < n.pods {
@@ -147,9 +149,11 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 				node = subnet.Node{Interfaces: h.ENIs, Prefixes: h.Slots}
 			}
 			doc := document.CapacitySubnetList{
-				APIVersion: introspect.APIVersion, Kind: document.KindCapacitySubnetList, Items: []fit{}, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
+				APIVersion: introspect.APIVersion, Kind: document.KindCapacitySubnetList, Items: []fit{}, Errors: []document.NodeError{},
+				SampledAt: f.Now().UTC(),
 				Node: document.CapacityNode{
-					InstanceType: nodes.instance, Pods: h.Pods, ENIs: h.ENIs, Addresses: h.Addresses, Prefixes: node.Prefixes, Wasted: h.Wasted(), SubnetAddresses: h.SubnetAddresses(),
+					InstanceType: nodes.instance, Pods: h.Pods, ENIs: h.ENIs, Addresses: h.Addresses, Prefixes: node.Prefixes, Wasted: h.Wasted(),
+					SubnetAddresses: h.SubnetAddresses(),
 				},
 			}
 			if nodes.CustomNetworking {
@@ -176,7 +180,8 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 					low, high := left.Fit(node)
 					worst, best = worst+low, best+high
 					doc.Items = append(doc.Items, fit{
-						ID: id, CIDR: s.CIDR.String(), Role: role, Usable: inventory.Usable(s.CIDR), Used: inventory.Usable(s.CIDR) - left.Free, Free: left.Free, FreeBlocks: left.FreeBlocks(), PerNode: node.Total(),
+						ID: id, CIDR: s.CIDR.String(), Role: role, Usable: inventory.Usable(s.CIDR), Used: inventory.Usable(s.CIDR) - left.Free,
+						Free: left.Free, FreeBlocks: left.FreeBlocks(), PerNode: node.Total(),
 						Nodes: low, NodesAtBest: high, Pods: low * pods, PodsAtBest: high * pods,
 					})
 				}
@@ -205,7 +210,8 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 				if worst == 1 && best == 1 {
 					fit = "fits"
 				}
-				f.Note(fmt.Sprintf("%s with %s %s: %s; a node holds %s, %d of them unused", counted(worst, best, here.further("node"), here.further("nodes")), show.Plural(h.Pods, "pod", "pods"), fit,
+				f.Note(fmt.Sprintf("%s with %s %s: %s; a node holds %s, %d of them unused",
+					counted(worst, best, here.further("node"), here.further("nodes")), show.Plural(h.Pods, "pod", "pods"), fit,
 					counted(doc.Pods, doc.PodsAtBest, "pod", "pods"), show.Plural(h.SubnetAddresses(), "address", "addresses"), h.Wasted()))
 			}
 			if err != nil || !here.named && !all {
@@ -259,7 +265,8 @@ func fitColumns() []query.Column[fit] {
 		number("used", "USED", "addresses that others use", 4, func(r fit) int { return r.Used }),
 		number("free28", "FREE/28", "free /28 blocks at best, each usable as a prefix", 2, func(r fit) int { return r.FreeBlocks }),
 		number("per-node", "PER NODE", "addresses that a node holds here", 0, func(r fit) int { return r.PerNode }),
-		span("nodes", "NODES", "nodes that fit, at worst and at best", func(r fit) int { return r.Nodes }, func(r fit) int { return r.NodesAtBest }),
+		span("nodes", "NODES", "nodes that fit, at worst and at best", func(r fit) int { return r.Nodes },
+			func(r fit) int { return r.NodesAtBest }),
 		span("pods", "PODS", "pods that fit, at worst and at best", func(r fit) int { return r.Pods }, func(r fit) int { return r.PodsAtBest }),
 		query.Words("subnet", "SUBNET", "ID of a subnet of the cluster", 0, func(r fit) string { return r.ID }),
 	}
@@ -303,11 +310,13 @@ func (c *cluster) find(f *cli.Factory, text string) (s subnet.Subnet, id string,
 	}
 	i := slices.IndexFunc(c.view.Subnets, func(u store.SubnetUse) bool { return u.ID == text })
 	if i < 0 {
-		return s, "", &cli.Error{Code: cli.ExitNotFound, What: "subnet " + text + " not found", Why: "no node reports it", Do: f.Name + " subnets" + f.SameNodes()}
+		return s, "", &cli.Error{Code: cli.ExitNotFound, What: "subnet " + text + " not found", Why: "no node reports it",
+			Do: f.Name + " subnets" + f.SameNodes()}
 	}
 	s, ok := inventory.SubnetRoom(c.view.Subnets[i])
 	if !ok {
-		return s, "", &cli.Error{Code: cli.ExitNotFound, What: "the free addresses of " + text + " are unknown", Why: "no node reports EC2's count of them, or it is an IPv6 subnet", Do: f.Name + " subnets" + f.SameNodes()}
+		return s, "", &cli.Error{Code: cli.ExitNotFound, What: "the free addresses of " + text + " are unknown",
+			Why: "no node reports EC2's count of them, or it is an IPv6 subnet", Do: f.Name + " subnets" + f.SameNodes()}
 	}
 	return s, text, nil
 }
@@ -315,7 +324,8 @@ func (c *cluster) find(f *cli.Factory, text string) (s subnet.Subnet, id string,
 // note reports the subnets that --all leaves out.
 func (c *cluster) note(f *cli.Factory) {
 	if left := c.all && len(c.ids()) < len(c.view.Subnets); left {
-		f.Note(fmt.Sprintf("left out: %s without a count of free IPv4 addresses", show.Plural(len(c.view.Subnets)-len(c.ids()), "subnet", "subnets")))
+		f.Note(fmt.Sprintf("left out: %s without a count of free IPv4 addresses",
+			show.Plural(len(c.view.Subnets)-len(c.ids()), "subnet", "subnets")))
 	}
 }
 

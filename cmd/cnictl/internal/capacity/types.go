@@ -85,7 +85,8 @@ cnictl, or by a single --rule; -o nodeadm a NodeConfig. They are to be merged in
 	fs.StringSliceVar(&o.rules, "rule", nil, "show these `rules`: "+strings.Join(maxpods.RuleNames(), ", "))
 	fs.BoolVar(&o.all, "all", false, "show every known type")
 	fs.BoolVar(&o.explain, "explain", false, "show where published sources disagree about the type, and why")
-	_ = cmd.RegisterFlagCompletionFunc("rule", cobra.FixedCompletions(maxpods.RuleNames(), cobra.ShellCompDirectiveNoFileComp)) // fails only for unknown flags
+	// fails only for unknown flags
+	_ = cmd.RegisterFlagCompletionFunc("rule", cobra.FixedCompletions(maxpods.RuleNames(), cobra.ShellCompDirectiveNoFileComp))
 	o.list.Register(f, cmd, false)
 	output.Forms(cmd, nil, formKarpenter, formNodeadm)
 	return cmd
@@ -128,7 +129,8 @@ func (o *typeOptions) check(cmd *cobra.Command, args []string) error {
 	}
 	for _, name := range o.rules {
 		if !slices.Contains(maxpods.RuleNames(), name) {
-			return &cli.Error{Code: cli.ExitUsage, What: fmt.Sprintf("unknown rule %q", name), Do: "one of " + strings.Join(maxpods.RuleNames(), ", ")}
+			return &cli.Error{Code: cli.ExitUsage, What: fmt.Sprintf("unknown rule %q", name),
+				Do: "one of " + strings.Join(maxpods.RuleNames(), ", ")}
 		}
 	}
 	if o.expression != "" {
@@ -202,7 +204,8 @@ func (o *typeOptions) typeOf(known knownTypes, name string) (row, error) {
 	all := maxpods.Compute(p.Input)
 	r := row{
 		InstanceType: i.Type, ENIs: i.MaxENIs, IPv4PerENI: i.IPv4PerENI, VCPUs: known0(i.VCPUs), MemoryMiB: known0(i.MemoryMiB),
-		IPCapacity: limited(all.IPCapacity), Total: limited(all.TotalCapacity), Rules: []document.CapacityRule{}, Warnings: append([]string{}, warnings...), Explained: []string{},
+		IPCapacity: limited(all.IPCapacity), Total: limited(all.TotalCapacity), Rules: []document.CapacityRule{},
+		Warnings: append([]string{}, warnings...), Explained: []string{},
 	}
 	if known.Read(i.Type) {
 		r.RefreshedAt = &known.at
@@ -217,7 +220,8 @@ func (o *typeOptions) typeOf(known knownTypes, name string) (row, error) {
 		if len(o.rules) > 0 && !slices.Contains(o.rules, rule.Name) {
 			continue
 		}
-		out := document.CapacityRule{Name: rule.Name, MaxPods: rule.MaxPods, Terms: []introspect.MaxPodsTerm{}, Source: rule.Source, Why: rule.Why}
+		out := document.CapacityRule{Name: rule.Name, MaxPods: rule.MaxPods, Terms: []introspect.MaxPodsTerm{}, Source: rule.Source,
+			Why: rule.Why}
 		for _, t := range rule.Terms {
 			out.Terms = append(out.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
 		}
@@ -288,7 +292,8 @@ func typeColumns() []query.Column[row] {
 		}
 		out = append(out, c)
 	}
-	wide := number("total", "TOTAL", "pods that can have an address or a branch ENI, and those of the host's network", 0, func(r row) *int { return r.Total })
+	wide := number("total", "TOTAL", "pods that can have an address or a branch ENI, and those of the host's network", 0,
+		func(r row) *int { return r.Total })
 	wide.Wide = true
 	return append(out, wide)
 }

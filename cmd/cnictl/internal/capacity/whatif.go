@@ -75,7 +75,8 @@ func (p *planned) change(f *cli.Factory, s whatif.Settings) (whatif.Settings, er
 
 // nodes returns today's nodes with their names. errs are the nodes that could not be
 // simulated.
-func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (out []whatif.Node, called []string, errs []document.NodeError, err error) {
+func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (out []whatif.Node, called []string, errs []document.NodeError,
+	err error) {
 	if p.instance == "" {
 		if len(names) == 0 && !p.all {
 			return nil, nil, nil, cli.Usage("give NODEs, --all for all of them, or --type and --pods of planned nodes")
@@ -102,14 +103,17 @@ func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (ou
 		return nil, nil, nil, err
 	}
 	if s.MaxPods == 0 {
-		s.MaxPods = maxpods.Compute(maxpods.Input{InstanceType: i.Type, Table: known.Table, PrefixDelegation: s.PrefixDelegation, CustomNetworking: s.CustomNetworking, PodENI: s.Trunk, MaxENI: s.MaxENI}).Recommended
+		s.MaxPods = maxpods.Compute(maxpods.Input{InstanceType: i.Type, Table: known.Table, PrefixDelegation: s.PrefixDelegation,
+			CustomNetworking: s.CustomNetworking, PodENI: s.Trunk, MaxENI: s.MaxENI}).Recommended
 	}
 	if s.MaxPods == 0 {
 		return nil, nil, nil, cli.Usage("the vCPUs of %s are unknown, and so is its max-pods: give --today maxPods=N", i.Type)
 	}
 	effective(f, &s)
 	if p.pods > s.Room() {
-		return nil, nil, nil, cli.Usage("%s not fit on %s with max-pods %d, two of them in the host's network", show.Plural(p.pods, "pod does", "pods do"), i.Type, s.MaxPods)
+		return nil, nil, nil,
+			cli.Usage("%s not fit on %s with max-pods %d, two of them in the host's network", show.Plural(p.pods, "pod does", "pods do"),
+				i.Type, s.MaxPods)
 	}
 	for n := range p.count {
 		out = append(out, whatif.Node{Settings: s, Pods: p.pods})
@@ -119,7 +123,8 @@ func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (ou
 }
 
 // live reads the existing nodes.
-func (p *planned) live(ctx context.Context, f *cli.Factory, names []string) (out []whatif.Node, called []string, errs []document.NodeError, err error) {
+func (p *planned) live(ctx context.Context, f *cli.Factory, names []string) (out []whatif.Node, called []string, errs []document.NodeError,
+	err error) {
 	nodes, err := access.FleetOf(ctx, f, names)
 	if err != nil {
 		return nil, nil, nil, err
@@ -190,7 +195,8 @@ func whatIf(f *cli.Factory) *cobra.Command {
 	var p planned
 	var l loadFlags
 	model := whatif.Ours.Name
-	list := &output.List[prediction]{Columns: whatIfColumns(), Key: func(r prediction) string { return r.Name }, Item: func(r prediction) any { return r }}
+	list := &output.List[prediction]{Columns: whatIfColumns(), Key: func(r prediction) string { return r.Name },
+		Item: func(r prediction) any { return r }}
 	cmd := &cobra.Command{
 		Use:   "whatif [NODE…]",
 		Short: "Predict what nodes would hold and cost with other settings",
@@ -214,7 +220,8 @@ daemon would behave differently is listed, with the reason.`,
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, ok := map[string]whatif.Model{whatif.Ours.Name: whatif.Ours, modelUpstream: whatif.Upstream, whatif.Upstream.Name: whatif.Upstream}[model]
+			m, ok := map[string]whatif.Model{whatif.Ours.Name: whatif.Ours, modelUpstream: whatif.Upstream,
+				whatif.Upstream.Name: whatif.Upstream}[model]
 			if !ok {
 				return cli.Usage("--model is %q: want %s or %s", model, whatif.Ours.Name, modelUpstream)
 			}
@@ -285,7 +292,9 @@ daemon would behave differently is listed, with the reason.`,
 	p.register(f, cmd)
 	l.register(fs)
 	fs.StringVar(&model, "model", model, "whose `rules`: ours or upstream")
-	_ = cmd.RegisterFlagCompletionFunc("model", cobra.FixedCompletions([]string{whatif.Ours.Name, modelUpstream}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	// the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("model",
+		cobra.FixedCompletions([]string{whatif.Ours.Name, modelUpstream}, cobra.ShellCompDirectiveNoFileComp))
 	list.Register(f, cmd, false)
 	return cmd
 }
@@ -344,8 +353,9 @@ func predict(
 			PerHour: r.PerHour(r.Calls.Requests()), Attaches: r.PerHour(r.Calls.NewENIs), Assigns: r.PerHour(r.Calls.Assigns),
 			Releases: r.PerHour(r.Calls.Releases), Detaches: r.PerHour(r.Calls.Detaches), Refused: r.PerHour(r.Calls.Refused),
 		},
-		ADDs: r.ADDs, Waited: r.Waited, Failed: r.Failed, Waiting: r.Waiting, LongestWait: r.Longest.Seconds(), Unplaced: r.Unplaced, Different: []string{},
-		Failures: failures(nodes, names, load, run.Groups()),
+		ADDs: r.ADDs, Waited: r.Waited, Failed: r.Failed, Waiting: r.Waiting, LongestWait: r.Longest.Seconds(), Unplaced: r.Unplaced,
+		Different: []string{},
+		Failures:  failures(nodes, names, load, run.Groups()),
 	}
 	if m.Name != whatif.Ours.Name || ctx.Err() != nil {
 		return out, r.For, nil
@@ -355,8 +365,10 @@ func predict(
 		return out, r.For, err
 	}
 	theirs := run.Result()
-	o := document.CapacityOutcome{Held: theirs.Held.Avg, Wasted: theirs.Wasted.Avg, PerHour: theirs.PerHour(theirs.Calls.Requests()), Failed: theirs.Failed, Waiting: theirs.Waiting}
-	if (o != document.CapacityOutcome{Held: out.Held.Avg, Wasted: out.Wasted.Avg, PerHour: out.Calls.PerHour, Failed: out.Failed, Waiting: out.Waiting}) {
+	o := document.CapacityOutcome{Held: theirs.Held.Avg, Wasted: theirs.Wasted.Avg, PerHour: theirs.PerHour(theirs.Calls.Requests()),
+		Failed: theirs.Failed, Waiting: theirs.Waiting}
+	if (o != document.CapacityOutcome{Held: out.Held.Avg, Wasted: out.Wasted.Avg, PerHour: out.Calls.PerHour, Failed: out.Failed,
+		Waiting: out.Waiting}) {
 		out.Upstream, out.Different = &o, whatif.Differences(nodes[0].Settings)
 	}
 	return out, r.For, nil
@@ -387,7 +399,8 @@ const mostFailing = 5
 
 // explain prints below the table what changed, and where upstream differs.
 func explain(f *cli.Factory, doc document.CapacityWhatIfList) {
-	f.Note(fmt.Sprintf("%s with %s, simulated for %s", show.Plural(doc.Nodes, "node", "nodes"), show.Plural(doc.Pods, "pod", "pods"), show.Age(time.Duration(doc.Seconds*float64(time.Second)))))
+	f.Note(fmt.Sprintf("%s with %s, simulated for %s", show.Plural(doc.Nodes, "node", "nodes"), show.Plural(doc.Pods, "pod", "pods"),
+		show.Age(time.Duration(doc.Seconds*float64(time.Second)))))
 	for _, r := range doc.Items {
 		var parts []string
 		for _, s := range r.Settings {
@@ -433,7 +446,8 @@ func whatIfColumns() []query.Column[prediction] {
 			func(r prediction) float64 { return r.Wasted.Avg }),
 		count("wasted95", "UNUSED-P95", "95 % of the time at most this were unused", 4, func(r prediction) int { return r.Wasted.P95 }),
 		count("wasted-max", "UNUSED-MAX", "the most that were unused", 4, func(r prediction) int { return r.Wasted.Max }),
-		rate("calls", "CALLS/H", "requests to EC2 per hour: four for a new interface, three for a detached one", 0, func(r prediction) float64 { return r.Calls.PerHour }),
+		rate("calls", "CALLS/H", "requests to EC2 per hour: four for a new interface, three for a detached one", 0,
+			func(r prediction) float64 { return r.Calls.PerHour }),
 		rate("attaches", "ATTACH/H", "interfaces created and attached per hour", 2, func(r prediction) float64 { return r.Calls.Attaches }),
 		rate("assigns", "ASSIGN/H", "assignments of addresses or prefixes per hour", 2, func(r prediction) float64 { return r.Calls.Assigns }),
 		rate("releases", "RELEASE/H", "releases of addresses or prefixes per hour", 2, func(r prediction) float64 { return r.Calls.Releases }),

@@ -111,7 +111,8 @@ func (g *Globals) check(name string) error {
 	case g.Verbosity < 0 || g.Verbosity > 10:
 		return Usage("-v=%d: must be 0 to 10", g.Verbosity)
 	case g.Interval < MinInterval:
-		return &Error{Code: ExitUsage, What: fmt.Sprintf("--interval=%s: must be at least %s", g.Interval, MinInterval), Do: "--interval " + MinInterval.String()}
+		return &Error{Code: ExitUsage, What: fmt.Sprintf("--interval=%s: must be at least %s", g.Interval, MinInterval),
+			Do: "--interval " + MinInterval.String()}
 	case g.Timeout < 0:
 		return Usage("--timeout=%s: must not be negative", g.Timeout)
 	case g.NodeTimeout <= 0:
@@ -125,7 +126,8 @@ func (g *Globals) check(name string) error {
 // checkSelectors rejects label selectors that the API server would reject.
 func (g *Globals) checkSelectors(name string) error {
 	for _, s := range []struct{ flag, value, example string }{
-		{"selector", g.Selector, " nodes -l kubernetes.io/arch=arm64"}, {"daemonset-selector", g.DaemonSetSelector, " nodes --daemonset-selector " + kube.DefaultSelector},
+		{"selector", g.Selector, " nodes -l kubernetes.io/arch=arm64"},
+		{"daemonset-selector", g.DaemonSetSelector, " nodes --daemonset-selector " + kube.DefaultSelector},
 	} {
 		if _, err := labels.Parse(s.value); err != nil {
 			return &Error{Code: ExitUsage, What: "invalid --" + s.flag, Why: err.Error(), Do: name + s.example}

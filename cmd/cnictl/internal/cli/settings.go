@@ -83,7 +83,8 @@ func (f *Factory) readSettings(known *pflag.FlagSet) (fileSettings, error) {
 		return fileSettings{}, nil
 	}
 	refuse := func(err error) error {
-		return &Error{Code: ExitUsage, What: "invalid settings file " + name, Why: err.Error(), Do: f.Name + " config view lists the settings; fix or remove the file"}
+		return &Error{Code: ExitUsage, What: "invalid settings file " + name, Why: err.Error(),
+			Do: f.Name + " config view lists the settings; fix or remove the file"}
 	}
 	if err != nil {
 		return fileSettings{}, refuse(err)

@@ -35,7 +35,8 @@ func (n Names) usable() Names {
 
 // over returns n with the kinds that are nil taken from have.
 func (n Names) over(have Names) Names {
-	for _, kind := range []struct{ to, from *[]string }{{&n.Nodes, &have.Nodes}, {&n.Pods, &have.Pods}, {&n.Subnets, &have.Subnets}, {&n.ENIs, &have.ENIs}} {
+	for _, kind := range []struct{ to, from *[]string }{{&n.Nodes, &have.Nodes}, {&n.Pods, &have.Pods}, {&n.Subnets, &have.Subnets},
+		{&n.ENIs, &have.ENIs}} {
 		if *kind.to == nil {
 			*kind.to = *kind.from
 		}

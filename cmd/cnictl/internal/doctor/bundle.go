@@ -79,7 +79,8 @@ aws-cni-support.sh.`,
 // parseSize parses a number of bytes: 500KiB, 20MiB, 20MB, 1GiB.
 func parseSize(text string) (int64, error) {
 	digits := text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
-	unit := map[string]int64{"": 1, "B": 1, "K": 1 << 10, "KB": 1000, "KIB": 1 << 10, "M": 1 << 20, "MB": 1e6, "MIB": 1 << 20, "G": 1 << 30, "GB": 1e9, "GIB": 1 << 30}[strings.ToUpper(text[len(digits):])]
+	unit := map[string]int64{"": 1, "B": 1, "K": 1 << 10, "KB": 1000, "KIB": 1 << 10, "M": 1 << 20, "MB": 1e6, "MIB": 1 << 20, "G": 1 << 30,
+		"GB": 1e9, "GIB": 1 << 30}[strings.ToUpper(text[len(digits):])]
 	n, err := strconv.ParseInt(digits, 10, 32)
 	if err != nil || n < 1 || unit == 0 {
 		return 0, errors.New("want a size such as 500KiB or 20MiB")

@@ -46,7 +46,8 @@ recorded.
 
 On a terminal, events of one cause on one object are one row, with how often and when it last
 happened; --each shows them one by one, as all other forms of output do.`,
-		Example: "  " + f.Name + " events --warnings\n  " + f.Name + " events -n shop --daemon\n  " + f.Name + " events ip-10-0-3-17 --daemon -w\n  " + f.Name + " events --daemon --filter 'what=add-failed'",
+		Example: "  " + f.Name + " events --warnings\n  " + f.Name + " events -n shop --daemon\n  " + f.Name +
+			" events ip-10-0-3-17 --daemon -w\n  " + f.Name + " events --daemon --filter 'what=add-failed'",
 	}, func(ctx context.Context, args []string) error {
 		opts.Names = args
 		if opts.Since < 0 {
@@ -104,7 +105,8 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 			items[i] = row.EventItem
 		}
 		return document.EventList{
-			APIVersion: introspect.APIVersion, Kind: document.KindEventList, Items: items, Partial: len(errs) > 0, Errors: errs, SampledAt: f.Now().UTC(),
+			APIVersion: introspect.APIVersion, Kind: document.KindEventList, Items: items, Partial: len(errs) > 0, Errors: errs,
+			SampledAt: f.Now().UTC(),
 		}
 	})
 	switch {

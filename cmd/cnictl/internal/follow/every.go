@@ -19,7 +19,8 @@ const UpstreamInterval = watch.UpstreamMin
 // watching ends) or show fails. show returns whether an upstream node was read; such nodes
 // are read less often, and a warning says so once. redraw, if not nil, is called when the
 // terminal's size or the interval changes.
-func Every(ctx context.Context, f *cli.Factory, interval time.Duration, show func(_ context.Context, every time.Duration) (original bool, err error), redraw func(every time.Duration) error) error {
+func Every(ctx context.Context, f *cli.Factory, interval time.Duration,
+	show func(_ context.Context, every time.Duration) (original bool, err error), redraw func(every time.Duration) error) error {
 	if f.Recording != nil {
 		return NoChange(f)
 	}

@@ -106,7 +106,8 @@ func fleetOf(ctx context.Context, f *cli.Factory, o Options) error {
 
 // NoChange is the error for watching a recording.
 func NoChange(f *cli.Factory) error {
-	return &cli.Error{Code: cli.ExitUsage, What: "--watch cannot be used with --replay: a recording does not change", Do: f.Name + " replay " + f.Globals.Replay}
+	return &cli.Error{Code: cli.ExitUsage, What: "--watch cannot be used with --replay: a recording does not change",
+		Do: f.Name + " replay " + f.Globals.Replay}
 }
 
 // clusterOf shows the nodes of a cluster.

@@ -32,7 +32,8 @@ func Nodes(ctx context.Context, f *cli.Factory, names []string, read func(contex
 	return nil
 }
 
-func nodesOf(ctx context.Context, f *cli.Factory, names []string, read func(context.Context, *fleet.Fleet) (original bool, err error)) error {
+func nodesOf(ctx context.Context, f *cli.Factory, names []string,
+	read func(context.Context, *fleet.Fleet) (original bool, err error)) error {
 	if f.Recording != nil {
 		return NoChange(f)
 	}

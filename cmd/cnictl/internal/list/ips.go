@@ -223,7 +223,8 @@ func (o *search) notFound(f *cli.Factory, what string, list document.NodeIPAMLis
 	case len(silent) == asked:
 		return sweep.Verdict(f, list, false)
 	}
-	return &cli.Error{Code: cli.ExitPartial, What: "no node that answered has " + what, Why: of + " did not answer: " + sweep.Unread(f, silent)}
+	return &cli.Error{Code: cli.ExitPartial, What: "no node that answered has " + what,
+		Why: of + " did not answer: " + sweep.Unread(f, silent)}
 }
 
 // nowhere is the error for an address or a pod that is in no pool.

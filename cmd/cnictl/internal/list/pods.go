@@ -218,31 +218,32 @@ func podsFollowed(l *output.List[*inventory.Pod]) func(context.Context, *cli.Fac
 		var in inventory.Pods
 		var listed time.Time
 		warned := ""
-		return follow.Fleet(ctx, f, follow.Options{Names: asked, ENIs: true, Whole: true, Order: l.Ordered(), Show: func(now follow.Moment) error {
-			in.View, in.Now = now.View, now.Now
-			every := listedEvery
-			if in.Kube != nil && len(in.Kube.Pods) > manyPods {
-				every = manyEvery
-			}
-			if listed.IsZero() || now.Now.Sub(listed) >= every {
-				deadline, cancel := f.Deadline(ctx)
-				all, err := podsOf(deadline, f, api, asked)
-				text := ""
-				if err != nil {
-					text = access.ClusterError(f, "list pods", err).Error()
-				} else {
-					in.Kube = all
+		return follow.Fleet(ctx, f,
+			follow.Options{Names: asked, ENIs: true, Whole: true, Order: l.Ordered(), Show: func(now follow.Moment) error {
+				in.View, in.Now = now.View, now.Now
+				every := listedEvery
+				if in.Kube != nil && len(in.Kube.Pods) > manyPods {
+					every = manyEvery
 				}
-				if text != "" && text != warned {
-					f.Warn("%s", text)
+				if listed.IsZero() || now.Now.Sub(listed) >= every {
+					deadline, cancel := f.Deadline(ctx)
+					all, err := podsOf(deadline, f, api, asked)
+					text := ""
+					if err != nil {
+						text = access.ClusterError(f, "list pods", err).Error()
+					} else {
+						in.Kube = all
+					}
+					if text != "" && text != warned {
+						f.Warn("%s", text)
+					}
+					names := waiting(&in)
+					in.Why = why(deadline, f, nodes, names[:min(len(names), whyNodesMost)])
+					cancel()
+					warned, listed = text, now.Now
 				}
-				names := waiting(&in)
-				in.Why = why(deadline, f, nodes, names[:min(len(names), whyNodesMost)])
-				cancel()
-				warned, listed = text, now.Now
-			}
-			return l.Follow(f, joined(&in))
-		}})
+				return l.Follow(f, joined(&in))
+			}})
 	}
 }
 

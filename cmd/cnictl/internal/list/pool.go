@@ -23,7 +23,8 @@ func ENIs(several bool) *output.List[document.ENIItem] {
 // Addresses returns a list of addresses of one node, or of several with their names.
 func Addresses(several bool) *output.List[inventory.HeldAddress] {
 	return &output.List[inventory.HeldAddress]{
-		Columns: tables.Addresses(several), In: func(a inventory.HeldAddress) string { return a.PodNamespace }, Free: "pod", Clocks: []string{"for"},
+		Columns: tables.Addresses(several), In: func(a inventory.HeldAddress) string { return a.PodNamespace }, Free: "pod",
+		Clocks: []string{"for"},
 		Key: func(a inventory.HeldAddress) string {
 			return a.Node + "\x00" + a.Address + "\x00" + a.PodNamespace + "/" + a.PodName
 		},

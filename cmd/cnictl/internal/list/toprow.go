@@ -20,7 +20,8 @@ func rateItem(n *store.Node) document.RateItem {
 		for _, p := range []struct {
 			to   **float64
 			from *float64
-		}{{&out.ADDsPerMinute, r.ADDs}, {&out.FailedPerMinute, r.Failed}, {&out.DELsPerMinute, r.DELs}, {&out.EC2PerMinute, r.EC2}, {&out.EC2ErrorsPerMinute, r.EC2Error}} {
+		}{{&out.ADDsPerMinute, r.ADDs}, {&out.FailedPerMinute, r.Failed}, {&out.DELsPerMinute, r.DELs}, {&out.EC2PerMinute, r.EC2},
+			{&out.EC2ErrorsPerMinute, r.EC2Error}} {
 			*p.to = p.from
 		}
 	}
@@ -69,7 +70,8 @@ func topColumns() []query.Column[document.RateItem] {
 	count := query.Count[item]
 	return []query.Column[item]{
 		{Name: "node", Header: "NODE", Title: "node", Text: func(r item) string { return r.Node }},
-		{Name: "over", Header: "OVER", Drop: 9, Title: "time over which the rates were measured", Right: true, Unit: "SECONDS", Text: overText, Number: over},
+		{Name: "over", Header: "OVER", Drop: 9, Title: "time over which the rates were measured", Right: true, Unit: "SECONDS", Text: overText,
+			Number: over},
 		rate("adds", "ADD/MIN", "ADDs per minute", 0, func(r item) *float64 { return r.ADDsPerMinute }),
 		rate("failed", "FAIL/MIN", "failed ADDs per minute", 0, func(r item) *float64 { return r.FailedPerMinute }),
 		rate("dels", "DEL/MIN", "DELs per minute", 2, func(r item) *float64 { return r.DELsPerMinute }),
@@ -78,7 +80,8 @@ func topColumns() []query.Column[document.RateItem] {
 		count("waiting", "WAITING", "ADDs waiting for an address", 1, func(r item) *int { return r.Waiting }),
 		count("assigned", "ASSIGNED", "addresses assigned to pods", 4, func(r item) *int { return r.Assigned }),
 		count("free", "FREE", "addresses available to new pods", 3, func(r item) *int { return r.Free }),
-		{Name: "state", Header: "STATUS", Title: "the worst problem, or ok", Least: 19, Text: func(r item) string { return r.StatusText }, Also: func(r item) string { return r.Status }},
+		{Name: "state", Header: "STATUS", Title: "the worst problem, or ok", Least: 19, Text: func(r item) string { return r.StatusText },
+			Also: func(r item) string { return r.Status }},
 	}
 }
 

@@ -215,7 +215,8 @@ func (r *trunks) warn(f *cli.Factory) {
 		for _, p := range r.unplaced[:min(most, n)] {
 			names = append(names, p.Namespace+"/"+p.Name)
 		}
-		f.Warn("%s for a branch ENI, but no node accepts %s: %s", show.Plural(n, "pod waits", "pods wait"), map[bool]string{true: "it", false: "them"}[n == 1], strings.Join(names, ", "))
+		f.Warn("%s for a branch ENI, but no node accepts %s: %s", show.Plural(n, "pod waits", "pods wait"),
+			map[bool]string{true: "it", false: "them"}[n == 1], strings.Join(names, ", "))
 	}
 }
 

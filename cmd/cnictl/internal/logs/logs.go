@@ -131,7 +131,8 @@ func (o *Options) match() string {
 func (o *Options) notNodes(f *cli.Factory) error {
 	for _, name := range o.Names {
 		if pod, found := strings.CutPrefix(name, "pod/"); found {
-			return &cli.Error{Code: cli.ExitNotFound, What: name + " is not a node", Why: "logs are read by node; --pod selects the lines about a pod", Do: f.Name + " logs --pod " + pod + f.SameNodes()}
+			return &cli.Error{Code: cli.ExitNotFound, What: name + " is not a node",
+				Why: "logs are read by node; --pod selects the lines about a pod", Do: f.Name + " logs --pod " + pod + f.SameNodes()}
 		}
 	}
 	return nil
@@ -169,7 +170,8 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	items = r.newest(items)
 	if output.Structured(f) {
 		err = output.PrintDocument(f, document.LogList{
-			APIVersion: introspect.APIVersion, Kind: document.KindLogList, Items: items, Partial: len(errs) > 0, Errors: errs, SampledAt: f.Now().UTC(),
+			APIVersion: introspect.APIVersion, Kind: document.KindLogList, Items: items, Partial: len(errs) > 0, Errors: errs,
+			SampledAt: f.Now().UTC(),
 		}, false)
 	} else {
 		if len(items) == 0 && len(errs) < len(r.names) && ctx.Err() == nil {

@@ -36,5 +36,6 @@ func run(args []string, epoch string) error {
 		Name:    "cnictl",
 	})
 	cmd.DisableAutoGenTag = true
-	return doc.GenManTree(cmd, &doc.GenManHeader{Title: "CNICTL", Section: "1", Source: "cnictl", Manual: "cnictl manual", Date: &date}, args[0])
+	return doc.GenManTree(cmd,
+		&doc.GenManHeader{Title: "CNICTL", Section: "1", Source: "cnictl", Manual: "cnictl manual", Date: &date}, args[0])
 }

@@ -83,7 +83,8 @@ func checkpointOfDaemon(ctx context.Context, f *cli.Factory, opts *Options) (doc
 
 func newCheckpoint(node, source string) document.NodeCheckpoint {
 	return document.NodeCheckpoint{
-		APIVersion: introspect.APIVersion, Kind: document.KindCheckpoint, Node: node, Source: source, Items: []document.CheckpointItem{}, Errors: []document.NodeError{},
+		APIVersion: introspect.APIVersion, Kind: document.KindCheckpoint, Node: node, Source: source, Items: []document.CheckpointItem{},
+		Errors: []document.NodeError{},
 	}
 }
 
@@ -93,9 +94,12 @@ func checkpointOfFile(path string) (document.NodeCheckpoint, error) {
 	data, err := readBounded(path)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return document.NodeCheckpoint{}, &cli.Error{Code: cli.ExitUnreachable, What: path + " could not be read", Why: "permission denied: only root can read it", Do: "sudo cnictl local checkpoint --file " + path}
+		return document.NodeCheckpoint{},
+			&cli.Error{Code: cli.ExitUnreachable, What: path + " could not be read", Why: "permission denied: only root can read it",
+				Do: "sudo cnictl local checkpoint --file " + path}
 	case errors.Is(err, fs.ErrNotExist):
-		return document.NodeCheckpoint{}, &cli.Error{Code: cli.ExitNotFound, What: path + " does not exist", Why: "no daemon has written a checkpoint there"}
+		return document.NodeCheckpoint{},
+			&cli.Error{Code: cli.ExitNotFound, What: path + " does not exist", Why: "no daemon has written a checkpoint there"}
 	case err != nil:
 		return document.NodeCheckpoint{}, &cli.Error{Code: cli.ExitUnreachable, What: path + " could not be read", Why: err.Error()}
 	}
@@ -134,7 +138,8 @@ func decodeCheckpoint(path string, data []byte) document.NodeCheckpoint {
 	}
 	for _, e := range entries {
 		item := document.CheckpointItem{
-			Address: e.Address(), PodNamespace: e.PodNamespace, PodName: e.PodName, IfName: e.IfName, Network: e.NetworkName, Interfaces: e.Interfaces,
+			Address: e.Address(), PodNamespace: e.PodNamespace, PodName: e.PodName, IfName: e.IfName, Network: e.NetworkName,
+			Interfaces: e.Interfaces,
 		}
 		if e.IPv4.IsValid() {
 			item.IPv6 = e.IPv6

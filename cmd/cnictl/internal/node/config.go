@@ -28,14 +28,16 @@ func Config(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	if output.Structured(f) {
 		return output.PrintDocument(f, document.NodeSettingList{
-			APIVersion: introspect.APIVersion, Kind: document.KindNodeSettingList, Node: name, SampledAt: f.Now().UTC(), Items: doc.Items, Errors: []document.NodeError{},
+			APIVersion: introspect.APIVersion, Kind: document.KindNodeSettingList, Node: name, SampledAt: f.Now().UTC(), Items: doc.Items,
+			Errors: []document.NodeError{},
 		}, false)
 	}
 	return output.PrintTable(f, configTable(doc.Items))
 }
 
 func configTable(rows []introspect.ConfigRow) table.Table {
-	t := table.Table{Columns: []table.Column{{Name: "NAME"}, {Name: "DECLARED", Free: true}, {Name: "EFFECTIVE", Free: true}, {Name: "SOURCE"}, {Name: "SUPPORT"}, {Name: "PROBLEM", Free: true, Empty: true}}}
+	t := table.Table{Columns: []table.Column{{Name: "NAME"}, {Name: "DECLARED", Free: true}, {Name: "EFFECTIVE", Free: true}, {Name: "SOURCE"},
+		{Name: "SUPPORT"}, {Name: "PROBLEM", Free: true, Empty: true}}}
 	for _, r := range rows {
 		declared := show.Unknown
 		if r.Declared != nil {
@@ -45,7 +47,8 @@ func configTable(rows []introspect.ConfigRow) table.Table {
 			}
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: r.Name}, {Text: declared}, {Text: show.OrUnknown(r.Effective)}, {Text: r.Source}, support(r), {Text: r.Problem, Class: paint.Warn},
+			{Text: r.Name}, {Text: declared}, {Text: show.OrUnknown(r.Effective)}, {Text: r.Source}, support(r),
+			{Text: r.Problem, Class: paint.Warn},
 		})
 	}
 	return t

@@ -13,7 +13,8 @@ import (
 
 // ask reads documents of the node in opts through its client, and returns the node's name.
 // what names the documents in the error for a node that does not have them.
-func ask(ctx context.Context, f *cli.Factory, opts *Options, what string, read func(context.Context, *client.Client) error) (string, error) {
+func ask(ctx context.Context, f *cli.Factory, opts *Options, what string,
+	read func(context.Context, *client.Client) error) (string, error) {
 	nodes, err := opts.Open(ctx, f)
 	if err != nil {
 		return "", err
@@ -25,7 +26,8 @@ func ask(ctx context.Context, f *cli.Factory, opts *Options, what string, read f
 }
 
 // Ask is ask for a fleet that is already open.
-func Ask(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name, what string, read func(context.Context, *client.Client) error) (string, error) {
+func Ask(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name, what string,
+	read func(context.Context, *client.Client) error) (string, error) {
 	if name == "" {
 		name = nodes.Names()[0]
 	}

@@ -42,9 +42,11 @@ func Metrics(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	items, err := parseMetrics([]byte(text))
 	if err != nil {
-		return &cli.Error{Code: cli.ExitUnreachable, What: "the metrics of node " + name + " could not be parsed", Why: err.Error(), Do: f.Name + " node metrics " + name + " --raw"}
+		return &cli.Error{Code: cli.ExitUnreachable, What: "the metrics of node " + name + " could not be parsed", Why: err.Error(),
+			Do: f.Name + " node metrics " + name + " --raw"}
 	}
-	doc := document.NodeMetrics{APIVersion: introspect.APIVersion, Kind: document.KindMetrics, Node: name, SampledAt: f.Now().UTC(), Items: items, Errors: []document.NodeError{}}
+	doc := document.NodeMetrics{APIVersion: introspect.APIVersion, Kind: document.KindMetrics, Node: name, SampledAt: f.Now().UTC(),
+		Items: items, Errors: []document.NodeError{}}
 	if output.Structured(f) {
 		return output.PrintDocument(f, doc, false)
 	}
@@ -81,7 +83,8 @@ func metricsText(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name s
 
 // metricsTable shows a sample per row. Histogram buckets are shown only if wide.
 func metricsTable(items []document.Metric, wide bool) table.Table {
-	t := table.Table{Columns: []table.Column{{Name: "METRIC"}, {Name: "LABELS", Free: true}, {Name: "VALUE", Right: true}, {Name: "TYPE", Drop: 1}}}
+	t := table.Table{Columns: []table.Column{{Name: "METRIC"}, {Name: "LABELS", Free: true}, {Name: "VALUE", Right: true},
+		{Name: "TYPE", Drop: 1}}}
 	if wide {
 		t.Columns = append(t.Columns, table.Column{Name: "HELP", Free: true})
 	}

@@ -79,10 +79,12 @@ type verb struct {
 // node's name.
 func verbsOf(f *cli.Factory) []verb {
 	return []verb{
-		{name: "show", short: "Show one node in full: limits, pool, back-offs, errors, ENIs", long: `Show one node in full: its instance and daemon, how it was reached, its limits and the
+		{name: "show", short: "Show one node in full: limits, pool, back-offs, errors, ENIs",
+			long: `Show one node in full: its instance and daemon, how it was reached, its limits and the
 calculation of max-pods, its pool and targets, back-offs, recent errors, and ENIs.`,
 			example: "{}\n{} -o json", run: Show},
-		{name: "enis", short: "List the ENIs: card, device, kind, addresses, route table", long: `List the node's ENIs: network card and device index, kind, assigned, cooling and free
+		{name: "enis", short: "List the ENIs: card, device, kind, addresses, route table",
+			long: `List the node's ENIs: network card and device index, kind, assigned, cooling and free
 addresses, route table and subnet.`,
 			example: "{}\n{} -o wide", run: ENIs,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
@@ -90,7 +92,8 @@ addresses, route table and subnet.`,
 				list.Register(f, cmd, false)
 				return func(o *Options) error { o.ENIs = list; return nil }
 			}},
-		{name: "ips", short: "List the addresses: ENI, state, pod, age", long: `List the addresses: ENI, state (assigned, cooling, free), time in that state, and pod.
+		{name: "ips", short: "List the addresses: ENI, state, pod, age",
+			long: `List the addresses: ENI, state (assigned, cooling, free), time in that state, and pod.
 Addresses of a prefix that were never used share one line.`,
 			example: "{}\n{} --filter 'state=cooling for>20s'", run: IPs,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
@@ -98,7 +101,8 @@ Addresses of a prefix that were never used share one line.`,
 				list.Register(f, cmd, false)
 				return func(o *Options) error { o.IPs = list; return nil }
 			}},
-		{name: "pods", short: "List the pods with their addresses, and why some don't have one", long: `List the node's pods from Kubernetes with the addresses that the daemon assigned to them.
+		{name: "pods", short: "List the pods with their addresses, and why some don't have one",
+			long: `List the node's pods from Kubernetes with the addresses that the daemon assigned to them.
 For a pod that should have an address but doesn't, the reason is shown: its last failed ADD,
 what blocks the pool, or its own state. Without an API server only the daemon's view is shown.`,
 			example: "{}\n{} --filter 'state!=assigned' --columns pod,state,why", run: Pods,
@@ -107,11 +111,13 @@ what blocks the pool, or its own state. Without an API server only the daemon's 
 				list.Register(f, cmd, false)
 				return func(o *Options) error { o.Pods = list; return nil }
 			}},
-		{name: "config", short: "List the daemon's settings: declared, effective, source, problem", long: `List the daemon's settings: the declared value (aws-node's environment), the effective
+		{name: "config", short: "List the daemon's settings: declared, effective, source, problem",
+			long: `List the daemon's settings: the declared value (aws-node's environment), the effective
 value and where it comes from, whether this daemon uses the setting, and what is wrong with it.
 The upstream daemon does not report its settings, and the command fails with exit code 5.`,
 			example: "{}\n{} -o json", run: Config},
-		{name: "plan", short: "Show what the pool will do next, or would do with other targets", long: `Show what ipamd will do next with this node's pool and why, what blocks it, and which
+		{name: "plan", short: "Show what the pool will do next, or would do with other targets",
+			long: `Show what ipamd will do next with this node's pool and why, what blocks it, and which
 targets are out of reach. If you give other targets, the plan for them is shown too. Nothing
 is changed: the daemon computes both plans with the code that makes its real ones.
 The upstream daemon does not report a plan, and the command fails with exit code 5.`,
@@ -120,16 +126,19 @@ The upstream daemon does not report a plan, and the command fails with exit code
 				query := planFlags(cmd)
 				return func(o *Options) (err error) { o.Plan, err = query(); return err }
 			}},
-		{name: "metrics", short: "List the daemon's metrics", long: `List the daemon's metrics, one row per sample. -o wide adds histogram buckets and the help
+		{name: "metrics", short: "List the daemon's metrics",
+			long: `List the daemon's metrics, one row per sample. -o wide adds histogram buckets and the help
 text of each metric. --raw prints the Prometheus text unchanged.`, example: "{}\n{} --raw", run: Metrics,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				raw := cmd.Flags().Bool("raw", false, "print the Prometheus text unchanged")
 				return func(o *Options) error { o.Raw = *raw; return nil }
 			}},
-		{name: "checkpoint", short: "List the allocations that survive a restart of the daemon", long: `List the daemon's current allocations. It writes them to its checkpoint and restores them
+		{name: "checkpoint", short: "List the allocations that survive a restart of the daemon",
+			long: `List the daemon's current allocations. It writes them to its checkpoint and restores them
 when it restarts.`,
 			example: "{}\n{} -o json", run: Checkpoint, flags: checkpointFlags},
-		{name: "raw", short: "Print the raw response of the introspection server", long: `GET a path of the node's introspection server and print the response unchanged, up to 8 MiB.
+		{name: "raw", short: "Print the raw response of the introspection server",
+			long: `GET a path of the node's introspection server and print the response unchanged, up to 8 MiB.
 On a terminal, control characters are escaped. docs/introspection.md lists the paths.`,
 			example: "{} --path /v1/enis\n{} --path '/v1/plan?warmIp=5'", run: Raw,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
@@ -161,7 +170,8 @@ func Paths() []string {
 // command builds the command of a verb, for a named node or for this host.
 func command(f *cli.Factory, v verb, args string) *cobra.Command {
 	local := args == ""
-	cmd := &cobra.Command{Use: v.name + args, Short: v.short, Long: v.long, Args: cli.Args(1, 1, "NODE"), ValidArgsFunction: completion.Nodes(f)}
+	cmd := &cobra.Command{Use: v.name + args, Short: v.short, Long: v.long, Args: cli.Args(1, 1, "NODE"),
+		ValidArgsFunction: completion.Nodes(f)}
 	where := f.Name + " node " + v.name + " ip-10-0-3-17"
 	if local {
 		cmd.Args, cmd.ValidArgsFunction = cli.Args(0, 0, ""), nil

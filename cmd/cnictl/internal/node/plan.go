@@ -97,7 +97,8 @@ func askPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *document.P
 // recordedPlan reads the plan from a recording.
 func recordedPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *document.PlanComparison) error {
 	if opts.Plan != (introspect.PlanQuery{}) {
-		return &cli.Error{Code: cli.ExitUsage, What: "a recording cannot be planned with other targets", Why: "only a running daemon can compute such a plan", Do: "omit the target flags"}
+		return &cli.Error{Code: cli.ExitUsage, What: "a recording cannot be planned with other targets",
+			Why: "only a running daemon can compute such a plan", Do: "omit the target flags"}
 	}
 	nodes, err := opts.Open(ctx, f)
 	if err != nil {
@@ -106,7 +107,8 @@ func recordedPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *docum
 	defer nodes.Close()
 	d := f.Recording.Detail(ctx, opts.Name, watch.WantPlan, watch.Query{})
 	if d.Plan == nil {
-		return &cli.Error{Code: cli.ExitUnreachable, What: "node " + opts.Name + " has no plan at this time", Why: d.Errors[watch.WantPlan].Message, Do: f.Name + " node show " + opts.Name + " --replay " + f.Globals.Replay}
+		return &cli.Error{Code: cli.ExitUnreachable, What: "node " + opts.Name + " has no plan at this time",
+			Why: d.Errors[watch.WantPlan].Message, Do: f.Name + " node show " + opts.Name + " --replay " + f.Globals.Replay}
 	}
 	at := f.Now().UTC()
 	doc.Node, doc.Current, doc.SampledAt = opts.Name, *d.Plan, &at
@@ -185,7 +187,8 @@ func (v *planView) plan(title string, p introspect.NodePlan) {
 
 func (v *planView) actions(actions []introspect.PlannedAction) table.Table {
 	t := table.Table{Columns: []table.Column{
-		{Name: "#", Right: true}, {Name: "ACTION"}, {Name: "ENI", Drop: 2}, {Name: "CARD:DEVICE", Drop: 3}, {Name: "COUNT", Right: true}, {Name: "SUBNET", Drop: 4}, {Name: "WHY", Free: true, Min: 20},
+		{Name: "#", Right: true}, {Name: "ACTION"}, {Name: "ENI", Drop: 2}, {Name: "CARD:DEVICE", Drop: 3}, {Name: "COUNT", Right: true},
+		{Name: "SUBNET", Drop: 4}, {Name: "WHY", Free: true, Min: 20},
 	}}
 	for i, a := range actions {
 		why := a.Reason
@@ -214,7 +217,8 @@ func (v *planView) actions(actions []introspect.PlannedAction) table.Table {
 			eni = "(new)"
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: strconv.Itoa(i + 1)}, {Text: a.Kind, Class: actionClass(a.Kind)}, {Text: show.OrUnknown(eni)}, {Text: place}, {Text: count}, {Text: show.OrUnknown(a.SubnetID)}, {Text: why},
+			{Text: strconv.Itoa(i + 1)}, {Text: a.Kind, Class: actionClass(a.Kind)}, {Text: show.OrUnknown(eni)}, {Text: place}, {Text: count},
+			{Text: show.OrUnknown(a.SubnetID)}, {Text: why},
 		})
 	}
 	return t
@@ -243,18 +247,22 @@ func actionClass(kind string) paint.Class {
 }
 
 func blocked(cards []introspect.BlockedCard) table.Table {
-	t := table.Table{Columns: []table.Column{{Name: "CARD", Right: true}, {Name: "CAUSE"}, {Name: "MEANING", Free: true, Min: 20, Drop: 1}, {Name: "MESSAGE", Free: true, Min: 20}}}
+	t := table.Table{Columns: []table.Column{{Name: "CARD", Right: true}, {Name: "CAUSE"}, {Name: "MEANING", Free: true, Min: 20, Drop: 1},
+		{Name: "MESSAGE", Free: true, Min: 20}}}
 	for _, b := range cards {
 		title := cause.Code(b.Cause).Title()
-		t.Rows = append(t.Rows, []table.Cell{{Text: strconv.Itoa(b.Card)}, {Text: catalogue.Named(b.Cause), Class: paint.Bad}, {Text: show.OrUnknown(title)}, {Text: b.Message}})
+		t.Rows = append(t.Rows, []table.Cell{{Text: strconv.Itoa(b.Card)}, {Text: catalogue.Named(b.Cause), Class: paint.Bad},
+			{Text: show.OrUnknown(title)}, {Text: b.Message}})
 	}
 	return t
 }
 
 func unmet(targets []introspect.UnmetTarget) table.Table {
-	t := table.Table{Columns: []table.Column{{Name: "CARD", Right: true}, {Name: "TARGET"}, {Name: "WANTED", Right: true}, {Name: "POSSIBLE", Right: true}, {Name: "WHY", Free: true, Min: 20}}}
+	t := table.Table{Columns: []table.Column{{Name: "CARD", Right: true}, {Name: "TARGET"}, {Name: "WANTED", Right: true},
+		{Name: "POSSIBLE", Right: true}, {Name: "WHY", Free: true, Min: 20}}}
 	for _, u := range targets {
-		t.Rows = append(t.Rows, []table.Cell{{Text: strconv.Itoa(u.Card)}, {Text: u.Target}, {Text: show.Count(u.Wanted)}, {Text: show.Count(u.Possible)}, {Text: u.Reason + ": " + u.Title, Class: paint.Warn}})
+		t.Rows = append(t.Rows, []table.Cell{{Text: strconv.Itoa(u.Card)}, {Text: u.Target}, {Text: show.Count(u.Wanted)},
+			{Text: show.Count(u.Possible)}, {Text: u.Reason + ": " + u.Title, Class: paint.Warn}})
 	}
 	return t
 }

@@ -106,7 +106,8 @@ func listed(ctx context.Context, f *cli.Factory, node string, s *inventory.PodSi
 
 // whyNone reads why pods of a node got no address, and what would block ADDs now; an upstream
 // node reports neither.
-func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (failures []introspect.Failure, blocked []introspect.BlockedCard) {
+func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (failures []introspect.Failure,
+	blocked []introspect.BlockedCard) {
 	if !worth {
 		return nil, nil
 	}

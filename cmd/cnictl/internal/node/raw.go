@@ -26,7 +26,8 @@ func Raw(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	path, _, _ := strings.Cut(opts.Path, "?")
 	if known := introspect.PathsOf(answer.Body); known != nil && path != "/" {
-		return &cli.Error{Code: cli.ExitNotFound, What: "node " + name + " has no path " + path, Why: "its paths are " + strings.Join(known, ", ")}
+		return &cli.Error{Code: cli.ExitNotFound, What: "node " + name + " has no path " + path,
+			Why: "its paths are " + strings.Join(known, ", ")}
 	}
 	body := string(answer.Body)
 	if f.Streams.OutTTY {

@@ -245,15 +245,19 @@ func (v *view) problems() table.Table {
 		if p.Effect.Harms() {
 			c = paint.Bad
 		}
-		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Effect), Class: c}, {Text: p.Name(), Class: paint.Dim}, {Text: show.OrUnknown(list.When(p, v.now))}, {Text: p.Message}})
+		t.Rows = append(t.Rows,
+			[]table.Cell{{Text: string(p.Effect), Class: c}, {Text: p.Name(), Class: paint.Dim}, {Text: show.OrUnknown(list.When(p, v.now))},
+				{Text: p.Message}})
 	}
 	return t
 }
 
 func (v *view) operations() table.Table {
-	t := table.Table{Columns: []table.Column{{Name: "KIND"}, {Name: "CARD", Right: true}, {Name: "ENI"}, {Name: "ADDRESSES", Right: true}, {Name: "PREFIXES", Right: true}, {Name: "SINCE", Right: true}, {Name: "REASON", Free: true}}}
+	t := table.Table{Columns: []table.Column{{Name: "KIND"}, {Name: "CARD", Right: true}, {Name: "ENI"}, {Name: "ADDRESSES", Right: true},
+		{Name: "PREFIXES", Right: true}, {Name: "SINCE", Right: true}, {Name: "REASON", Free: true}}}
 	for _, o := range v.s.Operations {
-		t.Rows = append(t.Rows, table.Cells(o.Kind, strconv.Itoa(o.Card), show.OrUnknown(o.ENIID), strconv.Itoa(o.Addresses), strconv.Itoa(o.Prefixes), show.Since(o.StartedAt, v.now), show.OrUnknown(o.Reason)))
+		t.Rows = append(t.Rows, table.Cells(o.Kind, strconv.Itoa(o.Card), show.OrUnknown(o.ENIID), strconv.Itoa(o.Addresses),
+			strconv.Itoa(o.Prefixes), show.Since(o.StartedAt, v.now), show.OrUnknown(o.Reason)))
 	}
 	return t
 }

@@ -76,7 +76,8 @@ func formsOf(cmd *cobra.Command) []string {
 
 // check rejects a form that a command does not have, or that lacks its template.
 func (o form) check(cmd *cobra.Command, name, output string) error {
-	takesArg := slices.Contains([]string{formJSONPath, formJSONPathFile, formJSONPathJSON, formTemplate, formTemplateFile, formCustomFile}, o.name)
+	takesArg := slices.Contains([]string{formJSONPath, formJSONPathFile, formJSONPathJSON, formTemplate, formTemplateFile,
+		formCustomFile}, o.name)
 	all := formsOf(cmd)
 	byName := o.name == formCustom && !o.paths() && !slices.Contains(all, CSV) // columns by name need a table
 	switch {

@@ -188,7 +188,8 @@ func (l *List[T]) pickNamed(f *cli.Factory, names []string) error {
 	if len(names) > 0 {
 		picked, unknown := query.Pick(l.Columns, names...)
 		if unknown != "" || picked == nil {
-			return &cli.Error{Code: cli.ExitUsage, What: fmt.Sprintf("no column %q", unknown), Why: "the columns are " + strings.Join(query.Names(l.Columns), ", "), Do: l.listing(f)}
+			return &cli.Error{Code: cli.ExitUsage, What: fmt.Sprintf("no column %q", unknown),
+				Why: "the columns are " + strings.Join(query.Names(l.Columns), ", "), Do: l.listing(f)}
 		}
 		l.picked = picked
 		return nil
@@ -283,7 +284,8 @@ func (l *List[T]) table(rows []T) table.Table { return TableOf(l.picked, rows, l
 func TableOf[T any](columns []query.Column[T], rows []T, class func(row T, column string) paint.Class, free string) table.Table {
 	t := table.Table{}
 	for _, c := range columns {
-		t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == free, Min: c.Least, Cut: cutOf(c.Name), Ends: c.Name == "pod", Empty: c.Empty})
+		t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == free, Min: c.Least,
+			Cut: cutOf(c.Name), Ends: c.Name == "pod", Empty: c.Empty})
 	}
 	for _, r := range rows {
 		cells := make([]table.Cell, len(columns))

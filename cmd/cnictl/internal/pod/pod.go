@@ -104,7 +104,8 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 		case errors.As(err, &failure) && failure.Code == http.StatusNotFound:
 			e := &cli.Error{
 				Code: cli.ExitNotFound, What: "pod " + ref.Namespace + "/" + ref.Name + " not found", Why: "there is no such pod in Kubernetes",
-				Do: "kubectl get pods -n " + ref.Namespace + "; to see if a node still holds an address for it: " + f.Name + " ips --pod " + ref.Namespace + "/" + ref.Name,
+				Do: "kubectl get pods -n " + ref.Namespace + "; to see if a node still holds an address for it: " + f.Name + " ips --pod " +
+					ref.Namespace + "/" + ref.Name,
 			}
 			// Failing to find suggestions is not worth another error.
 			known, _ := api.PodNames(deadline, "", ref.Name)
@@ -184,7 +185,8 @@ func (in *Evidence) search(ctx context.Context, f *cli.Factory, nodes *fleet.Fle
 			failed++
 		}
 	}
-	e := &cli.Error{Code: cli.ExitNotFound, What: "pod " + in.Pod.Namespace + "/" + in.Pod.Name + " not found", Why: "no daemon holds an address for it or has failed to assign it one"}
+	e := &cli.Error{Code: cli.ExitNotFound, What: "pod " + in.Pod.Namespace + "/" + in.Pod.Name + " not found",
+		Why: "no daemon holds an address for it or has failed to assign it one"}
 	switch {
 	case ctx.Err() != nil:
 		return cli.Exit(cli.ExitInterrupted)
@@ -290,7 +292,8 @@ func (in *Evidence) daemon(ctx context.Context, nodes *fleet.Fleet) {
 	})
 	switch {
 	case len(errs) == 0:
-		in.Errors = append(in.Errors, document.NodeError{Node: in.Node, Reason: introspect.ReasonNoPod, Message: "its node is not among the nodes that are read"})
+		in.Errors = append(in.Errors,
+			document.NodeError{Node: in.Node, Reason: introspect.ReasonNoPod, Message: "its node is not among the nodes that are read"})
 	case errs[0] != nil:
 		e := document.NodeError{Node: in.Node, Reason: client.ReasonOf(errs[0]), Message: errs[0].Error()}
 		var failed *client.Error
@@ -318,8 +321,9 @@ func interfacesOf(enis []introspect.NodeENI, ref introspect.PodRef, listed *watc
 				}
 				card, device := e.Card, e.Device
 				out = append(out, introspect.PodInterface{
-					Address: a.Address, ENIID: e.ID, Card: &card, Device: &device, SubnetID: e.SubnetID, RouteTable: e.RouteTable, AssignedAt: a.AssignedAt,
-					Problem: "the daemon does not report the kernel's state",
+					Address: a.Address, ENIID: e.ID, Card: &card, Device: &device, SubnetID: e.SubnetID, RouteTable: e.RouteTable,
+					AssignedAt: a.AssignedAt,
+					Problem:    "the daemon does not report the kernel's state",
 				})
 			}
 		}

@@ -38,12 +38,14 @@ func (in Evidence) recorded(ctx context.Context, f *cli.Factory, nodes *fleet.Fl
 	}
 	name, of := in.Pod.Namespace+"/"+in.Pod.Name, show.Plural(len(list.Items), "node", "nodes")
 	e := &cli.Error{
-		Code: cli.ExitNotFound, What: "pod " + name + " not found", Why: "none of " + of + " held an address for it at " + in.At.Format(time.RFC3339),
-		Do: f.Name + " replay " + f.Globals.Replay + " --info shows the times that --at accepts",
+		Code: cli.ExitNotFound, What: "pod " + name + " not found",
+		Why: "none of " + of + " held an address for it at " + in.At.Format(time.RFC3339),
+		Do:  f.Name + " replay " + f.Globals.Replay + " --info shows the times that --at accepts",
 	}
 	if missing > 0 {
 		e.Code = cli.ExitPartial
-		e.Why = "no recorded node held an address for it at " + in.At.Format(time.RFC3339) + "; the addresses of " + strconv.Itoa(missing) + " of " + of + " are not included in this recording"
+		e.Why = "no recorded node held an address for it at " + in.At.Format(time.RFC3339) + "; the addresses of " + strconv.Itoa(missing) +
+			" of " + of + " are not included in this recording"
 	}
 	return in, suggest(f, e, in.Pod, known)
 }

@@ -67,7 +67,8 @@ func Report(in Evidence) document.PodReport {
 	}
 	if p := in.Kube; p != nil {
 		r.Kubernetes = &document.KubernetesPod{
-			Phase: p.Phase, IPs: p.IPs, HostNetwork: p.HostNetwork, WantsBranch: p.Wants, Reason: p.Reason, StartedAt: p.StartedAt, PodENIText: p.PodENI,
+			Phase: p.Phase, IPs: p.IPs, HostNetwork: p.HostNetwork, WantsBranch: p.Wants, Reason: p.Reason, StartedAt: p.StartedAt,
+			PodENIText: p.PodENI,
 		}
 		r.Branch, r.Kubernetes.BranchReason = parseBranch(p.PodENI)
 		if r.Branch != nil {
@@ -86,7 +87,8 @@ func (in Evidence) finding(state string) *document.Finding {
 	if state != document.PodWaiting && state != document.PodUnknown {
 		return nil
 	}
-	n := document.NodeIPAM{Metadata: document.ObjectMeta{Name: in.Node}, State: document.StateLive, Source: document.SourceSummary, SampledAt: &in.At, Summary: in.Summary}
+	n := document.NodeIPAM{Metadata: document.ObjectMeta{Name: in.Node}, State: document.StateLive, Source: document.SourceSummary,
+		SampledAt: &in.At, Summary: in.Summary}
 	d := watch.Detail{Node: in.Node, At: in.At, ENIs: in.ENIs, Plan: in.Plan}
 	if in.Failures != nil {
 		d.Failures = &introspect.NodeFailures{Items: in.Failures}
@@ -132,7 +134,9 @@ func verdict(in Evidence, r document.PodReport) (state, sentence string) {
 	case in.Node == "":
 		return document.PodWaiting, "it has no address: it is not bound to a node yet" + because(p.Reason)
 	case r.Branch != nil && r.Kubernetes.BranchReason == "":
-		return document.PodBranch, fmt.Sprintf("%s is the address of its branch ENI %s, VLAN %d on the trunk of %s", cmp.Or(validText(r.Branch.IPv4), validText(r.Branch.IPv6)), r.Branch.ENIID, r.Branch.VLAN, in.Node)
+		return document.PodBranch,
+			fmt.Sprintf("%s is the address of its branch ENI %s, VLAN %d on the trunk of %s",
+				cmp.Or(validText(r.Branch.IPv4), validText(r.Branch.IPv6)), r.Branch.ENIID, r.Branch.VLAN, in.Node)
 	case p.PodENI != "":
 		return document.PodWaiting, "its annotation vpc.amazonaws.com/pod-eni is invalid: " + r.Kubernetes.BranchReason
 	case p.Wants:
@@ -151,7 +155,8 @@ func (in Evidence) reason(p watch.Pod) string {
 	if in.Failures != nil || in.Blocked != nil || in.Summary == nil {
 		return inventory.WhyNone(in.Failures, in.Blocked, p)
 	}
-	n := store.NewNode(document.NodeIPAM{Metadata: document.ObjectMeta{Name: in.Node}, State: document.StateLive, SampledAt: &in.At, Summary: in.Summary, ENIs: in.ENIs})
+	n := store.NewNode(document.NodeIPAM{Metadata: document.ObjectMeta{Name: in.Node}, State: document.StateLive, SampledAt: &in.At,
+		Summary: in.Summary, ENIs: in.ENIs})
 	_, reason := inventory.PodReason(n, nil, p)
 	return reason
 }
@@ -205,13 +210,15 @@ func timeline(in Evidence) []document.TimelineItem {
 		if e.Kind == introspect.EventADDFailed {
 			failed[e.At.Truncate(time.Second)] = true
 		}
-		items = append(items, document.TimelineItem{At: e.At, From: document.FromDaemon, What: string(e.Kind), Message: inventory.EventText(e), Count: 1, Warning: warning})
+		items = append(items, document.TimelineItem{At: e.At, From: document.FromDaemon, What: string(e.Kind), Message: inventory.EventText(e),
+			Count: 1, Warning: warning})
 	}
 	for _, f := range in.Failures {
 		// Recent failures are also in the events: do not list them twice.
 		if f.Pod == in.Pod && !failed[f.At.Truncate(time.Second)] {
 			items = append(items, document.TimelineItem{
-				At: f.At, From: document.FromDaemon, What: string(introspect.EventADDFailed), Message: f.Cause + ": " + cmp.Or(f.Detail, f.Title), Count: 1, Warning: true,
+				At: f.At, From: document.FromDaemon, What: string(introspect.EventADDFailed), Message: f.Cause + ": " + cmp.Or(f.Detail, f.Title),
+				Count: 1, Warning: true,
 			})
 		}
 	}

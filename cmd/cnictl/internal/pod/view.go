@@ -32,7 +32,8 @@ type view struct {
 
 func (v *view) lines() []string {
 	name := v.r.Pod.Namespace + "/" + v.r.Pod.Name
-	v.Line(table.Cell{Text: "POD " + name, Class: paint.Head}, table.Cell{Text: "  "}, table.Cell{Text: v.r.State, Class: stateClass(v.r.State)})
+	v.Line(table.Cell{Text: "POD " + name, Class: paint.Head}, table.Cell{Text: "  "},
+		table.Cell{Text: v.r.State, Class: stateClass(v.r.State)})
 	v.Field("verdict", named(v.r.Verdict))
 	if e, ok := catalogue.Lookup(v.r.Finding); ok {
 		v.Cells("cause", table.Cell{Text: e.Code, Class: paint.Bad}, table.Cell{Text: "  " + e.Title + ": " + v.Command + " doctor pod " + name})
@@ -98,7 +99,8 @@ func (v *view) branch() {
 	}
 	v.Field("branch ENI", fmt.Sprintf("%s  VLAN %d  %s", show.OrUnknown(b.ENIID), b.VLAN, show.OrUnknown(b.MAC)))
 	v.Field("  trunk", show.OrUnknown(b.TrunkENIID)+"  "+show.OrUnknown(b.Association))
-	for _, a := range []struct{ address, subnet string }{{validText(b.IPv4), b.IPv4Subnet.String()}, {validText(b.IPv6), b.IPv6Subnet.String()}} {
+	for _, a := range []struct{ address, subnet string }{{validText(b.IPv4), b.IPv4Subnet.String()},
+		{validText(b.IPv6), b.IPv6Subnet.String()}} {
 		if a.address != "" {
 			v.Field("  address", a.address+" in "+a.subnet)
 		}
@@ -115,7 +117,8 @@ func (v *view) branch() {
 
 func (v *view) addresses() table.Table {
 	t := table.Table{Columns: []table.Column{
-		{Name: "ADDRESS"}, {Name: "OF", Drop: 3}, {Name: "ENI"}, {Name: "CARD", Right: true, Drop: 4}, {Name: "DEVICE", Right: true}, {Name: "SUBNET", Free: true, Drop: 1},
+		{Name: "ADDRESS"}, {Name: "OF", Drop: 3}, {Name: "ENI"}, {Name: "CARD", Right: true, Drop: 4}, {Name: "DEVICE", Right: true},
+		{Name: "SUBNET", Free: true, Drop: 1},
 		{Name: "TABLE", Right: true}, {Name: "FOR", Right: true}, {Name: "HOST LINK", Drop: 2},
 	}}
 	for _, i := range v.r.Interfaces {
@@ -123,8 +126,9 @@ func (v *view) addresses() table.Table {
 		if i.CIDR.IsValid() && !i.CIDR.IsSingleIP() {
 			of = i.CIDR.String()
 		}
-		t.Rows = append(t.Rows, table.Cells(i.Address.String(), of, show.OrUnknown(i.ENIID), show.Int(i.Card), show.Int(i.Device), show.OrUnknown(i.SubnetID),
-			show.Int(i.RouteTable), show.Since(i.AssignedAt, v.r.SampledAt), show.OrUnknown(i.HostLink)))
+		t.Rows = append(t.Rows,
+			table.Cells(i.Address.String(), of, show.OrUnknown(i.ENIID), show.Int(i.Card), show.Int(i.Device), show.OrUnknown(i.SubnetID),
+				show.Int(i.RouteTable), show.Since(i.AssignedAt, v.r.SampledAt), show.OrUnknown(i.HostLink)))
 	}
 	return t
 }
@@ -141,27 +145,31 @@ func (v *view) blocked() table.Table {
 }
 
 func (v *view) failures() table.Table {
-	t := table.Table{Columns: []table.Column{{Name: "AGO", Right: true}, {Name: "CAUSE"}, {Name: "WAITED", Right: true}, {Name: "RETRY", Drop: 1}, {Name: "DETAIL", Free: true, Min: 20}}}
+	t := table.Table{Columns: []table.Column{{Name: "AGO", Right: true}, {Name: "CAUSE"}, {Name: "WAITED", Right: true},
+		{Name: "RETRY", Drop: 1}, {Name: "DETAIL", Free: true, Min: 20}}}
 	for _, f := range v.r.Failures {
 		again := "no"
 		if f.Transient {
 			again = "may succeed"
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: show.Since(&f.At, v.r.SampledAt)}, {Text: catalogue.Named(f.Cause), Class: paint.Bad}, {Text: (time.Duration(f.WaitedMS) * time.Millisecond).String()}, {Text: again}, {Text: f.Detail},
+			{Text: show.Since(&f.At, v.r.SampledAt)}, {Text: catalogue.Named(f.Cause), Class: paint.Bad},
+			{Text: (time.Duration(f.WaitedMS) * time.Millisecond).String()}, {Text: again}, {Text: f.Detail},
 		})
 	}
 	return t
 }
 
 func (v *view) timeline() table.Table {
-	t := table.Table{Columns: []table.Column{{Name: "AGO", Right: true}, {Name: "FROM", Drop: 1}, {Name: "WHAT"}, {Name: "TIMES", Right: true, Drop: 2}, {Name: "MESSAGE", Free: true, Min: 20}}}
+	t := table.Table{Columns: []table.Column{{Name: "AGO", Right: true}, {Name: "FROM", Drop: 1}, {Name: "WHAT"},
+		{Name: "TIMES", Right: true, Drop: 2}, {Name: "MESSAGE", Free: true, Min: 20}}}
 	for _, i := range v.r.Timeline {
 		c := paint.Plain
 		if i.Warning {
 			c = paint.Warn
 		}
-		t.Rows = append(t.Rows, []table.Cell{{Text: show.Since(&i.At, v.r.SampledAt), Class: paint.Dim}, {Text: i.From, Class: paint.Dim}, {Text: i.What, Class: c}, {Text: strconv.Itoa(i.Count)}, {Text: i.Message}})
+		t.Rows = append(t.Rows, []table.Cell{{Text: show.Since(&i.At, v.r.SampledAt), Class: paint.Dim}, {Text: i.From, Class: paint.Dim},
+			{Text: i.What, Class: c}, {Text: strconv.Itoa(i.Count)}, {Text: i.Message}})
 	}
 	return t
 }

@@ -84,7 +84,8 @@ func (o *target) begin() error {
 // nothing ends a recording without a sample, and removes the file that it created. err is what
 // went wrong, if anything.
 func (o *target) nothing(err error) error {
-	e := &cli.Error{Code: cli.ExitFailure, What: "nothing was recorded", Why: "recording ended before any node was sampled", Do: "record for longer, or check that there are nodes"}
+	e := &cli.Error{Code: cli.ExitFailure, What: "nothing was recorded", Why: "recording ended before any node was sampled",
+		Do: "record for longer, or check that there are nodes"}
 	switch {
 	case o.pending != "":
 		e.What += ": " + o.name + " is unchanged"

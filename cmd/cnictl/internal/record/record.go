@@ -124,14 +124,16 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return file.nothing(err)
 	}
 	if err != nil {
-		return &cli.Error{Code: cli.ExitFailure, What: "the recording is incomplete", Why: err.Error(), Do: "what is in " + opts.File + " can be replayed"}
+		return &cli.Error{Code: cli.ExitFailure, What: "the recording is incomplete", Why: err.Error(),
+			Do: "what is in " + opts.File + " can be replayed"}
 	}
 	info := w.Info()
 	info.File, info.Title = opts.File, title
 	if output.Structured(f) {
 		return output.PrintDocument(f, info, false)
 	}
-	return output.PrintText(f, fmt.Sprintf("%s: %s of %s over %s", opts.File, show.Plural(info.Samples, "sample", "samples"), show.Plural(info.Nodes, "node", "nodes"), over(info)))
+	return output.PrintText(f, fmt.Sprintf("%s: %s of %s over %s", opts.File, show.Plural(info.Samples, "sample", "samples"),
+		show.Plural(info.Nodes, "node", "nodes"), over(info)))
 }
 
 func over(info document.Recording) string {

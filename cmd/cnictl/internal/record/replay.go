@@ -41,8 +41,9 @@ a zone is given), an offset from the start (+5m) or from the end (-5m).
 
 These commands read a recording with --replay FILE:
 ` + strings.NewReplacer(", pod,", ",\npod,", ", version,", ",\nversion,").Replace(access.Replayed()) + `.`,
-		Example: "  " + f.Name + " replay night.cnirec\n  " + f.Name + " replay night.cnirec --at 03:12 -o wide\n  " + f.Name + " status --replay night.cnirec --at -10m",
-		Args:    cli.Args(1, 1, "FILE"),
+		Example: "  " + f.Name + " replay night.cnirec\n  " + f.Name + " replay night.cnirec --at 03:12 -o wide\n  " + f.Name +
+			" status --replay night.cnirec --at -10m",
+		Args: cli.Args(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.File = args[0]
 			if opts.Speed <= 0 {

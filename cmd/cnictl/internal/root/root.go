@@ -77,7 +77,8 @@ Without a command it opens the screens. It reads the nodes of kubectl's current 
 	cmd.AddCommand(about.NewConfig(f))
 	cmd.AddCommand(status.New(f, nil), list.NewNodes(f), node.New(f), local.New(f), about.NewVersion(f))
 	cmd.AddCommand(list.NewENIs(f), list.NewIPs(f), pod.New(f), list.NewPods(f), logs.New(f), events.New(f), list.NewTop(f))
-	cmd.AddCommand(subnets.New(f), list.NewTrunks(f), doctor.New(f), doctor.NewMigrate(f), doctor.NewExplain(f), doctor.NewBundle(f), capacity.New(f))
+	cmd.AddCommand(subnets.New(f), list.NewTrunks(f), doctor.New(f), doctor.NewMigrate(f), doctor.NewExplain(f), doctor.NewBundle(f),
+		capacity.New(f))
 	cmd.AddCommand(record.New(f), record.NewReplay(f), tui.New(f), options(f), get(f))
 	cmd.AddCommand(topics()...)
 	describeNamespace(cmd)

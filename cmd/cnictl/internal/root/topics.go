@@ -19,7 +19,8 @@ func topics() []*cobra.Command {
   !term          the term does not match
 
 Unknown values never match a comparison. --columns without a value lists the columns.`},
-		{Use: "evidence", Short: "Evidence files of the doctor", Long: `doctor --save-evidence FILE writes everything that an examination looked at to a file, and
+		{Use: "evidence", Short: "Evidence files of the doctor",
+			Long: `doctor --save-evidence FILE writes everything that an examination looked at to a file, and
 doctor --evidence FILE examines it again, anywhere and without a cluster. A file is plain: what was
 read of each node, source by source, in YAML or JSON of at most 8 MiB:
 
@@ -62,7 +63,8 @@ Evidence holds names and addresses of a cluster; files are written with mode 060
   129  ended by SIGHUP: its terminal was closed
   130  interrupted (0 for --watch, logs -f and the screens)
   143  ended by SIGTERM`},
-		{Use: "environment", Short: "Environment variables and the settings file", Long: `Every flag can be set by an environment variable: CNICTL_ and the flag's name in capitals,
+		{Use: "environment", Short: "Environment variables and the settings file",
+			Long: `Every flag can be set by an environment variable: CNICTL_ and the flag's name in capitals,
 with _ for -, so --node-timeout is CNICTL_NODE_TIMEOUT. The command line takes precedence,
 then the variable, then the settings file, then the default. An empty variable counts as unset.
 

@@ -75,7 +75,8 @@ type group struct {
 
 // grouped returns the subcommands of a command as its help lists them: those of the root in groups.
 func grouped(cmd *cobra.Command) (out []group) {
-	rest := slices.DeleteFunc(slices.Clone(cmd.Commands()), func(sub *cobra.Command) bool { return !sub.IsAvailableCommand() && sub.Name() != "help" })
+	rest := slices.DeleteFunc(slices.Clone(cmd.Commands()),
+		func(sub *cobra.Command) bool { return !sub.IsAvailableCommand() && sub.Name() != "help" })
 	if cmd.HasParent() {
 		return []group{{"Available Commands", rest}}
 	}

@@ -94,7 +94,8 @@ var cells = func() map[string]func(*store.Node) string {
 func (fr Frame) nodeTable(items []*store.Node, short map[string]string, bar int) table.Table {
 	t := table.Table{Columns: []table.Column{
 		{Name: "NODE"}, {Name: "TYPE", Drop: 3}, {Name: "ENI", Right: true, Drop: 2}, {Name: "POOL"},
-		{Name: "USED", Right: true}, {Name: "FREE", Right: true}, {Name: "TARGETS", Drop: 4}, {Name: "MAXPODS", Drop: 1}, {Name: "STATUS", Free: true, Min: 15},
+		{Name: "USED", Right: true}, {Name: "FREE", Right: true}, {Name: "TARGETS", Drop: 4}, {Name: "MAXPODS", Drop: 1},
+		{Name: "STATUS", Free: true, Min: 15},
 	}}
 	for _, n := range items {
 		cell := func(column string) table.Cell {
@@ -123,7 +124,8 @@ func (fr Frame) nodeTable(items []*store.Node, short map[string]string, bar int)
 func (fr Frame) causes(all []*finding, short map[string]string, clock func(string) time.Time, rows int) []string {
 	shown := all[:shownOf(len(all), rows)]
 	t := table.Table{Columns: []table.Column{
-		{}, {Name: "CAUSE"}, {Name: "NODES", Right: true}, {Name: "ADDS", Right: true, Drop: 2, Empty: true}, {Name: "WHERE", Drop: 1}, {Name: "WHAT", Free: true, Min: 34},
+		{}, {Name: "CAUSE"}, {Name: "NODES", Right: true}, {Name: "ADDS", Right: true, Drop: 2, Empty: true}, {Name: "WHERE", Drop: 1},
+		{Name: "WHAT", Free: true, Min: 34},
 	}}
 	for _, c := range shown {
 		mark, class := c.Severity.Sign(), classOf(c.Severity)

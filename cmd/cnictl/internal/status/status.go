@@ -92,7 +92,8 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 func frame(f *cli.Factory) Frame {
-	fr := Frame{ASCII: f.ASCII(), Palette: f.Palette(), Command: f.Name, SameNodes: f.SameNodes(), NoHeaders: f.Globals.NoHeaders, All: output.Wide(f), Dated: f.Globals.Replay != ""}
+	fr := Frame{ASCII: f.ASCII(), Palette: f.Palette(), Command: f.Name, SameNodes: f.SameNodes(), NoHeaders: f.Globals.NoHeaders,
+		All: output.Wide(f), Dated: f.Globals.Replay != ""}
 	if f.Streams.OutTTY {
 		fr.Width, fr.Height = f.Streams.Size()
 	}

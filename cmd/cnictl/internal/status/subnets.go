@@ -32,7 +32,8 @@ func subnetProblems(all []document.SubnetFill, waited bool) []document.Problem {
 		switch {
 		case !s.Short:
 		case s.Available != nil && *s.Available <= 0:
-			out = append(out, fleet.Judged(document.Problem{Node: s.ID, Severity: exhausted, Code: string(cause.SubnetExhausted), Message: cause.SubnetExhausted.Title()}))
+			out = append(out, fleet.Judged(document.Problem{Node: s.ID, Severity: exhausted, Code: string(cause.SubnetExhausted),
+				Message: cause.SubnetExhausted.Title()}))
 		default:
 			out = append(out, fleet.Judged(document.Problem{
 				Node: s.ID, Severity: document.SeverityWarning, Code: codeSubnetShort,
@@ -75,7 +76,8 @@ func (fr Frame) subnets(all []document.SubnetFill, clock func(int) time.Time, ro
 	slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(taken(all[b]), taken(all[a])) })
 	shown = shown[:shownOf(len(all), rows)]
 	t := table.Table{Columns: []table.Column{
-		{Name: "SUBNET"}, {Name: "CIDR", Drop: 2}, {Name: "USED"}, {Name: "FULL"}, {Name: "FREE", Right: true}, {Name: "AS OF", Right: true, Drop: 1}, {Name: "LEFT", Drop: 3, Empty: true},
+		{Name: "SUBNET"}, {Name: "CIDR", Drop: 2}, {Name: "USED"}, {Name: "FULL"}, {Name: "FREE", Right: true},
+		{Name: "AS OF", Right: true, Drop: 1}, {Name: "LEFT", Drop: 3, Empty: true},
 	}}
 	bar := 20
 	if fr.Width > 0 && fr.Width < 100 {
@@ -99,7 +101,8 @@ func (fr Frame) subnets(all []document.SubnetFill, clock func(int) time.Time, ro
 			class = paint.Dim
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: s.ID}, {Text: show.OrUnknown(s.CIDR)}, {Text: drawn, Raw: true}, {Text: full, Class: class}, {Text: show.Int(s.Available), Class: class}, {Text: asOf, Class: age}, {Text: s.Left, Class: leftClass(s)},
+			{Text: s.ID}, {Text: show.OrUnknown(s.CIDR)}, {Text: drawn, Raw: true}, {Text: full, Class: class},
+			{Text: show.Int(s.Available), Class: class}, {Text: asOf, Class: age}, {Text: s.Left, Class: leftClass(s)},
 		})
 	}
 	return fr.rest(t.Lines(fr.tableOptions()), len(all)-len(shown), rows, "subnets")

@@ -201,7 +201,8 @@ func (o *Options) found(f *cli.Factory, uses []store.SubnetUse, list document.No
 		if slices.ContainsFunc(uses, func(u store.SubnetUse) bool { return u.ID == id }) {
 			continue
 		}
-		e := &cli.Error{Code: cli.ExitNotFound, What: "subnet " + id + " not found", Why: "no node reports it", Do: f.Name + " subnets" + f.SameNodes()}
+		e := &cli.Error{Code: cli.ExitNotFound, What: "subnet " + id + " not found", Why: "no node reports it",
+			Do: f.Name + " subnets" + f.SameNodes()}
 		if list.Partial {
 			e.Code, e.Why = cli.ExitPartial, "no node that could be read reports it; some nodes could not be read"
 		}

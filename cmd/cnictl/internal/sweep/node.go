@@ -30,7 +30,8 @@ func hint(f *cli.Factory, n document.NodeIPAM) string {
 	pods := "kubectl -n " + f.Globals.DaemonSetNamespace + " get pods -o wide -l " + f.Globals.DaemonSetSelector
 	switch n.Error.Reason {
 	case introspect.ReasonForbidden:
-		return "kubectl auth can-i create pods --subresource=portforward -n " + f.Globals.DaemonSetNamespace + "; the roles are in deploy/rbac/cnictl.yaml"
+		return "kubectl auth can-i create pods --subresource=portforward -n " + f.Globals.DaemonSetNamespace +
+			"; the roles are in deploy/rbac/cnictl.yaml"
 	case introspect.ReasonNoPod, introspect.ReasonPodNotRunning:
 		return pods + " --field-selector spec.nodeName=" + n.Metadata.Name
 	case introspect.ReasonRefused, introspect.ReasonOff:

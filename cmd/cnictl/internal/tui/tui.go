@@ -106,7 +106,8 @@ func Play(ctx context.Context, f *cli.Factory, opts *Options, file string, speed
 // Check rejects what cannot be shown, before anything is read.
 func Check(f *cli.Factory, opts *Options) error {
 	if opts.Screen != "" && !app.HasScreen(opts.Screen) {
-		return &cli.Error{Code: cli.ExitUsage, What: "unknown screen " + opts.Screen, Why: "the screens are " + strings.Join(app.Screens(), ", "), Do: f.Name + " tui --help"}
+		return &cli.Error{Code: cli.ExitUsage, What: "unknown screen " + opts.Screen, Why: "the screens are " + strings.Join(app.Screens(), ", "),
+			Do: f.Name + " tui --help"}
 	}
 	if !opts.Plain && !f.Streams.Interactive && !accessible(f) {
 		return needsTerminal(f)
@@ -127,7 +128,8 @@ func needsTerminal(f *cli.Factory) error {
 			Do: f.Name + " status --replay " + file,
 		}
 	}
-	return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error() + `; use "` + f.Name + ` status -o json" instead`, Do: f.Name + " tui --plain prints the screens as text"}
+	return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error() + `; use "` + f.Name + ` status -o json" instead`,
+		Do: f.Name + " tui --plain prints the screens as text"}
 }
 
 // Source is a running fleet: the live one, or a recording that plays.
