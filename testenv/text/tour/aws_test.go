@@ -27,10 +27,14 @@ var clients = map[string]reflect.Type{
 
 // others are the commands of services whose client is not worth a module, with their options, from the AWS CLI's reference.
 var others = map[string][]string{
-	"account get-region-opt-status":        {"region-name"},
-	"cloudformation describe-stack-events": {"stack-name"},
-	"elbv2 describe-target-health":         {"target-group-arn"},
-	"health describe-events":               {"filter"},
+	"account enable-region":                                {"region-name"},
+	"account get-region-opt-status":                        {"region-name"},
+	"autoscaling describe-scaling-activities":              {"auto-scaling-group-name", "max-items"},
+	"autoscaling terminate-instance-in-auto-scaling-group": {"instance-id", "should-decrement-desired-capacity"},
+	"cloudformation describe-stack-events":                 {"stack-name"},
+	"elbv2 describe-target-health":                         {"target-group-arn"},
+	"health describe-events":                               {"filter"},
+	"organizations list-policies":                          {"filter"},
 }
 
 // ofCLI are options that the CLI adds to those of the service.

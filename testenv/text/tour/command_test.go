@@ -92,9 +92,10 @@ var unproved = map[string][]string{
 	"TestSkopeo of tools/release/image takes them from the page":     {"skopeo"},
 	"TestSupport of testenv/node/e2e runs the file in deploy/images": {"/opt/cni/bin/aws-cni-support.sh"},
 	"in an image that is mounted by hand":                            {"/mnt/app/aws-k8s-agent"},
-	"need systemd, an RPM distribution, modules or a driver":         {"ausearch", "chronyc", "dnf", "ethtool", "journalctl", "lsmod", "modprobe", "networkctl", "rpm", "systemctl"},
-	"need a runtime that has pulled images and runs pods":            {"crictl", "ctr"},
-	"needs a key, a registry and Sigstore's log":                     {"cosign"},
+	"need systemd, an RPM distribution, modules or a driver":         {"ausearch", "chronyc", "dnf", "ethtool", "journalctl", "lsmod", "modprobe", "networkctl", "rpm", "semodule", "systemctl"},
+	"needs CoreDNS": {"dig"},
+	"need a runtime that has pulled images and runs pods": {"crictl", "ctr"},
+	"needs a key, a registry and Sigstore's log":          {"cosign"},
 	"look at a node, or change it": {
 		"/opt/cni/bin/aws-cni", "conntrack", "cp", "date", "df", "dmesg", "du", "echo", "findmnt", "free", "grep", "head", "ip", "iptables", "iptables-legacy", "iptables-legacy-save", "iptables-nft-save", "iptables-save",
 		"ls", "mkdir", "mount", "mv", "nft", "printf", "ps", "python3", "rm", "sha256sum", "ss", "sysctl", "top", "uname",
