@@ -243,6 +243,7 @@ func equalReading(t *testing.T, got, want *evidence.Reading) {
 			t.Errorf("%s (-expected +read):\n%s", source, d)
 		}
 	}
+	got.RunFiles.Content = slices.DeleteFunc(got.RunFiles.Content, func(name string) bool { return name == "ipam-subnets.json" }) // once EC2 has answered
 	macs := map[evidence.Pod]string{}
 	for i := range got.Links.Content {
 		switch l := &got.Links.Content[i]; {

@@ -155,8 +155,10 @@ func (o *wentBack) hasLink(suffix string) bool {
 // leftBeside lists, by name, the files that may be beside the checkpoint after our daemon has
 // stopped, and why they do not disturb upstream.
 var leftBeside = map[syscall.Signal]map[string]string{
-	syscall.SIGTERM: {},
+	syscall.SIGTERM: {"ipam-subnets.json": "our counts of free addresses; upstream does not know the name"},
 	syscall.SIGKILL: {
+		"ipam-subnets.json": "the same",
+
 		"cni.sock":   "our plugin's socket; upstream does not know the name, and its plugin does not dial it",
 		"ipamd.sock": "upstream removes an old socket before it listens",
 	},
@@ -192,7 +194,7 @@ func TestDowngrade_FilesKeptAside(t *testing.T) {
 		kept := 0
 		for _, name := range lines(o.sh(o.n, "ls -A /var/run/aws-node")) {
 			switch {
-			case name == "ipam.json":
+			case name == "ipam.json", name == "ipam-subnets.json":
 			case regexp.MustCompile(`^ipam\.json\.damaged-\d+$`).MatchString(name):
 				kept++
 			default:
