@@ -43,23 +43,10 @@ var existing = []maxpods.Input{
 	{}, {UnmanagedENIs: 1}, {ExcludedENIs: 1}, {ExcludedENIs: 2, PrimaryExcluded: true}, {UnmanagedENIs: 1, StatedENIs: 2, StatedSlots: 3},
 }
 
-// shape is all of a type's limits that capacity depends on. Two types in three share theirs with another.
-func shape(i limits.Instance) string {
-	i.Type, i.Arch, i.MemoryMiB = "", "", 0
-	i.VCPUs = min(i.VCPUs, 31) // kubelet's recommended limit changes above 30
-	return fmt.Sprint(i)
-}
-
-// Nodes yields a type for every known shape, with every combination of settings and interfaces of others.
+// Nodes yields every known type with every combination of settings and interfaces of others.
 func Nodes(yield func(Node) bool) {
-	seen := map[string]bool{}
 	for name := range limits.Types() {
 		i, _ := limits.Lookup(name)
-		if s := shape(i); seen[s] {
-			continue
-		} else {
-			seen[s] = true
-		}
 		for _, maxENI := range []int{0, 1, 2, i.MaxENIs + 1} {
 			for _, x := range existing {
 				for settings := range 12 {
