@@ -138,7 +138,8 @@ func settingsInvalid(c *Case) []candidate {
 	candidates := []candidate{
 		candidate{summary: "the daemon does not start with these settings: " + problemText(fatal), decisive: []Fact{judged(fatal)},
 			names: settingNames(fatal)}.withFixes(1, 2),
-		candidate{summary: "the daemon exits with an error: " + stops.Value, decisive: []Fact{stops}, unless: []Fact{not(c.podNotReady())}}.withFixes(1, 2),
+		candidate{summary: "the daemon exits with an error: " + stops.Value, decisive: []Fact{stops},
+			unless: []Fact{not(c.podNotReady())}}.withFixes(1, 2),
 		notAsWritten.as(catalogue.Warning),
 	}
 	if refuses.State != No {

@@ -150,8 +150,9 @@ func readDaemonSet(raw []byte) (*evidence.DaemonSet, error) {
 	out := &evidence.DaemonSet{
 		Containers: []string{}, InitContainers: []string{}, Images: map[string]string{}, Env: map[string]map[string]string{},
 		Args: map[string][]string{}, Mounts: map[string][]string{},
-		Selector: *d.Spec.Selector.labels(), PodLabels: orNone(d.Spec.Template.Metadata.Labels), MaxUnavailable: strings.Trim(string(d.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable), `"`),
-		Strategy: d.Spec.UpdateStrategy.Type, MinReady: max(0, d.Spec.MinReadySeconds), ChangedAt: d.changed(),
+		Selector: *d.Spec.Selector.labels(), PodLabels: orNone(d.Spec.Template.Metadata.Labels),
+		MaxUnavailable: strings.Trim(string(d.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable), `"`),
+		Strategy:       d.Spec.UpdateStrategy.Type, MinReady: max(0, d.Spec.MinReadySeconds), ChangedAt: d.changed(),
 		Pods: evidence.Rollout{Desired: natural(d.Status.Desired), Updated: natural(d.Status.Updated), Ready: natural(d.Status.Ready)},
 	}
 	for _, v := range spec.Volumes {
@@ -268,7 +269,8 @@ func (a affinity) demands(selector map[string]string) (out []string) {
 			out = append(out, strings.TrimSpace(e.Key+" "+e.Operator+" "+strings.Join(e.Values, ",")))
 		}
 	}
-	for name, kind := range map[string]json.RawMessage{"preferred node affinity": a.Node.Preferred, "pod affinity": a.Pod, "pod anti-affinity": a.AntiPod} {
+	for name, kind := range map[string]json.RawMessage{"preferred node affinity": a.Node.Preferred,
+		"pod affinity": a.Pod, "pod anti-affinity": a.AntiPod} {
 		if len(leaves(name, kind)) > 0 {
 			out = append(out, name)
 		}

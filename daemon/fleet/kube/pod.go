@@ -105,10 +105,12 @@ func (p *podObject) evidence() evidence.KubePod {
 	}
 	out := evidence.KubePod{
 		Pod: p.name(), Phase: p.phase(), Ready: ready, HostNetwork: p.Spec.HostNetwork, IPs: []netip.Addr{},
-		CreatedAt: p.Metadata.created(), StartedAt: evidence.Moment(p.Status.StartTime), Reason: trouble.Reason, Message: scrub.Line(trouble.Message),
+		CreatedAt: p.Metadata.created(), StartedAt: evidence.Moment(p.Status.StartTime),
+		Reason: trouble.Reason, Message: scrub.Line(trouble.Message),
 		ServiceAccount: p.Spec.ServiceAccountName, Labels: orNone(p.Metadata.Labels),
 		Annotations:  p.Metadata.annotations(awsDomains...),
-		NodeSelector: orNone(p.Spec.NodeSelector), Tolerations: append([]evidence.Toleration{}, p.Spec.Tolerations...), Containers: []evidence.Container{},
+		NodeSelector: orNone(p.Spec.NodeSelector), Tolerations: append([]evidence.Toleration{}, p.Spec.Tolerations...),
+		Containers: []evidence.Container{},
 	}
 	if p.Spec.NodeName != "" {
 		out.Node = &p.Spec.NodeName
@@ -161,7 +163,8 @@ func readDaemonPod(raw []byte, now time.Time) (evidence.DaemonPod, error) {
 func (p *podObject) ofDaemon(now time.Time) evidence.DaemonPod {
 	trouble := p.Status.Trouble()
 	out := evidence.DaemonPod{
-		Pod: p.name(), Node: p.node(), Phase: p.phase(), CreatedAt: p.Metadata.created(), Reason: trouble.Reason, Message: scrub.Line(trouble.Message),
+		Pod: p.name(), Node: p.node(), Phase: p.phase(), CreatedAt: p.Metadata.created(),
+		Reason: trouble.Reason, Message: scrub.Line(trouble.Message),
 		Containers: []evidence.DaemonContainer{},
 	}
 	add := func(list []kubeobject.ContainerStatus, init bool) {
@@ -230,14 +233,16 @@ func readProxyPod(raw []byte) (evidence.ProxyPod, error) {
 		return evidence.ProxyPod{}, err
 	}
 	trouble := p.Status.Trouble()
-	return evidence.ProxyPod{Pod: p.name(), Node: p.node(), Phase: p.phase(), Ready: p.ready(), Reason: trouble.Reason, Message: scrub.Line(trouble.Message)}, nil
+	return evidence.ProxyPod{Pod: p.name(), Node: p.node(), Phase: p.phase(), Ready: p.ready(),
+		Reason: trouble.Reason, Message: scrub.Line(trouble.Message)}, nil
 }
 
 // pod returns what is shown of any pod.
 func (p *podObject) pod() Pod {
 	out := Pod{
 		PodRef: introspect.PodRef{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name},
-		Node:   p.Spec.NodeName, Owner: p.Metadata.owner(), Phase: p.Status.Phase, HostNetwork: p.Spec.HostNetwork, PodENI: p.Metadata.Annotations[podENI],
+		Node:   p.Spec.NodeName, Owner: p.Metadata.owner(),
+		Phase: p.Status.Phase, HostNetwork: p.Spec.HostNetwork, PodENI: p.Metadata.Annotations[podENI],
 		Reason: p.trouble(), StartedAt: p.Status.StartTime,
 	}
 	for _, ip := range p.Status.PodIPs {

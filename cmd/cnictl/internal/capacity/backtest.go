@@ -58,7 +58,8 @@ func backtests(known history) []document.CapacityBacktest {
 func backtestTable(items []document.CapacityBacktest) table.Table {
 	t := table.Table{Columns: []table.Column{
 		{Name: "SUBNET"}, {Name: "AHEAD", Right: true}, {Name: "CASES", Right: true}, {Name: "ERROR", Right: true},
-		{Name: "LAST VALUE", Right: true}, {Name: "LINE", Right: true}, {Name: "LAST WEEK", Right: true}, {Name: "IN BAND", Right: true}, {Name: "OVER", Right: true},
+		{Name: "LAST VALUE", Right: true}, {Name: "LINE", Right: true}, {Name: "LAST WEEK", Right: true},
+		{Name: "IN BAND", Right: true}, {Name: "OVER", Right: true},
 	}}
 	number := func(n *float64) string {
 		if n == nil {
@@ -68,7 +69,7 @@ func backtestTable(items []document.CapacityBacktest) table.Table {
 	}
 	age := func(seconds float64) string { return show.Age(time.Duration(seconds * float64(time.Second))) }
 	for _, i := range items {
-		t.Rows = append(t.Rows, table.Cells(show.Safe(i.ID), age(i.AheadSeconds), strconv.Itoa(i.Cases), number(i.Error), number(i.LastValue),
+		t.Rows = append(t.Rows, table.Cells(i.ID, age(i.AheadSeconds), strconv.Itoa(i.Cases), number(i.Error), number(i.LastValue),
 			number(i.Line), number(i.LastWeek), fmt.Sprintf("%.0f%%", 100**i.Within), age(i.CoversSeconds)))
 	}
 	return t

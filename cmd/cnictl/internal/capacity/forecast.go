@@ -28,7 +28,8 @@ import (
 type foreseen = document.CapacityForecast
 
 func forecast(f *cli.Factory) *cobra.Command {
-	list := &output.List[foreseen]{Columns: forecastColumns(), Key: func(r foreseen) string { return r.ID }, Item: func(r foreseen) any { return r }}
+	list := &output.List[foreseen]{Columns: forecastColumns(), Key: func(r foreseen) string { return r.ID },
+		Item: func(r foreseen) any { return r }}
 	var test bool
 	cmd := &cobra.Command{
 		Use:   "forecast [RECORDING…]",
@@ -63,7 +64,7 @@ func runForecast(ctx context.Context, f *cli.Factory, list *output.List[foreseen
 		files = append(files, f.Globals.Replay)
 	}
 	known := history{trends: map[string]inventory.Trend{}, uses: map[string]store.SubnetUse{}, errors: []document.NodeError{}}
-	verdict := func() error { return nil }
+	var verdict func() error
 	if len(files) == 0 {
 		if !access.HasNodes(ctx, f) {
 			return &cli.Error{Code: cli.ExitUsage, What: "no recording given", Why: "and there is no cluster to ask for the counts of its daemons",
@@ -297,7 +298,8 @@ func forecastColumns() []query.Column[foreseen] {
 				return *r.ChangePerHour, true
 			},
 		},
-		at("likely", "RUNS OUT", "it is as likely to run out before as after this time (UTC)", 0, func(r foreseen) *time.Time { return r.Likely }),
+		at("likely", "RUNS OUT", "it is as likely to run out before as after this time (UTC)", 0,
+			func(r foreseen) *time.Time { return r.Likely }),
 		at("early", "EARLIEST", "with a chance of 10 % it runs out before this time (UTC)", 0, func(r foreseen) *time.Time { return r.Early }),
 		at("late", "LATEST", "with a chance of 90 % it runs out before this time (UTC)", 0, func(r foreseen) *time.Time { return r.Late }),
 		{
@@ -326,6 +328,7 @@ func forecastColumns() []query.Column[foreseen] {
 				}
 				return *r.LeftSeconds, true
 			}},
-		{Name: "why", Header: "NOTE", Title: "why there is no forecast, and other remarks", Drop: 5, Text: func(r foreseen) string { return r.Why }},
+		{Name: "why", Header: "NOTE", Title: "why there is no forecast, and other remarks", Drop: 5,
+			Text: func(r foreseen) string { return r.Why }},
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/encode"
 	"cnictl/cmd/cnictl/internal/output"
-	"cnictl/tui/show"
 )
 
 // Output forms for what provisions nodes. They leave out what only the user knows, such as subnets
@@ -153,7 +152,7 @@ func printProvisioned(f *cli.Factory, of []alike, labels map[string]string) erro
 		objects := karpenter(a, labels)
 		merge := "# Merge into an EC2NodeClass with AMI, role, subnets and security groups, and into a NodePool that refers to it."
 		if f.Globals.Output == formNodeadm {
-			objects, merge = []object{nodeadm(a, labels)}, "# Merge into the user data of "+show.Safe(strings.Join(a.types, ", "))+"."
+			objects, merge = []object{nodeadm(a, labels)}, "# Merge into the user data of "+strings.Join(a.types, ", ")+"."
 		}
 		for i, o := range objects {
 			text, err := encode.YAML(o)
@@ -166,7 +165,7 @@ func printProvisioned(f *cli.Factory, of []alike, labels map[string]string) erro
 			lines = append(lines, strings.Split(string(bytes.TrimRight(text, "\n")), "\n")...)
 		}
 	}
-	return output.PrintLines(f, lines)
+	return output.PrintText(f, lines...)
 }
 
 // provision writes the types with their max-pods by a single rule: that of --rule, or ours.
@@ -182,7 +181,7 @@ func (o *typeOptions) provision(f *cli.Factory, rows []row) error {
 				}
 			}
 			return &cli.Error{
-				Code: cli.ExitFindings, What: fmt.Sprintf("%s has no max-pods by the rule %s", show.Safe(r.InstanceType), o.provisioningRule()),
+				Code: cli.ExitFindings, What: fmt.Sprintf("%s has no max-pods by the rule %s", r.InstanceType, o.provisioningRule()),
 				Why: why, Do: "choose another --rule, or leave the type out",
 			}
 		}

@@ -60,7 +60,8 @@ func mapLines(f *cli.Factory, doc document.SubnetMap, r row) []string {
 	p.Field("zone", show.OrUnknown(doc.Zone))
 	p.Field("range", show.OrUnknown(doc.CIDR))
 	p.Field("free", free(doc, r.Now))
-	p.Field("held", show.Count(doc.Held)+" by "+show.Plural(doc.Nodes, "node", "nodes")+" with "+show.Plural(doc.ENIs, "interface", "interfaces")+" here; wasted "+show.Count(doc.Wasted))
+	p.Field("held", show.Count(doc.Held)+" by "+show.Plural(doc.Nodes, "node", "nodes")+" with "+
+		show.Plural(doc.ENIs, "interface", "interfaces")+" here; wasted "+show.Count(doc.Wasted))
 	p.Field("others", others(doc))
 	blocks := notKnown
 	if doc.FreeBlocks != nil {
@@ -140,10 +141,10 @@ func fragmentedTable(doc document.SubnetMap, most int) table.Table {
 	for _, b := range all[:min(most, len(all))] {
 		var by []string
 		for _, h := range b.Holders {
-			by = append(by, fmt.Sprintf("%s %d", show.Safe(h.Node), h.Held))
+			by = append(by, fmt.Sprintf("%s %d", h.Node, h.Held))
 		}
 		for _, o := range b.Owners {
-			by = append(by, fmt.Sprintf("%s %d", show.Safe(o.Name), o.Addresses))
+			by = append(by, fmt.Sprintf("%s %d", o.Name, o.Addresses))
 		}
 		t.Rows = append(t.Rows, table.Cells(b.Prefix.String(),
 			strconv.Itoa(b.Held), strconv.Itoa(b.Used), strconv.Itoa(len(b.Holders)), strings.Join(by, ", ")))
@@ -156,7 +157,7 @@ func ownerTable(all []document.SubnetOwner, most int) table.Table {
 		{Name: "OWNER", Free: true}, {Name: "INTERFACES", Right: true}, {Name: "ADDRESSES", Right: true}, {Name: "/28S", Right: true},
 	}}
 	for _, o := range all[:min(most, len(all))] {
-		t.Rows = append(t.Rows, table.Cells(show.Safe(o.Name),
+		t.Rows = append(t.Rows, table.Cells(o.Name,
 			strconv.Itoa(o.Interfaces), strconv.Itoa(o.Addresses), strconv.Itoa(o.Blocks)))
 	}
 	return t
@@ -186,8 +187,8 @@ func freeingLines(p *output.Page, f *cli.Factory, doc document.SubnetMap) {
 		{Name: "NODE"}, {Name: "INSTANCE"}, {Name: "GROUP"}, {Name: "PODS", Right: true}, {Name: "ADDRESSES", Right: true},
 	}}
 	for _, n := range free.Nodes {
-		t.Rows = append(t.Rows, table.Cells(show.Safe(n.Node), show.Safe(show.OrUnknown(n.InstanceID)),
-			show.Safe(show.OrUnknown(n.Group)), strconv.Itoa(n.Pods), strconv.Itoa(n.Addresses)))
+		t.Rows = append(t.Rows, table.Cells(n.Node, show.OrUnknown(n.InstanceID),
+			show.OrUnknown(n.Group), strconv.Itoa(n.Pods), strconv.Itoa(n.Addresses)))
 	}
 	p.Lines = append(p.Lines, t.Lines(p.Opts)...)
 	p.Lines = append(p.Lines, "")

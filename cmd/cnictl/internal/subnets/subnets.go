@@ -136,9 +136,10 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	forecasts := inventory.Forecasts{}
 	if opts.list.Watching() {
-		return follow.Fleet(ctx, f, follow.Options{ENIs: true, Histories: true, Whole: true, Order: opts.list.Ordered(), Show: func(now follow.Moment) error {
-			return opts.list.Follow(f, rowsOf(named(now.View, opts.IDs), forecasts, now.Now))
-		}})
+		return follow.Fleet(ctx, f, follow.Options{ENIs: true, Histories: true, Whole: true, Order: opts.list.Ordered(),
+			Show: func(now follow.Moment) error {
+				return opts.list.Follow(f, rowsOf(named(now.View, opts.IDs), forecasts, now.Now))
+			}})
 	}
 	view, list, interrupted, err := Read(ctx, f)
 	if err != nil {
