@@ -238,7 +238,7 @@ func TestInterfaces(t *testing.T) {
 	if !got.OK() || len(ids) != 2 || !slices.Contains(ids, b.leaked.ID) || b.Requests() != 1 {
 		t.Errorf("%v, %q after %d requests", ids, got.Missing, b.Requests())
 	}
-	if err := b.SetPolicy("", `{"Version":"2012-10-17","Statement":[]}`); err != nil {
+	if err := b.SetPolicy("", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["ec2:DescribeSubnets"],"Resource":"*"}]}`); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.Interfaces(t.Context(), b.Region(), b.subnet.ID); got.Missing != evidence.MissingForbidden {
