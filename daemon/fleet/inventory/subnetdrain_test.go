@@ -75,8 +75,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestSee: with EC2's list, every address has an owner: a node's ENIs go with it, other interfaces stay.
-func TestSee(t *testing.T) {
+// TestWithInterfaces: with EC2's list, every address has an owner: a node's ENIs go with it, other interfaces stay.
+func TestWithInterfaces(t *testing.T) {
 	t.Parallel()
 	s := store.New()
 	heldBy(s, "a", "10.0.0.17", "10.0.0.33/32")
@@ -97,7 +97,7 @@ func TestSee(t *testing.T) {
 	kept.DeleteOnTermination = false
 	prefix := of("eni-p", "i-b", "10.0.0.50", "")
 	prefix.Prefixes = []netip.Prefix{netip.MustParsePrefix("10.0.0.96/28")}
-	m := SubnetMapOf(v, v.Subnets[0]).See([]evidence.Interface{
+	m := SubnetMapOf(v, v.Subnets[0]).WithInterfaces([]evidence.Interface{
 		of("eni-a", "i-a", "10.0.0.17", "", "10.0.0.33"), of("eni-b", "i-b", "10.0.0.49", "", "10.0.0.34"), prefix, kept,
 		of("eni-lb", "", "10.0.0.113", "ELB app/shop/0123456789abcdef", "10.0.0.35"), of("eni-x", "i-other", "10.0.0.129", "aws-K8S-i-other"),
 		of("eni-v6", "", "2001:db8::1", ""),

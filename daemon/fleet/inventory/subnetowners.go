@@ -10,10 +10,10 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// See returns the map with all interfaces that EC2 lists in the subnet: what EC2 lists counts, and the
+// WithInterfaces returns the map with all interfaces that EC2 lists in the subnet: what EC2 lists counts, and the
 // nodes' pools only say which addresses pods use. An interface of a node's instance goes with the node,
 // unless EC2 keeps it when the instance is terminated.
-func (m SubnetMap) See(all []evidence.Interface, nodes []*store.Node) SubnetMap {
+func (m SubnetMap) WithInterfaces(all []evidence.Interface, nodes []*store.Node) SubnetMap {
 	by := map[string]*store.Node{}
 	for _, n := range nodes { // without Kubernetes, a node says itself which instance it is
 		switch {

@@ -232,7 +232,7 @@ var heldBack = map[string]func(t *testing.T){
 		})
 		l.world.RemoveFaults()
 		before := len(l.world.Calls())
-		testenv.Within(t, time.Until(*wait.Until)+30*time.Second, "the attach that the plan named", func() {
+		testenv.Within(t, time.Until(*wait.Until)+30*time.Second, "the attach that the plan named", func() { //realtime: the moment that the plan named
 			testenv.Eventually(l.t, "an attach", func() bool { return slices.Contains(l.carriedOut(before, nil), "attach at card 0 device 1") })
 		})
 		calls := l.world.Calls()[before:]

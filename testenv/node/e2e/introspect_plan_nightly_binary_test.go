@@ -31,7 +31,7 @@ func init() {
 			t.Fatalf("plan %+v", plan)
 		}
 		until := *plan.Actions[0].Until
-		testenv.Within(t, time.Until(until)+30*time.Second, "the detach that the plan named", func() {
+		testenv.Within(t, time.Until(until)+30*time.Second, "the detach that the plan named", func() { //realtime: the moment that the plan named
 			testenv.Eventually(l.t, "a detach", func() bool { return len(l.carriedOut(before, enis)) >= 2 })
 		})
 		for _, call := range l.world.Calls()[before:] {

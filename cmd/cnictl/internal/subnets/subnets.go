@@ -242,7 +242,7 @@ func (o *Options) showMap(ctx context.Context, f *cli.Factory, view *store.View,
 		if err != nil {
 			return err
 		}
-		m = m.See(all, view.Nodes)
+		m = m.WithInterfaces(all, view.Nodes)
 	}
 	doc := document.SubnetMap{
 		APIVersion: introspect.APIVersion, Kind: document.KindSubnetMap, SubnetItem: Item(r), Blocks: Blocks(m),
