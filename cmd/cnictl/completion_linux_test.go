@@ -135,7 +135,7 @@ var completions = []struct {
 	{[]string{"ips", "--pod", ""}, regexp.MustCompile(`^[a-z-]+/[a-z0-9-]+$`)},
 	{[]string{"logs", "--pod", "shop/"}, regexp.MustCompile(`^shop/[a-z0-9-]+$`)},
 	{[]string{"logs", "--eni", ""}, regexp.MustCompile(`^eni-[0-9a-f]+$`)},
-	{[]string{"subnets", ""}, regexp.MustCompile(`^subnet-[0-9a-f]+$`)},
+	{[]string{"subnets", "subnet-"}, regexp.MustCompile(`^subnet-[0-9a-f]+$`)},
 	{[]string{"enis", "--filter", "subnet="}, regexp.MustCompile(`^subnet=subnet-[0-9a-f]+$`)},
 	{[]string{"enis", "--namespace", ""}, regexp.MustCompile(`^[a-z-]+$`)},
 }
@@ -177,8 +177,8 @@ func TestComplete_Kubectl(t *testing.T) {
 			}
 			t.Logf("%s: %q: %d words in %.0f ms of CPU", when, line.args, len(words), cpu)
 		}
-		subnets, _ := c.ask(t, "subnets", "")
-		if again, _ := c.ask(t, "subnets", subnets[0], ""); slices.Contains(again, subnets[0]) {
+		subnets, _ := c.ask(t, "subnets", "subnet-")
+		if again, _ := c.ask(t, "subnets", subnets[0], "subnet-"); slices.Contains(again, subnets[0]) {
 			t.Errorf("%s: a subnet that is named already is offered again: %q", when, again)
 		}
 	}
