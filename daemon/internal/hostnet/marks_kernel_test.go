@@ -101,14 +101,23 @@ func (n *bed) sendOn(c net.Conn, count int) (seen map[string]int) {
 var counterText = regexp.MustCompile(`counter (\w+) \{\s*packets (\d+)`)
 
 func (n *bed) counters() map[string]int {
+	n.t.Helper()
 	out := map[string]int{}
-	for _, m := range counterText.FindAllStringSubmatch(n.sh("nft list counters table ip watch"), -1) {
-		var v int
-		if _, err := fmt.Sscan(m[2], &v); err != nil {
-			n.t.Fatal(err)
+	testenv.EventuallyErr(n.t, "nft lists all counters", func() error {
+		text := n.sh("nft list counters table ip watch")
+		for _, m := range counterText.FindAllStringSubmatch(text, -1) {
+			var v int
+			if _, err := fmt.Sscan(m[2], &v); err != nil {
+				n.t.Fatal(err)
+			}
+			out[m[1]] = v
 		}
-		out[m[1]] = v
-	}
+		if len(out) < 7 { // one that is missing would count as 0
+			n.t.Logf("nft lists only:\n%s", text)
+			return fmt.Errorf("%d of 7", len(out))
+		}
+		return nil
+	})
 	return out
 }
 
