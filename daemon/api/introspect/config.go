@@ -8,7 +8,7 @@ type ConfigRow struct {
 	Source    string  `json:"source" null:"never"`    // origin of the value: environment, label, default, derived
 	Problem   string  `json:"problem"`                // what is wrong with the setting; empty if nothing
 	Support   string  `json:"support"`                // how this version handles the setting; empty if unknown
-	Label     *string `json:"label,omitempty"`        // value of the Node's label that overrides it on the node, as written; omitted if it has none
+	Label     *string `json:"label,omitempty"`        // the Node's label for it, as written; omitted if there is none
 }
 
 // How a version handles a setting (daemon/config: Support).

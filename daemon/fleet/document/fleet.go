@@ -52,7 +52,7 @@ type SubnetItem struct {
 // Uses of a /28 of a subnet.
 const (
 	BlockUnknown    = "unknown"  // free, or used by others
-	BlockFree       = "free"     // nobody has an address in it; only if EC2's interfaces were read
+	BlockFree       = "free"     // no address in it is in use; known only if EC2's interfaces were read
 	BlockOthers     = "others"   // only others have addresses in it; only if EC2's interfaces were read
 	BlockPrefix     = "prefix"   // a prefix of a node
 	BlockFragmented = "spoiled"  // single addresses of nodes: it cannot become a prefix
@@ -101,7 +101,7 @@ type BlockOwner struct {
 	Addresses int    `json:"addresses"`              // that it has in the block
 }
 
-// SubnetOwner is what somebody other than the nodes has in a subnet.
+// SubnetOwner is an owner of addresses in a subnet that is not a node.
 type SubnetOwner struct {
 	Name       string `json:"name" null:"never"` // such as: load balancer app/shop
 	Interfaces int    `json:"interfaces"`        // number of interfaces

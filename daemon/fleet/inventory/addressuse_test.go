@@ -50,7 +50,7 @@ func podRef(namespace, name string) introspect.PodRef {
 }
 
 // TestUses: the free addresses of a node, or of its ENIs in a subnet, are shared out by the addresses
-// that pods have; those of a node without pods are nobody's.
+// that pods have; those of a node without pods are shared by none.
 func TestUses(t *testing.T) {
 	t.Parallel()
 	s := store.New()

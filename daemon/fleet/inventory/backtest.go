@@ -94,7 +94,7 @@ func (t Trend) test(known int, into []Backtest) {
 }
 
 // free is the number of free addresses at a time by the newest reading; false if that is too old, or
-// if there are none after it, so that nobody knows.
+// if no reading follows, so that the number at that time is unknown.
 func (t Trend) free(at time.Time) (float64, bool) {
 	for i := len(t) - 1; i >= 0; i-- {
 		if !t[i].At.After(at) {

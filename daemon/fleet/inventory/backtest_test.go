@@ -80,8 +80,8 @@ func TestExpect_Same(t *testing.T) {
 	}
 }
 
-// TestBacktest: forecasts begin once there is a day, or a week if a test remains then; what nobody
-// counted is not compared.
+// TestBacktest: forecasts begin once there is a day, or a week if a test remains then; times without
+// a count are not compared.
 func TestBacktest(t *testing.T) {
 	t.Parallel()
 	steady := slices.Repeat([]float64{300}, 14*24+1)

@@ -154,7 +154,7 @@ func (f *fitted) add(cycle []float64, weight float64, values []float64) {
 	}
 }
 
-// level takes out a change that dwarfs all others: somebody enlarged the subnet or removed a node
+// level takes out a change that dwarfs all others: an enlarged subnet or a removed node
 // group. That neither repeats nor belongs to a trend.
 func level(values []float64) {
 	at, first, second := 0, 0., 0.

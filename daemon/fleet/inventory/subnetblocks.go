@@ -4,18 +4,19 @@ import (
 	"net/netip"
 	"slices"
 
+	"cnictl/capacity/limits"
 	"cnictl/daemon/fleet/store"
 )
 
 // Uses of a /28 in addition to those in store.
 const (
-	FreeBlock     = store.BlockUse(0xfd) // nobody has an address in it
+	FreeBlock     = store.BlockUse(0xfd) // no address in it is in use
 	OthersBlock   = store.BlockUse(0xfe) // only others have addresses in it
-	ReservedBlock = store.BlockUse(0xff) // EC2 reserves addresses in it, and nobody has any
+	ReservedBlock = store.BlockUse(0xff) // EC2 reserves addresses in it, and no other is in use
 )
 
 // blockSize is the number of addresses in a /28.
-const blockSize = 16
+const blockSize = limits.PrefixSize
 
 // SubnetCell is one /28 of a subnet, the same for commands and screens.
 type SubnetCell struct {
@@ -153,8 +154,8 @@ func (m SubnetMap) In(block netip.Prefix) []store.Holding {
 	return m.Holdings[from:to]
 }
 
-// Unplaced is how many addresses are in use somewhere in the range, nobody knows where: those of others,
-// and the ENIs' own. Nil if EC2's count is not known.
+// Unplaced counts the addresses that are in use at an unknown place in the range: those of others, and
+// the ENIs' own. Nil if EC2's count is not known.
 func (m SubnetMap) Unplaced() *int {
 	n := 0
 	if m.Seen {

@@ -71,7 +71,7 @@ func TestDrain(t *testing.T) {
 		}
 	}
 	if n := m.Unplaced(); n == nil || *n != 251-40-3-20 {
-		t.Errorf("%d addresses are nobody knows where", *n)
+		t.Errorf("%d addresses at unknown places", *n)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestWithInterfaces(t *testing.T) {
 		t.Errorf("%v, %+v", nodeNames(d.Nodes), d)
 	}
 	if n := m.Unplaced(); *n != 0 {
-		t.Errorf("%d addresses are nobody knows where", *n)
+		t.Errorf("%d addresses at unknown places", *n)
 	}
 }
 

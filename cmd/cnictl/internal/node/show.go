@@ -71,7 +71,7 @@ func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")
 }
 
-// heading is the first line of a node's page: its name, and what is known of the rest.
+// heading is the first line of a node's page: its name, then the parts that are not empty.
 func heading(name string, rest ...string) []table.Cell {
 	cells := []table.Cell{{Text: "NODE " + name, Class: paint.Head}}
 	if text := join(rest...); text != "" {

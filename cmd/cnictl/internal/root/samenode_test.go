@@ -31,7 +31,7 @@ func TestSame_Node(t *testing.T) {
 		if r.URL.Path != "/api/v1/nodes" {
 			return body
 		}
-		return ill(t, body, name)
+		return faulty(t, body, name)
 	}
 	want := []string{"boot/monitor-latched", "obs/startup-taint"}
 	check := func(who, stdout string) {
@@ -86,8 +86,8 @@ func TestSame_Node(t *testing.T) {
 	check("the screen", string(text))
 }
 
-// ill gives a node of a list or of a watch a condition that outlived its reason, and a taint that nobody removes.
-func ill(t *testing.T, body []byte, name string) []byte {
+// faulty gives a node, listed or watched, a stale condition and a taint that stays.
+func faulty(t *testing.T, body []byte, name string) []byte {
 	t.Helper()
 	var all map[string]any
 	if err := json.Unmarshal(body, &all); err != nil {

@@ -29,7 +29,7 @@ func TestFreeing_Steps(t *testing.T) {
 			"kubectl drain a --ignore-daemonsets --delete-emptydir-data",
 			"aws autoscaling terminate-instance-in-auto-scaling-group --instance-id i-1 --should-decrement-desired-capacity",
 		},
-		"of nobody": {
+		"without an owner": {
 			"a", &document.NodeObject{InstanceID: "i-1"},
 			"kubectl drain a --ignore-daemonsets --delete-emptydir-data", "aws ec2 terminate-instances --instance-ids i-1",
 		},
