@@ -17,6 +17,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	rules "cnictl/daemon/hostnet/egress"
+	"cnictl/testenv"
 	"cnictl/testenv/network/netns"
 )
 
@@ -57,7 +58,7 @@ func TestEgress(t *testing.T) {
 		}
 		defer echo.Close()
 		// Immediately: nothing here waits for duplicate address detection.
-		saw, err := p.ns.AskEcho(t.Context(), "tcp", netip.Addr{}, echo.Addr, 2*time.Minute)
+		saw, err := p.ns.AskEcho(t.Context(), "tcp", netip.Addr{}, echo.Addr, testenv.Left(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,10 +70,10 @@ func TestEgress(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer inPod.Close()
-		if saw, err := b.outside.AskEcho(t.Context(), "tcp", netip.Addr{}, inPod.Addr, time.Second); err == nil {
+		if saw, err := b.outside.AskEcho(t.Context(), "tcp", netip.Addr{}, inPod.Addr, time.Second); err == nil { //realtime: nothing answers
 			t.Errorf("outside reaches the pod as %v", saw)
 		}
-		if saw, err := b.node.AskEcho(t.Context(), "tcp", netip.Addr{}, inPod.Addr, 2*time.Minute); err != nil {
+		if saw, err := b.node.AskEcho(t.Context(), "tcp", netip.Addr{}, inPod.Addr, testenv.Left(t)); err != nil {
 			t.Errorf("the node does not reach the pod: %v, %v", saw, err)
 		}
 		p.run("CHECK", b.withPrevResult(&result))

@@ -203,7 +203,7 @@ func TestRead_Unreachable(t *testing.T) {
 		}
 	}
 	b.SetLatency("DescribeSubnets", time.Minute)
-	b.Reader.opts.Timeout = 10 * time.Second // a busy machine answers the others within that time
+	b.Reader.opts.Timeout = 10 * time.Second //realtime: a busy machine answers the others within that time
 	if r, _ := b.Read(t.Context(), b.Region(), []string{b.instance.ID}); r.Subnets.Missing != evidence.MissingTimeout || !r.Interfaces.OK() {
 		t.Errorf("subnets %q, interfaces %q", r.Subnets.Missing, r.Interfaces.Missing)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/doctor/evidence"
+	"cnictl/testenv"
 )
 
 // serve answers the given paths, and others with 404.
@@ -78,9 +79,9 @@ func TestIMDS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := options(t, t.TempDir())
-			o.Metadata, o.Timeout = serve(t, c.answers)+"/", 20*time.Second
+			o.Metadata, o.Timeout = serve(t, c.answers)+"/", testenv.Left(t)
 			if c.missing == evidence.MissingTimeout {
-				o.Timeout = 5 * time.Second // the token comes within that
+				o.Timeout = 5 * time.Second //realtime: the token comes within that
 			}
 			got := Read(t.Context(), o).IMDS
 			if got.Content.Token != c.token || (got.Missing == "") != (c.missing == "") || !strings.HasPrefix(got.Missing, c.missing) {
@@ -143,9 +144,9 @@ func TestDocuments_Hostile(t *testing.T) {
 				answers["GET "+path] = c.answer
 			}
 			o := options(t, t.TempDir())
-			o.Address, o.Timeout = serve(t, answers), 20*time.Second
+			o.Address, o.Timeout = serve(t, answers), testenv.Left(t)
 			if c.missing == evidence.MissingTimeout {
-				o.Timeout = time.Second
+				o.Timeout = time.Second //realtime: nothing answers
 			}
 			r := Read(t.Context(), o)
 			for source, missing := range map[string]string{"intro.summary": r.Summary.Missing, "intro.env": r.Env.Missing} {
@@ -173,7 +174,7 @@ func TestDocuments_Hostile(t *testing.T) {
 			}
 		}()
 		o := options(t, t.TempDir())
-		o.Address, o.Timeout = l.Addr().String(), 20*time.Second
+		o.Address, o.Timeout = l.Addr().String(), testenv.Left(t)
 		if r := Read(t.Context(), o); !strings.Contains(r.Summary.Missing, "connection lost") {
 			t.Errorf("missing because of %q", r.Summary.Missing)
 		}

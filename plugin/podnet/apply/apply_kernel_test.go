@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
@@ -180,10 +179,10 @@ func ping(t *testing.T, node, pod *netns.NS, address string) {
 		}
 		return netlink.AddrAdd(lo, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(192, 0, 2, 1), Mask: net.CIDRMask(32, 32)}})
 	})
-	if err := netns.Ping(node, netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr(address), 2*time.Minute); err != nil {
+	if err := netns.Ping(node, netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr(address), testenv.Left(t)); err != nil {
 		t.Errorf("node to pod: %v", err)
 	}
-	if err := netns.Ping(pod, netip.Addr{}, netip.MustParseAddr("192.0.2.1"), 2*time.Minute); err != nil {
+	if err := netns.Ping(pod, netip.Addr{}, netip.MustParseAddr("192.0.2.1"), testenv.Left(t)); err != nil {
 		t.Errorf("pod to node: %v", err)
 	}
 	do(t, node, func() error {

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 	"k8s.io/client-go/rest"
@@ -54,7 +53,7 @@ func get(t *testing.T, kubeconfig, path string) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	client.Timeout = 2 * time.Minute
+	client.Timeout = testenv.Left(t)
 	resp, err := client.Get(config.Host + path)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"cnictl/daemon/api/cnirpc"
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/resync"
+	"cnictl/testenv"
 	"cnictl/testenv/node"
 )
 
@@ -289,7 +290,9 @@ func (s *stage) deleteAgain() {
 func (s *stage) call(f func(ctx context.Context, c cnirpc.CNIBackendClient) error) error {
 	s.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///node", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return s.Dial("unix", node.GRPCSocket, time.Second) }))
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			return s.Dial("unix", node.GRPCSocket, testenv.Left(s.t))
+		}))
 	if err != nil {
 		s.t.Fatal(err)
 	}

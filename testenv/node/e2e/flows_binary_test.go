@@ -65,7 +65,7 @@ func TestFlows(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := n.PingFrom(stays, vpc.Outside.Addr(), testenv.Left(t))
-	if n.Ping(gone.IP, 100*time.Millisecond) == nil {
+	if n.Ping(gone.IP, 100*time.Millisecond) == nil { //realtime: nothing answers
 		t.Error("an ended pod answers")
 	}
 	if err != nil || l.flows(n, gone.IP) == 0 || l.flows(n, stays.IP) == 0 {

@@ -238,7 +238,7 @@ func TestEntrypoint_Life(t *testing.T) {
 
 func (m launched) refusedOn(socket string) {
 	m.t.Helper()
-	if c, err := m.Dial("unix", socket, time.Second); err == nil {
+	if c, err := m.Dial("unix", socket, time.Second); err == nil { //realtime: nothing answers
 		_ = c.Close()
 		m.t.Errorf("%s answers", socket)
 	}

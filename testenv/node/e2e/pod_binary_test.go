@@ -51,7 +51,7 @@ func TestPods_ReachEachOther(t *testing.T) {
 	l.del(b, onB, 1)
 	l.nothingLeft(a)
 	l.nothingLeft(b)
-	if err := a.Ping(first.IP, 250*time.Millisecond); err == nil {
+	if err := a.Ping(first.IP, 250*time.Millisecond); err == nil { //realtime: nothing answers
 		t.Error("a deleted pod still answers")
 	}
 }

@@ -78,7 +78,7 @@ func (o one) read(path string) string {
 
 func (o one) refused(addr string) {
 	o.t.Helper()
-	if conn, err := o.Dial("tcp", addr, time.Second); err == nil {
+	if conn, err := o.Dial("tcp", addr, time.Second); err == nil { //realtime: nothing answers
 		_ = conn.Close()
 		o.t.Errorf("%s answers", addr)
 	}

@@ -135,6 +135,8 @@ var fixtures = map[string]struct {
 	"difference of a set clock":  {"waiting", "daemon/ipam", "a_test.go", `package ipam; import "time"; func f(a, b time.Time) bool { return a.Sub(b) > 3*time.Second }`, ""},
 	"order":                      {"waiting", "testenv/node", "a_test.go", `package node; import "time"; func f(a, b time.Time) bool { return a.Sub(b) > 0 }`, ""},
 	"field":                      {"waiting", "daemon/ipam", "a_test.go", `package ipam; import ("net/http"; "time"); var c = http.Client{Timeout: 3 * time.Second}`, "uses a Timeout"},
+	"assigned":                   {"waiting", "daemon/ipam", "a_test.go", `package ipam; import ("net/http"; "time"); func f(c *http.Client) { c.Timeout = 3 * time.Second }`, "uses a Timeout"},
+	"argument":                   {"waiting", "daemon/ipam", "a_kernel_test.go", `package ipam; import ("net"; "time"); func f() { net.DialTimeout("tcp", "", time.Second) }`, "uses DialTimeout with a limit"},
 	"field, left":                {"waiting", "daemon/ipam", "a_test.go", `package ipam; import ("net/http"; "testing"; "cnictl/testenv"); func f(t *testing.T) any { return http.Client{Timeout: testenv.Left(t)} }`, ""},
 	"test bed":                   {"waiting", "testenv/node", "a.go", `package node; import ("testing"; "time"); func f(testing.TB) { <-time.After(1) }`, "uses time.After"},
 	"test bed, programs":         {"waiting", "testenv/node", "a.go", `package node; import "time"; func f() { <-time.After(1) }`, ""},

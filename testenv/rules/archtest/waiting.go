@@ -19,6 +19,10 @@ var ownLimits = map[string][]string{
 // deadlines take a moment, which must be one of testenv's.
 var deadlines = []string{"WithDeadline", "WithDeadlineCause", "SetDeadline", "SetReadDeadline", "SetWriteDeadline"}
 
+// limited take how long they may wait, which must be what testenv leaves them, since a busy machine
+// is slower than any constant.
+var limited = []string{"AskEcho", "AskEchoAtOnce", "Dial", "DialTimeout", "Ping"}
+
 // realTime begins the comment of a line that needs the real clock; the reason follows.
 const realTime = "//realtime: "
 
@@ -93,6 +97,12 @@ func (f File) limits() []Violation {
 			if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Timeout" && durations.constant(n.Value) {
 				add(n, "a Timeout")
 			}
+		case *ast.AssignStmt:
+			for i, to := range n.Lhs {
+				if to, ok := to.(*ast.SelectorExpr); ok && to.Sel.Name == "Timeout" && i < len(n.Rhs) && durations.constant(n.Rhs[i]) {
+					add(n, "a Timeout")
+				}
+			}
 		case *ast.SelectorExpr:
 			if x, ok := n.X.(*ast.Ident); ok && slices.Contains(ownLimits[local[x.Name]], n.Sel.Name) {
 				add(n, local[x.Name]+"."+n.Sel.Name)
@@ -106,6 +116,8 @@ func (f File) limits() []Violation {
 			switch name := sel.Sel.Name; {
 			case slices.Contains(deadlines, name) && slices.ContainsFunc(n.Args, func(e ast.Expr) bool { return now(e) }):
 				add(n, name+" of a moment that is not testenv.Soon or testenv.Later")
+			case real && slices.Contains(limited, name) && slices.ContainsFunc(n.Args, durations.constant):
+				add(n, name+" with a limit that is not testenv.Left")
 			case called && (name == "After" || name == "Before") && now(receiver.Fun):
 				add(n, "time.Now()."+name)
 			}
