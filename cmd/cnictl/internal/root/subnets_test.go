@@ -47,7 +47,7 @@ func TestGolden_Subnets(t *testing.T) {
 		"ips-by-column":       {args: "ips --by node --sort-by eni @large"},
 		"ips-by-owner":        {args: "ips --by owner {recording}"},
 		"ips-by-one":          {args: "ips --by node --ip 10.0.0.1 @large"},
-		"status-short":        {args: "status {recording} --allow-partial", env: size("80x24")},
+		"status-short":        {args: "status {recording} --allow-partial", env: size("132x24")},
 		"trunks":              {args: "trunks {recording}"},
 		"trunks-wide":         {args: "trunks {recording} -o wide"},
 		"trunks-json":         {args: "trunks {recording} -o json"},
