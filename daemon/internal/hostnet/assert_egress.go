@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 
 	"cnictl/daemon/api/netnames"
@@ -81,7 +80,7 @@ func (h *Host) EgressNAT(ctx context.Context, v6 bool) (iptables.Table, error) {
 	if err != nil {
 		return iptables.Table{}, err
 	}
-	p, err := h.start(exec.CommandContext(ctx, save, "-t", "nat"), "")
+	p, err := h.start(ctx, "", save, "-t", "nat")
 	if err != nil {
 		return iptables.Table{}, err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -143,7 +142,7 @@ func (h *Host) startBackends(ctx context.Context, want6 iptables.Ruleset) (list 
 		case s.clean, !s.programs.there(), s.tables != "" && !inUse(s.tables):
 			continue
 		}
-		p, err := h.start(exec.CommandContext(ctx, s.programs.save), "")
+		p, err := h.start(ctx, "", s.programs.save)
 		if err != nil {
 			if wanted {
 				return list, fmt.Errorf("%s: %w", textBlockIPv6, err)
@@ -251,7 +250,7 @@ func (h *Host) setBackend(ctx context.Context, r backendRead) error {
 		if pass == passes || ctx.Err() != nil || !rules.Wants(r.want) {
 			return errors.Join(err, ctx.Err())
 		}
-		if r.save, err = h.start(exec.CommandContext(ctx, r.backend.programs.save), ""); err != nil {
+		if r.save, err = h.start(ctx, "", r.backend.programs.save); err != nil {
 			return err
 		}
 	}

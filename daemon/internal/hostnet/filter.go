@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -35,13 +34,13 @@ type filterRead struct{ save, nft *process }
 // startFilterRead starts both tools, or only iptables-save if there can be no native table.
 func (h *Host) startFilterRead(ctx context.Context) (r filterRead, _ error) {
 	var err error
-	if r.save, err = h.start(exec.CommandContext(ctx, h.inUse().programs.save), ""); err != nil {
+	if r.save, err = h.start(ctx, "", h.inUse().programs.save); err != nil {
 		return r, fmt.Errorf("%s: %w", textNoIPTables, err)
 	}
 	if h.nft == "" || h.inUse().nftGone {
 		return r, nil
 	}
-	r.nft, err = h.start(exec.CommandContext(ctx, h.nft, "list", "table", "ip", netnames.NFTTable), "")
+	r.nft, err = h.start(ctx, "", h.nft, "list", "table", "ip", netnames.NFTTable)
 	if err != nil && h.inUse().backend == rules.NFTables {
 		_, _ = r.save.wait() // the failed start of nft is the error to report
 		return r, fmt.Errorf("%w: %w", ErrConnmark, err)
@@ -200,7 +199,7 @@ func (h *Host) run(ctx context.Context, list ...transaction) error {
 	var errs []error
 	started := make([]*process, len(list))
 	for i, t := range list {
-		p, err := h.start(exec.CommandContext(ctx, t.program, t.args...), t.script)
+		p, err := h.start(ctx, t.script, t.program, t.args...)
 		if err != nil {
 			errs = append(errs, t.fail(err))
 			continue

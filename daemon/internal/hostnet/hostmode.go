@@ -3,7 +3,6 @@ package hostnet
 import (
 	"context"
 	"errors"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -65,7 +64,7 @@ func (s *backendProbe) startChains(ctx context.Context) *process {
 
 // start returns nil if the program cannot be started.
 func (s *backendProbe) start(ctx context.Context, program string, args ...string) *process {
-	p, err := s.h.start(exec.CommandContext(ctx, program, args...), "")
+	p, err := s.h.start(ctx, "", program, args...)
 	if err != nil {
 		s.unread(program, err)
 		return nil

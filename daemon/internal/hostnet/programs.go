@@ -39,7 +39,7 @@ func (h *Host) findPrograms(ctx context.Context) (version string, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, moveLimit)
 	defer cancel()
 	probe := h.startBackendProbe(ctx)
-	p, err := h.start(exec.CommandContext(ctx, iptables, "--version"), "")
+	p, err := h.start(ctx, "", iptables, "--version")
 	if err == nil {
 		version, err = p.wait()
 	}
@@ -113,7 +113,7 @@ type process struct {
 	run      Run
 	began    time.Time
 	out, err bytes.Buffer
-	stopped  bool // its context ended first
+	stopped  error // why its context ended first, nil otherwise
 }
 
 // outputWait is how long a program that has ended is waited for while a child of its own holds
@@ -122,7 +122,8 @@ const outputWait = 3 * time.Second
 
 // start starts a program on the calling thread, hence in its network namespace, and does
 // not wait for it.
-func (h *Host) start(cmd *exec.Cmd, input string) (*process, error) {
+func (h *Host) start(ctx context.Context, input, program string, args ...string) (*process, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
 	p := &process{h: h, cmd: cmd, began: time.Now()}
 	p.run = Run{Program: filepath.Base(cmd.Path), Args: cmd.Args[1:], Input: input}
 	cmd.Env = append(os.Environ(), "LC_ALL=C") // its messages are parsed
@@ -130,7 +131,7 @@ func (h *Host) start(cmd *exec.Cmd, input string) (*process, error) {
 	cmd.WaitDelay = outputWait
 	if kill := cmd.Cancel; kill != nil {
 		cmd.Cancel = func() error {
-			p.stopped = true
+			p.stopped = ctx.Err()
 			return kill()
 		}
 	}
@@ -146,11 +147,11 @@ func (h *Host) start(cmd *exec.Cmd, input string) (*process, error) {
 // wait waits for the program to end and returns its output.
 func (p *process) wait() (string, error) {
 	err := p.cmd.Wait()
-	if p.stopped && err != nil {
+	if p.stopped != nil && err != nil {
 		err = fmt.Errorf("did not end in time, and was stopped: %w", err)
 	}
 	if err != nil {
-		err = &ProgramError{Program: p.run.Program, Message: strings.TrimSpace(p.err.String()), Err: err}
+		err = &ProgramError{Program: p.run.Program, Message: strings.TrimSpace(p.err.String()), Err: err, Stopped: p.stopped}
 	}
 	p.run.Took, p.run.Err = time.Since(p.began), err
 	if p.h.opts.Observe != nil {
@@ -164,6 +165,7 @@ type ProgramError struct {
 	Program string
 	Message string // what it wrote to standard error
 	Err     error
+	Stopped error // the error of the context that stopped it, nil otherwise
 }
 
 func (e *ProgramError) Error() string {
@@ -174,4 +176,9 @@ func (e *ProgramError) Error() string {
 	return text
 }
 
-func (e *ProgramError) Unwrap() error { return e.Err }
+func (e *ProgramError) Unwrap() []error {
+	if e.Stopped != nil {
+		return []error{e.Err, e.Stopped}
+	}
+	return []error{e.Err}
+}

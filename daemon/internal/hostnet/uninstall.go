@@ -99,7 +99,7 @@ func filterPrograms() (list []pair, missing []string) {
 }
 
 func (l *Leftovers) readFilter(ctx context.Context, p pair) (rules.FilterRemoval, error) {
-	save, err := l.host.start(exec.CommandContext(ctx, p.save), "")
+	save, err := l.host.start(ctx, "", p.save)
 	if err != nil {
 		return rules.FilterRemoval{}, err
 	}
@@ -124,7 +124,7 @@ func (l *Leftovers) readNFT(ctx context.Context) (there bool, _ error) {
 		return false, err
 	}
 	l.host.nft = path
-	list, err := l.host.start(exec.CommandContext(ctx, path, "list", "table", "ip", netnames.NFTTable), "")
+	list, err := l.host.start(ctx, "", path, "list", "table", "ip", netnames.NFTTable)
 	if err != nil {
 		return false, err
 	}
