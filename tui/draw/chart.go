@@ -58,6 +58,10 @@ func (c Chart) Lines(s Style, width, height int) []string {
 		return Exactly(legend, width, height)
 	}
 	step, top := c.scale()
+	rows, even := evenly(rows, int(math.Round(top/step)))
+	if !even {
+		step = top // its ends are at the right height at least
+	}
 	plot := c.Plot(width)
 	axis := c.axis()
 	labels := c.labels(width, top, rows)
@@ -78,6 +82,19 @@ func (c Chart) Lines(s Style, width, height int) []string {
 		lines = append(lines, l.String())
 	}
 	return Exactly(append(lines, legend...), width, height)
+}
+
+// evenly returns how many rows to draw so that n steps of the axis are equally high, if that leaves
+// out a quarter of the rows at most.
+func evenly(rows, n int) (use int, even bool) {
+	if n < 1 || rows <= n {
+		return rows, false
+	}
+	use = (rows-1)/n*n + 1
+	if 4*(rows-use) > rows {
+		return rows, false
+	}
+	return use, true
 }
 
 func (l Level) label() string { return l.Name + " " + number(l.Value) }
@@ -139,6 +156,11 @@ func (c Chart) scale() (step, top float64) {
 			most = math.Max(most, sum)
 		}
 	}
+	return Axis(most)
+}
+
+// Axis returns a round step of an axis from 0, and a multiple of it that is at least the greatest value.
+func Axis(most float64) (step, top float64) {
 	const ticks = 4
 	unit := math.Pow(10, math.Floor(math.Log10(most/ticks)))
 	for _, m := range []float64{1, 2, 5, 10} {
@@ -169,16 +191,17 @@ func (c Chart) sum(i, n int) float64 {
 	return sum
 }
 
-// row returns the row of a value's line, 0 at the top.
+// row returns the row of a value's line, 0 at the top. The lowest and the highest value are in the
+// middle of their rows, as the line is.
 func (c Chart) row(v, top float64, rows int) int {
-	return min(max(rows-1-int(math.Round(v/top*float64(rows)-0.5)), 0), rows-1)
+	return min(max(rows-1-int(math.Round(v/top*float64(rows-1))), 0), rows-1)
 }
 
 // plot draws a row of the areas, with the levels on top.
 func (c Chart) plot(l *Line, s Style, y, rows, width int, top float64) {
 	samples := c.samples()
-	per := top / float64(rows)
-	low := float64(rows-1-y) * per
+	per := top / float64(rows-1)
+	low := (float64(rows-1-y) - 0.5) * per
 	var run []byte
 	was := inked{}
 	flush := func() {
@@ -224,11 +247,18 @@ func (c inked) add(l *Line, s Style, text string) {
 	l.Drawn(s.Theme.Filled(c.on).Paint(c.role, text), width)
 }
 
-// crossed returns the cell with a line across.
+// crossed returns the cell with a line across, which leaves the fill as it is: also that below another
+// line.
 func (c inked) crossed(s Style, role Role) inked {
-	line := inked{glyph: s.Pick("─", "-"), role: role}
-	if c.most && s.Theme.Coloured() && !s.ASCII {
+	line := inked{glyph: s.Pick("─", "-"), role: role, most: c.most}
+	switch {
+	case !c.most || s.ASCII:
+	case c.on != Text:
+		line.role, line.on = Text, c.on
+	case s.Theme.Coloured():
 		line.role, line.on = Text, c.role // the colour of the line may be that of the fill
+	case c.glyph == show.Used.Glyph || c.role == Selected:
+		line.role = Selected // reversed: a line of the fill's colour would be a gap in it
 	}
 	return line
 }
@@ -239,10 +269,10 @@ func (c Chart) cell(s Style, i int, low, per float64) inked {
 	out := inked{glyph: " "}
 	within := func(v float64) float64 { return math.Min(math.Max(v-low, 0), per) }
 	all := c.sum(i, len(c.Areas))
-	if math.IsNaN(all) || all <= low {
+	if math.IsNaN(all) || all <= math.Max(low, 0) {
 		return out
 	}
-	most, below := 0.0, 0.0
+	most, below := 0.0, within(0)
 	for n := range c.Areas {
 		upTo := within(c.sum(i, n+1))
 		if upTo-below > most {
@@ -253,6 +283,8 @@ func (c Chart) cell(s Style, i int, low, per float64) inked {
 	filled := within(all)
 	out.most = filled >= per/2
 	switch shape := sign(out.role); {
+	case !out.most && (s.ASCII || !s.Theme.Coloured() && shape != show.Used): // a sign is a whole cell
+		return inked{glyph: " "}
 	case s.ASCII:
 		out.glyph = shape.ASCII
 	case !s.Theme.Coloured() && shape != show.Used:

@@ -78,19 +78,19 @@ func NewTheme(name string, term Terminal) *Theme {
 			if !ok {
 				style = lipgloss.NewStyle()
 			}
-			t.filled[bar].on[role], t.filled[bar].off[role] = pair(style.Background(all[bar].GetForeground()))
+			t.filled[bar].set(role, style.Background(all[bar].GetForeground()))
 		}
 	}
 	tints := tint(variant, term, all)
 	t.faded = &Theme{Name: name, tinted: &Theme{Name: name}}
 	for role, style := range tints {
-		t.tinted.on[role], t.tinted.off[role] = pair(style)
+		t.tinted.set(role, style)
 		from := role
 		if !furniture(role) {
 			from = Stale
 		}
-		t.faded.on[role], t.faded.off[role] = t.on[from], t.off[from]
-		t.faded.tinted.on[role], t.faded.tinted.off[role] = pair(tints[from])
+		t.faded.set(role, all[from])
+		t.faded.tinted.set(role, tints[from])
 	}
 	return t
 }
@@ -99,9 +99,15 @@ func NewTheme(name string, term Terminal) *Theme {
 func ThemeOf(styles map[Role]lipgloss.Style) *Theme {
 	t := &Theme{}
 	for role, style := range styles {
-		t.on[role], t.off[role] = pair(style)
+		t.set(role, style)
 	}
 	return t
+}
+
+// set makes a style that of a role.
+func (t *Theme) set(role Role, style lipgloss.Style) {
+	t.on[role], t.off[role] = pair(style)
+	t.ruled[role] = style.GetUnderline()
 }
 
 // furniture reports whether a role is not a value, so that it does not fade.
@@ -220,6 +226,7 @@ func common() map[Role]lipgloss.Style {
 		BarRoom:       s,
 		BarOthers:     s,
 		Stale:         s,
+		Node1:         s, Node2: s, Node3: s, Node4: s, Node5: s, Node6: s,
 	}
 }
 
@@ -239,6 +246,7 @@ func palette(name string) map[Role]string {
 			Key: cyan, KeyHelp: grey, Border: grey, BorderFocused: cyan, Cursor: cyan, Match: brightYellow,
 			BarUsed: blue, BarCooling: yellow, BarFree: green, BarRoom: grey, BarOthers: magenta,
 			Faint: grey, Stale: grey,
+			Node1: brightCyan, Node2: brightMagenta, Node3: brightGreen, Node4: brightBlue, Node5: magenta, Node6: green,
 		}
 	case Light:
 		return map[Role]string{
@@ -247,6 +255,7 @@ func palette(name string) map[Role]string {
 			Key: blue, KeyHelp: grey, Border: grey, BorderFocused: blue, Cursor: blue, Match: magenta,
 			BarUsed: blue, BarCooling: magenta, BarFree: green, BarRoom: grey, BarOthers: cyan,
 			Faint: grey, Stale: grey,
+			Node1: blue, Node2: magenta, Node3: cyan, Node4: green, Node5: brightBlue, Node6: brightMagenta,
 		}
 	case HighContrast:
 		return map[Role]string{
@@ -254,6 +263,7 @@ func palette(name string) map[Role]string {
 			Good: brightGreen, Warn: brightYellow, Bad: brightRed, Info: brightCyan, Accent: white,
 			Key: brightYellow, Border: white, BorderFocused: brightYellow, Cursor: brightYellow, Match: brightYellow,
 			BarUsed: brightBlue, BarCooling: brightYellow, BarFree: brightGreen, BarOthers: brightMagenta,
+			Node1: brightCyan, Node2: brightMagenta, Node3: brightGreen, Node4: brightBlue, Node5: cyan, Node6: white,
 		}
 	case highContrastLight:
 		return map[Role]string{
@@ -261,6 +271,7 @@ func palette(name string) map[Role]string {
 			Good: blue, Warn: magenta, Bad: red, Info: blue, Accent: black,
 			Key: blue, Border: black, BorderFocused: blue, Cursor: blue, Match: magenta,
 			BarUsed: blue, BarCooling: magenta, BarFree: green, BarOthers: cyan,
+			Node1: blue, Node2: magenta, Node3: cyan, Node4: green, Node5: black, Node6: brightMagenta,
 		}
 	case deuteranopiaLight:
 		return map[Role]string{ // Bad has no colour: it is bold and underlined
@@ -268,6 +279,7 @@ func palette(name string) map[Role]string {
 			Key: blue, KeyHelp: grey, Border: grey, BorderFocused: blue, Cursor: blue, Match: blue,
 			BarUsed: blue, BarCooling: yellow, BarFree: cyan, BarRoom: grey,
 			Faint: grey, Stale: grey,
+			Node1: blue, Node2: cyan, Node3: magenta, Node4: black, Node5: brightBlue, Node6: brightMagenta,
 		}
 	case Deuteranopia:
 		// Nearly everyone can distinguish blue and yellow; red and green are not used.
@@ -277,6 +289,7 @@ func palette(name string) map[Role]string {
 			Key: brightBlue, KeyHelp: grey, Border: grey, BorderFocused: brightBlue, Cursor: brightBlue, Match: brightYellow,
 			BarUsed: blue, BarCooling: yellow, BarFree: cyan, BarRoom: grey,
 			Faint: grey, Stale: grey,
+			Node1: brightBlue, Node2: brightCyan, Node3: cyan, Node4: white, Node5: magenta, Node6: brightMagenta,
 		}
 	}
 	return nil
@@ -292,31 +305,35 @@ func refine(name string, out map[Role]lipgloss.Style) {
 		soft = map[Role]string{
 			Title: "#7fd1e8", Good: "#7fc98f", Warn: "#e5c07b", Bad: "#ff7b72", Info: "#7aa7d9", Accent: "#7fd1e8",
 			Key: "#7fd1e8", KeyHelp: "#8b949e", Border: "#4b5563", BorderFocused: "#7fd1e8", Cursor: "#7fd1e8", Match: "#ffd75f",
-			BarUsed: "#5b8fd6", BarCooling: "#d9a75b", BarFree: "#6fb98f", BarRoom: "#3d4450", BarOthers: "#b8a2da",
+			BarUsed: "#5b8fd6", BarCooling: "#d9a75b", BarFree: "#6fb98f", BarRoom: "#5f6875", BarOthers: "#b8a2da",
 			Faint: "#8b949e", Stale: "#7d8590", Marked: "#d8a0e8",
+			Node1: "#7fd1e8", Node2: "#d8a0e8", Node3: "#9fd98b", Node4: "#8fb4ff", Node5: "#f0a8b8", Node6: "#b8a2da",
 		}
 	case Light:
 		fill, text = "#cfe2ff", "#0b1f33"
 		soft = map[Role]string{
 			Title: "#0b5fa5", Good: "#166f30", Warn: "#855900", Bad: "#c2221f", Info: "#0a66b5", Accent: "#0b5fa5",
 			Key: "#0b5fa5", KeyHelp: "#5f6873", Border: "#aab2bd", BorderFocused: "#0b5fa5", Cursor: "#0b5fa5", Match: "#a3310a",
-			BarUsed: "#2f6fc4", BarCooling: "#b7791f", BarFree: "#2c8a57", BarRoom: "#c6ccd4", BarOthers: "#6b4a9e",
+			BarUsed: "#2f6fc4", BarCooling: "#b7791f", BarFree: "#2c8a57", BarRoom: "#949ca6", BarOthers: "#6b4a9e",
 			Faint: "#5f6873", Stale: "#68717c", Marked: "#8a2da5",
+			Node1: "#0b5fa5", Node2: "#8a2da5", Node3: "#0f6a78", Node4: "#166f30", Node5: "#6b4a9e", Node6: "#4d5b00",
 		}
 	case deuteranopiaLight:
 		fill, text = "#cfe2ff", "#0b1f33"
 		soft = map[Role]string{
 			Title: "#0b4fa5", Good: "#0b4fa5", Warn: "#8a5a00", Bad: "#6b3d00", Info: "#0a66b5", Accent: "#0b4fa5",
 			Key: "#0b4fa5", KeyHelp: "#5f6873", Border: "#aab2bd", BorderFocused: "#0b4fa5", Cursor: "#0b4fa5", Match: "#8a5a00",
-			BarUsed: "#1f5fbf", BarCooling: "#a86e00", BarFree: "#5b93d6", BarRoom: "#c6ccd4",
+			BarUsed: "#1f5fbf", BarCooling: "#a86e00", BarFree: "#5b93d6", BarRoom: "#949ca6",
 			Faint: "#5f6873", Stale: "#68717c",
+			Node1: "#0b4fa5", Node2: "#0f6a78", Node3: "#4b3f9e", Node4: "#2b5d8a", Node5: "#3a3a3a", Node6: "#7a2d6a",
 		}
 	case Deuteranopia:
 		fill, text = "#26405f", "#ffffff"
 		soft = map[Role]string{
 			Good: "#6ea8fe", Warn: "#e6b800", Bad: "#ffd000", Info: "#9ec5fe",
-			BarUsed: "#4a86e8", BarCooling: "#d0a000", BarFree: "#9ec5fe", BarRoom: "#3d4450",
+			BarUsed: "#4a86e8", BarCooling: "#d0a000", BarFree: "#9ec5fe", BarRoom: "#5f6875",
 			Faint: "#8b949e", Stale: "#7d8590", Border: "#4b5563", KeyHelp: "#8b949e",
+			Node1: "#9ec5fe", Node2: "#8fd3d8", Node3: "#c0b4e8", Node4: "#e0e0e0", Node5: "#7fb0ff", Node6: "#e8b8d8",
 		}
 	default:
 		return

@@ -90,6 +90,7 @@ func Plain7(text string) string {
 	if ascii(text) {
 		return text
 	}
+	text = strings.ReplaceAll(text, "≥", ">=")
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r < utf8.RuneSelf:

@@ -39,15 +39,22 @@ const (
 	BarRoom
 	BarOthers // of a subnet: taken, but by no node read here
 	Stale
+	Node1 // the lines of one node, among those of others
+	Node2
+	Node3
+	Node4
+	Node5
+	Node6
 	roles
 )
 
 // Theme is a set of styles, one for each role. A style is a pair of escape sequences, made once, so
 // painting a cell only concatenates.
 type Theme struct {
-	Name string
-	on   [roles]string // escape sequences before the text; "" = plain
-	off  [roles]string
+	Name  string
+	on    [roles]string // escape sequences before the text; "" = plain
+	off   [roles]string
+	ruled [roles]bool // underlined
 
 	once sync.Once
 	own  map[string]bool // see sequences
@@ -145,7 +152,22 @@ func (t *Theme) Paint(r Role, s string) string {
 	if t == nil || t.on[r] == "" || s == "" {
 		return s
 	}
+	if t.ruled[r] {
+		return t.underlined(r, s)
+	}
 	return t.on[r] + s + t.off[r]
+}
+
+// underlined styles a text, but not the blanks around it, so that a line is as long as its text.
+func (t *Theme) underlined(r Role, s string) string {
+	text := strings.TrimLeft(s, " ")
+	before := s[:len(s)-len(text)]
+	text = strings.TrimRight(text, " ")
+	after := s[len(before)+len(text):]
+	if text != "" {
+		text = t.on[r] + text + t.off[r]
+	}
+	return t.Paint(Text, before) + text + t.Paint(Text, after)
 }
 
 // On returns the sequence that begins text of a role.

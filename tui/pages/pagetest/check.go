@@ -56,7 +56,7 @@ func Faults(lines []string, width, height int, th *draw.Theme, ascii bool) []str
 func sequences(th *draw.Theme) []string {
 	var own []string
 	for _, of := range []*draw.Theme{th, th.Tinted(), th.Filled(draw.BarUsed), th.Filled(draw.BarCooling), th.Filled(draw.BarFree)} {
-		for r := draw.Text; r <= draw.Stale; r++ {
+		for r := draw.Text; r <= draw.Node6; r++ {
 			for _, sequence := range []string{of.On(r), of.Off(r)} {
 				if sequence != "" {
 					own = append(own, sequence)
