@@ -142,27 +142,21 @@ func (v *LogView) Lines(s draw.Style, width, height int) []string {
 	v.top = max(min(max(v.top, v.cursor-height+1), len(v.lines)-height), 0)
 	out := make([]string, 0, height)
 	for i := v.top; i < len(v.lines) && len(out) < height; i++ {
-		l := draw.NewLine(s, width)
+		l := draw.NewLine(v.style(s, i), width)
 		for _, p := range v.lines[i].Parts {
-			l.Add(v.role(p.Role, i), p.Text)
+			l.Add(p.Role, p.Text)
 		}
-		v.fill(l, i)
 		out = append(out, l.String())
 	}
 	return draw.Exactly(out, width, height)
 }
 
-func (v *LogView) role(r draw.Role, i int) draw.Role {
+// style returns how a line is drawn: on a tint if the user has moved the cursor to it.
+func (v *LogView) style(s draw.Style, i int) draw.Style {
 	if i == v.cursor && v.still {
-		return draw.Selected
+		return s.Selected()
 	}
-	return r
-}
-
-func (v *LogView) fill(l *draw.Line, i int) {
-	if i == v.cursor && v.still {
-		l.Add(draw.Selected, draw.Blank(l.Room()))
-	}
+	return s
 }
 
 // wrapped draws from the cursor's line upwards until the height is full.
@@ -193,14 +187,9 @@ const (
 
 // fold breaks one line over several rows.
 func (v *LogView) fold(s draw.Style, width, i int) []string {
-	spans := make([]draw.Span, len(v.lines[i].Parts))
-	for j, p := range v.lines[i].Parts {
-		spans[j] = draw.Span{Role: v.role(p.Role, i), Text: p.Text}
-	}
 	indent := max(min(wrapIndent, width-wrapLeast), 0)
 	var out []string
-	for _, l := range draw.Flow(draw.NewLine(s, width), indent, v.role(draw.Text, i), spans) {
-		v.fill(l, i)
+	for _, l := range draw.Flow(draw.NewLine(v.style(s, i), width), indent, draw.Text, v.lines[i].Parts) {
 		out = append(out, l.String())
 	}
 	return out

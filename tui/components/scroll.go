@@ -27,6 +27,11 @@ func (s *Scroll) Do(action string, _ time.Time) bool {
 // Wheel scrolls by lines.
 func (s *Scroll) Wheel(lines int, _ time.Time) { s.move(lines) }
 
+// Show scrolls as little as shows some lines, or at least the first of them.
+func (s *Scroll) Show(first, count int) {
+	s.top = min(max(s.top, first+count+1-s.page), first) // the last row may say how much is below
+}
+
 // Click does nothing: lines cannot be selected.
 func (*Scroll) Click(int, int, time.Time) bool { return false }
 

@@ -1,6 +1,7 @@
 package components
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,9 @@ type TableOptions[T any] struct {
 
 	// From is the width of the table from which a wide column is shown by itself.
 	From map[string]int
+
+	// Sparse are columns that are left out while no row has a value, or only this one.
+	Sparse map[string]string
 
 	// Limits are for columns whose text comes from a node and may be long.
 	Limits map[string]Limit
@@ -91,7 +95,8 @@ type Table[T any] struct {
 	sorted, moved time.Time
 	waiting       bool // all has changed, but rows is in the old order
 
-	page   int // rows of the window as last drawn; 0 = not drawn yet
+	bare   map[string]bool // the sparse columns without a value
+	page   int             // rows of the window as last drawn; 0 = not drawn yet
 	layout layout
 	byID   map[string]int // index in all, for refresh only: kept to reuse its memory
 }
@@ -144,7 +149,23 @@ func (t *Table[T]) apply(now time.Time) {
 		}
 	}
 	t.order.Sort(t.rows, t.o.ID)
+	t.strip()
 	t.follow()
+}
+
+// strip finds out which sparse columns have no value.
+func (t *Table[T]) strip() {
+	if len(t.o.Sparse) == 0 || len(t.rows) == 0 {
+		return
+	}
+	t.bare = map[string]bool{}
+	for _, c := range t.o.Columns {
+		none, sparse := t.o.Sparse[c.Name]
+		t.bare[c.Name] = sparse && !slices.ContainsFunc(t.rows, func(r T) bool {
+			text := t.shownText(r, c)
+			return text != none && !query.IsUnknown(text)
+		})
+	}
 }
 
 // refresh updates the rows shown without moving them. It removes rows that are gone and
@@ -416,7 +437,7 @@ func (t *Table[T]) Wheel(rows int, now time.Time) {
 
 // Cells returns the marked rows, or else all rows shown, as text.
 func (t *Table[T]) Cells() (header []string, rows [][]string) {
-	columns := t.shownColumns()
+	columns := t.wanted()
 	for _, c := range columns {
 		header = append(header, strings.TrimSpace(c.Header))
 	}
@@ -434,7 +455,13 @@ func (t *Table[T]) Cells() (header []string, rows [][]string) {
 	return header, rows
 }
 
+// shownColumns returns the columns that are shown if there is room.
 func (t *Table[T]) shownColumns() []query.Column[T] {
+	return slices.DeleteFunc(t.wanted(), func(c query.Column[T]) bool { return t.bare[c.Name] && !t.wide && !t.sorts(c) })
+}
+
+// wanted returns the columns of the narrow or the wide table, whatever the rows have.
+func (t *Table[T]) wanted() []query.Column[T] {
 	var out []query.Column[T]
 	for _, c := range t.o.Columns {
 		from := t.o.From[c.Name]

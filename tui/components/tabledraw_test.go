@@ -96,3 +96,16 @@ func TestTable_SelectedRow(t *testing.T) {
 		}
 	}
 }
+
+// TestWords: only words are highlighted, not the columns and values of comparisons.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"shop 10.0": "shop 10.0", "free<5 m5": "m5", "free < 5": "", "free <5 a": "a", "free< 5": "", "free >= 5 a": "a",
+		"zone = x": "", "zone != x y": "y", "zone= x": "x", "foo !bar": "foo", "re:x label:a=b \"q": "", "A": "a",
+	} {
+		if got := strings.Join(words(text), " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

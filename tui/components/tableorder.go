@@ -29,13 +29,21 @@ func (t *Table[T]) SetFilter(text string) error {
 	return nil
 }
 
-// words returns the words of a filter that are highlighted, in lower case.
+// words returns the words of a filter that are highlighted, in lower case: not the column and the value
+// of a comparison with blanks around its operator.
 func words(text string) []string {
 	var out []string
-	for _, w := range strings.Fields(strings.ToLower(text)) {
-		if !strings.ContainsAny(w, "!=<>:\"~") {
+	all := append(strings.Fields(strings.ToLower(text)), "")
+	before := ""
+	for i, w := range all[:len(all)-1] {
+		after := all[i+1]
+		column := strings.HasPrefix(after, "!=") || strings.IndexAny(after, "=<>") == 0
+		end := strings.TrimSuffix(before, "=")
+		value := before != "" && strings.Trim(before, "!=<>") == "" || strings.HasSuffix(end, "<") || strings.HasSuffix(end, ">")
+		if !column && !value && !strings.ContainsAny(w, "!=<>:\"~") {
 			out = append(out, w)
 		}
+		before = w
 	}
 	return out
 }
