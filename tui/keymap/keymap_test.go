@@ -48,10 +48,10 @@ func TestKeysAreTheOnesPeopleKnow(t *testing.T) {
 	}
 	for keys, want := range map[string]string{
 		"up k": Up, "down j": Down, "pgup ctrl+b": PageUp, "pgdown ctrl+f": PageDown, "ctrl+u": HalfUp, "ctrl+d": HalfDown, "home g": First, "end G": Last,
-		"enter l right": In, "esc h left backspace": Out, "[": Older, "]": Newer, "-": LastPage, "1 9": Screen1, "tab": NextPane, "shift+tab": PrevPane, ":": Palette,
+		"enter l right d": In, "esc h left backspace": Out, "[": Older, "]": Newer, "-": LastPage, "1 9": Screen1, "tab": NextPane, "shift+tab": PrevPane, ": ctrl+a": Palette,
 		"/": Filter, "n": NextMatch, "N": PrevMatch, "ctrl+l": Clear, "s": Sort, "shift+left": SortLeft, "shift+right": SortRight, "o": Reverse,
-		"space": Mark, "ctrl+space": Range, "f": Faults, "w": Wide, "p": Pause, "r": Refresh, "+": Slower, "_": Faster,
-		"D": Doctor, "L": Logs, "W": WhatIf, "y": Object, "i": Copy, "x": Export, "t": Theme, "m": Mouse, "?": Help, "q": Back, "ctrl+c": Quit, "ctrl+z": Suspend, "ctrl+g": Diagnose,
+		"space": Mark, "ctrl+space": Range, "f": Faults, "w ctrl+w": Wide, "p": Pause, "r ctrl+r": Refresh, "+": Slower, "_": Faster,
+		"D": Doctor, "L": Logs, "W": WhatIf, "y": Object, "i c": Copy, "x ctrl+s": Export, "t": Theme, "m": Mouse, "?": Help, "q": Back, "ctrl+c": Quit, "ctrl+z": Suspend, "ctrl+g": Diagnose,
 		"{": MinuteBack, "}": MinuteAhead, "(": TenBack, ")": TenAhead, "<": PlaySlower, ">": PlayFaster,
 	} {
 		for k := range strings.FieldsSeq(keys) {

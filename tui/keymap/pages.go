@@ -55,7 +55,7 @@ func PageTable() []PageKeys {
 		{"finding", []Binding{
 			Of(Evidence, "e", "evidence", "e"),
 			Of(NextCommand, "tab", "next command", "tab"),
-			Of(CopyCommand, "i", "copy the command", "i"),
+			Of(CopyCommand, "i c", "copy the command", "i", "c"),
 			Of(ToNode, "d", "go to node", "d"),
 		}},
 		{"logs", []Binding{
@@ -79,10 +79,10 @@ func PageTable() []PageKeys {
 			Of(TenMore, "⇧→", "10 more", "shift+right"),
 			Of(Reset, "bksp", "reset", "backspace"),
 			Of(ResetAll, "r", "reset all", "r"),
-			Of(CopyCommand, "i", "copy the command", "i"),
+			Of(CopyCommand, "i c", "copy the command", "i", "c"),
 			zoom(),
 		}},
-		{"object", []Binding{Of(Wrap, "w", "wrap long lines", "w"), Of(CopyText, "i", "copy the text", "i")}},
+		{"object", []Binding{Of(Wrap, "w", "wrap long lines", "w"), Of(CopyText, "i c", "copy the text", "i", "c")}},
 	}
 }
 

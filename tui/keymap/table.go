@@ -24,7 +24,7 @@ func Table() []Section {
 			Of(Last, "end G", "last", "end", "G"),
 		}},
 		{"Go", []Binding{
-			Of(In, "enter l →", "open", "enter", "l", "right"),
+			Of(In, "enter l →", "open", "enter", "l", "right", "d"), // d: describe, in k9s; on some screens, to the node
 			Of(Out, "esc h ←", "back", "esc", "h", "left", "backspace"),
 			Of(Older, "[", "older screen", "["),
 			Of(Newer, "]", "newer screen", "]"),
@@ -32,7 +32,7 @@ func Table() []Section {
 			Of(Screen1, "1…9", "screens", "1", "2", "3", "4", "5", "6", "7", "8", "9"),
 			Of(NextPane, "tab", "next pane", "tab"),
 			Of(PrevPane, "⇧tab", "previous pane", "shift+tab"),
-			Of(Palette, ":", "go to, commands", ":"),
+			Of(Palette, ": ^a", "go to, commands", ":", "ctrl+a"),
 		}},
 		{"Find and sort", []Binding{
 			Of(Filter, "/", "filter", "/"),
@@ -48,9 +48,9 @@ func Table() []Section {
 			Of(Mark, "space", "mark", "space"),
 			Of(Range, "^space", "mark range", "ctrl+space", "ctrl+@"),
 			Of(Faults, "f", "faults only", "f"),
-			Of(Wide, "w", "wide", "w"),
+			Of(Wide, "w ^w", "wide", "w", "ctrl+w"),
 			Of(Pause, "p", "pause", "p"),
-			Of(Refresh, "r", "refresh", "r"),
+			Of(Refresh, "r ^r", "refresh", "r", "ctrl+r"),
 			Of(Slower, "+", "slower refresh", "+"),
 			Of(Faster, "_", "faster refresh", "_"),
 		}},
@@ -59,8 +59,8 @@ func Table() []Section {
 			Of(Logs, "L", "logs", "L"),
 			Of(WhatIf, "W", "what if", "W"),
 			Of(Object, "y", "YAML, JSON", "y"),
-			Of(Copy, "i", "copy the name", "i"),
-			Of(Export, "x", "export", "x"),
+			Of(Copy, "i c", "copy the name", "i", "c"),
+			Of(Export, "x ^s", "export", "x", "ctrl+s"),
 		}},
 		{"App", []Binding{
 			Of(Theme, "t", "theme", "t"),
