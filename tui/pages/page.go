@@ -70,6 +70,12 @@ type Documented interface {
 	Document() any
 }
 
+// Leaver is a page with levels of its own. Leave goes one up, or returns false: then the key leaves
+// the page.
+type Leaver interface {
+	Leave(Context) bool
+}
+
 // Gatherer is a page with too many rows to select and sort in Update. The app calls Gather
 // after each message; the command it returns, if any, does the work in the background.
 // Gather itself only compares.

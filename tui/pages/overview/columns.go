@@ -80,12 +80,13 @@ func options() components.TableOptions[*store.Node] {
 			"type":  {Most: 20, Narrow: 15}, // fits the longest EC2 type; fits all but a few
 			"state": {Most: stateMost, Narrow: stateNarrow},
 		},
-		Drawn: map[string]int{"pool": poolLeast, "trend": trendLeast},
-		Grow:  []components.Growth{{Column: "pool", Most: poolMost}, {Column: "trend", Most: trendMost}},
-		From:  map[string]int{"zone": wideFrom, "version": wideFrom, "adds": wideFrom},
-		Draw:  drawn,
-		Empty: "no nodes yet",
-		Rows:  "nodes",
+		Drawn:  map[string]int{"pool": poolLeast, "trend": trendLeast},
+		Grow:   []components.Growth{{Column: "pool", Most: poolMost}, {Column: "trend", Most: trendMost}},
+		Sparse: map[string]string{"trunk": ""},
+		From:   map[string]int{"zone": wideFrom, "version": wideFrom, "adds": wideFrom},
+		Draw:   drawn,
+		Empty:  "no nodes yet",
+		Rows:   "nodes",
 	}
 }
 

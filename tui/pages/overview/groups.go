@@ -44,7 +44,19 @@ func (p *Page) group(c pages.Context) {
 		p.groups = nil
 		return
 	}
-	p.groups = components.NewTable(groupOptions(groupings[p.by].header))
+	p.into(p.by, c)
+}
+
+// into groups the nodes.
+func (p *Page) into(by int, c pages.Context) {
+	o := groupOptions(groupings[by].header)
+	o.Show = func(g *group, column string) (string, bool) { // the state of the worst, as the list of nodes shows it
+		if column != "state" {
+			return "", false
+		}
+		return p.short(g.worst, column)
+	}
+	p.by, p.groups = by, components.NewTable(o)
 	p.regroup(c)
 }
 
@@ -106,14 +118,40 @@ func (p *Page) within() string {
 	return term
 }
 
+// above is the level that the nodes of a group were listed from.
+type above struct {
+	by     int    // of groupings; 0 = the nodes are not those of a group
+	name   string // of the group
+	filter string // of the groups' nodes
+	within string // filter of the nodes of the group
+}
+
 // expand lists the nodes of the group under the cursor.
 func (p *Page) expand(c pages.Context) {
-	if _, ok := p.groups.Row(); !ok {
+	g, ok := p.groups.Row()
+	if !ok {
 		return
 	}
-	_ = p.table.SetFilter(p.within()) // made of valid terms
+	p.from = above{by: p.by, name: g.name, filter: p.table.Filter(), within: p.within()}
+	_ = p.table.SetFilter(p.from.within) // made of valid terms
 	p.by, p.groups = 0, nil
 	p.table.Settle(c.Clock)
+}
+
+// Leave implements pages.Leaver: from the nodes of a group to the groups, and from these to all nodes.
+func (p *Page) Leave(c pages.Context) bool {
+	switch from := p.from; {
+	case p.by > 0 && p.groups.Filter() == "":
+		p.by, p.groups = 0, nil
+	case p.by == 0 && from.by > 0 && p.table.Filter() == from.within:
+		_ = p.table.SetFilter(from.filter) // it was in use, so it is valid
+		p.into(from.by, c)
+		p.groups.Select(from.name)
+	default:
+		return false
+	}
+	p.from = above{}
+	return true
 }
 
 func groupOptions(header string) components.TableOptions[*group] {
@@ -126,7 +164,7 @@ func groupOptions(header string) components.TableOptions[*group] {
 	most := number("max", "MAX", "addresses that pods can have", 5, func(g *group) int { return g.pool.Limit })
 	most.Text = func(g *group) string {
 		if g.limitless {
-			return draw.Thousands(g.pool.Limit) + "+"
+			return "≥" + draw.Thousands(g.pool.Limit)
 		}
 		return draw.Thousands(g.pool.Limit)
 	}
@@ -155,10 +193,11 @@ func groupOptions(header string) components.TableOptions[*group] {
 		ID:    func(g *group) string { return g.name },
 		Fault: func(g *group) bool { return g.errors+g.warnings > 0 },
 		Role:  groupRole,
-		Order: "-errors,-warnings,-waiting,-pool",
+		Order: "-waiting,-errors,-warnings,-pool",
 		Sort: []components.SortKey{
 			{Key: "n", Column: "group", Title: "name"}, {Key: "o", Column: "nodes", Title: "nodes"}, {Key: "i", Column: "pool", Title: "pool"},
 			{Key: "f", Column: "free", Title: "free"}, {Key: "e", Column: "errors", Title: "errors"},
+			{Key: "w", Column: "waiting", Title: "waiting"},
 		},
 		Limits: map[string]components.Limit{"group": {Most: 48, Narrow: 28}, "state": {Most: stateMost, Narrow: stateNarrow}},
 		Drawn:  map[string]int{"pool": poolLeast},

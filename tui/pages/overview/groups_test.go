@@ -51,4 +51,21 @@ func TestGroups(t *testing.T) {
 	if shown, _ := p.table.Found(); p.by > 0 || shown != g.nodes || g.worst.Severity != document.SeverityCritical && g.errors == 0 {
 		t.Errorf("%d nodes of %+v", shown, g)
 	}
+	// Out of the group, and out of the groups.
+	by := groupings[3].column
+	for s.Do(keymap.GroupBy); groupings[p.by].column != by; s.Do(keymap.GroupBy) {
+	}
+	_ = p.table.SetFilter("state!=ok")
+	p.groups.Do(keymap.Last, s.Context().Clock)
+	last, _ := p.groups.Row()
+	s.Do(keymap.In)
+	if !p.Leave(s.Context()) || p.by != 3 || p.table.Filter() != "state!=ok" {
+		t.Fatalf("out of a group: grouped by %d, filter %q", p.by, p.table.Filter())
+	}
+	if g, _ := p.groups.Row(); g.name != last.name {
+		t.Errorf("back at %s, want %s", g.name, last.name)
+	}
+	if !p.Leave(s.Context()) || p.by != 0 || p.Leave(s.Context()) {
+		t.Error("the groups are not left")
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
@@ -26,6 +27,7 @@ type Page struct {
 	table   *components.Table[*store.Node]
 	by      int                       // of groupings; 0 = not grouped
 	groups  *components.Table[*group] // nil unless grouped
+	from    above                     // what Leave goes back to
 	subnets []store.SubnetUse
 	names   pages.NodeNames
 	now     time.Time
@@ -275,6 +277,10 @@ func role(n *store.Node, column string) draw.Role {
 	switch column {
 	case "type", "zone", "version", "via", "age", "instance":
 		return draw.Faint
+	case "maxpods":
+		if n.Known && n.Summary.MaxPods != nil && n.Summary.MaxPods.Verdict == introspect.MaxPodsOK {
+			return draw.Faint // nothing to look at
+		}
 	case "cooling":
 		if n.Cooling == nil || *n.Cooling == 0 {
 			return draw.Faint

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -44,9 +45,48 @@ func (p *Page) gauges(width, height int) int {
 const (
 	gaugeLeast = 50 // cells of one subnet
 	gaugeMost  = 64
+	barTight   = 5                // cells of the bar if only that makes all subnets fit one line
+	moreWidth  = len(" +99 more") // of what counts the subnets that do not fit
 )
 
-func (p *Page) perLine(width int) int { return max((width-len(p.title()))/gaugeLeast, 1) }
+// perLine returns how many subnets there are in a line: all of them, if they fit without their CIDRs.
+func (p *Page) perLine(width int) int {
+	room := width - len(p.title())
+	if len(p.subnets)*p.tight() <= room {
+		return max(len(p.subnets), 1)
+	}
+	return max(room/gaugeLeast, 1)
+}
+
+// tight returns the least width of a subnet's gauge that cuts nothing but the CIDR.
+func (p *Page) tight() int {
+	most := 0
+	for _, u := range p.subnets {
+		_, mark := alarm(draw.Style{}, u)
+		most = max(most, draw.Width(zoneOf(u))+barTight+gaugeText(u, mark)+1)
+	}
+	return most
+}
+
+// gaugeText returns the width of what is written behind a bar, with blanks.
+func gaugeText(u store.SubnetUse, mark string) int {
+	return 1 + draw.Width(inventory.FullText(u)+mark) + 1 + draw.Width(draw.Thousands(*u.Available)+" free") + 2
+}
+
+// zoneOf names a subnet by its zone if that is known.
+func zoneOf(u store.SubnetUse) string { return cmp.Or(u.Zone, u.ID) }
+
+// alarm returns the colour of a subnet's bar, and the sign behind its percentage.
+func alarm(s draw.Style, u store.SubnetUse) (bar draw.Role, mark string) {
+	part, _ := inventory.FullShare(u)
+	switch {
+	case inventory.SubnetShort(u):
+		return draw.BadRow, " !"
+	case part >= 0.85:
+		return draw.WarnRow, s.Pick(" ⚠", " W")
+	}
+	return draw.BarUsed, ""
+}
 
 func (p *Page) subnetLines(s draw.Style, width, height int) []string {
 	if s.Linear {
@@ -56,7 +96,11 @@ func (p *Page) subnetLines(s draw.Style, width, height int) []string {
 	rest, title := p.subnets, p.title()
 	few, after, _ := strings.Cut(title, ", ")
 	each := p.perLine(width)
-	room := min((width-len(title))/each, gaugeMost)
+	free := width - len(title)
+	if len(rest) > each*height {
+		free -= moreWidth
+	}
+	room := min(free/each, gaugeMost)
 	for y := range height {
 		l := draw.NewLine(s, width)
 		if y == 0 {
@@ -71,8 +115,8 @@ func (p *Page) subnetLines(s draw.Style, width, height int) []string {
 			gauge(l, s, rest[0], room)
 			rest = rest[1:]
 		}
-		if y == height-1 && len(rest) > 0 && l.Room() > 8 {
-			l.Add(draw.Faint, "+"+strconv.Itoa(len(rest))+" more")
+		if y == height-1 && len(rest) > 0 {
+			l.Gap(1).Add(draw.Faint, "+"+strconv.Itoa(len(rest))+" more")
 		}
 		lines = append(lines, l.String())
 	}
@@ -86,10 +130,7 @@ func (p *Page) subnetList(s draw.Style, width int) []string {
 	}
 	lines := []string{strings.TrimSpace(p.title()) + ":"}
 	for _, u := range p.subnets {
-		name := u.ID
-		if u.Zone != "" {
-			name = u.Zone
-		}
+		name := zoneOf(u)
 		taken := inventory.FullText(u) + " taken, " + draw.Thousands(*u.Available) + " free"
 		l := draw.NewLine(s, width).Add(draw.Text, name+" "+u.Range.String()+": "+taken)
 		if inventory.SubnetShort(u) {
@@ -102,27 +143,18 @@ func (p *Page) subnetList(s draw.Style, width int) []string {
 
 func gauge(l *draw.Line, s draw.Style, u store.SubnetUse, room int) {
 	part, _ := inventory.FullShare(u)
-	bar, role, mark := draw.BarUsed, draw.Text, ""
-	switch {
-	case inventory.SubnetShort(u):
-		bar, role, mark = draw.BadRow, draw.Bad, " !"
-	case part >= 0.85:
-		bar, role, mark = draw.WarnRow, draw.Warn, s.Pick(" ⚠", " W")
-	}
-	name := u.ID
-	if u.Zone != "" {
-		name = u.Zone
-	}
-	percent := inventory.FullText(u)
-	free := draw.Thousands(*u.Available) + " free"
-	text := draw.Width(percent) + 2 + draw.Width(free) + draw.Width(mark) + 3
+	bar, mark := alarm(s, u)
+	role := map[draw.Role]draw.Role{draw.BadRow: draw.Bad, draw.WarnRow: draw.Warn}[bar] // else Text
 	cidr := " " + u.Range.String()
 	cells := 12
-	if room < gaugeLeast+10 {
+	switch {
+	case room < gaugeLeast:
+		cells = barTight
+	case room < gaugeLeast+10:
 		cells = 8
 	}
-	label := room - text - cells
-	name = s.Clip(name, max(label, 4))
+	label := room - gaugeText(u, mark) - cells
+	name := s.Clip(zoneOf(u), max(label, 4))
 	start := l.Room()
 	l.Add(draw.Text, name)
 	if draw.Width(name)+draw.Width(cidr) <= label {
@@ -130,6 +162,6 @@ func gauge(l *draw.Line, s draw.Style, u store.SubnetUse, room int) {
 	}
 	l.Gap(1)
 	l.Drawn(draw.Gauge(s, cells, 1, draw.Part{Value: part, Role: bar}), cells)
-	l.Gap(1).Add(role, percent+mark).Gap(1).Add(draw.Faint, free)
+	l.Gap(1).Add(role, inventory.FullText(u)+mark).Gap(1).Add(draw.Faint, draw.Thousands(*u.Available)+" free")
 	l.Gap(room - (start - l.Room()))
 }
