@@ -28,11 +28,11 @@ func activity(sheet *draw.Sheet, n *store.Node, now time.Time) {
 			continue
 		}
 		spans := []draw.Span{draw.T(draw.Text, strconv.Itoa(r.n.Total))}
-		if failed := r.n.Failed; failed != nil && *failed > 0 {
-			spans = append(spans, draw.T(draw.Bad, "  "+strconv.Itoa(*failed)+" failed"), draw.T(draw.Faint, causes(r.n.Causes)))
-		}
 		if n.Rates != nil && n.Rates.ADDs != nil && r.name == "ADDs" {
 			spans = append(spans, draw.T(draw.Faint, "  "+show.Rate(*n.Rates.ADDs)+"/min"))
+		}
+		if failed := r.n.Failed; failed != nil && *failed > 0 {
+			spans = append(spans, draw.T(draw.Bad, "  "+strconv.Itoa(*failed)+" failed"), draw.T(draw.Faint, causes(r.n.Causes)))
 		}
 		sheet.Row(r.name, 27, spans...)
 	}

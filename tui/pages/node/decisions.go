@@ -18,7 +18,7 @@ import (
 // decision is one change of the pool: an action with its outcome, or another event.
 type decision struct {
 	At   time.Time
-	Kind string // of an event that is not an action
+	Kind string // of an event that is not an action, "" if the text says it
 	Text string // safe to print
 	End  string // of an action: done 1.7s, failed: …, in progress
 	Role draw.Role
@@ -50,7 +50,11 @@ func decisionsOf(all []introspect.Event) []decision {
 			continue
 		}
 		if ofPool(e.Kind) {
-			out = append(out, decision{At: e.At, Kind: string(e.Kind), Text: inventory.EventLine(e), Role: reading.EventRole(e.Kind)})
+			d := decision{At: e.At, Kind: string(e.Kind), Text: inventory.EventLine(e), Role: reading.EventRole(e.Kind)}
+			if d.Text == e.Kind.Title() { // it says the kind
+				d.Kind, d.Text = "", strings.TrimPrefix(d.Text, "the ")
+			}
+			out = append(out, d)
 		}
 	}
 	return out

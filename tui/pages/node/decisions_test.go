@@ -37,7 +37,7 @@ func TestDecisions(t *testing.T) {
 	}
 	want := []string{
 		"|assign 1 secondary IP on eni-9: warm-ip-target|in progress",
-		"started|the daemon started|",
+		"|daemon started|",
 		"action-done|eni-9 warm-ip-target|",
 		"|assign 2 secondary IPs to eni-1: warm-ip-target|done 1.7s",
 		"|attach an ENI: warm-ip-target|failed: subnet-exhausted: no room",

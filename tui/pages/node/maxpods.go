@@ -32,7 +32,6 @@ func terms(sheet *draw.Sheet, n *store.Node) {
 	m := n.Summary.MaxPods
 	if m == nil {
 		if v := plainMaxPods(n); v > 0 {
-			sheet.Head("MAX-PODS", "")
 			sheet.Add(draw.T(draw.Text, strconv.Itoa(v)+" from the Node object; "), draw.T(draw.Faint, "the daemon reports no details."))
 		}
 		return
@@ -46,7 +45,6 @@ func terms(sheet *draw.Sheet, n *store.Node) {
 	case introspect.MaxPodsUnder:
 		role, words = draw.Info, "some addresses can never be used"
 	}
-	sheet.Head("MAX-PODS", "")
 	source := ""
 	if m.Source != "" {
 		source = " (" + m.Source + ")"

@@ -61,6 +61,7 @@ type eniRow struct {
 	Gone     bool // EC2 no longer shows it
 	Detailed bool // CIDRs are known
 	Several  bool // the node has several cards
+	Dry      bool // no ENI of the node has a free address
 }
 
 // rows joins the document of the node's ENIs with the summary. Without the document, rows
@@ -111,6 +112,10 @@ func rows(all []introspect.NodeENI, s *introspect.Summary) []eniRow {
 				ID: e.ID, Card: e.Card, Device: e.Device, Total: e.Total, Assigned: e.Assigned, Cooling: e.Cooling, Free: e.Free,
 			}, false)
 		}
+	}
+	dry := !slices.ContainsFunc(out, func(r eniRow) bool { return r.Free > 0 })
+	for i := range out {
+		out[i].Dry = dry
 	}
 	return out
 }
@@ -186,8 +191,8 @@ func role(r eniRow, column string) draw.Role {
 	switch {
 	case r.Excluded || r.Held || r.Gone:
 		return draw.Faint
-	case column == "ip" && r.Total > 0 && r.Free == 0 && !r.Trunk:
-		return draw.Warn
+	case column == "ip" && r.Total > 0 && r.Dry && !r.Trunk:
+		return draw.BadRow
 	case column == "cooling" && r.Cooling == 0, column == "kind", column == "subnet":
 		return draw.Faint
 	}

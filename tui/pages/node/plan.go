@@ -69,7 +69,7 @@ func (m *Model) plan(c pages.Context, sheet *draw.Sheet, n *store.Node) {
 	for _, a := range p.Actions {
 		text := a.Text
 		if a.Until != nil {
-			text += ", in " + show.Until(a.Until, c.Now)
+			text += ", next in " + show.Until(a.Until, c.Now)
 		}
 		sheet.Item(draw.T(draw.Accent, ">"), draw.T(draw.Text, text))
 		if a.Title != "" && !told(n, a.Reason) {
@@ -88,7 +88,7 @@ func (m *Model) plan(c pages.Context, sheet *draw.Sheet, n *store.Node) {
 		if !told(n, u.Reason) {
 			why = ": " + first(u.Title, u.Reason)
 		}
-		sheet.Item(draw.T(draw.Warn, "W"), draw.T(draw.Warn, u.Target+" "+strconv.Itoa(u.Wanted)+" cannot be met"),
+		sheet.Item(reading.Sign(sheet.Style(), document.SeverityWarning), draw.T(draw.Warn, u.Target+" "+strconv.Itoa(u.Wanted)+" cannot be met"),
 			draw.T(draw.Text, onCard(n, u.Card)+", "+strconv.Itoa(u.Possible)+" possible"+why))
 	}
 	if len(p.Blocked) > 0 && sheet.Len() == before {
@@ -154,7 +154,7 @@ func clocks(sheet *draw.Sheet, n *store.Node, now time.Time) {
 	}
 	sheet.Head("BACKING OFF", "")
 	for _, b := range held {
-		sheet.Item(draw.T(draw.Warn, "W"), draw.T(draw.Text, strings.TrimSpace(b.Scope+" "+b.ID)),
+		sheet.Item(reading.Sign(sheet.Style(), document.SeverityWarning), draw.T(draw.Text, strings.TrimSpace(b.Scope+" "+b.ID)),
 			draw.T(draw.Warn, ", retry in "+show.Until(&b.Until, now)), draw.T(draw.Faint, "  "+catalogue.Named(b.Cause)+titled(b.Cause)))
 	}
 }

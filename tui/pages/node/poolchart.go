@@ -14,6 +14,7 @@ import (
 // chart draws the used, cooling and free addresses over time, stacked to those held, with
 // the targets as they were.
 func chart(s draw.Style, sheet *draw.Sheet, n *store.Node, now time.Time, height int) {
+	const least, most = 7, 18
 	if len(n.History) < 2 {
 		sheet.Blank()
 		sheet.Add(draw.T(draw.Faint, "The chart needs more samples."))
@@ -22,7 +23,11 @@ func chart(s draw.Style, sheet *draw.Sheet, n *store.Node, now time.Time, height
 	c := poolChart(n, now, sheet.Width())
 	c = poolChart(n, now, c.Plot(sheet.Width()))
 	sheet.Blank()
-	sheet.Drawn(c.Lines(s, sheet.Width(), min(max(height/3, 7), 14))...)
+	lines := c.Lines(s, sheet.Width(), min(max(height*2/5, least), most))
+	for blank := draw.Blank(sheet.Width()); len(lines) > 0 && lines[len(lines)-1] == blank; { // rows that the axis leaves
+		lines = lines[:len(lines)-1]
+	}
+	sheet.Drawn(lines...)
 }
 
 // spans are the time ranges of the chart. The shortest that holds all samples is used, so

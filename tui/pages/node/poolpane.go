@@ -16,7 +16,9 @@ import (
 // sections, which are shown elsewhere.
 func (m *Model) pool(c pages.Context, n *store.Node, sheet *draw.Sheet, height, placed int) {
 	if n == nil || n.Summary == nil {
-		if n != nil && n.Error != nil {
+		if n != nil && unreadable(n) {
+			sheet.Add(draw.T(draw.Faint, "Not read."))
+		} else if n != nil && n.Error != nil {
 			sheet.Add(draw.T(draw.Bad, "Not read: "+reading.Reason(*n.Error)))
 		} else {
 			sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, 0, n, "The pool")))
@@ -25,8 +27,11 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *draw.Sheet, height, 
 		return
 	}
 	if n.State != document.StateLive {
-		word, _ := reading.StateOf(n, c.Now)
-		sheet.Add(draw.T(draw.Stale, "Last known values: "+word))
+		known := "Last known values."
+		if word, _ := reading.StateOf(n, c.Now); !unreadable(n) {
+			known = "Last known values: " + word
+		}
+		sheet.Add(draw.T(draw.Stale, known))
 	}
 	numbers(c.Style(), sheet, n)
 	problems(sheet, n)

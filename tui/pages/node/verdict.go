@@ -12,29 +12,33 @@ import (
 	"cnictl/tui/show"
 )
 
-// verdict says above the panes what is worst, and the first thing to do about it. With room, it also
-// counts the other fixes.
-func verdict(s draw.Style, width int, n *store.Node, now time.Time, room bool) []string {
+// verdict says above the panes what is worst, and the first thing to do about it.
+func verdict(s draw.Style, width int, n *store.Node, now time.Time) []string {
+	sheet := draw.NewSheet(s, width)
 	worst, found := n.Worst()
-	if !found {
+	switch {
+	case unreadable(n):
+		role := reading.SeverityRole(n.Severity)
+		words, _ := reading.StateOf(n, now)
+		state, why, _ := strings.Cut(words, ": ")
+		sheet.Item(reading.Sign(s, n.Severity), draw.T(role, state), draw.T(draw.Text, "  "+why), draw.T(draw.Faint, "  D: doctor"))
+		return sheet.Lines()
+	case !found:
 		return nil
 	}
-	sheet := draw.NewSheet(s, width)
 	role := reading.SeverityRole(worst.Effect)
 	text := worst.Message
 	if waiting := pods(n, now); waiting != "" && worst.Name() != waitingCode {
 		text = waiting + "; " + text
 	}
-	sheet.Item(draw.T(role, worst.Effect.Sign()), draw.T(role, worst.Name()), draw.T(draw.Text, "  "+text))
-	if e, ok := catalogue.Lookup(worst.Name()); ok && len(e.Fixes) > 0 {
-		fix := e.Fixes[0]
-		more := "  D: doctor"
-		if len(e.Fixes) > 1 && room {
-			more = "  D: doctor, " + show.Plural(len(e.Fixes)-1, "more fix", "more fixes")
-		}
-		sheet.Item(draw.T(draw.Good, s.Pick("→", ">")), draw.T(draw.Good, "fix"), draw.T(draw.Text, "  "+fix.Text), draw.T(draw.Faint, more))
-	}
+	sheet.Item(reading.Sign(s, worst.Effect), draw.T(role, worst.Name()), draw.T(draw.Text, "  "+text))
+	reading.Fix(sheet, worst.Name())
 	return sheet.Lines()
+}
+
+// unreadable reports whether the worst of a node is that it could not be read, or not in full.
+func unreadable(n *store.Node) bool {
+	return n.State != document.StateLive && n.Error != nil && (n.Severity.Harms() || n.Severity == document.SeverityWarning)
 }
 
 // waitingCode is the doctor's code for pods that wait, which is what the verdict adds to a cause.
@@ -67,10 +71,10 @@ func told(n *store.Node, code string) bool {
 // problems writes what else is wrong.
 func problems(sheet *draw.Sheet, n *store.Node) {
 	for _, p := range n.Problems {
-		if p.Effect == document.SeverityInfo || told(n, p.Name()) {
+		if p.Effect == document.SeverityInfo || told(n, p.Name()) || unreadable(n) && p.Code == string(n.Error.Reason) {
 			continue
 		}
 		role := reading.SeverityRole(p.Effect)
-		sheet.Item(draw.T(role, p.Effect.Sign()), draw.T(role, p.Name()), draw.T(draw.Text, " "+p.Message))
+		sheet.Item(reading.Sign(sheet.Style(), p.Effect), draw.T(role, p.Name()), draw.T(draw.Text, " "+p.Message))
 	}
 }

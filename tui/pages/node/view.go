@@ -27,7 +27,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	m.frame.Need = []int{need}
 	above := header(s, c.Width, c.Height, n, m.name, c.Now)
 	if n != nil {
-		above = append(above, verdict(s, c.Width, n, c.Now, c.Height >= roomy)...)
+		above = append(above, verdict(s, c.Width, n, c.Now)...)
 	}
 	placed := 0 // sections below the ENIs, which the pool need not repeat
 	notes := reading.Age(m.docs.Read[watch.WantENIs], c.Now, 3*reading.Pace(c, n))
@@ -72,7 +72,7 @@ func sampled(n *store.Node, now time.Time) string {
 func header(s draw.Style, width, height int, n *store.Node, name string, now time.Time) []string {
 	word, role := reading.StateOf(n, now)
 	if n != nil {
-		if _, faulty := n.Worst(); faulty {
+		if _, faulty := n.Worst(); faulty || unreadable(n) {
 			word = "" // the verdict says more
 		}
 	}

@@ -28,6 +28,18 @@ func StateOf(n *store.Node, now time.Time) (string, draw.Role) {
 	return words, draw.Stale
 }
 
+// Sign returns the sign before what has a severity, in its colour: ! for an error, ⚠ for a warning.
+func Sign(s draw.Style, of document.Severity) draw.Span {
+	sign := of.Sign()
+	switch {
+	case of.Harms():
+		sign = document.SeverityError.Sign()
+	case of == document.SeverityWarning:
+		sign = s.Pick("⚠", sign)
+	}
+	return draw.T(SeverityRole(of), sign)
+}
+
 // SeverityRole returns the role in which a severity is shown, next to its word.
 func SeverityRole(s document.Severity) draw.Role {
 	switch s {
