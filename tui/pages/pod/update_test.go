@@ -38,7 +38,7 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// TestWhyNone: for a pod without an address the screen says why.
+// TestWhyNone: for a pod without an address the screen says why, once, and what to do.
 func TestWhyNone(t *testing.T) {
 	t.Parallel()
 	ref := introspect.PodRef{Namespace: "shop", Name: "waits"}
@@ -55,7 +55,7 @@ func TestWhyNone(t *testing.T) {
 	i := slices.IndexFunc(lines, func(l string) bool {
 		return strings.HasPrefix(l, "Waiting for an IP address")
 	})
-	if i < 0 || !strings.HasPrefix(lines[i+1], "ip/subnet-exhausted: no free addresses") || !strings.HasPrefix(lines[i+2], "cause        ip/subnet-exhausted") {
+	if i < 0 || !strings.HasPrefix(lines[i+1], "! ip/subnet-exhausted  no free addresses") || !strings.HasPrefix(lines[i+2], "→ fix") {
 		t.Error(strings.Join(lines, "\n"))
 	}
 }

@@ -2,7 +2,9 @@ package pod
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"cnictl/daemon/api/cause"
@@ -88,12 +90,7 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *draw.Sheet, at 
 			} else {
 				sheet.Add(draw.T(draw.Warn, "The pool holds no address for this pod."))
 			}
-			if reason != "" {
-				sheet.Add(draw.T(draw.Text, inventory.NamedReason(reason)))
-			}
-			if e, ok := catalogue.Lookup(m.finding); ok {
-				sheet.Field("cause", draw.T(draw.Bad, e.Code), draw.T(draw.Text, "  "+e.Title))
-			}
+			m.why(sheet, inventory.NamedReason(reason))
 			if pod != nil && pod.PodENI != "" {
 				sheet.Add(draw.T(draw.Faint, "Its address is that of its branch ENI, below."))
 			}
@@ -115,6 +112,25 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *draw.Sheet, at 
 			sheet.Field("last pod", draw.T(draw.Text, name))
 		}
 	}
+}
+
+// why writes why the pod has no address, once, and the first thing to do about it.
+func (m *Model) why(sheet *draw.Sheet, reason string) {
+	e, ok := catalogue.Lookup(m.finding)
+	text, same := strings.CutPrefix(reason, m.finding+": ")
+	switch {
+	case !ok:
+		if reason != "" {
+			sheet.Add(draw.T(draw.Text, reason))
+		}
+		return
+	case !same || text == "":
+		if text = e.Title; reason != "" && reason != e.Code {
+			sheet.Add(draw.T(draw.Text, reason))
+		}
+	}
+	sheet.Item(draw.T(draw.Bad, "!"), draw.T(draw.Bad, e.Code), draw.T(draw.Text, "  "+text))
+	reading.Fix(sheet, e.Code)
 }
 
 // reason is the pod's state and why it has no address, as the list of pods shows it.
@@ -213,9 +229,13 @@ func (m *Model) branch(c pages.Context, n *store.Node, sheet *draw.Sheet, pod *w
 	if pod == nil || !pod.Wants && pod.PodENI == "" {
 		return
 	}
+	pending := inventory.FindingOf(inventory.PendingBranch)
+	if pod.PodENI == "" && m.finding == pending {
+		return // as said above
+	}
 	sheet.Head("BRANCH ENI", "vpc.amazonaws.com/pod-eni")
 	if pod.PodENI == "" {
-		sheet.Add(draw.T(draw.Warn, inventory.FindingOf(inventory.PendingBranch)+": "),
+		sheet.Add(draw.T(draw.Warn, pending+": "),
 			draw.T(draw.Text, "the VPC resource controller has not written the pod's annotation yet."))
 		return
 	}
@@ -285,12 +305,14 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *draw.Sheet, at [
 		return
 	}
 	changes, failures := history(m.events.Items, m.docs.Last.Failures, m.ref, m.ip, at)
+	changes = slices.DeleteFunc(changes, func(e introspect.Event) bool { // the failure says more
+		return e.Kind == introspect.EventADDFailed &&
+			slices.ContainsFunc(failures, func(f introspect.Failure) bool { return f.At.Sub(e.At).Abs() <= time.Second })
+	})
 	for _, f := range failures {
+		waited := (time.Duration(f.WaitedMS) * time.Millisecond).Round(100 * time.Millisecond)
 		sheet.Row(draw.Clock(f.At, c.Now), 9, draw.T(draw.Bad, "no address: "+catalogue.Named(f.Cause)), draw.T(draw.Text, "  "+f.Detail),
-			draw.T(draw.Faint, "  waited "+(time.Duration(f.WaitedMS)*time.Millisecond).String()+retries(f.Transient)))
-	}
-	if len(failures) > 0 && len(changes) > 0 {
-		sheet.Blank()
+			draw.T(draw.Faint, "  waited "+waited.String()+retries(f.Transient)))
 	}
 	for _, e := range changes {
 		sheet.Row(draw.Clock(e.At, c.Now), 9, draw.T(reading.EventRole(e.Kind), string(e.Kind)), draw.T(draw.Faint, "  "+inventory.EventLine(e)))
