@@ -22,14 +22,14 @@ type ENIs struct {
 	sums  eniSums
 }
 
-type eniSums struct{ enis, unread, nodes int }
+type eniSums struct{ enis, assigned, cooling, free, unread, nodes int }
 
 // NewENIs makes the page.
 func NewENIs(o pages.Open) *ENIs {
 	p := &ENIs{}
 	p.rows = newRows(p, components.TableOptions[document.ENIItem]{
 		Columns: tables.ENIs(true), ID: func(e document.ENIItem) string { return e.ID }, Role: eniRole,
-		Fault: func(e document.ENIItem) bool { return e.Excluded || e.Total > 0 && e.Free == 0 },
+		Fault: func(e document.ENIItem) bool { return e.Excluded }, // one in full use is as it should be
 		Show:  func(e document.ENIItem, column string) (string, bool) { return p.names.Cell(e.Node, column) },
 		Order: "node,card,device",
 		Sort: []components.SortKey{
@@ -38,6 +38,7 @@ func NewENIs(o pages.Open) *ENIs {
 			{Key: "f", Column: "free", Title: "free"}, {Key: "u", Column: "subnet", Title: "subnet"},
 		},
 		Limits: map[string]components.Limit{"node": {Most: 40, Narrow: 13}},
+		Sparse: map[string]string{"card": "0", "prefixes": "0"},
 		Empty:  "no node has reported an ENI yet",
 		Rows:   "ENIs",
 	}, o.Filter)
@@ -46,11 +47,11 @@ func NewENIs(o pages.Open) *ENIs {
 
 func eniRole(e document.ENIItem, column string) draw.Role {
 	switch {
-	case column == "free" && e.Total > 0 && e.Free == 0:
-		return draw.Warn
 	case column == "kind" && e.Excluded:
 		return draw.Warn
-	case column == "subnet", column == "table", column == "cidrs":
+	case column == "cooling" && e.Cooling > 0:
+		return draw.BarCooling
+	case column == "cooling", column == "subnet", column == "table", column == "cidrs", column == "card":
 		return draw.Faint
 	}
 	return draw.Text
@@ -110,6 +111,12 @@ func (p *ENIs) Gather(c pages.Context) tea.Cmd {
 				s.unread++
 			}
 			s.enis += len(of)
+			for _, e := range of {
+				s.assigned, s.cooling = s.assigned+e.Assigned, s.cooling+e.Cooling
+				if e.Free < 1<<30 { // not the addresses of IPv6 prefixes
+					s.free += e.Free
+				}
+			}
 			pick.Add(inventory.ENIItems(n.Metadata.Name, of)...)
 		}
 		return s
@@ -143,5 +150,14 @@ func (p *ENIs) Lines(c pages.Context) []string {
 	if p.sums.unread > 0 {
 		notes = append(notes, partOf(p.sums.unread, p.sums.nodes, "nodes")+" have not reported their ENIs")
 	}
-	return p.rows.Lines(c, []draw.Span{{Role: draw.Text, Text: show.Plural(p.sums.enis, "ENI", "ENIs")}}, notes...)
+	sum := []draw.Span{draw.T(draw.Text, show.Plural(p.sums.enis, "ENI", "ENIs"))}
+	if s := p.sums; s.enis > 0 {
+		for _, part := range []struct {
+			n    int
+			word string
+		}{{s.assigned, " used"}, {s.cooling, " cooling"}, {s.free, " free"}} {
+			sum = append(sum, draw.T(draw.Faint, draw.Thousands(part.n)+part.word))
+		}
+	}
+	return p.rows.Lines(c, sum, notes...)
 }

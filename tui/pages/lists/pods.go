@@ -55,6 +55,7 @@ func NewPods(o pages.Open) *Pods {
 			{Key: "i", Column: "address", Title: "address"}, {Key: "a", Column: "for", Title: "age"},
 		},
 		Limits: map[string]components.Limit{"pod": {Most: 100, Narrow: 36}, "why": {Most: 120, Narrow: 40}},
+		Sparse: map[string]string{"eni": "", "device": "", "kind": ""}, // of pods without an address
 		Empty:  "no pods",
 		Rows:   "pods",
 	}, o.Filter)
@@ -68,6 +69,7 @@ func (p *Pods) short(r *inventory.Pod, column string) (string, bool) {
 	return p.names.Cell(r.Node, column)
 }
 
+// podRole returns the colour of a cell. The row of a pod that needs attention is tinted as a whole.
 func podRole(r *inventory.Pod, column string) draw.Role {
 	switch {
 	case column == "state" || column == "why":
@@ -82,7 +84,11 @@ func podRole(r *inventory.Pod, column string) draw.Role {
 			}
 		}
 		return draw.Faint
-	case r.State == document.PodEnded, column == "eni", column == "kind":
+	case r.State == document.PodWaiting:
+		return draw.BadRow
+	case r.State == document.PodUnknown, r.State == document.PodLeftOver:
+		return draw.WarnRow
+	case r.State == document.PodEnded, column == "eni", column == "kind", column == "device":
 		return draw.Faint
 	}
 	return draw.Text
@@ -265,6 +271,8 @@ func (p *Pods) notes() (out []string) {
 		out = append(out, "pods without an address are those of the last list: "+strings.TrimSuffix(reading.Reason(e), "."))
 	case k != nil && k.WithoutOnly:
 		out = append(out, "many pods: those of the host network and those with a branch ENI are left out")
+	case k != nil && k.Nodes != nil && p.sums.unread > 0 && p.sums.nodes-len(k.Nodes) == p.sums.unread: // the same, most likely
+		return append(out, partOf(p.sums.unread, p.sums.nodes, "nodes")+" not read: pods and addresses there are missing")
 	case k != nil && k.Nodes != nil && len(k.Nodes) < p.sums.nodes:
 		out = append(out, "pods without an address: data from "+partOf(len(k.Nodes), p.sums.nodes, "nodes"))
 	}
