@@ -5,6 +5,7 @@ package subnets
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"cnictl/daemon/fleet/inventory"
@@ -46,7 +47,7 @@ func New(o pages.Open) pages.Page {
 		Fault: func(r *row) bool { return inventory.SubnetShort(r.SubnetUse) }, Role: role, Sort: sortKeys(), Order: "-full,subnet",
 		Draw: bar, Drawn: map[string]int{"gauge": 14, "trend": 12},
 		Limits: map[string]components.Limit{"subnet": {Most: 24, Narrow: 24}, "zone": {Most: 12, Narrow: 12}},
-		Empty:  "No subnets reported yet.", Leads: true,
+		Empty:  "No subnets reported yet.", Leads: true, Rows: "subnets",
 	})
 	return m
 }
@@ -66,9 +67,24 @@ func rowsOf(v *store.View, known inventory.Forecasts, now time.Time) []*row {
 	return out
 }
 
-// words describes the trend of the free addresses.
+// words describes the trend of the free addresses, or since when there are none.
 func words(r *row) string {
+	if at, ok := emptied(r.Trend); ok {
+		return r.Forecast.Words() + " since " + strings.TrimSpace(draw.Clock(at, r.Now)) + ", " + show.Age(r.Now.Sub(at)) + " ago"
+	}
 	return cmp.Or(r.Trend.Words(), "trend needs more samples (EC2's count is read every 10 minutes)")
+}
+
+// emptied returns when the last free address was taken, false if some are free or never were.
+func emptied(t inventory.Trend) (time.Time, bool) {
+	at := len(t)
+	for at > 0 && t[at-1].Free <= 0 {
+		at--
+	}
+	if at == 0 || at == len(t) {
+		return time.Time{}, false
+	}
+	return t[at].At, true
 }
 
 // columns returns the columns of cnictl subnets, and those that only the screen draws.
@@ -94,22 +110,28 @@ func sortKeys() []components.SortKey {
 	}
 }
 
+// role returns the colour of a cell. The row of a subnet that is short is tinted as a whole.
 func role(r *row, column string) draw.Role {
+	short := inventory.SubnetShort(r.SubnetUse)
 	switch column {
-	case "free", "full":
-		if inventory.SubnetShort(r.SubnetUse) {
+	case "free", "full", "left":
+		if short {
 			return draw.Bad
 		}
-	case "left":
+	}
+	switch {
+	case short:
+		return draw.BadRow
+	case column == "left":
 		if r.Forecast.Falls() {
 			return draw.Warn
 		}
 		return draw.Faint
-	case "wasted":
+	case column == "wasted":
 		if r.Held > 0 && r.Wasted*2 > r.Held && r.Wasted > 64 {
 			return draw.Warn
 		}
-	case "cidr", "zone", "asof":
+	case column == "cidr", column == "zone", column == "asof":
 		return draw.Faint
 	}
 	return draw.Text
@@ -118,7 +140,7 @@ func role(r *row, column string) draw.Role {
 func bar(s draw.Style, r *row, column string, width int) string {
 	usable := float64(inventory.Usable(r.Range))
 	if column == "trend" {
-		return show.Spark(r.Trend.Values(), width, usable, s.ASCII)
+		return s.Paint(draw.Faint, show.Spark(r.Trend.Values(), width, usable, s.ASCII))
 	}
 	if usable == 0 || r.Available == nil {
 		return draw.Blank(width)

@@ -42,7 +42,7 @@ func (s slope) points(width int) (values []float64, future int) {
 	return values, future
 }
 
-// lines draws the slope, with the highest value at the left and the times below.
+// lines draws the slope, with the ends of the axis at the left and the times below.
 func (s slope) lines(style draw.Style, width, height int) []string {
 	const least = 20
 	if len(s.trend) < 2 || style.Linear || width < least || height < 2 {
@@ -52,6 +52,7 @@ func (s slope) lines(style draw.Style, width, height int) []string {
 	for _, r := range s.trend {
 		top = max(top, float64(r.Free))
 	}
+	_, top = draw.Axis(top)
 	axis := max(draw.Width(show.Count(int(top))), 4)
 	plot, rows := width-axis-2, height-1
 	values, future := s.points(plot)

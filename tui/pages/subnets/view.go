@@ -120,8 +120,11 @@ func (m *Model) draw(s draw.Style, v *store.View, r *row, width, height int) []s
 	}
 	room := max(height-len(head)-len(foot), 0)
 	slope := slope{r.Trend, r.Forecast.Left}
-	chart := slope.lines(s, width, min(room/3, mostChart))
+	chart := slope.lines(s, width, min(room/3, lowChart))
 	blocks.Arrange(width, room-len(chart))
+	if rest := min(room-blocks.Rows(), mostChart); len(chart) > 0 && rest > len(chart) { // of a small map
+		chart = slope.lines(s, width, rest)
+	}
 	m.board.wide = blocks.Columns
 	lines := append([]string(nil), head...)
 	lines = append(lines, blocks.Lines(s, width, min(blocks.Rows(), room-len(chart)))...)
@@ -129,8 +132,8 @@ func (m *Model) draw(s draw.Style, v *store.View, r *row, width, height int) []s
 	return draw.Exactly(lines, width, height)
 }
 
-// mostChart is the most rows of the chart of free addresses.
-const mostChart = 8
+// Rows of the chart of free addresses: at most beside a large map, and at most.
+const lowChart, mostChart = 8, 16
 
 // legend returns the meaning and the count of each sign.
 func legend(s draw.Style, width int, signs []sign) []string {
