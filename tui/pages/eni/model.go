@@ -45,8 +45,8 @@ func New(o pages.Open) pages.Page {
 	m.table = components.NewTable(components.TableOptions[address]{
 		Columns: columns(), ID: func(a address) string { return a.Address },
 		Fault: func(a address) bool { return a.State == introspect.AddressCooling },
-		Role:  role, Sort: sortKeys(), Order: "address", Show: shown,
-		Empty: "No addresses for pods on this ENI.",
+		Role:  role, Sort: sortKeys(), Order: "address", Show: shown, Sparse: map[string]string{"cidr": ""},
+		Empty: "No addresses for pods on this ENI.", Rows: "addresses",
 	})
 	return m
 }
@@ -146,7 +146,7 @@ func sortKeys() []components.SortKey {
 func role(a address, column string) draw.Role {
 	switch {
 	case column == "state" && a.State == introspect.AddressAssigned:
-		return draw.Accent
+		return draw.Good
 	case column == "state" && a.State == introspect.AddressCooling:
 		return draw.Warn
 	case a.State == introspect.AddressFree:

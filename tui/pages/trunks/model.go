@@ -44,10 +44,11 @@ func New(o pages.Open) pages.Page {
 	m.table = components.NewTable(components.TableOptions[*row]{
 		Show:    func(r *row, column string) (string, bool) { return m.names.Cell(r.Node, column) },
 		Columns: columns(), ID: func(r *row) string { return r.Node },
-		Fault: func(r *row) bool { return r.State != document.TrunkAttached }, Role: role, Sort: sortKeys(), Order: "-used,node",
+		Fault: func(r *row) bool { return r.State != document.TrunkAttached || full(r) }, Role: role, Sort: sortKeys(), Order: "-used,node",
 		Draw: gauge, Drawn: map[string]int{"gauge": 12},
 		Limits: map[string]components.Limit{"type": {Most: 20, Narrow: 15}, "trunk": {Most: 21, Narrow: 21}}, // the longest that EC2 has
 		Empty:  "No nodes with a trunk or ENABLE_POD_ENI.",
+		Rows:   "nodes",
 	})
 	return m
 }
@@ -75,6 +76,9 @@ func rowsOf(v *store.View) []*row {
 
 // share returns the share of the branch ENIs in use.
 func share(r *row) (float64, bool) { return inventory.BranchShare(r.TrunkItem) }
+
+// full reports whether the node can have no more branch ENIs.
+func full(r *row) bool { v, ok := share(r); return ok && v >= 1 }
 
 func percent(r *row) (float64, bool) { return inventory.BranchPercent(r.TrunkItem) }
 
@@ -107,7 +111,7 @@ func sumOf(rows []*row) sums {
 		if r.BranchLimit != nil {
 			s.Limit += *r.BranchLimit
 		}
-		if v, ok := share(r); ok && v >= 1 {
+		if full(r) {
 			s.Full++
 		}
 	}

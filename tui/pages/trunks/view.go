@@ -88,7 +88,7 @@ func (m *Model) pods(c pages.Context, sheet *draw.Sheet) {
 	with := inventory.WithBranchPods(r.TrunkItem, m.docs.Last.Pods, r.IPv6)
 	sheet.Head("WAITING FOR A BRANCH ENI", strconv.Itoa(*with.Waiting))
 	for _, p := range with.Pods[:*with.Waiting] {
-		sheet.Item(draw.T(draw.Warn, "W"), draw.T(draw.Text, pages.PodName(p.Namespace, p.Name)),
+		sheet.Item(reading.Sign(sheet.Style(), document.SeverityWarning), draw.T(draw.Text, pages.PodName(p.Namespace, p.Name)),
 			draw.T(draw.Faint, "  "+p.Phase+since(p, c)+"  "+inventory.FindingOf(inventory.PendingBranch)),
 			draw.T(draw.Warn, "  "+p.Reason))
 	}
