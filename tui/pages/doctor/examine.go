@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -134,6 +135,9 @@ func (m *Model) state(l *draw.Line, c pages.Context) {
 			role = draw.Warn
 		}
 		l.Add(role, r.Verdict).Gap(2)
+		if n := m.onlyReports(); n > 0 {
+			l.Add(draw.Warn, strconv.Itoa(n)+" more reported by nodes").Gap(2)
+		}
 		l.Add(draw.Faint, "as of "+draw.Clock(r.SampledAt, c.Now)).Gap(2)
 	}
 	switch {
@@ -148,6 +152,17 @@ func (m *Model) state(l *draw.Line, c pages.Context) {
 	case e.report == nil:
 		l.Add(draw.Faint, "not examined yet").Gap(2)
 	}
+}
+
+// onlyReports counts the problems that nodes report and the doctor has not found, which its verdict
+// does not count.
+func (m *Model) onlyReports() (n int) {
+	for _, r := range m.findings.All() {
+		if r.finding == nil && r.severity() != document.SeverityInfo {
+			n++
+		}
+	}
+	return n
 }
 
 // going describes the progress of the examination.

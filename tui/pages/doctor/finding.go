@@ -22,6 +22,7 @@ type findingPage struct {
 	finding *document.Finding
 	name    func(node string) string
 	proofs  bool // the evidence is unfolded
+	unfold  bool // it was just unfolded: scroll to it
 	command int  // index in commands of the one that is copied
 	scroll  components.Scroll
 }
@@ -56,6 +57,7 @@ func (p *findingPage) do(c pages.Context, action string) tea.Cmd {
 	switch action {
 	case keymap.Evidence:
 		p.proofs = !p.proofs
+		p.unfold = p.proofs
 	case keymap.NextCommand:
 		p.command = (p.command + 1) % max(len(all), 1)
 	case keymap.CopyCommand:
@@ -88,7 +90,11 @@ func say(role draw.Role, text string) tea.Cmd {
 // Lines implements pages.Page.
 func (p *findingPage) Lines(c pages.Context) []string {
 	sheet := draw.NewSheet(c.Style(), c.Width)
-	card{p.finding, p.name, p.proofs, p.command}.write(sheet, c.Now)
+	from, count := card{p.finding, p.name, p.proofs, p.command}.write(sheet, c.Now)
+	if p.unfold {
+		p.scroll.Show(from, count)
+		p.unfold = false
+	}
 	return p.scroll.Window(sheet, c.Height)
 }
 
@@ -120,8 +126,9 @@ type card struct {
 	chosen int  // the command that is marked; -1 = none
 }
 
-// write writes the card: headline, where, what was found, the fixes, and what shows it.
-func (x card) write(sheet *draw.Sheet, now time.Time) {
+// write writes the card: headline, where, what was found, the fixes, and what shows it. It returns where
+// the evidence is.
+func (x card) write(sheet *draw.Sheet, now time.Time) (from, count int) {
 	f, c := x.Finding, report.CardOf(x.Finding, now, mostNodes, x.name)
 	headline(sheet, document.Severity(f.Severity), f.Title)
 	sheet.Field("where", draw.T(draw.Text, c.Where))
@@ -142,12 +149,10 @@ func (x card) write(sheet *draw.Sheet, now time.Time) {
 			sheet.Item(sign, draw.T(draw.Accent, s.Command))
 			number++
 		}
-		role := draw.Faint
 		if s.Risk != "" {
-			role = draw.Warn
-		}
-		if warning := s.Warning(); warning != "" {
-			sheet.Add(draw.T(role, warning))
+			sheet.Add(draw.T(draw.Warn, "risk: "+s.Risk+"."), draw.T(draw.Text, " "+s.Note))
+		} else if s.Note != "" {
+			sheet.Add(draw.T(draw.Faint, s.Note))
 		}
 	}
 	for i, fix := range c.Fixes {
@@ -160,18 +165,16 @@ func (x card) write(sheet *draw.Sheet, now time.Time) {
 		}
 		sheet.Head(title, note)
 		step(fix)
-		if i == 0 {
-			x.evidence(sheet, c)
-		}
 	}
-	if len(c.Fixes) == 0 {
-		x.evidence(sheet, c)
-	}
+	from = sheet.Len()
+	x.evidence(sheet, c)
+	count = sheet.Len() - from
 	if c.Check.Text != "" {
 		sheet.Head("CHECK", "")
 		step(c.Check)
 	}
 	x.more(sheet)
+	return from, count
 }
 
 // more writes the cause, what follows from it, and where to read on.

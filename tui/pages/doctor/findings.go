@@ -151,8 +151,9 @@ func (m *Model) findingTable() *components.Table[*row] {
 			{Key: "i", Column: "times", Title: "times"}, {Key: "c", Column: "confidence", Title: "confidence"},
 			{Key: "w", Column: "where", Title: "where"},
 		},
-		Limits: map[string]components.Limit{"code": {Most: 26, Narrow: 24}, "where": {Most: 32, Narrow: 18}},
-		Order:  "severity", Empty: "No problems found.",
+		Limits: map[string]components.Limit{"code": {Most: 26, Narrow: 24}, "where": {Most: 60, Narrow: 18}},
+		Sparse: map[string]string{"times": ""},
+		Order:  "severity", Empty: "No problems found.", Rows: "findings",
 	})
 }
 
@@ -171,7 +172,7 @@ func (m *Model) findingColumns() []query.Column[*row] {
 			Text:   func(r *row) string { return count(r.times()) },
 			Number: func(r *row) (float64, bool) { return float64(r.times()), true }},
 		{Name: "where", Header: "WHERE", Title: "what is affected", Drop: 1, Least: 18, Text: m.whereOf},
-		{Name: "title", Header: "TITLE", Title: "the cause in a line", Drop: 3, Least: 24, Text: func(r *row) string { return r.title() }},
+		{Name: "title", Header: "TITLE", Title: "the cause in a line", Drop: 3, Least: 32, Text: func(r *row) string { return r.title() }},
 	}
 }
 

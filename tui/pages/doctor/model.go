@@ -43,6 +43,7 @@ type Model struct {
 	scroll   components.Scroll
 	beside   components.Scroll // scroll position of paneFinding
 	proofs   bool              // the evidence is unfolded
+	unfold   bool              // it was just unfolded: scroll to it
 	frame    components.Frame
 	docs     reading.Documents
 	since    time.Time
@@ -82,7 +83,7 @@ func roleOf(s document.Severity, column string) draw.Role {
 // nodeColumns returns the columns of cnictl nodes, and those for what is wrong with a node.
 func nodeColumns() []query.Column[*affected] {
 	out := query.Arrange(query.Of(store.NodeColumns(), func(a *affected) *store.Node { return a.Node }),
-		query.Shown{Name: "node", Least: 16}, query.Shown{Name: "type", Drop: 4, Wide: true}, query.Shown{Name: "zone", Drop: 5, Wide: true})
+		query.Shown{Name: "node", Least: 13}, query.Shown{Name: "type", Drop: 4, Wide: true}, query.Shown{Name: "zone", Drop: 5, Wide: true})
 	return slices.Insert(out, 1,
 		query.Column[*affected]{Name: "severity", Header: "SEVERITY", Title: "severity on this node", Drop: 3,
 			Text:   func(a *affected) string { return string(a.Severity) },

@@ -99,6 +99,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		return cmd
 	case keymap.Evidence:
 		m.proofs = !m.proofs
+		m.unfold = m.proofs
 		return nil
 	case keymap.NextPane:
 		m.turn(c, 1)

@@ -57,7 +57,11 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 		return components.Pane{Title: title, Weight: 3, Least: 2, Lines: func(s draw.Style, w, h int) []string {
 			sheet := draw.NewSheet(s, w)
 			if r, ok := m.findings.Row(); ok && r.finding != nil {
-				card{r.finding, m.names.Short, m.proofs, -1}.write(sheet, c.Now)
+				from, count := card{r.finding, m.names.Short, m.proofs, -1}.write(sheet, c.Now)
+				if m.unfold {
+					m.beside.Show(from, count)
+					m.unfold = false
+				}
 			} else if ok {
 				m.onlyReported(sheet, r.group, c.Now)
 			} else if r := m.exam.whole(); r != nil { // the pane has room for all of it
@@ -97,7 +101,7 @@ func (m *Model) onlyReported(sheet *draw.Sheet, g *group, now time.Time) {
 	for _, a := range g.Nodes[:min(len(g.Nodes), mostNodes)] {
 		sheet.Add(draw.T(draw.Text, a.Name))
 		for _, p := range a.Problems {
-			sheet.Item(draw.T(reading.SeverityRole(p.Severity), p.Severity.Sign()), draw.T(draw.Text, p.Message), draw.T(draw.Faint, when(p, now)))
+			sheet.Item(reading.Sign(sheet.Style(), p.Severity), draw.T(draw.Text, p.Message), draw.T(draw.Faint, when(p, now)))
 		}
 	}
 	if more := len(g.Nodes) - mostNodes; more > 0 {
@@ -153,7 +157,7 @@ func (m *Model) evidence(c pages.Context, sheet *draw.Sheet) {
 	}
 	sheet.Add(draw.T(reading.SeverityRole(a.Severity), string(a.Severity)+": "), draw.T(draw.Text, m.code+", "+inventory.CauseTitle(m.code)))
 	for _, p := range a.Problems {
-		sheet.Item(draw.T(reading.SeverityRole(p.Severity), p.Severity.Sign()), draw.T(draw.Text, p.Message), draw.T(draw.Faint, when(p, c.Now)))
+		sheet.Item(reading.Sign(sheet.Style(), p.Severity), draw.T(draw.Text, p.Message), draw.T(draw.Faint, when(p, c.Now)))
 	}
 	if a.Times > 0 {
 		sheet.Field("ADDs failed", draw.T(draw.Text, strconv.Itoa(a.Times)+" with this cause since the daemon started"))
