@@ -44,7 +44,7 @@ func TestFold(t *testing.T) {
 		var text []string
 		for _, l := range m.all {
 			var b strings.Builder
-			for _, span := range lineOf(l, repeats{}, at, false, m.names).Parts {
+			for _, span := range lineOf(l, repeats{}, at, nil, m.names).Parts {
 				b.WriteString(span.Text)
 			}
 			text = append(text, b.String())

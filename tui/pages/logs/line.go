@@ -160,12 +160,12 @@ func levelRole(l line) draw.Role {
 // sources are the words of the column that says where a line is from.
 var sources = map[origin]string{fromLog: "log", fromEvent: "event", fromKubernetes: "k8s", fromContainer: "stdout"}
 
-// draw makes a line of the view, with the node's name if there are several nodes.
-func lineOf(l *line, of repeats, now time.Time, several bool, names pages.NodeNames) components.LogLine {
+// lineOf makes a line of the view, with the node's name if there are several nodes: nodes has their colours.
+func lineOf(l *line, of repeats, now time.Time, nodes map[string]draw.Role, names pages.NodeNames) components.LogLine {
 	spans := make([]draw.Span, 0, 8)
 	spans = append(spans, draw.T(draw.Faint, draw.Clock(l.At, now)+" "), draw.T(levelRole(*l), pad(levelText(*l), 6)))
-	if several {
-		spans = append(spans, draw.T(draw.NodeRole(l.Node), pad(draw.Head(names.Short(l.Node), 19), 16)))
+	if role, several := nodes[l.Node]; several {
+		spans = append(spans, draw.T(role, pad(draw.Head(names.Short(l.Node), 19), 16)))
 	}
 	spans = append(spans, draw.T(draw.Faint, pad(sources[l.From], 7)))
 	text := inventory.Rounded(l.Text)

@@ -225,3 +225,30 @@ func TestGroup(t *testing.T) {
 		t.Errorf("another pod's has %+v", r)
 	}
 }
+
+// TestGroup_Once: a failed ADD is one line, the daemon's event, though the log and the kubelet say it
+// too; what has another cause, pod or time stays.
+func TestGroup_Once(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
+	of := func(from origin, second int, kind, pod, rest string) *line {
+		return &line{
+			From: from, At: at.Add(time.Duration(second) * time.Second), Level: logline.Error, Known: true, Node: "n",
+			Kind: kind, Text: "failed", Pod: pod, Rest: rest,
+		}
+	}
+	event := of(fromEvent, 0, "add-failed", "a/x", "")
+	event.item.Cause = "pool-dry"
+	other := []*line{
+		of(fromLog, 0, "", "a/x", "cause=throttled"), of(fromLog, 0, "", "a/y", "cause=pool-dry"), of(fromLog, 9, "", "a/x", "cause=pool-dry"),
+		of(fromKubernetes, 1, "BackOff", "a/x", ""), of(fromContainer, 0, "", "a/x", ""),
+	}
+	again := []*line{of(fromLog, 0, "", "a/x", "cause=pool-dry took=1s"), of(fromKubernetes, 2, sandboxFailed, "a/x", "")}
+	got := once(slices.Concat([]*line{event}, again, other))
+	if want := append([]*line{event}, other...); !slices.Equal(got, want) {
+		t.Errorf("%d lines, want %d", len(got), len(want))
+	}
+	if got := once(slices.Concat(again, other)); len(got) != len(again)+len(other) {
+		t.Error("lines of no event are left out")
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
+	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
@@ -50,6 +51,7 @@ type Model struct {
 	level   logline.Level
 	access  bool // show introspection requests too
 	each    bool // show repeated failures line by line
+	grouped int  // lines that are left out because others say the same
 	faults  bool
 	paused  bool
 	stale   bool // the view must be rebuilt from all
@@ -180,17 +182,31 @@ func (m *Model) show() {
 	if !m.stale {
 		return
 	}
-	m.stale, m.fresh = false, 0
-	several := len(m.tails) > 1
+	m.stale, m.fresh, m.grouped = false, 0, 0
 	shown, times := m.shown(), map[*line]repeats{}
 	if !m.each {
+		all := len(shown)
 		shown, times = group(shown)
+		m.grouped = all - len(shown)
 	}
 	var lines []components.LogLine
+	nodes := m.colours()
 	for _, l := range shown {
-		lines = append(lines, lineOf(l, times[l], m.now, several, m.names))
+		lines = append(lines, lineOf(l, times[l], m.now, nodes, m.names))
 	}
 	m.view.Set(lines)
+}
+
+// colours returns the colours of the nodes' names, nil if there is only one.
+func (m *Model) colours() map[string]draw.Role {
+	if len(m.tails) < 2 {
+		return nil
+	}
+	var names []string
+	for _, t := range m.tails {
+		names = append(names, show.Safe(t.docs.Node))
+	}
+	return draw.NodeRoles(names)
 }
 
 // Name implements pages.Page.
@@ -233,7 +249,7 @@ func (m *Model) followed() string {
 	case len(m.tails) == 0:
 		return "no node"
 	case m.also > 0:
-		return "Following the " + strconv.Itoa(len(m.tails)) + " worst of " + show.Plural(len(m.tails)+m.also, "node", "nodes")
+		return "The " + strconv.Itoa(len(m.tails)) + " worst of " + show.Plural(len(m.tails)+m.also, "node", "nodes")
 	}
 	return show.Plural(len(m.tails), "node", "nodes")
 }

@@ -8,6 +8,7 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
+	"cnictl/tui/show"
 )
 
 // head is the number of lines above the log.
@@ -62,6 +63,9 @@ func (m *Model) header(s draw.Style, width int) string {
 				break
 			}
 		}
+	}
+	if m.grouped > 0 {
+		l.Add(draw.Faint, show.Plural(m.grouped, "repeat", "repeats")+" grouped (u: each line)").Gap(2)
 	}
 	return l.String()
 }
