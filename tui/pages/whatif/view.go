@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"cnictl/daemon/fleet/document"
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
@@ -15,7 +16,7 @@ import (
 // Lines implements pages.Page.
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
-	settings, outcome := 4, 5
+	settings, outcome := 6, 7            // so that the longest setting fits 120 columns
 	if c.Width < components.SideBySide { // the focused pane gets more
 		settings, outcome = 1, 5
 	}
@@ -209,7 +210,8 @@ func (m *Model) cannot(c pages.Context, sheet *draw.Sheet) {
 	}
 	sheet.Head("NOT SIMULATED", "")
 	for _, r := range m.last.cannot {
-		sheet.Item(draw.T(draw.Warn, "W"), draw.T(draw.Warn, show.Plural(r.count, "node", "nodes")+": "), draw.T(draw.Text, r.text))
+		sheet.Item(reading.Sign(sheet.Style(), document.SeverityWarning),
+			draw.T(draw.Warn, show.Plural(r.count, "node", "nodes")+": "), draw.T(draw.Text, r.text))
 	}
 }
 
