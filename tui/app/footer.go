@@ -3,6 +3,7 @@ package app
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
@@ -146,7 +147,7 @@ func (m *Model) position(s draw.Style) piece {
 		if m.width >= 80 {
 			if o := l.Order(); o != "" {
 				add(draw.Faint, "  sort: ")
-				add(draw.Text, s.Clip(o, 20))
+				add(draw.Text, s.Clip(o, max(m.width/3, 20)))
 			}
 			if f := l.Filter(); f != "" {
 				add(draw.Faint, "  filter: ")
@@ -215,7 +216,11 @@ func (m *Model) hints(s draw.Style) string {
 		hint(m.key1(keymap.NextPane), "next pane")
 	}
 	for _, b := range own {
-		hint(b.Shown, b.Help)
+		if m.list() != nil && (b.Action == keymap.PrevBlock || b.Action == keymap.NextBlock) {
+			continue // of the map, which is not focused
+		}
+		first, _, _ := strings.Cut(b.Shown, " ")
+		hint(first, b.Help)
 	}
 	if m.list() != nil {
 		hint(m.keys.First(keymap.In), "open")
@@ -256,4 +261,4 @@ func (m *Model) examinable() bool {
 	return m.ofNode()
 }
 
-func (m *Model) key1(action string) string { return m.keys.Shown(action) }
+func (m *Model) key1(action string) string { return m.keys.First(action) }

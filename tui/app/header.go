@@ -1,6 +1,8 @@
 package app
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +41,11 @@ func (m *Model) clock() (state, pace []draw.Span) {
 	case recorded && m.paused:
 		return []draw.Span{draw.T(draw.Warn, "PAUSED "+m.utc(r.Now()))}, nil
 	case recorded:
-		return []draw.Span{draw.T(draw.Faint, m.utc(r.Now()))}, []draw.Span{draw.T(draw.Faint, m.speed(r))}
+		state = []draw.Span{draw.T(draw.Faint, m.utc(r.Now()))}
+		if m.footerLines() < 3 { // else it is there
+			pace = []draw.Span{draw.T(draw.Faint, m.speed(r))}
+		}
+		return state, pace
 	case m.paused:
 		return []draw.Span{draw.T(draw.Warn, "PAUSED")}, nil
 	}
@@ -159,7 +165,7 @@ func counted(r draw.Role, name string, n int) []draw.Span {
 // piece is a part of a line that is dropped when it does not fit.
 type piece struct {
 	parts []draw.Span
-	keep  int // the lowest is dropped first
+	keep  int // the highest has room first
 }
 
 func (p piece) width() int {
@@ -170,40 +176,33 @@ func (p piece) width() int {
 	return n
 }
 
-// joined writes the pieces that fit, separated by bars.
+// joined writes the pieces that fit, separated by bars: first those to keep, then what else has room.
 func joined(s draw.Style, width int, pieces []piece) string {
 	bar := s.Pick(" ▏", " | ")
-	all := func() int {
-		n := 1
-		for i, p := range pieces {
-			n += p.width()
-			if i > 0 {
-				n += draw.Width(bar)
-			}
-		}
-		return n
+	order := make([]int, len(pieces))
+	for i := range order {
+		order[i] = i
 	}
-	filled := pieces[:0]
-	for _, p := range pieces {
-		if p.width() > 0 {
-			filled = append(filled, p)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(pieces[b].keep, pieces[a].keep) })
+	fits, room := make([]bool, len(pieces)), width-1
+	for n, i := range order {
+		need := pieces[i].width()
+		if n > 0 {
+			need += draw.Width(bar)
+		}
+		if fits[i] = pieces[i].width() > 0 && (need <= room || n == 0); fits[i] {
+			room -= need
 		}
 	}
-	pieces = filled
-	for len(pieces) > 1 && all() > width {
-		least := 0
-		for i, p := range pieces {
-			if p.keep < pieces[least].keep {
-				least = i
-			}
-		}
-		pieces = append(pieces[:least], pieces[least+1:]...)
-	}
-	l := draw.NewLine(s, width).Gap(1)
+	l, first := draw.NewLine(s, width).Gap(1), true
 	for i, p := range pieces {
-		if i > 0 {
+		if !fits[i] {
+			continue
+		}
+		if !first {
 			l.Add(draw.Border, bar)
 		}
+		first = false
 		for _, x := range p.parts {
 			l.Add(x.Role, x.Text)
 		}

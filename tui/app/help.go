@@ -85,7 +85,10 @@ func (p *helpPage) Lines(c pages.Context) []string {
 		all = append(all, draw.NewLine(s, c.Width).String())
 	}
 	for _, note := range p.notes(s) {
-		l := draw.NewLine(s, c.Width).Gap(1).Add(draw.Key, s.Fit(note[0], 8, false)).Gap(1).Add(draw.Text, note[1])
+		l := draw.NewLine(s, c.Width).Gap(1).Add(draw.Header, s.Fit(note.of, 8, false)).Gap(1)
+		for _, part := range note.says {
+			l.Add(part.Role, part.Text)
+		}
 		all = append(all, l.String())
 	}
 	sheet := draw.NewSheet(s, c.Width)
@@ -93,17 +96,24 @@ func (p *helpPage) Lines(c pages.Context) []string {
 	return p.scroll.Window(sheet, c.Height)
 }
 
-func (p *helpPage) notes(s draw.Style) [][2]string {
-	var screens []string
+// helpNote is a line below the keys.
+type helpNote struct {
+	of   string
+	says []draw.Span
+}
+
+func (p *helpPage) notes(s draw.Style) []helpNote {
+	var screens []draw.Span
 	for i, title := range p.titles {
-		screens = append(screens, strconv.Itoa(i+1)+" "+strings.ToLower(title))
+		screens = append(screens, draw.T(draw.Key, strconv.Itoa(i+1)), draw.T(draw.Text, " "+strings.ToLower(title)+" "))
 	}
-	return [][2]string{
-		{"screens", strings.Join(screens, " ")},
-		{"scales", "pool, trend: 0 to as many addresses as pods can have; trend: 15 min"},
-		{"signs", signsOf(s) + "  - none  ? unknown  >= at least"},
-		{"pool", "amber: 85% used or more; red: no free address"},
-		{"filter", "word  !word  re:x.y  type=m5.*  free>20  state!=ok  label:team=x"},
+	text := func(text string) []draw.Span { return []draw.Span{draw.T(draw.Text, text)} }
+	return []helpNote{
+		{"screens", screens},
+		{"scales", text("pool, trend: 0 to as many addresses as pods can have; trend: 15 min")},
+		{"signs", text(signsOf(s) + "  - none  ? unknown  ≥ at least")},
+		{"pool", text("amber: 85% used or more; red: no free address")},
+		{"filter", text("word  !word  re:x.y  type=m5.*  free>20  state!=ok  label:team=x")},
 	}
 }
 

@@ -157,8 +157,12 @@ func (m *Model) listed(action string) tea.Cmd {
 	return nil
 }
 
-// out leaves the screen, except that esc clears a filter first.
+// out leaves the level or the screen, except that esc clears a filter first.
 func (m *Model) out(key string) tea.Cmd {
+	if p, ok := m.page().(pages.Leaver); ok && p.Leave(m.context()) {
+		m.remember()
+		return nil
+	}
 	if l := m.list(); key == "esc" && l != nil && l.Filter() != "" && !m.overlaid() {
 		return m.clear()
 	}

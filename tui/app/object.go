@@ -60,12 +60,13 @@ func (p *objectPage) fill() {
 	var lines []components.LogLine
 	for line := range strings.Lines(p.text()) {
 		line = show.Safe(strings.TrimRight(line, "\n"))
-		name, value, ok := strings.Cut(line, ": ")
-		if !ok {
-			lines = append(lines, components.LogLine{Parts: []draw.Span{{Role: draw.Text, Text: line}}})
-			continue
+		parts := []draw.Span{{Role: draw.Text, Text: line}}
+		if name, value, ok := strings.Cut(line, ": "); ok {
+			parts = []draw.Span{{Role: draw.Key, Text: name + ": "}, {Role: draw.Text, Text: value}}
+		} else if strings.HasSuffix(line, ":") { // of a list or an object below
+			parts[0].Role = draw.Key
 		}
-		lines = append(lines, components.LogLine{Parts: []draw.Span{{Role: draw.Key, Text: name + ": "}, {Role: draw.Text, Text: value}}})
+		lines = append(lines, components.LogLine{Parts: parts})
 	}
 	p.view = components.LogView{Wrap: p.view.Wrap}
 	p.view.Append(lines...)

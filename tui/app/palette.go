@@ -76,8 +76,13 @@ func completions(items []choice, text string) []choice {
 	slices.SortStableFunc(hits, func(a, b hit) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Kind, b.Kind))
 	})
-	if what, ok := searchFor(typed); ok {
+	what, ok := searchFor(typed)
+	switch {
+	case ok:
 		hits = append([]hit{{choice: what}}, hits...)
+	case (len(hits) == 0 || hits[0].rank > 2) && podLike(typed): // nothing has it in its name
+		pods := choice{Kind: ofSearch, Name: podCommand + " " + typed, Title: "find pods whose names begin so", Weak: true}
+		hits = append(hits, hit{choice: pods})
 	}
 	out := make([]choice, 0, mostChoices)
 	for _, h := range hits[:min(len(hits), mostChoices)] {
@@ -102,6 +107,12 @@ func searchFor(text string) (choice, bool) {
 	return choice{}, false
 }
 
+// podLike reports whether a text may be the beginning of a pod's name, and is not that of an address.
+func podLike(text string) bool {
+	const letters, others = "abcdefghijklmnopqrstuvwxyz", "0123456789-."
+	return len(text) > 1 && len(text) <= 253 && strings.ContainsAny(text, letters) && strings.Trim(text, letters+others) == ""
+}
+
 var choiceKinds = [...]string{"screen", "command", "node", "search", "pod"}
 
 // paletteLines draws the choices and marks the picked one.
@@ -112,17 +123,12 @@ func paletteLines(s draw.Style, width int, items []choice, picked int) []string 
 		name = min(max(name, draw.Width(it.Name)), max(width-24, 16))
 	}
 	for i, it := range items {
-		l := draw.NewLine(s, width)
-		role, faint := draw.Text, draw.Faint
-		mark := "  "
+		style, mark := s, "  "
 		if i == picked {
-			role, faint, mark = draw.Selected, draw.Selected, s.Pick("▸ ", "> ")
+			style, mark = s.Selected(), s.Pick("▸ ", "> ")
 		}
-		l.Add(role, mark).Add(role, s.Fit(it.Name, name, false)).Add(role, "  ")
-		l.Add(faint, s.Fit(choiceKinds[it.Kind], 9, false)).Add(faint, it.Title)
-		if i == picked {
-			l.Add(role, draw.Blank(l.Room()))
-		}
+		l := draw.NewLine(style, width).Add(draw.Cursor, mark).Add(draw.Text, s.Fit(it.Name, name, false)).Gap(2)
+		l.Add(draw.Faint, s.Fit(choiceKinds[it.Kind], 9, false)).Add(draw.Faint, it.Title)
 		out = append(out, l.String())
 	}
 	return out

@@ -17,11 +17,11 @@ func TestCompletions(t *testing.T) {
 		"sub":            "subnets sub-node",         // a prefix of a name: screens before nodes
 		"3-17":           "ip-10-0-3-17",             // within a name
 		"pod":            "pod pod pods my-pod-host", // the name, a prefix, a part of it; not the description of an object
-		"addr":           "subnets pods ip",          // descriptions
+		"addr":           "subnets pods ip pod addr", // descriptions, else perhaps a pod
 		"node":           "sub-node logs sort",       // a name before descriptions
 		"sort -ip":       "sort",                     // a command by its first word
 		"pod shop/cart":  "pod",                      // likewise
-		"leave":          "quit",                     // only a description
+		"leave":          "quit pod leave",           // only a description
 		"SUBN":           "subnets",                  // upper case
 		"10.0.1.22":      "ip 10.0.1.22",             // an address: searches for it
 		"  10.0.1.22 ":   "ip 10.0.1.22",             // as pasted
@@ -35,7 +35,7 @@ func TestCompletions(t *testing.T) {
 		"a/b/c":          "",                         // no valid pod
 		"Shop/cart":      "",                         // no valid namespace
 		"":               "subnets pods logs sort quit pod ip sub-node",
-		"zzz":            "",
+		"zzz":            "pod zzz",
 	} {
 		var got []string
 		for _, i := range completions(items, text) {
@@ -45,7 +45,7 @@ func TestCompletions(t *testing.T) {
 			t.Errorf("%q gives %q, want %q", text, got, want)
 		}
 	}
-	if got := completions(items, "leave"); !got[0].Weak || completions(items, "qu")[0].Weak {
+	if got := completions(items, "leave"); !got[0].Weak || !got[1].Weak || completions(items, "qu")[0].Weak {
 		t.Error("a match of a description is as good as one of a name")
 	}
 	named := []choice{{Kind: ofScreen, Name: "nodes", Also: "overview", Title: "all"}, {Kind: ofCommand, Name: "pod", Argument: true}, {Kind: ofPod, Name: "pod shop/cart-1"}}

@@ -118,7 +118,7 @@ func (m *Model) lines() []string {
 	}
 	body := m.pageLines(s)
 	if m.mode == choosing {
-		over := paletteLines(s, m.width, m.found, m.picked)
+		over := m.choiceLines(s)
 		over = over[:min(len(over), len(body)-1)]
 		body = append(body[:len(body)-len(over):len(body)-len(over)], over...)
 	}
@@ -134,6 +134,16 @@ func (m *Model) lines() []string {
 		out = append(out, m.hints(s))
 	}
 	return out
+}
+
+// choiceLines returns the choices of the palette, under a rule, or says that there are none.
+func (m *Model) choiceLines(s draw.Style) []string {
+	rule := draw.NewLine(s, m.width).Add(draw.BorderFocused, draw.Repeat(s.Pick("━", "="), m.width)).String()
+	choices := paletteLines(s, m.width, m.found, m.picked)
+	if len(choices) == 0 {
+		choices = append(choices, draw.NewLine(s, m.width).Gap(2).Add(draw.Faint, "no match").String())
+	}
+	return append([]string{rule}, choices...)
 }
 
 // pageLines returns the lines of the page. If the nodes cannot be listed, every screen
