@@ -161,7 +161,7 @@ func groupOptions(header string) components.TableOptions[*group] {
 			Text: func(g *group) string { return draw.Thousands(of(g)) }, Number: func(g *group) (float64, bool) { return float64(of(g)), true },
 		}
 	}
-	most := number("max", "MAX", "addresses that pods can have", 5, func(g *group) int { return g.pool.Limit })
+	most := number("max", "MAX", "addresses that pods can have", 6, func(g *group) int { return g.pool.Limit })
 	most.Text = func(g *group) string {
 		if g.limitless {
 			return "≥" + draw.Thousands(g.pool.Limit)
@@ -178,13 +178,13 @@ func groupOptions(header string) components.TableOptions[*group] {
 					return float64(g.pool.Assigned) / float64(max(g.pool.Limit, 1)), g.pool.Limit > 0
 				},
 			},
-			number("used", "USED", "addresses assigned to pods", 2, func(g *group) int { return g.pool.Assigned }),
-			number("cooling", "COOLING", "addresses cooling down after their pod was deleted", 6, func(g *group) int { return g.pool.Cooling }),
-			number("free", "FREE", "addresses available to new pods", 3, func(g *group) int { return g.pool.Free }),
+			number("used", "USED", "addresses assigned to pods", 3, func(g *group) int { return g.pool.Assigned }),
+			number("cooling", "COOLING", "addresses cooling down after their pod was deleted", 7, func(g *group) int { return g.pool.Cooling }),
+			number("free", "FREE", "addresses available to new pods", 4, func(g *group) int { return g.pool.Free }),
 			most,
-			number("waiting", "WAITING", "ADDs waiting for an address", 4, func(g *group) int { return g.waiting }),
+			number("waiting", "WAITING", "ADDs waiting for an address", 5, func(g *group) int { return g.waiting }),
 			number("errors", "ERR", "nodes with an error", 0, func(g *group) int { return g.errors }),
-			number("warnings", "WARN", "nodes with a warning", 0, func(g *group) int { return g.warnings }),
+			number("warnings", "WARN", "nodes with a warning", 2, func(g *group) int { return g.warnings }),
 			{
 				Name: "state", Header: "WORST", Title: "STATUS of the worst node", Least: stateLeast,
 				Text: worstText, Rank: func(g *group) int { return g.worst.Severity.Rank() },
