@@ -129,7 +129,7 @@ func (b *Book) release(r *record) {
 	if b.rests(r) {
 		b.cooling.insert(r)
 	} else {
-		c.cooled.insert(r)
+		b.free(r)
 	}
 	c.touch()
 	b.counted(c, -1)

@@ -37,6 +37,7 @@ type Book struct {
 
 	pools   map[poolKey]*heap[*pool] // ENIs that can give an address, best first
 	cooling recordList               // over all CIDRs, in order of unassignedAt
+	aging   []aging                  // the same for free ones that are not aged; some are out of date
 
 	snapshot      Snapshot
 	stale         bool // snapshot is outdated
@@ -67,6 +68,7 @@ func (b *Book) Apply(now time.Time, ev Event) (Change, error) {
 		b.now = now
 	}
 	b.endCooldowns()
+	b.age()
 	switch ev := ev.(type) {
 	case Assign:
 		return b.assign(ev)

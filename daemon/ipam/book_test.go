@@ -181,6 +181,16 @@ func TestBook(t *testing.T) {
 		{name: "the one that rested longest", events: []Event{
 			attachB(), add("s"), add("t"), after{time.Second, del("t")}, after{time.Second, del("s")}, after{time.Minute, add("u")},
 		}, assigned: "10.0.1.11"},
+		{name: "that rested for ten minutes: the lowest", events: []Event{
+			attachA(), add("s"), add("t"), del("t"), del("s"), after{freshAfter, add("u")},
+		}, assigned: "10.0.0.10"},
+		{name: "not before", events: []Event{attachA(), add("s"), del("s"), after{freshAfter - 1, add("t")}}, assigned: "10.0.0.11"},
+		{name: "of two that rested for ten minutes the lowest, not the one that rested longest", events: []Event{
+			attachB(), add("s"), add("t"), after{time.Second, del("t")}, after{time.Second, del("s")}, after{freshAfter, add("u")},
+		}, assigned: "10.0.1.10"},
+		{name: "one that was used again rests anew", events: []Event{
+			attachA(), add("s"), del("s"), after{freshAfter, add("t")}, del("t"), after{time.Minute, add("u")},
+		}, assigned: "10.0.0.11"},
 		{name: "a /80 reuses before it takes a new address", events: []Event{attachP(), addPrefix("s", IPv6), del("s"), after{time.Minute, addPrefix("t", IPv6)}}, assigned: "2001:db8::"},
 
 		// Unassign and cooldown.

@@ -88,6 +88,7 @@ func (k *checker) cidr(b *Book, c *cidr) {
 		case r.list == &c.cooled:
 			cooled++
 			k.that(!b.rests(r), "address %v is free while in cooldown", r.addr)
+			k.that(r.aged == (b.now.Sub(r.unassignedAt) >= freshAfter), "address %v counts wrongly as one never used", r.addr)
 		case r.list == &b.cooling:
 			k.that(b.rests(r), "address %v cools too long", r.addr)
 		default:

@@ -14,9 +14,11 @@
 //  1. the usable ENI with the most assigned addresses; among equals one that can
 //     never be detached (primary, trunk, EFA), then the one with the better CIDR,
 //     then the lowest device, then the lowest ID;
-//  2. on it the CIDR with the most assigned addresses; among equals one with an
-//     address never used before, then the one whose next address was unassigned
-//     longest ago, then the lowest;
+//  2. on it the CIDR with the most assigned addresses; among equals the lowest
+//     whose next address was never used or has been unassigned for ten minutes, so
+//     that the highest secondary IPs stay free and are the ones released, on every
+//     node (docs/decisions/029-free-blocks.md); else the one whose next address was
+//     unassigned longest ago;
 //  3. in it the lowest address never used, else the one unassigned longest ago. A
 //     /80 prefers the latter, so that it keeps no more records than addresses were
 //     assigned or in cooldown at one time.

@@ -115,12 +115,12 @@ func (m *model) assignedOn(id ENIID) int {
 	return n
 }
 
-// candidate is an assignable address, with everything that ranks it.
+// candidate is the address that a CIDR gives next, with everything that ranks it.
 type candidate struct {
 	addr       netip.Addr
 	eni        *modelENI
 	onENI, in  int
-	unassigned time.Time // zero: never used
+	unassigned time.Time // zero: never used, or long ago
 }
 
 func (m *model) candidates(card int, k Kind, f Family) []candidate {
@@ -149,7 +149,20 @@ func (m *model) candidates(card int, k Kind, f Family) []candidate {
 		if p.Bits() == 80 && len(used) > 0 {
 			fresh = nil
 		}
-		all = append(append(all, used...), fresh...)
+		of := append(used, fresh...)
+		if len(of) == 0 {
+			continue
+		}
+		first := slices.MinFunc(of, func(x, y candidate) int { // never used: year 1
+			if n := x.unassigned.Compare(y.unassigned); n != 0 {
+				return n
+			}
+			return x.addr.Compare(y.addr)
+		})
+		if m.now.Sub(first.unassigned) >= freshAfter {
+			first.unassigned = time.Time{}
+		}
+		all = append(all, first)
 	}
 	return all
 }
@@ -173,7 +186,7 @@ func better(x, y candidate) bool {
 		return x.in > y.in
 	}
 	if !x.unassigned.Equal(y.unassigned) {
-		return x.unassigned.Before(y.unassigned) // never used: year 1
+		return x.unassigned.Before(y.unassigned)
 	}
 	if x.eni.ID != y.eni.ID {
 		if x.eni.Device != y.eni.Device {
@@ -613,7 +626,7 @@ func modelEvent(c chooser, now time.Time) Event {
 	return UnholdENI{ID: id}
 }
 
-var modelSteps = []time.Duration{0, 0, 1, time.Second, 3 * time.Second, 30 * time.Second, -5 * time.Second}
+var modelSteps = []time.Duration{0, 0, 1, time.Second, 3 * time.Second, 30 * time.Second, freshAfter / 2, -5 * time.Second}
 
 // runModel applies the same events to a book and to the model until the end.
 func runModel(t testing.TB, c chooser, cooldown time.Duration, passes, steps int, more func() bool) (refused map[string]int) {

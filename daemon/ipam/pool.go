@@ -63,12 +63,13 @@ func compareCandidates(c, d *cidr) int {
 		return n
 	}
 	cn, dn := c.nextRested(), d.nextRested()
+	cFresh, dFresh := cn == nil || cn.aged, dn == nil || dn.aged
 	switch {
-	case cn == nil && dn == nil:
+	case cFresh && dFresh:
 		return 0
-	case cn == nil:
+	case cFresh:
 		return -1
-	case dn == nil:
+	case dFresh:
 		return 1
 	}
 	return cn.unassignedAt.Compare(dn.unassignedAt)

@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type record struct {
 	assignedAt   time.Time
 	unassignedAt time.Time // the last time; kept while assigned, for Revert
 	passes       int       // over connection tracking that it still needs since then
+	aged         bool      // free, and unassigned for freshAfter
 
 	list       *recordList // Book.cooling, cidr.cooled, or nil while assigned
 	prev, next *record
@@ -120,9 +122,44 @@ func (b *Book) endCooldowns() {
 		next := r.next
 		if !b.rests(r) {
 			r.unlink()
-			r.cidr.cooled.insert(r)
+			b.free(r)
 			b.reorder(r.cidr)
 		}
 		r = next
 	}
+}
+
+// freshAfter is how long an address must have been unassigned to be as good as one never used.
+const freshAfter = 10 * time.Minute
+
+// aging is an address that was free since a time, and may have been assigned again.
+type aging struct {
+	*record
+	since time.Time
+}
+
+// free adds a record to the free ones of its CIDR. The caller moves the CIDR to its new rank.
+func (b *Book) free(r *record) {
+	r.cidr.cooled.insert(r)
+	if r.aged = b.now.Sub(r.unassignedAt) >= freshAfter; r.aged {
+		return
+	}
+	i := len(b.aging) // nearly always the last
+	for i > 0 && r.unassignedAt.Before(b.aging[i-1].since) {
+		i--
+	}
+	b.aging = slices.Insert(b.aging, i, aging{r, r.unassignedAt})
+}
+
+// age notes which free addresses have become as good as ones never used.
+func (b *Book) age() {
+	n := 0
+	for n < len(b.aging) && b.now.Sub(b.aging[n].since) >= freshAfter {
+		if r := b.aging[n].record; r.cidr != nil && r.list == &r.cidr.cooled && r.unassignedAt.Equal(b.aging[n].since) {
+			r.aged = true
+			b.reorder(r.cidr)
+		}
+		n++
+	}
+	b.aging = slices.Delete(b.aging, 0, n)
 }
