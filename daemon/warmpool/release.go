@@ -57,8 +57,8 @@ func (pl *planner) leave(e *eni, g gate, why Reason) {
 	pl.releases = append(pl.releases, DetachENI{ENI: e.ID, Reason: why})
 }
 
-// release plans to release up to n unused CIDRs of one kind, the highest first. It returns how
-// many it releases, now or when the gate opens.
+// release plans to release up to n unused CIDRs of one kind, the highest first, as on every node, so that
+// the same /28s of the subnet become free. It returns how many it releases, now or when the gate opens.
 func (pl *planner) release(e *eni, prefixes bool, n int, g gate, why Reason) int {
 	if n <= 0 {
 		return 0
