@@ -161,5 +161,6 @@ func (b *Book) age() {
 		}
 		n++
 	}
-	b.aging = slices.Delete(b.aging, 0, n)
+	clear(b.aging[:n])
+	b.aging = b.aging[n:] // without a copy: there may be thousands behind
 }
