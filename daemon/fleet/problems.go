@@ -11,8 +11,8 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/doctor/causes/catalogue"
-	"cnictl/tui/show"
 )
 
 // Problem codes that are neither cause codes nor reasons.
@@ -129,7 +129,7 @@ func (ps *problems) pool(s introspect.Summary, now time.Time) {
 		if s.WaitingSince != nil && now.Sub(*s.WaitingSince) < catalogue.SandboxTime {
 			severity = document.SeverityInfo // an interface is being attached
 		}
-		ps.add(severity, string(cause.PoolDry), "%s for an address", show.Plural(*s.WaitingADDs, "ADD waits", "ADDs wait")).Since = s.WaitingSince
+		ps.add(severity, string(cause.PoolDry), "%s for an address", human.Plural(*s.WaitingADDs, "ADD waits", "ADDs wait")).Since = s.WaitingSince
 	}
 	for _, c := range s.Cards {
 		if c.Free > 0 || c.Total == 0 {
@@ -147,7 +147,7 @@ func (ps *problems) pool(s introspect.Summary, now time.Time) {
 		}
 	}
 	if s.Unplaced != nil && *s.Unplaced > 0 {
-		ps.add(document.SeverityWarning, CodeUnplaced, "%s on no known ENI", show.Plural(*s.Unplaced, "pod address is", "pod addresses are"))
+		ps.add(document.SeverityWarning, CodeUnplaced, "%s on no known ENI", human.Plural(*s.Unplaced, "pod address is", "pod addresses are"))
 	}
 }
 
@@ -251,12 +251,12 @@ func (ps *problems) settings(s introspect.Summary, now time.Time) {
 		}
 		if m.AtRisk > 0 && m.Verdict != introspect.MaxPodsOver { // which already covers it
 			ps.add(document.SeverityInfo, CodeMaxPodsAtRisk, "max-pods %d counts branch ENIs: %s may get no address", *m.Value,
-				show.Plural(m.AtRisk, "pod without one", "pods without one"))
+				human.Plural(m.AtRisk, "pod without one", "pods without one"))
 		}
 	}
 	if s.ConfigProblems != nil && *s.ConfigProblems > 0 {
 		ps.add(document.SeverityWarning, CodeConfig, "%s: see node config",
-			show.Plural(*s.ConfigProblems, "setting has a problem", "settings have problems"))
+			human.Plural(*s.ConfigProblems, "setting has a problem", "settings have problems"))
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/kube"
 	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
-	"cnictl/tui/show"
 )
 
 // Defaults of Options.
@@ -237,7 +237,7 @@ func RegionOf(nodes []fleet.Target, settings string) (region, why string) {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
 	})
 	most := names[0]
-	said := fmt.Sprintf("%s in %s by label", show.Plural(all, "node is", "nodes are"), strings.Join(names[:min(len(names), 4)], ", "))
+	said := fmt.Sprintf("%s in %s by label", human.Plural(all, "node is", "nodes are"), strings.Join(names[:min(len(names), 4)], ", "))
 	switch n := count[most]; {
 	case n > 1 && 2*n > all && n < all:
 		others := strings.Join(names[1:min(len(names), 4)], ", ")

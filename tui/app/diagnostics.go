@@ -14,6 +14,7 @@ import (
 	"cnictl/tui/pages"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 )
 
 // memory is the program's resource use, sent when this page is opened.
@@ -43,7 +44,7 @@ func newDiagnostics() *diagnosticsPage {
 }
 
 func diagnosticsTable() components.TableOptions[*store.Node] {
-	columns := query.Arrange(store.NodeColumns(),
+	columns := query.Arrange(tables.Nodes(),
 		query.Shown{Name: "node"}, query.Shown{Name: "reading", Drop: 1}, query.Shown{Name: "via", Drop: 2},
 		query.Shown{Name: "latency", Drop: 3}, query.Shown{Name: "daemon", Drop: 4}, query.Shown{Name: "source", Drop: 5})
 	columns = append(columns,

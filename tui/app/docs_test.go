@@ -11,7 +11,6 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/daemon/fleet/store"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/collect/watched"
 	"cnictl/doctor/report"
@@ -20,6 +19,7 @@ import (
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
+	"cnictl/tui/tables"
 )
 
 const docs = "docs/tui.md"
@@ -167,7 +167,7 @@ func keysTable() string {
 func columnsTable() string {
 	var out strings.Builder
 	out.WriteString("| column | |\n|---|---|\n")
-	for _, c := range store.NodeColumns() {
+	for _, c := range tables.Nodes() {
 		fmt.Fprintf(&out, "| `%s` | %s |\n", c.Name, c.Title)
 	}
 	return out.String()

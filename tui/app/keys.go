@@ -8,11 +8,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/show"
 )
 
 // intervals are the sampling intervals that the keys step through.
@@ -289,7 +289,7 @@ func (m *Model) copy(names []string) tea.Cmd {
 	}
 	says := "copied " + names[0]
 	if len(names) > 1 {
-		says = "copied " + show.Plural(len(names), "name", "names")
+		says = "copied " + human.Plural(len(names), "name", "names")
 	}
 	return tea.Batch(pages.Copy(names...), m.say(draw.Good, says))
 }

@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/draw"
@@ -148,9 +149,9 @@ func (p *plain) header() string {
 		cooling = show.Count(c.N)
 	}
 	return fmt.Sprintf("%s: %s, %d live, %d partial, %d down, %d pending; %s%s held, %d used, %s cooling, %d free; %s, %s",
-		show.Safe(p.m.o.Source.Title()), show.Plural(t.Nodes, "node", "nodes"), t.Live, t.Partial, t.Down, t.Unasked,
-		least, show.Plural(t.Held, "address", "addresses"), t.Assigned, cooling, t.Free,
-		show.Plural(t.Errors, "error", "errors"), show.Plural(t.Warnings, "warning", "warnings"))
+		show.Safe(p.m.o.Source.Title()), human.Plural(t.Nodes, "node", "nodes"), t.Live, t.Partial, t.Down, t.Unasked,
+		least, human.Plural(t.Held, "address", "addresses"), t.Assigned, cooling, t.Free,
+		human.Plural(t.Errors, "error", "errors"), human.Plural(t.Warnings, "warning", "warnings"))
 }
 
 // screen prints the header and the top screen.

@@ -8,11 +8,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/show"
 )
 
 // playback is the position that a recording is seeking to. One seek runs at a time; keys
@@ -170,7 +170,7 @@ func (m *Model) playbackLine(s draw.Style, r watch.Recording) string {
 	}
 	l.Add(draw.Title, at.UTC().Format(format)).Gap(1)
 	l.Drawn(draw.Strip(s, timeline(r, at, cells)), cells).Gap(1)
-	l.Add(draw.Text, show.Age(at.Sub(from))+" of "+show.Age(end.Sub(from))).Gap(2).Add(role, says).Gap(2)
+	l.Add(draw.Text, human.Age(at.Sub(from))+" of "+human.Age(end.Sub(from))).Gap(2).Add(role, says).Gap(2)
 	for _, h := range [][3]string{
 		{keymap.MinuteBack, keymap.MinuteAhead, "1 min"}, {keymap.TenBack, keymap.TenAhead, "10 min"},
 		{keymap.PlaySlower, keymap.PlayFaster, "speed"},

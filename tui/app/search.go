@@ -8,10 +8,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/show"
 )
 
 // search is a request to Kubernetes for a pod by name.
@@ -72,7 +72,7 @@ func (m *Model) nodeNamed(text string) tea.Cmd {
 		return m.open(pages.Open{Screen: "node", Node: found[0]})
 	}
 	return tea.Batch(m.jump("overview"), m.filterTo("node="+text+"*"),
-		m.say(draw.Info, text+" matches "+show.Plural(len(found), "node", "nodes")))
+		m.say(draw.Info, text+" matches "+human.Plural(len(found), "node", "nodes")))
 }
 
 // mostFound limits the pods that match a name.
@@ -143,7 +143,7 @@ func (m *Model) holderOf(text string) tea.Cmd {
 // unread returns a note on how many nodes' addresses have not been read, "" if none.
 func (m *Model) unread() string {
 	if n := m.view.Unread(); n > 0 {
-		return "; the addresses of " + show.Plural(n, "node", "nodes") + " have not been read"
+		return "; the addresses of " + human.Plural(n, "node", "nodes") + " have not been read"
 	}
 	return ""
 }

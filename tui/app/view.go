@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet/human"
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/show"
@@ -36,7 +37,7 @@ func (m *Model) banner() string {
 	if stats.Problem == "" || len(m.view.Nodes) == 0 {
 		return ""
 	}
-	why, lasts := stats.Problem, show.Age(max(m.now.Sub(stats.ProblemAt), 0))
+	why, lasts := stats.Problem, human.Age(max(m.now.Sub(stats.ProblemAt), 0))
 	switch {
 	case stats.ProblemAt.IsZero():
 		return why
@@ -48,7 +49,7 @@ func (m *Model) banner() string {
 	}
 	retry := "now"
 	if wait := stats.RetryAt.Sub(m.now); wait >= time.Second {
-		retry = "in " + show.Age(wait)
+		retry = "in " + human.Age(wait)
 	}
 	gone := "API server unreachable for " + lasts
 	if full := gone + "; retrying " + retry + ": " + why; draw.Width(full)+len(" ! ") <= m.width {
@@ -160,7 +161,7 @@ func (m *Model) pageLines(s draw.Style) []string {
 	sheet.Blank()
 	again := "Retrying"
 	if at := m.src.stats.ProblemAt; !at.IsZero() {
-		again += " for " + show.Age(m.now.Sub(at))
+		again += " for " + human.Age(m.now.Sub(at))
 	}
 	sheet.Add(draw.T(draw.Faint, again+". "), draw.T(draw.Key, m.keys.First(keymap.Diagnose)), draw.T(draw.Faint, " shows diagnostics, "),
 		draw.T(draw.Key, m.keys.First(keymap.Back)), draw.T(draw.Faint, " quits."))

@@ -4,9 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/query"
-	"cnictl/tui/show"
+	"cnictl/tui/tables"
 )
 
 // Everywhere is the title of a scope of all nodes.
@@ -20,12 +21,12 @@ func (o Open) Scope() (title string, in func(*store.Node) bool) {
 	case o.Nodes != "":
 		names := strings.Split(o.Nodes, ",")
 		slices.Sort(names)
-		return show.Plural(len(names), "selected node", "selected nodes"), func(n *store.Node) bool {
+		return human.Plural(len(names), "selected node", "selected nodes"), func(n *store.Node) bool {
 			_, found := slices.BinarySearch(names, n.Metadata.Name)
 			return found
 		}
 	case o.Filter != "":
-		filter, err := query.Parse(o.Filter, query.Options[*store.Node]{Columns: store.NodeColumns(), Label: (*store.Node).Label})
+		filter, err := query.Parse(o.Filter, query.Options[*store.Node]{Columns: tables.Nodes(), Label: (*store.Node).Label})
 		if err == nil {
 			return "filter " + o.Filter, filter.Match
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"cnictl/daemon/fleet/human"
 )
 
 // maxKeys limits an order: further keys would never decide anything.
@@ -113,7 +115,7 @@ func compare(a, b value, descending bool) int {
 	case a.text == b.text:
 		return 0
 	}
-	c := Natural(a.text, b.text)
+	c := human.Natural(a.text, b.text)
 	if descending {
 		return -c
 	}
@@ -139,14 +141,14 @@ func (o Order[T]) Before(a, b T, tie func(T) string) bool {
 			return c < 0
 		}
 	}
-	return Natural(tie(a), tie(b)) < 0
+	return human.Natural(tie(a), tie(b)) < 0
 }
 
 // Sort sorts rows in place. Unknown values come last in either direction. Rows that are equal by
 // the keys are sorted by the tie, ascending; remaining equal rows keep their order.
 func (o Order[T]) Sort(rows []T, tie func(T) string) {
 	// Rows usually come sorted by the tie: their index then does the same and is cheaper.
-	if tie != nil && slices.IsSortedFunc(rows, func(a, b T) int { return Natural(tie(a), tie(b)) }) {
+	if tie != nil && slices.IsSortedFunc(rows, func(a, b T) int { return human.Natural(tie(a), tie(b)) }) {
 		tie = nil
 	}
 	sorting := make([]sortable[T], len(rows))
@@ -170,7 +172,7 @@ func (o Order[T]) Sort(rows []T, tie func(T) string) {
 			}
 		}
 		if tie != nil {
-			if c := Natural(tie(a.row), tie(b.row)); c != 0 {
+			if c := human.Natural(tie(a.row), tie(b.row)); c != 0 {
 				return c
 			}
 		}

@@ -50,30 +50,12 @@ func FuzzSafe(f *testing.F) {
 	})
 }
 
-func TestAge(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"-5s": "0s", "0s": "0s", "119s": "119s", "2m": "2m", "5m3s": "5m3s", "10m": "10m", "179m": "179m", "3h": "3h", "3h20m": "3h20m", "8h": "8h", "47h59m": "47h", "50h": "2d2h", "240h": "10d",
-	} {
-		d, err := time.ParseDuration(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := Age(d); got != want {
-			t.Errorf("%s: %s, want %s", in, got, want)
-		}
-	}
-}
-
 func TestCount(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[int]string{0: "0", 434: "434", 1<<30 - 1: "1073741823", 1 << 48: "~2^48", 1<<48 + 7: "~2^48"} {
 		if got := Count(in); got != want {
 			t.Errorf("%d: %s, want %s", in, got, want)
 		}
-	}
-	if Plural(1, "ENI", "ENIs") != "1 ENI" || Plural(0, "ENI", "ENIs") != "0 ENIs" {
-		t.Error("plural")
 	}
 	if Int(nil) != "-" || OrUnknown("") != "-" || Since(nil, time.Time{}) != "-" {
 		t.Error("unknown is not -")

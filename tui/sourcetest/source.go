@@ -11,6 +11,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/tables"
 )
 
 // Start returns the time of a fleet before it first moves.
@@ -35,7 +36,7 @@ type Fleet struct {
 
 // New makes a fleet of n nodes with a history of steps samples each.
 func New(n, steps int) *Fleet {
-	f := &Fleet{Name: "prod-eu", store: store.New(), now: Start(), seed: 1}
+	f := &Fleet{Name: "prod-eu", store: store.New().Prepare(tables.NodeCells), now: Start(), seed: 1}
 	f.stats = watch.Stats{Interval: 10 * time.Second, Background: 30 * time.Second, SweepTook: 3200 * time.Millisecond, Tunnels: 16, Samples: 41_200, Failed: 31, LatencyP50: 48 * time.Millisecond, LatencyP99: 212 * time.Millisecond, APIRequests: 2114}
 	begin := f.now
 	f.now = begin.Add(-time.Duration(steps) * 10 * time.Second)

@@ -27,7 +27,7 @@ func Pods(several bool) []query.Column[*inventory.Pod] {
 		pod,
 		text("node", "NODE", "its node", 1, func(r row) string { return r.Node }),
 		{Name: "kind", Header: "KIND", Title: "where its address comes from: secondary, prefix, branch, host",
-			Drop: 3, Named: !several, Text: inventory.PodKind},
+			Drop: 3, Named: !several, Text: func(r row) string { return show.OrUnknown(inventory.PodKind(r)) }},
 		{Name: "namespace", Header: "NAMESPACE", Title: "its namespace", Named: true,
 			Text: func(r row) string { return show.OrUnknown(r.Namespace) }},
 		{Name: "state", Header: "STATE",

@@ -24,7 +24,7 @@ func Subnets() []query.Column[*inventory.Subnet] {
 		text("zone", "ZONE", "availability zone of its nodes", 6, func(r row) string { return r.Zone }),
 		text("cidr", "CIDR", "IPv4 CIDR block", 4, func(r row) string { return r.CIDR }),
 		{Name: "full", Header: "FULL", Title: "share in use", Right: true, Unit: "%",
-			Text:   func(r row) string { return inventory.FullText(r.SubnetUse) },
+			Text:   func(r row) string { return show.OrUnknown(inventory.FullText(r.SubnetUse)) },
 			Number: func(r row) (float64, bool) { return inventory.FullPercent(r.SubnetUse) }},
 		number("free", "FREE", "free addresses, by EC2's last count", 0, func(r row) *int { return r.Available }),
 		number("held", "HELD", "addresses held by nodes, including those of the ENIs themselves", 1, func(r row) *int { return &r.Held }),

@@ -7,7 +7,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
-	"cnictl/tui/show"
+	"cnictl/daemon/fleet/human"
 )
 
 // EventSeverity is error for failures, warning for other trouble, and "" for the rest.
@@ -35,7 +35,7 @@ func EventText(e introspect.Event) string {
 	e.Pod = nil
 	parts := parts(e)
 	if n := len(e.CIDRs); n > 0 {
-		parts = append(parts, show.Plural(n, "CIDR", "CIDRs"))
+		parts = append(parts, human.Plural(n, "CIDR", "CIDRs"))
 	}
 	return sentence(e, append(parts, outcome(e)...))
 }

@@ -11,10 +11,9 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes/catalogue"
-	"cnictl/tui/query"
-	"cnictl/tui/show"
 )
 
 // PodSides are what Kubernetes and the daemon report about the pods of a node.
@@ -77,7 +76,7 @@ func JoinPods(in PodSides) []*Pod {
 		rows = append(rows, joined(in, p, *listed[p.PodRef])...)
 	}
 	slices.SortFunc(rows, func(a, b *Pod) int {
-		return cmp.Or(query.Natural(a.Namespace, b.Namespace), query.Natural(a.Name, b.Name), query.Natural(a.Address, b.Address))
+		return cmp.Or(human.Natural(a.Namespace, b.Namespace), human.Natural(a.Name, b.Name), human.Natural(a.Address, b.Address))
 	})
 	for i, r := range rows {
 		r.Full = name(r.PodRef)
@@ -222,7 +221,7 @@ func NamedReason(reason string) string {
 	return code + ": " + reason
 }
 
-// PodKind says in one word where a pod's address comes from.
+// PodKind says in one word where a pod's address comes from; "" if unknown.
 func PodKind(r *Pod) string {
 	switch {
 	case r.CIDR.IsValid() && r.CIDR.IsSingleIP():
@@ -234,7 +233,7 @@ func PodKind(r *Pod) string {
 	case r.State == document.PodHostNetwork:
 		return "host"
 	}
-	return show.Unknown
+	return ""
 }
 
 // PodFault reports whether a pod needs attention.

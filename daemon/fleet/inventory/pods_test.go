@@ -42,7 +42,7 @@ func (f *Pods) text() (rows []string) {
 	f.Differ = f.Join(func(of []*Pod) {
 		for _, r := range of {
 			since := show.Since(r.Since, r.At)
-			cells := []string{r.Full, show.OrUnknown(r.Node), r.State, show.OrUnknown(r.Address), PodKind(r), since, NamedReason(r.Reason)}
+			cells := []string{r.Full, show.OrUnknown(r.Node), r.State, show.OrUnknown(r.Address), show.OrUnknown(PodKind(r)), since, NamedReason(r.Reason)}
 			rows = append(rows, strings.TrimSpace(strings.Join(cells, " ")))
 		}
 	})

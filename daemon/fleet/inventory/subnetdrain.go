@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/query"
 )
 
 // SubnetDrain is the smallest set of nodes whose termination frees blocks of a subnet.
@@ -35,7 +35,7 @@ func (m SubnetMap) Drain(ctx context.Context, nodes []*store.Node, want int) Sub
 	holders := slices.Clone(nodes)
 	// Where it makes no difference for the number of nodes, those with fewer pods are taken.
 	slices.SortStableFunc(holders, func(a, b *store.Node) int {
-		return cmp.Or(cmp.Compare(a.Assigned, b.Assigned), query.Natural(a.Metadata.Name, b.Metadata.Name))
+		return cmp.Or(cmp.Compare(a.Assigned, b.Assigned), human.Natural(a.Metadata.Name, b.Metadata.Name))
 	})
 	number := map[*store.Node]int{}
 	for i, n := range holders {
@@ -65,7 +65,7 @@ func (m SubnetMap) Drain(ctx context.Context, nodes []*store.Node, want int) Sub
 		d.Pods += n.Assigned
 		d.Addresses += m.HeldBy(n)
 	}
-	slices.SortFunc(d.Nodes, func(a, b *store.Node) int { return query.Natural(a.Metadata.Name, b.Metadata.Name) })
+	slices.SortFunc(d.Nodes, func(a, b *store.Node) int { return human.Natural(a.Metadata.Name, b.Metadata.Name) })
 	for i, by := range of {
 		if !slices.ContainsFunc(by, func(n int) bool { return !slices.Contains(set, n) }) {
 			d.Blocks = append(d.Blocks, prefixes[i])

@@ -125,8 +125,8 @@ func TestNearlyFull_Edge(t *testing.T) {
 		{of("10.0.0.0/24", 1), "99%", true},
 		{of("10.0.0.0/24", 0), "100%", true},
 		{of("10.0.0.0/24", 999), "0%", false}, // more than the subnet has
-		{of("2001:db8::/64", 7), "-", false},
-		{of("2001:db8::/64", 0), "-", true},
+		{of("2001:db8::/64", 7), "", false},
+		{of("2001:db8::/64", 0), "", true},
 	} {
 		if p, s := FullText(x.u), SubnetShort(x.u); p != x.percent || s != x.short {
 			t.Errorf("%s with %d free: %s, short %v; want %s, %v", x.u.ID, *x.u.Available, p, s, x.percent, x.short)

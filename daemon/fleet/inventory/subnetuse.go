@@ -8,7 +8,6 @@ import (
 
 	"cnictl/capacity/subnet"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/show"
 )
 
 const (
@@ -49,12 +48,12 @@ func FullShare(u store.SubnetUse) (float64, bool) {
 	return min(max(1-float64(*u.Available)/float64(usable), 0), 1), true
 }
 
-// FullText formats how full a subnet is. It rounds down: a subnet that is not quite full never
-// shows 100%.
+// FullText formats how full a subnet is; "" if unknown. It rounds down: a subnet that is not quite
+// full never shows 100%.
 func FullText(u store.SubnetUse) string {
 	full, ok := FullShare(u)
 	if !ok {
-		return show.Unknown
+		return ""
 	}
 	return strconv.Itoa(int(full*100)) + "%"
 }

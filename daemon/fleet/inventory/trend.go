@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/show"
 )
 
 // Reading is EC2's count of a subnet's free addresses at one time.
@@ -137,7 +137,7 @@ func (f Forecast) unsure() string {
 	}
 	switch {
 	case f.Rough || f.Early == 0:
-		return show.Plural(f.Readings, "reading", "readings")
+		return human.Plural(f.Readings, "reading", "readings")
 	case f.Late == 0:
 		return in(f.Early) + " to >" + days(f.Ahead)
 	}
@@ -155,17 +155,17 @@ func about(d time.Duration) string {
 	case d >= 3*time.Hour:
 		return strconv.Itoa(int(math.Round(d.Hours()))) + "h"
 	}
-	return show.Age(d)
+	return human.Age(d)
 }
 
 func days(d time.Duration) string { return strconv.Itoa(int(math.Round(d.Hours()/24))) + "d" }
 
 // Change is the rate, and the time over which it was measured.
-func (f Forecast) Change() string { return rate(f.PerHour) + " over " + show.Age(f.Over) }
+func (f Forecast) Change() string { return rate(f.PerHour) + " over " + human.Age(f.Over) }
 
 // FreeChange is Change with the word "free", for where the context does not say what changes.
 func (f Forecast) FreeChange() string {
-	return strings.Replace(rate(f.PerHour), "/h", " free/h", 1) + " over " + show.Age(f.Over)
+	return strings.Replace(rate(f.PerHour), "/h", " free/h", 1) + " over " + human.Age(f.Over)
 }
 
 // Words describes the trend of the free addresses in one sentence: the time left, and how it was
@@ -178,7 +178,7 @@ func (t Trend) Words() string {
 	}
 	how := f.Change()
 	if !f.Rough {
-		how += ", " + show.Plural(f.Readings, "reading", "readings")
+		how += ", " + human.Plural(f.Readings, "reading", "readings")
 	}
 	return words + " (" + how + ")"
 }

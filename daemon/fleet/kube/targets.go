@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	fleetquery "cnictl/tui/query"
+	"cnictl/daemon/fleet/human"
 )
 
 // Targets lists the nodes and the daemon's pods once. The result is sorted by node name.
@@ -42,7 +42,7 @@ func (c *Cluster) Targets(ctx context.Context) ([]fleet.Target, error) {
 	for name, node := range nodes {
 		out = append(out, c.target(name, node, pods[name]))
 	}
-	slices.SortFunc(out, func(a, b fleet.Target) int { return fleetquery.Natural(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b fleet.Target) int { return human.Natural(a.Name, b.Name) })
 	return out, nil
 }
 

@@ -87,6 +87,13 @@ func Open(r io.Reader, o Options) (*Player, error) {
 	return p, nil
 }
 
+// Prepare is [store.Store.Prepare] for the fleet that is shown.
+func (p *Player) Prepare(derive func(*store.Node) any) {
+	p.work.Lock()
+	defer p.work.Unlock()
+	p.shown.Prepare(derive)
+}
+
 // OpensAt returns where the screens start to play.
 func (p *Player) OpensAt() time.Time {
 	if at := p.index.header.OpensAt; at != nil {
@@ -151,7 +158,7 @@ func (p *Player) Seek(to time.Time) {
 		p.apply(to)
 		return
 	}
-	p.store = store.New().KeepENIs() // not shown while it is rebuilt
+	p.store = p.shown.Another() // not shown while it is rebuilt
 	p.library = newLibrary()
 	p.begin(f)
 	p.apply(to)

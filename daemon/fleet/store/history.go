@@ -137,3 +137,34 @@ func (h History) Series(from, to time.Time, cells int) []Point {
 	}
 	return out
 }
+
+// trendSpan is how far back a trend goes.
+const trendSpan = 15 * time.Minute
+
+// Trend returns the addresses that pods had during the 15 minutes before the newest point, in
+// equal steps, oldest first, as a fraction of Capacity, or of the most addresses ever held if
+// that is unknown. Unknown steps are NaN.
+func (n *Node) Trend(steps int) []float64 {
+	if len(n.History) == 0 {
+		return nil
+	}
+	full := 0
+	if most := n.Capacity(); most != nil {
+		full = *most
+	} else {
+		for _, p := range n.History {
+			if !p.Gap() {
+				full = max(full, p.Taken()+int(p.Free))
+			}
+		}
+	}
+	newest := n.History[len(n.History)-1].At()
+	values := make([]float64, steps)
+	for i, p := range n.History.Series(newest.Add(-trendSpan), newest, steps) {
+		values[i] = math.NaN()
+		if !p.Gap() {
+			values[i] = float64(p.Assigned) / float64(max(1, full))
+		}
+	}
+	return values
+}

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"cnictl/tui/query"
+	"cnictl/daemon/fleet/human"
 )
 
 // Holding is what one node has in one /28.
@@ -41,7 +41,7 @@ func (v *View) Holdings(subnet string) []Holding {
 // Join sorts by address and node, and joins what the ENIs of a node have in the same /28.
 func Join(all []Holding) []Holding {
 	slices.SortStableFunc(all, func(a, b Holding) int {
-		return cmp.Or(a.Prefix.Compare(b.Prefix), query.Natural(a.Node.Metadata.Name, b.Node.Metadata.Name), cmp.Compare(a.Use, b.Use))
+		return cmp.Or(a.Prefix.Compare(b.Prefix), human.Natural(a.Node.Metadata.Name, b.Node.Metadata.Name), cmp.Compare(a.Use, b.Use))
 	})
 	out := all[:0]
 	for _, h := range all {

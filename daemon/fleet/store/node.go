@@ -39,8 +39,23 @@ type Node struct {
 	places    []place    // where its ENIs are, as far as known
 	addresses addresses  // that it holds, as far as known
 	uses      []use      // of subnets
-	cells     *nodeCells // texts of NodeColumns; nil if not made by this package
+	derived   any        // see Store.Prepare
 }
+
+// Pooled reports whether the node's daemon reported a pool.
+func (n *Node) Pooled() bool { return n.Known && len(n.Summary.Cards) > 0 }
+
+// SubnetIDs returns the subnets that its ENIs are in or may be created in.
+func (n *Node) SubnetIDs() []string {
+	ids := make([]string, len(n.uses))
+	for i, u := range n.uses {
+		ids[i] = u.subnet.ID
+	}
+	return ids
+}
+
+// Derived returns what Store.Prepare derived of the node; nil if nothing.
+func (n *Node) Derived() any { return n.derived }
 
 // life distinguishes a node from a later one of the same name.
 type life struct{ _ byte } // not empty: pointers to empty values may be equal

@@ -6,7 +6,6 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/tui/query"
 )
 
 // A node that holds far more than its pods can use says so wherever its state is shown,
@@ -35,13 +34,6 @@ func TestOverWarm(t *testing.T) {
 		n := NewNode(sample)
 		if n.Word != x.want {
 			t.Errorf("%d used, %d free: %q, want %q", x.used, x.free, n.Word, x.want)
-		}
-		filter, err := query.Parse("state="+WordOverWarm, query.Options[*Node]{Columns: NodeColumns()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := filter.Match(n); got != (x.want == WordOverWarm) {
-			t.Errorf("%d used, %d free, %s: state=over-warm matches: %v", x.used, x.free, n.Word, got)
 		}
 	}
 	down := sample("a", t0, 0, 0, 31)

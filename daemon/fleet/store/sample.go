@@ -8,8 +8,8 @@ import (
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/doctor/causes/catalogue"
-	"cnictl/tui/show"
 )
 
 // NewNode builds a Node from a single sample, for callers that read nodes once.
@@ -45,7 +45,6 @@ func next(before *Node, n document.NodeIPAM, at time.Time) *Node {
 	if before != nil && out.same(before) {
 		out.Changed = before.Changed
 	}
-	out.cells = cellsOf(out)
 	return out
 }
 
@@ -116,7 +115,7 @@ func (n *Node) Status() string {
 	worst, found := n.Worst()
 	switch {
 	case !found:
-		return n.status()
+		return n.RawStatus()
 	case n.Summary != nil && n.Summary.WaitingADDs != nil && *n.Summary.WaitingADDs > 0:
 		return worst.Name() + ", " + strconv.Itoa(*n.Summary.WaitingADDs) + " wait"
 	}
@@ -141,8 +140,8 @@ func observed(p document.Problem) bool {
 	return strings.HasPrefix(p.Finding, catalogue.GroupObserved+"/")
 }
 
-// status is Status with the reason code of a failed read, as in CSV.
-func (n *Node) status() string {
+// RawStatus is Status with the reason code of a failed read, as in CSV.
+func (n *Node) RawStatus() string {
 	if n.Word == fleet.CodeOK && n.Source == document.SourceV1 {
 		return fleet.CodeOK + " (upstream)"
 	}
@@ -168,7 +167,7 @@ func (n *Node) judge(at time.Time) {
 	n.Problems = fleet.Problems(n.NodeIPAM)
 	n.Word, n.Code = fleet.WordOf(n.NodeIPAM, n.Problems), fleet.StatusCode(n.NodeIPAM, n.Problems)
 	if n.State == document.StateStale && n.SampledAt != nil && at.After(*n.SampledAt) {
-		n.Word = "stale " + show.Since(n.SampledAt, at) + strings.TrimPrefix(n.Word, "stale")
+		n.Word = "stale " + human.Age(at.Sub(*n.SampledAt)) + strings.TrimPrefix(n.Word, "stale")
 	}
 	if n.wasteful() {
 		n.Word, n.Code = WordOverWarm, WordOverWarm

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
-	"cnictl/tui/query"
+	"cnictl/daemon/fleet/human"
 )
 
 // Store is the state of a watched fleet. Its methods may be called from any goroutine; one
@@ -23,6 +23,7 @@ type Store struct {
 	readings map[string]Readings // by subnet
 
 	keepENIs bool
+	derive   func(*Node) any // nil: nothing
 
 	view    atomic.Pointer[View] // of its Generation, which may be old
 	stale   atomic.Bool          // view is out of date
@@ -34,6 +35,15 @@ func New() *Store {
 	s := &Store{changed: make(chan struct{}, 1), readings: map[string]Readings{}}
 	s.view.Store(&View{})
 	return s
+}
+
+// Another makes an empty store that keeps and derives the same.
+func (s *Store) Another() *Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	other := New()
+	other.keepENIs, other.derive = s.keepENIs, s.derive
+	return other
 }
 
 // Of returns a view of nodes that were read once.
@@ -51,6 +61,23 @@ func Of(items []document.NodeIPAM) *View {
 // node on the screen. Those from upstream stay, as it must not be read often.
 func (s *Store) KeepENIs() *Store {
 	s.keepENIs = true
+	return s
+}
+
+// Prepare derives something of each node once, when it is put, for readers who need it again and
+// again: Node.Derived returns it. derive must not keep or change the node.
+func (s *Store) Prepare(derive func(*Node) any) *Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.derive = derive
+	for i, n := range s.nodes {
+		prepared := *n
+		prepared.derived = derive(n)
+		s.nodes[i] = &prepared
+	}
+	if len(s.nodes) > 0 {
+		s.touch()
+	}
 	return s
 }
 
@@ -78,6 +105,9 @@ func (s *Store) PutAt(n document.NodeIPAM, at time.Time) {
 		before = s.nodes[i]
 	}
 	now := next(before, n, at)
+	if s.derive != nil {
+		now.derived = s.derive(now)
+	}
 	if !s.keepENIs && now.Source != document.SourceV1 {
 		now.NodeIPAM.ENIs = nil
 	}
@@ -140,7 +170,7 @@ func find(nodes []*Node, name string) (int, bool) {
 }
 
 // byName is the order of nodes in a Store and a View.
-func byName(n *Node, name string) int { return query.Natural(n.Metadata.Name, name) }
+func byName(n *Node, name string) int { return human.Natural(n.Metadata.Name, name) }
 
 // touch records a change. The caller holds s.mu.
 func (s *Store) touch() {

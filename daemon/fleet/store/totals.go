@@ -53,7 +53,7 @@ func (s *sums) add(n *Node, sign int) {
 		}
 		return
 	}
-	if n.pooled() {
+	if n.Pooled() {
 		s.Pools += sign
 	}
 	s.Assigned += sign * n.Assigned

@@ -20,6 +20,7 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 )
 
 // reporting is a node of one source with true zeros only at the given paths; any other zero
@@ -207,7 +208,7 @@ func TestUnknown_IsNotZero(t *testing.T) {
 			}
 		}
 		n := store.NewNode(x.node)
-		for _, c := range store.NodeColumns() {
+		for _, c := range tables.Nodes() {
 			if x.zeros.MatchString(c.Name) {
 				continue
 			}
@@ -249,7 +250,7 @@ func TestUnknown_IsOrderedLast(t *testing.T) {
 	}
 	for order, want := range map[string]string{"cooling": "0 3 7 - -", "-cooling": "7 3 0 - -", "eni": "0 3 7 - -", "-eni": "7 3 0 - -"} {
 		sorted := slices.Clone(rows)
-		o, err := query.ParseOrder(order, store.NodeColumns())
+		o, err := query.ParseOrder(order, tables.Nodes())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,8 @@ var (
 	contract   = layer{"1 contract", 30, false}
 	bottom     = layer{"2 bottom adapter", 40, false}
 	adapter    = layer{"2 adapter", 41, false}
-	collector  = layer{"2 adapter", 42, false} // reads through adapters
+	display    = layer{"2 display", 42, false} // how values look in a terminal; what is read does not know
+	collector  = layer{"2 adapter", 43, false} // reads through adapters
 	shell      = layer{"3 shell", 50, false}
 	binary     = layer{"4 binary", 60, false}
 	model      = layer{"test support", 68, true} // facts of EC2
@@ -52,6 +53,7 @@ var placements = []placement{
 	{"daemon/api/logline", leaf, false},
 	{"daemon/api/promtext", leaf, false},
 	{"daemon/api/kubeobject", leaf, false},
+	{"daemon/fleet/human", leaf, false},
 	{"capacity/limits", leaf, false},
 	{"deploy/chart", leaf, false}, // the schemas of its values, the table of registries
 
@@ -92,9 +94,8 @@ var placements = []placement{
 	{"doctor/migrate", deduction(4), false},
 	{"doctor/evidence/file", bottom, false}, // YAML
 
-	// How values look in a terminal. What is read (daemon/fleet) is below what shows it.
-	{"tui/show", bottom, true},
-	{"tui/query", bottom, true},
+	{"tui/show", display, true},
+	{"tui/query", display, true},
 
 	{"daemon/awssdk", bottom, false},
 	{"daemon/rtnl", bottom, false},

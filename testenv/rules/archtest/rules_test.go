@@ -79,6 +79,8 @@ var fixtures = map[string]struct {
 	"rtnl on adapter":         {"layers", "daemon/rtnl", "a.go", `package rtnl; import _ "cnictl/daemon/internal/hostnet"`, "downward only"},
 	"fleet on client":         {"layers", "daemon/fleet", "a.go", `package fleet; import _ "cnictl/daemon/api/introspect/client"`, ""},
 	"client on fleet":         {"layers", "daemon/api/introspect/client", "a.go", `package client; import _ "cnictl/daemon/fleet"`, "adapters never import each other"},
+	"fleet on show":           {"layers", "daemon/fleet/store", "a.go", `package store; import _ "cnictl/tui/show"`, "layer 2 adapter may not import layer 2 display"},
+	"show on fleet's words":   {"layers", "tui/show", "a.go", `package show; import _ "cnictl/daemon/fleet/human"`, ""},
 	"shell on shell":          {"layers", "daemon/ipamd", "a.go", `package ipamd; import _ "cnictl/daemon/launch"`, "downward only"},
 	"shell on binary":         {"layers", "plugin/vpc", "a.go", `package vpc; import _ "cnictl/cmd/aws-cni"`, "downward only"},
 	"inside tui":              {"layers", "tui/pages/node", "a.go", `package node; import _ "cnictl/tui/draw"`, ""},

@@ -11,10 +11,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/show"
 )
 
 // examination is the doctor's result for the nodes of the screen.
@@ -125,7 +125,7 @@ func (m *Model) again(c pages.Context) {
 func (m *Model) state(l *draw.Line, c pages.Context) {
 	e := &m.exam
 	if r := e.report; r != nil && e.partial {
-		l.Add(draw.Text, show.Plural(len(r.Findings), "cause", "causes")+" found so far").Gap(2)
+		l.Add(draw.Text, human.Plural(len(r.Findings), "cause", "causes")+" found so far").Gap(2)
 	} else if r != nil {
 		role := draw.Good
 		switch {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/report"
@@ -191,7 +192,7 @@ func (m *Model) whereOf(r *row) string {
 	if len(r.group.Nodes) == 1 {
 		return "node " + m.names.Short(r.group.Nodes[0].Name)
 	}
-	return show.Plural(len(r.group.Nodes), "node", "nodes")
+	return human.Plural(len(r.group.Nodes), "node", "nodes")
 }
 
 // where returns the scope of a finding, with the short name of its node.
@@ -246,7 +247,7 @@ func restOf(r *document.DoctorReport) []string {
 	for _, u := range report.Unreads(r) {
 		text := u.Reason + ": " + u.What()
 		if len(u.Nodes) < r.Nodes {
-			text += " of " + show.Plural(len(u.Nodes), "node", "nodes")
+			text += " of " + human.Plural(len(u.Nodes), "node", "nodes")
 		}
 		unread = append(unread, text)
 	}

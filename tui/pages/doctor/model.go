@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -17,6 +18,7 @@ import (
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 )
 
 // Panes of the screen.
@@ -82,7 +84,7 @@ func roleOf(s document.Severity, column string) draw.Role {
 
 // nodeColumns returns the columns of cnictl nodes, and those for what is wrong with a node.
 func nodeColumns() []query.Column[*affected] {
-	out := query.Arrange(query.Of(store.NodeColumns(), func(a *affected) *store.Node { return a.Node }),
+	out := query.Arrange(query.Of(tables.Nodes(), func(a *affected) *store.Node { return a.Node }),
 		query.Shown{Name: "node", Least: 13}, query.Shown{Name: "type", Drop: 4, Wide: true}, query.Shown{Name: "zone", Drop: 5, Wide: true})
 	return slices.Insert(out, 1,
 		query.Column[*affected]{Name: "severity", Header: "SEVERITY", Title: "severity on this node", Drop: 3,
@@ -95,7 +97,7 @@ func nodeColumns() []query.Column[*affected] {
 			if a.Times == 0 {
 				return ""
 			}
-			return show.Plural(a.Times, "failed ADD", "failed ADDs") + " since the daemon started"
+			return human.Plural(a.Times, "failed ADD", "failed ADDs") + " since the daemon started"
 		}},
 	)
 }

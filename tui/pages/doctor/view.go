@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -97,7 +98,7 @@ func (m *Model) onlyReported(sheet *draw.Sheet, g *group, now time.Time) {
 	if g.Times > 0 {
 		sheet.Field("ADDs failed", draw.T(draw.Text, strconv.Itoa(g.Times)+" since the daemons started"))
 	}
-	sheet.Head("REPORTED BY", show.Plural(len(g.Nodes), "node", "nodes"))
+	sheet.Head("REPORTED BY", human.Plural(len(g.Nodes), "node", "nodes"))
 	for _, a := range g.Nodes[:min(len(g.Nodes), mostNodes)] {
 		sheet.Add(draw.T(draw.Text, a.Name))
 		for _, p := range a.Problems {
@@ -124,12 +125,12 @@ func (m *Model) header(s draw.Style, c pages.Context) []string {
 	}
 	l.Add(draw.Faint, "As reported by the daemons.").Gap(2)
 	errors, warnings := m.count()
-	l.Add(draw.Text, show.Plural(len(m.findings.All()), "cause", "causes")).Gap(2)
+	l.Add(draw.Text, human.Plural(len(m.findings.All()), "cause", "causes")).Gap(2)
 	if errors > 0 {
-		l.Add(draw.Bad, show.Plural(errors, "error", "errors")).Gap(2)
+		l.Add(draw.Bad, human.Plural(errors, "error", "errors")).Gap(2)
 	}
 	if warnings > 0 {
-		l.Add(draw.Warn, show.Plural(warnings, "warning", "warnings")).Gap(2)
+		l.Add(draw.Warn, human.Plural(warnings, "warning", "warnings")).Gap(2)
 	}
 	l.Add(draw.Info, m.scope.title)
 	return []string{l.String()}
@@ -263,6 +264,6 @@ func (m *Model) failures(c pages.Context, sheet *draw.Sheet, n *store.Node) {
 		sheet.Add(draw.T(draw.Faint, "None with this cause in the daemon's history."))
 	}
 	if others > 0 {
-		sheet.Add(draw.T(draw.Faint, show.Plural(others, "failure", "failures")+" with other causes."))
+		sheet.Add(draw.T(draw.Faint, human.Plural(others, "failure", "failures")+" with other causes."))
 	}
 }

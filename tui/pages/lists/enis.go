@@ -5,13 +5,13 @@ import (
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/show"
 	"cnictl/tui/tables"
 )
 
@@ -150,7 +150,7 @@ func (p *ENIs) Lines(c pages.Context) []string {
 	if p.sums.unread > 0 {
 		notes = append(notes, partOf(p.sums.unread, p.sums.nodes, "nodes")+" have not reported their ENIs")
 	}
-	sum := []draw.Span{draw.T(draw.Text, show.Plural(p.sums.enis, "ENI", "ENIs"))}
+	sum := []draw.Span{draw.T(draw.Text, human.Plural(p.sums.enis, "ENI", "ENIs"))}
 	if s := p.sums; s.enis > 0 {
 		for _, part := range []struct {
 			n    int

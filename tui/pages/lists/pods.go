@@ -8,6 +8,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -251,7 +252,7 @@ func (p *Pods) open() tea.Cmd {
 
 // Lines implements pages.Page.
 func (p *Pods) Lines(c pages.Context) []string {
-	sum := []draw.Span{{Role: draw.Text, Text: show.Plural(p.sums.pods, "pod", "pods")}}
+	sum := []draw.Span{{Role: draw.Text, Text: human.Plural(p.sums.pods, "pod", "pods")}}
 	if p.sums.without > 0 {
 		sum = append(sum, draw.Span{Role: draw.Bad, Text: show.Count(p.sums.without) + " without an address"})
 	}

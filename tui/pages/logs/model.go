@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -249,7 +250,7 @@ func (m *Model) followed() string {
 	case len(m.tails) == 0:
 		return "no node"
 	case m.also > 0:
-		return "The " + strconv.Itoa(len(m.tails)) + " worst of " + show.Plural(len(m.tails)+m.also, "node", "nodes")
+		return "The " + strconv.Itoa(len(m.tails)) + " worst of " + human.Plural(len(m.tails)+m.also, "node", "nodes")
 	}
-	return show.Plural(len(m.tails), "node", "nodes")
+	return human.Plural(len(m.tails), "node", "nodes")
 }

@@ -4,11 +4,11 @@ import (
 	"strconv"
 
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/show"
 )
 
 // head is the number of lines above the log.
@@ -65,7 +65,7 @@ func (m *Model) header(s draw.Style, width int) string {
 		}
 	}
 	if m.grouped > 0 {
-		l.Add(draw.Faint, show.Plural(m.grouped, "repeat", "repeats")+" grouped (u: each line)").Gap(2)
+		l.Add(draw.Faint, human.Plural(m.grouped, "repeat", "repeats")+" grouped (u: each line)").Gap(2)
 	}
 	return l.String()
 }

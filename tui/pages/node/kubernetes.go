@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/draw"
@@ -24,7 +25,7 @@ func (m *Model) kubernetes(sheet *draw.Sheet, n *store.Node) {
 	m.use(sheet)
 	sheet.Field("branch ENIs", draw.T(draw.Text, show.Int(o.BranchENIs)))
 	if d := o.Daemon; d != nil {
-		sheet.Field("aws-node", draw.T(draw.Text, d.Name+"  "+d.Phase+"  "+show.Plural(d.Restarts, "restart", "restarts")+"  "+d.Image))
+		sheet.Field("aws-node", draw.T(draw.Text, d.Name+"  "+d.Phase+"  "+human.Plural(d.Restarts, "restart", "restarts")+"  "+d.Image))
 	} else {
 		sheet.Field("aws-node", draw.T(draw.Warn, "no such pod on the node"))
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/draw"
 	"cnictl/tui/show"
@@ -52,7 +53,7 @@ func terms(sheet *draw.Sheet, n *store.Node) {
 	sheet.Add(draw.T(draw.Text, show.Int(m.Value)+source+"  "), draw.T(role, show.OrUnknown(m.Verdict)), draw.T(draw.Faint, ": "+words))
 	if m.AtRisk > 0 {
 		sheet.Add(draw.T(draw.Warn, "at risk"),
-			draw.T(draw.Faint, ": "+show.Plural(m.AtRisk, "pod", "pods")+" without a branch ENI can be scheduled beyond the addresses"))
+			draw.T(draw.Faint, ": "+human.Plural(m.AtRisk, "pod", "pods")+" without a branch ENI can be scheduled beyond the addresses"))
 	}
 	capacity := []draw.Span{draw.T(draw.Text, show.Pods(m.IPCapacity)), draw.T(draw.Faint, " by addresses, ")}
 	if m.IPCapacity == nil || m.TotalCapacity == nil || *m.IPCapacity != *m.TotalCapacity {

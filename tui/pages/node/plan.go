@@ -8,6 +8,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes/catalogue"
@@ -28,7 +29,7 @@ func goals(sheet *draw.Sheet, n *store.Node) {
 			word = "not set"
 		}
 		if n.ENIs != nil {
-			have = show.Plural(*n.ENIs, "ENI", "ENIs")
+			have = human.Plural(*n.ENIs, "ENI", "ENIs")
 		}
 		sheet.Row("MAX_ENI", 19, draw.T(draw.Text, pad(want, 5)), draw.T(draw.Faint, word+between(word, have)))
 	}
@@ -132,10 +133,10 @@ func clocks(sheet *draw.Sheet, n *store.Node, now time.Time) {
 	for _, o := range n.Summary.Operations {
 		what := o.Kind
 		if o.Prefixes > 0 {
-			what += " " + show.Plural(o.Prefixes, "prefix", "prefixes")
+			what += " " + human.Plural(o.Prefixes, "prefix", "prefixes")
 		}
 		if o.Addresses > 0 {
-			what += " " + show.Plural(o.Addresses, "address", "addresses")
+			what += " " + human.Plural(o.Addresses, "address", "addresses")
 		}
 		if o.ENIID != "" {
 			what += " on " + o.ENIID

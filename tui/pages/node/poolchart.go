@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/draw"
-	"cnictl/tui/show"
 )
 
 // chart draws the used, cooling and free addresses over time, stacked to those held, with
@@ -61,7 +61,7 @@ func poolChart(n *store.Node, now time.Time, cells int) draw.Chart {
 		{Name: "used", Role: draw.BarUsed, Values: series(func(p store.Point) float64 { return float64(p.Assigned) })},
 		{Name: "cooling", Role: draw.BarCooling, Values: series(func(p store.Point) float64 { return float64(max(0, p.Cooling)) })},
 		{Name: "free", Role: draw.BarFree, Values: series(func(p store.Point) float64 { return float64(p.Free) })},
-	}, Span: "last " + show.Age(span)}
+	}, Span: "last " + human.Age(span)}
 	level := func(name string, role draw.Role, value func(store.Point) float64) {
 		values := series(value)
 		if newest := last(values); !math.IsNaN(newest) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/tui/draw"
@@ -49,7 +50,7 @@ func pods(n *store.Node, now time.Time) string {
 	if n.Summary == nil || n.Summary.WaitingADDs == nil || *n.Summary.WaitingADDs == 0 {
 		return ""
 	}
-	text := show.Plural(*n.Summary.WaitingADDs, "pod waits", "pods wait") + " for an address"
+	text := human.Plural(*n.Summary.WaitingADDs, "pod waits", "pods wait") + " for an address"
 	if n.Summary.WaitingSince != nil {
 		text += " for " + show.Since(n.Summary.WaitingSince, now)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -131,7 +132,7 @@ func header(s draw.Style, width, height int, n *store.Node, name string, now tim
 		say(more, "custom networking")
 	}
 	if object.Daemon != nil && object.Daemon.Restarts > 0 {
-		say(more, show.Plural(object.Daemon.Restarts, "restart", "restarts"))
+		say(more, human.Plural(object.Daemon.Restarts, "restart", "restarts"))
 	}
 	if height < roomy {
 		return []string{l.String()}

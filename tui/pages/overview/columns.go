@@ -11,6 +11,7 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 )
 
 // Widths of the drawn columns, and the one from which the most wanted wide columns are shown.
@@ -49,7 +50,7 @@ const stateLeast, stateNarrow, stateMost = 18, 28, 46
 
 // columns returns the columns shown and, for filters and orders, all others.
 func columns() []query.Column[*store.Node] {
-	out := query.Arrange(store.NodeColumns(), shown...)
+	out := query.Arrange(tables.Nodes(), shown...)
 	for i, c := range out {
 		if c.Name == "state" {
 			out[i].Rank = rank(c.Rank)
@@ -107,7 +108,7 @@ func bar(s draw.Style, width int, n *store.Node) string {
 	if !ok {
 		sign := show.Unknown
 		if c := n.State; c != document.StateNoDaemon && c != document.StateAPIOnly && !n.Known {
-			sign = store.Unread
+			sign = tables.Unread
 		}
 		return s.Paint(draw.Faint, s.Fit(sign, width, false))
 	}

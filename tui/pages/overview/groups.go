@@ -11,6 +11,7 @@ import (
 	"cnictl/tui/pages"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 )
 
 // groupings are the columns by whose texts nodes are grouped, in the order of the key.
@@ -35,7 +36,7 @@ type group struct {
 // group steps to the next grouping for which the nodes have texts.
 func (p *Page) group(c pages.Context) {
 	for p.by = (p.by + 1) % len(groupings); p.by > 0; p.by = (p.by + 1) % len(groupings) {
-		by, _ := query.Find(store.NodeColumns(), groupings[p.by].column)
+		by, _ := query.Find(tables.Nodes(), groupings[p.by].column)
 		if slices.ContainsFunc(p.table.All(), func(n *store.Node) bool { return !query.IsUnknown(by.Text(n)) }) {
 			break
 		}
@@ -70,7 +71,7 @@ func (p *Page) regroup(c pages.Context) {
 }
 
 func grouped(nodes []*store.Node, column string) []*group {
-	by, _ := query.Find(store.NodeColumns(), column)
+	by, _ := query.Find(tables.Nodes(), column)
 	state, _ := query.Find(columns(), "state")
 	found := map[string]*group{}
 	var out []*group

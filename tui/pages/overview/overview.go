@@ -11,6 +11,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -19,7 +20,6 @@ import (
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/show"
 )
 
 // Page is the overview.
@@ -221,7 +221,7 @@ func (p *Page) short(n *store.Node, column string) (string, bool) {
 			if !ok {
 				text = n.Status()
 			}
-			return text + ", " + show.Age(age) + " old", true
+			return text + ", " + human.Age(age) + " old", true
 		}
 		if why := sentence(n); p.roomy && why != "" {
 			if !ok {

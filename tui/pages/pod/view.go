@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -167,7 +168,7 @@ func (m *Model) notFound(c pages.Context, sheet *draw.Sheet) {
 	}
 	nodes, unread := len(c.View.Nodes), c.View.Unread()
 	if unread > 0 {
-		has += "; the addresses of " + strconv.Itoa(unread) + " of " + show.Plural(nodes, "node", "nodes") + " have not been read yet"
+		has += "; the addresses of " + strconv.Itoa(unread) + " of " + human.Plural(nodes, "node", "nodes") + " have not been read yet"
 	}
 	sheet.Add(draw.T(draw.Warn, has+"."))
 	e, failed := m.find.Error[watch.WantClusterPods]

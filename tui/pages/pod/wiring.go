@@ -5,6 +5,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/netstate"
 	"cnictl/tui/draw"
@@ -20,7 +21,7 @@ func Wiring(i *introspect.PodInterface, field func(label string, spans ...draw.S
 	case len(i.Differences) == 0:
 		field("state", draw.T(draw.Good, "as expected"))
 	default:
-		field("state", draw.T(draw.Bad, "not as expected: "+show.Plural(len(i.Differences), "difference", "differences")))
+		field("state", draw.T(draw.Bad, "not as expected: "+human.Plural(len(i.Differences), "difference", "differences")))
 	}
 	list(field, "differs", "", i.Differences, func(d string) []draw.Span { return []draw.Span{draw.T(draw.Text, d)} })
 	if i.Problem != "" {

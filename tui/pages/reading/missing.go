@@ -5,6 +5,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
@@ -44,9 +45,9 @@ func Unread(v *store.View) string {
 	case t.Live+t.Partial > 0:
 		return ""
 	case t.Unasked > 0:
-		return "No daemon has answered yet: " + show.Plural(t.Unasked, "node is", "nodes are") + " still to be read."
+		return "No daemon has answered yet: " + human.Plural(t.Unasked, "node is", "nodes are") + " still to be read."
 	}
-	return "None of " + show.Plural(v.Totals.Nodes, "node", "nodes") + " could be read: the first screen shows why for each."
+	return "None of " + human.Plural(v.Totals.Nodes, "node", "nodes") + " could be read: the first screen shows why for each."
 }
 
 // Reason returns why something could not be read.
@@ -72,5 +73,5 @@ func Age(read, now time.Time, fresh time.Duration) string {
 	if read.IsZero() || now.Sub(read) <= fresh {
 		return ""
 	}
-	return show.Age(now.Sub(read)) + " old"
+	return human.Age(now.Sub(read)) + " old"
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -70,7 +71,7 @@ func rowsOf(v *store.View, known inventory.Forecasts, now time.Time) []*row {
 // words describes the trend of the free addresses, or since when there are none.
 func words(r *row) string {
 	if at, ok := emptied(r.Trend); ok {
-		return r.Forecast.Words() + " since " + strings.TrimSpace(draw.Clock(at, r.Now)) + ", " + show.Age(r.Now.Sub(at)) + " ago"
+		return r.Forecast.Words() + " since " + strings.TrimSpace(draw.Clock(at, r.Now)) + ", " + human.Age(r.Now.Sub(at)) + " ago"
 	}
 	return cmp.Or(r.Trend.Words(), "trend needs more samples (EC2's count is read every 10 minutes)")
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/tui/draw"
 	"cnictl/tui/show"
@@ -77,10 +78,10 @@ func (s slope) lines(style draw.Style, width, height int) []string {
 		lines = append(lines, l.String())
 	}
 	first, last := s.trend[0].At, s.trend[len(s.trend)-1].At
-	l := draw.NewLine(style, width).Gap(axis+1).Add(draw.Faint, "-"+show.Age(last.Sub(first)))
+	l := draw.NewLine(style, width).Gap(axis+1).Add(draw.Faint, "-"+human.Age(last.Sub(first)))
 	l.To(min(axis+1+future-1, width-len("now"))).Add(draw.Faint, "now")
 	if s.left > 0 {
-		end := "none free in ~" + show.Age(s.left)
+		end := "none free in ~" + human.Age(s.left)
 		l.To(max(width-draw.Width(end)-1, 0)).Add(draw.Warn, end)
 	}
 	return append(lines, l.String())

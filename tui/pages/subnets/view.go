@@ -4,13 +4,13 @@ import (
 	"strconv"
 	"strings"
 
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/show"
 )
 
 // Lines implements pages.Page.
@@ -24,7 +24,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	if ok {
 		title = strings.TrimSpace("Map of " + r.ID + " " + r.CIDR)
 		if len(m.board.cells) > 0 {
-			note = show.Plural(len(m.board.cells), "/28", "/28s")
+			note = human.Plural(len(m.board.cells), "/28", "/28s")
 		}
 	}
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(c, s)}, []components.Pane{
@@ -59,7 +59,7 @@ func (m *Model) header(c pages.Context, s draw.Style) string {
 	if !known || c.View != nil && !c.View.Totals.Complete {
 		atLeast = s.Pick("≥", ">=")
 	}
-	l := draw.NewLine(s, c.Width).Add(draw.Text, show.Plural(len(rows), "subnet", "subnets")).Gap(2)
+	l := draw.NewLine(s, c.Width).Add(draw.Text, human.Plural(len(rows), "subnet", "subnets")).Gap(2)
 	if len(rows) == 0 {
 		return l.String()
 	}
@@ -197,7 +197,7 @@ func (m *Model) holders(v *store.View, r *row, b inventory.SubnetCell) string {
 		names = append(names, h.Node.Metadata.Name+" "+strconv.Itoa(h.Held))
 	}
 	if more := len(all) - most; more > 0 {
-		names = append(names, show.Plural(more, "more node", "more nodes"))
+		names = append(names, human.Plural(more, "more node", "more nodes"))
 	}
 	return strings.Join(names, ", ")
 }

@@ -5,6 +5,7 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
@@ -44,7 +45,7 @@ func of(title, node string) string {
 func (m *Model) header(s draw.Style, width int) string {
 	sum := sumOf(m.table.All())
 	l := draw.NewLine(s, width)
-	l.Add(draw.Text, show.Plural(sum.Attached, "trunk", "trunks")).Gap(2)
+	l.Add(draw.Text, human.Plural(sum.Attached, "trunk", "trunks")).Gap(2)
 	if len(m.table.All()) == 0 {
 		return l.String()
 	}
@@ -116,7 +117,7 @@ func cooling(sheet *draw.Sheet, n *int) {
 	case n == nil:
 		sheet.Add(draw.T(draw.Faint, "The node does not report how many branch ENIs are in use."))
 	case *n > 0:
-		text := show.Plural(*n, "branch ENI belongs to a deleted pod, or to one", "branch ENIs belong to deleted pods, or to ones")
+		text := human.Plural(*n, "branch ENI belongs to a deleted pod, or to one", "branch ENIs belong to deleted pods, or to ones")
 		sheet.Add(draw.T(draw.Warn, text+" not annotated yet."))
 	default:
 		sheet.Add(draw.T(draw.Faint, "None. The controller keeps the branch ENI of a deleted pod for 60 s (branch-eni-cooldown) without reporting it."))
@@ -149,7 +150,7 @@ func state(sheet *draw.Sheet, r *row) {
 		sheet.Field(tables.TrunkState(r.State), draw.T(draw.Text, text))
 	}
 	if i, ok := limits.Lookup(r.InstanceType); ok {
-		has := show.Plural(i.BranchENIs, "branch ENI", "branch ENIs") + ", " + show.Plural(i.MaxENIs, "ENI slot", "ENI slots")
+		has := human.Plural(i.BranchENIs, "branch ENI", "branch ENIs") + ", " + human.Plural(i.MaxENIs, "ENI slot", "ENI slots")
 		sheet.Field("type", draw.T(draw.Text, r.InstanceType+": "+has))
 	}
 }

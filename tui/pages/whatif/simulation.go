@@ -9,10 +9,10 @@ import (
 
 	engine "cnictl/capacity/whatif"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/warmpool"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/show"
 )
 
 // The load: for an hour, each node replaces one pod a minute.
@@ -332,19 +332,19 @@ func (d plannedAction) text(all int) string {
 		if d.what == "prefix" {
 			many = "prefixes"
 		}
-		return show.Plural(d.count, d.what, many)
+		return human.Plural(d.count, d.what, many)
 	}
 	text := d.kind
 	switch d.kind {
 	case "attach":
-		text += " " + show.Plural(d.times, "ENI", "ENIs") + " with " + things()
+		text += " " + human.Plural(d.times, "ENI", "ENIs") + " with " + things()
 	case "detach":
-		text += " " + show.Plural(d.times, "ENI", "ENIs")
+		text += " " + human.Plural(d.times, "ENI", "ENIs")
 	case "assign", "unassign":
 		text += " " + things()
 	}
 	if all > 1 {
-		text += ", on " + show.Plural(d.nodes, "node", "nodes")
+		text += ", on " + human.Plural(d.nodes, "node", "nodes")
 	}
 	return text
 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/show"
 )
 
 // Lines implements pages.Page.
@@ -55,7 +55,7 @@ func (m *Model) warning() string {
 	case o.nodes == 1:
 		return "This node's subnets have no free address now; the plan assumes they have."
 	}
-	return "The subnets of " + show.Plural(o.dry, "node", "nodes") + " have no free address now; the plan assumes they have."
+	return "The subnets of " + human.Plural(o.dry, "node", "nodes") + " have no free address now; the plan assumes they have."
 }
 
 // header names the nodes, and counts those that are not simulated.
@@ -65,9 +65,9 @@ func (m *Model) header(s draw.Style, c pages.Context) string {
 	case m.last.today == nil:
 		return l.String()
 	case n == 1 && m.opened.Node != "":
-		l.Add(draw.Title, m.title).Gap(2).Add(draw.Text, m.last.instance+", "+show.Plural(m.last.pods, "pod", "pods"))
+		l.Add(draw.Title, m.title).Gap(2).Add(draw.Text, m.last.instance+", "+human.Plural(m.last.pods, "pod", "pods"))
 	default:
-		l.Add(draw.Title, m.title).Gap(2).Add(draw.Text, show.Plural(n, "node", "nodes")+", "+draw.Thousands(m.last.pods)+" pods")
+		l.Add(draw.Title, m.title).Gap(2).Add(draw.Text, human.Plural(n, "node", "nodes")+", "+draw.Thousands(m.last.pods)+" pods")
 	}
 	if n := m.last.left(); n > 0 {
 		l.Gap(2).Add(draw.Warn, draw.Thousands(n)+" not simulated")
@@ -78,7 +78,7 @@ func (m *Model) header(s draw.Style, c pages.Context) string {
 // progress describes the progress of the simulation.
 func (m *Model) progress() string {
 	if m.last.done < m.last.nodes || !m.last.set.equal(m.set) {
-		return "simulating: " + draw.Thousands(m.last.done) + " of " + show.Plural(m.last.nodes, "node", "nodes")
+		return "simulating: " + draw.Thousands(m.last.done) + " of " + human.Plural(m.last.nodes, "node", "nodes")
 	}
 	return ""
 }
@@ -211,7 +211,7 @@ func (m *Model) cannot(c pages.Context, sheet *draw.Sheet) {
 	sheet.Head("NOT SIMULATED", "")
 	for _, r := range m.last.cannot {
 		sheet.Item(reading.Sign(sheet.Style(), document.SeverityWarning),
-			draw.T(draw.Warn, show.Plural(r.count, "node", "nodes")+": "), draw.T(draw.Text, r.text))
+			draw.T(draw.Warn, human.Plural(r.count, "node", "nodes")+": "), draw.T(draw.Text, r.text))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
-	"cnictl/tui/query"
+	"cnictl/daemon/fleet/human"
 )
 
 // VersionOptions are the arguments and flags of version.
@@ -126,7 +126,7 @@ func ranked(count map[string]int) []document.DaemonVersion {
 		out = append(out, document.DaemonVersion{Version: version, Nodes: nodes})
 	}
 	slices.SortFunc(out, func(a, b document.DaemonVersion) int {
-		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), query.Natural(b.Version, a.Version))
+		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), human.Natural(b.Version, a.Version))
 	})
 	return out
 }

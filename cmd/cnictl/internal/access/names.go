@@ -9,8 +9,8 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/human"
 	"cnictl/tui/query"
-	"cnictl/tui/show"
 )
 
 func namesOf(targets []fleet.Target) []string {
@@ -148,7 +148,7 @@ func NotFound(f *cli.Factory, name string, known []string) *cli.Error {
 		e.Why = "the nodes are " + strings.Join(known, ", ")
 		return e
 	}
-	e.Why = "none of " + show.Plural(len(known), "node", "nodes")
+	e.Why = "none of " + human.Plural(len(known), "node", "nodes")
 	if f.Globals.Selector != "" {
 		e.Why += " with the labels " + f.Globals.Selector
 	}

@@ -19,8 +19,8 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/record"
-	"cnictl/tui/show"
 )
 
 // maxLine bounds a line of an arrivals file, maxPodsALine the pods on one line, and
@@ -227,7 +227,7 @@ func (l *loadFlags) recorded(ctx context.Context, f *cli.Factory, in io.Reader, 
 	case len(t.seen) == 0:
 		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " has no pods", Why: "no node reports its pool"}
 	case len(t.left) > 0:
-		f.Warn("%s: pods on %s that are not simulated are left out", l.arrivals, show.Plural(len(t.left), "node", "nodes"))
+		f.Warn("%s: pods on %s that are not simulated are left out", l.arrivals, human.Plural(len(t.left), "node", "nodes"))
 	}
 	if p.Interrupted() {
 		f.Warn("%s is cut off: it has pods up to %s", l.arrivals, moment(t.from.Add(length)))

@@ -13,6 +13,7 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/tui/show"
 )
@@ -67,7 +68,7 @@ func backtestTable(items []document.CapacityBacktest) table.Table {
 		}
 		return strconv.FormatFloat(math.Round(*n*10)/10, 'f', 1, 64)
 	}
-	age := func(seconds float64) string { return show.Age(time.Duration(seconds * float64(time.Second))) }
+	age := func(seconds float64) string { return human.Age(time.Duration(seconds * float64(time.Second))) }
 	for _, i := range items {
 		t.Rows = append(t.Rows, table.Cells(i.ID, age(i.AheadSeconds), strconv.Itoa(i.Cases), number(i.Error), number(i.LastValue),
 			number(i.Line), number(i.LastWeek), fmt.Sprintf("%.0f%%", 100**i.Within), age(i.CoversSeconds)))

@@ -20,6 +20,7 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 )
@@ -123,7 +124,7 @@ func (o *compareOptions) run(ctx context.Context, f *cli.Factory, patterns []str
 	})
 	if err == nil && partial {
 		return &cli.Error{Code: cli.ExitInterrupted,
-			What: fmt.Sprintf("interrupted: %d of %s compared", len(rows), show.Plural(len(types), "type is", "types are"))}
+			What: fmt.Sprintf("interrupted: %d of %s compared", len(rows), human.Plural(len(types), "type is", "types are"))}
 	}
 	return err
 }

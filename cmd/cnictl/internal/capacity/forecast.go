@@ -18,6 +18,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/store"
@@ -223,7 +224,7 @@ func foresee(r *foreseen, f inventory.Forecast, now time.Time) {
 	case f.Empty():
 		r.Why = "no free address now"
 	case f.Rough && f.Known():
-		r.Why = "rough: counts cover " + show.Age(f.Over) + "; 24h make a forecast"
+		r.Why = "rough: counts cover " + human.Age(f.Over) + "; 24h make a forecast"
 	case f.Rough:
 		r.Why = "one count: two make a rough forecast, 24h a good one"
 	}
@@ -274,7 +275,7 @@ func forecastColumns() []query.Column[foreseen] {
 			if r.Readings < 2 {
 				return show.Unknown
 			}
-			return show.Age(time.Duration(r.Seconds * float64(time.Second)))
+			return human.Age(time.Duration(r.Seconds * float64(time.Second)))
 		},
 		Number: func(r foreseen) (float64, bool) { return r.Seconds, r.Readings > 1 },
 	}

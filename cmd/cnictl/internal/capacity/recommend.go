@@ -25,9 +25,9 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/tui/query"
-	"cnictl/tui/show"
 )
 
 type point = document.CapacityPoint
@@ -329,9 +329,9 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, names []st
 func unmet(doc document.CapacityRecommendation) error {
 	e := &cli.Error{Code: cli.ExitFindings, What: "no targets within the bounds meet the goal", Do: "try a longer burst, a type with more addresses per interface, or --prefix-delegation"}
 	if c := doc.Closest; c != nil {
-		e.Why = fmt.Sprintf("with the best, %s, %s still", settingsText(*c), show.Plural(c.Failed, "ADD fails", "ADDs fail"))
+		e.Why = fmt.Sprintf("with the best, %s, %s still", settingsText(*c), human.Plural(c.Failed, "ADD fails", "ADDs fail"))
 		if c.Refused > 0 {
-			e.Why += fmt.Sprintf(", and EC2 refuses %s: the subnet has too few free addresses", show.Plural(c.Refused, "request", "requests"))
+			e.Why += fmt.Sprintf(", and EC2 refuses %s: the subnet has too few free addresses", human.Plural(c.Refused, "request", "requests"))
 			e.Do = "free addresses of the subnet, or try fewer pods"
 		}
 	}
@@ -447,8 +447,8 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 	p := output.Page{Opts: output.TableOptions(f)}
 	head := func(text string) { p.Line(table.Cell{Text: text, Class: paint.Head}) }
 	gap := func() { p.Lines = append(p.Lines, "") }
-	head(fmt.Sprintf("Goal %s: %s, %s, %s each", doc.Goal, show.Plural(doc.Nodes, "node", "nodes"),
-		show.Plural(doc.Tried, "candidate", "candidates"), time.Duration(doc.Seconds*float64(time.Second))))
+	head(fmt.Sprintf("Goal %s: %s, %s, %s each", doc.Goal, human.Plural(doc.Nodes, "node", "nodes"),
+		human.Plural(doc.Tried, "candidate", "candidates"), time.Duration(doc.Seconds*float64(time.Second))))
 	gap()
 	if len(doc.Items) > 0 {
 		curve(&p, doc)
@@ -479,7 +479,7 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 		for _, g := range doc.Groups {
 			c, t := g.Chosen, g.Today
 			p.Text(fmt.Sprintf("%s %s, %s: %.1f addresses held (today %.1f), %.1f EC2 requests per hour (today %.1f), %s (today %d and %d)",
-				g.InstanceType, g.Mode, show.Plural(g.Nodes, "node", "nodes"), c.Held, t.Held, c.PerHour, t.PerHour, adds(c), t.Waited, t.Failed))
+				g.InstanceType, g.Mode, human.Plural(g.Nodes, "node", "nodes"), c.Held, t.Held, c.PerHour, t.PerHour, adds(c), t.Waited, t.Failed))
 		}
 		gap()
 	}
@@ -507,7 +507,7 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 }
 
 func adds(p point) string {
-	return show.Plural(p.Waited, "ADD waits", "ADDs wait") + fmt.Sprintf(" and %d fail", p.Failed)
+	return human.Plural(p.Waited, "ADD waits", "ADDs wait") + fmt.Sprintf(" and %d fail", p.Failed)
 }
 
 // reasons is what a choice depends on.

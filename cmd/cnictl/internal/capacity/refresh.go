@@ -19,6 +19,7 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/doctor/collect/ec2"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/query"
@@ -102,7 +103,7 @@ func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 	})
 	progress.erase()
 	if failed == nil && len(read) <= len(refused) {
-		failed = fmt.Errorf("EC2 returned %s that can be used, and %d that cannot", show.Plural(len(read), "type", "types"), len(refused))
+		failed = fmt.Errorf("EC2 returned %s that can be used, and %d that cannot", human.Plural(len(read), "type", "types"), len(refused))
 	}
 	if failed != nil && len(read) == 0 {
 		return notRead(ctx, region, 0, failed)
@@ -134,7 +135,7 @@ func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 	case failed != nil:
 		return notRead(ctx, region, len(read), failed)
 	case !output.Structured(f) && f.Globals.Output != output.CSV:
-		f.Note(fmt.Sprintf("Read %s in %s; %d new or different from the built-in table. Cached in %s.", show.Plural(len(read), "type", "types"),
+		f.Note(fmt.Sprintf("Read %s in %s; %d new or different from the built-in table. Cached in %s.", human.Plural(len(read), "type", "types"),
 			region, len(doc.Items), file))
 	}
 	return nil
@@ -144,7 +145,7 @@ func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 func notRead(ctx context.Context, region string, read int, why error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return &cli.Error{Code: cli.ExitInterrupted,
-			What: fmt.Sprintf("interrupted after %s; the cache is unchanged", show.Plural(read, "type", "types"))}
+			What: fmt.Sprintf("interrupted after %s; the cache is unchanged", human.Plural(read, "type", "types"))}
 	}
 	e := &cli.Error{Code: cli.ExitUnreachable, What: "cannot read the instance types of " + region + "; the cache is unchanged",
 		Why: why.Error(), Do: "check --region, and that EC2's endpoint can be reached"}

@@ -21,10 +21,10 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/query"
-	"cnictl/tui/show"
 )
 
 // nodeSettings are the flags for the settings of planned nodes.
@@ -81,8 +81,8 @@ func (n *nodeSettings) held(f *cli.Factory) (whatif.Held, error) {
 	effective(f, &n.Settings)
 	if most := n.Capacity(); n.pods > most {
 		return whatif.Held{},
-			cli.Usage("%s not fit on %s with these settings: it has at most %s for pods", show.Plural(n.pods, "pod does", "pods do"), i.Type,
-				show.Plural(most, "address", "addresses"))
+			cli.Usage("%s not fit on %s with these settings: it has at most %s for pods", human.Plural(n.pods, "pod does", "pods do"), i.Type,
+				human.Plural(most, "address", "addresses"))
 	}
 	h := whatif.Grow(n.Settings, n.pods, whatif.Upstream)
 	if h.Pods < n.pods {
@@ -211,8 +211,8 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 					fit = "fits"
 				}
 				f.Note(fmt.Sprintf("%s with %s %s: %s; a node holds %s, %d of them unused",
-					counted(worst, best, here.further("node"), here.further("nodes")), show.Plural(h.Pods, "pod", "pods"), fit,
-					counted(doc.Pods, doc.PodsAtBest, "pod", "pods"), show.Plural(h.SubnetAddresses(), "address", "addresses"), h.Wasted()))
+					counted(worst, best, here.further("node"), here.further("nodes")), human.Plural(h.Pods, "pod", "pods"), fit,
+					counted(doc.Pods, doc.PodsAtBest, "pod", "pods"), human.Plural(h.SubnetAddresses(), "address", "addresses"), h.Wasted()))
 			}
 			if err != nil || !here.named && !all {
 				return err
@@ -242,7 +242,7 @@ func between(worst, best int) string {
 // counted formats a range with what it counts.
 func counted(worst, best int, one, many string) string {
 	if worst == best {
-		return show.Plural(worst, one, many)
+		return human.Plural(worst, one, many)
 	}
 	return between(worst, best) + " " + many
 }
@@ -325,7 +325,7 @@ func (c *cluster) find(f *cli.Factory, text string) (s subnet.Subnet, id string,
 func (c *cluster) note(f *cli.Factory) {
 	if left := c.all && len(c.ids()) < len(c.view.Subnets); left {
 		f.Note(fmt.Sprintf("left out: %s without a count of free IPv4 addresses",
-			show.Plural(len(c.view.Subnets)-len(c.ids()), "subnet", "subnets")))
+			human.Plural(len(c.view.Subnets)-len(c.ids()), "subnet", "subnets")))
 	}
 }
 

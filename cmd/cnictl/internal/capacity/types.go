@@ -16,6 +16,7 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 )
@@ -309,7 +310,7 @@ func page(f *cli.Factory, r row) []string {
 		facts += fmt.Sprintf("  %d MiB", *r.MemoryMiB)
 	}
 	if r.RefreshedAt != nil {
-		facts += "  from EC2, read " + show.Age(f.Now().Sub(*r.RefreshedAt)) + " ago"
+		facts += "  from EC2, read " + human.Age(f.Now().Sub(*r.RefreshedAt)) + " ago"
 	}
 	p.Line(table.Cell{Text: r.InstanceType, Class: paint.Head}, table.Cell{Text: "  " + facts})
 	p.Lines = append(p.Lines, "")

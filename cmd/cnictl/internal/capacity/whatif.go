@@ -23,9 +23,9 @@ import (
 	"cnictl/daemon/config"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/query"
-	"cnictl/tui/show"
 )
 
 // modelUpstream is --model's word for upstream's daemon; that of documents is taken too.
@@ -112,7 +112,7 @@ func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (ou
 	effective(f, &s)
 	if p.pods > s.Room() {
 		return nil, nil, nil,
-			cli.Usage("%s not fit on %s with max-pods %d, two of them in the host's network", show.Plural(p.pods, "pod does", "pods do"),
+			cli.Usage("%s not fit on %s with max-pods %d, two of them in the host's network", human.Plural(p.pods, "pod does", "pods do"),
 				i.Type, s.MaxPods)
 	}
 	for n := range p.count {
@@ -386,7 +386,7 @@ func failures(nodes []whatif.Node, names []string, load whatif.Load, of []whatif
 		case s.Room() > s.Capacity():
 			why = fmt.Sprintf("max-pods allows %d pods with an address, but it has addresses for only %d", s.Room(), s.Capacity())
 		case r.Calls.Refused > 0:
-			why = fmt.Sprintf("the subnet has only %s", show.Plural(load.Free, "free address", "free addresses"))
+			why = fmt.Sprintf("the subnet has only %s", human.Plural(load.Free, "free address", "free addresses"))
 		}
 		out = append(out, document.CapacityFailure{Node: names[i], Failed: r.Failed, Waiting: r.Waiting, Why: why})
 	}
@@ -399,8 +399,8 @@ const mostFailing = 5
 
 // explain prints below the table what changed, and where upstream differs.
 func explain(f *cli.Factory, doc document.CapacityWhatIfList) {
-	f.Note(fmt.Sprintf("%s with %s, simulated for %s", show.Plural(doc.Nodes, "node", "nodes"), show.Plural(doc.Pods, "pod", "pods"),
-		show.Age(time.Duration(doc.Seconds*float64(time.Second)))))
+	f.Note(fmt.Sprintf("%s with %s, simulated for %s", human.Plural(doc.Nodes, "node", "nodes"), human.Plural(doc.Pods, "pod", "pods"),
+		human.Age(time.Duration(doc.Seconds*float64(time.Second)))))
 	for _, r := range doc.Items {
 		var parts []string
 		for _, s := range r.Settings {
@@ -410,16 +410,16 @@ func explain(f *cli.Factory, doc document.CapacityWhatIfList) {
 			f.Note(r.Name + ": " + strings.Join(parts, " "))
 		}
 		if r.Unplaced > 0 {
-			f.Note(fmt.Sprintf("%s: %s found no node with room", r.Name, show.Plural(r.Unplaced, "pod", "pods")))
+			f.Note(fmt.Sprintf("%s: %s found no node with room", r.Name, human.Plural(r.Unplaced, "pod", "pods")))
 		}
 		for _, n := range r.Failures[:min(mostFailing, len(r.Failures))] {
-			f.Note(fmt.Sprintf("%s: %s on %s: %s", r.Name, show.Plural(n.Failed, "ADD fails", "ADDs fail"), n.Node, n.Why))
+			f.Note(fmt.Sprintf("%s: %s on %s: %s", r.Name, human.Plural(n.Failed, "ADD fails", "ADDs fail"), n.Node, n.Why))
 		}
 		if more := len(r.Failures) - mostFailing; more > 0 {
-			f.Note(fmt.Sprintf("%s: ADDs fail on %s: -o json lists them", r.Name, show.Plural(more, "more node", "more nodes")))
+			f.Note(fmt.Sprintf("%s: ADDs fail on %s: -o json lists them", r.Name, human.Plural(more, "more node", "more nodes")))
 		}
 		if o := r.Upstream; o != nil {
-			f.Note(fmt.Sprintf("%s: upstream's daemon would hold %.1f addresses with %.1f requests per hour, and %s would fail", r.Name, o.Held, o.PerHour, show.Plural(o.Failed, "ADD", "ADDs")))
+			f.Note(fmt.Sprintf("%s: upstream's daemon would hold %.1f addresses with %.1f requests per hour, and %s would fail", r.Name, o.Held, o.PerHour, human.Plural(o.Failed, "ADD", "ADDs")))
 			for _, why := range r.Different {
 				f.Note("  " + why)
 			}

@@ -19,9 +19,9 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/daemon/fleet/human"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/evidence/bundle"
-	"cnictl/tui/show"
 )
 
 // bundleOptions are the arguments and flags of bundle.
@@ -123,7 +123,7 @@ func writeBundle(ctx context.Context, f *cli.Factory, opts *bundleOptions) (err 
 
 // bundleLines list what was written and what is missing.
 func bundleLines(f *cli.Factory, name string, size int64, m bundle.Manifest) []string {
-	out := []string{fmt.Sprintf("%s: %s, %d KiB", name, show.Plural(len(m.Nodes), "node", "nodes"), (size+1023)>>10)}
+	out := []string{fmt.Sprintf("%s: %s, %d KiB", name, human.Plural(len(m.Nodes), "node", "nodes"), (size+1023)>>10)}
 	nodes := map[string]int{} // by source and reason
 	dropped := 0
 	for _, n := range m.Nodes {
@@ -135,7 +135,7 @@ func bundleLines(f *cli.Factory, name string, size int64, m bundle.Manifest) []s
 		}
 	}
 	if dropped > 0 {
-		out = append(out, fmt.Sprintf("omitted to save space: the %s of logs", show.Plural(dropped, "oldest line", "oldest lines")))
+		out = append(out, fmt.Sprintf("omitted to save space: the %s of logs", human.Plural(dropped, "oldest line", "oldest lines")))
 	}
 	byReason := map[string][]string{}
 	for _, missing := range slices.Sorted(maps.Keys(nodes)) {

@@ -15,10 +15,10 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/show"
 )
 
 // Options are the arguments and flags of events.
@@ -127,13 +127,13 @@ func (o *Options) grouped(f *cli.Factory) bool {
 func (o *Options) none(r *reader, unread int, namespace string) string {
 	text := "no events found in the cluster"
 	if r.api == nil || !r.of.all {
-		text = "no events found on " + show.Plural(r.of.size()-unread, "node", "nodes")
+		text = "no events found on " + human.Plural(r.of.size()-unread, "node", "nodes")
 	}
 	if namespace != "" {
 		text += " in namespace " + namespace
 	}
 	if o.Since > 0 {
-		text += " in the last " + show.Age(o.Since)
+		text += " in the last " + human.Age(o.Since)
 	}
 	switch {
 	case o.Warnings && o.list.Filter != "":

@@ -15,10 +15,10 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/query"
 )
 
 // Options describe how a command shows a fleet while it changes. Show is required.
@@ -231,7 +231,7 @@ func (n *news) take() (fresh []document.NodeIPAM, gone, back []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	fresh, gone, back = slices.Collect(maps.Values(n.read)), slices.Sorted(maps.Keys(n.gone)), slices.Sorted(maps.Keys(n.back))
-	slices.SortFunc(fresh, func(a, b document.NodeIPAM) int { return query.Natural(a.Metadata.Name, b.Metadata.Name) })
+	slices.SortFunc(fresh, func(a, b document.NodeIPAM) int { return human.Natural(a.Metadata.Name, b.Metadata.Name) })
 	clear(n.read)
 	clear(n.gone)
 	clear(n.back)

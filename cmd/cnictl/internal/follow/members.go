@@ -12,8 +12,8 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/kube"
-	"cnictl/tui/query"
 )
 
 // Times for watching the list of nodes.
@@ -164,7 +164,7 @@ func (m *members) fleet() (*fleet.Fleet, error) {
 		return m.nodes, nil
 	}
 	m.close()
-	slices.SortFunc(targets, func(a, b fleet.Target) int { return query.Natural(a.Name, b.Name) })
+	slices.SortFunc(targets, func(a, b fleet.Target) int { return human.Natural(a.Name, b.Name) })
 	var err error
 	m.nodes, err = access.Open(m.f, targets)
 	return m.nodes, err

@@ -11,7 +11,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/tui/query"
+	"cnictl/daemon/fleet/human"
 )
 
 // File is the kubeconfig as kubectl finds it.
@@ -88,7 +88,7 @@ func (c *File) Title() string {
 
 // Contexts returns the sorted names of the contexts.
 func (c *File) Contexts() []string {
-	return slices.SortedFunc(maps.Keys(c.Raw.Contexts), query.Natural)
+	return slices.SortedFunc(maps.Keys(c.Raw.Contexts), human.Natural)
 }
 
 // Switched returns f with another context of its kubeconfig, without the flags for the

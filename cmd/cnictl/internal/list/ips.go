@@ -18,8 +18,8 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
-	"cnictl/tui/show"
 )
 
 // search is what cnictl ips looks for.
@@ -213,7 +213,7 @@ func (o *search) notFound(f *cli.Factory, what string, list document.NodeIPAMLis
 			return err
 		}
 	}
-	of := fmt.Sprintf("%d of %s", len(silent), show.Plural(asked, "node", "nodes"))
+	of := fmt.Sprintf("%d of %s", len(silent), human.Plural(asked, "node", "nodes"))
 	switch {
 	case f.Recording != nil:
 		return &cli.Error{
@@ -229,7 +229,7 @@ func (o *search) notFound(f *cli.Factory, what string, list document.NodeIPAMLis
 
 // nowhere is the error for an address or a pod that is in no pool.
 func nowhere(f *cli.Factory, what string, nodes int) error {
-	e := &cli.Error{Code: cli.ExitNotFound, What: what + " not found", Why: "no pool of " + show.Plural(nodes, "node", "nodes") + " has it"}
+	e := &cli.Error{Code: cli.ExitNotFound, What: what + " not found", Why: "no pool of " + human.Plural(nodes, "node", "nodes") + " has it"}
 	if strings.HasPrefix(what, "pod") {
 		e.Do = f.Name + " " + what
 	} else {

@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
+	"cnictl/tui/tables"
 )
 
 // NewNodes builds cnictl nodes: a row for each node.
@@ -53,7 +54,7 @@ func nodesCommand() Command[*store.Node] {
 // nodeList has the same columns as the screens.
 func nodeList() *output.List[*store.Node] {
 	return &output.List[*store.Node]{
-		Columns: store.NodeColumns(), Whole: true,
+		Columns: tables.Nodes(), Whole: true,
 		Key:  func(n *store.Node) string { return n.Metadata.Name },
 		Item: func(n *store.Node) any { return n.Document() },
 		Label: func(n *store.Node, key string) (string, bool) {

@@ -16,6 +16,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/store"
@@ -90,7 +91,7 @@ func missing(in *inventory.Pods) string {
 	case k.WithoutOnly:
 		return "many pods: those of the host network and those with a branch ENI are left out"
 	case k.Nodes != nil && len(k.Nodes) < len(in.View.Nodes):
-		return "pods without an address: data from " + show.Count(len(k.Nodes)) + " of " + show.Plural(len(in.View.Nodes), "node", "nodes")
+		return "pods without an address: data from " + show.Count(len(k.Nodes)) + " of " + human.Plural(len(in.View.Nodes), "node", "nodes")
 	}
 	return ""
 }

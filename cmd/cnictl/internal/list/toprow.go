@@ -6,6 +6,7 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
@@ -96,7 +97,7 @@ func overText(r document.RateItem) string {
 	if r.OverSeconds == nil {
 		return show.Unknown
 	}
-	return show.Age(time.Duration(*r.OverSeconds * float64(time.Second)))
+	return human.Age(time.Duration(*r.OverSeconds * float64(time.Second)))
 }
 
 // rateText formats a rate that may be unknown.

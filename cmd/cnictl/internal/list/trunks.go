@@ -16,11 +16,11 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/show"
 	"cnictl/tui/tables"
 )
 
@@ -215,7 +215,7 @@ func (r *trunks) warn(f *cli.Factory) {
 		for _, p := range r.unplaced[:min(most, n)] {
 			names = append(names, p.Namespace+"/"+p.Name)
 		}
-		f.Warn("%s for a branch ENI, but no node accepts %s: %s", show.Plural(n, "pod waits", "pods wait"),
+		f.Warn("%s for a branch ENI, but no node accepts %s: %s", human.Plural(n, "pod waits", "pods wait"),
 			map[bool]string{true: "it", false: "them"}[n == 1], strings.Join(names, ", "))
 	}
 }

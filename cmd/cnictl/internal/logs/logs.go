@@ -19,6 +19,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/kube"
 	"cnictl/tui/show"
 )
@@ -190,7 +191,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 
 // none says that no line of these nodes matched.
 func (o *Options) none(nodes int) string {
-	text := "no lines match in the logs of " + show.Plural(nodes, "node", "nodes")
+	text := "no lines match in the logs of " + human.Plural(nodes, "node", "nodes")
 	asked := []string{}
 	for _, flag := range []struct{ name, value string }{{"level", o.Level}, {"pod", o.Pod}, {"eni", o.ENI}, {"grep", o.Grep}} {
 		if flag.value != "" {
@@ -198,7 +199,7 @@ func (o *Options) none(nodes int) string {
 		}
 	}
 	if o.Since > 0 {
-		asked = append(asked, "--since "+show.Age(o.Since))
+		asked = append(asked, "--since "+human.Age(o.Since))
 	}
 	if len(asked) > 0 {
 		text += " with " + strings.Join(asked, " ")

@@ -16,9 +16,9 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/show"
 )
 
 // reader reads logs. When following, it returns only new lines.
@@ -86,7 +86,7 @@ func (r *reader) newest(items []document.LogItem) []document.LogItem {
 	over := len(items) - r.opts.Limit
 	if (over > 0 || r.cut) && !r.noted {
 		r.noted = true
-		r.f.Warn("only the newest %d lines of %s are shown: give node names, narrow with --since, --level, --pod or --grep, or raise --limit", min(len(items), r.opts.Limit), show.Plural(len(r.names), "node", "nodes"))
+		r.f.Warn("only the newest %d lines of %s are shown: give node names, narrow with --since, --level, --pod or --grep, or raise --limit", min(len(items), r.opts.Limit), human.Plural(len(r.names), "node", "nodes"))
 	}
 	return items[max(over, 0):]
 }

@@ -18,9 +18,11 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/draw"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 )
 
 // Show shows a node in full.
@@ -123,14 +125,14 @@ func (v *view) cards() {
 		case c.ENILimit != nil:
 			enis = fmt.Sprintf("%s of %d ENIs", show.Int(c.ENIs), *c.ENILimit)
 		case c.ENIs != nil:
-			enis = show.Plural(*c.ENIs, "ENI", "ENIs")
+			enis = human.Plural(*c.ENIs, "ENI", "ENIs")
 		}
 		if c.OtherENIs != nil && *c.OtherENIs > 0 {
 			enis += fmt.Sprintf(" and %d not managed", *c.OtherENIs)
 		}
 		prefixes := ""
 		if c.Prefixes != nil && *c.Prefixes > 0 {
-			prefixes = fmt.Sprintf("%s, %s unused", show.Plural(*c.Prefixes, "prefix", "prefixes"), show.Int(c.FreePrefixes))
+			prefixes = fmt.Sprintf("%s, %s unused", human.Plural(*c.Prefixes, "prefix", "prefixes"), show.Int(c.FreePrefixes))
 		}
 		v.Field("", join(enis, "mode "+show.OrUnknown(c.Mode), prefixes))
 	}
@@ -153,7 +155,7 @@ func (v *view) rules() {
 		}
 		targets = append(targets, x.name+" "+value)
 	}
-	v.Field("targets", join(targets...)+"  (in effect: "+store.WarmTargets(v.s)+")")
+	v.Field("targets", join(targets...)+"  (in effect: "+tables.WarmTargets(v.s)+")")
 	if v.s.CooldownSeconds != nil {
 		v.Field("cooldown", strconv.FormatFloat(*v.s.CooldownSeconds, 'f', -1, 64)+"s")
 	}

@@ -12,6 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/show"
@@ -59,7 +60,7 @@ func silentLines(n document.NodeIPAM, p output.Page) []string {
 	p.Line(heading(n.Metadata.Name, o.InstanceType, o.InstanceID, o.Zone)...)
 	daemon := "no aws-node pod on this node"
 	if d := o.Daemon; d != nil {
-		daemon = join(d.Name, d.Phase, show.Plural(d.Restarts, "restart", "restarts"), "image "+d.Image)
+		daemon = join(d.Name, d.Phase, human.Plural(d.Restarts, "restart", "restarts"), "image "+d.Image)
 	}
 	p.Field("daemon", daemon)
 	p.Field("max-pods", show.Int(o.MaxPods))

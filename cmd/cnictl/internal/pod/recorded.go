@@ -10,9 +10,9 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/show"
 )
 
 // recorded reads what a recording has about the pod: its address and, for nodes with recorded
@@ -36,7 +36,7 @@ func (in Evidence) recorded(ctx context.Context, f *cli.Factory, nodes *fleet.Fl
 			missing++
 		}
 	}
-	name, of := in.Pod.Namespace+"/"+in.Pod.Name, show.Plural(len(list.Items), "node", "nodes")
+	name, of := in.Pod.Namespace+"/"+in.Pod.Name, human.Plural(len(list.Items), "node", "nodes")
 	e := &cli.Error{
 		Code: cli.ExitNotFound, What: "pod " + name + " not found",
 		Why: "none of " + of + " held an address for it at " + in.At.Format(time.RFC3339),

@@ -10,6 +10,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/kube"
 	"cnictl/daemon/fleet/store"
@@ -193,7 +194,7 @@ func assigned(in Evidence, r document.PodReport) string {
 	}
 	sentence := strings.Join(parts, "; ") + ", on " + in.Node
 	if differences > 0 {
-		sentence += "; the kernel's state is not as expected: " + show.Plural(differences, "difference", "differences")
+		sentence += "; the kernel's state is not as expected: " + human.Plural(differences, "difference", "differences")
 	}
 	return sentence
 }

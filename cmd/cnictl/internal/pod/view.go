@@ -11,6 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/tui/draw"
@@ -50,7 +51,7 @@ func (v *view) lines() []string {
 		}
 	}
 	if v.r.Waiting != nil && *v.r.Waiting > 0 {
-		v.Field("waiting", show.Plural(*v.r.Waiting, "ADD waiting", "ADDs waiting")+" on the node")
+		v.Field("waiting", human.Plural(*v.r.Waiting, "ADD waiting", "ADDs waiting")+" on the node")
 	}
 	v.branch()
 	v.Section("ADDRESSES", v.addresses())

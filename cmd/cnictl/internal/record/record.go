@@ -14,6 +14,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/store"
@@ -132,15 +133,15 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if output.Structured(f) {
 		return output.PrintDocument(f, info, false)
 	}
-	return output.PrintText(f, fmt.Sprintf("%s: %s of %s over %s", opts.File, show.Plural(info.Samples, "sample", "samples"),
-		show.Plural(info.Nodes, "node", "nodes"), over(info)))
+	return output.PrintText(f, fmt.Sprintf("%s: %s of %s over %s", opts.File, human.Plural(info.Samples, "sample", "samples"),
+		human.Plural(info.Nodes, "node", "nodes"), over(info)))
 }
 
 func over(info document.Recording) string {
 	if info.From == nil || info.To == nil {
 		return "0s"
 	}
-	return show.Age(info.To.Sub(*info.From))
+	return human.Age(info.To.Sub(*info.From))
 }
 
 // Fleet is the fleet to record.
@@ -220,7 +221,7 @@ func (m *meter) show(info document.Recording, s watch.Stats) {
 		return
 	}
 	m.last = now
-	line := fmt.Sprintf("recording %s  nodes %d  samples %d  failed %d", show.Age(now.Sub(m.start)), info.Nodes, info.Samples, s.Failed)
+	line := fmt.Sprintf("recording %s  nodes %d  samples %d  failed %d", human.Age(now.Sub(m.start)), info.Nodes, info.Samples, s.Failed)
 	if s.Problem != "" {
 		line += "  " + show.Safe(s.Problem)
 	}

@@ -14,6 +14,7 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/tui"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/tui/show"
 )
 
@@ -117,5 +118,5 @@ func lasting(doc document.Recording) string {
 	if doc.From == nil || doc.To == nil {
 		return ""
 	}
-	return " (" + show.Age(doc.To.Sub(*doc.From)) + ")"
+	return " (" + human.Age(doc.To.Sub(*doc.From)) + ")"
 }

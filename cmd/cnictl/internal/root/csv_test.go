@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/daemon/fleet/store"
+	"cnictl/tui/tables"
 )
 
 // TestCSV_PlainNumbers: no CSV column contains two numbers or a number with a unit,
@@ -18,7 +18,7 @@ func TestCSV_PlainNumbers(t *testing.T) {
 	words := []string{"STATUS", "MESSAGE", "VERSION"} // their values may begin with a number
 	w := newWorld(t)
 	nodes := "nodes --columns "
-	for _, c := range store.NodeColumns() {
+	for _, c := range tables.Nodes() {
 		nodes += c.Name + ","
 	}
 	for _, command := range []string{

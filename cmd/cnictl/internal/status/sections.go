@@ -12,10 +12,12 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/draw"
 	"cnictl/tui/show"
+	"cnictl/tui/tables"
 )
 
 // Bounds of the bars, in cells.
@@ -85,7 +87,7 @@ const moreRoom = 12
 // cells are the columns of cnictl nodes, for use beside the bar.
 var cells = func() map[string]func(*store.Node) string {
 	out := map[string]func(*store.Node) string{}
-	for _, c := range store.NodeColumns() {
+	for _, c := range tables.Nodes() {
 		out[c.Name] = c.Text
 	}
 	return out
@@ -101,7 +103,7 @@ func (fr Frame) nodeTable(items []*store.Node, short map[string]string, bar int)
 		cell := func(column string) table.Cell {
 			return table.Cell{Text: cells[column](n), Class: list.NodeClass(n, column)}
 		}
-		drawn, used := store.Unread, cell("assigned")
+		drawn, used := tables.Unread, cell("assigned")
 		if n.Known {
 			drawn = show.Unknown
 		}
@@ -147,7 +149,7 @@ func (fr Frame) causes(all []*finding, short map[string]string, clock func(strin
 		where := nameIn(short, worst[0].Name)
 		switch more := len(worst) - 1; {
 		case more > 0 && worst[0].Node.subnet && more == nodes:
-			where += " +" + show.Plural(nodes, "node", "nodes")
+			where += " +" + human.Plural(nodes, "node", "nodes")
 		case more > 0:
 			where += fmt.Sprintf(" +%d", more)
 		}

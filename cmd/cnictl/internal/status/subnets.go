@@ -13,6 +13,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/tui/draw"
 	"cnictl/tui/show"
 )
@@ -137,7 +138,7 @@ func (fr Frame) runsOut(all []document.SubnetFill) string {
 	case len(empty) == 1:
 		parts = append(parts, fr.Palette.Paint(paint.Bad, empty[0]+" has none left"))
 	case len(empty) > 1:
-		parts = append(parts, fr.Palette.Paint(paint.Bad, show.Plural(len(empty), "subnet", "subnets")+" have none left"))
+		parts = append(parts, fr.Palette.Paint(paint.Bad, human.Plural(len(empty), "subnet", "subnets")+" have none left"))
 	}
 	if next != nil {
 		time, how, _ := strings.Cut(next.Left, ", ")

@@ -10,6 +10,7 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/draw"
@@ -223,9 +224,9 @@ func (fr Frame) head(s document.FleetStatus) []string {
 		right = s.SampledAt.UTC().Format(time.DateOnly) + " " + right
 	}
 	if fr.Every > 0 {
-		right += "  every " + show.Age(fr.Every)
+		right += "  every " + human.Age(fr.Every)
 		if fr.Upstream > fr.Every {
-			right += " (upstream " + show.Age(fr.Upstream) + ")"
+			right += " (upstream " + human.Age(fr.Upstream) + ")"
 		}
 	}
 	gap := 4

@@ -14,6 +14,7 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/doctor/report"
 	"cnictl/tui/show"
 )
@@ -60,8 +61,8 @@ func mapLines(f *cli.Factory, doc document.SubnetMap, r row) []string {
 	p.Field("zone", show.OrUnknown(doc.Zone))
 	p.Field("range", show.OrUnknown(doc.CIDR))
 	p.Field("free", free(doc, r.Now))
-	p.Field("held", show.Count(doc.Held)+" by "+show.Plural(doc.Nodes, "node", "nodes")+" with "+
-		show.Plural(doc.ENIs, "interface", "interfaces")+" here; wasted "+show.Count(doc.Wasted))
+	p.Field("held", show.Count(doc.Held)+" by "+human.Plural(doc.Nodes, "node", "nodes")+" with "+
+		human.Plural(doc.ENIs, "interface", "interfaces")+" here; wasted "+show.Count(doc.Wasted))
 	p.Field("others", others(doc))
 	blocks := notKnown
 	if doc.FreeBlocks != nil {
@@ -166,19 +167,19 @@ func ownerTable(all []document.SubnetOwner, most int) table.Table {
 // freeingLines says which nodes to terminate, what that does, and how.
 func freeingLines(p *output.Page, f *cli.Factory, doc document.SubnetMap) {
 	free := doc.Freeing
-	nodes := show.Plural(len(free.Nodes), "node", "nodes")
-	title := fmt.Sprintf("FREE %s BY TERMINATING %s", show.Plural(free.Wanted, "/28", "/28S"), strings.ToUpper(nodes))
+	nodes := human.Plural(len(free.Nodes), "node", "nodes")
+	title := fmt.Sprintf("FREE %s BY TERMINATING %s", human.Plural(free.Wanted, "/28", "/28S"), strings.ToUpper(nodes))
 	p.Lines = append(p.Lines, "", p.Opts.Palette.Paint(paint.Head, title))
 	sure := "no smaller set of nodes does it"
 	if !free.Exact {
 		sure = fmt.Sprintf("the best set found in %s: at least %s needed, so it may be %d too many",
-			freeingTime, show.Plural(free.Least, "node is", "nodes are"), len(free.Nodes)-free.Least)
+			freeingTime, human.Plural(free.Least, "node is", "nodes are"), len(free.Nodes)-free.Least)
 	}
 	p.Field("set", nodes+"; "+sure)
-	p.Field("frees", show.Plural(len(free.Blocks), "/28", "/28s")+" and "+
-		show.Plural(free.Addresses, "address", "addresses")+" of the subnet, with the ENIs' own")
-	p.Field("moves", show.Plural(free.Pods, "pod", "pods")+"; the other nodes hold "+
-		show.Plural(free.Warm, "free address", "free addresses")+" for them"+moreOf(free.NewAddresses))
+	p.Field("frees", human.Plural(len(free.Blocks), "/28", "/28s")+" and "+
+		human.Plural(free.Addresses, "address", "addresses")+" of the subnet, with the ENIs' own")
+	p.Field("moves", human.Plural(free.Pods, "pod", "pods")+"; the other nodes hold "+
+		human.Plural(free.Warm, "free address", "free addresses")+" for them"+moreOf(free.NewAddresses))
 	if !doc.Interfaces {
 		p.Field("unknown", "an address of others, or of another node's ENI itself, may be in one of these /28s: check with --aws")
 	}
@@ -204,7 +205,7 @@ func moreOf(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return ", so they take " + show.Plural(n, "new one", "new ones") +
+	return ", so they take " + human.Plural(n, "new one", "new ones") +
 		", each of which may break up another /28 (in prefix mode, a new /28 for 16)"
 }
 

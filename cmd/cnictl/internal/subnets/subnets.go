@@ -17,13 +17,13 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/store"
 	"cnictl/doctor/collect"
 	"cnictl/doctor/collect/ec2"
 	"cnictl/doctor/evidence"
-	"cnictl/tui/show"
 )
 
 // Options are the arguments and flags of subnets.
@@ -261,8 +261,8 @@ func (o *Options) showMap(ctx context.Context, f *cli.Factory, view *store.View,
 		}
 		if len(d.Nodes) == 0 {
 			return &cli.Error{
-				Code: cli.ExitNotFound, What: fmt.Sprintf("no nodes whose termination frees %s", show.Plural(o.FreeBlocks, "/28", "/28s")),
-				Why: "nodes alone have addresses in " + show.Plural(d.Possible, "/28", "/28s") + " of " + r.ID,
+				Code: cli.ExitNotFound, What: fmt.Sprintf("no nodes whose termination frees %s", human.Plural(o.FreeBlocks, "/28", "/28s")),
+				Why: "nodes alone have addresses in " + human.Plural(d.Possible, "/28", "/28s") + " of " + r.ID,
 			}
 		}
 		doc.Freeing = freeing(d, m.HeldBy)

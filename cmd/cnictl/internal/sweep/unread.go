@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/record"
 	"cnictl/tui/show"
 )
@@ -73,7 +74,7 @@ var answered = []introspect.Reason{introspect.ReasonNoEndpoint, introspect.Reaso
 func interrupted(unread, nodes int) *cli.Error {
 	e := cli.Exit(cli.ExitInterrupted)
 	if unread > 0 {
-		e.What = fmt.Sprintf("interrupted: %d of %s not read", unread, show.Plural(nodes, "node was", "nodes were"))
+		e.What = fmt.Sprintf("interrupted: %d of %s not read", unread, human.Plural(nodes, "node was", "nodes were"))
 	}
 	return e
 }

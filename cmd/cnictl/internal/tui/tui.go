@@ -22,6 +22,7 @@ import (
 	"cnictl/tui/app"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
+	"cnictl/tui/tables"
 )
 
 // Options are the arguments and flags of tui.
@@ -66,8 +67,12 @@ func Flags(cmd *cobra.Command, opts *Options) {
 	fs.BoolVar(&opts.Mouse, "mouse", false, "use the mouse to select, open and scroll (m toggles it)")
 }
 
-// histories makes the forecasts of subnets begin before the screens.
-func histories(o *live.Options) { o.Histories = true }
+// forScreens makes the forecasts of subnets begin before the screens, and the texts of rows once per
+// sample.
+func forScreens(o *live.Options) {
+	o.Histories = true
+	o.Store.Prepare(tables.NodeCells)
+}
 
 // Run watches the live fleet until the user leaves.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
@@ -77,7 +82,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := Check(f, opts); err != nil {
 		return err
 	}
-	l, err := access.Live(ctx, f, histories)
+	l, err := access.Live(ctx, f, forScreens)
 	switch {
 	case cli.Interrupted(ctx, err):
 		return nil // leaving before the first screen appears is like leaving a screen
@@ -96,6 +101,7 @@ func Play(ctx context.Context, f *cli.Factory, opts *Options, file string, speed
 	if err != nil {
 		return err
 	}
+	player.Prepare(tables.NodeCells)
 	player.Speed(speed)
 	if f.Globals.At == "" {
 		player.Seek(player.OpensAt())
@@ -171,7 +177,7 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source, rememb
 		asked.Cluster, asked.Contexts, asked.Context = file.Cluster(), file.Contexts(), file.Title()
 		asked.Connect = func(ctx context.Context, name string) error {
 			g := kubeconfig.Switched(f, name)
-			l, err := access.Live(ctx, g, histories)
+			l, err := access.Live(ctx, g, forScreens)
 			connected = place{g, l}
 			return err
 		}

@@ -1,6 +1,7 @@
-package store
+package tables
 
 import (
+	"cnictl/daemon/fleet/store"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 )
@@ -8,15 +9,18 @@ import (
 // nodeColumns is the number of columns in nodeTable.
 const nodeColumns = 37
 
-// nodeCells holds the texts of a node's columns, as a terminal shows them. They are built once per
-// sample, since filters and orders read them for every row.
+// nodeCells holds the texts of a node's columns, as a terminal shows them.
 type nodeCells struct {
 	text  string
 	lower string // text with ASCII letters in lower case
 	ends  [nodeColumns]uint32
 }
 
-func cellsOf(n *Node) *nodeCells {
+// NodeCells makes the texts of a node's columns once per sample, for [store.Store.Prepare]: filters
+// and orders of a screen read them for every row, again and again.
+func NodeCells(n *store.Node) any { return cellsOf(n) }
+
+func cellsOf(n *store.Node) *nodeCells {
 	c := &nodeCells{}
 	buf := make([]byte, 0, 256)
 	for i := range nodeTable {
@@ -42,21 +46,20 @@ func (c *nodeCells) at(i int) string {
 
 // nodeColumn is a column of nodeTable before its texts are cached.
 type nodeColumn struct {
-	query.Column[*Node]
-	text func(*Node) string
+	query.Column[*store.Node]
+	text func(*store.Node) string
 }
 
-// NodeColumns returns all columns of nodes in display order, for cnictl nodes and the
-// overview.
-func NodeColumns() []query.Column[*Node] {
-	out := make([]query.Column[*Node], len(nodeTable))
+// Nodes returns all columns of nodes in display order, for cnictl nodes and the overview.
+func Nodes() []query.Column[*store.Node] {
+	out := make([]query.Column[*store.Node], len(nodeTable))
 	for i := range nodeTable {
 		c, text := nodeTable[i].Column, nodeTable[i].text
-		c.Text = func(n *Node) string {
-			if n.cells != nil {
-				return n.cells.at(i)
+		c.Text = func(n *store.Node) string {
+			if made, ok := n.Derived().(*nodeCells); ok {
+				return made.at(i)
 			}
-			return text(n)
+			return show.Safe(text(n))
 		}
 		c.Joined = joined
 		out[i] = c
@@ -64,9 +67,9 @@ func NodeColumns() []query.Column[*Node] {
 	return out
 }
 
-func joined(n *Node) string {
-	if n.cells != nil {
-		return n.cells.lower
+func joined(n *store.Node) string {
+	if made, ok := n.Derived().(*nodeCells); ok {
+		return made.lower
 	}
 	return cellsOf(n).lower
 }
