@@ -16,9 +16,9 @@ import (
 	"cnictl/capacity/whatif"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/list"
 	"cnictl/cmd/cnictl/internal/output"
 	listed "cnictl/cmd/cnictl/internal/subnets"
-	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/human"
@@ -217,7 +217,7 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 			if err != nil || !here.named && !all {
 				return err
 			}
-			return sweep.Verdict(f, here.list, here.interrupted)
+			return here.reading.Verdict(f)
 		},
 	}
 	fs := cmd.Flags()
@@ -274,16 +274,15 @@ func fitColumns() []query.Column[fit] {
 
 // cluster holds the subnets that the cluster's nodes use, if requested.
 type cluster struct {
-	all, named  bool
-	view        *store.View
-	list        document.NodeIPAMList
-	interrupted bool
+	all, named bool
+	view       *store.View
+	reading    *list.Reading
 }
 
 func isID(text string) bool { return strings.HasPrefix(text, "subnet-") }
 
 func (c *cluster) read(ctx context.Context, f *cli.Factory) (err error) {
-	c.view, c.list, c.interrupted, err = listed.Read(ctx, f)
+	c.reading, c.view, err = listed.Read(ctx, f)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/list"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
@@ -21,8 +22,8 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Options are the arguments and flags of events.
-type Options struct {
+// options are the arguments and flags of events.
+type options struct {
 	Names    []string // of nodes; none: all
 	Daemon   bool     // also the daemons' own events
 	Warnings bool     // only warnings
@@ -33,7 +34,7 @@ type Options struct {
 
 // New builds the command.
 func New(f *cli.Factory) *cobra.Command {
-	opts := &Options{}
+	opts := &options{}
 	opts.list = newList(func() bool { return opts.grouped(f) })
 	cmd := opts.list.Command(f, &cobra.Command{
 		Use:     "events [NODE…]",
@@ -48,12 +49,15 @@ On a terminal, events of one cause on one object are one row, with how often and
 happened; --each shows them one by one, as all other forms of output do.`,
 		Example: "  " + f.Name + " events --warnings\n  " + f.Name + " events -n shop --daemon\n  " + f.Name +
 			" events ip-10-0-3-17 --daemon -w\n  " + f.Name + " events --daemon --filter 'what=add-failed'",
-	}, func(ctx context.Context, args []string) error {
-		opts.Names = args
+	}, func(ctx context.Context, names []string) error {
 		if opts.Since < 0 {
 			return cli.Usage("--since=%s: must not be negative", opts.Since)
 		}
-		return Run(ctx, f, opts)
+		if err := output.Refuse(f, output.Name); err != nil { // events have no names
+			return err
+		}
+		opts.Names = names
+		return opts.command().Run(ctx, f, names)
 	})
 	fs := cmd.Flags()
 	fs.BoolVar(&opts.Daemon, "daemon", false, "include the daemons' own events")
@@ -63,68 +67,85 @@ happened; --each shows them one by one, as all other forms of output do.`,
 	return cmd
 }
 
-// Run lists the events once, or follows them until ctx ends.
-func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if err := output.Refuse(f, output.Name); err != nil { // events have no names
-		return err
+// command is the list of events.
+func (o *options) command() list.Command[row] {
+	var of *reader
+	return list.Command[row]{
+		List: o.list, Document: documentOf, Follow: o.follow,
+		Read: func(ctx context.Context, f *cli.Factory, _ []string) (_ *list.Reading, err error) {
+			if of, err = o.open(ctx, f); err != nil {
+				return nil, err
+			}
+			return &list.Reading{Nodes: of.nodes}, nil
+		},
+		Rows: func(ctx context.Context, f *cli.Factory, r *list.Reading) ([]row, error) {
+			return o.rows(ctx, f, of, r)
+		},
 	}
+}
+
+// open finds what to read the events of.
+func (o *options) open(ctx context.Context, f *cli.Factory) (*reader, error) {
 	api, err := access.Kubernetes(ctx, f)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if opts.list.Watching() {
-		return opts.follow(ctx, f, api)
+	r := newReader(f, o, api)
+	if !o.Daemon && api != nil {
+		r.of, err = selected(ctx, f, o, api)
+		return r, err
 	}
-	r := newReader(f, opts, api)
-	if opts.Daemon || api == nil {
-		if r.nodes, err = access.FleetOf(ctx, f, opts.Names); err != nil {
-			return err
-		}
-		defer r.nodes.Close()
-		r.names = r.nodes.Names()
-		r.of.all = !opts.narrowed(f)
-		r.of.add(r.nodes)
-	} else if r.of, err = selected(ctx, f, opts, api); err != nil {
-		return err
+	if r.nodes, err = access.FleetOf(ctx, f, o.Names); err != nil {
+		return nil, err
 	}
-	deadline, cancel := f.DeadlineFor(ctx, len(r.names))
+	r.names = r.nodes.Names()
+	r.of.all = !o.narrowed(f)
+	r.of.add(r.nodes)
+	return r, nil
+}
+
+// rows reads the events once.
+func (o *options) rows(ctx context.Context, f *cli.Factory, of *reader, r *list.Reading) ([]row, error) {
+	deadline, cancel := f.DeadlineFor(ctx, len(of.names))
 	defer cancel()
-	rows, errs, err := r.read(deadline)
+	rows, errs, err := of.read(deadline)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if len(opts.list.Choose(rows)) == 0 && ctx.Err() == nil && !output.Structured(f) {
-		f.Note(opts.none(r, len(errs), f.Globals.Kube.Namespace))
+	r.Partial, r.Errors, r.SampledAt = len(errs) > 0, errs, f.Now().UTC()
+	r.Judge = func() error {
+		if ctx.Err() != nil {
+			return sweep.Interrupted(errs, len(of.names))
+		}
+		return sweep.Partly(f, errs, len(of.names))
 	}
-	if opts.grouped(f) {
+	if len(o.list.Choose(rows)) == 0 && ctx.Err() == nil && !output.Structured(f) {
+		f.Note(o.none(of, len(errs), f.Globals.Kube.Namespace))
+	}
+	if o.grouped(f) {
 		rows = inventory.GroupEvents(rows)
 	}
-	err = opts.list.Print(f, rows, func(rows []row) any {
-		items := make([]document.EventItem, len(rows))
-		for i, row := range rows {
-			items[i] = row.EventItem
-		}
-		return document.EventList{
-			APIVersion: introspect.APIVersion, Kind: document.KindEventList, Items: items, Partial: len(errs) > 0, Errors: errs,
-			SampledAt: f.Now().UTC(),
-		}
-	})
-	switch {
-	case err != nil:
-		return err
-	case ctx.Err() != nil:
-		return sweep.Interrupted(errs, len(r.names))
+	return rows, nil
+}
+
+func documentOf(r *list.Reading, chosen []row) any {
+	doc := document.EventList{
+		APIVersion: introspect.APIVersion, Kind: document.KindEventList, Items: make([]document.EventItem, len(chosen)),
+		Partial: r.Partial, Errors: r.Errors, SampledAt: r.SampledAt,
 	}
-	return sweep.Partly(f, errs, len(r.names))
+	for i, e := range chosen {
+		doc.Items[i] = e.EventItem
+	}
+	return doc
 }
 
 // grouped reports whether events of one cause on one object are one row.
-func (o *Options) grouped(f *cli.Factory) bool {
+func (o *options) grouped(f *cli.Factory) bool {
 	return !o.Each && !o.list.Watching() && !output.Structured(f) && f.Globals.Output != output.CSV && output.TableOptions(f).Width > 0
 }
 
 // none says that no events were found, and on which nodes.
-func (o *Options) none(r *reader, unread int, namespace string) string {
+func (o *options) none(r *reader, unread int, namespace string) string {
 	text := "no events found in the cluster"
 	if r.api == nil || !r.of.all {
 		text = "no events found on " + human.Plural(r.of.size()-unread, "node", "nodes")
@@ -149,7 +170,7 @@ func (o *Options) none(r *reader, unread int, namespace string) string {
 // reader reads events. When following, it reads only the daemons' new events.
 type reader struct {
 	f     *cli.Factory
-	opts  *Options
+	opts  *options
 	api   *kube.Cluster            // nil if none
 	nodes *fleet.Fleet             // nil if the daemons are not read
 	names []string                 // of nodes
@@ -157,7 +178,7 @@ type reader struct {
 	after map[string]client.Cursor // by node
 }
 
-func newReader(f *cli.Factory, opts *Options, api *kube.Cluster) *reader {
+func newReader(f *cli.Factory, opts *options, api *kube.Cluster) *reader {
 	return &reader{f: f, opts: opts, api: api, after: map[string]client.Cursor{}, of: &selection{nodes: map[string]bool{}}}
 }
 
@@ -181,43 +202,53 @@ func (r *reader) read(ctx context.Context) ([]row, []document.NodeError, error) 
 			}
 		}
 	}
-	if r.f.Recording != nil {
-		recorded, failed := r.recorded(ctx)
-		rows, errs = append(rows, recorded...), append(errs, failed...)
-	} else if r.nodes != nil {
-		docs := make([]introspect.NodeEvents, len(r.names))
-		done, erase := sweep.Asking(r.f, len(r.names))
-		failures := r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, t fleet.Target, c *client.Client) (err error) {
-			docs[i], err = c.Events(ctx, r.after[r.names[i]], client.EventsOptions{})
-			if t.Dial != nil {
-				c.Close() // keeps no more tunnels open than nodes are being read
-			}
-			done(err)
-			return err
-		})
-		erase()
-		for i, name := range r.names {
-			switch reason := client.ReasonOf(failures[i]); {
-			case failures[i] == nil:
-				if _, again := r.after[name]; r.opts.list.WatchOnly && !again {
-					docs[i].Items = nil // drop the earlier events
-				}
-				r.after[name] = client.Cursor{Epoch: docs[i].Epoch, Seq: docs[i].Next}
-			case reason == introspect.ReasonNoEndpoint || reason == introspect.ReasonNotServed:
-				// Upstream has no events of its own, only those in Kubernetes.
-			default:
-				errs = append(errs, sweep.ErrorOf(name, failures[i]))
-			}
-			for _, e := range docs[i].Items {
-				rows = append(rows, inventory.DaemonEvent(name, docs[i].Epoch, e, now))
-			}
-		}
+	var found []row
+	var failed []document.NodeError
+	switch {
+	case r.f.Recording != nil:
+		found, failed = r.recorded(ctx)
+	case r.nodes != nil:
+		found, failed = r.daemons(ctx)
 	}
+	rows, errs = append(rows, found...), append(errs, failed...)
 	rows = slices.DeleteFunc(rows, func(e row) bool {
 		return r.opts.Warnings && !e.Warning || r.opts.Since > 0 && e.At.Before(now.Add(-r.opts.Since))
 	})
 	inventory.MergeEvents(rows)
 	return rows, errs, nil
+}
+
+// daemons returns the events that the daemons have had since they were last read.
+func (r *reader) daemons(ctx context.Context) (rows []row, errs []document.NodeError) {
+	now := r.f.Now()
+	docs := make([]introspect.NodeEvents, len(r.names))
+	done, erase := sweep.Asking(r.f, len(r.names))
+	failures := r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, t fleet.Target, c *client.Client) (err error) {
+		docs[i], err = c.Events(ctx, r.after[r.names[i]], client.EventsOptions{})
+		if t.Dial != nil {
+			c.Close() // keeps no more tunnels open than nodes are being read
+		}
+		done(err)
+		return err
+	})
+	erase()
+	for i, name := range r.names {
+		switch reason := client.ReasonOf(failures[i]); {
+		case failures[i] == nil:
+			if _, again := r.after[name]; r.opts.list.WatchOnly && !again {
+				docs[i].Items = nil // drop the earlier events
+			}
+			r.after[name] = client.Cursor{Epoch: docs[i].Epoch, Seq: docs[i].Next}
+		case reason == introspect.ReasonNoEndpoint || reason == introspect.ReasonNotServed:
+			// Upstream has no events of its own, only those in Kubernetes.
+		default:
+			errs = append(errs, sweep.ErrorOf(name, failures[i]))
+		}
+		for _, e := range docs[i].Items {
+			rows = append(rows, inventory.DaemonEvent(name, docs[i].Epoch, e, now))
+		}
+	}
+	return rows, errs
 }
 
 // recorded returns the events of a recording, both the daemons' and Kubernetes'.

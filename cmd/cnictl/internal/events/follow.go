@@ -17,7 +17,11 @@ import (
 
 // follow prints events as they arrive, until ctx ends. It watches the events of Kubernetes,
 // and reads those of the daemons every interval.
-func (o *Options) follow(ctx context.Context, f *cli.Factory, c *kube.Cluster) error {
+func (o *options) follow(ctx context.Context, f *cli.Factory, _ []string) error {
+	c, err := access.Kubernetes(ctx, f)
+	if err != nil {
+		return err
+	}
 	if f.Recording != nil {
 		return follow.NoChange(f)
 	}
@@ -58,7 +62,7 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory, c *kube.Cluster) e
 }
 
 // watchKubernetes feeds Kubernetes events until ctx ends.
-func watchKubernetes(ctx context.Context, f *cli.Factory, opts *Options, c *kube.Cluster, come *feed) error {
+func watchKubernetes(ctx context.Context, f *cli.Factory, opts *options, c *kube.Cluster, come *feed) error {
 	q := kube.EventQuery{Namespace: f.Globals.Kube.Namespace}
 	switch now := f.Now(); {
 	case opts.list.WatchOnly:
@@ -138,7 +142,7 @@ func (e *feed) take() (rows []row) {
 }
 
 // print prints events as they arrive, until ctx ends.
-func (e *feed) print(ctx context.Context, f *cli.Factory, opts *Options) error {
+func (e *feed) print(ctx context.Context, f *cli.Factory, opts *options) error {
 	if opts.list.WatchOnly { // existing events do not get here
 		if err := opts.list.Follow(f, nil); err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 )
 
 // narrowed reports whether only some nodes are requested, by arguments or by global flags.
-func (o *Options) narrowed(f *cli.Factory) bool {
+func (o *options) narrowed(f *cli.Factory) bool {
 	return len(o.Names) > 0 || len(f.Globals.Nodes) > 0 || f.Globals.Selector != ""
 }
 
@@ -25,7 +25,7 @@ type selection struct {
 }
 
 // selected returns the requested nodes. A node that does not exist is an error.
-func selected(ctx context.Context, f *cli.Factory, opts *Options, api *kube.Cluster) (*selection, error) {
+func selected(ctx context.Context, f *cli.Factory, opts *options, api *kube.Cluster) (*selection, error) {
 	s := &selection{all: api == nil || !opts.narrowed(f), nodes: map[string]bool{}}
 	if s.all {
 		return s, nil

@@ -14,7 +14,6 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
-	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
@@ -132,28 +131,39 @@ func useColumns(by inventory.By) []query.Column[use] {
 	return out
 }
 
-// run sums up the addresses of nodes once.
-func (s *sums) run(ctx context.Context, f *cli.Factory, names []string) error {
-	nodes, err := access.FleetOf(ctx, f, names)
-	if err != nil {
-		return err
+// command sums up the addresses of nodes once.
+func (s *sums) command() Command[use] {
+	doc := document.AddressUseList{APIVersion: introspect.APIVersion, Kind: document.KindAddressUseList, By: s.by}
+	return Command[use]{
+		List: s.list, Query: fleet.Query{ENIs: true},
+		Rows: func(ctx context.Context, f *cli.Factory, r *Reading) ([]use, error) {
+			of := inventory.Summing{By: inventory.By(s.by), Namespace: f.Globals.Kube.Namespace}
+			if of.By == inventory.ByOwner && !r.Interrupted {
+				var err error
+				if of.Owner, err = owners(ctx, f, of.Namespace); err != nil {
+					return nil, err
+				}
+			}
+			if of.Owner == nil {
+				of.Owner = func(string, introspect.PodRef) string { return "" }
+			}
+			sum(&doc, of.Uses(store.Of(r.Items).Nodes))
+			if f.Recording != nil && of.By != inventory.ByOwner {
+				past(f.Recording, of, r.Nodes.Names(), &doc)
+			}
+			return doc.Items, nil
+		},
+		Document: func(r *Reading, chosen []use) any {
+			out := doc
+			out.Items, out.Partial, out.Errors, out.SampledAt = chosen, r.Partial, r.Errors, r.SampledAt
+			return out
+		},
 	}
-	defer nodes.Close()
-	of := inventory.Summing{By: inventory.By(s.by), Namespace: f.Globals.Kube.Namespace}
-	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{ENIs: true})
-	if of.By == inventory.ByOwner && !interrupted {
-		if of.Owner, err = owners(ctx, f, of.Namespace); err != nil {
-			return err
-		}
-	}
-	if of.Owner == nil {
-		of.Owner = func(string, introspect.PodRef) string { return "" }
-	}
-	uses := of.Uses(store.Of(list.Items).Nodes)
-	doc := document.AddressUseList{
-		APIVersion: introspect.APIVersion, Kind: document.KindAddressUseList, By: s.by, Items: []use{},
-		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
-	}
+}
+
+// sum sets the rows of a document, and what they add up to.
+func sum(doc *document.AddressUseList, uses []inventory.AddressUse) {
+	doc.Items = []use{}
 	for _, u := range uses {
 		doc.Assigned, doc.Warm = doc.Assigned+u.Assigned, doc.Warm+u.Warm
 	}
@@ -164,19 +174,11 @@ func (s *sums) run(ctx context.Context, f *cli.Factory, names []string) error {
 		}
 		doc.Items = append(doc.Items, one)
 	}
-	if f.Recording != nil && of.By != inventory.ByOwner {
-		s.past(f.Recording, of, nodes.Names(), &doc)
-	}
-	err = s.list.Print(f, doc.Items, func(chosen []use) any { out := doc; out.Items = chosen; return out })
-	if err != nil {
-		return err
-	}
-	return sweep.Verdict(f, list, interrupted)
 }
 
 // past adds address-hours and changes of a recording up to now. Those that have no address any more get a
 // row too.
-func (s *sums) past(p *record.Player, of inventory.Summing, names []string, doc *document.AddressUseList) {
+func past(p *record.Player, of inventory.Summing, names []string, doc *document.AddressUseList) {
 	now := p.Now()
 	from, _ := p.Range()
 	here := func(name string) bool { return slices.Contains(names, name) }

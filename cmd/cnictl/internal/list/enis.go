@@ -16,7 +16,7 @@ func NewENIs(f *cli.Factory) *cobra.Command {
 			APIVersion: introspect.APIVersion, Kind: document.KindENIList, SampledAt: &r.SampledAt,
 			Items: items, Partial: r.Partial, Errors: r.Errors,
 		}
-	}).build(f, &cobra.Command{
+	}).Build(f, &cobra.Command{
 		Use:     "enis [NODE…]",
 		Aliases: []string{"eni"},
 		Short:   "List the ENIs of all nodes: card, device, kind, addresses, route table",

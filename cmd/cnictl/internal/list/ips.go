@@ -58,12 +58,13 @@ and branch ENIs are in no pool, and do not count.`,
 	}, func(ctx context.Context, args []string) error {
 		opts.Names = args
 		if by.list != nil {
-			return by.run(ctx, f, args)
+			return by.command().Run(ctx, f, args)
 		}
 		if err := opts.find(f, ip, pod); err != nil {
 			return err
 		}
-		return opts.run(ctx, f)
+		opts.settle(ctx, f)
+		return opts.command().Run(ctx, f, opts.Names)
 	})
 	cmd.Flags().StringVar(&ip, "ip", "", "find this `ADDRESS`")
 	cmd.Flags().StringVar(&pod, "pod", "", "find the addresses of this pod, `NAMESPACE/NAME`")
@@ -158,46 +159,44 @@ func recorded(rows []inventory.HeldAddress) []inventory.HeldAddress {
 	return kept
 }
 
-// run lists the addresses once, or follows them until ctx ends.
-func (o *search) run(ctx context.Context, f *cli.Factory) error {
-	o.settle(ctx, f)
-	if o.list.Watching() {
-		return follow.Rows(ctx, f, o.Names, o.list, o.rows)
+// command is the list of what is looked for.
+func (o *search) command() Command[inventory.HeldAddress] {
+	return Command[inventory.HeldAddress]{
+		List: o.list, Query: fleet.Query{ENIs: true}, Rows: o.found,
+		Document: func(r *Reading, chosen []inventory.HeldAddress) any {
+			return document.AddressList{
+				APIVersion: introspect.APIVersion, Kind: document.KindAddressList, SampledAt: &r.SampledAt,
+				Items: inventory.AddressItems(chosen), Partial: r.Partial, Errors: r.Errors,
+			}
+		},
+		Follow: func(ctx context.Context, f *cli.Factory, names []string) error {
+			return follow.Rows(ctx, f, names, o.list, o.rows)
+		},
 	}
-	r, err := read(ctx, f, o.Names, fleet.Query{ENIs: true})
-	if err != nil {
-		return err
-	}
-	defer r.Nodes.Close()
-	rows := o.rows(r.Items)
-	what, search := o.searches(f)
-	if search && len(rows) == 0 && !r.Interrupted {
-		return o.notFound(f, what, r.NodeIPAMList)
-	}
-	verdict := r.verdict(f)
-	if err := o.print(f, rows, r.NodeIPAMList); err != nil {
-		return err
-	}
-	if search && len(rows) > 0 && !r.Interrupted {
-		return nil // found: nodes that could not be read do not matter
-	}
-	return verdict
 }
 
-func (o *search) print(f *cli.Factory, rows []inventory.HeldAddress, list document.NodeIPAMList) error {
-	return o.list.Print(f, rows, func(rows []inventory.HeldAddress) any {
-		return document.AddressList{
-			APIVersion: introspect.APIVersion, Kind: document.KindAddressList, SampledAt: &list.SampledAt,
-			Items: inventory.AddressItems(rows), Partial: list.Partial, Errors: list.Errors,
-		}
-	})
+// found returns the rows of a reading; it is an error if what is looked for is not there.
+func (o *search) found(_ context.Context, f *cli.Factory, r *Reading) ([]inventory.HeldAddress, error) {
+	rows := o.rows(r.Items)
+	what, search := o.searches(f)
+	if !search || r.Interrupted {
+		return rows, nil
+	}
+	if len(rows) == 0 {
+		return nil, o.notFound(f, what, r)
+	}
+	r.Judge = func() error { // nodes that could not be read do not matter
+		_ = sweep.Verdict(f, r.NodeIPAMList, false) // it warns of them
+		return nil
+	}
+	return rows, nil
 }
 
 // notFound is the error if no node that reported its addresses has the wanted one.
-func (o *search) notFound(f *cli.Factory, what string, list document.NodeIPAMList) error {
+func (o *search) notFound(f *cli.Factory, what string, r *Reading) error {
 	var silent []document.NodeError // these may have it
 	asked := 0
-	for _, n := range list.Items {
+	for _, n := range r.Items {
 		if fleet.Failed(n) || n.State != document.StateNoDaemon {
 			asked++
 		}
@@ -209,7 +208,7 @@ func (o *search) notFound(f *cli.Factory, what string, list document.NodeIPAMLis
 		return nowhere(f, what, asked-len(silent))
 	}
 	if output.Structured(f) {
-		if err := o.print(f, nil, list); err != nil {
+		if err := output.PrintDocument(f, o.command().Document(r, nil), false); err != nil {
 			return err
 		}
 	}
@@ -221,7 +220,7 @@ func (o *search) notFound(f *cli.Factory, what string, list document.NodeIPAMLis
 			Why: "the recording does not include the addresses of " + of + ": " + sweep.Unread(f, silent),
 		}
 	case len(silent) == asked:
-		return sweep.Verdict(f, list, false)
+		return sweep.Verdict(f, r.NodeIPAMList, false)
 	}
 	return &cli.Error{Code: cli.ExitPartial, What: "no node that answered has " + what,
 		Why: of + " did not answer: " + sweep.Unread(f, silent)}

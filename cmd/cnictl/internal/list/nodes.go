@@ -17,7 +17,7 @@ import (
 
 // NewNodes builds cnictl nodes: a row for each node.
 func NewNodes(f *cli.Factory) *cobra.Command {
-	return nodesCommand().build(f, &cobra.Command{
+	return nodesCommand().Build(f, &cobra.Command{
 		Use:   "nodes [NODE…]",
 		Short: "List nodes: ENIs, addresses, warm targets, max-pods, state",
 		Long: `List nodes: ENIs and the limit for them, addresses assigned, cooling and free, how many the
@@ -43,7 +43,7 @@ func Nodes(ctx context.Context, f *cli.Factory) error {
 	if err := c.Check(f); err != nil {
 		return err
 	}
-	return c.run(ctx, f, nil)
+	return c.Run(ctx, f, nil)
 }
 
 func nodesCommand() Command[*store.Node] {

@@ -19,7 +19,6 @@ import (
 	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/kube"
-	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
@@ -30,7 +29,7 @@ func NewPods(f *cli.Factory) *cobra.Command {
 	l := Pods(true)
 	return Command[*inventory.Pod]{
 		List: l, Query: fleet.Query{ENIs: true}, Rows: podRows, Document: podDocument, Follow: podsFollowed(l),
-	}.build(f, &cobra.Command{
+	}.Build(f, &cobra.Command{
 		Use:   "pods [NODE…]",
 		Short: "List the pods: address, node and ENI of each, or why it has no address",
 		Long: `List the pods of all nodes, or of the nodes given, with their addresses: those that have none
@@ -52,7 +51,7 @@ func podRows(ctx context.Context, f *cli.Factory, r *Reading) ([]*inventory.Pod,
 	if err != nil {
 		return nil, err
 	}
-	in := inventory.Pods{View: viewOf(r.NodeIPAMList), Now: f.Now()}
+	in := inventory.Pods{View: r.View(), Now: f.Now()}
 	if !r.Interrupted {
 		deadline, cancel := f.Deadline(ctx)
 		defer cancel()
@@ -94,15 +93,6 @@ func missing(in *inventory.Pods) string {
 		return "pods without an address: data from " + show.Count(len(k.Nodes)) + " of " + human.Plural(len(in.View.Nodes), "node", "nodes")
 	}
 	return ""
-}
-
-// viewOf returns the view of one reading of all nodes.
-func viewOf(list document.NodeIPAMList) *store.View {
-	s := store.New()
-	for _, n := range list.Items {
-		s.PutAt(n, list.SampledAt)
-	}
-	return s.View()
 }
 
 // joined returns the rows of all nodes.

@@ -20,7 +20,7 @@ import (
 // NewTop builds cnictl top: what each node does per minute.
 func NewTop(f *cli.Factory) *cobra.Command {
 	l := topList()
-	return Command[document.RateItem]{List: l, Rows: rates, Document: rateDocument, Follow: ratesFollowed(l)}.build(f, &cobra.Command{
+	return Command[document.RateItem]{List: l, Rows: rates, Document: rateDocument, Follow: ratesFollowed(l)}.Build(f, &cobra.Command{
 		Use:   "top [NODE…]",
 		Short: "Show what each node does per minute: ADDs, DELs, failures, EC2 calls",
 		Long: `Show the rates of each node per minute: ADDs, failed ADDs, DELs, EC2 calls and failed EC2

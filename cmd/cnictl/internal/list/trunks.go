@@ -43,7 +43,7 @@ func NewTrunks(f *cli.Factory) *cobra.Command {
 				Partial: r.Partial, Errors: r.Errors, SampledAt: r.SampledAt,
 			}
 		},
-	}.build(f, &cobra.Command{
+	}.Build(f, &cobra.Command{
 		Use:     "trunks [NODE…]",
 		Aliases: []string{"trunk"},
 		Short:   "List trunks: branch ENIs in use and cooling, pods waiting for one",

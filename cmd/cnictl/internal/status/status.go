@@ -9,6 +9,7 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/follow"
+	"cnictl/cmd/cnictl/internal/list"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/fleet"
@@ -58,27 +59,22 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if open == nil {
 		open = access.Fleet
 	}
-	nodes, err := open(ctx, f)
+	r, err := list.Read(ctx, f, open, fleet.Query{})
 	if err != nil {
 		return err
 	}
-	defer nodes.Close()
+	defer r.Close()
+	v := store.Of(r.Items)
 	var took *float64
-	start := f.Now()
-	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
-	if f.Globals.Replay == "" {
-		seconds := f.Now().Sub(start).Seconds()
-		took = &seconds
-	}
-	v := store.Of(list.Items)
 	if f.Recording != nil {
 		v = v.WithReadings(f.Recording.Readings())
 	} else {
-		v = sweep.WithHistory(ctx, nodes, v)
+		v = sweep.WithHistory(ctx, r.Nodes, v)
+		took = new(r.Took.Seconds())
 	}
-	s := Of(v, list, took)
-	if !interrupted {
-		fillNamespaces(ctx, f, nodes, v, &s)
+	s := Of(v, r.NodeIPAMList, took)
+	if !r.Interrupted {
+		fillNamespaces(ctx, f, r.Nodes, v, &s)
 	}
 	if output.Structured(f) {
 		err = output.PrintDocument(f, s, false)
@@ -88,7 +84,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	return sweep.Verdict(f, list, interrupted)
+	return r.Verdict(f)
 }
 
 func frame(f *cli.Factory) Frame {

@@ -12,6 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/follow"
+	"cnictl/cmd/cnictl/internal/list"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
@@ -26,17 +27,17 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Options are the arguments and flags of subnets.
-type Options struct {
-	IDs        []string // none: all; one: its map
-	FreeBlocks int      // of the map: which nodes to terminate for so many free /28s; 0 = not asked
-	AWS        bool     // of the map: read EC2 for the owners of other addresses
+// options are the arguments and flags of subnets.
+type options struct {
+	ids        []string // none: all; one: its map
+	freeBlocks int      // of the map: which nodes to terminate for so many free /28s; 0 = not asked
+	aws        bool     // of the map: read EC2 for the owners of other addresses
 	list       *output.List[row]
 }
 
 // New builds the command.
 func New(f *cli.Factory) *cobra.Command {
-	opts := &Options{list: newList()}
+	opts := &options{list: newList()}
 	cmd := opts.list.Command(f, &cobra.Command{
 		Use:     "subnets [SUBNET…]",
 		Aliases: []string{"subnet"},
@@ -60,8 +61,8 @@ their risk; nothing is changed.`,
 			f.Name + " subnets --filter 'free28<10' -o wide\n  " + f.Name + " subnets -w",
 		ValidArgsFunction: completion.Subnets(f),
 	}, func(ctx context.Context, args []string) error {
-		opts.IDs = args
-		return Run(ctx, f, opts)
+		opts.ids = args
+		return opts.run(ctx, f)
 	})
 	opts.register(cmd)
 	cmd.AddCommand(newMap(f))
@@ -70,7 +71,7 @@ their risk; nothing is changed.`,
 
 // newMap builds the command for the map of one subnet, which is what the list shows of one.
 func newMap(f *cli.Factory) *cobra.Command {
-	opts := &Options{list: newList()}
+	opts := &options{list: newList()}
 	cmd := &cobra.Command{
 		Use:   "map SUBNET",
 		Short: "Map the /28s of one subnet, and which nodes to terminate for free ones",
@@ -81,8 +82,8 @@ nodes hold, used by others, reserved; and which nodes fragment it.`,
 		Args:              cli.Args(1, 1, "SUBNET"),
 		ValidArgsFunction: completion.Subnets(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.IDs = args
-			return Run(cmd.Context(), f, opts)
+			opts.ids = args
+			return opts.run(cmd.Context(), f)
 		},
 	}
 	opts.register(cmd)
@@ -90,21 +91,21 @@ nodes hold, used by others, reserved; and which nodes fragment it.`,
 }
 
 // register adds the flags of the map.
-func (o *Options) register(cmd *cobra.Command) {
+func (o *options) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.IntVar(&o.FreeBlocks, "free-blocks", 0, "of one SUBNET: find the smallest set of nodes whose termination frees `N` /28s")
-	fs.BoolVar(&o.AWS, "aws", false,
+	fs.IntVar(&o.freeBlocks, "free-blocks", 0, "of one SUBNET: find the smallest set of nodes whose termination frees `N` /28s")
+	fs.BoolVar(&o.aws, "aws", false,
 		"of one SUBNET: read its interfaces from EC2, with the AWS credentials of this shell; only DescribeNetworkInterfaces is called")
 }
 
 // check refuses flags of the map where there is none.
-func (o *Options) check(f *cli.Factory) error {
-	switch mapped := o.FreeBlocks != 0 || o.AWS; {
-	case o.FreeBlocks < 0:
-		return cli.Usage("--free-blocks %d: how many /28s to free", o.FreeBlocks)
-	case mapped && (len(o.IDs) != 1 || o.list.Watching()):
+func (o *options) check(f *cli.Factory) error {
+	switch mapped := o.freeBlocks != 0 || o.aws; {
+	case o.freeBlocks < 0:
+		return cli.Usage("--free-blocks %d: how many /28s to free", o.freeBlocks)
+	case mapped && (len(o.ids) != 1 || o.list.Watching()):
 		return cli.Usage("--free-blocks and --aws are for the map of one SUBNET, without --watch")
-	case o.AWS && f.Globals.Replay != "":
+	case o.aws && f.Globals.Replay != "":
 		return cli.Usage("--aws reads EC2 as it is now, not a recording: leave out --replay")
 	}
 	return nil
@@ -129,66 +130,81 @@ func rowsOf(uses []store.SubnetUse, known inventory.Forecasts, now time.Time) []
 	return out
 }
 
-// Run lists the subnets once, follows them until ctx ends, or shows the map of one.
-func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if err := opts.check(f); err != nil {
+// run lists the subnets, or shows the map of one.
+func (o *options) run(ctx context.Context, f *cli.Factory) error {
+	if err := o.check(f); err != nil {
 		return err
 	}
-	forecasts := inventory.Forecasts{}
-	if opts.list.Watching() {
-		return follow.Fleet(ctx, f, follow.Options{ENIs: true, Histories: true, Whole: true, Order: opts.list.Ordered(),
-			Show: func(now follow.Moment) error {
-				return opts.list.Follow(f, rowsOf(named(now.View, opts.IDs), forecasts, now.Now))
-			}})
+	if len(o.ids) == 1 && !o.list.Watching() {
+		return o.mapped(ctx, f)
 	}
-	view, list, interrupted, err := Read(ctx, f)
-	if err != nil {
-		return err
-	}
-	uses := named(view, opts.IDs)
-	if err := opts.found(f, uses, list); err != nil {
-		return err
-	}
-	rows := rowsOf(uses, forecasts, f.Now())
-	if len(opts.IDs) == 1 {
-		err = opts.showMap(ctx, f, view, rows[0], list)
-	} else {
-		err = opts.list.Print(f, rows, func(chosen []row) any { return listOf(chosen, list) })
-	}
-	if err != nil {
-		return err
-	}
-	return sweep.Verdict(f, list, interrupted)
+	return o.command().Run(ctx, f, o.ids)
 }
 
-// Read reads the nodes, or the recording. interrupted reports whether the user gave up.
-func Read(ctx context.Context, f *cli.Factory) (view *store.View, list document.NodeIPAMList, interrupted bool, err error) {
-	nodes, err := access.Fleet(ctx, f)
-	if err != nil {
-		return nil, list, false, err
+// command is the list of subnets.
+func (o *options) command() list.Command[row] {
+	known := inventory.Forecasts{}
+	return list.Command[row]{
+		List: o.list, Document: listOf,
+		Read: func(ctx context.Context, f *cli.Factory, _ []string) (*list.Reading, error) { return read(ctx, f) },
+		Rows: func(ctx context.Context, f *cli.Factory, r *list.Reading) ([]row, error) {
+			uses := named(viewOf(ctx, f, r), o.ids)
+			return rowsOf(uses, known, f.Now()), o.found(f, uses, r)
+		},
+		Follow: func(ctx context.Context, f *cli.Factory, ids []string) error {
+			return follow.Fleet(ctx, f, follow.Options{ENIs: true, Histories: true, Whole: true, Order: o.list.Ordered(),
+				Show: func(now follow.Moment) error {
+					return o.list.Follow(f, rowsOf(named(now.View, ids), known, now.Now))
+				}})
+		},
 	}
-	defer nodes.Close()
-	list, interrupted = sweep.All(ctx, f, nodes, fleet.Query{ENIs: f.Recording == nil})
+}
+
+// mapped shows the map of one subnet.
+func (o *options) mapped(ctx context.Context, f *cli.Factory) error {
+	r, err := read(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	view := viewOf(ctx, f, r)
+	uses := named(view, o.ids)
+	if err := o.found(f, uses, r); err != nil {
+		return err
+	}
+	if err := o.showMap(ctx, f, view, rowsOf(uses, inventory.Forecasts{}, f.Now())[0], r.NodeIPAMList); err != nil {
+		return err
+	}
+	return r.Verdict(f)
+}
+
+// Read reads the subnets of the nodes, or of the recording.
+func Read(ctx context.Context, f *cli.Factory) (*list.Reading, *store.View, error) {
+	r, err := read(ctx, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close()
+	return r, viewOf(ctx, f, r), nil
+}
+
+func read(ctx context.Context, f *cli.Factory) (*list.Reading, error) {
+	return list.Read(ctx, f, access.Fleet, fleet.Query{ENIs: f.Recording == nil})
+}
+
+// viewOf returns the view of one reading, with the counts of subnets that the nodes or the recording have.
+func viewOf(ctx context.Context, f *cli.Factory, r *list.Reading) *store.View {
 	if p := f.Recording; p != nil {
-		return recorded(p, f.Globals.Nodes, nodes.Names()), list, interrupted, nil
+		return recorded(p, f.Globals.Nodes, r.Nodes.Names())
 	}
-	return sweep.WithHistory(ctx, nodes, viewOf(list)), list, interrupted, nil
-}
-
-// viewOf returns the view of one reading of all nodes.
-func viewOf(list document.NodeIPAMList) *store.View {
-	s := store.New()
-	for _, n := range list.Items {
-		s.PutAt(n, list.SampledAt)
-	}
-	return s.View()
+	return sweep.WithHistory(ctx, r.Nodes, r.View())
 }
 
 // listOf returns the document of the chosen rows.
-func listOf(chosen []row, list document.NodeIPAMList) document.SubnetList {
+func listOf(r *list.Reading, chosen []row) any {
 	doc := document.SubnetList{
 		APIVersion: introspect.APIVersion, Kind: document.KindSubnetList, Items: make([]document.SubnetItem, len(chosen)),
-		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
+		Partial: r.Partial, Errors: r.Errors, SampledAt: r.SampledAt,
 	}
 	for i, c := range chosen {
 		doc.Items[i] = Item(c)
@@ -197,17 +213,17 @@ func listOf(chosen []row, list document.NodeIPAMList) document.SubnetList {
 }
 
 // found rejects subnets that no node has reported.
-func (o *Options) found(f *cli.Factory, uses []store.SubnetUse, list document.NodeIPAMList) error {
-	for _, id := range o.IDs {
+func (o *options) found(f *cli.Factory, uses []store.SubnetUse, r *list.Reading) error {
+	for _, id := range o.ids {
 		if slices.ContainsFunc(uses, func(u store.SubnetUse) bool { return u.ID == id }) {
 			continue
 		}
 		e := &cli.Error{Code: cli.ExitNotFound, What: "subnet " + id + " not found", Why: "no node reports it",
 			Do: f.Name + " subnets" + f.SameNodes()}
-		if list.Partial {
+		if r.Partial {
 			e.Code, e.Why = cli.ExitPartial, "no node that could be read reports it; some nodes could not be read"
 		}
-		if len(list.Errors) > 0 && !slices.ContainsFunc(list.Items, func(n document.NodeIPAM) bool { return n.Summary != nil }) {
+		if len(r.Errors) > 0 && !slices.ContainsFunc(r.Items, func(n document.NodeIPAM) bool { return n.Summary != nil }) {
 			e.Code, e.Why = cli.ExitUnreachable, "none of the nodes could be read"
 		}
 		return e
@@ -235,10 +251,10 @@ func recorded(p *record.Player, asked, names []string) *store.View {
 const freeingTime = 2 * time.Second
 
 // showMap prints the map of one subnet.
-func (o *Options) showMap(ctx context.Context, f *cli.Factory, view *store.View, r row, list document.NodeIPAMList) error {
+func (o *options) showMap(ctx context.Context, f *cli.Factory, view *store.View, r row, of document.NodeIPAMList) error {
 	m := inventory.SubnetMapOf(view, r.SubnetUse)
-	if o.AWS {
-		all, err := interfaces(ctx, f, list.Items, r.ID)
+	if o.aws {
+		all, err := interfaces(ctx, f, of.Items, r.ID)
 		if err != nil {
 			return err
 		}
@@ -247,21 +263,21 @@ func (o *Options) showMap(ctx context.Context, f *cli.Factory, view *store.View,
 	doc := document.SubnetMap{
 		APIVersion: introspect.APIVersion, Kind: document.KindSubnetMap, SubnetItem: Item(r), Blocks: Blocks(m),
 		Interfaces: m.Seen, Unplaced: m.Unplaced(), Owners: owners(m),
-		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
+		Partial: of.Partial, Errors: of.Errors, SampledAt: of.SampledAt,
 	}
 	if free := m.FreeBlocks(); m.Seen {
 		doc.FreeBlocks, doc.FragmentedBlocks = free, new(inventory.CountBlocks(m.Cells, store.BlockMixed))
 	}
-	if o.FreeBlocks > 0 {
+	if o.freeBlocks > 0 {
 		limit, cancel := context.WithTimeout(ctx, freeingTime)
-		d := m.Drain(limit, view.Nodes, o.FreeBlocks)
+		d := m.Drain(limit, view.Nodes, o.freeBlocks)
 		cancel()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if len(d.Nodes) == 0 {
 			return &cli.Error{
-				Code: cli.ExitNotFound, What: fmt.Sprintf("no nodes whose termination frees %s", human.Plural(o.FreeBlocks, "/28", "/28s")),
+				Code: cli.ExitNotFound, What: fmt.Sprintf("no nodes whose termination frees %s", human.Plural(o.freeBlocks, "/28", "/28s")),
 				Why: "nodes alone have addresses in " + human.Plural(d.Possible, "/28", "/28s") + " of " + r.ID,
 			}
 		}
