@@ -33,7 +33,7 @@ func screens() []screen {
 		{"logs", "Logs", true, "what the daemons log, the worst nodes first", logs.New},
 		{"pods", "Pods", true, "all pods: addresses, and why others have none", func(o pages.Open) pages.Page { return lists.NewPods(o) }},
 		{"enis", "ENIs", true, "the ENIs of all nodes", func(o pages.Open) pages.Page { return lists.NewENIs(o) }},
-		{"whatif", "What-if", true, "other settings: addresses held and wasted, EC2 calls", whatif.New},
+		{"whatif", "What-if", true, "other settings: addresses held and free, EC2 calls", whatif.New},
 		{"node", "Node", false, "", node.New},
 		{"eni", "ENI", false, "", eni.New},
 		{"pod", "Pod", false, "", pod.New},

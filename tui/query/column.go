@@ -63,6 +63,15 @@ func Plain[T any](columns []Column[T]) []Column[T] {
 	return out
 }
 
+// Headed returns the column with another heading. In CSV, where headings never change, it keeps its own.
+func (c Column[T]) Headed(header string) Column[T] {
+	if c.CSV == nil {
+		c.CSV = []Column[T]{c}
+	}
+	c.Header = header
+	return c
+}
+
 // Find returns the column with the given name.
 func Find[T any](columns []Column[T], name string) (Column[T], bool) {
 	for _, c := range columns {
@@ -82,16 +91,24 @@ var synonyms = map[string][]string{
 }
 
 // Meant returns the column that a name refers to: the column with that name, else the one with
-// that header, ignoring case and with - or nothing for a blank, else the one that a synonym
-// names.
+// that header, ignoring case and with - or nothing for a blank, else the one with that header in CSV,
+// else the one that a synonym names.
 func Meant[T any](columns []Column[T], name string) (Column[T], bool) {
 	name = strings.ToLower(name)
 	if c, ok := Find(columns, name); ok {
 		return c, true
 	}
+	headed := func(header string) bool {
+		header = strings.ToLower(header)
+		return name != "" && (header == name || strings.ReplaceAll(header, " ", "-") == name || strings.ReplaceAll(header, " ", "") == name)
+	}
 	for _, c := range columns {
-		header := strings.ToLower(c.Header)
-		if name != "" && (header == name || strings.ReplaceAll(header, " ", "-") == name || strings.ReplaceAll(header, " ", "") == name) {
+		if headed(c.Header) {
+			return c, true
+		}
+	}
+	for _, c := range columns {
+		if len(c.CSV) == 1 && headed(c.CSV[0].Header) {
 			return c, true
 		}
 	}

@@ -428,3 +428,30 @@ func TestParse_BlanksAroundOperators(t *testing.T) {
 		}
 	}
 }
+
+// TestHeaded: a column with another heading keeps its own in CSV, and answers to both; a heading in CSV
+// comes after those that are shown.
+func TestHeaded(t *testing.T) {
+	t.Parallel()
+	of := func(name, header string) Column[int] {
+		return Column[int]{Name: name, Header: header, Text: strconv.Itoa}
+	}
+	columns := []Column[int]{of("wasted", "UNUSED").Headed("HELD FREE"), of("total", "SIZE").Headed("HELD"), of("now", "SIZE")}
+	for name, want := range map[string]string{
+		"wasted": "wasted", "unused": "wasted", "held-free": "wasted", "heldfree": "wasted", "held": "total", "total": "total", "size": "now",
+	} {
+		if c, ok := Meant(columns, name); !ok || c.Name != want {
+			t.Errorf("%s: %q, want %q", name, c.Name, want)
+		}
+	}
+	var heads []string
+	for _, c := range Plain(columns) {
+		heads = append(heads, c.Header+" "+c.Text(7))
+	}
+	if got := strings.Join(heads, ","); got != "UNUSED 7,SIZE 7,SIZE 7" {
+		t.Errorf("CSV has %s", got)
+	}
+	if c := of("a", "B").Headed("C").Headed("D"); c.Header != "D" || c.CSV[0].Header != "B" {
+		t.Errorf("%s in tables, %s in CSV", c.Header, c.CSV[0].Header)
+	}
+}

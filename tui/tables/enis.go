@@ -20,10 +20,10 @@ func ENIs(several bool) []query.Column[document.ENIItem] {
 		number("device", "DEVICE", "device index on the card", 2, func(e row) *int { return &e.Device }),
 		{Name: "kind", Header: "KIND", Drop: 1, Title: "primary, secondary, trunk, efa, excluded",
 			Text: func(e row) string { return inventory.ENIKind(e.NodeENI) }},
-		number("assigned", "ASSIGNED", "addresses assigned to pods", 0, func(e row) *int { return &e.Assigned }),
+		number("assigned", "ASSIGNED", "addresses assigned to pods", 0, func(e row) *int { return &e.Assigned }).Headed("USED"),
 		number("cooling", "COOLING", "addresses cooling down after their pod was deleted", 0, func(e row) *int { return &e.Cooling }),
 		number("free", "FREE", "addresses available to new pods", 0, func(e row) *int { return &e.Free }),
-		number("total", "TOTAL", "addresses in the pool", 6, func(e row) *int { return &e.Total }),
+		number("total", "TOTAL", "addresses held: used, cooling or free", 6, func(e row) *int { return &e.Total }).Headed("HELD"),
 		number("prefixes", "PREFIXES", "prefixes held", 7, func(e row) *int {
 			if e.CIDRs == nil && e.Total > 0 {
 				return nil // only its summary was read

@@ -62,6 +62,9 @@ func Nodes() []query.Column[*store.Node] {
 			return show.Safe(text(n))
 		}
 		c.Joined = joined
+		if c.Name == "assigned" {
+			c = c.Headed("USED")
+		}
 		out[i] = c
 	}
 	return out

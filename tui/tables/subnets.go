@@ -11,11 +11,6 @@ func Subnets() []query.Column[*inventory.Subnet] {
 	type row = *inventory.Subnet
 	text, number := query.Words[row], query.Count[row]
 	blocks := func(r row) *int { return inventory.FragmentedBlocks(r.SubnetUse) }
-	fragmented := number("spoiled28", "FRAGMENTED/28", "/28 blocks fragmented by single IPs, unusable as prefixes", 8, blocks)
-	fragmented.CSV = []query.Column[row]{number("spoiled28", "SPOILED/28", "", 0, blocks)}
-	wasted := func(r row) *int { return &r.Wasted }
-	unused := number("wasted", "HELD FREE", "held by nodes but used by no pod", 2, wasted)
-	unused.CSV = []query.Column[row]{number("wasted", "WASTED", "", 0, wasted)}
 	change := text("change", "CHANGE",
 		"change of the free addresses per hour and the time it was measured over, with --watch or in a recording", 9, change)
 	change.Number, change.Unit = perHour, "PER HOUR"
@@ -28,12 +23,12 @@ func Subnets() []query.Column[*inventory.Subnet] {
 			Number: func(r row) (float64, bool) { return inventory.FullPercent(r.SubnetUse) }},
 		number("free", "FREE", "free addresses, by EC2's last count", 0, func(r row) *int { return r.Available }),
 		number("held", "HELD", "addresses held by nodes, including those of the ENIs themselves", 1, func(r row) *int { return &r.Held }),
-		unused,
+		number("wasted", "WASTED", "held by nodes but used by no pod", 2, func(r row) *int { return &r.Wasted }).Headed("HELD FREE"),
 		number("others", "OTHERS", "used by others: load balancers, databases, nodes that were not read", 5,
 			func(r row) *int { return inventory.OtherAddresses(r.SubnetUse) }),
 		number("free28", "FREE/28", "upper bound of free /28 blocks, each usable as a prefix", 3,
 			func(r row) *int { return inventory.FreeBlocks(r.SubnetUse) }),
-		fragmented,
+		number("spoiled28", "SPOILED/28", "/28 blocks fragmented by single IPs, unusable as prefixes", 8, blocks).Headed("FRAGMENTED/28"),
 		{Name: "left", Header: "LEFT", Unit: "SECONDS", Drop: 7,
 			Title:  "time until no address is free and how sure that is, from the counts that the daemons kept, of --watch or of the recording",
 			Text:   func(r row) string { return show.OrUnknown(r.Forecast.Words()) },

@@ -14,8 +14,6 @@ func Trunks() []query.Column[document.TrunkItem] {
 	type row = document.TrunkItem
 	text, number := query.Words[row], query.Count[row]
 	raw := func(r row) string { return r.State }
-	room := number("left", "ROOM", "branch ENIs that can still be created", 2, inventory.BranchesLeft)
-	room.CSV = []query.Column[row]{number("left", "LEFT", "", 0, inventory.BranchesLeft)}
 	return []query.Column[row]{
 		plain("node", "NODE", "name of the node", func(r row) string { return r.Node }),
 		text("type", "TYPE", "instance type", 3, func(r row) string { return r.InstanceType }),
@@ -29,7 +27,7 @@ func Trunks() []query.Column[document.TrunkItem] {
 				number("used", "BRANCHES", "", 0, func(r row) *int { return r.BranchUsed }),
 				number("limit", "BRANCH LIMIT", "", 0, func(r row) *int { return r.BranchLimit }),
 			}},
-		room,
+		number("left", "LEFT", "branch ENIs that can still be created", 2, inventory.BranchesLeft).Headed("ROOM"),
 		number("cooling", "COOLING", "branch ENIs still in use by pods that are gone", 4, func(r row) *int { return r.Cooling }),
 		number("waiting", "WAITING", "pods that request vpc.amazonaws.com/pod-eni and have no branch ENI", 1,
 			func(r row) *int { return r.Waiting }),

@@ -34,7 +34,7 @@ func NewENIs(o pages.Open) *ENIs {
 		Order: "node,card,device",
 		Sort: []components.SortKey{
 			{Key: "n", Column: "node", Title: "node"}, {Key: "e", Column: "eni", Title: "ENI"},
-			{Key: "k", Column: "kind", Title: "kind"}, {Key: "i", Column: "assigned", Title: "assigned"},
+			{Key: "k", Column: "kind", Title: "kind"}, {Key: "i", Column: "assigned", Title: "used"},
 			{Key: "f", Column: "free", Title: "free"}, {Key: "u", Column: "subnet", Title: "subnet"},
 		},
 		Limits: map[string]components.Limit{"node": {Most: 40, Narrow: 13}},

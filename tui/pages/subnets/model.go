@@ -106,7 +106,7 @@ func columns() []query.Column[*row] {
 func sortKeys() []components.SortKey {
 	return []components.SortKey{
 		{Key: "n", Column: "subnet", Title: "name"}, {Key: "i", Column: "full", Title: "full"}, {Key: "f", Column: "free", Title: "free"},
-		{Key: "h", Column: "held", Title: "held"}, {Key: "w", Column: "wasted", Title: "wasted"},
+		{Key: "h", Column: "held", Title: "held"}, {Key: "w", Column: "wasted", Title: "held free"},
 		{Key: "z", Column: "zone", Title: "zone"}, {Key: "l", Column: "left", Title: "time left"},
 	}
 }

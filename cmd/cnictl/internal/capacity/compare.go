@@ -266,7 +266,7 @@ func fleetColumns() []query.Column[placement] {
 		number("cpu", "MCPU/POD", "thousandths of a vCPU for each pod, after kubeReserved", 2, func(r placement) *int { return r.PodMilliCPU }),
 		number("memory", "MIB/POD", "MiB for each pod, after kubeReserved", 2, func(r placement) *int { return r.PodMemoryMiB }),
 		number("addresses", "ADDRESSES", "addresses that all nodes take from subnets", 0, func(r placement) *int { return r.Addresses }),
-		number("wasted", "WASTED", "addresses for pods that no pod uses", 1, func(r placement) *int { return r.Wasted }),
+		number("wasted", "WASTED", "addresses for pods that no pod uses", 1, func(r placement) *int { return r.Wasted }).Headed("HELD FREE"),
 		usd("hourly", "USD/H", "cost of all nodes per hour, on demand", 0, func(r placement) *float64 { return r.HourlyUSD }),
 		usd("spot", "SPOT/H", "cost of all nodes per hour, as spot instances", 4, func(r placement) *float64 { return r.SpotUSD }),
 		wide,

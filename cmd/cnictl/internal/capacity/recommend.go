@@ -433,7 +433,7 @@ func pointColumns() []query.Column[point] {
 	}
 	return []query.Column[point]{
 		rate("held", "HELD", "subnet addresses held by all nodes together, on average", func(r point) float64 { return r.Held }),
-		rate("wasted", "WASTED", "of these, addresses for pods that no pod used", func(r point) float64 { return r.Wasted }),
+		rate("wasted", "WASTED", "of these, addresses for pods that no pod used", func(r point) float64 { return r.Wasted }).Headed("HELD FREE"),
 		rate("calls", "CALLS/H", "requests to EC2 per hour", func(r point) float64 { return r.PerHour }),
 		count("waited", "WAITED", "ADDs that found no address at once", func(r point) int { return r.Waited }),
 		count("failed", "FAILED", "ADDs that failed, and were retried", func(r point) int { return r.Failed }),
@@ -458,7 +458,7 @@ func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []strin
 		head("Chosen")
 		p.Text(settingsText(*c))
 		p.Text(doc.Why)
-		p.Text(fmt.Sprintf("%.1f addresses held (today %.1f), %.1f of them unused (today %.1f)", c.Held, t.Held, c.Wasted, t.Wasted))
+		p.Text(fmt.Sprintf("%.1f addresses held (today %.1f), %.1f of them used by no pod (today %.1f)", c.Held, t.Held, c.Wasted, t.Wasted))
 		p.Text(fmt.Sprintf("%.1f EC2 requests per hour (today %.1f)", c.PerHour, t.PerHour))
 		p.Text(adds(*c) + fmt.Sprintf(" (today %d and %d)", t.Waited, t.Failed))
 		gap()

@@ -210,7 +210,7 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 				if worst == 1 && best == 1 {
 					fit = "fits"
 				}
-				f.Note(fmt.Sprintf("%s with %s %s: %s; a node holds %s, %d of them unused",
+				f.Note(fmt.Sprintf("%s with %s %s: %s; a node holds %s, %d of them used by no pod",
 					counted(worst, best, here.further("node"), here.further("nodes")), human.Plural(h.Pods, "pod", "pods"), fit,
 					counted(doc.Pods, doc.PodsAtBest, "pod", "pods"), human.Plural(h.SubnetAddresses(), "address", "addresses"), h.Wasted()))
 			}

@@ -95,19 +95,19 @@ func useColumns(by inventory.By) []query.Column[use] {
 			},
 		}
 	}
-	share := float("share", "SHARE", "of all assigned addresses, in percent", func(u use) *float64 {
+	share := float("share", "SHARE", "of all used addresses, in percent", func(u use) *float64 {
 		if u.Share == nil {
 			return nil
 		}
 		return new(100 * *u.Share)
 	})
 	share.Unit, share.Drop = "%", 2
-	warm := float("warm", "WARM", "its share of the addresses that pools keep free: of each node, by assigned addresses",
-		func(u use) *float64 { return &u.Warm })
-	hours := float("hours", "ADDRESS-HOURS", "assigned addresses times hours, with a recording",
+	warm := float("warm", "WARM", "its share of the addresses that pools keep free: of each node, by used addresses",
+		func(u use) *float64 { return &u.Warm }).Headed("FREE")
+	hours := float("hours", "ADDRESS-HOURS", "used addresses times hours, with a recording",
 		func(u use) *float64 { return u.AddressHours })
 	hours.Drop = 3
-	change := query.Count("change", "CHANGE", "of the assigned addresses since the recording began", 4, func(u use) *int { return u.Change })
+	change := query.Count("change", "CHANGE", "of the used addresses since the recording began", 4, func(u use) *int { return u.Change })
 	change.CSV = []query.Column[use]{change}
 	change.Text = func(u use) string {
 		if u.Change == nil {
@@ -117,7 +117,7 @@ func useColumns(by inventory.By) []query.Column[use] {
 	}
 	out := []query.Column[use]{
 		name,
-		query.Count("assigned", "ASSIGNED", "addresses of its pods", 0, func(u use) *int { return &u.Assigned }),
+		query.Count("assigned", "ASSIGNED", "addresses of its pods", 0, func(u use) *int { return &u.Assigned }).Headed("USED"),
 		share,
 		warm,
 		query.Count("nodes", "NODES", "nodes on which it has addresses", 1, func(u use) *int { return &u.Nodes }),

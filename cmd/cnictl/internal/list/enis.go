@@ -21,7 +21,7 @@ func NewENIs(f *cli.Factory) *cobra.Command {
 		Aliases: []string{"eni"},
 		Short:   "List the ENIs of all nodes: card, device, kind, addresses, route table",
 		Long: `List the ENIs of all nodes, or of the nodes given: network card and device index, kind,
-assigned, cooling and free addresses, route table and subnet.`,
+used, cooling and free addresses, route table and subnet.`,
 		Example: "  " + f.Name + " enis --filter 'free=0 !trunk'\n  " + f.Name + " enis --sort-by -free,node\n  " +
 			f.Name + " enis --filter subnet=subnet-0123456789abcdef0 -o csv",
 	})

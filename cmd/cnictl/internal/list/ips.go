@@ -48,8 +48,8 @@ is taken as --ip. Exit code 6 means that no pool has it; 4 means that it
 was not found but some nodes could not be read.
 
 --by sums up who takes the addresses: namespace, owner (the Deployment, StatefulSet and so on of
-the pods), group (the managed node group or node pool), subnet or node. WARM is its share of what
-pools keep free: the free addresses of each node are divided by the assigned ones. With --replay
+the pods), group (the managed node group or node pool), subnet or node. FREE is its share of what
+pools keep free: the free addresses of each node are divided by the used ones. With --replay
 it also counts address-hours and the change since the recording began; by namespace, as if a node's
 addresses had been divided before they were first read as they were then. The ENIs' own addresses
 and branch ENIs are in no pool, and do not count.`,

@@ -20,7 +20,7 @@ func NewNodes(f *cli.Factory) *cobra.Command {
 	return nodesCommand().Build(f, &cobra.Command{
 		Use:   "nodes [NODE…]",
 		Short: "List nodes: ENIs, addresses, warm targets, max-pods, state",
-		Long: `List nodes: ENIs and the limit for them, addresses assigned, cooling and free, how many the
+		Long: `List nodes: ENIs and the limit for them, addresses used, cooling and free, how many the
 node can hold, warm targets, max-pods with its verdict, and the worst problem. A node that
 could not be read has ? in its cells and the reason in STATUS; - means unknown.
 

@@ -79,7 +79,7 @@ func topColumns() []query.Column[document.RateItem] {
 		rate("ec2", "EC2/MIN", "EC2 calls per minute", 0, func(r item) *float64 { return r.EC2PerMinute }),
 		rate("ec2errors", "EC2ERR/MIN", "failed EC2 calls per minute", 0, func(r item) *float64 { return r.EC2ErrorsPerMinute }),
 		count("waiting", "WAITING", "ADDs waiting for an address", 1, func(r item) *int { return r.Waiting }),
-		count("assigned", "ASSIGNED", "addresses assigned to pods", 4, func(r item) *int { return r.Assigned }),
+		count("assigned", "ASSIGNED", "addresses assigned to pods", 4, func(r item) *int { return r.Assigned }).Headed("USED"),
 		count("free", "FREE", "addresses available to new pods", 3, func(r item) *int { return r.Free }),
 		{Name: "state", Header: "STATUS", Title: "the worst problem, or ok", Least: 19, Text: func(r item) string { return r.StatusText },
 			Also: func(r item) string { return r.Status }},

@@ -118,7 +118,7 @@ func (v *view) cards() {
 		}
 		gauge := table.Cell{Text: pool.Gauge(draw.Style{Theme: v.Opts.Palette, ASCII: v.ascii}, bar), Raw: true}
 		v.Cells("card "+strconv.Itoa(c.Card), gauge, table.Cell{Text: "  " + join(
-			show.Count(c.Assigned)+" assigned", show.Int(c.Cooling)+" cooling", show.Count(c.Free)+" free", limit,
+			show.Count(c.Assigned)+" used", show.Int(c.Cooling)+" cooling", show.Count(c.Free)+" free", limit,
 		)})
 		enis := show.Int(c.ENIs) + " ENIs"
 		switch {
@@ -132,7 +132,7 @@ func (v *view) cards() {
 		}
 		prefixes := ""
 		if c.Prefixes != nil && *c.Prefixes > 0 {
-			prefixes = fmt.Sprintf("%s, %s unused", human.Plural(*c.Prefixes, "prefix", "prefixes"), show.Int(c.FreePrefixes))
+			prefixes = fmt.Sprintf("%s, %s free", human.Plural(*c.Prefixes, "prefix", "prefixes"), show.Int(c.FreePrefixes))
 		}
 		v.Field("", join(enis, "mode "+show.OrUnknown(c.Mode), prefixes))
 	}

@@ -32,7 +32,7 @@ func New(f *cli.Factory, open access.Opener) *cobra.Command {
 		Short: "Show what is wrong in the cluster and how full its pools are, on one page",
 		Long: `Show the cluster on one page: totals; problems by cause, worst first; how many nodes could
 not be read and why; the subnets, fullest first; and the nodes, worst first, each with a bar
-(assigned, cooling, free, room up to the limit), its warm targets and max-pods. Of a subnet that
+(used, cooling, free, room up to the limit), its warm targets and max-pods. Of a subnet that
 is short of addresses it names the namespaces that have the most of them, unless with --watch.
 
 The page fits the terminal. -o wide shows everything and lists every problem and how

@@ -304,7 +304,7 @@ func (fr Frame) totals(s document.FleetStatus) []string {
 	p := fr.Palette
 	a := s.Addresses
 	legend := strings.Join([]string{
-		p.Paint(paint.Assigned, show.Used.Pick(fr.ASCII)) + " " + fr.atLeast(s, a.Assigned) + " assigned",
+		p.Paint(paint.Assigned, show.Used.Pick(fr.ASCII)) + " " + fr.atLeast(s, a.Assigned) + " used",
 		p.Paint(paint.Cooling, show.Cooling.Pick(fr.ASCII)) + " " + show.Int(a.Cooling) + " cooling",
 		p.Paint(paint.Free, show.Free.Pick(fr.ASCII)) + " " + show.Int(a.Free) + " free",
 	}, "  ")

@@ -62,7 +62,7 @@ func mapLines(f *cli.Factory, doc document.SubnetMap, r row) []string {
 	p.Field("range", show.OrUnknown(doc.CIDR))
 	p.Field("free", free(doc, r.Now))
 	p.Field("held", show.Count(doc.Held)+" by "+human.Plural(doc.Nodes, "node", "nodes")+" with "+
-		human.Plural(doc.ENIs, "interface", "interfaces")+" here; wasted "+show.Count(doc.Wasted))
+		human.Plural(doc.ENIs, "interface", "interfaces")+" here; held free "+show.Count(doc.Wasted))
 	p.Field("others", others(doc))
 	blocks := notKnown
 	if doc.FreeBlocks != nil {
