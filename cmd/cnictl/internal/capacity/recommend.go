@@ -32,13 +32,18 @@ import (
 
 type point = document.CapacityPoint
 
+// recommendOptions are the flags of capacity recommend.
+type recommendOptions struct {
+	planned
+	loads                   loadFlags
+	goal                    string
+	burstPods, burstSeconds int
+	list                    *output.List[point]
+}
+
 func recommend(f *cli.Factory) *cobra.Command {
-	var p planned
-	var l loadFlags
-	var pods, seconds int
-	named := string(whatif.Balanced)
-	goals := goalNames()
-	list := &output.List[point]{Columns: pointColumns(), Key: settingsText, Item: func(r point) any { return r }}
+	o := &recommendOptions{goal: string(whatif.Balanced)}
+	o.list = &output.List[point]{Columns: pointColumns(), Key: settingsText, Item: func(r point) any { return r }}
 	cmd := &cobra.Command{
 		Use:   "recommend [NODE…]",
 		Short: "Find the warm targets for a goal, and the trade-off around them",
@@ -71,100 +76,120 @@ and -o nodeadm a NodeConfig. They are to be merged into yours.`,
 			"  {{.Command}} capacity recommend --type m5.4xlarge --pods 30 --goal burst --burst-pods 40 --burst-seconds 20",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(goals, named) {
-				return cli.Usage("--goal is %q: want %s", named, strings.Join(goals, ", "))
-			}
-			goal := whatif.Goal(named)
-			if burst := p.given("burst-pods") || p.given("burst-seconds"); burst != (goal == whatif.ServedBurst) {
-				return cli.Usage("--goal %s goes with --burst-pods and --burst-seconds", whatif.ServedBurst)
-			}
-			ctx := cmd.Context()
-			nodes, names, errs, err := p.nodes(ctx, f, args)
-			if err != nil {
-				return err
-			}
-			if after, err := p.changed(f, nodes); err != nil {
-				return err
-			} else if after != nil {
-				nodes = after
-			}
-			if !p.given("for") {
-				l.length = 6 * time.Hour
-			}
-			load, err := l.load(ctx, f, names, p.given)
-			if err != nil {
-				return err
-			}
-			if goal == whatif.ServedBurst {
-				if pods < 1 || seconds < 1 || seconds > 86400 {
-					return cli.Usage("give --burst-pods, 1 or more, and --burst-seconds, 1 to 86400")
-				}
-				for _, flag := range []string{"rate", "life", "arrivals", "for"} {
-					if p.given(flag) {
-						return cli.Usage("--goal %s cannot be used with --%s: the burst is all that happens", whatif.ServedBurst, flag)
-					}
-				}
-				load.Steps = nil
-				for i, n := range nodes {
-					if room := n.Settings.Room() - n.Pods; room < pods {
-						return cli.Usage("a burst of %d pods does not fit on %s: max-pods leaves room for %d", pods, names[i], max(0, room))
-					}
-					load.Steps = append(load.Steps, whatif.Burst(i, pods, time.Duration(seconds)*time.Second)...)
-				}
-				whatif.SortSteps(load.Steps)
-				load.For = time.Duration(seconds)*time.Second + 10*time.Minute
-			}
-			doc, err := search(ctx, f, nodes, names, load, goal)
-			if err != nil {
-				return err
-			}
-			if doc.Patch != "" {
-				doc.Risk, doc.Effects = catalogue.Restart.String(), append([]string{catalogue.Rolled}, p.beyond(names, len(errs))...)
-				doc.Effects = append(doc.Effects, p.overridden(slices.Collect(maps.Keys(doc.Labels)), len(names))...)
-			}
-			if len(doc.Labels) > 0 {
-				doc.NodeGroup = p.group
-			}
-			doc.Errors, doc.Partial = append(doc.Errors, errs...), doc.Partial || len(errs) > 0
-			if f.Globals.Output == "table" && len(list.Only) == 0 {
-				if err := output.PrintLines(f, recommendation(f, doc)); err != nil {
-					return err
-				}
-			}
-			if provisions(f) {
-				err = recommended(f, nodes, doc)
-			} else {
-				err = list.Print(f, doc.Items, func(chosen []point) any { doc.Items = chosen; return doc })
-			}
-			if err != nil {
-				return err
-			}
-			switch {
-			case ctx.Err() != nil:
-				return &cli.Error{Code: cli.ExitInterrupted,
-					What: fmt.Sprintf("interrupted: showing the best of %d of %d candidates", doc.Tried, doc.Candidates)}
-			case doc.Chosen == nil:
-				return unmet(doc)
-			case len(errs) > 0:
-				return sweep.Partly(f, errs, len(nodes)+len(errs))
-			}
-			return nil
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), f, args) },
 	}
 	fs := cmd.Flags()
-	p.register(f, cmd)
-	l.register(fs)
+	o.register(f, cmd)
+	o.loads.register(fs)
 	window := fs.Lookup("for")
 	window.Usage, window.DefValue = "simulate this `duration` with each candidate", "6h"
-	fs.StringVar(&named, "goal", named, "`goal`: "+strings.Join(goals, ", "))
-	fs.IntVar(&pods, "burst-pods", 0, "with --goal burst: `N` pods that arrive on each node")
-	fs.IntVar(&seconds, "burst-seconds", 0, "with --goal burst: within `N` seconds")
+	goals := goalNames()
+	fs.StringVar(&o.goal, "goal", o.goal, "`goal`: "+strings.Join(goals, ", "))
+	fs.IntVar(&o.burstPods, "burst-pods", 0, "with --goal burst: `N` pods that arrive on each node")
+	fs.IntVar(&o.burstSeconds, "burst-seconds", 0, "with --goal burst: within `N` seconds")
 	// fails only for unknown flags
 	_ = cmd.RegisterFlagCompletionFunc("goal", cobra.FixedCompletions(goals, cobra.ShellCompDirectiveNoFileComp))
-	list.Register(f, cmd, false)
+	o.list.Register(f, cmd, false)
 	output.Forms(cmd, nil, formKarpenter, formNodeadm)
 	return cmd
+}
+
+// run searches the targets for the goal, and prints them with the trade-off around them.
+func (o *recommendOptions) run(ctx context.Context, f *cli.Factory, args []string) error {
+	goal := whatif.Goal(o.goal)
+	if goals := goalNames(); !slices.Contains(goals, o.goal) {
+		return cli.Usage("--goal is %q: want %s", o.goal, strings.Join(goals, ", "))
+	}
+	if burst := o.given("burst-pods") || o.given("burst-seconds"); burst != (goal == whatif.ServedBurst) {
+		return cli.Usage("--goal %s goes with --burst-pods and --burst-seconds", whatif.ServedBurst)
+	}
+	nodes, names, errs, err := o.nodes(ctx, f, args)
+	if err != nil {
+		return err
+	}
+	if after, err := o.changed(f, nodes); err != nil {
+		return err
+	} else if after != nil {
+		nodes = after
+	}
+	if !o.given("for") {
+		o.loads.length = 6 * time.Hour
+	}
+	load, err := o.loads.load(ctx, f, names, o.given)
+	if err != nil {
+		return err
+	}
+	if goal == whatif.ServedBurst {
+		if load, err = o.burst(load, nodes, names); err != nil {
+			return err
+		}
+	}
+	doc, err := search(ctx, f, nodes, names, load, goal)
+	if err != nil {
+		return err
+	}
+	o.complete(&doc, names, errs)
+	if err := o.print(f, nodes, doc); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return &cli.Error{Code: cli.ExitInterrupted,
+			What: fmt.Sprintf("interrupted: showing the best of %d of %d candidates", doc.Tried, doc.Candidates)}
+	case doc.Chosen == nil:
+		return unmet(doc)
+	case len(errs) > 0:
+		return sweep.Partly(f, errs, len(nodes)+len(errs))
+	}
+	return nil
+}
+
+// burst makes a burst on each node all that happens in a load.
+func (o *recommendOptions) burst(load whatif.Load, nodes []whatif.Node, names []string) (whatif.Load, error) {
+	if o.burstPods < 1 || o.burstSeconds < 1 || o.burstSeconds > 86400 {
+		return load, cli.Usage("give --burst-pods, 1 or more, and --burst-seconds, 1 to 86400")
+	}
+	for _, flag := range []string{"rate", "life", "arrivals", "for"} {
+		if o.given(flag) {
+			return load, cli.Usage("--goal %s cannot be used with --%s: the burst is all that happens", whatif.ServedBurst, flag)
+		}
+	}
+	within := time.Duration(o.burstSeconds) * time.Second
+	load.Steps = nil
+	for i, n := range nodes {
+		if room := n.Settings.Room() - n.Pods; room < o.burstPods {
+			return load, cli.Usage("a burst of %d pods does not fit on %s: max-pods leaves room for %d", o.burstPods, names[i], max(0, room))
+		}
+		load.Steps = append(load.Steps, whatif.Burst(i, o.burstPods, within)...)
+	}
+	whatif.SortSteps(load.Steps)
+	load.For = within + 10*time.Minute
+	return load, nil
+}
+
+// complete adds what the search does not know: what applying its patch would do, and the nodes that could
+// not be read.
+func (o *recommendOptions) complete(doc *document.CapacityRecommendation, names []string, errs []document.NodeError) {
+	if doc.Patch != "" {
+		doc.Risk, doc.Effects = catalogue.Restart.String(), append([]string{catalogue.Rolled}, o.beyond(names, len(errs))...)
+		doc.Effects = append(doc.Effects, o.overridden(slices.Collect(maps.Keys(doc.Labels)), len(names))...)
+	}
+	if len(doc.Labels) > 0 {
+		doc.NodeGroup = o.group
+	}
+	doc.Errors, doc.Partial = append(doc.Errors, errs...), doc.Partial || len(errs) > 0
+}
+
+func (o *recommendOptions) print(f *cli.Factory, nodes []whatif.Node, doc document.CapacityRecommendation) error {
+	if f.Globals.Output == "table" && len(o.list.Only) == 0 {
+		if err := output.PrintLines(f, recommendation(f, doc)); err != nil {
+			return err
+		}
+	}
+	if provisions(f) {
+		return recommended(f, nodes, doc)
+	}
+	return o.list.Print(f, doc.Items, func(chosen []point) any { doc.Items = chosen; return doc })
 }
 
 // recommended writes the nodes with the chosen targets for what provisions them.
@@ -300,22 +325,7 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, names []st
 	}
 	if i := whatif.Choose(front, goal, why.bound); i >= 0 {
 		why.choose(&doc, front, i)
-		var env []whatif.Setting
-		for _, n := range nodes { // nodes may have different settings
-			for _, s := range whatif.Changed(targets(n.Settings), targets(front[i].Settings)) {
-				if !slices.Contains(env, s) {
-					env = append(env, s)
-				}
-			}
-		}
-		// A patch with one of these two is easily applied where the other is missing.
-		if c := front[i].Settings; c.WarmIP > 0 && len(env) > 0 {
-			for _, s := range whatif.Changed(whatif.Settings{}, whatif.Settings{WarmIP: c.WarmIP, MinimumIP: c.MinimumIP}) {
-				if !slices.Contains(env, s) {
-					env = append(env, s)
-				}
-			}
-		}
+		env := settingsFor(nodes, front[i].Settings)
 		doc.Patch = whatif.DaemonSetPatch(env)
 		for _, s := range env {
 			doc.Labels[config.LabelOf(s.Name)] = s.Value
@@ -323,6 +333,25 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, names []st
 		doc.Groups, err = groups.outcomes(nodes, load, today, front[i].Settings, line)
 	}
 	return doc, err
+}
+
+// settingsFor returns the variables that give all nodes the chosen targets. They may have different ones today.
+func settingsFor(nodes []whatif.Node, chosen whatif.Settings) (env []whatif.Setting) {
+	add := func(all []whatif.Setting) {
+		for _, s := range all {
+			if !slices.Contains(env, s) {
+				env = append(env, s)
+			}
+		}
+	}
+	for _, n := range nodes {
+		add(whatif.Changed(targets(n.Settings), targets(chosen)))
+	}
+	if chosen.WarmIP > 0 && len(env) > 0 {
+		// A patch with one of these two is easily applied where the other is missing.
+		add(whatif.Changed(whatif.Settings{}, whatif.Settings{WarmIP: chosen.WarmIP, MinimumIP: chosen.MinimumIP}))
+	}
+	return env
 }
 
 // unmet is the error if no settings meet the goal.

@@ -93,14 +93,19 @@ func (n *nodeSettings) held(f *cli.Factory) (whatif.Held, error) {
 
 type fit = document.CapacitySubnet
 
+// subnetOptions are the flags of capacity subnet.
+type subnetOptions struct {
+	nodeSettings
+	primary []string
+	used    int
+	all     bool
+	list    *output.List[fit]
+}
+
 func intoSubnets(f *cli.Factory) *cobra.Command {
-	var nodes nodeSettings
-	var primary []string
-	var used int
-	var all bool
-	list := &output.List[fit]{
+	o := &subnetOptions{list: &output.List[fit]{
 		Columns: fitColumns(), Key: func(r fit) string { return cmp.Or(r.ID, r.CIDR) }, Item: func(r fit) any { return r },
-	}
+	}}
 	cmd := &cobra.Command{
 		Use:   "subnet CIDR|SUBNET…",
 		Short: "Show how many nodes and pods fit into subnets",
@@ -124,112 +129,157 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 			"  {{.Command}} capacity subnet 100.64.0.0/18 --node-subnet 10.0.0.0/24 --type c5.xlarge --pods 40 --custom-networking\n" +
 			"  {{.Command}} capacity subnet --all --type m5.large --pods 20",
 		ValidArgsFunction: completion.Subnets(f),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			here := cluster{all: all, named: slices.ContainsFunc(slices.Concat(args, primary), isID)}
-			switch {
-			case all && len(args) > 0:
-				return cli.Usage("--all cannot be used with named subnets")
-			case all && nodes.CustomNetworking:
-				return cli.Usage("with --custom-networking name the subnets: those of the ENIConfigs, and with --node-subnet the nodes'")
-			case !all && len(args) == 0:
-				return cli.Usage("give a CIDR block such as 10.0.0.0/20, the ID of a subnet, or --all for those of the cluster")
-			}
-			h, err := nodes.held(f)
-			if err != nil {
-				return err
-			}
-			if used < 0 {
-				return cli.Usage("--used is %d: want 0 or more", used)
-			}
-			if (len(primary) > 0) != nodes.CustomNetworking {
-				return cli.Usage("--custom-networking and --node-subnet must be used together")
-			}
-			node := subnet.Node{Interfaces: h.ENIs, Addresses: h.Slots}
-			if h.Addresses != h.Slots {
-				node = subnet.Node{Interfaces: h.ENIs, Prefixes: h.Slots}
-			}
-			doc := document.CapacitySubnetList{
-				APIVersion: introspect.APIVersion, Kind: document.KindCapacitySubnetList, Items: []fit{}, Errors: []document.NodeError{},
-				SampledAt: f.Now().UTC(),
-				Node: document.CapacityNode{
-					InstanceType: nodes.instance, Pods: h.Pods, ENIs: h.ENIs, Addresses: h.Addresses, Prefixes: node.Prefixes, Wasted: h.Wasted(),
-					SubnetAddresses: h.SubnetAddresses(),
-				},
-			}
-			if nodes.CustomNetworking {
-				node.Interfaces--
-			}
-			place := func(cidrs []string, role string, node subnet.Node, pods int) (worst, best int, err error) {
-				for _, text := range cidrs {
-					s, id, err := here.find(f, text)
-					if err != nil {
-						return 0, 0, err
-					}
-					if slices.ContainsFunc(doc.Items, func(x fit) bool { return x.CIDR == s.CIDR.String() && x.ID == id }) {
-						return 0, 0, cli.Usage("%s is given twice", text)
-					}
-					for _, x := range doc.Items {
-						if other, err := netip.ParsePrefix(x.CIDR); err == nil && id == "" && x.ID == "" && other.Overlaps(s.CIDR) {
-							return 0, 0, cli.Usage("%s overlaps %s: subnets of a VPC cannot overlap", text, x.CIDR)
-						}
-					}
-					if usable := inventory.Usable(s.CIDR); id == "" && used > usable {
-						return 0, 0, cli.Usage("--used is %d: %s has %d usable addresses", used, text, usable)
-					}
-					left := s.Without(used)
-					low, high := left.Fit(node)
-					worst, best = worst+low, best+high
-					doc.Items = append(doc.Items, fit{
-						ID: id, CIDR: s.CIDR.String(), Role: role, Usable: inventory.Usable(s.CIDR), Used: inventory.Usable(s.CIDR) - left.Free,
-						Free: left.Free, FreeBlocks: left.FreeBlocks(), PerNode: node.Total(),
-						Nodes: low, NodesAtBest: high, Pods: low * pods, PodsAtBest: high * pods,
-					})
-				}
-				return worst, best, nil
-			}
-			if here.named || all {
-				if err := here.read(cmd.Context(), f); err != nil {
-					return err
-				}
-				args = append(args, here.ids()...)
-			}
-			worst, best, err := place(args, document.RolePods, node, h.Pods)
-			if err == nil && nodes.CustomNetworking {
-				var w, b int
-				w, b, err = place(primary, document.RoleNodes, subnet.Node{Interfaces: 1}, 0)
-				worst, best = min(worst, w), min(best, b)
-			}
-			if err != nil {
-				return err
-			}
-			doc.Nodes, doc.NodesAtBest, doc.Pods, doc.PodsAtBest = worst, best, worst*h.Pods, best*h.Pods
-			err = list.Print(f, doc.Items, func(chosen []fit) any { doc.Items = chosen; return doc })
-			if err == nil && !output.Structured(f) && f.Globals.Output != output.CSV {
-				here.note(f)
-				fit := "each fit"
-				if worst == 1 && best == 1 {
-					fit = "fits"
-				}
-				f.Note(fmt.Sprintf("%s with %s %s: %s; a node holds %s, %d of them used by no pod",
-					counted(worst, best, here.further("node"), here.further("nodes")), human.Plural(h.Pods, "pod", "pods"), fit,
-					counted(doc.Pods, doc.PodsAtBest, "pod", "pods"), human.Plural(h.SubnetAddresses(), "address", "addresses"), h.Wasted()))
-			}
-			if err != nil || !here.named && !all {
-				return err
-			}
-			return here.reading.Verdict(f)
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), f, args) },
 	}
 	fs := cmd.Flags()
-	nodes.register(f, cmd, fs)
-	fs.BoolVar(&all, "all", false, "all IPv4 subnets of the cluster, as its nodes report them")
-	fs.IntVar(&used, "used", 0, "`N` addresses of each subnet that others use: load balancers, databases, endpoints")
-	fs.StringSliceVar(&primary, "node-subnet", nil, "with --custom-networking: `CIDR`s of the nodes' own subnets")
-	list.Fit = func(args []string) {
-		list.Columns[len(list.Columns)-1].Wide = !all && !slices.ContainsFunc(slices.Concat(args, primary), isID)
+	o.register(f, cmd, fs)
+	fs.BoolVar(&o.all, "all", false, "all IPv4 subnets of the cluster, as its nodes report them")
+	fs.IntVar(&o.used, "used", 0, "`N` addresses of each subnet that others use: load balancers, databases, endpoints")
+	fs.StringSliceVar(&o.primary, "node-subnet", nil, "with --custom-networking: `CIDR`s of the nodes' own subnets")
+	o.list.Fit = func(args []string) {
+		o.list.Columns[len(o.list.Columns)-1].Wide = !o.all && !o.named(args)
 	}
-	list.Register(f, cmd, false)
+	o.list.Register(f, cmd, false)
 	return cmd
+}
+
+// named reports whether subnets of the cluster are named.
+func (o *subnetOptions) named(args []string) bool {
+	return slices.ContainsFunc(slices.Concat(args, o.primary), isID)
+}
+
+// checkArgs refuses arguments that do not go together.
+func (o *subnetOptions) checkArgs(args []string) error {
+	switch {
+	case o.all && len(args) > 0:
+		return cli.Usage("--all cannot be used with named subnets")
+	case o.all && o.CustomNetworking:
+		return cli.Usage("with --custom-networking name the subnets: those of the ENIConfigs, and with --node-subnet the nodes'")
+	case !o.all && len(args) == 0:
+		return cli.Usage("give a CIDR block such as 10.0.0.0/20, the ID of a subnet, or --all for those of the cluster")
+	}
+	return nil
+}
+
+// run prints how many of the nodes fit into the subnets.
+func (o *subnetOptions) run(ctx context.Context, f *cli.Factory, args []string) error {
+	if err := o.checkArgs(args); err != nil {
+		return err
+	}
+	h, err := o.held(f)
+	switch {
+	case err != nil:
+		return err
+	case o.used < 0:
+		return cli.Usage("--used is %d: want 0 or more", o.used)
+	case (len(o.primary) > 0) != o.CustomNetworking:
+		return cli.Usage("--custom-networking and --node-subnet must be used together")
+	}
+	p := placing{used: o.used, here: cluster{all: o.all, named: o.named(args)}, doc: document.CapacitySubnetList{
+		APIVersion: introspect.APIVersion, Kind: document.KindCapacitySubnetList, Items: []fit{}, Errors: []document.NodeError{},
+		SampledAt: f.Now().UTC(),
+	}}
+	here := &p.here
+	if here.named || here.all {
+		if err := here.read(ctx, f); err != nil {
+			return err
+		}
+		args = append(args, here.ids()...)
+	}
+	if err := p.placeAll(f, h, o.instance, args, o.primary); err != nil {
+		return err
+	}
+	if err := o.list.Print(f, p.doc.Items, func(chosen []fit) any { p.doc.Items = chosen; return p.doc }); err != nil {
+		return err
+	}
+	if !output.Structured(f) && f.Globals.Output != output.CSV {
+		p.note(f, h)
+	}
+	if !here.named && !here.all {
+		return nil
+	}
+	return here.reading.Verdict(f)
+}
+
+// placing places nodes into subnets, planned ones and those of the cluster.
+type placing struct {
+	used int // addresses of each subnet that others use
+	here cluster
+	doc  document.CapacitySubnetList
+}
+
+// placeAll places the pods' interfaces of nodes into subnets; with primary, their primary interfaces into those.
+func (p *placing) placeAll(f *cli.Factory, h whatif.Held, instance string, subnets, primary []string) error {
+	node := subnet.Node{Interfaces: h.ENIs, Addresses: h.Slots}
+	if h.Addresses != h.Slots {
+		node = subnet.Node{Interfaces: h.ENIs, Prefixes: h.Slots}
+	}
+	p.doc.Node = document.CapacityNode{
+		InstanceType: instance, Pods: h.Pods, ENIs: h.ENIs, Addresses: h.Addresses, Prefixes: node.Prefixes, Wasted: h.Wasted(),
+		SubnetAddresses: h.SubnetAddresses(),
+	}
+	if len(primary) > 0 {
+		node.Interfaces--
+	}
+	worst, best, err := p.place(f, subnets, document.RolePods, node, h.Pods)
+	if err == nil && len(primary) > 0 {
+		var w, b int
+		w, b, err = p.place(f, primary, document.RoleNodes, subnet.Node{Interfaces: 1}, 0)
+		worst, best = min(worst, w), min(best, b)
+	}
+	p.doc.Nodes, p.doc.NodesAtBest, p.doc.Pods, p.doc.PodsAtBest = worst, best, worst*h.Pods, best*h.Pods
+	return err
+}
+
+// place adds subnets to the document, and returns how many nodes fit into all of them.
+func (p *placing) place(f *cli.Factory, cidrs []string, role string, node subnet.Node, pods int) (worst, best int, err error) {
+	for _, text := range cidrs {
+		s, id, err := p.here.find(f, text)
+		if err != nil {
+			return 0, 0, err
+		}
+		usable := inventory.Usable(s.CIDR)
+		if err := p.fits(s, id, text, usable); err != nil {
+			return 0, 0, err
+		}
+		left := s.Without(p.used)
+		low, high := left.Fit(node)
+		worst, best = worst+low, best+high
+		p.doc.Items = append(p.doc.Items, fit{
+			ID: id, CIDR: s.CIDR.String(), Role: role, Usable: usable, Used: usable - left.Free,
+			Free: left.Free, FreeBlocks: left.FreeBlocks(), PerNode: node.Total(),
+			Nodes: low, NodesAtBest: high, Pods: low * pods, PodsAtBest: high * pods,
+		})
+	}
+	return worst, best, nil
+}
+
+// fits refuses a subnet that cannot be beside those that are there, or is smaller than what others use of it.
+func (p *placing) fits(s subnet.Subnet, id, text string, usable int) error {
+	if slices.ContainsFunc(p.doc.Items, func(x fit) bool { return x.CIDR == s.CIDR.String() && x.ID == id }) {
+		return cli.Usage("%s is given twice", text)
+	}
+	for _, x := range p.doc.Items {
+		if other, err := netip.ParsePrefix(x.CIDR); err == nil && id == "" && x.ID == "" && other.Overlaps(s.CIDR) {
+			return cli.Usage("%s overlaps %s: subnets of a VPC cannot overlap", text, x.CIDR)
+		}
+	}
+	if id == "" && p.used > usable {
+		return cli.Usage("--used is %d: %s has %d usable addresses", p.used, text, usable)
+	}
+	return nil
+}
+
+// note says below the table how many nodes fit, and what one holds.
+func (p *placing) note(f *cli.Factory, h whatif.Held) {
+	p.here.note(f)
+	fit := "each fit"
+	if p.doc.Nodes == 1 && p.doc.NodesAtBest == 1 {
+		fit = "fits"
+	}
+	f.Note(fmt.Sprintf("%s with %s %s: %s; a node holds %s, %d of them used by no pod",
+		counted(p.doc.Nodes, p.doc.NodesAtBest, p.here.further("node"), p.here.further("nodes")), human.Plural(h.Pods, "pod", "pods"), fit,
+		counted(p.doc.Pods, p.doc.PodsAtBest, "pod", "pods"), human.Plural(h.SubnetAddresses(), "address", "addresses"), h.Wasted()))
 }
 
 func between(worst, best int) string {

@@ -191,11 +191,17 @@ func (p *planned) overridden(labels []string, nodes int) (out []string) {
 	return out
 }
 
+// whatIfOptions are the flags of capacity whatif.
+type whatIfOptions struct {
+	planned
+	loads loadFlags
+	model string
+	list  *output.List[prediction]
+}
+
 func whatIf(f *cli.Factory) *cobra.Command {
-	var p planned
-	var l loadFlags
-	model := whatif.Ours.Name
-	list := &output.List[prediction]{Columns: whatIfColumns(), Key: func(r prediction) string { return r.Name },
+	o := &whatIfOptions{model: whatif.Ours.Name}
+	o.list = &output.List[prediction]{Columns: whatIfColumns(), Key: func(r prediction) string { return r.Name },
 		Item: func(r prediction) any { return r }}
 	cmd := &cobra.Command{
 		Use:   "whatif [NODE…]",
@@ -219,84 +225,107 @@ daemon would behave differently is listed, with the reason.`,
 			"  {{.Command}} capacity whatif --all --set WARM_IP_TARGET=2 --replay day.cnirec --at +0m --arrivals day.cnirec",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			m, ok := map[string]whatif.Model{whatif.Ours.Name: whatif.Ours, modelUpstream: whatif.Upstream,
-				whatif.Upstream.Name: whatif.Upstream}[model]
-			if !ok {
-				return cli.Usage("--model is %q: want %s or %s", model, whatif.Ours.Name, modelUpstream)
-			}
-			ctx := cmd.Context()
-			nodes, names, errs, err := p.nodes(ctx, f, args)
-			if err != nil {
-				return err
-			}
-			load, err := l.load(ctx, f, names, p.given)
-			if err != nil {
-				return err
-			}
-			after, err := p.changed(f, nodes)
-			if err != nil {
-				return err
-			}
-			doc := document.CapacityWhatIfList{
-				APIVersion: introspect.APIVersion, Kind: document.KindCapacityWhatIfList, Model: m.Name, Nodes: len(nodes), Items: []prediction{},
-				Errors: append([]document.NodeError{}, errs...), Partial: len(errs) > 0, SampledAt: f.Now().UTC(), Seconds: load.For.Seconds(),
-			}
-			for _, n := range nodes {
-				doc.Pods += n.Pods
-			}
-			show := newProgress(ctx, f)
-			defer show.erase()
-			var labels []string
-			for _, x := range []struct {
-				name  string
-				nodes []whatif.Node
-			}{{"today", nodes}, {"changed", after}} {
-				if x.nodes == nil || doc.Partial && ctx.Err() != nil {
-					continue
-				}
-				item, until, err := predict(ctx, x.nodes, names, load, m, func(r *whatif.Run) bool { return show.at(x.name, r) })
-				if err != nil {
-					return err
-				}
-				if ctx.Err() != nil {
-					doc.Seconds = until.Seconds()
-				}
-				item.Name, item.Settings = x.name, changed(nodes[0].Settings, x.nodes[0].Settings)
-				for _, s := range item.Settings {
-					labels = append(labels, config.LabelOf(s.Name))
-				}
-				doc.Items = append(doc.Items, item)
-				doc.Partial = doc.Partial || ctx.Err() != nil
-			}
-			show.erase()
-			for _, text := range p.overridden(labels, len(nodes)) {
-				f.Warn("%s", text)
-			}
-			if err := list.Print(f, doc.Items, func(chosen []prediction) any { doc.Items = chosen; return doc }); err != nil {
-				return err
-			}
-			if !output.Structured(f) && f.Globals.Output != output.CSV {
-				explain(f, doc)
-			}
-			switch {
-			case ctx.Err() != nil:
-				return &cli.Error{Code: cli.ExitInterrupted, What: "interrupted: showing what was simulated so far"}
-			case len(errs) > 0:
-				return sweep.Partly(f, errs, len(nodes)+len(errs))
-			}
-			return nil
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), f, args) },
 	}
 	fs := cmd.Flags()
-	p.register(f, cmd)
-	l.register(fs)
-	fs.StringVar(&model, "model", model, "whose `rules`: ours or upstream")
+	o.register(f, cmd)
+	o.loads.register(fs)
+	fs.StringVar(&o.model, "model", o.model, "whose `rules`: ours or upstream")
 	// the flag is there
 	_ = cmd.RegisterFlagCompletionFunc("model",
 		cobra.FixedCompletions([]string{whatif.Ours.Name, modelUpstream}, cobra.ShellCompDirectiveNoFileComp))
-	list.Register(f, cmd, false)
+	o.list.Register(f, cmd, false)
 	return cmd
+}
+
+// run simulates the nodes as they are and as they would be, and prints both.
+func (o *whatIfOptions) run(ctx context.Context, f *cli.Factory, args []string) error {
+	m, ok := map[string]whatif.Model{whatif.Ours.Name: whatif.Ours, modelUpstream: whatif.Upstream,
+		whatif.Upstream.Name: whatif.Upstream}[o.model]
+	if !ok {
+		return cli.Usage("--model is %q: want %s or %s", o.model, whatif.Ours.Name, modelUpstream)
+	}
+	nodes, names, errs, err := o.nodes(ctx, f, args)
+	if err != nil {
+		return err
+	}
+	load, err := o.loads.load(ctx, f, names, o.given)
+	if err != nil {
+		return err
+	}
+	after, err := o.changed(f, nodes)
+	if err != nil {
+		return err
+	}
+	doc := document.CapacityWhatIfList{
+		APIVersion: introspect.APIVersion, Kind: document.KindCapacityWhatIfList, Model: m.Name, Nodes: len(nodes), Items: []prediction{},
+		Errors: append([]document.NodeError{}, errs...), Partial: len(errs) > 0, SampledAt: f.Now().UTC(), Seconds: load.For.Seconds(),
+	}
+	for _, n := range nodes {
+		doc.Pods += n.Pods
+	}
+	if err := (simulated{names, nodes, after, load, m}).run(ctx, f, &doc); err != nil {
+		return err
+	}
+	for _, text := range o.overridden(labelsIn(doc), len(nodes)) {
+		f.Warn("%s", text)
+	}
+	if err := o.list.Print(f, doc.Items, func(chosen []prediction) any { doc.Items = chosen; return doc }); err != nil {
+		return err
+	}
+	if !output.Structured(f) && f.Globals.Output != output.CSV {
+		explain(f, doc)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return &cli.Error{Code: cli.ExitInterrupted, What: "interrupted: showing what was simulated so far"}
+	case len(errs) > 0:
+		return sweep.Partly(f, errs, len(nodes)+len(errs))
+	}
+	return nil
+}
+
+// simulated are nodes with the load to simulate; changed is nil if nothing changes.
+type simulated struct {
+	names          []string
+	today, changed []whatif.Node
+	load           whatif.Load
+	model          whatif.Model
+}
+
+// run adds to a document what the nodes hold and cost, today and changed.
+func (x simulated) run(ctx context.Context, f *cli.Factory, doc *document.CapacityWhatIfList) error {
+	show := newProgress(ctx, f)
+	defer show.erase()
+	for _, as := range []struct {
+		name  string
+		nodes []whatif.Node
+	}{{"today", x.today}, {"changed", x.changed}} {
+		if as.nodes == nil || doc.Partial && ctx.Err() != nil {
+			continue
+		}
+		item, until, err := predict(ctx, as.nodes, x.names, x.load, x.model, func(r *whatif.Run) bool { return show.at(as.name, r) })
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			doc.Seconds = until.Seconds()
+		}
+		item.Name, item.Settings = as.name, changed(x.today[0].Settings, as.nodes[0].Settings)
+		doc.Items = append(doc.Items, item)
+		doc.Partial = doc.Partial || ctx.Err() != nil
+	}
+	return nil
+}
+
+// labelsIn returns the labels of the settings that were changed.
+func labelsIn(doc document.CapacityWhatIfList) (labels []string) {
+	for _, r := range doc.Items {
+		for _, s := range r.Settings {
+			labels = append(labels, config.LabelOf(s.Name))
+		}
+	}
+	return labels
 }
 
 // changed returns the nodes with changed settings; nil if nothing changes.
