@@ -129,7 +129,8 @@ func (ps *problems) pool(s introspect.Summary, now time.Time) {
 		if s.WaitingSince != nil && now.Sub(*s.WaitingSince) < catalogue.SandboxTime {
 			severity = document.SeverityInfo // an interface is being attached
 		}
-		ps.add(severity, string(cause.PoolDry), "%s for an address", human.Plural(*s.WaitingADDs, "ADD waits", "ADDs wait")).Since = s.WaitingSince
+		waiting := human.Plural(*s.WaitingADDs, "ADD waits", "ADDs wait")
+		ps.add(severity, string(cause.PoolDry), "%s for an address", waiting).Since = s.WaitingSince
 	}
 	for _, c := range s.Cards {
 		if c.Free > 0 || c.Total == 0 {
