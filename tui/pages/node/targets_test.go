@@ -39,7 +39,7 @@ func TestNothingIsPlanned(t *testing.T) {
 		Cards:   []introspect.CardSummary{{Mode: introspect.ModePrefix, Total: 32, Free: 17, FreePrefixes: new(1)}},
 		Targets: introspect.Targets{WarmPrefix: new(1)},
 	}
-	if got := targetsOf(met)[2]; got.Have != "1 unused prefix" || got.Word != "met" {
+	if got := targetsOf(met)[2]; got.Have != "1 free prefix" || got.Word != "met" {
 		t.Errorf("%+v", got)
 	}
 	short := met

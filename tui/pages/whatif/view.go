@@ -108,7 +108,7 @@ func (m *Model) outcome(c pages.Context, sheet *draw.Sheet) {
 		worse     draw.Role
 	}{
 		{"addresses held", o.was.held, o.will.held, draw.Warn},
-		{"of which free", o.was.wasted, o.will.wasted, draw.Warn},
+		{"used by no pod", o.was.wasted, o.will.wasted, draw.Warn},
 		{"EC2 calls/h", o.was.calls, o.will.calls, draw.Warn},
 		{"ADDs waited", float64(o.was.waited), float64(o.will.waited), draw.Warn},
 		{"ADDs failed", float64(o.was.failed), float64(o.will.failed), draw.Bad},

@@ -46,7 +46,7 @@ var facts = []struct {
 		{"nodes: all, live, stale, unreachable, forbidden", "status", "{.nodes}", ofTour},
 		{"problems of all nodes, worst first", "status", "{.problems[*].message}", ofTour},
 		{"addresses used, cooling, free, held, and what the nodes can hold", "status", "{.addresses}", ofTour},
-		{"addresses held but unused", "subnets", "{.items[*].wasted}", ofTour},
+		{"addresses held free", "subnets", "{.items[*].wasted}", ofTour},
 		{"when it was read", "status", "{.sampledAt}", ofTour},
 		{"subnets: range, size, free, /28s", "subnets", "{.items[*]['cidr','usable','available','freeBlocks']}", ofTour},
 		{"NODE", "nodes", "{.items[*].metadata.name}", ofTour},
@@ -113,7 +113,7 @@ var facts = []struct {
 		{"capacity advertised by the node", "trunks", "{.items[*].advertised}", ofSim},
 	}},
 	{"Subnets", []fact{
-		{"addresses free, held, wasted, used by others", "subnets", "{.items[*]['available','held','wasted','others']}", ofTour},
+		{"addresses free, held, held free, used by others", "subnets", "{.items[*]['available','held','wasted','others']}", ofTour},
 		{"free and fragmented /28s", "subnets", "{.items[*]['freeBlocks','spoiledBlocks']}", ofTour},
 		{"map: the use of each /28", "subnets SUBNET", "{.blocks[*]['prefix','use','held','used','node']}", ofTour},
 		{"map: the nodes in a /28", "subnets SUBNET", "{.blocks[1].holders[*]['node','held','used']}", ofTour},
