@@ -96,7 +96,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 		Named: true}, func(n *store.Node) string { return show.OrUnknown(causeOf(n)) }},
 	{column{Name: "pool", Header: "POOL", Title: "addresses used, cooling and free, of as many as pods can have; in text, the percentage used", Named: true, Unit: "%", Number: percent}, known(percentText)},
 	{column{Name: "subnets", Header: "SUBNETS", Title: "subnets that its ENIs are or can be created in", Named: true}, known(subnetsText)},
-	{column{Name: "state", Header: "STATUS", Title: "the worst problem, or ok; sorts worst first", Least: 19, Rank: rank,
+	{column{Name: "state", Header: "STATUS", Title: "the worst problem, or ok; sorts worst first", Least: 20, Rank: rank,
 		Also: func(n *store.Node) string { return n.Code },
 		CSV:  []column{{Name: "state", Header: "STATUS", Text: func(n *store.Node) string { return n.RawStatus() }}}},
 		func(n *store.Node) string { return n.Status() }},

@@ -239,7 +239,7 @@ func judgePod(t *testing.T, ev *evidence.Evidence, name, code string) {
 		return watch.Detail{Node: node, At: ev.At, ENIs: []introspect.NodeENI{}, Pods: kube, Failures: &r.Failures.Content}
 	}
 	s := pagetest.Open(podpage.New(pages.Open{Node: item.Metadata.Name, Pod: name}), f, 160, 60)
-	if text := strings.Join(s.Frame(), "\n"); !strings.Contains(text, "cause        "+code) {
+	if text := strings.Join(s.Frame(), "\n"); !strings.Contains(text, " "+code+"  ") {
 		t.Errorf("the pod's screen does not name %s:\n%s", code, text)
 	}
 	rows := inventory.JoinPods(inventory.PodSides{Pods: kube, Listed: true, Asked: true, Failures: r.Failures.Content.Items})

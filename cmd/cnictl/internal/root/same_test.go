@@ -38,7 +38,7 @@ func simulated(t *testing.T) asked {
 	sim := fleetsim.New(t, fleetsim.Options{
 		Nodes: 16, Seed: 3, UpstreamShare: 0.2, Churn: 20 * time.Second, Now: func() time.Time { return *now.Load() },
 		Named: map[string][]fleetsim.Trait{
-			fleetsim.NodeName(1): {fleetsim.FullSubnet}, fleetsim.NodeName(5): {fleetsim.Throttled}, fleetsim.NodeName(9): {fleetsim.Unauthorized},
+			fleetsim.NodeName(1): {fleetsim.FullSubnet}, fleetsim.NodeName(9): {fleetsim.Unauthorized},
 			fleetsim.NodeName(2): {fleetsim.Refused}, fleetsim.NodeName(3): {fleetsim.Fargate}, fleetsim.NodeName(7): {fleetsim.NotReady},
 		},
 	})
