@@ -12,6 +12,7 @@ import (
 // branch is a pod with a branch ENI.
 type branch struct {
 	pod     evidence.Pod
+	eni     string
 	vlan    int
 	table   int
 	address netip.Addr
@@ -36,7 +37,11 @@ func (p *population) branches() (out []branch) {
 			continue
 		}
 		table, _ := netnames.BranchTable(b.VLAN)
-		out = append(out, branch{pod: pod.Pod, vlan: b.VLAN, table: table, address: b.Address, gateway: b.Gateway})
+		ids := cluster.BranchENIs(pod.Annotations[branchAnnotation])
+		if len(ids) == 0 {
+			continue
+		}
+		out = append(out, branch{pod: pod.Pod, eni: ids[0], vlan: b.VLAN, table: table, address: b.Address, gateway: b.Gateway})
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package situation
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
@@ -19,6 +20,11 @@ func (p *population) expectAWS(r *evidence.Reading) {
 			IPs: slices.Concat([]netip.Addr{p.primary[e.ID]}, ips), Prefixes: cidrs,
 		})
 		interfaces = append(interfaces, p.described(e, ips, cidrs))
+	}
+	for _, b := range p.branches() {
+		if !slices.ContainsFunc(interfaces, func(e evidence.Interface) bool { return e.ID == b.eni }) { // two pods may name one
+			interfaces = append(interfaces, p.describedBranch(b))
+		}
 	}
 	r.IMDS, r.Interfaces = evidence.Read(imds), evidence.Read(interfaces)
 	subnets := []evidence.Subnet{}
@@ -67,6 +73,19 @@ func (p *population) described(e *worldENI, ips []netip.Addr, cidrs []netip.Pref
 			out.Tags["node.k8s.amazonaws.com/instance_id"] = p.Instance
 			out.Tags["node.k8s.amazonaws.com/createdAt"] = p.UpSince.Format("2006-01-02T15:04:05Z07:00")
 		}
+	}
+	return out
+}
+
+// describedBranch returns a pod's branch ENI as EC2 describes it.
+func (p *population) describedBranch(b branch) evidence.Interface {
+	out := evidence.Interface{
+		ID: b.eni, Status: "in-use", Type: "branch", Subnet: p.Subnets[0].ID, Primary: b.address, IPs: []netip.Addr{}, Prefixes: []netip.Prefix{},
+		Description: "aws-k8s-branch-eni", CreatedAt: p.UpSince, DeleteOnTermination: true, // its groups are those of a policy
+		Tags: map[string]string{"eks:eni:owner": "eks-vpc-resource-controller", "vpcresources.k8s.aws/vlan-id": strconv.Itoa(b.vlan)},
+	}
+	if t := p.trunk(); t != nil {
+		out.Tags["vpcresources.k8s.aws/trunk-eni-id"] = t.ID
 	}
 	return out
 }
