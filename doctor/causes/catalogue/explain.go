@@ -463,13 +463,13 @@ func (x *index) inOrder(a, b []string) (weight float64, words int) {
 
 // ranked returns the candidates, likeliest first, without those that another one makes needless.
 func (e *explainer) ranked() []Candidate {
-	specific := e.specific()
-	fault := slices.ContainsFunc(e.found, func(c Candidate) bool { return !c.Normal() && (!specific || c.Symptom == nil || !c.Symptom.wraps) })
 	out := slices.DeleteFunc(slices.Clone(e.found), func(c Candidate) bool {
-		if specific && c.Symptom != nil && c.Symptom.wraps || fault && c.Normal() {
-			return true
-		}
 		return slices.ContainsFunc(e.found, func(d Candidate) bool { return d.within(c) || d.says(c) })
+	})
+	specific := e.specific()
+	fault := slices.ContainsFunc(out, func(c Candidate) bool { return !c.Normal() && (!specific || c.Symptom == nil || !c.Symptom.wraps) })
+	out = slices.DeleteFunc(out, func(c Candidate) bool {
+		return specific && c.Symptom != nil && c.Symptom.wraps || fault && c.Normal()
 	})
 	slices.SortStableFunc(out, func(a, b Candidate) int { return cmp.Compare(b.score, a.score) })
 	if len(out) > mostNormal && out[0].Normal() {

@@ -14,10 +14,11 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/doctor/causes"
 	"cnictl/doctor/causes/catalogue"
 )
 
-// mostText bounds the text readText from standard input.
+// mostText bounds the text that is read from standard input.
 const mostText = 1 << 20
 
 // explainOptions are the arguments and flags of explain.
@@ -29,12 +30,13 @@ func NewExplain(f *cli.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [TEXT…]",
 		Short: "Find the causes behind an error message, event or log line",
-		Long: `Find the causes behind a text: an error message, the message of an event, candidateLines of a log,
+		Long: `Find the causes behind a text: an error message, the message of an event, lines of a log,
 of the CNI and of the programs around it, even if cut, wrapped or slightly reworded. Without TEXT
 it reads standard input, up to 1 MiB.
 
-Each candidate is shown with the text that it was recognised by and what to check next. No node
-and no API server is contacted.`,
+Each candidate is shown with the text that it was recognised by and what to check next. Commands
+have the names of pods, interfaces and so on that the line has. No node and no API server is
+contacted.`,
 		Example: "  {{.Command}} explain 'failed to assign an IP address to container'\n" +
 			"  kubectl -n kube-system logs ds/aws-node -c aws-node | {{.Command}} explain\n  {{.Command}} explain InsufficientCidrBlocks -o json",
 		Args: cli.Args(0, -1, ""),
@@ -84,7 +86,7 @@ func explainText(f *cli.Factory, opts *explainOptions) error {
 			return err
 		}
 	} else if len(found) > 0 {
-		if err := output.PrintLines(f, candidateLines(f, found, strings.Count(strings.TrimSpace(opts.Text), "\n") > 0)); err != nil {
+		if err := output.PrintLines(f, candidateLines(f, opts.Text, found)); err != nil {
 			return err
 		}
 	}
@@ -94,7 +96,7 @@ func explainText(f *cli.Factory, opts *explainOptions) error {
 	return nil
 }
 
-// unknownText says that the text is not recognised, and who prints such candidateLines if that is known.
+// unknownText says that the text is not recognised, and who prints such lines if that is known.
 func unknownText(f *cli.Factory, text string) error {
 	out := &cli.Error{
 		Code: cli.ExitNotFound, What: "no known cause has this text",
@@ -116,8 +118,9 @@ func unknownText(f *cli.Factory, text string) error {
 }
 
 // candidateLines formats the candidates for people.
-func candidateLines(f *cli.Factory, found []catalogue.Candidate, several bool) []string {
+func candidateLines(f *cli.Factory, text string, found []catalogue.Candidate) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
+	several := strings.Count(strings.TrimSpace(text), "\n") > 0
 	first := ""
 	for i, c := range found {
 		if i > 0 {
@@ -148,8 +151,10 @@ func candidateLines(f *cli.Factory, found []catalogue.Candidate, several bool) [
 		if e := c.Likeliest(); e != nil {
 			first = cmp.Or(first, e.Code)
 		}
-		Check(&p, f, c.Check())
+		names := catalogue.NamesIn(lineOf(text, c.Line))
+		Check(&p, f, checkOf(c, names))
 		if fix, ok := c.Fix(); ok && i == 0 {
+			fix = fixWith(fix, names)
 			p.Field("fix", fix.Text)
 			Command(&p, f, fix.Command)
 		}
@@ -159,6 +164,29 @@ func candidateLines(f *cli.Factory, found []catalogue.Candidate, several bool) [
 		p.Line(table.Cell{Text: "fixes: " + f.Name + " doctor explain " + first, Class: paint.Dim})
 	}
 	return p.Lines
+}
+
+// lineOf returns a line of a text, by its number from 1.
+func lineOf(text string, n int) string {
+	for line := range strings.Lines(text) {
+		if n--; n == 0 {
+			return line
+		}
+	}
+	return ""
+}
+
+// checkOf returns the check of a candidate with what its line names.
+func checkOf(c catalogue.Candidate, names map[string]string) catalogue.Check {
+	check := c.Check()
+	check.Command = causes.Fill(check.Command, names)
+	return check
+}
+
+// fixWith returns a fix with what a line names.
+func fixWith(fix catalogue.Fix, names map[string]string) catalogue.Fix {
+	fix.Text, fix.Command = causes.Fill(fix.Text, names), causes.Fill(fix.Command, names)
+	return fix
 }
 
 // matched describes what was recognised, and how.
@@ -190,13 +218,14 @@ func candidatesOf(f *cli.Factory, text string, found []catalogue.Candidate) docu
 		}
 	}
 	for _, c := range found {
+		names := catalogue.NamesIn(lineOf(text, c.Line))
 		item := document.Candidate{
-			Causes: []string{}, How: c.How, Line: c.Line, Check: document.CauseCheck(c.Check()),
+			Causes: []string{}, How: c.How, Line: c.Line, Check: document.CauseCheck(checkOf(c, names)),
 			Signature: document.CauseSignature{Text: c.Signature.Text, Sources: append([]string{}, c.Signature.Where...), Note: c.Signature.Note},
 			Title:     c.Title(), Meaning: c.Meaning(), Component: c.Component(), Normal: c.Normal(), Fixes: []document.CauseFix{},
 		}
 		for _, fix := range c.Fixes() {
-			item.Fixes = append(item.Fixes, FixOf(fix))
+			item.Fixes = append(item.Fixes, FixOf(fixWith(fix, names)))
 		}
 		if e := c.Entry; e != nil {
 			item.Code, item.Severity = e.Code, e.Severity.String()

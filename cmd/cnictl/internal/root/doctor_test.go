@@ -94,6 +94,8 @@ sources:
 		"explain-several":       {args: "explain Failed to retrieve the device-number of eni 02:4f:aa:10:33:01"},
 		"explain-normal":        {args: "explain Device number of primary ENI is 1! Forcing it to be 0 as expected"},
 		"explain-own-json":      {args: "explain EC2 operations aborted: they took longer than the shutdown allows -o json"},
+		"explain-names":         {args: "explain", in: `ENIConfig.crd.k8s.amazonaws.com "eu-west-1c" not found` + "\n"},
+		"explain-names-json":    {args: "explain -o json", in: `pods is forbidden: User "system:serviceaccount:kube-system:aws-node" cannot watch resource "pods" in API group "" at the cluster scope` + "\n"},
 		"explain-empty":         {args: "explain"},
 		"explain-name":          {args: "explain Throttling -o name"},
 		"explain-hostile":       {args: "explain", in: "\x1b[2J\x00 UnauthorizedOperation \u202e"},
