@@ -44,7 +44,8 @@ func iamDenied(c *Case) []candidate {
 	), []string{textDenied})
 	for _, action := range slices.Concat(growing, others) {
 		m := pattern{sources: slices.Concat(daemonSays, []string{"k8s.evt"}),
-			texts: []string{action + "…" + textDenied, textDenied + "…" + action, "MissingIAMPermissions…" + action}}
+			texts:  []string{action + "…" + textDenied, textDenied + "…" + action, "MissingIAMPermissions…" + action},
+			except: controllerReasons} // those are of the cluster's role
 		if slices.Contains(growing, action) {
 			m.cured = grown // a pool that grows is no longer denied
 		}
@@ -77,6 +78,9 @@ func iamDenied(c *Case) []candidate {
 	return []candidate{cd}
 }
 
+// controllerReasons are the reasons of events in which the resource controller reports what EC2 refuses it.
+var controllerReasons = []string{"BranchAllocationFailed", "BranchENIAnnotationFailed", "TrunkENICreationFailed", "NodeTrunkFailedInit"}
+
 // deniedAction matches the action in a refusal of EC2.
 var deniedAction = regexp.MustCompile(`\b(ec2:[A-Z][A-Za-z0-9]+)`)
 
@@ -101,7 +105,11 @@ var answering = slices.Concat(grown, []string{"Serving RPC Handler"})
 // textsIMDS are the errors of an unresponsive metadata service.
 var textsIMDS = []string{"instance metadata: failed to retrieve", "Failed to get primary MAC from IMDS",
 	"failed to retrieve local-ipv4 address in imds metadata", "read metadata …ec2imds", "169.254.169.254…timeout",
-	"169.254.169.254…deadline exceeded", "169.254.169.254…connection refused", "ec2imds…deadline exceeded", "ec2imds…i/o timeout"}
+	"169.254.169.254…deadline exceeded", "169.254.169.254…connection refused", "ec2imds…deadline exceeded", "ec2imds…i/o timeout",
+	"EC2MetadataError: failed to make EC2Metadata request", textThroughProxy}
+
+// textThroughProxy is what a program says whose proxy takes requests for instance metadata.
+const textThroughProxy = "169.254.169.254…proxyconnect"
 
 // imdsAnswers states that the metadata service answers or, if it was not asked, that the daemon has no trouble with it.
 func (c *Case) imdsAnswers() Fact {
@@ -165,7 +173,8 @@ func throttled(c *Case) []candidate {
 		}
 	}
 	order := []int{5, 3, 2} // few and large requests: others use up the account's rate
-	if s := c.Settings; s.WarmIP > 0 && s.MinIP == 0 {
+	// A small target without enough addresses from the start is a call for each pod.
+	if s, p := c.Settings, c.pool(); s.WarmIP > 0 && (s.MinIP <= s.WarmIP || p != nil && s.MinIP < p.assigned) {
 		order = []int{1, 2, 3, 4}
 	}
 	return []candidate{{
@@ -230,10 +239,17 @@ func imdsUnreachable(c *Case) []candidate {
 		why += ": it is switched off for the instance"
 	}
 	decisive := orElse(either(logged, adds), onlyIfTrue(either(both(off, c.podNotReady()), both(off, fails))))
+	proxied := matches(decisive.Value, textThroughProxy)
+	if proxied {
+		why = "aws-node asks a proxy for instance metadata, which only the node itself can reach"
+		fails = c.unread("imds", "token", "ok", "without the proxy it may answer")
+	}
 	unanswered := candidate{summary: fmt.Sprintf("%s (%s)", why, decisive.Value), decisive: []Fact{decisive},
 		unless: []Fact{not(orElse(fails, onlyIfTrue(off)))},
 		names:  map[string]string{"INSTANCE": c.instance()}, fixes: []int{2, 1}}
-	if off.State == Yes {
+	if proxied {
+		unanswered.title, unanswered.fixes = "aws-node asks a proxy for instance metadata", []int{4}
+	} else if off.State == Yes {
 		unanswered.fixes = []int{1}
 	} else if off.State == Unread {
 		unanswered.fixes = []int{1, 2}

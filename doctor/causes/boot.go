@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,14 +128,16 @@ func (c *Case) dies(m pattern) Fact {
 	return f
 }
 
-// lastError returns the last error that the daemon logged.
+// lastError returns the last error that the daemon, or else its container, logged; empty if there is none.
 func (c *Case) lastError() string {
-	for _, l := range slices.Backward(c.logSource("log.ipamd").lines) {
-		if strings.HasPrefix(l.level, "err") || l.level == "fatal" || l.level == "panic" {
-			return clip(l.text)
+	for _, source := range []string{"log.ipamd", "log.awsnode/" + containerNode} {
+		for _, l := range slices.Backward(c.logSource(source).lines) {
+			if strings.HasPrefix(l.level, "err") || l.level == "fatal" || l.level == "panic" {
+				return l.text
+			}
 		}
 	}
-	return "none in the log lines that were read"
+	return ""
 }
 
 // NeedsAPI states that a mode is on in which a daemon cannot start without the API server.
@@ -229,11 +230,15 @@ func rightMissing(c *Case) []candidate {
 	}
 	cd := candidate{summary: "the service account of aws-node lacks an RBAC permission: " + shown.Value, decisive: []Fact{shown}}
 	right, _, _ := strings.Cut(shown.Value, ", ")
-	if m := refused403.FindStringSubmatch(shown.Value); m != nil {
-		right = strings.TrimSuffix(m[1]+" "+m[2]+"."+m[3], ".")
+	if refused := catalogue.NamesIn(shown.Value); refused["VERB"] != "" {
+		right = strings.TrimSuffix(refused["VERB"]+" "+refused["RESOURCE"]+"."+refused["GROUP"], ".")
 	}
 	verb, resource, group := evidence.SplitRight(right)
 	cd.names = map[string]string{"VERB": verb, "RESOURCE": resource, "GROUP": group}
+	if fix, ok := grant(slices.DeleteFunc(slices.Clone(rights.Denied), func(right string) bool { return !c.usesRight(right) })); ok {
+		cd.first = []catalogue.Fix{fix}
+		return []candidate{cd.withFixes(3)}
+	}
 	switch {
 	case !slices.Contains(verbs, verb): // the refusal was cut
 		return []candidate{cd.withFixes(3)}
@@ -246,8 +251,35 @@ func rightMissing(c *Case) []candidate {
 // verbs are those of the rights that aws-node needs.
 var verbs = []string{"get", "list", "watch", "patch", "create"}
 
-// refused403 matches the API server's refusal of a request.
-var refused403 = regexp.MustCompile(`cannot (\w+) resource \\?"([^"\\]+)\\?" in API group \\?"([^"\\]*)`)
+// grant is the fix for several rights that are denied, false if there is but one, or too many to grant one by one.
+func grant(denied []string) (catalogue.Fix, bool) {
+	const most = 8
+	type kind struct{ group, resource string }
+	of := map[kind][]string{}
+	var kinds []kind
+	for _, right := range denied {
+		verb, resource, group := evidence.SplitRight(right)
+		if !plain.MatchString(verb) || !plain.MatchString(resource) || strings.HasPrefix(resource, "/") || group != "" && !plain.MatchString(group) {
+			return catalogue.Fix{}, false // of paths, or not a right
+		}
+		k := kind{group, resource}
+		if of[k] == nil {
+			kinds = append(kinds, k)
+		}
+		of[k] = union(of[k], []string{verb})
+	}
+	if len(denied) < 2 || len(denied) > most {
+		return catalogue.Fix{}, false
+	}
+	var texts, rules []string
+	for _, k := range kinds {
+		texts = append(texts, strings.Join(of[k], " and ")+" of "+k.resource)
+		rules = append(rules, fmt.Sprintf(`{"op":"add","path":"/rules/-","value":{"apiGroups":[%q],"resources":[%q],"verbs":["%s"]}}`,
+			k.group, k.resource, strings.Join(of[k], `","`)))
+	}
+	return catalogue.Fix{Text: "Grant aws-node " + strings.Join(texts, ", ") + ".",
+		Command: "kubectl patch clusterrole aws-node --type json -p '[" + strings.Join(rules, ",") + "]'"}, true
+}
 
 // refusal returns how the API server words that a right is missing. The API group is left out if
 // the right is spelt without it.
@@ -313,7 +345,7 @@ func (c *Case) usesRight(right string) bool {
 }
 
 // textUnavailable is the plugin's error when no daemon answers.
-const textUnavailable = "Error received from AddNetwork gRPC call: rpc error: code = Unavailable"
+const textUnavailable = "Error received from AddNetwork gRPC call…rpc error: code = Unavailable"
 
 func daemonDown(c *Case) []candidate {
 	deaf := func(c *Case) Fact {
@@ -341,9 +373,10 @@ func daemonDown(c *Case) []candidate {
 	}
 	unready := either(c.lasting((*Case).notReady), c.lasting(deaf),
 		c.active(pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{textUnavailable}}))
-	text := "the daemon does not answer; its last error: " + c.lastError()
+	last := or(clip(c.lastError()), "none in the log lines that were read")
+	text := "the daemon does not answer; its last error: " + last
 	if k := c.container(containerNode); k != nil {
-		text = fmt.Sprintf("the daemon does not answer; aws-node is %s; its last error: %s", containerText(*k), c.lastError())
+		text = fmt.Sprintf("the daemon does not answer; aws-node is %s; its last error: %s", containerText(*k), last)
 	}
 	if init := c.container(containerInit); init != nil && init.State == "waiting" {
 		text = fmt.Sprintf("the daemon does not run; its init container is %s", containerText(*init))
@@ -351,8 +384,21 @@ func daemonDown(c *Case) []candidate {
 	if said := c.lastWarning(c.daemonPod().Pod); said != "" {
 		text += "; " + clip(said)
 	}
-	return []candidate{{summary: text, decisive: []Fact{c.lasting(down), unready}, unless: []Fact{c.installFails()}, context: []Fact{unready},
-		names: podNames(string(c.daemonPod().Pod)), fixes: c.stalledFixes(containerNode, 3)}}
+	cd := candidate{summary: text, decisive: []Fact{c.lasting(down), unready}, unless: []Fact{c.installFails()}, context: []Fact{unready},
+		names: podNames(string(c.daemonPod().Pod)), fixes: c.stalledFixes(containerNode, 3)}
+	if means, fixes := meaning(c.lastError()); len(fixes) > 0 && cd.fixes[0] <= 2 { // nothing else tells what ails it
+		cd.summary, cd.first = cd.summary+". "+means, fixes
+		cd.names = named(cd.names, c.lastError())
+	}
+	if asked := cd.decisive[0]; asked.State == Unread && c.notReady().State == Unread {
+		// Nothing else was read than what the plugin says, again and again until now.
+		m := pattern{sources: []string{"log.plugin", "log.kubelet", "k8s.evt"}, texts: []string{textUnavailable}}
+		if said := c.active(m); said.State == Yes && c.goesOn(said.At) && c.within(m) >= moment {
+			cd.summary = "the plugin does not reach the daemon: " + said.Value
+			cd.decisive, cd.supporting = []Fact{said}, []Fact{asked}
+		}
+	}
+	return []candidate{cd}
 }
 
 func probeTimeout(c *Case) []candidate {

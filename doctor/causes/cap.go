@@ -57,7 +57,7 @@ func maxPodsTooHigh(c *Case) []candidate {
 	}, candidate{
 		scope:    scope,
 		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address (%s)", most, lasting, why),
-		decisive: []Fact{by},
+		decisive: []Fact{by}, names: podNames(waits...),
 	}.as(catalogue.Warning)}
 }
 

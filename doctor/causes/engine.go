@@ -307,6 +307,9 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 			}
 		}
 		in := d.places(c)
+		if c != nil {
+			in["INSTANCE"] = c.instance()
+		}
 		maps.Copy(in, cd.names)
 		nodes := cd.nodes
 		if c != nil {

@@ -394,12 +394,16 @@ func detachedOutOfBand(c *Case) []candidate {
 			pods = append(pods, pod)
 		}
 	}
+	fixes := []int{1, 2}
+	if lost := c.seen("obs/eni-not-in-ec2"); len(lost) == 1 && len(c.cutOff()) == 0 {
+		fixes = lost[0].fixes // of the trunk others
+	}
 	return []candidate{{
 		summary:  "an interface in use was detached from the instance, and its pods are cut off: " + whom,
 		decisive: []Fact{orElse(removed, onlyIfTrue(gone))},
 		unless:   []Fact{not(orElse(cut, onlyIfTrue(gone)))},
-		pods:     pods,
-		names:    podNames(pods...),
+		pods:     pods, fixes: fixes,
+		names: podNames(pods...),
 	}}
 }
 

@@ -52,7 +52,7 @@ func subnetExhausted(c *Case) []candidate {
 		switch {
 		case len(subnets) == 0 || most >= c.request(p):
 			return No
-		case p == nil || !known:
+		case !known || p == nil && c.answeredNone().State != Yes:
 			return Unread
 		}
 		return Yes
@@ -78,9 +78,25 @@ func subnetExhausted(c *Case) []candidate {
 		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("no address can be assigned: %s; %s", poolText(p), freeAddresses(subnets)),
 		decisive: []Fact{decisive},
-		required: []Fact{c.starved()}, unless: []Fact{not(c.short()), not(c.growable())},
+		required: []Fact{c.starvedBy(refused, codes)}, unless: []Fact{not(c.short()), not(c.growable())},
 		context: []Fact{c.failing(), refused},
 	}}
+}
+
+// starvedBy is starved where nothing but the daemon's log was read: a refusal that repeats until now shows that it
+// wants addresses and gets none.
+func (c *Case) starvedBy(refused Fact, texts []string) Fact {
+	f := c.starved()
+	if f.State == Unread && c.unseen() && refused.State == Yes && c.goesOn(refused.At) &&
+		c.within(pattern{sources: daemonSays, texts: texts}) >= moment {
+		return c.known(refused.Source, refused.Path, refused.Expected, refused.Value, true)
+	}
+	return f
+}
+
+// answeredNone states that the plugin was given no address: the daemon serves, and has none.
+func (c *Case) answeredNone() Fact {
+	return c.active(pattern{sources: []string{"k8s.evt", "log.plugin", "log.kubelet"}, texts: textsAssignFailed, since: c.lastStart()})
 }
 
 // supplyFixes orders the fixes of a subnet without free addresses.
@@ -122,7 +138,7 @@ func prefixFragmented(c *Case) []candidate {
 		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("EC2 finds no aligned /28: %s; %s", poolText(p), freeAddresses(subnets)),
 		decisive: []Fact{refused},
-		required: []Fact{c.prefixMode(), c.starved()}, unless: []Fact{not(counted), both(c.failedOnce(), c.recovered())},
+		required: []Fact{c.prefixMode(), c.starvedBy(refused, []string{textNoBlocks})}, unless: []Fact{not(counted), both(c.failedOnce(), c.recovered())},
 		supporting: []Fact{fact(c, c.R.Reservations, "ec2.resv", "prefix reservations", "one with room",
 			func(all []evidence.Reservation) (any, State) {
 				return len(all), stateOf(len(all) == 0)
@@ -361,6 +377,12 @@ func liveAllocationDropped(c *Case) []candidate {
 		})
 	}
 	pods := c.lost()
+	var named []string
+	for _, p := range pods {
+		if strings.Contains(p.name, "/") {
+			named = append(named, p.name)
+		}
+	}
 	wiring, id := c.R.Links.Missing, "kern.link"
 	if !c.R.Pods.OK() {
 		wiring, id = c.R.Rules.Missing, "kern.rule"
@@ -377,7 +399,7 @@ func liveAllocationDropped(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary:  fmt.Sprintf("running pods are missing from the daemon's records: %s", some(lostNames(pods))),
-		decisive: []Fact{c.lasting(missing)},
+		decisive: []Fact{c.lasting(missing)}, names: podNames(named...),
 		required: []Fact{c.upstream()}, unless: []Fact{not(wired)},
 		supporting: []Fact{c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"presuming stale/dead"}, any: true})},
 	}}
@@ -531,14 +553,24 @@ func v6PrefixMissing(c *Case) []candidate {
 		unless:     []Fact{both(c.begun(), not(refused))}, // it is about to be assigned
 		supporting: []Fact{refused},
 	}
-	if own, ok := c.subnet(c.subnetOfNode()); ok && own.IPv6CIDR == nil {
-		cd.summary += "; its subnet " + own.ID + " has no IPv6 range"
+	const permit, range6 = 1, 2
+	subnet := c.subnetOfNode()
+	cd.scope, cd.names = document.FindingScope{Subnet: subnet}, map[string]string{"SUBNET": subnet}
+	cd.names["ROLE"] = roleName(or(c.R.IAM.Content.Role, c.R.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]))
+	cd = cd.withFixes(permit, range6)
+	if own, ok := c.subnet(subnet); ok && own.IPv6CIDR == nil || matchesAny(refused.Value, []string{textNoIPv6Range}) {
+		cd.summary += "; its subnet " + or(subnet, "on the node") + " has no IPv6 range"
+		cd = cd.withFixes(range6)
 	}
-	if c.R.IAM.Content.Actions["ec2:AssignIpv6Addresses"] == "denied" {
+	if c.R.IAM.Content.Actions["ec2:AssignIpv6Addresses"] == "denied" || matchesAny(refused.Value, []string{textDenied}) {
 		cd.summary += "; the role may not call ec2:AssignIpv6Addresses"
+		cd = cd.withFixes(permit, range6)
 	}
 	return []candidate{cd}
 }
+
+// textNoIPv6Range is EC2's answer for a subnet without an IPv6 range.
+const textNoIPv6Range = "does not have an IPv6 CIDR block"
 
 func poolText(p *pool) string {
 	if p == nil {

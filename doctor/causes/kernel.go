@@ -199,24 +199,54 @@ type lack struct {
 
 // lacking lists the rules and routes that running pods lack, as far as they were read.
 func (c *Case) lacking() (lacks []lack) {
-	current := c.PolicyRules()
-	for _, w := range c.wired() {
+	current, all := c.PolicyRules(), c.wired()
+	holders := map[netip.Addr]int{}
+	for _, w := range all {
+		holders[w.address]++
+	}
+	for _, w := range all {
 		for _, change := range hostrules.DiffPodRules(current, w.address, w.rules) {
 			if r := change.Rule; c.R.Rules.OK() && change.Do == netstate.AddRule && !perRange(current, r) {
 				lacks = append(lacks, lack{w.pod, true, fmt.Sprintf("rule %q", r)})
 			}
 		}
 		to := netip.PrefixFrom(w.address, w.address.BitLen()).String()
-		if c.R.Routes.OK() && !slices.ContainsFunc(c.R.Routes.Content, func(r evidence.Route) bool {
-			return r.Table == w.route && (r.To == to || r.To == w.address.String())
-		}) {
-			lacks = append(lacks, lack{w.pod, false, fmt.Sprintf("route to %s", w.address)})
+		what, there := fmt.Sprintf("route to %s", w.address), false
+		for _, r := range c.R.Routes.Content {
+			if r.Table != w.route || r.To != to && r.To != w.address.String() {
+				continue
+			}
+			if link := c.leadsElsewhere(r, w.pod); link == "" || holders[w.address] > 1 { // that two have it is another fault
+				there = true
+			} else {
+				what += "; the one there leads to " + link
+			}
+		}
+		if c.R.Routes.OK() && !there {
+			lacks = append(lacks, lack{w.pod, false, what})
 		}
 		if w.branch && c.R.Routes.OK() && c.linkOfTable(w.table) == "" {
 			lacks = append(lacks, lack{w.pod, false, fmt.Sprintf("default route of table %d", w.table)})
 		}
 	}
 	return lacks
+}
+
+// leadsElsewhere returns the link of a route to a pod's address that is not the pod's own, empty if it is or that
+// is unknown.
+func (c *Case) leadsElsewhere(r evidence.Route, pod evidence.Pod) string {
+	if r.Pod != "" {
+		if r.Pod == pod {
+			return ""
+		}
+		return or(r.Dev, "the link of "+string(r.Pod))
+	}
+	own, known := c.vethOf(pod)
+	names := []string{"", own.Name, veth(c.Settings.VethPrefix, pod), veth(netnames.BranchVethPrefix, pod)}
+	if !known || own.Name == "" || slices.Contains(names, r.Dev) {
+		return ""
+	}
+	return r.Dev
 }
 
 // wrongRule is a rule that leads an address elsewhere than to its pod.

@@ -33,11 +33,11 @@ var netRules = []rule{
 	{code: "net/link-down", node: shown("pods are cut off", "obs/eni-link-down", "obs/pod-veth-down")},
 	{code: "net/veth-missing", node: shown("pods are cut off", "obs/pod-no-veth", "obs/pod-no-vlan")},
 	{code: "net/node-address", node: shown("the address is in use by the node", "obs/pod-address-of-node")},
-	{code: "net/kube-proxy", node: shown("Services of the node are stale", "obs/kube-proxy-not-ready")},
+	{code: "net/kube-proxy", node: shown("Services of the node are stale or do not answer", "obs/kube-proxy-not-ready", "obs/kube-proxy-rules")},
 }
 
 func setupFailed(c *Case) []candidate {
-	logged := c.active(pattern{
+	m := pattern{
 		sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
 		texts: []string{
 			"add command: failed to setup network", "failed to delete old hostVeth", "failed to setup veth", "failed to add static ARP",
@@ -46,10 +46,24 @@ func setupFailed(c *Case) []candidate {
 			"del cmd: failed to process delete request",
 			string(cause.PodNetworkSetup), string(cause.PodNetworkTeardown),
 		},
-		except: []string{"network policy"},
-	})
+		// The daemon did not answer: the step did not fail.
+		except: []string{"network policy", "del cmd…code = DeadlineExceeded", "del cmd…code = Unavailable"},
+	}
+	logged := c.active(m)
 	shown := orElse(logged, onlyIfTrue(c.series("awscni_del_ip_req_count", `reason="SetupNSFailed"`)))
-	return []candidate{{summary: "the network of pods cannot be set up: " + shown.Value, decisive: []Fact{shown}}}
+	cd := candidate{summary: "the network of pods cannot be set up: " + shown.Value, decisive: []Fact{shown}}
+	last, _, _ := c.lastMessage(m)
+	if last.pod != "" {
+		cd.names = podNames(string(last.pod))
+		cd.names["VETH"] = veth(c.Settings.VethPrefix, last.pod)
+	}
+	switch {
+	case matchesAny(last.text, []string{"v6 addresses"}):
+		return []candidate{cd.withFixes(2)}
+	case matchesAny(last.text, []string{"no space left", "too many open files", "cannot allocate memory", "no buffer space", "static ARP"}):
+		return []candidate{cd.withFixes(3)}
+	}
+	return []candidate{cd}
 }
 
 func vethMACChanged(c *Case) []candidate {
@@ -419,7 +433,7 @@ func (c *Case) proxyRulesGone() bool {
 	if c.R.KubeProxy.Content.Mode == "nftables" {
 		return k.NFTTables != nil && !slices.ContainsFunc(k.NFTTables, func(table string) bool { return strings.HasSuffix(table, " kube-proxy") })
 	}
-	nft, legacy := ChainsIn(k, "KUBE-")
+	nft, legacy := ChainsIn(k, "KUBE-SERVICES") // kubelet makes others
 	return !nft && !legacy
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/config"
+	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
 
@@ -109,7 +110,7 @@ func attachFailed(c *Case) []candidate {
 	logged := orElse(c.active(pattern{
 		sources: []string{"log.np", "log.plugin", "log.awsnode/" + containerAgent, "k8s.evt"},
 		texts: []string{"Attaching eBPF probe failed", "One of the policy reconcilers is not ready",
-			"Failed to setup default network policy for Pod Name"},
+			"Failed to setup default network policy for Pod Name", "Failed to load eBPF program", "unknown func bpf_", "load program: invalid argument"},
 	}), c.failures(nil, cause.PolicyAgentRefused))
 	old, crds := c.KernelOld(), c.PolicyCRDsMissing()
 	why := either(old, crds)
@@ -120,8 +121,24 @@ func attachFailed(c *Case) []candidate {
 	case crds.State == Yes:
 		text += "; " + crds.Value
 	}
-	return []candidate{{summary: text, decisive: []Fact{logged}, supporting: []Fact{why}}}
+	cd := candidate{summary: text, decisive: []Fact{logged}, supporting: []Fact{why}}
+	if old.State == Yes {
+		cd = cd.withFixes(fixKernel)
+	}
+	enforces := fact(c, c.R.DaemonSet, "k8s.ds", "args of "+containerAgent, "--enable-network-policy=false", func(ds *evidence.DaemonSet) (any, State) {
+		if ds == nil {
+			return nil, Unread
+		}
+		return "--enable-network-policy=true", stateOf(ds.EnforcesPolicies() && slices.Contains(ds.Containers, containerAgent))
+	})
+	late := candidate{title: "the kernel is too old for the network policy agent",
+		summary:  "network policies are turned on, and the kernel cannot run the agent's programs: no policy is enforced on the node; it is " + old.Value,
+		decisive: []Fact{old, enforces}}
+	return []candidate{cd, late.as(catalogue.Warning).withFixes(fixKernel)}
 }
+
+// fixKernel is the fix of np/attach-failed for an old kernel, from 1.
+const fixKernel = 3
 
 // KernelOld states that the kernel is too old for the policy agent.
 func (c *Case) KernelOld() Fact {

@@ -25,6 +25,7 @@ type observation struct {
 	names      map[string]string  // for commands, by placeholder: ENI, LINK, POD
 	fixes      []int              // those that apply of the cause that shows it or of its kind, best first, from 1; all if empty
 	said       string             // what another program says of it: explain knows its meaning and the next step
+	wide       bool               // it is about an object of the cluster, whatever its kind
 }
 
 // String says what is, as one line of evidence.
@@ -161,7 +162,7 @@ func bySeverity(pods []string, otherwise catalogue.Severity) catalogue.Severity 
 func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
 	covered := func(o observation) bool {
 		return slices.ContainsFunc(here, func(f found) bool {
-			return f.confidence >= catalogue.Probable && f.explains(o.kind.Code, o.subject)
+			return f.confidence >= catalogue.Probable && (f.explains(o.kind.Code, o.subject) || f.saidIn(o))
 		})
 	}
 	for _, o := range observers {
@@ -185,22 +186,32 @@ func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
 			continue
 		}
 		cd := byItself(entry, left)
-		cd.scope.Cluster = o.wide
+		cd.scope.Cluster = o.wide || !slices.ContainsFunc(left, func(o observation) bool { return !o.wide })
 		f := d.finding(entry, cd, entry.Ceiling.Of(d.mode), c)
 		out = append(out, f)
 	}
 	// A pod that does not start and what is said about it are one problem.
 	return slices.DeleteFunc(slices.Clone(out), func(f found) bool {
 		return slices.ContainsFunc(out, func(other found) bool {
-			return !slices.ContainsFunc(c.seen(f.Code), func(o observation) bool { return !other.entry.ObservesOf(f.Code, o.subject) }) &&
-				(other.severity > catalogue.Info || f.severity == catalogue.Info)
+			return !slices.ContainsFunc(c.seen(f.Code), func(o observation) bool { return !other.explains(f.Code, o.subject) }) &&
+				other.severity >= f.severity
 		})
 	})
 }
 
 // explains reports whether a finding explains an observation of a kind.
 func (f *found) explains(code, subject string) bool {
+	if code == "obs/event" && strings.Contains(subject, notCreated) && f.Code != "boot/webhook" {
+		return false // it has nothing to do with the node
+	}
 	return f.entry.ObservesOf(code, subject) && !(f.mild && code == "obs/pod-not-starting")
+}
+
+// saidIn reports whether a message that is observed says in its own words what was found.
+func (f *found) saidIn(o observation) bool {
+	return o.said != "" && slices.Contains(messages, o.kind.Code) && slices.ContainsFunc(catalogue.Explain(o.said), func(c catalogue.Candidate) bool {
+		return c.How == catalogue.Whole && slices.Contains(c.Causes(), f.Code)
+	})
 }
 
 // messages are the kinds of observations that may lie in the past.
@@ -242,7 +253,8 @@ func byItself(entry *catalogue.Entry, all []observation) candidate {
 	}
 	for _, o := range all {
 		if meaning, fixes := meaning(o.said); len(fixes) > 0 && o.severity == all[0].severity {
-			cd.summary, cd.first, cd.names = strings.TrimSuffix(cd.summary, ".")+". "+meaning, fixes, o.names
+			cd.summary, cd.first = strings.TrimSuffix(cd.summary, ".")+". "+meaning, fixes
+			cd.names = named(o.names, o.said)
 			break
 		}
 	}
@@ -259,12 +271,26 @@ func meaning(said string) (string, []catalogue.Fix) {
 		if m.Normal() || m.How != catalogue.Whole {
 			continue
 		}
+		if fix, ok := m.Fix(); ok && m.Symptom == nil && m.Signature.Fix != "" { // which the text of a cause calls for
+			return m.Meaning(), []catalogue.Fix{fix}
+		}
 		return m.Meaning(), step(m.Symptom, m.Check())
 	}
 	if s, ok := catalogue.Foreign(said); ok {
 		return s.Meaning, step(s, s.Check)
 	}
 	return "", nil
+}
+
+// named adds to names those that a text has for other words.
+func named(names map[string]string, text string) map[string]string {
+	out := catalogue.NamesIn(text)
+	for word, name := range names {
+		if name != "" {
+			out[word] = name
+		}
+	}
+	return out
 }
 
 // step returns the fixes of a sentence, or else the check.
@@ -285,7 +311,7 @@ func (d *diagnosis) note(o observation, c *Case, here []found) {
 		doc.Since = &o.since
 	}
 	for _, f := range here {
-		if f.confidence >= catalogue.Probable && f.explains(o.kind.Code, o.subject) {
+		if f.confidence >= catalogue.Probable && (f.explains(o.kind.Code, o.subject) || o.severity > catalogue.Info && f.saidIn(o)) {
 			doc.ExplainedBy = union(doc.ExplainedBy, []string{f.Code})
 		}
 	}

@@ -229,12 +229,19 @@ func eventsRepeat(c *Case) (out []observation) {
 				o.severity = catalogue.Error
 			case strings.Contains(text, "aws-node"), matchesAny(text, networkReasons):
 				o.severity = catalogue.Warning
+			case strings.Contains(text, notCreated): // no network was asked for
+				o.severity, o.wide = catalogue.Warning, true
+			case !c.R.Pods.OK() && strings.Contains(text, " FailedScheduling ") && matchesAny(text, textsNetwork):
+				o.severity = catalogue.Error // see podUnschedulable
 			}
 		}
 		out = append(out, o)
 	}
 	return out
 }
+
+// notCreated is the reason of events about a workload whose pods the API server refuses.
+const notCreated = " FailedCreate "
 
 // runReasons are the reasons of events about a container that does not run well.
 var runReasons = []string{"Unhealthy", "BackOff", "Failed "}
@@ -264,10 +271,18 @@ func (c *Case) passed(m message) bool {
 // cniLogs are the logs of the CNI's own programs.
 var cniLogs = []string{"log.ipamd", "log.plugin", "log.np", "log.awsnode"}
 
+// textsADD are what lines of the runtime and the plugin have about a pod that gets no network.
+var textsADD = []string{"failed (add)", "add cmd", "AddNetwork", "failed to setup network for sandbox"}
+
 func errorsRepeat(c *Case) (out []observation) {
-	for _, source := range cniLogs {
+	sources := cniLogs
+	if c.unseen() {
+		sources = append(slices.Clone(cniLogs), "log.kubelet")
+	}
+	for _, source := range sources {
 		groups := c.groups(source, func(m message) bool {
-			return strings.HasPrefix(m.level, "err") || m.level == "fatal" || m.level == "panic"
+			failed := strings.HasPrefix(m.level, "err") || m.level == "fatal" || m.level == "panic"
+			return failed && (source != "log.kubelet" || matchesAny(m.text, textsADD))
 		})
 		for _, key := range slices.Sorted(maps.Keys(groups)) {
 			g := groups[key]
@@ -276,13 +291,59 @@ func errorsRepeat(c *Case) (out []observation) {
 			if g.count > 1 {
 				o.is = fmt.Sprintf("%s (%d times in 10 minutes)", o.is, g.count)
 			}
-			if c.failing().State == Yes { // pods do not start, and this may be why
+			switch {
+			case c.unseen() && g.count >= seldomLogged && c.goesOn(g.last.at):
+				if o.severity = meant(g.last.text); o.severity > catalogue.Info && matchesAny(g.last.text, textsADD) {
+					o.severity = catalogue.Error
+				}
+			case c.failing().State == Yes, c.endless(g):
 				o.severity = catalogue.Warning
 			}
 			out = append(out, o)
 		}
 	}
 	return out
+}
+
+// hungry reports whether the pool lacked warm addresses at each reading: pods that come next find none.
+func (c *Case) hungry() bool {
+	return c.short().State == Yes && (c.Earlier == nil || c.Earlier.short().State == Yes) && c.growable().State != No
+}
+
+// unseen reports whether nothing was read that tells whether pods start: only what programs say is left.
+func (c *Case) unseen() bool { return !c.R.ENIs.OK() && !c.R.Pods.OK() && !c.R.Events.OK() }
+
+// seldomLogged is how often an error is logged in ten minutes that is no accident.
+const seldomLogged = 3
+
+// meant returns how bad an error is by what it means, if nothing shows what it does to pods.
+func meant(text string) catalogue.Severity {
+	known := catalogue.Explain(text)
+	switch {
+	case len(known) == 0:
+		return catalogue.Warning
+	case known[0].Normal():
+		return catalogue.Info
+	case known[0].Entry != nil:
+		return min(known[0].Entry.Severity, catalogue.Error)
+	}
+	return catalogue.Warning
+}
+
+// oftenLogged is how often an error is logged in ten minutes that does not pass by itself.
+const oftenLogged = 60
+
+// goesOn reports whether something was logged so recently that it goes on; between the readings there is time too.
+func (c *Case) goesOn(last time.Time) bool { return !last.IsZero() && c.Now.Sub(last) < fresh/2 }
+
+// endless reports whether an error is logged again and again until now, and is none that is normal: nothing is
+// known to fail, and something is wrong.
+func (c *Case) endless(g repeated) bool {
+	if g.count < oftenLogged || !c.goesOn(g.last.at) {
+		return false
+	}
+	known := catalogue.Explain(g.last.text)
+	return len(known) == 0 || !known[0].Normal()
 }
 
 func ec2Errors(c *Case) (out []observation) {
@@ -300,7 +361,7 @@ func ec2Errors(c *Case) (out []observation) {
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		if f := c.series("awscni_aws_api_error_count", `error="`+code+`"`); f.State == Yes {
 			severity := catalogue.Info
-			if c.failing().State == Yes {
+			if c.failing().State == Yes || c.hungry() {
 				severity = catalogue.Warning
 			}
 			out = append(out, observation{subject: code, is: "EC2 answers with it: " + f.Value + " times", should: "no errors", severity: severity,

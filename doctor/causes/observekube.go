@@ -18,6 +18,7 @@ var kubeObservers = []observer{
 	{kind: "obs/daemon-not-on-node", find: daemonNotOnNode},
 	{kind: "obs/daemon-silent", find: daemonSilent},
 	{kind: "obs/kube-proxy-not-ready", find: proxyNotReady},
+	{kind: "obs/kube-proxy-rules", find: proxyRulesLost},
 	{kind: "obs/webhook", find: webhookUnreachable},
 	{kind: "obs/node-not-ready", find: nodeNotReady},
 	{kind: "obs/network-not-ready", find: networkNotReady},
@@ -252,6 +253,23 @@ func proxyNotReady(c *Case) (out []observation) {
 	return out
 }
 
+// proxyRulesLost: kube-proxy runs, and another program flushed what it made. In IPVS mode the rules are few.
+func proxyRulesLost(c *Case) []observation {
+	at := slices.IndexFunc(c.R.KubeProxy.Content.Pods, func(p evidence.ProxyPod) bool {
+		return p.Node == c.own && p.Ready != nil && *p.Ready && p.Reason == ""
+	})
+	mode := c.R.KubeProxy.Content.Mode
+	nft, legacy := ChainsIn(c.R.IPTables.Content, "KUBE-SERVICES")
+	if at < 0 || !c.R.IPTables.OK() || mode != "iptables" && mode != "nftables" || nft || legacy || !c.proxyRulesGone() ||
+		c.chainsGone() || c.young() || c.chainsSplit().State == Yes { // see noSNAT where nothing is left at all
+		return nil
+	}
+	pod := string(c.R.KubeProxy.Content.Pods[at].Pod)
+	return []observation{{subject: pod, is: "it runs in " + mode + " mode, and the node has none of its rules",
+		should: "chains KUBE-SERVICES, or the table kube-proxy", severity: catalogue.Error, names: podNames(pod),
+		fixes: []int{fixProxyRestart, fixProxyLog}}}
+}
+
 // failedWebhook matches the API server's words for a webhook that does not answer.
 var failedWebhook = regexp.MustCompile(`failed calling webhook "([^"]+)"`)
 
@@ -322,7 +340,19 @@ func notReadyFor(c *Case, network bool) (out []observation) {
 
 func nodeNotReady(c *Case) []observation { return notReadyFor(c, false) }
 
-func networkNotReady(c *Case) []observation { return notReadyFor(c, true) }
+// networkNotReady also believes kubelet's log where the Node was not read: kubelet says it every few seconds.
+func networkNotReady(c *Case) []observation {
+	if c.R.Node.OK() {
+		return notReadyFor(c, true)
+	}
+	repeats := pattern{sources: []string{"log.kubelet"}, texts: textsNetworkNotReady, cured: []string{"just became ready", "NodeReady"}}
+	said := c.active(repeats)
+	if said.State != Yes || !c.goesOn(said.At) || c.within(repeats) < moment {
+		return nil
+	}
+	return []observation{{subject: "kubelet", is: said.Value, should: "the network is ready", severity: catalogue.Error, since: said.At,
+		source: said.Source}}
+}
 
 func nodePressure(c *Case) (out []observation) {
 	for i, kind := range []string{"DiskPressure", "MemoryPressure", "PIDPressure"} { // as the fixes are

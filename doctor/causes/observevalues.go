@@ -101,7 +101,7 @@ func sysctlWrong(c *Case) (out []observation) {
 				names: map[string]string{"SYSCTL": name, "VALUE": want}})
 		}
 	}
-	networkd := or(c.R.Packages.Content.Units["systemd-networkd"], c.R.Packages.Content.Units["systemd-networkd.service"]) == "active"
+	networkd := c.unitActive("systemd-networkd")
 	for _, s := range hostrules.Sysctls(c.Settings.IPv6, c.Settings.V6Egress, link) {
 		switch name := s.Name(); {
 		case strings.HasSuffix(name, ".rp_filter") || strings.HasSuffix(name, ".all.forwarding") &&
@@ -163,8 +163,23 @@ func forwardDropped(c *Case) []observation {
 	if k.Forward != "DROP" || k.ForwardAccepts == nil || *k.ForwardAccepts {
 		return nil
 	}
-	return []observation{{subject: "FORWARD", is: "its policy is DROP, and no rule accepts the traffic of pods", should: "ACCEPT", pods: pods,
-		severity: bySeverity(pods, catalogue.Error), fixes: []int{1}}}
+	o := observation{subject: "FORWARD", is: "its policy is DROP, and no rule accepts the traffic of pods", should: "ACCEPT", pods: pods,
+		severity: bySeverity(pods, catalogue.Error), fixes: []int{1}}
+	for i, unit := range []string{"ufw", "firewalld"} { // which set the policy again when they start
+		if c.unitActive(unit) {
+			o.is, o.fixes = o.is+"; "+unit+" is active", []int{fixUFW + i, 1}
+		}
+	}
+	return []observation{o}
+}
+
+// fixUFW is the first of the fixes of net/forward-drop that are about a program.
+const fixUFW = 6
+
+// unitActive reports whether a service of the host is active.
+func (c *Case) unitActive(name string) bool {
+	units := c.R.Packages.Content.Units
+	return or(units[name], units[name+".service"]) == "active"
 }
 
 func snatWrong(c *Case) []observation {
@@ -484,6 +499,10 @@ func (c *Case) filled(most int) bool {
 }
 
 func poolIsDry(c *Case) []observation {
+	if found := c.series("awscni_no_available_ip_addresses"); !c.R.ENIs.OK() && found.State == Yes { // nothing else tells
+		return []observation{{subject: "pool", is: "requests that found no address: " + found.Value, should: "not rising",
+			severity: catalogue.Error, source: "metrics"}}
+	}
 	if c.dry().State != Yes || c.Settings.IPv6 {
 		return nil
 	}
@@ -689,12 +708,7 @@ func proxyIPVS(c *Case) []observation {
 	if c.R.KubeProxy.Content.Mode != "ipvs" || !c.strictBranches() {
 		return nil
 	}
-	var pods []string
-	for _, p := range c.here() {
-		if c.branchPod(p) && p.Phase == "Running" {
-			pods = append(pods, string(p.Pod))
-		}
-	}
+	pods := c.onTrunk()
 	if len(pods) == 0 {
 		return nil
 	}
@@ -711,6 +725,25 @@ func crdAbsent(c *Case) (out []observation) {
 		}
 		out = append(out, observation{subject: "policyendpoints.networking.k8s.aws", is: "the CRD is missing", should: "installed",
 			severity: severity})
+	}
+	asks := pattern{sources: []string{"log.np", "log.awsnode"}, texts: []string{`no matches for kind "PolicyEndpoint"`,
+		"no matches for networking.k8s.aws"}}
+	if said := c.active(asks); c.R.NetworkPolicies.Content.CRDs == nil && said.State == Yes {
+		out = append(out, observation{subject: "policyendpoints.networking.k8s.aws", is: "the CRD is missing: " + said.Value,
+			should: "installed", severity: catalogue.Error, source: said.Source})
+	}
+	if c.knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG") && c.Settings.CustomNetworking {
+		o := observation{subject: "eniconfigs.crd.k8s.amazonaws.com", is: "the CRD is missing, and custom networking needs it",
+			should: "installed", severity: catalogue.Error, source: "k8s.eniconfig"}
+		said := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"no matches for crd.k8s.amazonaws.com",
+			`no matches for kind "ENIConfig"`}, cured: grown})
+		switch {
+		case c.R.ENIConfigs.Missing == evidence.MissingAbsent:
+			out = append(out, o)
+		case said.State == Yes && len(c.R.ENIConfigs.Content) == 0:
+			o.is, o.source = o.is+": "+said.Value, said.Source
+			out = append(out, o)
+		}
 	}
 	return out
 }
@@ -767,10 +800,10 @@ func roleDenied(c *Case) (out []observation) {
 
 // rolloutStuck looks for a rollout that does not get on. One that goes on is nothing to report.
 func rolloutStuck(c *Case) []observation {
-	ds := c.R.DaemonSet.Content
-	if ds == nil || ds.Pods.Desired == nil || ds.Pods.Updated == nil || *ds.Pods.Updated >= *ds.Pods.Desired {
+	if !c.rollsOut() {
 		return nil
 	}
+	ds := c.R.DaemonSet.Content
 	o := observation{subject: "aws-node", is: fmt.Sprintf("%d of %d pods are updated", *ds.Pods.Updated, *ds.Pods.Desired), should: "all",
 		severity: catalogue.Warning, fixes: []int{1, 2}, since: ds.ChangedAt}
 	if ds.ByHand() {
@@ -932,7 +965,7 @@ func (c *Case) enforced(line string) bool {
 }
 
 func quotaUsed(c *Case) []observation {
-	if q := c.R.Quota.Content; q.Limit != nil && q.Used != nil && *q.Used >= *q.Limit {
+	if q := c.R.Quota.Content; q.Limit != nil && q.Used != nil && *q.Used*100 >= *q.Limit*99 { // each node that joins takes some
 		return []observation{{subject: "interfaces of the region", is: fmt.Sprintf("%d of %d", *q.Used, *q.Limit), should: "fewer than the quota",
 			severity: catalogue.Warning}}
 	}
@@ -949,7 +982,23 @@ func settingWrong(c *Case) (out []observation) {
 		out = append(out, observation{subject: p.Variable, is: clip(p.String()), should: or(p.Accepted, "a value that has an effect"),
 			severity: catalogue.Warning})
 	}
-	return out
+	return append(out, agentFamily(c)...)
+}
+
+// agentFamily compares the IP family for which the policy agent is started with that of the cluster.
+func agentFamily(c *Case) []observation {
+	ds := c.R.DaemonSet.Content
+	if ds == nil || !ds.EnforcesPolicies() || !c.knows("ENABLE_IPv6") {
+		return nil
+	}
+	for _, arg := range ds.Args[containerAgent] {
+		if is, family := strings.CutPrefix(arg, "--enable-ipv6="); family && (is == "true") != c.Settings.IPv6 {
+			return []observation{{subject: "argument --enable-ipv6 of " + containerAgent,
+				is:     is + ", and the cluster is not of that family: it enforces no policy",
+				should: strconv.FormatBool(c.Settings.IPv6), severity: catalogue.Warning}}
+		}
+	}
+	return nil
 }
 
 func portHeld(c *Case) []observation {

@@ -92,6 +92,16 @@ func (c *Case) onENI(id string) (pods []string) {
 	return pods
 }
 
+// onTrunk returns the running pods with branch ENIs.
+func (c *Case) onTrunk() (pods []string) {
+	for _, p := range c.here() {
+		if c.branchPod(p) && p.Phase == "Running" {
+			pods = append(pods, string(p.Pod))
+		}
+	}
+	return pods
+}
+
 // metadata returns the interfaces of the metadata service, nil if it does not answer.
 func (c *Case) metadata() []evidence.IMDSInterface {
 	if c.R.IMDS.OK() && c.R.IMDS.Content.Token == "ok" {
@@ -148,7 +158,9 @@ func eniNotInDatastore(c *Case) (out []observation) {
 			}
 			severity := catalogue.Info                                                        // interfaces of others are normal
 			if e, _ := c.inEC2(o.id); o.made && (c.Earlier != nil || !e.CreatedAt.IsZero()) { // not just on its way
-				severity = catalogue.Warning
+				if severity = catalogue.Warning; card == 0 && c.dry().State == Yes && c.failing().State == Yes {
+					severity = catalogue.Error // pods wait for the addresses that it has
+				}
 			}
 			source := "imds"
 			if _, known := c.described(); known {
@@ -189,11 +201,14 @@ func eniNotInEC2(c *Case) (out []observation) {
 	}
 	for _, e := range c.R.ENIs.Content {
 		if _, there := c.inEC2(e.ID); !there {
-			pods := c.onENI(e.ID)
-			out = append(out, observation{
-				subject: e.ID, is: "in the datastore, not attached in EC2", should: "attached", pods: pods,
-				severity: bySeverity(pods, catalogue.Warning), source: "ec2.eni", names: map[string]string{"ENI": e.ID},
-			})
+			o := observation{subject: e.ID, is: "in the datastore, not attached in EC2", should: "attached", pods: c.onENI(e.ID),
+				source: "ec2.eni", fixes: []int{1, 2}}
+			if e.Trunk { // the resource controller attaches one when a node joins
+				o.is, o.pods, o.fixes = "the trunk, "+o.is, c.onTrunk(), []int{3}
+			}
+			o.severity, o.names = bySeverity(o.pods, catalogue.Warning), podNames(o.pods...)
+			o.names["ENI"] = e.ID
+			out = append(out, o)
 		}
 	}
 	return out
@@ -313,11 +328,7 @@ func eniLinkDown(c *Case) (out []observation) {
 			otherwise = catalogue.Critical
 		}
 		if e.Trunk {
-			for _, p := range c.here() {
-				if c.branchPod(p) && p.Phase == "Running" {
-					pods = append(pods, string(p.Pod))
-				}
-			}
+			pods = append(pods, c.onTrunk()...)
 		}
 		out = append(out, observation{subject: l.Name, is: "the link of " + e.ID + " is down", should: "up", pods: pods,
 			severity: bySeverity(pods, otherwise), names: map[string]string{"ENI": e.ID, "LINK": l.Name}})
@@ -583,7 +594,7 @@ func allocationNotInCheckpoint(c *Case) (out []observation) {
 		if !saved[a.Address] && c.old(a.AssignedAt) && c.runs(*a.Pod) {
 			out = append(out, observation{subject: string(*a.Pod), is: a.Address.String() + " is assigned, and not in the checkpoint",
 				should: "in the checkpoint: a restart of the daemon loses it", severity: catalogue.Warning, since: a.AssignedAt,
-				pods: []string{string(*a.Pod)}})
+				pods: []string{string(*a.Pod)}, names: podNames(string(*a.Pod))})
 		}
 	}
 	return out
@@ -759,13 +770,21 @@ func allocationNoPod(c *Case) (out []observation) {
 	if !c.R.Pods.OK() && !c.R.Links.OK() {
 		return nil
 	}
-	for _, a := range c.dead() {
+	dead := c.dead()
+	severity := catalogue.Info
+	if len(dead) >= manyLeaked && c.R.Pods.OK() && c.R.Links.OK() { // something goes on leaking: it will run out
+		severity = catalogue.Warning
+	}
+	for _, a := range dead {
 		out = append(out, observation{subject: a.Address.String(), is: "assigned to " + string(*a.Pod) + ", which is not on the node",
 			should:   "free",
-			severity: catalogue.Info, since: a.AssignedAt})
+			severity: severity, since: a.AssignedAt})
 	}
 	return out
 }
+
+// manyLeaked is how many addresses of pods that are gone are no accident any more.
+const manyLeaked = 5
 
 // settled returns the running pods with an address of the pool that started a while ago. Of pods
 // that were not listed, those with an assignment.
@@ -1077,6 +1096,15 @@ func routeNoPod(c *Case) (out []observation) {
 }
 
 func podGatewayMAC(c *Case) (out []observation) {
+	settled := c.settled()
+	for _, a := range c.assignments() {
+		own := func(n evidence.Neighbour) bool { return n.Pod == *a.Pod }
+		if l, there := c.vethOf(*a.Pod); there && slices.Contains(settled, *a.Pod) && len(c.R.Neighbours.Content) > 0 &&
+			!slices.ContainsFunc(c.R.Neighbours.Content, own) {
+			out = append(out, cutOffPod(*a.Pod, "it has no entry of its gateway",
+				"a permanent one: nothing answers for the gateway's address", l.Name))
+		}
+	}
 	for _, n := range c.R.Neighbours.Content {
 		l, there := c.vethOf(n.Pod)
 		gateway := n.Address == netnames.GatewayIPv4(0) || n.Address == netnames.GatewayIPv6(0)
@@ -1297,13 +1325,11 @@ func age(d time.Duration) string {
 
 func podBranchGone(c *Case) (out []observation) {
 	shown := map[string]bool{}
-	for _, e := range c.R.Interfaces.Content {
-		if e.Type == "branch" {
-			shown[e.ID] = true
-		}
+	for i := range c.R.Interfaces.Content {
+		shown[c.R.Interfaces.Content[i].ID] = true
 	}
-	if len(shown) == 0 {
-		return nil // the list has no branch ENIs at all
+	if !shown[c.trunk()] {
+		return nil // the list is not that of the node's VPC
 	}
 	for _, p := range c.here() {
 		ids := cluster.BranchENIs(p.Annotations[limitPodENI])
@@ -1418,9 +1444,24 @@ func pluginOtherRelease(c *Case) (out []observation) {
 				is += "; it was written on " + b.ModifiedAt.UTC().Format(time.DateTime)
 			}
 			out = append(out, observation{subject: b.Name, is: is, should: "of the same release", severity: catalogue.Warning})
+			continue
+		}
+		if b.Name != "aws-cni" || b.Version == nil || c.releaseAt == "host.cni" || c.Ours || c.begun().State == Yes ||
+			c.releaseAt == "k8s.ds" && c.rollsOut() { // the node's pod may be of the release before
+			continue
+		}
+		if v, known := evidence.ParseVersion(*b.Version); known && c.Release != (evidence.Version{}) && v != c.Release {
+			out = append(out, observation{subject: b.Name, is: fmt.Sprintf("the installed one is %s, the daemon %s", v, c.Release),
+				should: "of the same release: the daemon refuses others", severity: catalogue.Warning})
 		}
 	}
 	return out
+}
+
+// rollsOut reports whether some pods of aws-node are not yet of the DaemonSet's release.
+func (c *Case) rollsOut() bool {
+	ds := c.R.DaemonSet.Content
+	return ds != nil && ds.Pods.Desired != nil && ds.Pods.Updated != nil && *ds.Pods.Updated < *ds.Pods.Desired
 }
 
 // maxPodsDiffers looks for what kubelet was given after it started.

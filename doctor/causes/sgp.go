@@ -373,6 +373,7 @@ func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEve
 	cd := candidate{summary: summary + shown.Value, decisive: []Fact{shown}, unless: []Fact{not(waits)}}
 	if pods := slices.Sorted(maps.Keys(events)); len(pods) > 0 {
 		cd.names = podNames(string(pods[0]))
+		cd.names["CLUSTER_ROLE"] = catalogue.NamesIn(events[pods[0]].Message)["ROLE"]
 		for _, s := range c.R.GroupPolicies.Content {
 			if slices.ContainsFunc(c.here(), func(p *evidence.KubePod) bool { return p.Pod == pods[0] && selects(s, p) == Yes }) {
 				_, cd.names["NAME"], _ = strings.Cut(s.Name, "/")
@@ -798,7 +799,7 @@ func (c *Case) dnsClosed(pods []*evidence.KubePod) Fact {
 // policies that select it.
 func (c *Case) groupsOf(p *evidence.KubePod) (groups []string) {
 	for _, e := range c.R.Interfaces.Content {
-		if e.ID != "" && strings.Contains(p.Annotations[limitPodENI], `"`+e.ID+`"`) {
+		if e.ID != "" && len(e.Groups) > 0 && strings.Contains(p.Annotations[limitPodENI], `"`+e.ID+`"`) {
 			return e.Groups
 		}
 	}

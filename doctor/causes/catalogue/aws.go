@@ -122,6 +122,7 @@ var awsCauses = []Entry{
 			{Text: "Turn the endpoint on.", Command: "aws ec2 modify-instance-metadata-options --instance-id INSTANCE --http-endpoint enabled"},
 			{Text: "Remove firewall rules of the host that drop traffic to 169.254.169.254.", Command: "iptables-save | grep 169.254.169.254", SideEffect: "Rules that keep pods away from metadata have to stay for pods."},
 			{Text: "Where pods need the metadata service, allow two hops.", Command: "aws ec2 modify-instance-metadata-options --instance-id INSTANCE --http-put-response-hop-limit 2"},
+			{Text: "Keep metadata, the API server and AWS's endpoints in the VPC away from the proxy.", Command: setEnv + "NO_PROXY=169.254.169.254,169.254.170.23,CLUSTER_IP,.eks.amazonaws.com,.REGION.amazonaws.com", SideEffect: rolled, Risk: Restart},
 		},
 		Links:    []string{issue + "1727", upstream + "docs/troubleshooting.md"},
 		Upstream: "all; v1.10.0 needs IMDSv1",

@@ -45,6 +45,7 @@ var bootCauses = []Entry{
 		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "boot/rollout"},
 		Signatures: []Signature{
 			{Text: `forbidden: User "system:serviceaccount:kube-system:aws-node"`, Where: inAnyLog},
+			{Text: `forbidden: User "system:serviceaccount:kube-system:aws-node"…in API group "" at`, Where: inAnyLog, Fix: "boot/rbac 2"},
 			{Text: "Failed to add SGP feature to CNINode resource", Where: inLog},
 			{Text: "Failed to add the pod annotation:", Where: inLog, Note: "also when the API server is away for a moment"},
 		},
@@ -283,7 +284,7 @@ var bootCauses = []Entry{
 		Code: "boot/crd-missing", Title: "a CRD that the CNI uses is not installed", Severity: Error,
 		Shows:      "\"no matches for kind\" or \"the server could not find the requested resource\": the policy agent needs PolicyEndpoint, custom networking ENIConfig, security groups for pods CNINode.",
 		Required:   []string{"k8s.np"},
-		Supporting: []string{"k8s.ds", "k8s.ds.pods", "log.np", "log.awsnode"},
+		Supporting: []string{"k8s.ds", "k8s.ds.pods", "log.np", "log.awsnode", "k8s.eniconfig"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
 		Check:      Check{"List the CRDs.", "kubectl get crd eniconfigs.crd.k8s.amazonaws.com policyendpoints.networking.k8s.aws cninodes.vpcresources.k8s.aws"},
 		Fixes: []Fix{
@@ -291,7 +292,7 @@ var bootCauses = []Entry{
 			{Text: "Then restart aws-node on the node.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 		},
 		Links:    []string{policy + "24"},
-		Explains: []string{"np/agent-failing", "np/attach-failed"},
+		Explains: []string{"np/agent-failing", "np/attach-failed", "cfgnet/eniconfig-missing"},
 	},
 	{
 		Code: "boot/webhook", Title: "an admission webhook cannot be reached", Severity: Error,

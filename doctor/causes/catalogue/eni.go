@@ -114,6 +114,7 @@ var eniCauses = []Entry{
 		Fixes: []Fix{
 			{Text: "Recreate the pods whose addresses are gone.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive},
 			{Text: "Restart upstream's aws-node: its counters are wrong after this.", Command: restartOne, SideEffect: restarted, Risk: Restart},
+			noTrunk,
 		},
 		Links:    []string{issue + "391", issue + "1967"},
 		Explains: []string{"ip/live-allocation-dropped", "eni/imds-stale"},

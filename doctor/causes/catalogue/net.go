@@ -255,6 +255,8 @@ var forwardFixes = []Fix{
 	{Text: "Keep it on: remove the line that turns it off, or set it last.", Command: "grep -rs -e ip_forward -e 'all.forwarding' /etc/sysctl.conf /etc/sysctl.d /usr/lib/sysctl.d; echo 'SYSCTL = 1' > /etc/sysctl.d/99-zz-forward.conf"},
 	{Text: "Accept the traffic of pods before that rule, and have the program that made it leave pods alone.", Command: "iptables -I FORWARD -i VETHS+ -j ACCEPT; iptables -I FORWARD -o VETHS+ -j ACCEPT"},
 	{Text: "Accept the traffic of pods before that rule of the other backend, and have the program that made it leave pods alone.", Command: "iptables-legacy -I FORWARD -i VETHS+ -j ACCEPT; iptables-legacy -I FORWARD -o VETHS+ -j ACCEPT"},
+	{Text: "Have ufw forward: its policy for forwarded traffic is DROP unless /etc/default/ufw says otherwise. Or turn it off.", Command: `sed -i 's/^DEFAULT_FORWARD_POLICY=.*/DEFAULT_FORWARD_POLICY="ACCEPT"/' /etc/default/ufw && ufw reload`, SideEffect: "The node forwards all traffic that no other rule drops."},
+	{Text: "Have firewalld forward the traffic of pods, or turn it off: security groups protect the node.", Command: "systemctl disable --now firewalld", SideEffect: "Its rules are gone; aws-node and kube-proxy make theirs again when they restart."},
 }
 
 // proxyFixes serve the cause and the kind of observation that it explains.

@@ -30,6 +30,7 @@ var (
 		SideEffect: restarted, Risk: Restart}
 	recreatePod = Fix{Text: "Delete the pod: its controller makes another one, with a new address.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive}
 	replaceNode = Fix{Text: "If it stays so, replace the node.", Command: drain, SideEffect: replaced, Risk: Disruptive}
+	noTrunk     = Fix{Text: "Replace the node: it gets a trunk only when it joins.", Command: drain, SideEffect: replaced, Risk: Disruptive}
 	collect     = Fix{Text: "Collect a support bundle, which has the logs around it.", Command: "cnictl bundle NODE"}
 )
 
@@ -43,7 +44,8 @@ var observations = []Entry{
 		"EC2 or the metadata service shows an interface of the instance that the daemon does not manage. That is normal for interfaces of others.",
 		Check{"Look at its tags and description.", compareENIs}, restartDaemon),
 	observed("eni-not-in-ec2", "the daemon manages an interface that EC2 does not show as attached", Critical, "intro.enis ec2.eni",
-		"It was detached or deleted outside the CNI. Its pods are cut off.", Check{"Look for who detached it.", compareENIs}, recreatePod, restartDaemon),
+		"It was detached or deleted outside the CNI. Its pods are cut off.", Check{"Look for who detached it.", compareENIs}, recreatePod, restartDaemon,
+		noTrunk),
 	observed("eni-not-in-metadata", "the metadata service does not list an interface", Warning, "imds",
 		"EC2 or the daemon has an interface that the metadata service does not list: the daemon cannot see it.",
 		Check{"Ask the metadata service again in a minute; it lags.", "curl http://169.254.169.254/latest/meta-data/network/interfaces/macs/"}, restartDaemon, replaceNode),
@@ -80,7 +82,8 @@ var observations = []Entry{
 		"The metadata service lags.", Check{"Compare again in a minute.", compareENIs}, restartDaemon),
 	observed("allocation-not-in-checkpoint", "an assigned address is not in the checkpoint", Warning, "intro.enis ckpt",
 		"If the daemon restarts it forgets the assignment, and another pod may get the address.",
-		Check{"Compare the datastore with ipam.json.", "cnictl ips NODE"}, Fix{Text: "Look whether the directory of the checkpoint can be written.", Command: "df -h /run; ls -l /var/run/aws-node"}),
+		Check{"Compare the datastore with ipam.json.", "cnictl ips NODE"}, Fix{Text: "Look whether the directory of the checkpoint can be written.", Command: "df -h /run; ls -l /var/run/aws-node"},
+		Fix{Text: "If the next pod that starts or ends does not bring the file up to date, recreate the pod before aws-node restarts.", Command: DeletePod, SideEffect: recreated, Risk: Disruptive}),
 	observed("allocation-only-in-checkpoint", "the checkpoint has an assignment that the daemon does not have", Error, "intro.enis ckpt",
 		"The daemon could not restore it. If the pod runs, another one may get its address.", Check{"Compare the datastore with ipam.json.", "cnictl ips NODE"}, restartDaemon, recreatePod),
 	observed("pod-no-allocation", "a running pod has an address that is assigned to no pod", Error, "intro.enis",
@@ -234,7 +237,7 @@ var observations = []Entry{
 	observed("max-pods-low", "max-pods is lower than the node can address", Error, "ec2.type",
 		"Pods stay Pending while the node has addresses. That is an error once pods wait for it; many run so on purpose.", Check{"Compare with what the type holds.", "cnictl capacity type TYPE"}, Fix{Text: "Raise max-pods, for new nodes.", SideEffect: replaced, Risk: Disruptive}),
 	observed("pool-dry", "no address is free", Error, "intro.enis",
-		"The next pod of the node waits.", Check{"Look what the daemon plans.", "cnictl node plan NODE"}, collect),
+		"The next pod of the node waits.", Check{"Look what the daemon plans.", "cnictl node plan NODE"}, collect).alsoIn("metrics"),
 	observed("subnet-low", "a subnet has too few free addresses", Warning, "ec2.subnet",
 		"The pool cannot grow in it.", Check{"Count the free addresses.", "cnictl subnets SUBNET"}, Fix{Text: "Add a subnet that is tagged kubernetes.io/role/cni=1.", Command: "aws ec2 create-tags --resources SUBNET --tags Key=kubernetes.io/role/cni,Value=1"}),
 	observed("stated-limit", "EC2 accepts less than the instance type has", Info, "intro.summary",
@@ -252,12 +255,15 @@ var observations = []Entry{
 		"Policies of new and changed pods are not enforced; where the mode asks the agent, new pods fail.", Check{"Read its log.", "kubectl -n kube-system logs -l k8s-app=aws-node -c aws-eks-nodeagent --tail 50"}, agentFixes...).alsoIn("host.run"),
 	observed("kube-proxy-not-ready", "kube-proxy is not ready", Error, "k8s.kp",
 		"Services of the node lead to pods that are gone.", Check{"Read its log.", "kubectl -n kube-system logs POD --tail 50"}, proxyFixes...),
+	observed("kube-proxy-rules", "the rules of kube-proxy are gone from the node", Error, "k8s.kp kern.ipt",
+		"No Service answers on the node: another program flushed the packet filter, and kube-proxy has not made its rules again.",
+		Check{"Look for its chains.", "iptables-save | grep -c KUBE-SERVICES; nft list tables"}, proxyFixes...),
 	observed("kube-proxy-ipvs", "kube-proxy in IPVS mode does not work with pods that have security groups", Error, "k8s.kp k8s.pod",
 		"In strict mode the traffic of such pods does not pass the node's IPVS rules.", Check{"Look at both modes.", "kubectl -n kube-system get configmap kube-proxy-config -o yaml | grep mode"}, Fix{Text: "Let the CNI use standard mode.", Command: setEnv + "POD_SECURITY_GROUP_ENFORCING_MODE=standard", SideEffect: rolled + " Only new pods change.", Risk: Restart}),
 	observed("webhook", "a webhook does not answer", Error, "k8s.wh",
 		"With the failure policy Fail, the API server refuses the pods that it is asked about.", Check{"Look at the webhook and its endpoint.", "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations"}, webhookFixes...).alsoIn("k8s.evt"),
 	observed("crd", "a CRD is missing", Error, "k8s.np",
-		"A program that uses it does not start.", Check{"List the CRDs.", "kubectl get crd | grep -E 'k8s.aws|amazonaws'"}, Fix{Text: "Install the CRDs of the chart.", Command: "kubectl apply --server-side -f deploy/crds"}),
+		"A program that uses it does not start.", Check{"List the CRDs.", "kubectl get crd | grep -E 'k8s.aws|amazonaws'"}, Fix{Text: "Install the CRDs of the chart.", Command: "kubectl apply --server-side -f deploy/crds"}).alsoIn("k8s.eniconfig", "log.np"),
 	observed("right", "aws-node or the resource controller lacks a right", Error, "k8s.rbac",
 		"The API server refuses a request of the daemon or the agent.", Check{"Ask the API server.", "kubectl auth can-i --list --as system:serviceaccount:kube-system:aws-node"}, Fix{Text: "Apply the chart's ClusterRole again."}),
 	observed("iam", "the role may not call an action of EC2", Error, "iam.sim",
@@ -267,7 +273,7 @@ var observations = []Entry{
 	observed("node-not-ready", "the node is not ready", Error, "k8s.node",
 		"The scheduler places no pods on it, and evicts those it has after five minutes.", Check{"Read the condition.", "kubectl describe node NODE"}, collect),
 	observed("network-not-ready", "the node is not ready, because its network is not", Error, "k8s.node",
-		"Kubelet has no CNI configuration: aws-node has not become healthy on the node.", Check{"Look at aws-node on the node.", daemonPods + " --field-selector spec.nodeName=NODE"}, collect, restartDaemon),
+		"Kubelet has no CNI configuration: aws-node has not become healthy on the node.", Check{"Look at aws-node on the node.", daemonPods + " --field-selector spec.nodeName=NODE"}, collect, restartDaemon).alsoIn("log.kubelet"),
 	observed("node-pressure", "kubelet reports pressure on the node", Warning, "k8s.node",
 		"Kubelet evicts pods.", Check{"Read the condition.", "kubectl describe node NODE"},
 		Fix{Text: "Free disk space: remove images that no container uses, then look at logs.", Command: "crictl rmi --prune; du -xh --max-depth=3 /var | sort -h | tail", SideEffect: "Images that are needed later are pulled again."},
@@ -303,7 +309,7 @@ var observations = []Entry{
 	observed("denial", "a security module denied an access", Warning, "host.res",
 		"SELinux or AppArmor keeps a program from a file or call.", Check{"Read the audit log.", "ausearch -m avc -ts recent"},
 		Fix{Text: "Allow it: load a policy module of what was denied, after reading what that is.", Command: "ausearch -m avc -ts recent | audit2allow -M aws-node && semodule -i aws-node.pp", SideEffect: "All programs with that label may do so."}, collect),
-	observed("quota", "the account has used up a quota", Warning, "ec2.quota",
+	observed("quota", "the account has used up a quota, or nearly so", Warning, "ec2.quota",
 		"EC2 creates no more interfaces in the region.", Check{"Compare use and quota.", "aws service-quotas get-service-quota --service-code vpc --quota-code L-DF5E4CA3"}, Fix{Text: "Ask for a higher quota.", Command: "aws service-quotas request-service-quota-increase --service-code vpc --quota-code L-DF5E4CA3 --desired-value N"}),
 	observed("add-on", "EKS finds a fault in the add-on vpc-cni", Warning, "eks.addon",
 		"EKS could not install or update it, or its pods do not run. What runs on the nodes stays as it was before.",
