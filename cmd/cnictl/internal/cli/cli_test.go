@@ -90,7 +90,7 @@ func TestGlobals(t *testing.T) {
 		"flags": {nil, []string{"--targets=a=x:1,b=y:2", "-o", "json", "--no-headers", "--color=never", "--interval=2s", "--timeout=1s", "--node-timeout=10ms", "--concurrency=1", "--allow-partial"},
 			with(func(g *Globals) {
 				g.Targets, g.Output, g.NoHeaders, g.Color, g.Interval = []string{"a=x:1", "b=y:2"}, "json", true, "never", 2*time.Second
-				g.Timeout, g.NodeTimeout, g.Concurrency, g.AllowPartial = time.Second, 10*time.Millisecond, 1, true
+				g.Timeout, g.NodeTimeout, g.Concurrency, g.AllowPartial = time.Second, 10*time.Millisecond, 1, true //realtime: what the flags say
 			})},
 		"kubectl's": {map[string]string{"CNICTL_CONTEXT": "prod", "CNICTL_AS_GROUP": "x"}, []string{"-n", "web", "-s", "https://x", "-l", "a=b", "-v", "6", "--as-group=y", "--as-group=z"},
 			with(func(g *Globals) {
