@@ -179,8 +179,9 @@ const PendingBranch = "it needs a branch ENI, and the VPC resource controller ha
 // WhyNone explains why a pod that should have an address has none: its last failed ADD, what
 // blocks the pool, or what Kubernetes reports about it. A cause of the daemon is its first word.
 func WhyNone(failures []introspect.Failure, blocked []introspect.BlockedCard, p watch.Pod) string {
-	for _, failure := range failures { // newest first
-		if failure.Pod == p.PodRef {
+	holds := len(blocked) > 0 && blocked[0].Cause != string(cause.PoolDry) // says more than that the pool is empty
+	for _, failure := range failures {                                     // newest first
+		if failure.Pod == p.PodRef && !(holds && failure.Cause == string(cause.PoolDry)) {
 			return fmt.Sprintf("%s: %s", failure.Cause, cmp.Or(failure.Detail, failure.Title))
 		}
 	}

@@ -107,3 +107,17 @@ func TestJoin_WithoutNames(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestWhyNone_EmptyPool: what keeps the pool empty says more than that it was empty at the last ADD.
+func TestWhyNone_EmptyPool(t *testing.T) {
+	t.Parallel()
+	failed := []introspect.Failure{{Pod: ref("p"), Cause: "pool-dry", Detail: "no free address"}}
+	for why, blocked := range map[string][]introspect.BlockedCard{
+		"ec2-throttled: EC2 throttles": {{Cause: "ec2-throttled", Message: "EC2 throttles"}},
+		"pool-dry: no free address":    {{Cause: "pool-dry", Message: "none of 9"}},
+	} {
+		if got := WhyNone(failed, blocked, watch.Pod{PodRef: ref("p")}); got != why {
+			t.Errorf("%q, want %q", got, why)
+		}
+	}
+}

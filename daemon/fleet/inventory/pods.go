@@ -16,6 +16,17 @@ type PodWhy struct {
 	Blocked  []introspect.BlockedCard
 }
 
+// WhyOf returns what the documents of a node say about ADDs; false if they were not read.
+func WhyOf(d watch.Detail) (why PodWhy, read bool) {
+	if d.Failures != nil {
+		why.Failures = d.Failures.Items
+	}
+	if d.Plan != nil {
+		why.Blocked = d.Plan.Blocked
+	}
+	return why, d.Failures != nil || d.Plan != nil
+}
+
 // Pods holds the pods of all nodes.
 type Pods struct {
 	View *store.View
@@ -72,9 +83,8 @@ func (f *Pods) sides(n *store.Node, kube []watch.Pod, differ map[string]time.Tim
 	}
 	if why, asked := f.Why[name]; asked {
 		in.Failures, in.Blocked = why.Failures, why.Blocked
-	} else {
-		in.Blocked = blocked(n)
 	}
+	in.Blocked = Blocked(n, in.Blocked)
 	in.Settled = func(pod introspect.PodRef, address string) bool {
 		if f.Kube == nil || f.Kube.At.IsZero() {
 			return false
@@ -101,10 +111,11 @@ func silence(n *store.Node) string {
 	return "its node's addresses have not been read yet"
 }
 
-// blocked returns what holds back the pool of a node, according to its summary.
-func blocked(n *store.Node) []introspect.BlockedCard {
-	if n.Summary == nil || n.Free > 0 {
-		return nil
+// Blocked returns what holds back the pool of a node: what its plan says or, where that says nothing, its
+// summary.
+func Blocked(n *store.Node, planned []introspect.BlockedCard) []introspect.BlockedCard {
+	if len(planned) > 0 || n.Summary == nil || n.Free > 0 {
+		return planned
 	}
 	for _, b := range n.Summary.Backoffs {
 		for _, p := range n.Problems {
@@ -122,11 +133,8 @@ func blocked(n *store.Node) []introspect.BlockedCard {
 }
 
 // PodReason returns the state of a pod for which its node's daemon holds no address, and why, as the
-// list of pods shows it. why is what the daemon reports about ADDs; nil if it was not asked.
-func PodReason(n *store.Node, why *PodWhy, p watch.Pod) (state, reason string) {
-	in := PodSides{Asked: !n.AddressesAt().IsZero(), Silent: silence(n), Blocked: blocked(n)}
-	if why != nil {
-		in.Failures, in.Blocked = why.Failures, why.Blocked
-	}
+// list of pods shows it. why is what the daemon reports about ADDs; empty if it was not asked.
+func PodReason(n *store.Node, why PodWhy, p watch.Pod) (state, reason string) {
+	in := PodSides{Asked: !n.AddressesAt().IsZero(), Silent: silence(n), Failures: why.Failures, Blocked: Blocked(n, why.Blocked)}
 	return stateWithout(in, p)
 }

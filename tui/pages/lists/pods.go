@@ -189,14 +189,7 @@ func (p *Pods) Gather(c pages.Context) tea.Cmd {
 	}
 	why := map[string]inventory.PodWhy{}
 	for node, d := range p.why {
-		of := inventory.PodWhy{}
-		if d.Last.Failures != nil {
-			of.Failures = d.Last.Failures.Items
-		}
-		if d.Last.Plan != nil {
-			of.Blocked = d.Last.Plan.Blocked
-		}
-		if of.Failures != nil || of.Blocked != nil {
+		if of, ok := inventory.WhyOf(d.Last); ok {
 			why[node] = of
 		}
 	}

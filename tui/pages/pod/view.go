@@ -139,16 +139,7 @@ func (m *Model) reason(n *store.Node, pod *watch.Pod) (state, reason string) {
 	if n == nil || pod == nil {
 		return "", ""
 	}
-	var why *inventory.PodWhy
-	if d := m.docs.Last; d.Failures != nil || d.Plan != nil {
-		why = &inventory.PodWhy{}
-		if d.Failures != nil {
-			why.Failures = d.Failures.Items
-		}
-		if d.Plan != nil {
-			why.Blocked = d.Plan.Blocked
-		}
-	}
+	why, _ := inventory.WhyOf(m.docs.Last)
 	return inventory.PodReason(n, why, *pod)
 }
 

@@ -151,14 +151,7 @@ func why(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, names []string
 	if f.Recording != nil {
 		for _, name := range names {
 			d := f.Recording.Detail(ctx, name, watch.WantFailures|watch.WantPlan, watch.Query{})
-			one := inventory.PodWhy{}
-			if d.Failures != nil {
-				one.Failures = d.Failures.Items
-			}
-			if d.Plan != nil {
-				one.Blocked = d.Plan.Blocked
-			}
-			if d.Failures != nil || d.Plan != nil {
+			if one, ok := inventory.WhyOf(d); ok {
 				out[name] = one
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/inventory"
+	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 )
 
@@ -67,6 +68,7 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc document.No
 	} else {
 		in.Failures, in.Blocked = whyNone(ctx, nodes, doc.Node, in.Asked)
 	}
+	in.Blocked = inventory.Blocked(store.NewNode(n), in.Blocked)
 	if err := listed(ctx, f, doc.Node, &in); err != nil {
 		doc.Errors = append(doc.Errors, document.NodeError{Node: "kubernetes", Reason: introspect.ReasonTransport, Message: err.Error()})
 	}
@@ -85,12 +87,8 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc document.No
 func recordedPods(ctx context.Context, f *cli.Factory, node string, s *inventory.PodSides) {
 	d := f.Recording.Detail(ctx, node, watch.WantPods|watch.WantFailures|watch.WantPlan, watch.Query{})
 	s.Pods, s.Listed = d.Pods, d.Pods != nil
-	if d.Failures != nil {
-		s.Failures = d.Failures.Items
-	}
-	if d.Plan != nil {
-		s.Blocked = d.Plan.Blocked
-	}
+	why, _ := inventory.WhyOf(d)
+	s.Failures, s.Blocked = why.Failures, why.Blocked
 }
 
 // listed reads the node's pods from Kubernetes, if there is a cluster.

@@ -150,15 +150,14 @@ func verdict(in Evidence, r document.PodReport) (state, sentence string) {
 	return document.PodWaiting, "it has no address: " + in.reason(*p)
 }
 
-// reason is why a pod has no address, as the list of pods shows it: what its node reports, even if
-// its plan was not read.
+// reason is why a pod has no address, as the list of pods shows it.
 func (in Evidence) reason(p watch.Pod) string {
-	if in.Failures != nil || in.Blocked != nil || in.Summary == nil {
+	if in.Summary == nil {
 		return inventory.WhyNone(in.Failures, in.Blocked, p)
 	}
 	n := store.NewNode(document.NodeIPAM{Metadata: document.ObjectMeta{Name: in.Node}, State: document.StateLive, SampledAt: &in.At,
 		Summary: in.Summary, ENIs: in.ENIs})
-	_, reason := inventory.PodReason(n, nil, p)
+	_, reason := inventory.PodReason(n, inventory.PodWhy{Failures: in.Failures, Blocked: in.Blocked}, p)
 	return reason
 }
 
