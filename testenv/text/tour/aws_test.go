@@ -25,13 +25,15 @@ var clients = map[string]reflect.Type{
 	"service-quotas": reflect.TypeFor[*servicequotas.Client](),
 }
 
-// others are the commands of services whose client is not worth a module, with their options, from the AWS CLI's reference.
+// others are the commands of services whose client is not worth a module, and of the CLI only, with their options, from the AWS CLI's
+// reference.
 var others = map[string][]string{
 	"account enable-region":                                {"region-name"},
 	"account get-region-opt-status":                        {"region-name"},
 	"autoscaling describe-scaling-activities":              {"auto-scaling-group-name", "max-items"},
 	"autoscaling terminate-instance-in-auto-scaling-group": {"instance-id", "should-decrement-desired-capacity"},
 	"cloudformation describe-stack-events":                 {"stack-name"},
+	"eks wait":                                             {"cluster-name", "addon-name"}, // addon-active
 	"elbv2 describe-target-health":                         {"target-group-arn"},
 	"health describe-events":                               {"filter"},
 	"organizations list-policies":                          {"filter"},

@@ -98,6 +98,6 @@ var unproved = map[string][]string{
 	"needs a key, a registry and Sigstore's log":          {"cosign"},
 	"look at a node, or change it": {
 		"/opt/cni/bin/aws-cni", "conntrack", "cp", "date", "df", "dmesg", "du", "echo", "findmnt", "free", "grep", "head", "ip", "iptables", "iptables-legacy", "iptables-legacy-save", "iptables-nft-save", "iptables-save",
-		"ls", "mkdir", "mount", "mv", "nft", "printf", "ps", "python3", "rm", "sha256sum", "ss", "sysctl", "top", "uname",
+		"ls", "mkdir", "mount", "mv", "nft", "printf", "ps", "python3", "rm", "sha256sum", "ss", "sysctl", "top", "ufw", "uname",
 	},
 }
