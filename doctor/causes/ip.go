@@ -138,7 +138,8 @@ func prefixFragmented(c *Case) []candidate {
 		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("EC2 finds no aligned /28: %s; %s", poolText(p), freeAddresses(subnets)),
 		decisive: []Fact{refused},
-		required: []Fact{c.prefixMode(), c.starvedBy(refused, []string{textNoBlocks})}, unless: []Fact{not(counted), both(c.failedOnce(), c.recovered())},
+		required: []Fact{c.prefixMode(), c.starvedBy(refused, []string{textNoBlocks})},
+		unless:   []Fact{not(counted), both(c.failedOnce(), c.recovered())},
 		supporting: []Fact{fact(c, c.R.Reservations, "ec2.resv", "prefix reservations", "one with room",
 			func(all []evidence.Reservation) (any, State) {
 				return len(all), stateOf(len(all) == 0)

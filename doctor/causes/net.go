@@ -33,7 +33,8 @@ var netRules = []rule{
 	{code: "net/link-down", node: shown("pods are cut off", "obs/eni-link-down", "obs/pod-veth-down")},
 	{code: "net/veth-missing", node: shown("pods are cut off", "obs/pod-no-veth", "obs/pod-no-vlan")},
 	{code: "net/node-address", node: shown("the address is in use by the node", "obs/pod-address-of-node")},
-	{code: "net/kube-proxy", node: shown("Services of the node are stale or do not answer", "obs/kube-proxy-not-ready", "obs/kube-proxy-rules")},
+	{code: "net/kube-proxy", node: shown("Services of the node are stale or do not answer",
+		"obs/kube-proxy-not-ready", "obs/kube-proxy-rules")},
 }
 
 func setupFailed(c *Case) []candidate {

@@ -110,7 +110,8 @@ func attachFailed(c *Case) []candidate {
 	logged := orElse(c.active(pattern{
 		sources: []string{"log.np", "log.plugin", "log.awsnode/" + containerAgent, "k8s.evt"},
 		texts: []string{"Attaching eBPF probe failed", "One of the policy reconcilers is not ready",
-			"Failed to setup default network policy for Pod Name", "Failed to load eBPF program", "unknown func bpf_", "load program: invalid argument"},
+			"Failed to setup default network policy for Pod Name", "Failed to load eBPF program",
+			"unknown func bpf_", "load program: invalid argument"},
 	}), c.failures(nil, cause.PolicyAgentRefused))
 	old, crds := c.KernelOld(), c.PolicyCRDsMissing()
 	why := either(old, crds)
@@ -125,7 +126,8 @@ func attachFailed(c *Case) []candidate {
 	if old.State == Yes {
 		cd = cd.withFixes(fixKernel)
 	}
-	enforces := fact(c, c.R.DaemonSet, "k8s.ds", "args of "+containerAgent, "--enable-network-policy=false", func(ds *evidence.DaemonSet) (any, State) {
+	const args = "args of " + containerAgent
+	enforces := fact(c, c.R.DaemonSet, "k8s.ds", args, "--enable-network-policy=false", func(ds *evidence.DaemonSet) (any, State) {
 		if ds == nil {
 			return nil, Unread
 		}

@@ -209,7 +209,10 @@ func (f *found) explains(code, subject string) bool {
 
 // saidIn reports whether a message that is observed says in its own words what was found.
 func (f *found) saidIn(o observation) bool {
-	return o.said != "" && slices.Contains(messages, o.kind.Code) && slices.ContainsFunc(catalogue.Explain(o.said), func(c catalogue.Candidate) bool {
+	if o.said == "" || !slices.Contains(messages, o.kind.Code) {
+		return false
+	}
+	return slices.ContainsFunc(catalogue.Explain(o.said), func(c catalogue.Candidate) bool {
 		return c.How == catalogue.Whole && slices.Contains(c.Causes(), f.Code)
 	})
 }

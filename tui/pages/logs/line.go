@@ -56,11 +56,14 @@ type line struct {
 // maxMembers limits the members of a line.
 const maxMembers = 64
 
+// shownNode is the name of a node as lines have it.
+func shownNode(node string) string { return show.Safe(node) }
+
 // parse reads a line of the daemon's log. A line of unknown form is kept as text; one
 // without a time gets the time of the line before it.
 func parse(node, text string, before time.Time) line {
 	read := daemonlog.Parse(text)
-	l := line{From: fromLog, At: before, Node: show.Safe(node), Text: show.Safe(read.Message)}
+	l := line{From: fromLog, At: before, Node: shownNode(node), Text: show.Safe(read.Message)}
 	l.access = read.Access()
 	if !read.At.IsZero() {
 		l.At = read.At
@@ -95,7 +98,7 @@ func quoted(s string) string {
 // event makes a line from a state change.
 func event(node, epoch string, e introspect.Event) line {
 	l := line{
-		From: fromEvent, At: e.At, Node: show.Safe(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info,
+		From: fromEvent, At: e.At, Node: shownNode(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info,
 		ENI: show.Safe(e.ENIID), eni: e.ENIID,
 		Text: inventory.EventLine(e), title: e.Kind.Title(), pieces: inventory.EventPieces(e),
 		item: inventory.DaemonEvent(node, epoch, e, e.At).EventItem,
@@ -119,7 +122,7 @@ func event(node, epoch string, e introspect.Event) line {
 // kubeEvent makes a line from a Kubernetes event.
 func kubeEvent(node string, e watch.KubeEvent) line {
 	l := line{
-		From: fromKubernetes, At: e.At, Node: show.Safe(node), Kind: show.Safe(e.Reason), Known: true, Level: logline.Info,
+		From: fromKubernetes, At: e.At, Node: shownNode(node), Kind: show.Safe(e.Reason), Known: true, Level: logline.Info,
 		Text: show.Safe(e.Message), item: inventory.KubernetesEvent(e, e.At).EventItem,
 	}
 	if l.item.Warning {

@@ -19,7 +19,6 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/query"
-	"cnictl/tui/show"
 )
 
 // Limits of the screen.
@@ -205,7 +204,7 @@ func (m *Model) colours() map[string]draw.Role {
 	}
 	var names []string
 	for _, t := range m.tails {
-		names = append(names, show.Safe(t.docs.Node))
+		names = append(names, shownNode(t.docs.Node))
 	}
 	return draw.NodeRoles(names)
 }
