@@ -188,7 +188,7 @@ func TestBook(t *testing.T) {
 		{name: "of two that rested for ten minutes the lowest, not the one that rested longest", events: []Event{
 			attachB(), add("s"), add("t"), after{time.Second, del("t")}, after{time.Second, del("s")}, after{freshAfter, add("u")},
 		}, assigned: "10.0.1.10"},
-		{name: "one that was used again rests anew", events: []Event{
+		{name: "an address used again waits ten minutes again", events: []Event{
 			attachA(), add("s"), del("s"), after{freshAfter, add("t")}, del("t"), after{time.Minute, add("u")},
 		}, assigned: "10.0.0.11"},
 		{name: "a /80 reuses before it takes a new address", events: []Event{attachP(), addPrefix("s", IPv6), del("s"), after{time.Minute, addPrefix("t", IPv6)}}, assigned: "2001:db8::"},

@@ -387,7 +387,7 @@ func daemonDown(c *Case) []candidate {
 	}
 	cd := candidate{summary: text, decisive: []Fact{c.lasting(down), unready}, unless: []Fact{c.installFails()}, context: []Fact{unready},
 		names: podNames(string(c.daemonPod().Pod)), fixes: c.stalledFixes(containerNode, 3)}
-	if means, fixes := meaning(c.lastError()); len(fixes) > 0 && cd.fixes[0] <= 2 { // nothing else tells what ails it
+	if means, fixes := meaning(c.lastError()); len(fixes) > 0 && cd.fixes[0] <= 2 { // no other evidence of the cause
 		cd.summary, cd.first = cd.summary+". "+means, fixes
 		cd.names = named(cd.names, c.lastError())
 	}

@@ -310,7 +310,7 @@ func (c *Case) hungry() bool {
 	return c.short().State == Yes && (c.Earlier == nil || c.Earlier.short().State == Yes) && c.growable().State != No
 }
 
-// unseen reports whether nothing was read that tells whether pods start: only what programs say is left.
+// unseen reports whether no ENIs, pods or events were read, so that only logs and metrics show whether pods start.
 func (c *Case) unseen() bool { return !c.R.ENIs.OK() && !c.R.Pods.OK() && !c.R.Events.OK() }
 
 // seldomLogged is how often an error is logged in ten minutes that is no accident.

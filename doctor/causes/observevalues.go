@@ -499,7 +499,7 @@ func (c *Case) filled(most int) bool {
 }
 
 func poolIsDry(c *Case) []observation {
-	if found := c.series("awscni_no_available_ip_addresses"); !c.R.ENIs.OK() && found.State == Yes { // nothing else tells
+	if found := c.series("awscni_no_available_ip_addresses"); !c.R.ENIs.OK() && found.State == Yes { // the only evidence
 		return []observation{{subject: "pool", is: "requests that found no address: " + found.Value, should: "not rising",
 			severity: catalogue.Error, source: "metrics"}}
 	}

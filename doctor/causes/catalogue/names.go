@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// naming finds what a line names for the placeholders of commands: each group of the form is one.
+// naming fills placeholders of commands from a line: each group of the regular expression fills one word.
 type naming struct {
 	words []string
 	form  string
 }
 
-// namings are tried in order: the first that finds a placeholder's name counts.
+// namings are tried in order; the first match fills a placeholder.
 var namings = []naming{
 	{[]string{"VERB", "RESOURCE", "GROUP"}, `cannot (\w+) resource \\*"([^"\\]+)\\*" in API group \\*"([^"\\]*)`},
 	{[]string{"NAMESPACE", "POD"}, `\bpod(?:Ref)?=\\*"?([a-z0-9.-]+)/([a-z0-9.-]+)`},
@@ -49,8 +49,8 @@ var namingForms = sync.OnceValue(func() []*regexp.Regexp {
 	return out
 })
 
-// NamesIn returns what a line of a log or an event names, by the placeholder of commands that it fills. What
-// stands there twice under different names fills none.
+// NamesIn returns the values that a line of a log or an event has for placeholders of commands, by
+// placeholder. One with two different values is left out.
 func NamesIn(line string) map[string]string {
 	line = line[:min(len(line), mostLine)]
 	names, found := map[string]string{}, map[string]bool{}

@@ -50,7 +50,7 @@ func simulated(t *testing.T) asked {
 	return asked{newWorld(t), "--node-timeout=1m --kubeconfig=" + filepath.ToSlash(file), false}
 }
 
-// fleets are those of which all commands say the same.
+// fleets runs a test on each fleet about which all commands must agree.
 func fleets(t *testing.T, same func(t *testing.T, of asked)) {
 	t.Helper()
 	for name, of := range map[string]func(*testing.T) asked{"tour": onTour, "simulated": simulated} {
