@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"cnictl/daemon/fleet/document"
@@ -44,7 +45,7 @@ type observer struct {
 var observers = slices.Concat(viewObservers, awsObservers, valueObservers, kubeObservers, failureObservers)
 
 // kindEntries are the entries of the observers' kinds, by code.
-var kindEntries = func() map[string]*catalogue.Entry {
+var kindEntries = sync.OnceValue(func() map[string]*catalogue.Entry {
 	out := map[string]*catalogue.Entry{}
 	for e := range catalogue.All() {
 		if e.Group() == catalogue.GroupObserved {
@@ -52,7 +53,7 @@ var kindEntries = func() map[string]*catalogue.Entry {
 		}
 	}
 	return out
-}()
+})
 
 // seen returns the observations of one kind. With two readings, they must be in both.
 func (c *Case) seen(code string) []observation {
@@ -60,7 +61,7 @@ func (c *Case) seen(code string) []observation {
 		return found
 	}
 	at := slices.IndexFunc(observers, func(o observer) bool { return o.kind == code })
-	if at < 0 || kindEntries[code] == nil {
+	if at < 0 || kindEntries()[code] == nil {
 		panic("no kind of observation " + code)
 	}
 	found := observers[at].find(c)
@@ -71,8 +72,8 @@ func (c *Case) seen(code string) []observation {
 		})
 	}
 	for i := range found {
-		found[i].kind = kindEntries[code]
-		found[i].source = cmp.Or(found[i].source, kindEntries[code].Required[0])
+		found[i].kind = kindEntries()[code]
+		found[i].source = cmp.Or(found[i].source, kindEntries()[code].Required[0])
 	}
 	c.observed[code] = found
 	return found
@@ -80,7 +81,7 @@ func (c *Case) seen(code string) []observation {
 
 // inconclusive returns the source whose absence keeps a kind from being looked for, empty if all
 // were read.
-func (c *Case) inconclusive(code string) string { return c.unreadOf(kindEntries[code].Required) }
+func (c *Case) inconclusive(code string) string { return c.unreadOf(kindEntries()[code].Required) }
 
 // unreadOf returns the first source that was not read, empty if all were.
 func (c *Case) unreadOf(sources []string) string {
@@ -99,7 +100,7 @@ func (c *Case) observes(codes ...string) Fact {
 
 // observesThose is observes for some observations.
 func (c *Case) observesThose(which func(observation) bool, codes ...string) Fact {
-	first := kindEntries[codes[0]]
+	first := kindEntries()[codes[0]]
 	f := Fact{Source: first.Required[0], Path: first.Title, Expected: "no", At: c.Now}
 	var texts []string
 	open := ""
@@ -114,7 +115,7 @@ func (c *Case) observesThose(which func(observation) bool, codes ...string) Fact
 			texts = append(texts, o.String())
 		}
 		if open == "" {
-			open = c.unreadOf(slices.Concat(kindEntries[code].Required, kindEntries[code].Supporting))
+			open = c.unreadOf(slices.Concat(kindEntries()[code].Required, kindEntries()[code].Supporting))
 		}
 	}
 	switch {
@@ -166,7 +167,7 @@ func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
 		})
 	}
 	for _, o := range observers {
-		entry := kindEntries[o.kind]
+		entry := kindEntries()[o.kind]
 		if d.Wants != nil && !d.Wants(o.kind) || entry.Ceiling.Of(d.mode) == catalogue.None {
 			continue
 		}
@@ -228,7 +229,7 @@ func raise(c *Case, here []found) {
 			continue
 		}
 		for _, code := range f.entry.Observes() {
-			if kindEntries[code] != nil && !slices.Contains(messages, code) {
+			if kindEntries()[code] != nil && !slices.Contains(messages, code) {
 				for _, o := range c.seen(code) {
 					if f.explains(code, o.subject) {
 						f.severity = max(f.severity, o.severity)

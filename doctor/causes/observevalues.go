@@ -690,7 +690,7 @@ func agentNotReady(c *Case) []observation {
 	case is == "" && k != nil && k.RestartsLastHour != nil && *k.RestartsLastHour > 1:
 		is = containerText(*k)
 	case is == "" && c.Agent != nil && c.socketMissing().State == Yes && c.begun().State != Yes && !c.young():
-		is, order = "its socket npa.sock is missing", []int{len(kindEntries["obs/agent-not-ready"].Fixes)}
+		is, order = "its socket npa.sock is missing", []int{len(kindEntries()["obs/agent-not-ready"].Fixes)}
 	}
 	if is == "" {
 		return nil

@@ -27,7 +27,7 @@ func OfPod(ev *evidence.Evidence, pod string) *document.Finding {
 	for _, list := range [][]document.Finding{r.Findings, r.Explained} {
 		for i := range list {
 			switch f := &list[i]; {
-			case kindEntries[f.Code] != nil: // not a cause
+			case kindEntries()[f.Code] != nil: // not a cause
 			case f.Scope.Pod == pod:
 				return f
 			case !slices.Contains(codes, f.Code):
@@ -43,7 +43,7 @@ func OfPod(ev *evidence.Evidence, pod string) *document.Finding {
 	}
 	if at := slices.IndexFunc(r.Observations, func(o document.Observation) bool { return o.Subject == pod }); explains == nil && at >= 0 {
 		o := r.Observations[at]
-		explains = &document.Finding{Code: o.Kind, Title: kindEntries[o.Kind].Title, Severity: o.Severity, Nodes: []string{o.Node}, Summary: o.Is}
+		explains = &document.Finding{Code: o.Kind, Title: kindEntries()[o.Kind].Title, Severity: o.Severity, Nodes: []string{o.Node}, Summary: o.Is}
 	}
 	return explains
 }

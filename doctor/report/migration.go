@@ -99,7 +99,7 @@ func Migration(r *document.DoctorReport, from, release string) document.Migratio
 func howToRead(mode string, unread []*catalogue.Entry) string {
 	needs := func(node bool) bool {
 		return slices.ContainsFunc(unread, func(e *catalogue.Entry) bool {
-			return e.Ceiling.Cluster == catalogue.None && e.Ceiling.Bundle > catalogue.None == node
+			return e.Ceiling.Of("cluster") == catalogue.None && e.Ceiling.Of("bundle") > catalogue.None == node
 		})
 	}
 	switch {

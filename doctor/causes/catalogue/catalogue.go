@@ -1,8 +1,9 @@
 // Package catalogue describes every cause that the doctor knows: what it is, what it looks like,
-// how to fix it, and how it relates to others. It holds data and look-ups, no rules.
+// how to fix it, and how it relates to others. It reads them from the pages in docs/doctor, and holds
+// look-ups, no rules.
 //
-// Codes are never renamed or reused. doctor list, doctor explain, explain, completion and
-// docs/doctor all print from here.
+// Codes are never renamed or reused. doctor list, doctor explain, explain and completion print from
+// here.
 package catalogue
 
 //go:generate go test -run ^(TestDocumentation|TestTexts)$ -count=1 . -update
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"cnictl/daemon/api/cause"
@@ -28,7 +30,9 @@ const (
 	Critical          // pods on several nodes, or every new pod of a node, fail now
 )
 
-func (s Severity) String() string { return [...]string{"info", "warning", "error", "critical"}[s] }
+var severities = []string{"info", "warning", "error", "critical"}
+
+func (s Severity) String() string { return severities[s] }
 
 // Confidence ranks how certain a finding is.
 type Confidence int
@@ -41,9 +45,9 @@ const (
 	Confirmed                   // everything that the cause requires
 )
 
-func (c Confidence) String() string {
-	return [...]string{"none", "suspected", "probable", "confirmed"}[c]
-}
+var confidences = []string{"none", "suspected", "probable", "confirmed"}
+
+func (c Confidence) String() string { return confidences[c] }
 
 // Risk ranks what applying a fix may do.
 type Risk int
@@ -56,23 +60,22 @@ const (
 	Destructive      // deletes what cannot be brought back
 )
 
-func (r Risk) String() string {
-	return [...]string{"none", "restart", "disruptive", "destructive"}[r]
-}
+var risks = []string{"none", "restart", "disruptive", "destructive"}
 
-// Ceilings are the highest confidence that each mode can reach.
-type Ceilings struct{ Node, Laptop, Bundle, Cluster Confidence }
+func (r Risk) String() string { return risks[r] }
 
 // Modes returns the modes of reading a node, named as in package evidence.
 func Modes() []string { return []string{"node", "laptop", "bundle", "cluster"} }
 
+// Ceilings are the highest confidences that the modes can reach, in their order.
+type Ceilings [4]Confidence
+
 // Of returns the ceiling of a mode, None if the mode does not exist.
 func (c Ceilings) Of(mode string) Confidence {
-	at := slices.Index(Modes(), mode)
-	if at < 0 {
-		return None
+	if at := slices.Index(Modes(), mode); at >= 0 {
+		return c[at]
 	}
-	return [...]Confidence{c.Node, c.Laptop, c.Bundle, c.Cluster}[at]
+	return None
 }
 
 // Entry is one cause.
@@ -158,22 +161,16 @@ const GroupMigrate = "migrate"
 const GroupObserved = "obs"
 
 // Groups returns the groups in the order of the documentation.
-func Groups() []Group {
-	return []Group{
-		{"ip", "Address supply", ipCauses},
-		{"cap", "Capacity", capCauses},
-		{"config", "Settings", configCauses},
-		{"eni", "Network interfaces", eniCauses},
-		{"cfgnet", "Custom networking", cfgnetCauses},
-		{"aws", "Access to AWS", awsCauses},
-		{"boot", "Start of daemon and plugin", bootCauses},
-		{"sgp", "Security groups for pods", sgpCauses},
-		{"net", "Kernel data path", netCauses},
-		{"np", "Network policy", npCauses},
-		{GroupObserved, "What differs from what should be", observations},
-		{GroupMigrate, "Moving from upstream, and back", migrateCauses},
+func Groups() []Group { return groups() }
+
+var groups = sync.OnceValue(func() (out []Group) {
+	for _, name := range []string{
+		"ip", "cap", "config", "eni", "cfgnet", "aws", "boot", "sgp", "net", "np", GroupObserved, GroupMigrate,
+	} {
+		out = append(out, groupNamed(name))
 	}
-}
+	return out
+})
 
 // All yields the entries in the order of the groups.
 func All() iter.Seq[*Entry] {

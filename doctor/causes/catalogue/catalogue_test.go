@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -108,9 +109,49 @@ func TestEntries(t *testing.T) {
 	}
 }
 
+// TestFixes: a fix says the same wherever it stands. Rules take fixes by their numbers, so those of a container
+// that does not run follow each other everywhere, and kinds of observations have the fixes of their causes.
+func TestFixes(t *testing.T) {
+	t.Parallel()
+	fixes := func(code string) []Fix {
+		e, ok := Lookup(code)
+		if !ok {
+			t.Fatalf("%s does not exist", code)
+		}
+		return e.Fixes
+	}
+	said := map[[2]string]Fix{}
+	stalled := fixes("net/kube-proxy")[4:]
+	for e := range All() {
+		for i, fix := range e.Fixes {
+			key := [2]string{fix.Text, fix.Command}
+			if other, known := said[key]; known && other != fix {
+				t.Errorf("%s: fix %d is %+v, and elsewhere %+v", e.Code, i+1, fix, other)
+			}
+			said[key] = fix
+			if fix == stalled[0] && (len(e.Fixes) < i+len(stalled) || !slices.Equal(e.Fixes[i:i+len(stalled)], stalled)) {
+				t.Errorf("%s: after fix %d come others than in net/kube-proxy", e.Code, i+1)
+			}
+		}
+	}
+	for kind, code := range map[string]string{
+		"obs/disk": "boot/disk-full", "obs/webhook": "boot/webhook", "obs/forward-dropped": "net/forward-drop",
+		"obs/kube-proxy-not-ready": "net/kube-proxy", "obs/kube-proxy-rules": "net/kube-proxy", "obs/agent-not-ready": "np/agent-failing",
+	} {
+		if diff := cmp.Diff(fixes(code), fixes(kind)); diff != "" {
+			t.Errorf("-%s +%s:\n%s", code, kind, diff)
+		}
+	}
+	for _, part := range []string{Rolled, DeletePod} {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(said)), func(f Fix) bool { return f.Command == part || f.SideEffect == part }) {
+			t.Errorf("no fix has %q", part)
+		}
+	}
+}
+
 func TestCeilings(t *testing.T) {
 	t.Parallel()
-	c := Ceilings{Node: Confirmed, Laptop: Probable, Bundle: Suspected}
+	c := Ceilings{Confirmed, Probable, Suspected, None}
 	for mode, want := range map[string]Confidence{"node": Confirmed, "laptop": Probable, "bundle": Suspected, "cluster": None, "moon": None} {
 		if got := c.Of(mode); got != want {
 			t.Errorf("%s: %s, want %s", mode, got, want)

@@ -56,6 +56,7 @@ var placements = []placement{
 	{"daemon/fleet/human", leaf, false},
 	{"capacity/limits", leaf, false},
 	{"deploy/chart", leaf, false}, // the schemas of its values, the table of registries
+	{"docs/doctor", leaf, false},  // pages that the doctor reads
 
 	{"daemon/netstate", pureAt(0), false},
 	{"daemon/iptables", pureAt(0), false},

@@ -11,7 +11,8 @@ func causeOf(e *catalogue.Entry) document.Cause {
 		Code: e.Code, Title: e.Title, Severity: e.Severity.String(), Shows: e.Shows,
 		Required: list0(e.Required), Supporting: list0(e.Supporting),
 		Confidence: document.CauseConfidence{
-			Node: e.Ceiling.Node.String(), Laptop: e.Ceiling.Laptop.String(), Bundle: e.Ceiling.Bundle.String(), Cluster: e.Ceiling.Cluster.String(),
+			Node: e.Ceiling.Of("node").String(), Laptop: e.Ceiling.Of("laptop").String(),
+			Bundle: e.Ceiling.Of("bundle").String(), Cluster: e.Ceiling.Of("cluster").String(),
 		},
 		Check: document.CauseCheck(e.Check), Fixes: []document.CauseFix{}, Links: list0(e.Links), Upstream: e.Upstream, Ours: e.Ours,
 		Explains: list0(e.Explains), ExplainedBy: list0(e.ExplainedBy()), Always: e.Always,

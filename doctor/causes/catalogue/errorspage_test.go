@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// ErrorsPage returns the page that lists what programs print when pods get no address, with what it
+// errorsPage returns the page that lists what programs print when pods get no address, with what it
 // means: for those who search for a line.
-func ErrorsPage() string {
+func errorsPage() string {
 	var b strings.Builder
 	b.WriteString("# Errors and what they mean\n\nWhat programs print when pods get no address, or when the CNI fails on a node: " +
 		"what it means, the causes, likeliest first, what to do, and the public issues about it. `…` stands for what differs.\n\n" +
