@@ -115,8 +115,10 @@ func (c *Case) readVersions() {
 		}
 		return ok
 	}
-	if c.R.Metrics.OK() && report("metrics", label(c.R.Metrics.Content, "awscni_build_info", "version")) {
-		return
+	for _, series := range slices.Sorted(maps.Keys(c.R.Metrics.Content.Samples)) {
+		if version, ok := labelOf(series, "awscni_build_info", "version"); ok && report("metrics", version) {
+			return
+		}
 	}
 	for _, b := range c.R.CNI.Content.Bin {
 		if b.Name == "aws-cni" && b.Version != nil {
@@ -211,6 +213,14 @@ func (c *Case) branchPod(p *evidence.KubePod) bool {
 	return c.Settings.PodENI && asksFirst(p)
 }
 
+// find returns the first element that fits, false if there is none.
+func find[T any](all []T, fits func(T) bool) (found T, there bool) {
+	if at := slices.IndexFunc(all, fits); at >= 0 {
+		return all[at], true
+	}
+	return found, false
+}
+
 func has[K comparable, V any](m map[K]V, key K) bool {
 	_, ok := m[key]
 	return ok
@@ -232,6 +242,13 @@ func (c *Case) records() iter.Seq[evidence.Address] {
 // Pooled returns the pods of this node that hold, or should hold, an address of the pool.
 func (c *Case) Pooled() []*evidence.KubePod {
 	return slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool { return p.HostNetwork || c.branchPod(p) })
+}
+
+// addressed returns the pooled pods that run with an address of the pool.
+func (c *Case) addressed() []*evidence.KubePod {
+	return slices.DeleteFunc(c.Pooled(), func(p *evidence.KubePod) bool {
+		return p.Phase != "Running" || len(p.IPs) == 0 || p.Annotations[limitPodENI] != ""
+	})
 }
 
 // waiting returns the pooled pods that have no address yet.
@@ -297,37 +314,19 @@ func (c *Case) stuck(most time.Duration) Fact {
 
 // subnetOfNode returns the subnet of the primary interface, empty if unknown.
 func (c *Case) subnetOfNode() string {
-	for _, e := range c.R.ENIs.Content {
-		if e.Primary && e.Subnet != "" {
-			return e.Subnet
-		}
-	}
-	for _, e := range c.R.IMDS.Content.ENIs {
-		if e.Card == 0 && e.Device == 0 && e.Subnet != "" {
-			return e.Subnet
-		}
-	}
-	for _, e := range c.attached() {
-		if e.Card == 0 && e.Device != nil && *e.Device == 0 {
-			return e.Subnet
-		}
-	}
-	return ""
+	managed, _ := find(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Primary })
+	listed, _ := find(c.R.IMDS.Content.ENIs, evidence.IMDSInterface.IsPrimary)
+	attached, _ := find(c.attached(), evidence.Interface.IsPrimary)
+	return or(managed.Subnet, listed.Subnet, attached.Subnet)
 }
 
 // primary returns the primary interface and its MAC address, empty if unknown.
 func (c *Case) primary() (id, mac string) {
-	for _, e := range c.R.IMDS.Content.ENIs {
-		if e.Card == 0 && e.Device == 0 {
-			return e.ID, e.MAC
-		}
+	if e, there := find(c.R.IMDS.Content.ENIs, evidence.IMDSInterface.IsPrimary); there {
+		return e.ID, e.MAC
 	}
-	for _, e := range c.R.ENIs.Content {
-		if e.Primary {
-			return e.ID, ""
-		}
-	}
-	return "", ""
+	e, _ := find(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Primary })
+	return e.ID, ""
 }
 
 // instance returns the id of the node's instance, empty if unknown.
@@ -338,11 +337,7 @@ func (c *Case) instance() string {
 // ownInstance returns the node's instance as EC2 shows it.
 func (c *Case) ownInstance() (evidence.Instance, bool) {
 	id := c.instance()
-	at := slices.IndexFunc(c.R.Instances.Content, func(i evidence.Instance) bool { return id != "" && i.ID == id })
-	if at < 0 {
-		return evidence.Instance{}, false
-	}
-	return c.R.Instances.Content[at], true
+	return find(c.R.Instances.Content, func(i evidence.Instance) bool { return id != "" && i.ID == id })
 }
 
 // region matches the region in the name of a zone: us-west-2 in us-west-2b and in us-west-2-lax-1a.
@@ -359,11 +354,8 @@ func (c *Case) places() map[string]string {
 		subnet = or(subnet, e.Subnet)
 		names["CLUSTER"] = or(names["CLUSTER"], e.Tags[resync.TagClusterName])
 	}
-	for i := range c.R.Subnets.Content {
-		if s := &c.R.Subnets.Content[i]; s.ID == subnet {
-			names["VPC"] = s.VPC
-		}
-	}
+	within, _ := c.subnet(subnet)
+	names["VPC"] = within.VPC
 	return names
 }
 
@@ -392,14 +384,4 @@ func (c *Case) eniConfigName() (string, bool) {
 	n := c.R.Node.Content
 	return cluster.ENIConfigName(cluster.Node{Labels: n.Labels, Annotations: n.Annotations}, c.Settings.ENIConfigAnnotation,
 		c.Settings.ENIConfigLabel), true
-}
-
-// label returns a label of a metric's only series.
-func label(m evidence.Metrics, name, label string) string {
-	for _, series := range slices.Sorted(maps.Keys(m.Samples)) {
-		if value, ok := labelOf(series, name, label); ok {
-			return value
-		}
-	}
-	return ""
 }

@@ -29,11 +29,11 @@ func (c *Case) eniConfig() (e evidence.ENIConfig, err error, known bool) {
 	if !ok || !c.R.ENIConfigs.OK() && c.R.ENIConfigs.Missing != evidence.MissingAbsent {
 		return e, nil, false
 	}
-	at := slices.IndexFunc(c.R.ENIConfigs.Content, func(e evidence.ENIConfig) bool { return e.Name == name })
-	if at < 0 {
-		return e, errNoENIConfig, true
+	e, there := find(c.R.ENIConfigs.Content, func(e evidence.ENIConfig) bool { return e.Name == name })
+	if !there {
+		err = errNoENIConfig
 	}
-	return c.R.ENIConfigs.Content[at], nil, true
+	return e, err, true
 }
 
 func eniConfigMissing(c *Case) []candidate {
@@ -83,9 +83,8 @@ func (c *Case) fault(e evidence.ENIConfig) (string, State) {
 		return "it is malformed: securityGroups is not a list", Yes
 	}
 	for _, id := range e.SecurityGroups {
-		at := slices.IndexFunc(c.R.Groups.Content, func(g evidence.SecurityGroup) bool { return g.ID == id })
-		if own, ok := c.subnet(e.Subnet); c.R.Groups.OK() &&
-			(at < 0 || ok && own.VPC != "" && c.R.Groups.Content[at].VPC != "" && c.R.Groups.Content[at].VPC != own.VPC) {
+		group, there := find(c.R.Groups.Content, func(g evidence.SecurityGroup) bool { return g.ID == id })
+		if own, _ := c.subnet(e.Subnet); c.R.Groups.OK() && (!there || own.VPC != "" && group.VPC != "" && group.VPC != own.VPC) {
 			return "security group " + id + " is not in the VPC", Yes
 		}
 	}
@@ -114,16 +113,9 @@ func customChanged(c *Case) []candidate {
 	for _, eni := range c.R.ENIs.Content {
 		switch {
 		case eni.Primary:
-			for _, a := range eni.IPs {
+			for a := range eni.Records() {
 				if a.Pod != nil {
 					differ = "pods have addresses of the primary interface"
-				}
-			}
-			for _, p := range eni.Prefixes {
-				for _, a := range p.IPs {
-					if a.Pod != nil {
-						differ = "pods have addresses of the primary interface"
-					}
 				}
 			}
 		case known && err == nil && e.Subnet != "" && eni.Subnet != "" && eni.Subnet != e.Subnet && !eni.Trunk && c.madeHere(eni.ID):
@@ -145,10 +137,6 @@ func customChanged(c *Case) []candidate {
 
 // madeHere reports whether a daemon made the interface. It assumes so if EC2 does not show it.
 func (c *Case) madeHere(id string) bool {
-	for _, e := range c.R.Interfaces.Content {
-		if e.ID == id {
-			return e.Tags[resync.TagInstanceID] != ""
-		}
-	}
-	return true
+	e, shown := find(c.R.Interfaces.Content, func(e evidence.Interface) bool { return e.ID == id })
+	return !shown || e.Tags[resync.TagInstanceID] != ""
 }

@@ -127,10 +127,8 @@ func staying(cs []*Case) (notes []candidate) {
 // keepsPrimary states that EC2 will not delete the primary interface with the instance.
 func (c *Case) keepsPrimary() Fact {
 	const path, expected = "deleteOnTermination of the primary interface", "true"
-	for _, e := range c.attached() {
-		if e.Card == 0 && e.Device != nil && *e.Device == 0 {
-			return c.known("ec2.eni", path, expected, fmt.Sprintf("%t for %s", e.DeleteOnTermination, e.ID), !e.DeleteOnTermination)
-		}
+	if e, there := find(c.attached(), evidence.Interface.IsPrimary); there {
+		return c.known("ec2.eni", path, expected, fmt.Sprintf("%t for %s", e.DeleteOnTermination, e.ID), !e.DeleteOnTermination)
 	}
 	return c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Primary ENI will not get deleted when node terminates"},
 		any: true})
@@ -179,7 +177,7 @@ func foreignSlots(c *Case) []candidate {
 	found := c.lasting(taken)
 	stated := fact(c, c.R.Summary, "intro.summary", "interfaces that EC2 attaches", "as many as the type takes",
 		func(introspect.Summary) (any, State) {
-			if s := c.statedENIs(0); s != nil {
+			if s := c.stated(0).StatedENILimit; s != nil {
 				return fmt.Sprintf("%d of %d", s.Limit, s.OfType), Yes
 			}
 			return "no limit below the type's", No
@@ -198,7 +196,7 @@ func foreignSlots(c *Case) []candidate {
 	if p := c.pool(); found.State == Unread && refused.State == Yes && p != nil && p.sized && p.enis < p.limitENI {
 		decisive, who = refused, "EC2 refuses to attach more than "+fmt.Sprint(p.enis)+" for the daemon"
 	}
-	switch s := c.statedENIs(0); {
+	switch s := c.stated(0).StatedENILimit; {
 	case found.State == Yes:
 	case s != nil:
 		decisive, who = stated, fmt.Sprintf("EC2 attaches no more than %d, the type takes %d, and none of others was seen", s.Limit, s.OfType)
@@ -345,7 +343,7 @@ func (c *Case) unjoined() (ids []string) {
 		}
 	}
 	return slices.DeleteFunc(ids, func(id string) bool {
-		return slices.ContainsFunc(c.attached(), func(e evidence.Interface) bool { return e.ID == id && c.Now.Sub(e.CreatedAt) < 2*time.Minute })
+		return slices.ContainsFunc(c.attached(), func(e evidence.Interface) bool { return e.ID == id && !c.old(e.CreatedAt) })
 	})
 }
 
@@ -410,14 +408,12 @@ func detachedOutOfBand(c *Case) []candidate {
 // cutOff returns the running pods whose addresses are on no attached interface.
 func (c *Case) cutOff() (out []string) {
 	on := func(a netip.Addr) bool {
-		has := func(ips []netip.Addr, prefixes []netip.Prefix) bool {
-			return slices.Contains(ips, a) || slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
-		}
-		return slices.ContainsFunc(c.attached(), func(e evidence.Interface) bool { return has(e.IPs, e.Prefixes) }) ||
-			!c.R.Interfaces.OK() && slices.ContainsFunc(c.R.IMDS.Content.ENIs, func(e evidence.IMDSInterface) bool { return has(e.IPs, e.Prefixes) })
+		return slices.ContainsFunc(c.attached(), func(e evidence.Interface) bool { return onInterface(a, e.IPs, e.Prefixes) }) ||
+			!c.R.Interfaces.OK() && slices.ContainsFunc(c.R.IMDS.Content.ENIs,
+				func(e evidence.IMDSInterface) bool { return onInterface(a, e.IPs, e.Prefixes) })
 	}
-	for _, p := range c.Pooled() {
-		if p.Phase == "Running" && len(p.IPs) > 0 && p.Annotations[limitPodENI] == "" && !on(p.IPs[0]) {
+	for _, p := range c.addressed() {
+		if !on(p.IPs[0]) {
 			out = append(out, fmt.Sprintf("%s (%s)", p.Pod, p.IPs[0]))
 		}
 	}

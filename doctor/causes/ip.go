@@ -337,17 +337,15 @@ type lost struct {
 // lost finds such pods. If pods were not listed, the daemon's log names their addresses. Pods and
 // records are not read at the same moment, so pods that came or went just now do not count.
 func (c *Case) lost() (out []lost) {
-	const late = 2 * time.Minute
 	assigned := map[netip.Addr]bool{} // now or until recently
 	for a := range c.records() {
-		if a.Pod != nil || !a.UnassignedAt.IsZero() && c.Now.Sub(a.UnassignedAt) < late {
+		if a.Pod != nil || !c.old(a.UnassignedAt) {
 			assigned[a.Address] = true
 		}
 	}
 	if c.R.Pods.OK() {
-		for _, p := range c.Pooled() {
-			if p.Phase == "Running" && len(p.IPs) > 0 && !assigned[p.IPs[0]] && p.Annotations[limitPodENI] == "" && !p.StartedAt.IsZero() &&
-				c.Now.Sub(p.StartedAt) > late {
+		for _, p := range c.addressed() {
+			if !assigned[p.IPs[0]] && !p.StartedAt.IsZero() && c.old(p.StartedAt) {
 				out = append(out, lost{string(p.Pod), p.IPs[0], c.HasVeth(p.Pod)})
 			}
 		}

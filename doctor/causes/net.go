@@ -460,7 +460,7 @@ func noSNAT(c *Case) []candidate {
 			func(all []evidence.RouteTable) (any, State) {
 				for _, t := range all {
 					for _, r := range t.Routes {
-						if strings.HasPrefix(r.Target, "igw-") && (r.To == "0.0.0.0/0" || r.To == "::/0") && c.uses(t.Subnet) {
+						if strings.HasPrefix(r.Target, "igw-") && isEverything(r.To) && c.uses(t.Subnet) {
 							return t.Subnet + " to " + r.Target, Yes
 						}
 					}
@@ -525,10 +525,8 @@ func (c *Case) uses(subnet string) bool {
 
 // nodeIP returns the primary address of the node, zero if unknown.
 func (c *Case) nodeIP() netip.Addr {
-	for _, e := range c.R.IMDS.Content.ENIs {
-		if e.Card == 0 && e.Device == 0 && len(e.IPs) > 0 {
-			return e.IPs[0]
-		}
+	if e, _ := find(c.R.IMDS.Content.ENIs, evidence.IMDSInterface.IsPrimary); len(e.IPs) > 0 {
+		return e.IPs[0]
 	}
 	return netip.Addr{}
 }
@@ -665,8 +663,8 @@ func (c *Case) vethMTU() (f Fact, names map[string]string, link int) {
 	f = fact(c, c.R.Links, "kern.link", "MTU of veths against their interface", "at most the interface's",
 		func(all []evidence.Link) (any, State) {
 			mtu := func(match func(evidence.Link) bool) int {
-				if i := slices.IndexFunc(all, match); i >= 0 && all[i].MTU != nil {
-					return *all[i].MTU
+				if l, _ := find(all, match); l.MTU != nil {
+					return *l.MTU
 				}
 				return 0
 			}

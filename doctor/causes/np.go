@@ -166,24 +166,29 @@ func (c *Case) PolicyCRDsMissing() Fact {
 		})
 }
 
+// unselected returns the running pods of the node that no PolicyEndpoint selects.
+func (c *Case) unselected() (pods []string) {
+	selected := map[evidence.Pod]bool{}
+	for _, e := range c.R.NetworkPolicies.Content.Endpoints {
+		for _, pod := range e.Pods {
+			selected[pod] = true
+		}
+	}
+	for _, p := range c.here() {
+		if p.Phase == "Running" && !p.HostNetwork && !selected[p.Pod] {
+			pods = append(pods, string(p.Pod))
+		}
+	}
+	return pods
+}
+
 func strictDefaultDeny(c *Case) []candidate {
 	without := fact(c, c.R.NetworkPolicies, "k8s.np", "endpoints[].pods", "every pod of the node",
-		func(p evidence.NetworkPolicies) (any, State) {
+		func(evidence.NetworkPolicies) (any, State) {
 			if !c.R.Pods.OK() {
 				return nil, Unread
 			}
-			selected := map[evidence.Pod]bool{}
-			for _, e := range p.Endpoints {
-				for _, pod := range e.Pods {
-					selected[pod] = true
-				}
-			}
-			var left []string
-			for _, pod := range c.here() {
-				if pod.Phase == "Running" && !pod.HostNetwork && !selected[pod.Pod] {
-					left = append(left, string(pod.Pod))
-				}
-			}
+			left := c.unselected()
 			return "no policy for " + some(left), stateOf(len(left) > 0)
 		})
 	strict := c.setting("NETWORK_POLICY_ENFORCING_MODE", "standard", func(s config.Config) bool { return s.NetworkPolicyMode == "strict" })

@@ -32,6 +32,14 @@ type observation struct {
 // String says what is, as one line of evidence.
 func (o observation) String() string { return strings.TrimPrefix(o.subject+": "+o.is, ": ") }
 
+// observed is the observation of what a fact states, none if that does not hold.
+func (f Fact) observed(subject string, severity catalogue.Severity) []observation {
+	if f.State != Yes {
+		return nil
+	}
+	return []observation{{subject: subject, is: f.Value, should: f.Expected, severity: severity, source: f.Source}}
+}
+
 // observer finds the observations of one kind on a node. It need not set the kind, nor the source if that is the first required one.
 type observer struct {
 	kind string // code

@@ -92,11 +92,8 @@ func (c *Case) stalledFixes(name string, base int) (order []int) {
 
 // daemonPod returns the node's pod of aws-node, the zero value if there is none.
 func (c *Case) daemonPod() evidence.DaemonPod {
-	at := slices.IndexFunc(c.R.DaemonPods.Content, func(p evidence.DaemonPod) bool { return p.Node == c.own })
-	if at < 0 {
-		return evidence.DaemonPod{}
-	}
-	return c.R.DaemonPods.Content[at]
+	p, _ := find(c.R.DaemonPods.Content, func(p evidence.DaemonPod) bool { return p.Node == c.own })
+	return p
 }
 
 // Fixes of boot/daemon-missing, from 1.
@@ -255,18 +252,17 @@ func proxyNotReady(c *Case) (out []observation) {
 
 // proxyRulesLost: kube-proxy runs, and another program flushed what it made. In IPVS mode the rules are few.
 func proxyRulesLost(c *Case) []observation {
-	at := slices.IndexFunc(c.R.KubeProxy.Content.Pods, func(p evidence.ProxyPod) bool {
+	p, runs := find(c.R.KubeProxy.Content.Pods, func(p evidence.ProxyPod) bool {
 		return p.Node == c.own && p.Ready != nil && *p.Ready && p.Reason == ""
 	})
 	mode := c.R.KubeProxy.Content.Mode
 	nft, legacy := ChainsIn(c.R.IPTables.Content, "KUBE-SERVICES")
-	if at < 0 || !c.R.IPTables.OK() || mode != "iptables" && mode != "nftables" || nft || legacy || !c.proxyRulesGone() ||
+	if !runs || !c.R.IPTables.OK() || mode != "iptables" && mode != "nftables" || nft || legacy || !c.proxyRulesGone() ||
 		c.chainsGone() || c.young() || c.chainsSplit().State == Yes { // see noSNAT where nothing is left at all
 		return nil
 	}
-	pod := string(c.R.KubeProxy.Content.Pods[at].Pod)
-	return []observation{{subject: pod, is: "it runs in " + mode + " mode, and the node has none of its rules",
-		should: "chains KUBE-SERVICES, or the table kube-proxy", severity: catalogue.Error, names: podNames(pod),
+	return []observation{{subject: string(p.Pod), is: "it runs in " + mode + " mode, and the node has none of its rules",
+		should: "chains KUBE-SERVICES, or the table kube-proxy", severity: catalogue.Error, names: podNames(string(p.Pod)),
 		fixes: []int{fixProxyRestart, fixProxyLog}}}
 }
 

@@ -197,10 +197,8 @@ func replyPathWrong(c *Case) []observation {
 	if c.settingsAt == "" || !c.Settings.NodePortSupport || c.Settings.IPv6 || !c.secondaryPods() {
 		return nil
 	}
-	if wrong := c.replyFault(); wrong.State == Yes {
-		return []observation{{subject: wrong.Path, is: wrong.Value, should: wrong.Expected, severity: catalogue.Error, source: wrong.Source}}
-	}
-	return nil
+	wrong := c.replyFault()
+	return wrong.observed(wrong.Path, catalogue.Error)
 }
 
 // secondaryPods reports whether pods have addresses of other interfaces than the primary one.
@@ -215,12 +213,7 @@ func (c *Case) secondaryPods() bool {
 	return false
 }
 
-func chainsApart(c *Case) []observation {
-	if split := c.chainsSplit(); split.State == Yes {
-		return []observation{{subject: "iptables", is: split.Value, should: split.Expected, severity: catalogue.Error}}
-	}
-	return nil
-}
+func chainsApart(c *Case) []observation { return c.chainsSplit().observed("iptables", catalogue.Error) }
 
 func conntrackFull(c *Case) []observation {
 	k := c.R.Conntrack.Content
@@ -236,12 +229,9 @@ func conntrackFull(c *Case) []observation {
 	return []observation{o}
 }
 
-func allowanceRises(c *Case) (out []observation) {
+func allowanceRises(c *Case) []observation {
 	grows, _ := c.allowances()
-	if grows.State != Yes {
-		return nil
-	}
-	return []observation{{subject: "network allowance", is: grows.Value, should: "not rising fast", severity: catalogue.Warning}}
+	return grows.observed("network allowance", catalogue.Warning)
 }
 
 // diskLimits are the shares of a file system at which it will be full soon, and is full.
@@ -437,10 +427,8 @@ func mtuWrong(c *Case) (out []observation) {
 			should:   fmt.Sprintf("%d, as AWS_VPC_ENI_MTU says", c.Settings.ENIMTU),
 			severity: catalogue.Info, names: map[string]string{"LINK": l.Name}})
 	}
-	if larger, _, _ := c.vethMTU(); larger.State == Yes {
-		out = append(out, observation{subject: "veths", is: larger.Value, should: larger.Expected, severity: catalogue.Warning})
-	}
-	return out
+	larger, _, _ := c.vethMTU()
+	return append(out, larger.observed("veths", catalogue.Warning)...)
 }
 
 func maxPodsHigh(c *Case) []observation {
@@ -860,11 +848,7 @@ func (c *Case) grewTo(updated int) bool {
 
 // condition returns a condition of the node.
 func (c *Case) condition(kind string) (evidence.Condition, bool) {
-	at := slices.IndexFunc(c.R.Node.Content.Conditions, func(k evidence.Condition) bool { return k.Type == kind })
-	if at < 0 {
-		return evidence.Condition{}, false
-	}
-	return c.R.Node.Content.Conditions[at], true
+	return find(c.R.Node.Content.Conditions, func(k evidence.Condition) bool { return k.Type == kind })
 }
 
 func conditionText(k evidence.Condition) string {
@@ -900,7 +884,7 @@ func cniConfigWrong(c *Case) []observation {
 func checkpointBad(c *Case) []observation {
 	k := c.R.Checkpoint.Content
 	if wrong := c.CheckpointWrong(); wrong.State == Yes {
-		return []observation{{subject: or(k.Path, "ipam.json"), is: wrong.Value, should: wrong.Expected, severity: catalogue.Warning}}
+		return wrong.observed(or(k.Path, "ipam.json"), catalogue.Warning)
 	}
 	if k.Temporary != nil && *k.Temporary > 0 {
 		return []observation{{subject: or(k.Path, "ipam.json"),
@@ -1013,8 +997,5 @@ func portHeld(c *Case) []observation {
 }
 
 func managerActive(c *Case) []observation {
-	if m := c.NetworkManager(); m.State == Yes {
-		return []observation{{subject: "network manager", is: m.Value, should: m.Expected, severity: catalogue.Info, source: m.Source}}
-	}
-	return nil
+	return c.NetworkManager().observed("network manager", catalogue.Info)
 }

@@ -83,10 +83,16 @@ func (c *Case) onENI(id string) (pods []string) {
 		if e.ID != id {
 			continue
 		}
-		for a := range e.Records() {
-			if a.Pod != nil && *a.Pod != "" && c.runs(*a.Pod) {
-				pods = append(pods, string(*a.Pod))
-			}
+		pods = append(pods, c.running(slices.Collect(e.Records()))...)
+	}
+	return pods
+}
+
+// running returns the running pods that addresses are assigned to.
+func (c *Case) running(addresses []evidence.Address) (pods []string) {
+	for _, a := range addresses {
+		if a.Pod != nil && *a.Pod != "" && c.runs(*a.Pod) {
+			pods = append(pods, string(*a.Pod))
 		}
 	}
 	return pods
@@ -116,35 +122,32 @@ func (c *Case) described() ([]evidence.Interface, bool) {
 }
 
 func (c *Case) managed(id string) (evidence.ENI, bool) {
-	at := slices.IndexFunc(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.ID == id })
-	if at < 0 {
-		return evidence.ENI{}, false
-	}
-	return c.R.ENIs.Content[at], true
+	return find(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.ID == id })
 }
 
 func (c *Case) inMetadata(id string) (evidence.IMDSInterface, bool) {
-	all := c.metadata()
-	at := slices.IndexFunc(all, func(e evidence.IMDSInterface) bool { return e.ID == id })
-	if at < 0 {
-		return evidence.IMDSInterface{}, false
-	}
-	return all[at], true
+	return find(c.metadata(), func(e evidence.IMDSInterface) bool { return e.ID == id })
 }
 
 func (c *Case) inEC2(id string) (evidence.Interface, bool) {
-	all := c.attached()
-	at := slices.IndexFunc(all, func(e evidence.Interface) bool { return e.ID == id })
-	if at < 0 {
-		return evidence.Interface{}, false
-	}
-	return all[at], true
+	return find(c.attached(), func(e evidence.Interface) bool { return e.ID == id })
 }
 
 // settling reports whether EC2 shows an interface as new or about to change.
 func (c *Case) settling(id string) bool {
 	e, ok := c.inEC2(id)
-	return ok && (!c.old(e.CreatedAt) && !e.CreatedAt.IsZero() || e.Status == "attaching" || e.Status == "detaching")
+	return ok && (!c.old(e.CreatedAt) || e.Status == "attaching" || e.Status == "detaching")
+}
+
+// ofENI observes something of an interface, with the pods on it.
+func (c *Case) ofENI(id, is, should string, severity catalogue.Severity) observation {
+	return observation{subject: id, is: is, should: should, severity: severity, pods: c.onENI(id), names: map[string]string{"ENI": id}}
+}
+
+// ofPod observes something that hits a pod.
+func ofPod(pod evidence.Pod, is, should string, severity catalogue.Severity) observation {
+	name := string(pod)
+	return observation{subject: name, is: is, should: should, severity: severity, pods: []string{name}, names: podNames(name)}
 }
 
 func eniNotInDatastore(c *Case) (out []observation) {
@@ -218,21 +221,19 @@ func eniNotInMetadata(c *Case) (out []observation) {
 	if len(c.metadata()) == 0 {
 		return nil
 	}
-	report := func(id, is, source string) {
+	report := func(id, is string) {
 		if _, there := c.inMetadata(id); !there && !c.settling(id) &&
 			!slices.ContainsFunc(out, func(o observation) bool { return o.subject == id }) {
-			pods := c.onENI(id)
-			out = append(out, observation{subject: id, is: is, should: "listed by the metadata service", pods: pods,
-				severity: catalogue.Warning, source: source, names: map[string]string{"ENI": id}})
+			out = append(out, c.ofENI(id, is, "listed by the metadata service", catalogue.Warning))
 		}
 	}
 	for _, e := range c.attached() {
 		if !strings.HasPrefix(e.Type, "efa-only") { // it has no address
-			report(e.ID, "attached in EC2, not listed by the metadata service", "imds")
+			report(e.ID, "attached in EC2, not listed by the metadata service")
 		}
 	}
 	for _, e := range c.R.ENIs.Content {
-		report(e.ID, "in the datastore, not listed by the metadata service", "imds")
+		report(e.ID, "in the datastore, not listed by the metadata service")
 	}
 	return out
 }
@@ -243,8 +244,7 @@ func eniOnlyInMetadata(c *Case) (out []observation) {
 	}
 	for _, e := range c.metadata() {
 		if _, there := c.inEC2(e.ID); !there {
-			out = append(out, observation{subject: e.ID, is: "listed by the metadata service, not attached in EC2", should: "attached",
-				severity: catalogue.Warning, pods: c.onENI(e.ID), names: map[string]string{"ENI": e.ID}})
+			out = append(out, c.ofENI(e.ID, "listed by the metadata service, not attached in EC2", "attached", catalogue.Warning))
 		}
 	}
 	return out
@@ -256,11 +256,10 @@ func eniPlace(c *Case) (out []observation) {
 			if e.Card == card && e.Device == device {
 				return
 			}
-			pods := c.onENI(e.ID)
-			out = append(out, observation{
-				subject: e.ID, is: fmt.Sprintf("card %d, device %d in the datastore; card %d, device %d in %s", e.Card, e.Device, card, device, view),
-				should: "the same", pods: pods, severity: catalogue.Warning, source: source, names: map[string]string{"ENI": e.ID},
-			})
+			is := fmt.Sprintf("card %d, device %d in the datastore; card %d, device %d in %s", e.Card, e.Device, card, device, view)
+			o := c.ofENI(e.ID, is, "the same", catalogue.Warning)
+			o.source = source
+			out = append(out, o)
 		}
 		d, there := c.inEC2(e.ID)
 		if there && e.EFA && !strings.HasPrefix(d.Type, "efa") { // old releases do not say which interfaces are EFA
@@ -288,13 +287,14 @@ func (c *Case) linkOf(id string) (evidence.Link, bool) {
 		return evidence.Link{}, false
 	}
 	mac := c.macOf(id)
-	at := slices.IndexFunc(c.R.Links.Content, func(l evidence.Link) bool {
+	return find(c.R.Links.Content, func(l evidence.Link) bool {
 		return l.ENI == id || mac != "" && l.Kind != "veth" && l.Kind != "vlan" && strings.EqualFold(l.MAC, mac)
 	})
-	if at < 0 {
-		return evidence.Link{}, false
-	}
-	return c.R.Links.Content[at], true
+}
+
+// linkNamed returns the host's link of a name.
+func (c *Case) linkNamed(name string) (evidence.Link, bool) {
+	return find(c.R.Links.Content, func(l evidence.Link) bool { return l.Name == name })
 }
 
 // linksKnown reports whether links were read together with what says whose they are.
@@ -309,9 +309,9 @@ func eniNoLink(c *Case) (out []observation) {
 	}
 	for _, e := range c.enis() {
 		if _, there := c.linkOf(e.ID); !there && e.ID != "" && !c.settling(e.ID) && !e.Trunk {
-			pods := c.onENI(e.ID)
-			out = append(out, observation{subject: e.ID, is: "no link has its MAC address " + c.macOf(e.ID), should: "a link", pods: pods,
-				severity: bySeverity(pods, catalogue.Warning), names: map[string]string{"ENI": e.ID}})
+			o := c.ofENI(e.ID, "no link has its MAC address "+c.macOf(e.ID), "a link", catalogue.Warning)
+			o.severity = bySeverity(o.pods, o.severity)
+			out = append(out, o)
 		}
 	}
 	return out
@@ -426,7 +426,7 @@ func eniAddressDiffers(c *Case) (out []observation) {
 func cidrsOf(ips []netip.Addr, prefixes []netip.Prefix) map[netip.Prefix]bool {
 	out := map[netip.Prefix]bool{}
 	for _, a := range ips {
-		out[netip.PrefixFrom(a, a.BitLen())] = true
+		out[netstate.Only(a)] = true
 	}
 	for _, p := range prefixes {
 		out[p] = true
@@ -438,21 +438,13 @@ func cidrsOf(ips []netip.Addr, prefixes []netip.Prefix) map[netip.Prefix]bool {
 // moments ago, with the running pods that use it.
 func (c *Case) recorded(e evidence.ENI) map[netip.Prefix][]string {
 	out := map[netip.Prefix][]string{}
-	pods := func(addresses []evidence.Address) (pods []string) {
-		for _, a := range addresses {
-			if a.Pod != nil && *a.Pod != "" && c.runs(*a.Pod) {
-				pods = append(pods, string(*a.Pod))
-			}
-		}
-		return pods
-	}
 	for _, a := range e.IPs {
 		if a.Pod != nil || c.old(a.UnassignedAt) {
-			out[netip.PrefixFrom(a.Address, a.Address.BitLen())] = pods([]evidence.Address{a})
+			out[netstate.Only(a.Address)] = c.running([]evidence.Address{a})
 		}
 	}
 	for _, p := range e.Prefixes {
-		out[p.CIDR] = pods(p.IPs)
+		out[p.CIDR] = c.running(p.IPs)
 	}
 	return out
 }
@@ -507,7 +499,7 @@ func addressNotInDatastore(c *Case) (out []observation) {
 		}
 		has := map[netip.Prefix]bool{}
 		for _, a := range e.IPs {
-			has[netip.PrefixFrom(a.Address, a.Address.BitLen())] = true
+			has[netstate.Only(a.Address)] = true
 		}
 		for _, p := range e.Prefixes {
 			has[p.CIDR] = true
@@ -582,19 +574,26 @@ func (c *Case) checkpointed() bool {
 	return c.R.Checkpoint.OK() && c.R.Checkpoint.Content.Error == nil && c.R.Checkpoint.Content.Path != ""
 }
 
-func allocationNotInCheckpoint(c *Case) (out []observation) {
-	if !c.checkpointed() || !c.R.ENIs.OK() {
-		return nil
-	}
+// Saved returns the addresses in the checkpoint.
+func (c *Case) Saved() map[netip.Addr]bool {
 	saved := map[netip.Addr]bool{}
 	for _, a := range c.R.Checkpoint.Content.Allocations {
 		saved[a.Address] = true
 	}
+	return saved
+}
+
+func allocationNotInCheckpoint(c *Case) (out []observation) {
+	if !c.checkpointed() || !c.R.ENIs.OK() {
+		return nil
+	}
+	saved := c.Saved()
 	for _, a := range c.assignments() {
 		if !saved[a.Address] && c.old(a.AssignedAt) && c.runs(*a.Pod) {
-			out = append(out, observation{subject: string(*a.Pod), is: a.Address.String() + " is assigned, and not in the checkpoint",
-				should: "in the checkpoint: a restart of the daemon loses it", severity: catalogue.Warning, since: a.AssignedAt,
-				pods: []string{string(*a.Pod)}, names: podNames(string(*a.Pod))})
+			o := ofPod(*a.Pod, a.Address.String()+" is assigned, and not in the checkpoint",
+				"in the checkpoint: a restart of the daemon loses it", catalogue.Warning)
+			o.since = a.AssignedAt
+			out = append(out, o)
 		}
 	}
 	return out
@@ -606,7 +605,7 @@ func allocationOnlyInCheckpoint(c *Case) (out []observation) {
 	}
 	assigned := map[netip.Addr]bool{}
 	for a := range c.records() {
-		if a.Pod != nil || !c.old(a.UnassignedAt) && !a.UnassignedAt.IsZero() {
+		if a.Pod != nil || !c.old(a.UnassignedAt) {
 			assigned[a.Address] = true
 		}
 	}
@@ -630,8 +629,7 @@ func podNoAllocation(c *Case) (out []observation) {
 		return nil
 	}
 	for _, l := range c.lost() {
-		out = append(out, observation{subject: l.name, is: l.address.String() + " is assigned to no pod", should: "assigned to it",
-			severity: catalogue.Error, pods: []string{l.name}, names: podNames(l.name)})
+		out = append(out, ofPod(evidence.Pod(l.name), l.address.String()+" is assigned to no pod", "assigned to it", catalogue.Error))
 	}
 	return out
 }
@@ -653,13 +651,9 @@ func podNotInCheckpoint(c *Case) (out []observation) {
 	if !c.checkpointed() || c.R.ENIs.OK() || !c.R.Pods.OK() {
 		return nil // the datastore says more
 	}
-	saved := map[netip.Addr]bool{}
-	for _, a := range c.R.Checkpoint.Content.Allocations {
-		saved[a.Address] = true
-	}
-	for _, p := range c.Pooled() {
-		if p.Phase == "Running" && len(p.IPs) > 0 && !saved[p.IPs[0]] && !p.StartedAt.IsZero() && c.old(p.StartedAt) &&
-			p.Annotations[limitPodENI] == "" {
+	saved := c.Saved()
+	for _, p := range c.addressed() {
+		if !saved[p.IPs[0]] && !p.StartedAt.IsZero() && c.old(p.StartedAt) {
 			out = append(out, observation{subject: string(p.Pod), is: p.IPs[0].String() + " is not in the checkpoint", should: "in the checkpoint",
 				severity: catalogue.Warning, pods: []string{string(p.Pod)}})
 		}
@@ -680,9 +674,7 @@ func podAddressDiffers(c *Case) (out []observation) {
 		if p.Phase != "Running" || len(p.IPs) == 0 || len(own) == 0 || !c.old(p.StartedAt) || slices.Contains(own, p.IPs[0]) {
 			continue
 		}
-		out = append(out, observation{subject: string(p.Pod), is: fmt.Sprintf("%s in Kubernetes, %s in the datastore", p.IPs[0], own[0]),
-			should:   "the same",
-			severity: catalogue.Critical, pods: []string{string(p.Pod)}, names: podNames(string(p.Pod))})
+		out = append(out, ofPod(p.Pod, fmt.Sprintf("%s in Kubernetes, %s in the datastore", p.IPs[0], own[0]), "the same", catalogue.Critical))
 	}
 	return out
 }
@@ -705,22 +697,23 @@ func (c *Case) primaries() map[netip.Addr]string {
 
 func podAddressOfNode(c *Case) (out []observation) {
 	nodes := c.primaries()
-	report := func(pod string, a netip.Addr, source string) {
-		if id, taken := nodes[a]; taken && !slices.ContainsFunc(out, func(o observation) bool { return o.subject == pod }) {
-			out = append(out, observation{subject: pod, is: fmt.Sprintf("%s is the primary address of %s, an interface of the node", a, id),
-				should: "an address that the node does not use", severity: catalogue.Critical, pods: []string{pod}, source: source,
-				names: podNames(pod)})
+	report := func(pod evidence.Pod, a netip.Addr, source string) {
+		if id, taken := nodes[a]; taken && !slices.ContainsFunc(out, func(o observation) bool { return o.subject == string(pod) }) {
+			o := ofPod(pod, fmt.Sprintf("%s is the primary address of %s, an interface of the node", a, id),
+				"an address that the node does not use", catalogue.Critical)
+			o.source = source
+			out = append(out, o)
 		}
 	}
 	for _, p := range c.here() {
 		for _, a := range p.IPs {
 			if !p.HostNetwork && p.Phase == "Running" {
-				report(string(p.Pod), a, "k8s.pod")
+				report(p.Pod, a, "k8s.pod")
 			}
 		}
 	}
 	for _, a := range c.assignments() {
-		report(string(*a.Pod), a.Address, "intro.enis")
+		report(*a.Pod, a.Address, "intro.enis")
 	}
 	return out
 }
@@ -736,12 +729,9 @@ func podAddressShared(c *Case) (out []observation) {
 // justReleased reports whether the daemon released an address of the pod moments ago: the pod has
 // ended, and the list of pods is older.
 func (c *Case) justReleased(pod evidence.Pod) bool {
-	at := slices.IndexFunc(c.here(), func(p *evidence.KubePod) bool { return p.Pod == pod })
-	if at < 0 {
-		return false
-	}
+	p, there := find(c.here(), func(p *evidence.KubePod) bool { return p.Pod == pod })
 	for a := range c.records() {
-		if !a.UnassignedAt.IsZero() && !c.old(a.UnassignedAt) && slices.Contains(c.here()[at].IPs, a.Address) {
+		if there && !c.old(a.UnassignedAt) && slices.Contains(p.IPs, a.Address) {
 			return true
 		}
 	}
@@ -755,13 +745,10 @@ func podAddressOnNoENI(c *Case) (out []observation) {
 	}
 	settled := c.settled()
 	for _, text := range c.cutOff() {
-		pod, _, _ := strings.Cut(text, " ")
-		if !slices.Contains(settled, evidence.Pod(pod)) || c.justReleased(evidence.Pod(pod)) {
-			continue
+		name, _, _ := strings.Cut(text, " ")
+		if pod := evidence.Pod(name); slices.Contains(settled, pod) && !c.justReleased(pod) {
+			out = append(out, ofPod(pod, "its address is on no interface of the instance: "+text, "on an attached interface", catalogue.Critical))
 		}
-		out = append(out, observation{subject: pod, is: "its address is on no interface of the instance: " + text,
-			should:   "on an attached interface",
-			severity: catalogue.Critical, pods: []string{pod}, names: podNames(pod)})
 	}
 	return out
 }
@@ -803,11 +790,7 @@ func (c *Case) settled() (pods []evidence.Pod) {
 // vethOf returns the host's link of a pod, of the pool or of a branch ENI.
 func (c *Case) vethOf(pod evidence.Pod) (evidence.Link, bool) {
 	names := []string{veth(c.Settings.VethPrefix, pod), veth(netnames.BranchVethPrefix, pod)}
-	at := slices.IndexFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Pod == pod || slices.Contains(names, l.Name) })
-	if at < 0 {
-		return evidence.Link{}, false
-	}
-	return c.R.Links.Content[at], true
+	return find(c.R.Links.Content, func(l evidence.Link) bool { return l.Pod == pod || slices.Contains(names, l.Name) })
 }
 
 // branch is a running pod with a branch ENI.
@@ -829,9 +812,9 @@ func (c *Case) branches() (out []branch) {
 
 // cutOffPod is an observation about a pod that reaches nothing because of a link.
 func cutOffPod(pod evidence.Pod, is, should, link string) observation {
-	names := podNames(string(pod))
-	names["VETH"], names["LINK"] = link, link
-	return observation{subject: string(pod), is: is, should: should, severity: catalogue.Critical, pods: []string{string(pod)}, names: names}
+	o := ofPod(pod, is, should, catalogue.Critical)
+	o.names["VETH"], o.names["LINK"] = link, link
+	return o
 }
 
 func podNoVeth(c *Case) (out []observation) {
@@ -858,7 +841,7 @@ func podVethDown(c *Case) (out []observation) {
 	for _, b := range c.branches() {
 		pods = append(pods, b.pod)
 		name := netnames.VLANDevice(b.VLAN)
-		if slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Name == name && l.Up != nil && !*l.Up }) {
+		if l, _ := c.linkNamed(name); l.Up != nil && !*l.Up {
 			out = append(out, cutOffPod(b.pod, "its link "+name+" is down", "up", name))
 		}
 	}
@@ -896,10 +879,8 @@ func vethNoPod(c *Case) (out []observation) {
 // lackingBy returns what running pods lack: rules, or routes to them.
 func (c *Case) lackingBy(rules bool) (out []observation) {
 	for _, l := range c.lacking() {
-		if pod := string(l.pod); l.rule == rules {
-			out = append(out, observation{subject: pod, is: "it lacks the " + l.what, should: "there", severity: catalogue.Critical,
-				pods:  []string{pod},
-				names: podNames(pod)})
+		if l.rule == rules {
+			out = append(out, ofPod(l.pod, "it lacks the "+l.what, "there", catalogue.Critical))
 		}
 	}
 	return out
@@ -1022,11 +1003,10 @@ func (c *Case) ofCNI(link string) bool {
 		strings.HasPrefix(link, netnames.BranchVethPrefix) {
 		return true
 	}
-	at := slices.IndexFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Name == link })
-	if at < 0 {
+	l, there := c.linkNamed(link)
+	if !there {
 		return !c.linksKnown()
 	}
-	l := c.R.Links.Content[at]
 	return l.ENI != "" || l.Pod != "" || l.Kind == "device" // such as an interface that was just attached
 }
 
@@ -1334,8 +1314,7 @@ func podBranchGone(c *Case) (out []observation) {
 	for _, p := range c.here() {
 		ids := cluster.BranchENIs(p.Annotations[limitPodENI])
 		if len(ids) > 0 && p.Phase == "Running" && c.old(p.StartedAt) && !shown[ids[0]] {
-			out = append(out, observation{subject: string(p.Pod), is: "its branch ENI " + ids[0] + " does not exist", should: "there",
-				severity: catalogue.Critical, pods: []string{string(p.Pod)}, names: podNames(string(p.Pod))})
+			out = append(out, ofPod(p.Pod, "its branch ENI "+ids[0]+" does not exist", "there", catalogue.Critical))
 		}
 	}
 	return out
@@ -1347,13 +1326,10 @@ func podNoVLAN(c *Case) (out []observation) {
 	}
 	for _, b := range c.branches() {
 		name := netnames.VLANDevice(b.VLAN)
-		at := slices.IndexFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Name == name })
-		if at < 0 {
+		l, there := c.linkNamed(name)
+		if !there {
 			out = append(out, cutOffPod(b.pod, "the node has no link "+name, "a VLAN device of its trunk", name))
-			continue
-		}
-		l := c.R.Links.Content[at]
-		if l.VLAN != nil && *l.VLAN != b.VLAN {
+		} else if l.VLAN != nil && *l.VLAN != b.VLAN {
 			out = append(out, cutOffPod(b.pod, fmt.Sprintf("its link %s has the tag %d", name, *l.VLAN),
 				fmt.Sprintf("the tag %d of its branch ENI", b.VLAN), name))
 		} else if trunk, known := c.linkOf(c.trunk()); known && l.Parent != "" && l.Parent != trunk.Name {
@@ -1367,18 +1343,9 @@ func podNoPolicy(c *Case) (out []observation) {
 	if c.Settings.NetworkPolicyMode != "strict" || !c.R.Pods.OK() {
 		return nil
 	}
-	selected := map[evidence.Pod]bool{}
-	for _, e := range c.R.NetworkPolicies.Content.Endpoints {
-		for _, pod := range e.Pods {
-			selected[pod] = true
-		}
-	}
-	for _, p := range c.here() {
-		if p.Phase == "Running" && !p.HostNetwork && !selected[p.Pod] {
-			out = append(out, observation{subject: string(p.Pod), is: "no PolicyEndpoint selects it, and the mode is strict: its traffic is dropped",
-				should:   "selected",
-				severity: catalogue.Error, pods: []string{string(p.Pod)}})
-		}
+	for _, pod := range c.unselected() {
+		out = append(out, observation{subject: pod, is: "no PolicyEndpoint selects it, and the mode is strict: its traffic is dropped",
+			should: "selected", severity: catalogue.Error, pods: []string{pod}})
 	}
 	return out
 }

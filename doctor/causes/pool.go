@@ -143,25 +143,10 @@ func sizeOf(cidr netip.Prefix) int {
 	return 1 << min(16, cidr.Addr().BitLen()-cidr.Bits())
 }
 
-// statedENIs is the limit of a card's interfaces that EC2 stated below that of the type, as our
-// daemon reports it; nil if there is none.
-func (c *Case) statedENIs(card int) *introspect.StatedLimit {
-	for _, s := range c.R.Summary.Content.Cards {
-		if s.Card == card {
-			return s.StatedENILimit
-		}
-	}
-	return nil
-}
-
-// statedSlots is the same for the addresses or prefixes of an interface.
-func (c *Case) statedSlots(card int) *introspect.StatedLimit {
-	for _, s := range c.R.Summary.Content.Cards {
-		if s.Card == card {
-			return s.StatedSlots
-		}
-	}
-	return nil
+// stated returns what our daemon reports of a card: it has the limits that EC2 stated below those of the type.
+func (c *Case) stated(card int) introspect.CardSummary {
+	s, _ := find(c.R.Summary.Content.Cards, func(s introspect.CardSummary) bool { return s.Card == card })
+	return s
 }
 
 // size adds the limits by type and settings.
@@ -181,10 +166,10 @@ func (c *Case) size(p *pool) {
 	in := limits.PoolInput{
 		MaxENI: c.Settings.MaxENI, Trunk: p.reserve+p.trunks > 0, CustomNetworking: c.Settings.CustomNetworking, Prefixes: p.pd,
 	}
-	if s := c.statedENIs(p.card); s != nil {
+	if s := c.stated(p.card).StatedENILimit; s != nil {
 		in.StatedENIs = s.Limit
 	}
-	if s := c.statedSlots(p.card); s != nil {
+	if s := c.stated(p.card).StatedSlots; s != nil {
 		in.StatedSlots = s.Limit
 	}
 	designed := i.CardPool(p.card, in)
@@ -214,13 +199,10 @@ func (c *Case) foreign(card int) []other {
 	if !c.R.ENIs.OK() {
 		return nil
 	}
-	managed := func(id string) bool {
-		return slices.ContainsFunc(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.ID == id })
-	}
 	var out []other
 	if c.R.Interfaces.OK() && c.instance() != "" {
 		for _, e := range c.attached() {
-			if e.Card == card && !managed(e.ID) && !(e.Type == "trunk") {
+			if _, managed := c.managed(e.ID); e.Card == card && !managed && e.Type != "trunk" {
 				made := e.Tags[resync.TagInstanceID] != "" && e.Tags[resync.TagNoManage] != "true"
 				out = append(out, other{e.ID, c.kindOf(e), made})
 			}
@@ -228,7 +210,7 @@ func (c *Case) foreign(card int) []other {
 		return out
 	}
 	for _, e := range c.R.IMDS.Content.ENIs {
-		if e.Card == card && !managed(e.ID) {
+		if _, managed := c.managed(e.ID); e.Card == card && !managed {
 			out = append(out, other{id: e.ID, kind: kindUnknown})
 		}
 	}
@@ -461,12 +443,7 @@ func (c *Case) usable(policy resync.SubnetPolicy, s evidence.Subnet) bool {
 }
 
 func (c *Case) subnet(id string) (evidence.Subnet, bool) {
-	for _, s := range c.R.Subnets.Content {
-		if s.ID == id {
-			return s, true
-		}
-	}
-	return evidence.Subnet{}, false
+	return find(c.R.Subnets.Content, func(s evidence.Subnet) bool { return s.ID == id })
 }
 
 // PrimaryExcluded states that the tags of the primary interface's subnet exclude it for pods.

@@ -186,17 +186,9 @@ func (c *Case) untrunked() Fact {
 
 // trunk returns the node's trunk, empty if none is known.
 func (c *Case) trunk() string {
-	for _, e := range c.R.ENIs.Content {
-		if e.Trunk {
-			return e.ID
-		}
-	}
-	for _, e := range c.attached() {
-		if e.Type == "trunk" {
-			return e.ID
-		}
-	}
-	return ""
+	managed, _ := find(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Trunk })
+	attached, _ := find(c.attached(), func(e evidence.Interface) bool { return e.Type == "trunk" })
+	return or(managed.ID, attached.ID)
 }
 
 // slotless states that other interfaces take all slots.
@@ -814,8 +806,8 @@ func (c *Case) groupsOf(p *evidence.KubePod) (groups []string) {
 // coreDNS returns the addresses of CoreDNS and the groups of the interfaces that hold them, as
 // far as known. If no CoreDNS pods were read, it returns the node's groups.
 func (c *Case) coreDNS() (addresses []netip.Addr, groups []string) {
-	for _, p := range c.R.Pods.Content {
-		if p.Labels["k8s-app"] == "kube-dns" || strings.HasPrefix(string(p.Pod), "kube-system/coredns") {
+	for i := range c.R.Pods.Content {
+		if p := &c.R.Pods.Content[i]; isDNS(p) {
 			addresses = append(addresses, p.IPs...)
 		}
 	}

@@ -29,6 +29,9 @@ type IMDSInterface struct {
 	Prefixes []netip.Prefix `json:"prefixes,omitzero"`
 }
 
+// IsPrimary reports whether it is the one that an instance starts with.
+func (i IMDSInterface) IsPrimary() bool { return i.Card == 0 && i.Device == 0 }
+
 // Interface is a network interface as EC2 describes it.
 type Interface struct {
 	ID                  string            `json:"id,omitzero" key:"true"`
@@ -50,6 +53,9 @@ type Interface struct {
 	DeleteOnTermination bool              `json:"deleteOnTermination" default:"true"`
 	Count               int               `json:"count,omitempty"` // number of identical entries; 0 means 1
 }
+
+// IsPrimary reports whether it is the one that an instance starts with.
+func (i Interface) IsPrimary() bool { return i.Card == 0 && i.Device != nil && *i.Device == 0 }
 
 // Holds is the number of addresses that the interface takes from its subnet.
 func (i Interface) Holds() int {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/netip"
 	"path"
 	"regexp"
 	"slices"
@@ -443,9 +442,8 @@ func interfacesAdopted(c *node) []result {
 			var out []string
 			for _, e := range attached {
 				// An adopted interface has the daemon's tag, and keeps the description of its maker.
-				primary := e.Card == 0 && e.Device != nil && *e.Device == 0
 				adopted := e.Tags[resync.TagInstanceID] != "" || c.Settings.ManageUntagged || !c.Knows("MANAGE_UNTAGGED_ENI")
-				if !primary && !strings.HasPrefix(e.Description, resync.DescriptionPrefix) && e.Type == "interface" &&
+				if !e.IsPrimary() && !strings.HasPrefix(e.Description, resync.DescriptionPrefix) && e.Type == "interface" &&
 					e.Tags[resync.TagNoManage] != "true" && adopted {
 					out = append(out, fmt.Sprintf("%s (%s)", e.ID, cmp.Or(e.Description, "no description")))
 				}
@@ -476,10 +474,7 @@ func stateLost(c *node) []result {
 
 func statePods(c *node) []result {
 	const late = 2 * time.Minute // files and pods are not read at the same moment
-	held := map[netip.Addr]bool{}
-	for _, a := range c.R.Checkpoint.Content.Allocations {
-		held[a.Address] = true
-	}
+	held := c.Saved()
 	without := on(c, c.R.Checkpoint, "ckpt", "addresses of running pods", "all in the file", func(evidence.Checkpoint) (any, state) {
 		if !c.R.Pods.OK() {
 			return nil, unread

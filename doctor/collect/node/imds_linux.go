@@ -67,7 +67,7 @@ func (c *collector) imds(ctx context.Context) (out evidence.IMDS, _ error) {
 			return out, err
 		}
 		out.ENIs = append(out.ENIs, i)
-		if i.Card == 0 && i.Device == 0 {
+		if i.IsPrimary() {
 			if out.VPCCIDRs, err = m.prefixes(ctx, macsPath+strings.TrimSuffix(mac, "/")+"/", "vpc-ipv4-cidr-blocks",
 				"vpc-ipv6-cidr-blocks"); err != nil {
 				return out, err
