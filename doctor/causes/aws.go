@@ -13,14 +13,14 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-var awsRules = []rule{
-	{code: "aws/iam", node: iamDenied},
-	{code: "aws/credentials", node: credentialsMissing},
-	{code: "aws/clock", node: clockWrong},
-	{code: "aws/throttled", node: throttled},
-	{code: "aws/ec2-unreachable", node: ec2Unreachable},
-	{code: "aws/imds-unreachable", node: imdsUnreachable},
-	{code: "aws/instance-type", node: typeUnknown},
+var awsRules = []Rule{
+	{Code: "aws/iam", Node: iamDenied},
+	{Code: "aws/credentials", Node: credentialsMissing},
+	{Code: "aws/clock", Node: clockWrong},
+	{Code: "aws/throttled", Node: throttled},
+	{Code: "aws/ec2-unreachable", Node: ec2Unreachable},
+	{Code: "aws/imds-unreachable", Node: imdsUnreachable},
+	{Code: "aws/instance-type", Node: typeUnknown},
 }
 
 const textDenied = "UnauthorizedOperation"
@@ -35,9 +35,9 @@ var (
 	}
 )
 
-func iamDenied(c *Case) []candidate {
+func iamDenied(c *Case) []Result {
 	var denied []string
-	decisive := c.counted(either(
+	decisive := c.counted(Either(
 		c.active(pattern{sources: daemonSays, texts: []string{textDenied, "You are not authorized to perform this operation"}, cured: grown}),
 		c.failures(grown, cause.EC2Unauthorized),
 		c.active(pattern{sources: []string{"k8s.evt"}, texts: []string{"MissingIAMPermissions"}}),
@@ -50,7 +50,7 @@ func iamDenied(c *Case) []candidate {
 			m.cured = grown // a pool that grows is no longer denied
 		}
 		if f := orElse(c.active(m), c.series("awscni_aws_api_error_count", `api="`+action+`"`, `error="`+textDenied+`"`)); f.State == Yes {
-			denied, decisive = append(denied, "ec2:"+action), either(decisive, f)
+			denied, decisive = append(denied, "ec2:"+action), Either(decisive, f)
 		}
 	}
 	summary := "EC2 denies the role of aws-node " + or(strings.Join(denied, ", "), "an action: "+quoted(decisive))
@@ -63,7 +63,7 @@ func iamDenied(c *Case) []candidate {
 		}
 	}
 	role := roleName(or(c.R.IAM.Content.Role, c.R.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]))
-	cd := candidate{summary: summary, decisive: []Fact{decisive}, context: []Fact{c.simulated()}, names: map[string]string{"ROLE": role}}
+	cd := Result{Summary: summary, Decisive: []Fact{decisive}, Context: []Fact{c.simulated()}, names: map[string]string{"ROLE": role}}
 	cd.names["ACTION"], cd.names["INSTANCE"] = strings.Join(denied, separator), c.instance()
 	switch node := role == "" && c.R.ServiceAccount.OK() && c.instance() != ""; {
 	case c.Settings.IPv6:
@@ -75,7 +75,7 @@ func iamDenied(c *Case) []candidate {
 	default:
 		cd.fixes = []int{3, 5}
 	}
-	return []candidate{cd}
+	return []Result{cd}
 }
 
 // controllerReasons are the reasons of events in which the resource controller reports what EC2 refuses it.
@@ -86,7 +86,7 @@ var deniedAction = regexp.MustCompile(`\b(ec2:[A-Z][A-Za-z0-9]+)`)
 
 // simulated states that a simulation of the role's policies denies an action.
 func (c *Case) simulated() Fact {
-	return fact(c, c.R.IAM, "iam.sim", "actions", "all allowed", func(sim evidence.IAM) (any, State) {
+	return On(c, c.R.IAM, "iam.sim", "actions", "all allowed", func(sim evidence.IAM) (any, State) {
 		for _, action := range slices.Concat(growing, others) {
 			if sim.Actions["ec2:"+action] == "denied" {
 				return "ec2:" + action + " denied", Yes
@@ -113,9 +113,9 @@ const textThroughProxy = "169.254.169.254…proxyconnect"
 
 // imdsAnswers states that the metadata service answers or, if it was not asked, that the daemon has no trouble with it.
 func (c *Case) imdsAnswers() Fact {
-	f := fact(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return i.Token, stateOf(i.Token == "ok") })
+	f := On(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return i.Token, stateOf(i.Token == "ok") })
 	if f.State == Unread {
-		return not(c.active(pattern{sources: daemonLogs, texts: textsIMDS, cured: answering}))
+		return Not(c.active(pattern{sources: daemonLogs, texts: textsIMDS, cured: answering}))
 	}
 	return f
 }
@@ -123,26 +123,26 @@ func (c *Case) imdsAnswers() Fact {
 // roleName returns the name of a role that is given by name or ARN.
 func roleName(role string) string { return role[strings.LastIndexByte(role, '/')+1:] }
 
-func credentialsMissing(c *Case) []candidate {
+func credentialsMissing(c *Case) []Result {
 	logged := c.active(pattern{sources: daemonLogs, texts: signatures("aws/credentials"), cured: answering})
 	annotation := c.R.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]
 	summary := "the daemon has no usable AWS credentials: " + logged.Value
 	if annotation != "" {
 		summary += fmt.Sprintf(" (the service account names %s)", annotation)
 	}
-	cd := candidate{summary: summary, decisive: []Fact{logged}, unless: []Fact{not(c.imdsAnswers())},
+	cd := Result{Summary: summary, Decisive: []Fact{logged}, unless: []Fact{Not(c.imdsAnswers())},
 		names: map[string]string{"INSTANCE": c.instance(), "ROLE": roleName(annotation)}}
 	last, _, _ := c.lastMessage(pattern{sources: daemonLogs, texts: signatures("aws/credentials"), cured: answering})
 	for _, way := range credentialFixes {
 		if matchesAny(last.text, way.texts) {
-			return []candidate{cd.withFixes(way.fixes...)}
+			return []Result{cd.WithFixes(way.fixes...)}
 		}
 	}
 	if i, there := c.ownInstance(); there && annotation == "" && i.Profile == "" {
-		cd.summary += "; the instance has no profile, and the service account names no role"
-		return []candidate{cd.withFixes(6, 3)}
+		cd.Summary += "; the instance has no profile, and the service account names no role"
+		return []Result{cd.WithFixes(6, 3)}
 	}
-	return []candidate{cd.withFixes(4, 1, 3)}
+	return []Result{cd.WithFixes(4, 1, 3)}
 }
 
 // credentialFixes are the fixes of aws/credentials that fit an error; the first match counts.
@@ -158,18 +158,18 @@ var credentialFixes = []struct {
 	{[]string{"no EC2 IMDS role found"}, []int{6, 3}},
 }
 
-func throttled(c *Case) []candidate {
+func throttled(c *Case) []Result {
 	codes := []string{"RequestLimitExceeded", "Throttling"}
 	m := pattern{sources: daemonSays, texts: codes}
 	logged := c.active(m)
 	if last, _, count := c.lastMessage(m); logged.State == Yes && count < 3 {
 		logged.State, logged.Value = No, fmt.Sprintf("%d times in 10 minutes: %s", count, clip(last.text))
 	}
-	logged = c.counted(either(logged, c.failures(grown, cause.EC2Throttled)),
+	logged = c.counted(Either(logged, c.failures(grown, cause.EC2Throttled)),
 		[]string{"RequestLimitExceeded", "Throttling", "ThrottlingException"})
 	for _, b := range c.R.Summary.Content.Backoffs {
 		if b.Cause == string(cause.EC2Throttled) && b.Until.After(c.Now) {
-			logged = c.known("intro.summary", "backoffs", "none", strings.TrimSpace(b.Scope+" "+b.ID)+" until "+b.Until.Format(time.TimeOnly), true)
+			logged = c.Known("intro.summary", "backoffs", "none", strings.TrimSpace(b.Scope+" "+b.ID)+" until "+b.Until.Format(time.TimeOnly), true)
 		}
 	}
 	order := []int{5, 3, 2} // few and large requests: others use up the account's rate
@@ -177,15 +177,15 @@ func throttled(c *Case) []candidate {
 	if s, p := c.Settings, c.pool(); s.WarmIP > 0 && (s.MinIP <= s.WarmIP || p != nil && s.MinIP < p.assigned) {
 		order = []int{1, 2, 3, 4}
 	}
-	return []candidate{{
+	return []Result{{
 		fixes:    order,
-		summary:  fmt.Sprintf("EC2 throttles the daemon's calls while the pool is short: %s; %s", quoted(logged), poolText(c.pool())),
-		decisive: []Fact{logged},
-		unless:   []Fact{not(c.short())},
+		Summary:  fmt.Sprintf("EC2 throttles the daemon's calls while the pool is short: %s; %s", quoted(logged), poolText(c.pool())),
+		Decisive: []Fact{logged},
+		unless:   []Fact{Not(c.short())},
 	}}
 }
 
-func ec2Unreachable(c *Case) []candidate {
+func ec2Unreachable(c *Case) []Result {
 	var texts []string
 	for _, host := range []string{"https://ec2.…", "lookup ec2.…", "operation error EC2…", or(c.Settings.EC2Endpoint, "https://ec2.") + "…"} {
 		for _, failure := range []string{"i/o timeout", "dial tcp", "no such host", "deadline exceeded", "connection refused"} {
@@ -193,7 +193,7 @@ func ec2Unreachable(c *Case) []candidate {
 		}
 	}
 	logged := c.active(pattern{sources: daemonLogs, texts: texts, except: append(signatures("aws/credentials"), "169.254."), cured: answering})
-	probed := fact(c, c.R.Probes, "probe", "https://ec2.REGION", "ok", func(probes []evidence.Probe) (any, State) {
+	probed := On(c, c.R.Probes, "probe", "https://ec2.REGION", "ok", func(probes []evidence.Probe) (any, State) {
 		for _, p := range probes {
 			if p.From == "host" && c.IsEC2(p.Target) && p.Result != "ok" {
 				return p.Target + ": " + p.Result, Yes
@@ -204,8 +204,8 @@ func ec2Unreachable(c *Case) []candidate {
 	if logged.State != Yes && probed.State == Yes {
 		logged = probed
 	}
-	return []candidate{{summary: "the EC2 endpoint cannot be reached: " + logged.Value, decisive: []Fact{logged},
-		unless: []Fact{not(c.imdsAnswers())}}}
+	return []Result{{Summary: "the EC2 endpoint cannot be reached: " + logged.Value, Decisive: []Fact{logged},
+		unless: []Fact{Not(c.imdsAnswers())}}}
 }
 
 // IsEC2 reports whether the target of a probe is the endpoint of EC2 that the daemon uses.
@@ -218,15 +218,15 @@ func (c *Case) IsEC2(target string) bool {
 	return strings.HasPrefix(target, "ec2.")
 }
 
-func imdsUnreachable(c *Case) []candidate {
+func imdsUnreachable(c *Case) []Result {
 	logged := c.active(pattern{sources: []string{"log.ipamd", "log.awsnode"}, texts: textsIMDS, cured: answering})
 	failed := pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
 		texts: []string{"Error received from AddNetwork gRPC call…vpc-ipv4-cidr-blocks", "Error received from AddNetwork gRPC call…IMDS",
 			"Error received from AddNetwork gRPC call…ec2imds"}}
 	adds := c.active(failed)
-	fails := fact(c, c.R.IMDS, "imds", "token", "ok",
+	fails := On(c, c.R.IMDS, "imds", "token", "ok",
 		func(i evidence.IMDS) (any, State) { return or(i.Failure, i.Token), stateOf(i.Token != "ok") })
-	off := fact(c, c.R.Instances, "ec2.inst", "httpEndpoint", "enabled", func(all []evidence.Instance) (any, State) {
+	off := On(c, c.R.Instances, "ec2.inst", "httpEndpoint", "enabled", func(all []evidence.Instance) (any, State) {
 		for _, i := range all {
 			if i.ID == c.instance() && i.HTTPEndpoint != "" {
 				return i.HTTPEndpoint, stateOf(i.HTTPEndpoint == "disabled")
@@ -238,14 +238,14 @@ func imdsUnreachable(c *Case) []candidate {
 	if off.State == Yes {
 		why += ": it is switched off for the instance"
 	}
-	decisive := orElse(either(logged, adds), onlyIfTrue(either(both(off, c.podNotReady()), both(off, fails))))
+	decisive := orElse(Either(logged, adds), onlyIfTrue(Either(Both(off, c.podNotReady()), Both(off, fails))))
 	proxied := matches(decisive.Value, textThroughProxy)
 	if proxied {
 		why = "aws-node asks a proxy for instance metadata, which only the node itself can reach"
-		fails = c.unread("imds", "token", "ok", "without the proxy it may answer")
+		fails = c.Unread("imds", "token", "ok", "without the proxy it may answer")
 	}
-	unanswered := candidate{summary: fmt.Sprintf("%s (%s)", why, decisive.Value), decisive: []Fact{decisive},
-		unless: []Fact{not(orElse(fails, onlyIfTrue(off)))},
+	unanswered := Result{Summary: fmt.Sprintf("%s (%s)", why, decisive.Value), Decisive: []Fact{decisive},
+		unless: []Fact{Not(orElse(fails, onlyIfTrue(off)))},
 		names:  map[string]string{"INSTANCE": c.instance()}, fixes: []int{2, 1}}
 	if proxied {
 		unanswered.title, unanswered.fixes = "aws-node asks a proxy for instance metadata", []int{4}
@@ -255,18 +255,18 @@ func imdsUnreachable(c *Case) []candidate {
 		unanswered.fixes = []int{1, 2}
 	}
 	if logged.State != Yes && adds.State != Yes && c.podNotReady().State != Yes { // it serves until it needs metadata
-		unanswered = unanswered.as(catalogue.Error)
+		unanswered = unanswered.As(catalogue.Error)
 	}
-	out := []candidate{unanswered}
+	out := []Result{unanswered}
 	if _, _, n := c.lastMessage(failed); fails.State == No && (n >= 3 || adds.State == Unread) { // it answers now, but failed repeatedly
-		again := candidate{summary: "the metadata service fails intermittently, and ADDs with it: " + adds.Value,
-			decisive: []Fact{adds}}.as(catalogue.Error)
+		again := Result{Summary: "the metadata service fails intermittently, and ADDs with it: " + adds.Value,
+			Decisive: []Fact{adds}}.As(catalogue.Error)
 		if grows, _ := c.allowances(); grows.State == Yes { // a separate cause
-			again = again.as(catalogue.Info)
+			again = again.As(catalogue.Info)
 		}
 		out = append(out, again)
 	}
-	hops := fact(c, c.R.Instances, "ec2.inst", "hopLimit", "2, where pods need metadata", func(all []evidence.Instance) (any, State) {
+	hops := On(c, c.R.Instances, "ec2.inst", "hopLimit", "2, where pods need metadata", func(all []evidence.Instance) (any, State) {
 		for _, i := range all {
 			if i.ID == c.instance() && i.HopLimit != nil {
 				return *i.HopLimit, stateOf(*i.HopLimit == 1)
@@ -275,32 +275,32 @@ func imdsUnreachable(c *Case) []candidate {
 		return nil, Unread
 	})
 	if hops.State == Yes {
-		limited := candidate{
-			title: "pods cannot reach the metadata service", decisive: []Fact{hops}, names: map[string]string{"INSTANCE": c.instance()},
-			summary: "the hop limit of the metadata service is 1, so pods cannot reach it; aws-node, in the host's network, can",
+		limited := Result{
+			title: "pods cannot reach the metadata service", Decisive: []Fact{hops}, names: map[string]string{"INSTANCE": c.instance()},
+			Summary: "the hop limit of the metadata service is 1, so pods cannot reach it; aws-node, in the host's network, can",
 		}
 		if i, _ := c.ownInstance(); i.HTTPTokens == "optional" {
-			limited.summary += "; requests without a token are answered, so a program of a pod may use those after a delay"
+			limited.Summary += "; requests without a token are answered, so a program of a pod may use those after a delay"
 		}
-		out = append(out, limited.as(catalogue.Info).withFixes(3))
+		out = append(out, limited.As(catalogue.Info).WithFixes(3))
 	}
 	return out
 }
 
-func typeUnknown(c *Case) []candidate {
-	unknown := fact(c, c.R.InstanceType, "ec2.type", "known", "true", func(t evidence.InstanceType) (any, State) {
+func typeUnknown(c *Case) []Result {
+	unknown := On(c, c.R.InstanceType, "ec2.type", "known", "true", func(t evidence.InstanceType) (any, State) {
 		if t.Known {
 			return nil, Unread // to this table; the daemon's may be older
 		}
 		return "false", Yes
 	})
-	logged := either(
+	logged := Either(
 		c.active(pattern{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("aws/instance-type"), cured: answering}),
 		c.dies(pattern{sources: []string{"log.awsnode"}, texts: []string{"markUnmanagedNetworkCards"}}),
 	)
-	return []candidate{{
-		summary:  fmt.Sprintf("the daemon does not know the limits of %s", or(c.R.InstanceType.Content.InstanceType, "the instance type")),
-		decisive: []Fact{orElse(logged, onlyIfTrue(both(unknown, c.podNotReady())))},
-		unless:   []Fact{not(unknown)},
+	return []Result{{
+		Summary:  fmt.Sprintf("the daemon does not know the limits of %s", or(c.R.InstanceType.Content.InstanceType, "the instance type")),
+		Decisive: []Fact{orElse(logged, onlyIfTrue(Both(unknown, c.podNotReady())))},
+		unless:   []Fact{Not(unknown)},
 	}}
 }

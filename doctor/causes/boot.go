@@ -19,25 +19,25 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-var bootRules = []rule{
-	{code: "boot/apiserver", node: apiUnreachable},
-	{code: "boot/rbac", node: rightMissing},
-	{code: "boot/ipamd-down", node: daemonDown},
-	{code: "boot/probe-timeout", node: probeTimeout},
-	{code: "boot/socket-skew", node: socketSkew},
-	{code: "boot/plugin-version-skew", node: pluginSkew},
-	{code: "boot/checkpoint", node: checkpointDamaged},
-	{code: "boot/backing-store", node: checkpointUnwritable},
-	{code: "boot/iptables", node: iptablesFailed},
-	{code: "boot/cni-config", node: cniConfig},
-	{code: "boot/port-conflict", node: portConflict},
-	{code: "boot/primary-link", node: primaryLinkMissing},
-	{code: "boot/disk-full", node: diskTrouble},
-	{code: "boot/crd-missing", node: shown("what uses it does not work", "obs/crd")},
-	{code: "boot/webhook", node: webhookAway},
-	{code: "boot/monitor-latched", node: monitorLatched},
-	{code: "boot/daemon-missing", node: shown("no pod of the node can start", "obs/daemon-not-on-node")},
-	{code: "boot/rollout", node: shown("the rollout does not get on", "obs/rollout")},
+var bootRules = []Rule{
+	{Code: "boot/apiserver", Node: apiUnreachable},
+	{Code: "boot/rbac", Node: rightMissing},
+	{Code: "boot/ipamd-down", Node: daemonDown},
+	{Code: "boot/probe-timeout", Node: probeTimeout},
+	{Code: "boot/socket-skew", Node: socketSkew},
+	{Code: "boot/plugin-version-skew", Node: pluginSkew},
+	{Code: "boot/checkpoint", Node: checkpointDamaged},
+	{Code: "boot/backing-store", Node: checkpointUnwritable},
+	{Code: "boot/iptables", Node: iptablesFailed},
+	{Code: "boot/cni-config", Node: cniConfig},
+	{Code: "boot/port-conflict", Node: portConflict},
+	{Code: "boot/primary-link", Node: primaryLinkMissing},
+	{Code: "boot/disk-full", Node: diskTrouble},
+	{Code: "boot/crd-missing", Node: shown("what uses it does not work", "obs/crd")},
+	{Code: "boot/webhook", Node: webhookAway},
+	{Code: "boot/monitor-latched", Node: monitorLatched},
+	{Code: "boot/daemon-missing", Node: shown("no pod of the node can start", "obs/daemon-not-on-node")},
+	{Code: "boot/rollout", Node: shown("the rollout does not get on", "obs/rollout")},
 }
 
 // silent states that introspection does not answer although it should.
@@ -45,11 +45,11 @@ func (c *Case) silent() Fact {
 	const what = "GET /v1/enis"
 	switch reason := c.R.ENIs.Missing; reason {
 	case "":
-		return c.known("intro.enis", what, "answers", "answers", false)
+		return c.Known("intro.enis", what, "answers", "answers", false)
 	case evidence.MissingDisabled, evidence.MissingForbidden, evidence.MissingAbsent, evidence.MissingNotAsked, evidence.MissingMode:
-		return c.unread("intro.enis", what, "answers", reason)
+		return c.Unread("intro.enis", what, "answers", reason)
 	default:
-		return c.known("intro.enis", what, "answers", reason, true)
+		return c.Known("intro.enis", what, "answers", reason, true)
 	}
 }
 
@@ -65,7 +65,7 @@ func (c *Case) container(name string) *evidence.DaemonContainer {
 
 // inContainer states something about a container of the node's aws-node pod.
 func (c *Case) inContainer(name, path, expected string, judge func(evidence.DaemonContainer) (any, State)) Fact {
-	return fact(c, c.R.DaemonPods, "k8s.ds.pods", name+" "+path, expected, func([]evidence.DaemonPod) (any, State) {
+	return On(c, c.R.DaemonPods, "k8s.ds.pods", name+" "+path, expected, func([]evidence.DaemonPod) (any, State) {
 		if k := c.container(name); k != nil {
 			return judge(*k)
 		}
@@ -101,17 +101,17 @@ func containerText(k evidence.DaemonContainer) string {
 // serves states that the daemon answers: introspection, or else its probe.
 func (c *Case) serves() Fact {
 	if c.R.DaemonSet.OK() && c.R.DaemonSet.Content == nil {
-		return c.known("k8s.ds", "aws-node", "installed", "not installed", false)
+		return c.Known("k8s.ds", "aws-node", "installed", "not installed", false)
 	}
-	if f := not(c.silent()); f.State != Unread {
+	if f := Not(c.silent()); f.State != Unread {
 		return f
 	}
-	return not(c.notReady())
+	return Not(c.notReady())
 }
 
 // unsettled states that the daemon does not serve, or did not until a moment ago.
 func (c *Case) unsettled() Fact {
-	return either(not(c.serves()), c.notReady(),
+	return Either(Not(c.serves()), c.notReady(),
 		c.inContainer(containerNode, "restarts in the last hour", "0", func(k evidence.DaemonContainer) (any, State) {
 			return containerText(k), stateOf(k.RestartsLastHour != nil && *k.RestartsLastHour > 0)
 		}))
@@ -123,7 +123,7 @@ func (c *Case) dies(m pattern) Fact {
 	m.cured = append(m.cured, logline.TextServing)
 	f := c.active(m)
 	if serves := c.serves(); f.State == Unread && serves.State == Yes {
-		return not(serves)
+		return Not(serves)
 	}
 	return f
 }
@@ -142,34 +142,34 @@ func (c *Case) lastError() string {
 
 // NeedsAPI states that a mode is on in which a daemon cannot start without the API server.
 func (c *Case) NeedsAPI() Fact {
-	return either(
-		c.setting("ENABLE_POD_ENI", "false", func(s config.Config) bool { return s.PodENI }),
-		c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking }),
-		c.setting("ANNOTATE_POD_IP", "false", func(s config.Config) bool { return s.AnnotatePodIP }),
+	return Either(
+		c.Setting("ENABLE_POD_ENI", "false", func(s config.Config) bool { return s.PodENI }),
+		c.Setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking }),
+		c.Setting("ANNOTATE_POD_IP", "false", func(s config.Config) bool { return s.AnnotatePodIP }),
 	)
 }
 
-func apiUnreachable(c *Case) []candidate {
+func apiUnreachable(c *Case) []Result {
 	m := pattern{
 		sources: []string{"log.ipamd"}, cured: []string{logline.TextAPIReached},
 		texts: []string{logline.TextAPIUnreachable, logline.TextAPICheckFailed, logline.TextAPISilent},
 	}
-	mandatory := either(c.NeedsAPI(), c.Before(evidence.Version{1, 19, 4}))
-	waits := candidate{
-		summary:  "the daemon cannot reach the Kubernetes API" + c.ProxyText(),
-		decisive: []Fact{c.dies(m)},
-		unless:   []Fact{not(mandatory)},
+	mandatory := Either(c.NeedsAPI(), c.Before(evidence.Version{1, 19, 4}))
+	waits := Result{
+		Summary:  "the daemon cannot reach the Kubernetes API" + c.ProxyText(),
+		Decisive: []Fact{c.dies(m)},
+		unless:   []Fact{Not(mandatory)},
 	}
 	if c.Ours { // it logs this once and serves; only pods that need an API object wait
 		m.any = true
-		waits.decisive = []Fact{c.active(m)}
-		waits = waits.as(catalogue.Error)
+		waits.Decisive = []Fact{c.active(m)}
+		waits = waits.As(catalogue.Error)
 	}
-	out := []candidate{waits}
+	out := []Result{waits}
 	if without := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Proceeding without API server connectivity"},
 		cured: []string{logline.TextAPIReached}}); without.State == Yes {
-		out = append(out, candidate{summary: "the daemon serves without the Kubernetes API, with max-pods from its own table" + c.ProxyText(),
-			decisive: []Fact{without}}.as(catalogue.Info))
+		out = append(out, Result{Summary: "the daemon serves without the Kubernetes API, with max-pods from its own table" + c.ProxyText(),
+			Decisive: []Fact{without}}.As(catalogue.Info))
 	}
 	return out
 }
@@ -202,7 +202,7 @@ func (c *Case) ProxyText() string {
 	return fmt.Sprintf("; the API answers at %s but not at its cluster IP %s (%s): check kube-proxy", answers, service, failed)
 }
 
-func rightMissing(c *Case) []candidate {
+func rightMissing(c *Case) []Result {
 	denied := c.denied(c.usesRight)
 	m := pattern{sources: []string{"log.ipamd", "log.np", "log.awsnode"},
 		texts: []string{"forbidden: User…system:serviceaccount:kube-system:aws-node"}}
@@ -215,7 +215,7 @@ func rightMissing(c *Case) []candidate {
 		}
 	}
 	logged := c.active(m)
-	refused := fact(c, c.R.Failures, "intro.failures", "items[].detail", "not forbidden", func(doc introspect.NodeFailures) (any, State) {
+	refused := On(c, c.R.Failures, "intro.failures", "items[].detail", "not forbidden", func(doc introspect.NodeFailures) (any, State) {
 		for _, item := range doc.Items {
 			if strings.Contains(item.Detail, "forbidden") && item.At.After(c.recent()) {
 				return clip(item.Detail), Yes
@@ -228,7 +228,7 @@ func rightMissing(c *Case) []candidate {
 	if denied.State != No || !c.needsRight(annotate) || slices.Contains(rights.Checked(), annotate) {
 		shown = orElse(denied, shown)
 	}
-	cd := candidate{summary: "the service account of aws-node lacks an RBAC permission: " + shown.Value, decisive: []Fact{shown}}
+	cd := Result{Summary: "the service account of aws-node lacks an RBAC permission: " + shown.Value, Decisive: []Fact{shown}}
 	right, _, _ := strings.Cut(shown.Value, ", ")
 	if refused := catalogue.NamesIn(shown.Value); refused["VERB"] != "" {
 		right = strings.TrimSuffix(refused["VERB"]+" "+refused["RESOURCE"]+"."+refused["GROUP"], ".")
@@ -237,15 +237,15 @@ func rightMissing(c *Case) []candidate {
 	cd.names = map[string]string{"VERB": verb, "RESOURCE": resource, "GROUP": group}
 	if fix, ok := grant(slices.DeleteFunc(slices.Clone(rights.Denied), func(right string) bool { return !c.usesRight(right) })); ok {
 		cd.first = []catalogue.Fix{fix}
-		return []candidate{cd.withFixes(3)}
+		return []Result{cd.WithFixes(3)}
 	}
 	switch {
 	case !slices.Contains(verbs, verb): // the refusal was cut
-		return []candidate{cd.withFixes(3)}
+		return []Result{cd.WithFixes(3)}
 	case group == "":
-		return []candidate{cd.withFixes(2, 3)}
+		return []Result{cd.WithFixes(2, 3)}
 	}
-	return []candidate{cd.withFixes(1, 3)}
+	return []Result{cd.WithFixes(1, 3)}
 }
 
 // verbs are those of the rights that aws-node needs.
@@ -295,9 +295,12 @@ func refusal(right string, grouped bool) string {
 	return fmt.Sprintf("cannot %s resource %q", verb, resource)
 }
 
+// Denied states that the API server does not grant aws-node what a current release needs.
+func (c *Case) Denied() Fact { return c.denied(c.needsRight) }
+
 // denied states that the API server does not grant aws-node what it needs.
 func (c *Case) denied(needs func(right string) bool) Fact {
-	return fact(c, c.R.RBAC, "k8s.rbac", "denied", "nothing that aws-node needs", func(r evidence.RBAC) (any, State) {
+	return On(c, c.R.RBAC, "k8s.rbac", "denied", "nothing that aws-node needs", func(r evidence.RBAC) (any, State) {
 		if r.Denied == nil {
 			return nil, Unread // the roles were read, but no access review
 		}
@@ -348,9 +351,9 @@ func (c *Case) usesRight(right string) bool {
 // textUnavailable is the plugin's error when no daemon answers.
 const textUnavailable = "Error received from AddNetwork gRPC call…rpc error: code = Unavailable"
 
-func daemonDown(c *Case) []candidate {
+func daemonDown(c *Case) []Result {
 	deaf := func(c *Case) Fact {
-		return fact(c, c.R.Listeners, "host.listen", "sockets of the daemon", "at least one", func(all []evidence.Listener) (any, State) {
+		return On(c, c.R.Listeners, "host.listen", "sockets of the daemon", "at least one", func(all []evidence.Listener) (any, State) {
 			n := 0
 			for _, l := range all {
 				switch l.Process {
@@ -365,14 +368,14 @@ func daemonDown(c *Case) []candidate {
 	}
 	down := func(c *Case) Fact {
 		if c.R.DaemonSet.OK() && c.R.DaemonSet.Content == nil {
-			return c.known("k8s.ds", "aws-node", "installed", "not installed", false)
+			return c.Known("k8s.ds", "aws-node", "installed", "not installed", false)
 		}
 		if f := c.silent(); f.State != Unread {
 			return f
 		}
 		return deaf(c)
 	}
-	unready := either(c.lasting((*Case).notReady), c.lasting(deaf),
+	unready := Either(c.lasting((*Case).notReady), c.lasting(deaf),
 		c.active(pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{textUnavailable}}))
 	last := or(clip(c.lastError()), "none in the log lines that were read")
 	text := "the daemon does not answer; its last error: " + last
@@ -385,24 +388,24 @@ func daemonDown(c *Case) []candidate {
 	if said := c.lastWarning(c.daemonPod().Pod); said != "" {
 		text += "; " + clip(said)
 	}
-	cd := candidate{summary: text, decisive: []Fact{c.lasting(down), unready}, unless: []Fact{c.installFails()}, context: []Fact{unready},
+	cd := Result{Summary: text, Decisive: []Fact{c.lasting(down), unready}, unless: []Fact{c.installFails()}, Context: []Fact{unready},
 		names: podNames(string(c.daemonPod().Pod)), fixes: c.stalledFixes(containerNode, 3)}
 	if means, fixes := meaning(c.lastError()); len(fixes) > 0 && cd.fixes[0] <= 2 { // no other evidence of the cause
-		cd.summary, cd.first = cd.summary+". "+means, fixes
+		cd.Summary, cd.first = cd.Summary+". "+means, fixes
 		cd.names = named(cd.names, c.lastError())
 	}
-	if asked := cd.decisive[0]; asked.State == Unread && c.notReady().State == Unread {
+	if asked := cd.Decisive[0]; asked.State == Unread && c.notReady().State == Unread {
 		// Nothing else was read than what the plugin says, again and again until now.
 		m := pattern{sources: []string{"log.plugin", "log.kubelet", "k8s.evt"}, texts: []string{textUnavailable}}
 		if said := c.active(m); said.State == Yes && c.goesOn(said.At) && c.within(m) >= moment {
-			cd.summary = "the plugin does not reach the daemon: " + said.Value
-			cd.decisive, cd.supporting = []Fact{said}, []Fact{asked}
+			cd.Summary = "the plugin does not reach the daemon: " + said.Value
+			cd.Decisive, cd.Supporting = []Fact{said}, []Fact{asked}
 		}
 	}
-	return []candidate{cd}
+	return []Result{cd}
 }
 
-func probeTimeout(c *Case) []candidate {
+func probeTimeout(c *Case) []Result {
 	timeouts := c.active(pattern{
 		sources: []string{"k8s.evt", "log.kubelet"},
 		texts: []string{"aws-node…Liveness probe failed…timeout", "aws-node…Liveness probe failed…timed out",
@@ -423,11 +426,11 @@ func probeTimeout(c *Case) []candidate {
 		}
 		return *k.LastState.ExitCode, stateOf(*k.LastState.ExitCode == 137 || *k.LastState.ExitCode == 143)
 	})
-	served := orElse(not(c.silent()), c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{logline.TextServing},
+	served := orElse(Not(c.silent()), c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{logline.TextServing},
 		since: c.Now.Add(-time.Hour), any: true}))
-	served = orElse(served, not(c.notReady()))
-	busy := either(
-		fact(c, c.R.Resources, "host.res", "load1 against cpus", "below 2 for each CPU, nothing throttled",
+	served = orElse(served, Not(c.notReady()))
+	busy := Either(
+		On(c, c.R.Resources, "host.res", "load1 against cpus", "below 2 for each CPU, nothing throttled",
 			func(r evidence.Resources) (any, State) {
 				if r.Load1 == nil || r.CPUs == nil {
 					return "throttled: " + or(strings.Join(r.Throttled, ", "), "none"), stateOf(len(r.Throttled) > 0)
@@ -435,18 +438,18 @@ func probeTimeout(c *Case) []candidate {
 				return fmt.Sprintf("%g on %d CPUs, throttled: %s", *r.Load1, *r.CPUs, or(strings.Join(r.Throttled, ", "), "none")),
 					stateOf(len(r.Throttled) > 0 || *r.Load1 >= 2*float64(*r.CPUs))
 			}),
-		fact(c, c.R.DaemonSet, "k8s.ds", "liveness.timeoutSeconds", "at least 10", func(ds *evidence.DaemonSet) (any, State) {
+		On(c, c.R.DaemonSet, "k8s.ds", "liveness.timeoutSeconds", "at least 10", func(ds *evidence.DaemonSet) (any, State) {
 			if ds == nil || ds.Liveness.TimeoutSeconds == nil {
 				return nil, Unread
 			}
 			return *ds.Liveness.TimeoutSeconds, stateOf(*ds.Liveness.TimeoutSeconds < 10)
 		}),
 	)
-	return []candidate{{
-		summary: fmt.Sprintf("kubelet kills aws-node because its liveness probe times out: %s restarts in an hour, %s (%s)",
+	return []Result{{
+		Summary: fmt.Sprintf("kubelet kills aws-node because its liveness probe times out: %s restarts in an hour, %s (%s)",
 			or(restarts.Value, "an unknown number of"), busy.Path, or(busy.Value, "unknown")),
-		decisive: []Fact{timeouts},
-		required: []Fact{served}, unless: []Fact{not(restarts), not(killed)}, supporting: []Fact{busy},
+		Decisive: []Fact{timeouts},
+		required: []Fact{served}, unless: []Fact{Not(restarts), Not(killed)}, Supporting: []Fact{busy},
 	}}
 }
 
@@ -456,8 +459,8 @@ const runDirectory = "/var/run/aws-node"
 // OnSocket is the first release that serves ipamd.sock instead of 127.0.0.1:50051.
 var OnSocket = evidence.Version{1, 23}
 
-func socketSkew(c *Case) []candidate {
-	differs := fact(c, c.R.DaemonSet, "k8s.ds", "probes and mounts against the image", "of the same release",
+func socketSkew(c *Case) []Result {
+	differs := On(c, c.R.DaemonSet, "k8s.ds", "probes and mounts against the image", "of the same release",
 		func(ds *evidence.DaemonSet) (any, State) {
 			if ds == nil {
 				return "there is no DaemonSet", No
@@ -485,15 +488,15 @@ func socketSkew(c *Case) []candidate {
 			}
 			return text + ", probes and mounts match", No
 		})
-	return []candidate{{
-		scope:    document.FindingScope{Cluster: true},
-		summary:  "image and manifest of aws-node are from different releases: " + differs.Value,
-		decisive: []Fact{differs},
+	return []Result{{
+		Scope:    document.FindingScope{Cluster: true},
+		Summary:  "image and manifest of aws-node are from different releases: " + differs.Value,
+		Decisive: []Fact{differs},
 		required: []Fact{c.upstream()},
 	}}
 }
 
-func pluginSkew(c *Case) []candidate {
+func pluginSkew(c *Case) []Result {
 	m := pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{string(cause.DaemonMismatch)}}
 	if !c.Ours {
 		m.texts = []string{logline.TextWrongClientVersion}
@@ -514,10 +517,10 @@ func pluginSkew(c *Case) []candidate {
 			installed = *b.Version
 		}
 	}
-	return []candidate{{
-		summary:  fmt.Sprintf("the installed plugin (%s) and the daemon are from different releases: %s", installed, logged.Value),
-		decisive: []Fact{logged},
-		unless:   []Fact{not(c.serves())},
+	return []Result{{
+		Summary:  fmt.Sprintf("the installed plugin (%s) and the daemon are from different releases: %s", installed, logged.Value),
+		Decisive: []Fact{logged},
+		unless:   []Fact{Not(c.serves())},
 	}}
 }
 
@@ -540,14 +543,14 @@ func (c *Case) begun() Fact {
 	}
 	const path, expected = "start of the daemon", "a while ago"
 	if at.IsZero() {
-		return c.known("log.ipamd", path, expected, "unknown", false)
+		return c.Known("log.ipamd", path, expected, "unknown", false)
 	}
-	return c.known("log.ipamd", path, expected, at.UTC().Format(time.TimeOnly), c.Now.Sub(at) < time.Minute)
+	return c.Known("log.ipamd", path, expected, at.UTC().Format(time.TimeOnly), c.Now.Sub(at) < time.Minute)
 }
 
 // CheckpointWrong states that a checkpoint exists and cannot be restored.
 func (c *Case) CheckpointWrong() Fact {
-	return fact(c, c.R.Checkpoint, "ckpt", "content", "complete, vpc-cni-ipam/1, no duplicate address",
+	return On(c, c.R.Checkpoint, "ckpt", "content", "complete, vpc-cni-ipam/1, no duplicate address",
 		func(k evidence.Checkpoint) (any, State) {
 			switch {
 			case k.Bytes != nil && *k.Bytes <= 0:
@@ -568,24 +571,24 @@ func (c *Case) CheckpointWrong() Fact {
 		})
 }
 
-func checkpointDamaged(c *Case) []candidate {
+func checkpointDamaged(c *Case) []Result {
 	damaged := c.CheckpointWrong()
 	logged := c.dies(pattern{sources: []string{"log.ipamd"}, texts: signatures("boot/checkpoint")})
 	decisive := logged
 	if logged.State == Unread {
-		decisive = both(damaged, c.unsettled())
+		decisive = Both(damaged, c.unsettled())
 	}
-	return []candidate{{
-		summary: fmt.Sprintf("the daemon cannot read %s: %s", or(c.R.Checkpoint.Content.Path, runDirectory+"/ipam.json"),
+	return []Result{{
+		Summary: fmt.Sprintf("the daemon cannot read %s: %s", or(c.R.Checkpoint.Content.Path, runDirectory+"/ipam.json"),
 			or(damaged.Value, logged.Value)),
-		decisive: []Fact{decisive},
-		required: []Fact{c.upstream()}, supporting: []Fact{damaged},
+		Decisive: []Fact{decisive},
+		required: []Fact{c.upstream()}, Supporting: []Fact{damaged},
 	}}
 }
 
 // Unwritable states that the daemon's directory cannot be written to.
 func (c *Case) Unwritable() Fact {
-	return fact(c, c.R.Resources, "host.res", "disks, denials", "space and inodes left, writable, no denial",
+	return On(c, c.R.Resources, "host.res", "disks, denials", "space and inodes left, writable, no denial",
 		func(r evidence.Resources) (any, State) {
 			for _, d := range r.Disks {
 				if !strings.HasPrefix(runDirectory, strings.TrimSuffix(d.Path, "/")) && d.Path != "/run" {
@@ -609,25 +612,25 @@ func (c *Case) Unwritable() Fact {
 		})
 }
 
-func checkpointUnwritable(c *Case) []candidate {
+func checkpointUnwritable(c *Case) []Result {
 	logged := orElse(
 		c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{strings.TrimSuffix(logline.TextStoreFailed, ":")},
 			cured: textsAssigned}),
 		c.failures(textsAssigned, cause.CheckpointUnwritable))
 	full := c.Unwritable()
-	return []candidate{{
-		summary:  fmt.Sprintf("the daemon cannot write its checkpoint (ipam.json), so every ADD fails: %s", or(full.Value, logged.Value)),
-		decisive: []Fact{logged}, supporting: []Fact{full},
+	return []Result{{
+		Summary:  fmt.Sprintf("the daemon cannot write its checkpoint (ipam.json), so every ADD fails: %s", or(full.Value, logged.Value)),
+		Decisive: []Fact{logged}, Supporting: []Fact{full},
 	}}
 }
 
-func iptablesFailed(c *Case) []candidate {
+func iptablesFailed(c *Case) []Result {
 	logged := c.dies(pattern{sources: []string{"log.ipamd"},
 		texts: []string{"failed to detect iptables mode", "failed to create iptables", "failed to check existence of",
 			"Another app is currently holding the xtables lock"}})
-	return []candidate{{
-		summary:  "the daemon cannot program the host's firewall: " + logged.Value + c.modulesText(),
-		decisive: []Fact{logged}, unless: []Fact{not(c.unsettled())},
+	return []Result{{
+		Summary:  "the daemon cannot program the host's firewall: " + logged.Value + c.modulesText(),
+		Decisive: []Fact{logged}, unless: []Fact{Not(c.unsettled())},
 	}}
 }
 
@@ -652,9 +655,9 @@ func (c *Case) installFails() Fact {
 		cured: []string{"Successfully copied CNI plugin binary"}})
 }
 
-func cniConfig(c *Case) []candidate {
+func cniConfig(c *Case) []Result {
 	wrong := c.observes("obs/cni-config")
-	logged := either(
+	logged := Either(
 		c.installFails(),
 		c.active(pattern{sources: []string{"log.kubelet", "k8s.evt"}, texts: []string{`failed to find plugin…in path`}}),
 		c.active(pattern{sources: []string{"log.plugin", "k8s.evt"},
@@ -662,8 +665,8 @@ func cniConfig(c *Case) []candidate {
 				"conf.VethPrefix can be at most 4 characters long"}}),
 		c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoKey}}),
 	)
-	shown := orElse(either(wrong, onlyIfTrue(logged)), c.failures(nil, cause.InvalidConfig, cause.InvalidRequest))
-	uninitialized := fact(c, c.R.Node, "k8s.node", "condition Ready", "the network plugin is ready", func(n evidence.KubeNode) (any, State) {
+	shown := orElse(Either(wrong, onlyIfTrue(logged)), c.failures(nil, cause.InvalidConfig, cause.InvalidRequest))
+	uninitialized := On(c, c.R.Node, "k8s.node", "condition Ready", "the network plugin is ready", func(n evidence.KubeNode) (any, State) {
 		for _, k := range n.Conditions {
 			if k.Status != "True" && matchesAny(k.Message,
 				[]string{"cni config uninitialized", "cni plugin not initialized", "NetworkPluginNotReady"}) {
@@ -672,22 +675,22 @@ func cniConfig(c *Case) []candidate {
 		}
 		return "ready", No
 	})
-	cd := candidate{summary: "the CNI configuration cannot be used: " + shown.Value, decisive: []Fact{shown}, context: []Fact{uninitialized}}
+	cd := Result{Summary: "the CNI configuration cannot be used: " + shown.Value, Decisive: []Fact{shown}, Context: []Fact{uninitialized}}
 	if shown.State == Unread {
-		cd.summary = "kubelet finds no CNI configuration that it can use"
+		cd.Summary = "kubelet finds no CNI configuration that it can use"
 	}
 	if found := c.seen("obs/cni-config"); len(found) > 0 && found[0].names != nil {
 		cd.names = found[0].names
-		return []candidate{cd.withFixes(1)}
+		return []Result{cd.WithFixes(1)}
 	}
 	for fix, texts := range [][]string{
 		3: {"read-only file system"}, 4: {"no space left"}, 5: {"permission denied", "operation not permitted"},
 	} {
 		if matchesAny(shown.Value, texts) {
-			return []candidate{cd.withFixes(fix, 2)}
+			return []Result{cd.WithFixes(fix, 2)}
 		}
 	}
-	return []candidate{cd.withFixes(2)}
+	return []Result{cd.WithFixes(2)}
 }
 
 // kindNoVPCCNI is what is said about a node of another CNI, and all that is said.
@@ -759,7 +762,7 @@ var portsHeld = []string{"61678", "61679", "8162", "8163"}
 // PortTaken states that another process listens on a port of portsHeld, or on another of these ports or sockets.
 func (c *Case) PortTaken(others ...string) Fact {
 	held := slices.Concat(portsHeld, others)
-	return fact(c, c.R.Listeners, "host.listen", "owners of the ports", "the daemon and the policy agent",
+	return On(c, c.R.Listeners, "host.listen", "owners of the ports", "the daemon and the policy agent",
 		func(all []evidence.Listener) (any, State) {
 			for _, l := range all {
 				if slices.Contains(held, l.Address[strings.LastIndexByte(l.Address, ':')+1:]) && l.Process != "" && l.Process != processDaemon &&
@@ -771,7 +774,7 @@ func (c *Case) PortTaken(others ...string) Fact {
 		})
 }
 
-func portConflict(c *Case) []candidate {
+func portConflict(c *Case) []Result {
 	ports := slices.Clone(portsHeld)
 	if !c.Ours && c.Release.Before(OnSocket) {
 		ports = append(ports, "50051", "50052", "8080")
@@ -783,13 +786,13 @@ func portConflict(c *Case) []candidate {
 	owner := c.PortTaken(ports...)
 	// A conflict about metrics is logged once.
 	logged := c.active(pattern{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: texts, any: owner.State == Yes})
-	return []candidate{{
-		summary:  "another process uses a port that aws-node needs: " + or(owner.Value, logged.Value),
-		decisive: []Fact{either(logged, both(c.silent(), owner))}, unless: []Fact{not(owner)},
+	return []Result{{
+		Summary:  "another process uses a port that aws-node needs: " + or(owner.Value, logged.Value),
+		Decisive: []Fact{Either(logged, Both(c.silent(), owner))}, unless: []Fact{Not(owner)},
 	}}
 }
 
-func primaryLinkMissing(c *Case) []candidate {
+func primaryLinkMissing(c *Case) []Result {
 	m := pattern{
 		sources: []string{"log.ipamd", "log.awsnode"},
 		texts:   []string{"failed to find the link primary ENI", "no primary interface found", "no link of this node has MAC address"},
@@ -804,7 +807,7 @@ func primaryLinkMissing(c *Case) []candidate {
 		}
 	}
 	logged := c.dies(m)
-	absent := fact(c, c.R.Links, "kern.link", "link of the primary interface", "there", func(all []evidence.Link) (any, State) {
+	absent := On(c, c.R.Links, "kern.link", "link of the primary interface", "there", func(all []evidence.Link) (any, State) {
 		id, mac := c.primary()
 		if id == "" {
 			return nil, Unread
@@ -814,16 +817,16 @@ func primaryLinkMissing(c *Case) []candidate {
 		})
 		return map[bool]string{true: "there", false: "no link with " + or(mac, "the MAC address of "+id)}[there], stateOf(!there)
 	})
-	return []candidate{{
-		summary:  "the node has no link for the primary interface: " + logged.Value,
-		decisive: []Fact{logged}, supporting: []Fact{absent},
+	return []Result{{
+		Summary:  "the node has no link for the primary interface: " + logged.Value,
+		Decisive: []Fact{logged}, Supporting: []Fact{absent},
 	}}
 }
 
 // monitorLatched reports a condition of the node monitoring agent that outlived its reason: the
 // agent sets it on one line of the log, and nothing clears it.
-func monitorLatched(c *Case) []candidate {
-	latched := fact(c, c.R.Node, "k8s.node", "condition NetworkingReady", "True", func(evidence.KubeNode) (any, State) {
+func monitorLatched(c *Case) []Result {
+	latched := On(c, c.R.Node, "k8s.node", "condition NetworkingReady", "True", func(evidence.KubeNode) (any, State) {
 		k, there := c.condition("NetworkingReady")
 		if !there {
 			return "not set", No
@@ -831,11 +834,11 @@ func monitorLatched(c *Case) []candidate {
 		return conditionText(k), stateOf(k.Status == "False" && strings.HasPrefix(k.Reason, "IPAMDNot"))
 	})
 	text := "the node's condition NetworkingReady is False, but the daemon serves: with node auto repair it is replaced for nothing"
-	return []candidate{{summary: text + ": " + latched.Value, decisive: []Fact{latched, c.serves()}}}
+	return []Result{{Summary: text + ": " + latched.Value, Decisive: []Fact{latched, c.serves()}}}
 }
 
 // webhookAway shows a webhook that does not answer; only one that fails closed keeps pods from being made.
-func webhookAway(c *Case) []candidate {
+func webhookAway(c *Case) []Result {
 	effect := "pods are made without what it adds or checks"
 	if slices.ContainsFunc(c.seen("obs/webhook"), func(o observation) bool { return o.severity == catalogue.Error }) {
 		effect = "pods cannot be created"

@@ -9,11 +9,11 @@ import (
 	"cnictl/doctor/causes/catalogue"
 )
 
-var capRules = []rule{
-	{code: "cap/max-pods", node: maxPodsTooHigh},
-	{code: "cap/growth-stopped", node: growthStopped},
-	{code: "cap/eni-limit", node: eniLimit},
-	{code: "cap/max-pods-low", node: maxPodsTooLow},
+var capRules = []Rule{
+	{Code: "cap/max-pods", Node: maxPodsTooHigh},
+	{Code: "cap/growth-stopped", Node: growthStopped},
+	{Code: "cap/eni-limit", Node: eniLimit},
+	{Code: "cap/max-pods-low", Node: maxPodsTooLow},
 }
 
 // maxPodsAbove states that max-pods exceeds what the node can address by more than least. It also
@@ -23,10 +23,10 @@ func (c *Case) maxPodsAbove(least int, over func() (int, bool)) (Fact, int) {
 	n, known := over()
 	const path, expected = "max-pods against what the node can address", "no more"
 	if !known || n <= limits.HostPods && c.pool() == nil && least == 0 { // interfaces of others may take its slots
-		return c.unread(or(source, "k8s.node"), path, expected,
+		return c.Unread(or(source, "k8s.node"), path, expected,
 			or(c.R.InstanceType.Missing, c.R.ENIs.Missing, "max-pods or the type's limits are unknown")), 0
 	}
-	return c.known(source, path, expected, fmt.Sprintf("%d, %d above", most, n), n > least), n
+	return c.Known(source, path, expected, fmt.Sprintf("%d, %d above", most, n), n > least), n
 }
 
 // MaxPodsAbove states that max-pods exceeds what the node can ever address, and returns by how much and why: by more
@@ -36,7 +36,7 @@ func (c *Case) MaxPodsAbove() (above Fact, n int, why string) {
 	return above, n, c.whyFewer()
 }
 
-func maxPodsTooHigh(c *Case) []candidate {
+func maxPodsTooHigh(c *Case) []Result {
 	if c.Settings.IPv6 { // one prefix exceeds what any node's pods need
 		return nil
 	}
@@ -48,30 +48,30 @@ func maxPodsTooHigh(c *Case) []candidate {
 	for _, p := range c.waiting() {
 		waits = append(waits, string(p.Pod))
 	}
-	return []candidate{{
-		scope: scope,
-		summary: fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()),
+	return []Result{{
+		Scope: scope,
+		Summary: fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()),
 			why),
-		decisive: []Fact{now, c.starved()},
+		Decisive: []Fact{now, c.starved()},
 		unless:   []Fact{c.growable()}, names: podNames(waits...),
-	}, candidate{
-		scope:    scope,
-		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address (%s)", most, lasting, why),
-		decisive: []Fact{by}, names: podNames(waits...),
-	}.as(catalogue.Warning)}
+	}, Result{
+		Scope:    scope,
+		Summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address (%s)", most, lasting, why),
+		Decisive: []Fact{by}, names: podNames(waits...),
+	}.As(catalogue.Warning)}
 }
 
 // maxPodsTooLow reports that pods wait for max-pods on a node that could address more.
-func maxPodsTooLow(c *Case) []candidate {
+func maxPodsTooLow(c *Case) []Result {
 	waits := c.observesThose(func(o observation) bool { return o.severity > catalogue.Info }, "obs/max-pods-low")
 	n, _ := c.misfit()
 	most, _ := c.maxPods()
 	pods := c.hit("obs/max-pods-low")
-	return []candidate{{
-		scope:    document.FindingScope{Node: c.Name},
+	return []Result{{
+		Scope:    document.FindingScope{Node: c.Name},
 		pods:     pods,
-		summary:  fmt.Sprintf("max-pods is %d, and the node could address %d pods; %s", most, most-n, podsText(pods)),
-		decisive: []Fact{waits},
+		Summary:  fmt.Sprintf("max-pods is %d, and the node could address %d pods; %s", most, most-n, podsText(pods)),
+		Decisive: []Fact{waits},
 		names:    map[string]string{"TYPE": c.R.InstanceType.Content.InstanceType, "MAX_PODS": fmt.Sprint(most - n)},
 	}}
 }
@@ -89,14 +89,14 @@ func (c *Case) whyFewer() string {
 	add(c.Settings.PodENI, "a trunk takes one interface")
 	add(c.Settings.MaxENI > 0, fmt.Sprintf("MAX_ENI is %d", c.Settings.MaxENI))
 	add(c.Settings.PrefixDelegation && c.noPrefixes(), "the type has no prefix delegation")
-	add(!c.Settings.PrefixDelegation && c.knows("ENABLE_PREFIX_DELEGATION"), "prefix delegation is off")
+	add(!c.Settings.PrefixDelegation && c.Knows("ENABLE_PREFIX_DELEGATION"), "prefix delegation is off")
 	if p != nil && p.unmanaged > 0 {
 		add(true, fmt.Sprintf("%d of its interfaces are unmanaged", p.unmanaged))
 	}
 	return or(strings.Join(out, ", "), "max-pods is set by hand")
 }
 
-func growthStopped(c *Case) []candidate {
+func growthStopped(c *Case) []Result {
 	idle := c.onPool("addresses that cool or are held for pods that are gone", "none", func(p *pool) (any, State) {
 		dead := 0
 		if c.R.Pods.OK() || c.R.Links.OK() {
@@ -107,17 +107,17 @@ func growthStopped(c *Case) []candidate {
 		return fmt.Sprintf("%d, %d", p.cooling, dead), stateOf(p.cooling+dead > 0)
 	})
 	most, _ := c.maxPods()
-	return []candidate{{
-		summary: fmt.Sprintf("the pool has reached max-pods (%d) and grows no more, but part of it cannot be used: %s", most,
+	return []Result{{
+		Summary: fmt.Sprintf("the pool has reached max-pods (%d) and grows no more, but part of it cannot be used: %s", most,
 			poolText(c.pool())),
-		decisive: []Fact{c.growthStopped(), idle},
-		required: []Fact{c.dry()}, unless: []Fact{not(c.growable())},
+		Decisive: []Fact{c.growthStopped(), idle},
+		required: []Fact{c.dry()}, unless: []Fact{Not(c.growable())},
 	}}
 }
 
-func eniLimit(c *Case) []candidate {
+func eniLimit(c *Case) []Result {
 	capped := c.onPool("MAX_ENI against the type's limit", "not below it", func(p *pool) (any, State) {
-		if !p.sized || !c.knows("MAX_ENI") {
+		if !p.sized || !c.Knows("MAX_ENI") {
 			return nil, Unread
 		}
 		most := p.limitENI
@@ -133,9 +133,9 @@ func eniLimit(c *Case) []candidate {
 		}
 		return fmt.Sprintf("%d above", over), stateOf(over <= 0)
 	})
-	return []candidate{c.unlessIdle(candidate{
-		summary:  fmt.Sprintf("MAX_ENI is %d, the type allows more, and no address is free: %s", c.Settings.MaxENI, poolText(c.pool())),
-		decisive: []Fact{capped},
-		required: []Fact{c.dry(), not(c.growable()), fits},
+	return []Result{c.unlessIdle(Result{
+		Summary:  fmt.Sprintf("MAX_ENI is %d, the type allows more, and no address is free: %s", c.Settings.MaxENI, poolText(c.pool())),
+		Decisive: []Fact{capped},
+		required: []Fact{c.dry(), Not(c.growable()), fits},
 	})}
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"cnictl/capacity/limits"
@@ -92,6 +93,27 @@ func caseOf(ev *evidence.Evidence, n *evidence.Node) *Case {
 	return newCase(n.Name, ev.Mode, n.Last(), earlier)
 }
 
+// Cases returns the last reading of each node, with what follows from it.
+func Cases(ev *evidence.Evidence) (cs []*Case) {
+	for i := range ev.Nodes {
+		cs = append(cs, caseOf(ev, &ev.Nodes[i]))
+	}
+	heldUp := sync.OnceValues(func() (fails, late bool) {
+		for _, c := range cs {
+			f, l := c.newPod()
+			fails, late = fails || f, late || l
+		}
+		return fails, late
+	})
+	for _, c := range cs {
+		c.heldUp = heldUp
+	}
+	return cs
+}
+
+// Is reports whether Kubernetes calls the node by this name.
+func (c *Case) Is(name string) bool { return name == c.own }
+
 // Containers of the DaemonSet.
 const (
 	containerNode  = evidence.ContainerNode
@@ -143,11 +165,11 @@ func (c *Case) Before(v evidence.Version) Fact {
 	expected := v.String() + " or later"
 	switch {
 	case c.Ours:
-		return c.known(c.oursAt, "version", expected, "not upstream's daemon", false)
+		return c.Known(c.oursAt, "version", expected, "not upstream's daemon", false)
 	case c.Release == evidence.Version{}:
-		return c.unread("k8s.ds", "images.aws-node", expected, "the release of the daemon is unknown")
+		return c.Unread("k8s.ds", "images.aws-node", expected, "the release of the daemon is unknown")
 	}
-	return c.known(c.releaseAt, "release of the daemon", expected, c.Release, c.Release.Before(v))
+	return c.Known(c.releaseAt, "release of the daemon", expected, c.Release, c.Release.Before(v))
 }
 
 // older reports whether the daemon is upstream's, of a release before v.
@@ -161,7 +183,7 @@ func (c *Case) upstream() Fact {
 	if c.Ours {
 		whose = "cnictl's"
 	}
-	return c.known(c.oursAt, "daemon", "cnictl's", whose, !c.Ours)
+	return c.Known(c.oursAt, "daemon", "cnictl's", whose, !c.Ours)
 }
 
 // maxPods returns kubelet's max-pods and its source.
@@ -177,8 +199,8 @@ func (c *Case) maxPods() (n int, source string) {
 	return 0, ""
 }
 
-// here returns the pods of this node that have not ended.
-func (c *Case) here() []*evidence.KubePod {
+// Here returns the pods of this node that have not ended.
+func (c *Case) Here() []*evidence.KubePod {
 	var out []*evidence.KubePod
 	for i := range c.R.Pods.Content {
 		p := &c.R.Pods.Content[i]
@@ -196,7 +218,7 @@ func (c *Case) hostPods() int {
 		return limits.HostPods
 	}
 	n := 0
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		if p.HostNetwork {
 			n += max(1, p.Count)
 		}
@@ -241,7 +263,7 @@ func (c *Case) records() iter.Seq[evidence.Address] {
 
 // Pooled returns the pods of this node that hold, or should hold, an address of the pool.
 func (c *Case) Pooled() []*evidence.KubePod {
-	return slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool { return p.HostNetwork || c.branchPod(p) })
+	return slices.DeleteFunc(c.Here(), func(p *evidence.KubePod) bool { return p.HostNetwork || c.branchPod(p) })
 }
 
 // addressed returns the pooled pods that run with an address of the pool.
@@ -273,7 +295,7 @@ var textsAssigned = []string{"Send AddNetworkReply: Success: true", "address ass
 
 // failing states that pods of the node currently fail to get an address.
 func (c *Case) failing() Fact {
-	return either(
+	return Either(
 		c.active(pattern{sources: []string{"log.ipamd"}, texts: textsDry, cured: textsAssigned, since: c.lastStart()}),
 		c.answeredNone(),
 		c.series("awscni_no_available_ip_addresses"),
@@ -302,7 +324,7 @@ const (
 // stuck states that pods have been waiting for an address for longer than most.
 func (c *Case) stuck(most time.Duration) Fact {
 	path := fmt.Sprintf("pods in ContainerCreating for more than %d s", int(most.Seconds()))
-	return fact(c, c.R.Pods, "k8s.pod", path, "none", func([]evidence.KubePod) (any, State) {
+	return On(c, c.R.Pods, "k8s.pod", path, "none", func([]evidence.KubePod) (any, State) {
 		for _, p := range c.waiting() {
 			if c.Now.Sub(p.CreatedAt) > most {
 				return p.Pod, Yes
@@ -373,9 +395,15 @@ func (c *Case) attached() []evidence.Interface {
 	return c.nics
 }
 
+// Attached returns the interfaces that EC2 shows as attached to the node's instance, if it is
+// known.
+func (c *Case) Attached() (all []evidence.Interface, known bool) {
+	return c.attached(), c.instance() != ""
+}
+
 // eniConfigName returns the ENIConfig that the node maps to.
 func (c *Case) eniConfigName() (string, bool) {
-	if !c.R.Node.OK() || !c.knows("ENI_CONFIG_ANNOTATION_DEF", "ENI_CONFIG_LABEL_DEF") {
+	if !c.R.Node.OK() || !c.Knows("ENI_CONFIG_ANNOTATION_DEF", "ENI_CONFIG_LABEL_DEF") {
 		if name := c.R.ENIConfig.Content; name != nil {
 			return *name, true
 		}

@@ -10,14 +10,14 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-var cfgnetRules = []rule{
-	{code: "cfgnet/eniconfig-missing", node: eniConfigMissing},
-	{code: "cfgnet/eniconfig-invalid", node: eniConfigInvalid},
-	{code: "cfgnet/changed-live", node: customChanged},
+var cfgnetRules = []Rule{
+	{Code: "cfgnet/eniconfig-missing", Node: eniConfigMissing},
+	{Code: "cfgnet/eniconfig-invalid", Node: eniConfigInvalid},
+	{Code: "cfgnet/changed-live", Node: customChanged},
 }
 
 func (c *Case) customNetworking() Fact {
-	return c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking })
+	return c.Setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking })
 }
 
 // errNoENIConfig means that a node's ENIConfig does not exist.
@@ -36,29 +36,29 @@ func (c *Case) eniConfig() (e evidence.ENIConfig, err error, known bool) {
 	return e, err, true
 }
 
-func eniConfigMissing(c *Case) []candidate {
+func eniConfigMissing(c *Case) []Result {
 	name, _ := c.eniConfigName()
 	_, err, known := c.eniConfig()
 	missing := c.active(pattern{sources: []string{"log.ipamd", "k8s.evt"},
 		texts: []string{"error while retrieving eniconfig:", "eniconfig is not available", "EniConfigNameNotFound"}, cured: grown})
 	if known {
-		missing = c.known("k8s.eniconfig", "ENIConfig "+name, "there", map[bool]string{true: "missing", false: "there"}[err != nil], err != nil)
+		missing = c.Known("k8s.eniconfig", "ENIConfig "+name, "there", map[bool]string{true: "missing", false: "there"}[err != nil], err != nil)
 	}
-	cd := candidate{
-		summary:  fmt.Sprintf("custom networking is on, and ENIConfig %q, which the node maps to, does not exist", name),
-		decisive: []Fact{missing, c.customNetworking()}, names: map[string]string{"NAME": name},
+	cd := Result{
+		Summary:  fmt.Sprintf("custom networking is on, and ENIConfig %q, which the node maps to, does not exist", name),
+		Decisive: []Fact{missing, c.customNetworking()}, names: map[string]string{"NAME": name},
 	}
 	if zone := c.R.Node.Content.Labels["topology.kubernetes.io/zone"]; zone != "" && zone != name &&
 		slices.ContainsFunc(c.R.ENIConfigs.Content, func(e evidence.ENIConfig) bool { return e.Name == zone }) {
-		cd.summary += "; there is one for its zone, " + zone
-		return []candidate{cd.withFixes(4)}
+		cd.Summary += "; there is one for its zone, " + zone
+		return []Result{cd.WithFixes(4)}
 	}
-	return []candidate{cd.withFixes(1, 2, 3)}
+	return []Result{cd.WithFixes(1, 2, 3)}
 }
 
-func eniConfigInvalid(c *Case) []candidate {
+func eniConfigInvalid(c *Case) []Result {
 	e, err, known := c.eniConfig()
-	found := c.unread("k8s.eniconfig", "ENIConfig "+e.Name, "in the node's zone and VPC",
+	found := c.Unread("k8s.eniconfig", "ENIConfig "+e.Name, "in the node's zone and VPC",
 		or(c.R.ENIConfigs.Missing, "the node's ENIConfig is unknown"))
 	why := ""
 	if known {
@@ -66,14 +66,14 @@ func eniConfigInvalid(c *Case) []candidate {
 		if err == nil {
 			why, state = c.fault(e)
 		}
-		found = c.known("k8s.eniconfig", "ENIConfig "+e.Name, "in the node's zone and VPC", or(why, "in both"), state == Yes)
+		found = c.Known("k8s.eniconfig", "ENIConfig "+e.Name, "in the node's zone and VPC", or(why, "in both"), state == Yes)
 		if found.State = state; state == Unread {
 			found.Value, found.Reason = "", or(c.R.Subnets.Missing, "the node's subnet is unknown")
 		}
 	}
-	return []candidate{{
-		summary:  fmt.Sprintf("ENIConfig %q cannot be used: %s", e.Name, why),
-		decisive: []Fact{found, c.customNetworking()}, names: map[string]string{"NAME": e.Name, "SUBNET": e.Subnet},
+	return []Result{{
+		Summary:  fmt.Sprintf("ENIConfig %q cannot be used: %s", e.Name, why),
+		Decisive: []Fact{found, c.customNetworking()}, names: map[string]string{"NAME": e.Name, "SUBNET": e.Subnet},
 	}}
 }
 
@@ -107,7 +107,7 @@ func (c *Case) fault(e evidence.ENIConfig) (string, State) {
 	return "", No
 }
 
-func customChanged(c *Case) []candidate {
+func customChanged(c *Case) []Result {
 	e, err, known := c.eniConfig()
 	var differ string
 	for _, eni := range c.R.ENIs.Content {
@@ -123,15 +123,15 @@ func customChanged(c *Case) []candidate {
 		}
 	}
 	const path, expected = "subnets and pods of the interfaces", "as the ENIConfig says"
-	changed := fact(c, c.R.ENIs, "intro.enis", path, expected, func([]evidence.ENI) (any, State) {
+	changed := On(c, c.R.ENIs, "intro.enis", path, expected, func([]evidence.ENI) (any, State) {
 		return or(differ, "as it says"), stateOf(differ != "")
 	})
 	if changed.State == No && !known && len(c.R.ENIs.Content) > 1 {
-		changed = c.unread("k8s.eniconfig", path, expected, or(c.R.ENIConfigs.Missing, c.R.Node.Missing, "the node's ENIConfig is unknown"))
+		changed = c.Unread("k8s.eniconfig", path, expected, or(c.R.ENIConfigs.Missing, c.R.Node.Missing, "the node's ENIConfig is unknown"))
 	}
-	return []candidate{{
-		summary:  "custom networking changed under the running node: " + differ,
-		decisive: []Fact{c.customNetworking(), changed}, // without it pods use the primary interface everywhere
+	return []Result{{
+		Summary:  "custom networking changed under the running node: " + differ,
+		Decisive: []Fact{c.customNetworking(), changed}, // without it pods use the primary interface everywhere
 	}}
 }
 

@@ -12,24 +12,24 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-var configRules = []rule{
-	{code: "config/min-ip-only", node: minimumOnly},
-	{code: "config/warm-waste", all: warmWaste},
-	{code: "config/invalid", node: settingsInvalid},
+var configRules = []Rule{
+	{Code: "config/min-ip-only", Node: minimumOnly},
+	{Code: "config/warm-waste", All: warmWaste},
+	{Code: "config/invalid", Node: settingsInvalid},
 }
 
-func minimumOnly(c *Case) []candidate {
-	alone := c.setting("MINIMUM_IP_TARGET", "not set without WARM_IP_TARGET",
+func minimumOnly(c *Case) []Result {
+	alone := c.Setting("MINIMUM_IP_TARGET", "not set without WARM_IP_TARGET",
 		func(s config.Config) bool { return s.MinIP > 0 && s.WarmIP == 0 })
-	return []candidate{{
-		summary: fmt.Sprintf("MINIMUM_IP_TARGET is %d without WARM_IP_TARGET, so the pool does not grow: %s", c.Settings.MinIP,
+	return []Result{{
+		Summary: fmt.Sprintf("MINIMUM_IP_TARGET is %d without WARM_IP_TARGET, so the pool does not grow: %s", c.Settings.MinIP,
 			poolText(c.pool())),
-		decisive: []Fact{alone, c.onPool("assigned addresses", "fewer than there are",
+		Decisive: []Fact{alone, c.onPool("assigned addresses", "fewer than there are",
 			func(p *pool) (any, State) { return p.assigned, stateOf(p.assigned == p.total) })},
 		required: []Fact{c.onPool("addresses", "below MINIMUM_IP_TARGET",
 			func(p *pool) (any, State) { return p.total, stateOf(p.total >= c.Settings.MinIP) }), c.upstream()},
-		unless:  []Fact{not(c.growable()), c.growthStopped(), c.ec2Refuses()},
-		context: []Fact{alone, c.failing(), c.upstream()},
+		unless:  []Fact{Not(c.growable()), c.growthStopped(), c.ec2Refuses()},
+		Context: []Fact{alone, c.failing(), c.upstream()},
 	}}
 }
 
@@ -42,7 +42,7 @@ func (c *Case) ec2Refuses() Fact {
 }
 
 // warmWaste adds up the addresses of each subnet that nodes hold and pods do not use.
-func warmWaste(cs []*Case) []candidate {
+func warmWaste(cs []*Case) []Result {
 	idle, nodes := map[string]int{}, map[string][]string{}
 	for _, c := range cs {
 		if c.pool() == nil || c.Settings.IPv6 {
@@ -58,7 +58,7 @@ func warmWaste(cs []*Case) []candidate {
 			}
 		}
 	}
-	var worst candidate
+	var worst Result
 	share := -1
 	for _, c := range cs {
 		for _, s := range c.R.Subnets.Content {
@@ -67,23 +67,23 @@ func warmWaste(cs []*Case) []candidate {
 				continue
 			}
 			share = 100 * idle[s.ID] / size
-			held := c.known("intro.enis", "addresses of "+s.ID+" that nodes hold for no pod", "30 % or less",
+			held := c.Known("intro.enis", "addresses of "+s.ID+" that nodes hold for no pod", "30 % or less",
 				fmt.Sprintf("%d of %d", idle[s.ID], size), 10*idle[s.ID] > 3*size)
 			if len(nodes[s.ID]) == 0 && slices.ContainsFunc(cs, func(c *Case) bool { return c.pool() == nil }) {
-				held = c.unread("intro.enis", held.Path, held.Expected, "no node that could be read is in it")
+				held = c.Unread("intro.enis", held.Path, held.Expected, "no node that could be read is in it")
 			}
-			worst = candidate{
-				scope: document.FindingScope{Cluster: true, Subnet: s.ID}, nodes: nodes[s.ID],
-				summary:  fmt.Sprintf("%s of the %s usable addresses of %s are held, but not used by pods, on the %s nodes that could be read; %s are free", grouped(idle[s.ID]), grouped(size), s.ID, grouped(len(nodes[s.ID])), grouped(*s.Available)),
-				decisive: []Fact{held, c.known("ec2.subnet", "free addresses of "+s.ID, "10 % or more", *s.Available, 10**s.Available < size)},
+			worst = Result{
+				Scope: document.FindingScope{Cluster: true, Subnet: s.ID}, Nodes: nodes[s.ID],
+				Summary:  fmt.Sprintf("%s of the %s usable addresses of %s are held, but not used by pods, on the %s nodes that could be read; %s are free", grouped(idle[s.ID]), grouped(size), s.ID, grouped(len(nodes[s.ID])), grouped(*s.Available)),
+				Decisive: []Fact{held, c.Known("ec2.subnet", "free addresses of "+s.ID, "10 % or more", *s.Available, 10**s.Available < size)},
 			}
 		}
 	}
 	if share < 0 {
-		return []candidate{{decisive: []Fact{cs[0].unread("ec2.subnet", "free addresses", "10 % or more",
+		return []Result{{Decisive: []Fact{cs[0].Unread("ec2.subnet", "free addresses", "10 % or more",
 			or(cs[0].R.Subnets.Missing, "no subnet is known"))}}}
 	}
-	return []candidate{worst}
+	return []Result{worst}
 }
 
 // grouped prints a number with commas between thousands.
@@ -97,15 +97,15 @@ func grouped(n int) string {
 
 // settingsInvalid checks the settings themselves, and the errors of a daemon that stopped because
 // of them.
-func settingsInvalid(c *Case) []candidate {
+func settingsInvalid(c *Case) []Result {
 	fatal, ignored := c.faults()
 	at := or(c.settingsAt, "k8s.ds")
 	judged := func(problems []config.Problem) Fact {
 		if c.env == nil {
-			return c.unread(at, "env", "values that the daemon accepts", or(c.R.DaemonSet.Missing, "the settings were not read"))
+			return c.Unread(at, "env", "values that the daemon accepts", or(c.R.DaemonSet.Missing, "the settings were not read"))
 		}
 		if len(problems) == 0 {
-			return c.known(at, "env", "values that the daemon accepts", "accepted", false)
+			return c.Known(at, "env", "values that the daemon accepts", "accepted", false)
 		}
 		p := problems[0]
 		value := p.Value
@@ -120,31 +120,31 @@ func settingsInvalid(c *Case) []candidate {
 		if p.Label != "" {
 			path = "label " + p.Label
 		}
-		return c.known(at, path, or(p.Accepted, "another value"), value, true)
+		return c.Known(at, path, or(p.Accepted, "another value"), value, true)
 	}
 	stops := c.dies(pattern{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("config/invalid")})
-	refuses := either(
+	refuses := Either(
 		c.active(pattern{sources: []string{"log.ipamd"},
 			texts: []string{"enable multi-nic feature on CNI for creating multi-nic-attachment pods",
 				"PD is not enabled. V6 is only supported in PD mode"}}),
 		c.failures(nil, cause.MultiNICDisabled),
 	)
-	notAsWritten := candidate{summary: "settings are not used as written: " + problemText(ignored), decisive: []Fact{judged(ignored)},
-		names: settingNames(ignored)}.withFixes(1, 2)
+	notAsWritten := Result{Summary: "settings are not used as written: " + problemText(ignored), Decisive: []Fact{judged(ignored)},
+		names: settingNames(ignored)}.WithFixes(1, 2)
 	if len(ignored) > 0 && ignored[0].Label != "" {
 		notAsWritten.names = map[string]string{"LABEL": ignored[0].Label}
-		notAsWritten = notAsWritten.withFixes(3)
+		notAsWritten = notAsWritten.WithFixes(3)
 	}
-	candidates := []candidate{
-		candidate{summary: "the daemon does not start with these settings: " + problemText(fatal), decisive: []Fact{judged(fatal)},
-			names: settingNames(fatal)}.withFixes(1, 2),
-		candidate{summary: "the daemon exits with an error: " + stops.Value, decisive: []Fact{stops},
-			unless: []Fact{not(c.podNotReady())}}.withFixes(1, 2),
-		notAsWritten.as(catalogue.Warning),
+	candidates := []Result{
+		Result{Summary: "the daemon does not start with these settings: " + problemText(fatal), Decisive: []Fact{judged(fatal)},
+			names: settingNames(fatal)}.WithFixes(1, 2),
+		Result{Summary: "the daemon exits with an error: " + stops.Value, Decisive: []Fact{stops},
+			unless: []Fact{Not(c.podNotReady())}}.WithFixes(1, 2),
+		notAsWritten.As(catalogue.Warning),
 	}
 	if refuses.State != No {
-		candidates = append(candidates, candidate{summary: "pods ask for what the settings do not allow: " + refuses.Value,
-			decisive: []Fact{refuses}}.as(catalogue.Error).withFixes(1, 2))
+		candidates = append(candidates, Result{Summary: "pods ask for what the settings do not allow: " + refuses.Value,
+			Decisive: []Fact{refuses}}.As(catalogue.Error).WithFixes(1, 2))
 	}
 	return candidates
 }
@@ -190,7 +190,7 @@ func problemText(problems []config.Problem) string {
 // podNotReady states that a container of the node's aws-node pod is not ready, or restarted within
 // the hour.
 func (c *Case) podNotReady() Fact {
-	return fact(c, c.R.DaemonPods, "k8s.ds.pods", "containers", "ready, without restarts", func(pods []evidence.DaemonPod) (any, State) {
+	return On(c, c.R.DaemonPods, "k8s.ds.pods", "containers", "ready, without restarts", func(pods []evidence.DaemonPod) (any, State) {
 		for _, p := range pods {
 			for _, k := range p.Containers {
 				if p.Node == c.own && (k.Ready != nil && !*k.Ready || k.RestartsLastHour != nil && *k.RestartsLastHour > 0) {

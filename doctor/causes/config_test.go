@@ -117,7 +117,7 @@ func TestSettings_Labels(t *testing.T) {
 		row(r, "WARM_IP_TARGET", "8", "8", config.FromLabel)
 		row(r, "WARM_ENI_TARGET", "x", "1", config.FromDefault)
 	})
-	f := c.setting("WARM_IP_TARGET", "5", func(s config.Config) bool { return s.WarmIP == 5 })
+	f := c.Setting("WARM_IP_TARGET", "5", func(s config.Config) bool { return s.WarmIP == 5 })
 	if f.Path != "label cnictl.dev/warm-ip-target" || f.Value != "8" || f.State != No {
 		t.Errorf("fact %+v", f)
 	}
@@ -130,12 +130,12 @@ func TestSettings_Labels(t *testing.T) {
 	if got := d.overridden(fix, []string{"another"}) + d.overridden(catalogue.Fix{Command: "kubectl get nodes"}, []string{c.Name}); got != "" {
 		t.Errorf("side effect %q of fixes that it does not concern", got)
 	}
-	at := slices.IndexFunc(settingsInvalid(c), func(cd candidate) bool { return all(cd.decisive...) == Yes })
+	at := slices.IndexFunc(settingsInvalid(c), func(cd Result) bool { return all(cd.Decisive...) == Yes })
 	if at < 0 {
 		t.Fatal("a label that cannot be used is no finding")
 	}
 	cd := settingsInvalid(c)[at]
-	if !slices.Equal(cd.fixes, []int{3}) || cd.names["LABEL"] != "cnictl.dev/warm-eni-target" || !strings.Contains(cd.summary, `label cnictl.dev/warm-eni-target="x" of the Node`) {
-		t.Errorf("%q with fixes %v for %v", cd.summary, cd.fixes, cd.names)
+	if !slices.Equal(cd.fixes, []int{3}) || cd.names["LABEL"] != "cnictl.dev/warm-eni-target" || !strings.Contains(cd.Summary, `label cnictl.dev/warm-eni-target="x" of the Node`) {
+		t.Errorf("%q with fixes %v for %v", cd.Summary, cd.fixes, cd.names)
 	}
 }

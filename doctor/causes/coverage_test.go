@@ -36,7 +36,7 @@ func TestCoverage(t *testing.T) {
 	}
 	rule := map[string]int{}
 	for _, r := range (Options{}).rules() {
-		rule[r.code]++
+		rule[r.Code]++
 	}
 	for _, o := range observers {
 		rule[o.kind]++

@@ -41,20 +41,20 @@ func unfounded(ev *evidence.Evidence) map[string]string {
 	cs, read := Cases(ev), corpus.WasRead(ev)
 	out := map[string]string{}
 	for _, r := range (Options{}).rules() {
-		var candidates []candidate
-		if r.all != nil {
-			candidates = r.all(cs)
+		var candidates []Result
+		if r.All != nil {
+			candidates = r.All(cs)
 		} else {
 			for _, c := range cs {
-				candidates = append(candidates, r.node(c)...)
+				candidates = append(candidates, r.Node(c)...)
 			}
 		}
 		for _, cd := range candidates {
 			rules := func(state State) func(Fact) bool {
 				return func(f Fact) bool { return f.State == state && read(f.Source) }
 			}
-			if !slices.ContainsFunc(slices.Concat(cd.decisive, cd.required), rules(No)) && !slices.ContainsFunc(cd.unless, rules(Yes)) {
-				out[r.code] = cd.summary
+			if !slices.ContainsFunc(slices.Concat(cd.Decisive, cd.required), rules(No)) && !slices.ContainsFunc(cd.unless, rules(Yes)) {
+				out[r.Code] = cd.Summary
 			}
 		}
 	}

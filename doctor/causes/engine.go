@@ -15,71 +15,71 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// rule decides about one cause. It only states what it found; the engine decides how certain that
+// Rule decides about one cause. It only states what it found; the engine decides how certain that
 // is and whether to report it.
-type rule struct {
-	code string
-	node func(c *Case) []candidate    // on one node
-	all  func(cs []*Case) []candidate // over all nodes
+type Rule struct {
+	Code string                    // of the catalogue
+	Node func(c *Case) []Result    // on each node, or
+	All  func(cs []*Case) []Result // once, over all nodes
 }
 
 // rules returns the rules of a diagnosis, in the order of the catalogue.
-func (o Options) rules() []rule {
+func (o Options) rules() []Rule {
 	if o.Checks != nil {
-		return rulesOf(o.Checks)
+		return o.Checks
 	}
 	return slices.Concat(ipRules, capRules, configRules, eniRules, cfgnetRules, awsRules, bootRules, sgpRules, netRules, npRules)
 }
 
-// candidate is a possible finding. All facts of decisive and required must hold.
-type candidate struct {
-	scope   document.FindingScope
+// Result is a possible finding. All facts of Decisive and required must hold.
+type Result struct {
+	Scope   document.FindingScope
+	Nodes   []string // that it concerns, of a rule over all nodes; none means all
 	pods    []string // that it hits, as far as they are known
-	summary string
+	Summary string
 
-	decisive   []Fact // what distinguishes this cause from others
+	Decisive   []Fact // what distinguishes this cause from others
 	required   []Fact // what else must hold
 	unless     []Fact // what shows another cause, or that it is over: none may hold
-	supporting []Fact // what raises the confidence: who or why
-	context    []Fact // symptom and configuration: enough to suspect the cause
+	Supporting []Fact // what raises the confidence: who or why
+	Context    []Fact // symptom and configuration: enough to suspect the cause
 
 	severity *catalogue.Severity // overrides the catalogue's
 	title    string              // overrides the catalogue's, where it says more
 	mild     bool                // nothing fails yet: it is not why pods do not start
-	nodes    []string            // of a rule over all nodes
 	fixes    []int               // those of the catalogue's fixes that apply, best first, from 1; all, in its order, if empty
 	first    []catalogue.Fix     // what goes before them
 	names    map[string]string   // for commands, by placeholder
 }
 
-// withFixes selects and orders the catalogue's fixes, from 1.
-func (cd candidate) withFixes(order ...int) candidate {
+// WithFixes selects and orders the catalogue's fixes, from 1.
+func (cd Result) WithFixes(order ...int) Result {
 	cd.fixes = order
 	return cd
 }
 
-// as overrides the catalogue's severity.
-func (cd candidate) as(s catalogue.Severity) candidate {
+// As overrides the catalogue's severity.
+func (cd Result) As(s catalogue.Severity) Result {
 	cd.severity = &s
 	return cd
 }
 
-// confidence derives the confidence from the facts of a candidate.
-func (cd *candidate) confidence(ceiling catalogue.Confidence) catalogue.Confidence {
+// confidence derives the confidence from the facts of a result.
+func (cd *Result) confidence(ceiling catalogue.Confidence) catalogue.Confidence {
 	sure := catalogue.None
 	if cd.excluded() {
 		return sure
 	}
-	switch all(slices.Concat(cd.decisive, cd.required)...) {
+	switch all(slices.Concat(cd.Decisive, cd.required)...) {
 	case No:
 		return sure
 	case Yes:
 		sure = catalogue.Probable
-		if all(cd.supporting...) == Yes && !slices.ContainsFunc(cd.unless, func(f Fact) bool { return f.State == Unread }) {
+		if all(cd.Supporting...) == Yes && !slices.ContainsFunc(cd.unless, func(f Fact) bool { return f.State == Unread }) {
 			sure = catalogue.Confirmed
 		}
 	default:
-		if len(cd.context) > 0 && all(cd.context...) == Yes {
+		if len(cd.Context) > 0 && all(cd.Context...) == Yes {
 			sure = catalogue.Suspected
 		}
 	}
@@ -87,13 +87,13 @@ func (cd *candidate) confidence(ceiling catalogue.Confidence) catalogue.Confiden
 }
 
 // excluded reports whether a fact shows that it is another cause.
-func (cd *candidate) excluded() bool {
+func (cd *Result) excluded() bool {
 	return slices.ContainsFunc(cd.unless, func(f Fact) bool { return f.State == Yes })
 }
 
 // open returns the unread facts that would decide, none if another fact rules the cause out.
-func (cd *candidate) open() []Fact {
-	facts := slices.Concat(cd.decisive, cd.required)
+func (cd *Result) open() []Fact {
+	facts := slices.Concat(cd.Decisive, cd.required)
 	if all(facts...) == No || cd.excluded() {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (cd *candidate) open() []Fact {
 // Options narrow a diagnosis. The zero value examines every cause.
 type Options struct {
 	Wants  func(code string) bool // nil selects all
-	Checks []Check                // examine these; nil to find faults
+	Checks []Rule                 // examine these, of another package; nil to find faults
 }
 
 // found is a finding before it is put into words.
@@ -143,11 +143,11 @@ type diagnosis struct {
 	waived              []string // not ruled out on the current node, because sources were not meant to be read
 }
 
-// judge evaluates the candidates of a rule and returns the findings.
-func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found) {
-	entry, ok := catalogue.Lookup(r.code)
+// judge evaluates the results of a rule and returns the findings.
+func (d *diagnosis) judge(r Rule, results []Result, c *Case) (out []found) {
+	entry, ok := catalogue.Lookup(r.Code)
 	if !ok {
-		panic("rule for " + r.code + ", which is not in the catalogue")
+		panic("rule for " + r.Code + ", which is not in the catalogue")
 	}
 	ceiling := entry.Ceiling.Of(d.mode)
 	// What this mode usually cannot see is judged by what was read all the same.
@@ -156,7 +156,7 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 		ceiling = catalogue.Probable
 	}
 	decided, waived := true, false
-	for _, cd := range candidates {
+	for _, cd := range results {
 		sure := cd.confidence(ceiling)
 		if unusual && sure < catalogue.Probable {
 			continue
@@ -171,12 +171,12 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 	}
 	if unusual {
 		if len(out) == 0 {
-			d.skipped[r.code] = true
+			d.skipped[r.Code] = true
 		}
 		return out
 	}
-	if len(candidates) == 0 && c != nil {
-		// Without candidates, the rule saw everything only if its sources were read.
+	if len(results) == 0 && c != nil {
+		// Without results, the rule saw everything only if its sources were read.
 		missing := c.R.Missing()
 		for _, id := range entry.Required {
 			if reason, lacks := missing[id]; lacks {
@@ -186,12 +186,12 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 		}
 	}
 	if !decided {
-		d.undecided[r.code] = true
+		d.undecided[r.Code] = true
 	} else if waived {
-		d.waived = append(d.waived, r.code)
-		d.skipped[r.code] = true
+		d.waived = append(d.waived, r.Code)
+		d.skipped[r.Code] = true
 	} else if len(out) == 0 {
-		d.ruledOut[r.code] = true
+		d.ruledOut[r.Code] = true
 	}
 	return out
 }
@@ -201,16 +201,16 @@ func (d *diagnosis) node(c *Case) {
 	var here []found
 	if c.noVPCCNI() && d.Checks == nil { // nothing applies to it
 		for _, r := range d.rules() {
-			if r.node != nil {
-				d.skipped[r.code] = true
+			if r.Node != nil {
+				d.skipped[r.Code] = true
 			}
 		}
 		d.here = append(d.here, nil)
 		return
 	}
 	for _, r := range d.rules() {
-		if r.node != nil && (d.Wants == nil || d.Wants(r.code)) {
-			here = append(here, d.judge(r, r.node(c), c)...)
+		if r.Node != nil && (d.Wants == nil || d.Wants(r.Code)) {
+			here = append(here, d.judge(r, r.Node(c), c)...)
 		}
 	}
 	if len(here) == 0 && d.Checks == nil && c.failing().State == Yes {
@@ -230,10 +230,10 @@ func (d *diagnosis) together(cs []*Case) {
 		own = slices.DeleteFunc(slices.Clone(cs), (*Case).noVPCCNI)
 	}
 	for _, r := range d.rules() {
-		if r.all != nil && len(own) == 0 {
-			d.skipped[r.code] = true
-		} else if r.all != nil && (d.Wants == nil || d.Wants(r.code)) {
-			for _, f := range d.judge(r, r.all(own), nil) {
+		if r.All != nil && len(own) == 0 {
+			d.skipped[r.Code] = true
+		} else if r.All != nil && (d.Wants == nil || d.Wants(r.Code)) {
+			for _, f := range d.judge(r, r.All(own), nil) {
 				for _, c := range cs {
 					if f.concerns(c) {
 						f.Versions.Detected = union(f.Versions.Detected, c.detected())
@@ -264,7 +264,7 @@ func (d *diagnosis) together(cs []*Case) {
 // concerns reports whether a finding is about a node, or about all.
 func (f *found) concerns(c *Case) bool { return len(f.Nodes) == 0 || slices.Contains(f.Nodes, c.Name) }
 
-func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue.Confidence, c *Case) found {
+func (d *diagnosis) finding(entry *catalogue.Entry, cd Result, sure catalogue.Confidence, c *Case) found {
 	f := found{entry: entry, confidence: sure, severity: entry.Severity, mild: cd.mild, pods: cd.pods}
 	if cd.severity != nil {
 		f.severity = *cd.severity
@@ -273,7 +273,7 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		f.severity = catalogue.Info // nothing shows any harm
 	}
 	f.Finding = document.Finding{
-		Code: entry.Code, Title: entry.Title, Confidence: sure.String(), Scope: cd.scope, Nodes: cd.nodes, Summary: cd.summary,
+		Code: entry.Code, Title: entry.Title, Confidence: sure.String(), Scope: cd.Scope, Nodes: cd.Nodes, Summary: cd.Summary,
 		Evidence: []document.FindingEvidence{}, Missing: []document.MissingEvidence{}, Explains: []string{}, Causes: []string{},
 		Check: document.CauseCheck{Text: entry.Check.Text, Command: entry.Check.Command}, Fix: []document.CauseFix{}, Links: entry.Links,
 		Versions: document.FindingVersions{Detected: []string{}, Affected: entry.Upstream},
@@ -284,9 +284,9 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 	}
 	absent := make([]Fact, 0, len(cd.unless)) // what is shown is that they do not hold
 	for _, f := range cd.unless {
-		absent = append(absent, not(f))
+		absent = append(absent, Not(f))
 	}
-	for _, fact := range slices.Concat(cd.decisive, cd.required, absent, cd.supporting, cd.context) {
+	for _, fact := range slices.Concat(cd.Decisive, cd.required, absent, cd.Supporting, cd.Context) {
 		if fact.State == Unread {
 			f.Missing = append(f.Missing, document.MissingEvidence{Source: fact.Source, Reason: or(fact.Reason, "unknown"), WouldDecide: fact.Path,
 				Nodes: []string{}})
@@ -311,7 +311,7 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 			in["INSTANCE"] = c.instance()
 		}
 		maps.Copy(in, cd.names)
-		nodes := cd.nodes
+		nodes := cd.Nodes
 		if c != nil {
 			nodes = []string{c.Name}
 		}
@@ -334,7 +334,7 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		f.Check.Command = Fill(f.Check.Command, in)
 	}
 	if c != nil {
-		if !cd.scope.Cluster {
+		if !cd.Scope.Cluster {
 			f.Scope.Node, f.Nodes = c.Name, []string{c.Name}
 		}
 		f.Versions.Detected = c.detected()
@@ -449,6 +449,7 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) document.DoctorRep
 	}
 	for _, f := range slices.Concat(r.Findings, r.Explained) {
 		delete(d.undecided, f.Code)
+		delete(d.skipped, f.Code)
 		delete(d.ruledOut, f.Code)
 	}
 	for _, codes := range []map[string]bool{d.undecided, d.skipped} {
@@ -457,9 +458,6 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) document.DoctorRep
 		}
 	}
 	r.Undecided = append(r.Undecided, slices.Sorted(maps.Keys(d.undecided))...)
-	for _, f := range slices.Concat(r.Findings, r.Explained) {
-		delete(d.skipped, f.Code)
-	}
 	for code := range d.undecided {
 		delete(d.skipped, code)
 	}
@@ -467,12 +465,8 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) document.DoctorRep
 	r.RuledOut = append(r.RuledOut, slices.Sorted(maps.Keys(d.ruledOut))...)
 	for _, text := range ev.Report {
 		logged := document.ReportedText{Text: text, Causes: []string{}}
-		for _, candidate := range catalogue.Explain(text) {
-			if candidate.Entry != nil {
-				logged.Causes = append(logged.Causes, candidate.Entry.Code)
-			} else {
-				logged.Causes = append(logged.Causes, candidate.Symptom.Causes...)
-			}
+		for _, match := range catalogue.Explain(text) {
+			logged.Causes = append(logged.Causes, match.Causes()...)
 		}
 		r.Reported = append(r.Reported, logged)
 	}
@@ -632,7 +626,7 @@ func notChecked(cs []*Case, move bool) []document.MissingEvidence {
 
 // Verdict returns the result in one line.
 func Verdict(r *document.DoctorReport) string {
-	nodes := count(r.Nodes, "node")
+	nodes := Count(r.Nodes, "node")
 	harmful := 0
 	on := map[string]bool{}
 	everywhere := false
@@ -648,11 +642,11 @@ func Verdict(r *document.DoctorReport) string {
 	}
 	switch {
 	case harmful > 0 && everywhere:
-		return fmt.Sprintf("%s; %s examined", count(harmful, "problem"), nodes)
+		return fmt.Sprintf("%s; %s examined", Count(harmful, "problem"), nodes)
 	case harmful > 0 && r.Nodes == 1:
-		return count(harmful, "problem") + " on 1 node"
+		return Count(harmful, "problem") + " on 1 node"
 	case harmful > 0:
-		return fmt.Sprintf("%s on %d of %s", count(harmful, "problem"), len(on), nodes)
+		return fmt.Sprintf("%s on %d of %s", Count(harmful, "problem"), len(on), nodes)
 	case r.Checks.Passed == 0 && r.Checks.Inconclusive+r.Checks.NotRun > 0:
 		return fmt.Sprintf("Nothing could be checked on %s (%s)", nodes, r.Checks)
 	case len(r.Suppressed) > 0:
@@ -661,8 +655,8 @@ func Verdict(r *document.DoctorReport) string {
 	return fmt.Sprintf("No problems found on %s (%s)", nodes, r.Checks)
 }
 
-// count formats a number of things.
-func count(n int, what string) string {
+// Count formats a number of things: 1 node, 2 nodes.
+func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -19,16 +19,16 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-var eniRules = []rule{
-	{code: "eni/leaked", all: leaked},
-	{code: "eni/foreign-slots", node: foreignSlots},
-	{code: "eni/region-quota", node: regionQuota},
-	{code: "eni/ec2-rejected", node: ec2Rejected},
-	{code: "eni/setup-failed", node: joinFailed},
-	{code: "eni/detached-out-of-band", node: detachedOutOfBand},
-	{code: "eni/imds-stale", node: imdsStale},
-	{code: "eni/node-unschedulable", node: nodeUnschedulable},
-	{code: "eni/provisioning-off", node: provisioningOff},
+var eniRules = []Rule{
+	{Code: "eni/leaked", All: leaked},
+	{Code: "eni/foreign-slots", Node: foreignSlots},
+	{Code: "eni/region-quota", Node: regionQuota},
+	{Code: "eni/ec2-rejected", Node: ec2Rejected},
+	{Code: "eni/setup-failed", Node: joinFailed},
+	{Code: "eni/detached-out-of-band", Node: detachedOutOfBand},
+	{Code: "eni/imds-stale", Node: imdsStale},
+	{Code: "eni/node-unschedulable", Node: nodeUnschedulable},
+	{Code: "eni/provisioning-off", Node: provisioningOff},
 }
 
 // sweepDue is how long after its instance ended an interface may still be waiting for the hourly
@@ -36,7 +36,7 @@ var eniRules = []rule{
 const sweepDue = 90 * time.Minute
 
 // leaked examines what EC2 shows of the account, which is the same on all nodes.
-func leaked(cs []*Case) []candidate {
+func leaked(cs []*Case) []Result {
 	const path, expected = "interfaces of ended instances", "none"
 	found, seen, due := map[string]evidence.Interface{}, map[string]bool{}, true
 	var by *Case
@@ -61,10 +61,10 @@ func leaked(cs []*Case) []candidate {
 		}
 	}
 	if by == nil {
-		return append(staying(cs), candidate{decisive: []Fact{cs[0].unread("ec2.eni", path, expected, cs[0].R.Interfaces.Missing)}})
+		return append(staying(cs), Result{Decisive: []Fact{cs[0].Unread("ec2.eni", path, expected, cs[0].R.Interfaces.Missing)}})
 	}
 	subnets, number, holds := map[string]int{}, 0, 0
-	again := by.unread("ec2.eni", path+", a minute before", expected, "one reading only")
+	again := by.Unread("ec2.eni", path+", a minute before", expected, "one reading only")
 	lasting := 0
 	for _, e := range found {
 		if twice && !seen[e.ID] {
@@ -75,7 +75,7 @@ func leaked(cs []*Case) []candidate {
 		subnets[e.Subnet] += n * e.Holds()
 	}
 	if twice {
-		again = by.known("ec2.eni", again.Path, expected, fmt.Sprintf("%d of %d", lasting, len(found)), lasting > 0)
+		again = by.Known("ec2.eni", again.Path, expected, fmt.Sprintf("%d of %d", lasting, len(found)), lasting > 0)
 	}
 	most, nearlyEmpty := "", false
 	for id, n := range subnets {
@@ -92,33 +92,33 @@ func leaked(cs []*Case) []candidate {
 	if by.Settings.LeakSweepOff {
 		sweep = "the hourly sweep is off (DISABLE_LEAKED_ENI_CLEANUP)"
 	}
-	cd := candidate{
-		scope: document.FindingScope{Cluster: true, Subnet: most},
-		summary: fmt.Sprintf("interfaces that belong to no instance: %d, which hold %d addresses, most of them of %s; %s", number, holds,
+	cd := Result{
+		Scope: document.FindingScope{Cluster: true, Subnet: most},
+		Summary: fmt.Sprintf("interfaces that belong to no instance: %d, which hold %d addresses, most of them of %s; %s", number, holds,
 			or(most, "no subnet"), sweep),
-		decisive: []Fact{by.known("ec2.eni", path, expected, len(found), len(found) > 0)},
-		unless:   []Fact{not(again)},
+		Decisive: []Fact{by.Known("ec2.eni", path, expected, len(found), len(found) > 0)},
+		unless:   []Fact{Not(again)},
 	}
 	if ids := slices.Sorted(maps.Keys(found)); len(ids) > 0 && ids[0] != "" {
 		cd.names = map[string]string{"ENI": ids[0]}
-		cd.summary += "; " + some(ids)
+		cd.Summary += "; " + Some(ids)
 	}
 	switch {
 	case due:
-		cd = cd.as(catalogue.Info)
+		cd = cd.As(catalogue.Info)
 	case nearlyEmpty:
-		cd = cd.as(catalogue.Error)
+		cd = cd.As(catalogue.Error)
 	}
 	return append(staying(cs), cd)
 }
 
 // staying returns notes about primary interfaces that will be left behind.
-func staying(cs []*Case) (notes []candidate) {
+func staying(cs []*Case) (notes []Result) {
 	for _, c := range cs {
 		if kept := c.keepsPrimary(); kept.State == Yes {
-			note := candidate{summary: "the primary interface and its addresses are left behind when the instance is terminated: " + kept.Value,
-				decisive: []Fact{kept}, nodes: []string{c.Name}}
-			notes = append(notes, note.as(catalogue.Info))
+			note := Result{Summary: "the primary interface and its addresses are left behind when the instance is terminated: " + kept.Value,
+				Decisive: []Fact{kept}, Nodes: []string{c.Name}}
+			notes = append(notes, note.As(catalogue.Info))
 		}
 	}
 	return notes
@@ -128,7 +128,7 @@ func staying(cs []*Case) (notes []candidate) {
 func (c *Case) keepsPrimary() Fact {
 	const path, expected = "deleteOnTermination of the primary interface", "true"
 	if e, there := find(c.attached(), evidence.Interface.IsPrimary); there {
-		return c.known("ec2.eni", path, expected, fmt.Sprintf("%t for %s", e.DeleteOnTermination, e.ID), !e.DeleteOnTermination)
+		return c.Known("ec2.eni", path, expected, fmt.Sprintf("%t for %s", e.DeleteOnTermination, e.ID), !e.DeleteOnTermination)
 	}
 	return c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Primary ENI will not get deleted when node terminates"},
 		any: true})
@@ -167,15 +167,15 @@ func (c *Case) sweepDue(e evidence.Interface) bool {
 	})
 }
 
-func foreignSlots(c *Case) []candidate {
+func foreignSlots(c *Case) []Result {
 	taken := func(c *Case) Fact {
 		return c.onInterfaces("interfaces that the daemon does not manage", "none", func() (any, State) {
 			others := c.unknownENIs(0)
-			return some(kinds(others)), stateOf(len(others) > 0)
+			return Some(kinds(others)), stateOf(len(others) > 0)
 		})
 	}
 	found := c.lasting(taken)
-	stated := fact(c, c.R.Summary, "intro.summary", "interfaces that EC2 attaches", "as many as the type takes",
+	stated := On(c, c.R.Summary, "intro.summary", "interfaces that EC2 attaches", "as many as the type takes",
 		func(introspect.Summary) (any, State) {
 			if s := c.stated(0).StatedENILimit; s != nil {
 				return fmt.Sprintf("%d of %d", s.Limit, s.OfType), Yes
@@ -185,14 +185,14 @@ func foreignSlots(c *Case) []candidate {
 	if c.R.Summary.Missing == evidence.MissingAbsent {
 		stated.State, stated.Value = No, "not known: the daemon is upstream's"
 	}
-	refused := either(c.ec2Fails("AttachmentLimitExceeded"), c.failures(grown, cause.ENIAttachLimit), onlyIfTrue(stated))
-	full := either(c.onPool("slots for interfaces", "at least 1 free", func(p *pool) (any, State) {
+	refused := Either(c.ec2Fails("AttachmentLimitExceeded"), c.failures(grown, cause.ENIAttachLimit), onlyIfTrue(stated))
+	full := Either(c.onPool("slots for interfaces", "at least 1 free", func(p *pool) (any, State) {
 		if !p.sized {
 			return nil, Unread
 		}
 		return fmt.Sprintf("%d and %d unmanaged, of %d", p.enis, p.unmanaged, p.maxENI), stateOf(!p.roomForENI)
 	}), refused)
-	decisive, who := found, some(kinds(c.unknownENIs(0)))
+	decisive, who := found, Some(kinds(c.unknownENIs(0)))
 	if p := c.pool(); found.State == Unread && refused.State == Yes && p != nil && p.sized && p.enis < p.limitENI {
 		decisive, who = refused, "EC2 refuses to attach more than "+fmt.Sprint(p.enis)+" for the daemon"
 	}
@@ -203,17 +203,17 @@ func foreignSlots(c *Case) []candidate {
 	case found.State == No && stated.State == Unread:
 		decisive = stated // EC2 may count interfaces that cannot be seen
 	}
-	cd := candidate{
-		summary:  fmt.Sprintf("interfaces that the daemon does not manage take its slots: %s; %s", who, poolText(c.pool())),
-		decisive: []Fact{decisive},
-		required: []Fact{c.dry(), full}, unless: []Fact{not(c.short())},
+	cd := Result{
+		Summary:  fmt.Sprintf("interfaces that the daemon does not manage take its slots: %s; %s", who, poolText(c.pool())),
+		Decisive: []Fact{decisive},
+		required: []Fact{c.dry(), full}, unless: []Fact{Not(c.short())},
 	}
 	if found.State != Yes || c.dry().State != No {
-		return []candidate{cd}
+		return []Result{cd}
 	}
-	note := candidate{summary: "the instance has interfaces that the daemon does not manage: " + some(kinds(c.unknownENIs(0))),
-		decisive: []Fact{found}}
-	return []candidate{cd, note.as(catalogue.Info)}
+	note := Result{Summary: "the instance has interfaces that the daemon does not manage: " + Some(kinds(c.unknownENIs(0))),
+		Decisive: []Fact{found}}
+	return []Result{cd, note.As(catalogue.Info)}
 }
 
 // onInterfaces states something about the instance's interfaces compared with those of the
@@ -221,11 +221,11 @@ func foreignSlots(c *Case) []candidate {
 func (c *Case) onInterfaces(path, expected string, judge func() (any, State)) Fact {
 	switch {
 	case !c.R.ENIs.OK():
-		return c.unread("intro.enis", path, expected, c.R.ENIs.Missing)
+		return c.Unread("intro.enis", path, expected, c.R.ENIs.Missing)
 	case c.R.Interfaces.OK() && c.instance() != "":
-		return fact(c, c.R.Interfaces, "ec2.eni", path, expected, func([]evidence.Interface) (any, State) { return judge() })
+		return On(c, c.R.Interfaces, "ec2.eni", path, expected, func([]evidence.Interface) (any, State) { return judge() })
 	}
-	return fact(c, c.R.IMDS, "imds", path, expected, func(i evidence.IMDS) (any, State) {
+	return On(c, c.R.IMDS, "imds", path, expected, func(i evidence.IMDS) (any, State) {
 		if i.Token != "ok" && len(i.ENIs) == 0 {
 			return nil, Unread
 		}
@@ -247,8 +247,8 @@ func kinds(others []other) (out []string) {
 	return out
 }
 
-func regionQuota(c *Case) []candidate {
-	used := fact(c, c.R.Quota, "ec2.quota", "interfaces of the region", "fewer than the quota", func(q evidence.Quota) (any, State) {
+func regionQuota(c *Case) []Result {
+	used := On(c, c.R.Quota, "ec2.quota", "interfaces of the region", "fewer than the quota", func(q evidence.Quota) (any, State) {
 		if q.Limit == nil || q.Used == nil {
 			return nil, Unread
 		}
@@ -261,8 +261,8 @@ func regionQuota(c *Case) []candidate {
 	if used.State == Yes {
 		summary += fmt.Sprintf(" (%s)", used.Value)
 	}
-	return []candidate{{summary: summary, names: names,
-		decisive: []Fact{either(c.ec2Fails("NetworkInterfaceLimitExceeded"), both(used, c.dry(), c.short()))}}}
+	return []Result{{Summary: summary, names: names,
+		Decisive: []Fact{Either(c.ec2Fails("NetworkInterfaceLimitExceeded"), Both(used, c.dry(), c.short()))}}}
 }
 
 // rejections are EC2's error codes for bad interface parameters. The general ones count only when
@@ -274,17 +274,17 @@ var (
 		"create network interface…InvalidParameter"}
 )
 
-func ec2Rejected(c *Case) []candidate {
+func ec2Rejected(c *Case) []Result {
 	refused := c.counted(c.active(pattern{sources: daemonSays, texts: slices.Concat(rejections, generalRejections),
 		except: []string{textNeither}, cured: grown}), rejections)
-	cd := candidate{summary: "EC2 refuses to create an interface: " + quoted(refused), decisive: []Fact{refused}}
+	cd := Result{Summary: "EC2 refuses to create an interface: " + quoted(refused), Decisive: []Fact{refused}}
 	name, _ := c.eniConfigName()
 	primary, _ := c.primary()
 	cd.names = map[string]string{"NAME": name, "ENI": primary}
-	if c.knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG") && !c.Settings.CustomNetworking {
-		return []candidate{cd.withFixes(2, 3)}
+	if c.Knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG") && !c.Settings.CustomNetworking {
+		return []Result{cd.WithFixes(2, 3)}
 	}
-	return []candidate{cd}
+	return []Result{cd}
 }
 
 // setupErrors are what the daemon logs about an attached interface that it could not use.
@@ -293,7 +293,7 @@ var setupErrors = pattern{sources: daemonSays, cured: grown, except: []string{"p
 	"failed to find the link which uses MAC address", "no interface found which uses mac address",
 }}
 
-func joinFailed(c *Case) []candidate {
+func joinFailed(c *Case) []Result {
 	absent := c.lasting(func(c *Case) Fact {
 		return c.onInterfaces("attached interfaces that the pool lacks", "none", func() (any, State) {
 			ids := c.unjoined()
@@ -301,12 +301,12 @@ func joinFailed(c *Case) []candidate {
 				slices.ContainsFunc(c.foreign(0), func(o other) bool { return o.kind == kindUnknown }) {
 				return nil, Unread // only the log shows whose they are
 			}
-			return some(ids), stateOf(len(ids) > 0)
+			return Some(ids), stateOf(len(ids) > 0)
 		})
 	})
 	lines := setupErrors
 	lines.any = absent.State == Yes
-	logged := either(c.active(lines), c.failures(grown, cause.ENILinkMissing))
+	logged := Either(c.active(lines), c.failures(grown, cause.ENILinkMissing))
 	decisive, required := absent, logged
 	if absent.State == Unread {
 		decisive, required = logged, absent
@@ -315,11 +315,11 @@ func joinFailed(c *Case) []candidate {
 		}
 	}
 	ids := c.unjoined()
-	return []candidate{{
-		summary:  "an attached interface never joined the pool: " + or(strings.Join(ids, ", "), logged.Value),
-		decisive: []Fact{decisive},
-		unless:   []Fact{not(required)},
-		supporting: []Fact{fact(c, c.R.Links, "kern.link", "links of these interfaces", "one each", func(links []evidence.Link) (any, State) {
+	return []Result{{
+		Summary:  "an attached interface never joined the pool: " + or(strings.Join(ids, ", "), logged.Value),
+		Decisive: []Fact{decisive},
+		unless:   []Fact{Not(required)},
+		Supporting: []Fact{On(c, c.R.Links, "kern.link", "links of these interfaces", "one each", func(links []evidence.Link) (any, State) {
 			has := slices.ContainsFunc(links, func(l evidence.Link) bool { return slices.Contains(ids, l.ENI) })
 			return map[bool]string{true: "there", false: "missing"}[has], stateOf(!has)
 		})},
@@ -347,17 +347,17 @@ func (c *Case) unjoined() (ids []string) {
 	})
 }
 
-func detachedOutOfBand(c *Case) []candidate {
+func detachedOutOfBand(c *Case) []Result {
 	cut := c.onInterfaces("running pods whose address is on no attached interface", "none", func() (any, State) {
 		if !c.R.Pods.OK() {
 			return nil, Unread
 		}
 		pods := c.cutOff()
-		return some(pods), stateOf(len(pods) > 0)
+		return Some(pods), stateOf(len(pods) > 0)
 	})
-	journal := c.unread("intro.events", "items[].kind", "none", c.R.Journal.Missing)
+	journal := c.Unread("intro.events", "items[].kind", "none", c.R.Journal.Missing)
 	if c.R.Journal.OK() {
-		journal = fact(c, c.R.Journal, "intro.events", "items[].kind", "no eni-vanished, no quarantined",
+		journal = On(c, c.R.Journal, "intro.events", "items[].kind", "no eni-vanished, no quarantined",
 			func(doc introspect.NodeEvents) (any, State) {
 				for _, e := range doc.Items {
 					if e.Kind == introspect.EventENIVanished || e.Kind == introspect.EventQuarantined {
@@ -378,7 +378,7 @@ func detachedOutOfBand(c *Case) []candidate {
 		removed = journal
 	}
 	if cut.State == No && !c.R.Interfaces.OK() { // the metadata service lags
-		cut = c.unread("ec2.eni", cut.Path, cut.Expected, c.R.Interfaces.Missing)
+		cut = c.Unread("ec2.eni", cut.Path, cut.Expected, c.R.Interfaces.Missing)
 	}
 	whom := removed.Value
 	pods := c.hit("obs/eni-not-in-ec2")
@@ -386,7 +386,7 @@ func detachedOutOfBand(c *Case) []candidate {
 	if gone.State == Yes {
 		whom = fmt.Sprintf("%s; %s", gone.Value, podsText(pods))
 	} else if cut := c.cutOff(); len(cut) > 0 {
-		whom = some(cut)
+		whom = Some(cut)
 		for _, text := range cut {
 			pod, _, _ := strings.Cut(text, " ")
 			pods = append(pods, pod)
@@ -396,10 +396,10 @@ func detachedOutOfBand(c *Case) []candidate {
 	if lost := c.seen("obs/eni-not-in-ec2"); len(lost) == 1 && len(c.cutOff()) == 0 {
 		fixes = lost[0].fixes // of the trunk others
 	}
-	return []candidate{{
-		summary:  "an interface in use was detached from the instance, and its pods are cut off: " + whom,
-		decisive: []Fact{orElse(removed, onlyIfTrue(gone))},
-		unless:   []Fact{not(orElse(cut, onlyIfTrue(gone)))},
+	return []Result{{
+		Summary:  "an interface in use was detached from the instance, and its pods are cut off: " + whom,
+		Decisive: []Fact{orElse(removed, onlyIfTrue(gone))},
+		unless:   []Fact{Not(orElse(cut, onlyIfTrue(gone)))},
 		pods:     pods, fixes: fixes,
 		names: podNames(pods...),
 	}}
@@ -420,7 +420,7 @@ func (c *Case) cutOff() (out []string) {
 	return out
 }
 
-func imdsStale(c *Case) []candidate {
+func imdsStale(c *Case) []Result {
 	const path, expected = "addresses that only the pool or only EC2 has", "none"
 	warned := pattern{sources: []string{"log.ipamd"},
 		texts: []string{"Instance metadata does not match data store!", "logOutOfSyncState:", "Missing IP addresses from IMDS",
@@ -429,26 +429,26 @@ func imdsStale(c *Case) []candidate {
 	if logged.State == Yes && c.within(warned) < 90*time.Second {
 		logged.State = No // normal after any change
 	}
-	decisive, summary := either(logged, c.unread("ec2.eni", path, expected,
+	decisive, summary := Either(logged, c.Unread("ec2.eni", path, expected,
 		or(c.R.Interfaces.Missing, c.R.ENIs.Missing))), "the daemon reports that instance metadata and its pool disagree"
 	if c.bothShown() {
 		decisive = c.observes("obs/address-not-in-ec2", "obs/address-not-in-datastore")
 		if b := c.Earlier; decisive.State == Yes && (b == nil || !b.bothShown() || c.Now.Sub(b.Now) < 90*time.Second) {
-			decisive = c.unread("ec2.eni", path, expected, "one reading only")
+			decisive = c.Unread("ec2.eni", path, expected, "one reading only")
 		}
 		summary = "for longer than a minute and a half " + strings.Join(slices.DeleteFunc([]string{
 			c.listed("the pool has addresses or prefixes that EC2 does not show", "obs/address-not-in-ec2"),
 			c.listed("the pool lacks addresses or prefixes that EC2 shows", "obs/address-not-in-datastore"),
 		}, func(s string) bool { return s == "" }), ", and ")
 	}
-	cd := candidate{summary: summary, decisive: []Fact{decisive}}
+	cd := Result{Summary: summary, Decisive: []Fact{decisive}}
 	pods := c.hit("obs/address-not-in-ec2")
 	if len(pods) == 0 { // nothing but the records is wrong
-		return []candidate{cd.withFixes(2, 3)}
+		return []Result{cd.WithFixes(2, 3)}
 	}
-	cd.summary += "; " + podsText(pods)
+	cd.Summary += "; " + podsText(pods)
 	cd.pods, cd.names = pods, podNames(pods...)
-	return []candidate{cd.withFixes(1, 2, 3)}
+	return []Result{cd.WithFixes(1, 2, 3)}
 }
 
 // bothShown reports whether the interfaces are known as the datastore has them and as EC2 does.
@@ -466,14 +466,14 @@ func (c *Case) listed(what, code string) string {
 	if len(subjects) == 0 {
 		return ""
 	}
-	return what + ": " + some(subjects)
+	return what + ": " + Some(subjects)
 }
 
-func nodeUnschedulable(c *Case) []candidate {
-	return []candidate{c.unlessIdle(candidate{
-		summary: fmt.Sprintf("the node is cordoned, so its pool does not grow: %s", poolText(c.pool())),
-		decisive: []Fact{
-			fact(c, c.R.Node, "k8s.node", "taints", "not cordoned", func(n evidence.KubeNode) (any, State) {
+func nodeUnschedulable(c *Case) []Result {
+	return []Result{c.unlessIdle(Result{
+		Summary: fmt.Sprintf("the node is cordoned, so its pool does not grow: %s", poolText(c.pool())),
+		Decisive: []Fact{
+			On(c, c.R.Node, "k8s.node", "taints", "not cordoned", func(n evidence.KubeNode) (any, State) {
 				for _, t := range n.Taints {
 					if t.Key == "node.kubernetes.io/unschedulable" && t.Effect == "NoSchedule" {
 						return t.Key + ":" + t.Effect, Yes
@@ -483,27 +483,27 @@ func nodeUnschedulable(c *Case) []candidate {
 			}),
 			c.starved(),
 		},
-		required: []Fact{c.setting("AWS_MANAGE_ENIS_NON_SCHEDULABLE", "true", func(s config.Config) bool { return !s.ManageUnschedulable }),
-			c.upstream()}, unless: []Fact{not(c.short()), not(c.growable())},
-		supporting: []Fact{c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"AWS CNI is on a non schedulable node"}})},
+		required: []Fact{c.Setting("AWS_MANAGE_ENIS_NON_SCHEDULABLE", "true", func(s config.Config) bool { return !s.ManageUnschedulable }),
+			c.upstream()}, unless: []Fact{Not(c.short()), Not(c.growable())},
+		Supporting: []Fact{c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"AWS CNI is on a non schedulable node"}})},
 	})}
 }
 
-func provisioningOff(c *Case) []candidate {
-	set := c.setting("DISABLE_NETWORK_RESOURCE_PROVISIONING", "false",
+func provisioningOff(c *Case) []Result {
+	set := c.Setting("DISABLE_NETWORK_RESOURCE_PROVISIONING", "false",
 		func(s config.Config) bool { return s.ProvisioningOff && !c.older(evidence.Version{1, 9, 1}) })
-	metadata := c.setting("ENABLE_IMDS_ONLY_MODE", "false",
+	metadata := c.Setting("ENABLE_IMDS_ONLY_MODE", "false",
 		func(s config.Config) bool { return s.IMDSOnly && !c.older(evidence.Version{1, 19, 6}) })
-	branch := fact(c, c.R.Pods, "k8s.pod", "pods that wait for a branch ENI", "none", func([]evidence.KubePod) (any, State) {
-		for _, p := range c.here() {
+	branch := On(c, c.R.Pods, "k8s.pod", "pods that wait for a branch ENI", "none", func([]evidence.KubePod) (any, State) {
+		for _, p := range c.Here() {
 			if p.Phase == "Pending" && c.branchPod(p) {
 				return p.Pod, Yes
 			}
 		}
 		return "none", No
 	})
-	return []candidate{{
-		summary:  "the daemon is configured not to call EC2, and pods lack what it would request: " + poolText(c.pool()),
-		decisive: []Fact{either(set, metadata), either(c.starved(), both(metadata, branch))},
+	return []Result{{
+		Summary:  "the daemon is configured not to call EC2, and pods lack what it would request: " + poolText(c.pool()),
+		Decisive: []Fact{Either(set, metadata), Either(c.starved(), Both(metadata, branch))},
 	}}
 }

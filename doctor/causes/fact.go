@@ -38,9 +38,9 @@ type Fact struct {
 	onlyIfTrue bool // if it does not hold, nothing follows
 }
 
-// fact states something about a source. It is unread if the source is missing or the judge does
+// On states something about a source. It is unread if the source is missing or the judge does
 // not know, otherwise what the judge says about the content. The value is for display.
-func fact[T any](c *Case, s evidence.Source[T], id, path, expected string, judge func(T) (value any, s State)) Fact {
+func On[T any](c *Case, s evidence.Source[T], id, path, expected string, judge func(T) (value any, s State)) Fact {
 	f := Fact{Source: id, Path: path, Expected: expected, At: c.Now}
 	if !s.OK() {
 		f.Reason = s.Missing
@@ -55,18 +55,18 @@ func fact[T any](c *Case, s evidence.Source[T], id, path, expected string, judge
 	return f
 }
 
-// known states something derived from sources that were read.
-func (c *Case) known(id, path, expected string, value any, yes bool) Fact {
+// Known states something derived from sources that were read.
+func (c *Case) Known(id, path, expected string, value any, yes bool) Fact {
 	return Fact{State: stateOf(yes), Source: id, Path: path, Value: fmt.Sprint(value), Expected: expected, At: c.Now}
 }
 
-// unread returns a fact about which nothing was read.
-func (c *Case) unread(id, path, expected, reason string) Fact {
+// Unread returns a fact about which nothing was read.
+func (c *Case) Unread(id, path, expected, reason string) Fact {
 	return Fact{Source: id, Path: path, Expected: expected, At: c.Now, Reason: reason}
 }
 
-// not negates a fact. It keeps Expected, which describes the value as read.
-func not(f Fact) Fact {
+// Not negates a fact. It keeps Expected, which describes the value as read.
+func Not(f Fact) Fact {
 	switch f.State {
 	case Yes:
 		f.State = No
@@ -90,13 +90,13 @@ func all(facts ...Fact) State {
 	return out
 }
 
-// both returns the weaker of several facts: the first that does not hold, else the first unread
+// Both returns the weaker of several facts: the first that does not hold, else the first unread
 // one, else the first.
-func both(facts ...Fact) Fact { return first(facts, No, Unread) }
+func Both(facts ...Fact) Fact { return first(facts, No, Unread) }
 
-// either returns the stronger of several facts: the first that holds, else the first unread one,
+// Either returns the stronger of several facts: the first that holds, else the first unread one,
 // else the first.
-func either(facts ...Fact) Fact {
+func Either(facts ...Fact) Fact {
 	if f := first(facts, Yes); f.State == Yes {
 		return f
 	}
@@ -134,5 +134,5 @@ func (c *Case) lasting(f func(*Case) Fact) Fact {
 	if c.Earlier == nil {
 		return f(c)
 	}
-	return both(f(c), f(c.Earlier))
+	return Both(f(c), f(c.Earlier))
 }

@@ -16,19 +16,19 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-var ipRules = []rule{
-	{code: "ip/subnet-exhausted", node: subnetExhausted},
-	{code: "ip/prefix-fragmented", node: prefixFragmented},
-	{code: "ip/alloc-backoff", node: allocBackoff},
-	{code: "ip/warm-pool-lag", node: warmPoolLag},
-	{code: "ip/cooldown-saturated", node: cooldownSaturated},
-	{code: "ip/leaked-allocations", node: leakedAllocations},
-	{code: "ip/live-allocation-dropped", node: liveAllocationDropped},
-	{code: "ip/mode-mixed", node: modeMixed},
-	{code: "ip/pd-unsupported-type", node: pdUnsupportedType},
-	{code: "ip/subnet-excluded", node: subnetExcluded},
-	{code: "ip/discovery-unused", node: discoveryUnused},
-	{code: "ip/v6-prefix-missing", node: v6PrefixMissing},
+var ipRules = []Rule{
+	{Code: "ip/subnet-exhausted", Node: subnetExhausted},
+	{Code: "ip/prefix-fragmented", Node: prefixFragmented},
+	{Code: "ip/alloc-backoff", Node: allocBackoff},
+	{Code: "ip/warm-pool-lag", Node: warmPoolLag},
+	{Code: "ip/cooldown-saturated", Node: cooldownSaturated},
+	{Code: "ip/leaked-allocations", Node: leakedAllocations},
+	{Code: "ip/live-allocation-dropped", Node: liveAllocationDropped},
+	{Code: "ip/mode-mixed", Node: modeMixed},
+	{Code: "ip/pd-unsupported-type", Node: pdUnsupportedType},
+	{Code: "ip/subnet-excluded", Node: subnetExcluded},
+	{Code: "ip/discovery-unused", Node: discoveryUnused},
+	{Code: "ip/v6-prefix-missing", Node: v6PrefixMissing},
 }
 
 // grown are the log lines of a pool that grew.
@@ -44,7 +44,7 @@ const (
 	textPause       = "Recently we had InsufficientCidr"
 )
 
-func subnetExhausted(c *Case) []candidate {
+func subnetExhausted(c *Case) []Result {
 	p := c.pool()
 	subnets, _ := c.candidates()
 	counted := c.onSubnets("enough for one request", func(subnets []evidence.Subnet) State {
@@ -63,7 +63,7 @@ func subnetExhausted(c *Case) []candidate {
 		codes = append(codes, textNoBlocks) // it does not ask for blocks
 		pausing = c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
 	}
-	refused := orElse(either(c.ec2Fails(codes...), c.failures(grown, cause.SubnetExhausted),
+	refused := orElse(Either(c.ec2Fails(codes...), c.failures(grown, cause.SubnetExhausted),
 		c.active(pattern{sources: []string{"k8s.evt"}, texts: codes})), pausing)
 	decisive := counted
 	if counted.State == Unread {
@@ -73,13 +73,13 @@ func subnetExhausted(c *Case) []candidate {
 		}
 	}
 	name, _ := c.eniConfigName()
-	return []candidate{{
+	return []Result{{
 		fixes: c.supplyFixes(p, subnets), names: map[string]string{"NAME": name},
-		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
-		summary:  fmt.Sprintf("no address can be assigned: %s; %s", poolText(p), freeAddresses(subnets)),
-		decisive: []Fact{decisive},
-		required: []Fact{c.starvedBy(refused, codes)}, unless: []Fact{not(c.short()), not(c.growable())},
-		context: []Fact{c.failing(), refused},
+		Scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
+		Summary:  fmt.Sprintf("no address can be assigned: %s; %s", poolText(p), freeAddresses(subnets)),
+		Decisive: []Fact{decisive},
+		required: []Fact{c.starvedBy(refused, codes)}, unless: []Fact{Not(c.short()), Not(c.growable())},
+		Context: []Fact{c.failing(), refused},
 	}}
 }
 
@@ -89,7 +89,7 @@ func (c *Case) starvedBy(refused Fact, texts []string) Fact {
 	f := c.starved()
 	if f.State == Unread && c.unseen() && refused.State == Yes && c.goesOn(refused.At) &&
 		c.within(pattern{sources: daemonSays, texts: texts}) >= moment {
-		return c.known(refused.Source, refused.Path, refused.Expected, refused.Value, true)
+		return c.Known(refused.Source, refused.Path, refused.Expected, refused.Value, true)
 	}
 	return f
 }
@@ -112,13 +112,13 @@ func (c *Case) supplyFixes(p *pool, subnets []evidence.Subnet) (order []int) {
 		return append(order, otherENIConfig, fewerWarm)
 	case p != nil && p.sized && !p.roomForENI:
 		return append(order, moveAway, fewerWarm)
-	case c.older(evidence.Version{1, 18}) || c.knows("ENABLE_SUBNET_DISCOVERY") && !c.Settings.SubnetDiscovery:
+	case c.older(evidence.Version{1, 18}) || c.Knows("ENABLE_SUBNET_DISCOVERY") && !c.Settings.SubnetDiscovery:
 		return append(order, fewerWarm, useCustom)
 	}
 	return append(order, addSubnet, fewerWarm, useCustom)
 }
 
-func prefixFragmented(c *Case) []candidate {
+func prefixFragmented(c *Case) []Result {
 	p := c.pool()
 	subnets, _ := c.candidates()
 	counted := c.onSubnets("fewer than a prefix needs", func(subnets []evidence.Subnet) State {
@@ -130,17 +130,17 @@ func prefixFragmented(c *Case) []candidate {
 		}
 		return No
 	})
-	refused := either(c.ec2Fails(textNoBlocks), c.failures(grown, cause.SubnetFragmented))
+	refused := Either(c.ec2Fails(textNoBlocks), c.failures(grown, cause.SubnetFragmented))
 	if counted.State == Yes {
-		refused = either(refused, c.ec2Fails(textNeither))
+		refused = Either(refused, c.ec2Fails(textNeither))
 	}
-	return []candidate{{
-		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
-		summary:  fmt.Sprintf("EC2 finds no aligned /28: %s; %s", poolText(p), freeAddresses(subnets)),
-		decisive: []Fact{refused},
+	return []Result{{
+		Scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
+		Summary:  fmt.Sprintf("EC2 finds no aligned /28: %s; %s", poolText(p), freeAddresses(subnets)),
+		Decisive: []Fact{refused},
 		required: []Fact{c.prefixMode(), c.starvedBy(refused, []string{textNoBlocks})},
-		unless:   []Fact{not(counted), both(c.failedOnce(), c.recovered())},
-		supporting: []Fact{fact(c, c.R.Reservations, "ec2.resv", "prefix reservations", "one with room",
+		unless:   []Fact{Not(counted), Both(c.failedOnce(), c.recovered())},
+		Supporting: []Fact{On(c, c.R.Reservations, "ec2.resv", "prefix reservations", "one with room",
 			func(all []evidence.Reservation) (any, State) {
 				return len(all), stateOf(len(all) == 0)
 			})},
@@ -149,7 +149,7 @@ func prefixFragmented(c *Case) []candidate {
 
 // prefixMode states that the node hands out addresses of prefixes.
 func (c *Case) prefixMode() Fact {
-	return c.setting("ENABLE_PREFIX_DELEGATION", "false", func(config.Config) bool { return c.prefixes() })
+	return c.Setting("ENABLE_PREFIX_DELEGATION", "false", func(config.Config) bool { return c.prefixes() })
 }
 
 // pause is how long upstream's daemon requests nothing after a shortage.
@@ -200,7 +200,7 @@ func (c *Case) pausing() Fact {
 
 // held states that our daemon pauses for want of addresses or blocks.
 func (c *Case) held() Fact {
-	f := fact(c, c.R.Summary, "intro.summary", "backoffs", "none", func(s introspect.Summary) (any, State) {
+	f := On(c, c.R.Summary, "intro.summary", "backoffs", "none", func(s introspect.Summary) (any, State) {
 		for _, b := range s.Backoffs {
 			if (b.Cause == string(cause.SubnetExhausted) || b.Cause == string(cause.SubnetFragmented)) && b.Until.After(c.Now) {
 				return fmt.Sprintf("%s %s until %s", b.Scope, b.ID, b.Until.Format(time.TimeOnly)), Yes
@@ -214,34 +214,34 @@ func (c *Case) held() Fact {
 	return f
 }
 
-func allocBackoff(c *Case) []candidate {
+func allocBackoff(c *Case) []Result {
 	subnets, _ := c.candidates()
 	pausing, held := c.pausing(), c.held()
 	if c.Earlier != nil { // and the pool has not grown since: see short
-		pausing, held = either(pausing, c.Earlier.pausing()), either(held, c.Earlier.held())
+		pausing, held = Either(pausing, c.Earlier.pausing()), Either(held, c.Earlier.held())
 	}
 	once := c.failedOnce()
 	if held.State == Yes || c.Ours {
 		once = held // our daemon logs its pauses
 	}
-	cd := candidate{
-		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
-		summary:  fmt.Sprintf("the daemon still pauses although the shortage is over: %s; %s", freeAddresses(subnets), poolText(c.pool())),
-		decisive: []Fact{either(pausing, held), c.recovered()},
+	cd := Result{
+		Scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
+		Summary:  fmt.Sprintf("the daemon still pauses although the shortage is over: %s; %s", freeAddresses(subnets), poolText(c.pool())),
+		Decisive: []Fact{Either(pausing, held), c.recovered()},
 		required: []Fact{once, c.short()},
 	}
 	if c.dry().State == No { // the pause keeps no pod waiting
-		cd = cd.as(catalogue.Info)
+		cd = cd.As(catalogue.Info)
 	}
-	return []candidate{cd}
+	return []Result{cd}
 }
 
-func warmPoolLag(c *Case) []candidate {
-	failed, dry := c.failing(), c.unread("intro.enis", "assignable addresses, before", "at least 1", "one reading only")
+func warmPoolLag(c *Case) []Result {
+	failed, dry := c.failing(), c.Unread("intro.enis", "assignable addresses, before", "at least 1", "one reading only")
 	grew := c.active(pattern{sources: []string{"log.ipamd"}, texts: grown})
 	if c.Earlier != nil {
-		failed, dry = either(failed, c.Earlier.failing(), c.Earlier.stuck(sandboxTime)), c.Earlier.dry()
-		grew = either(grew, c.onPool("addresses", "as before", func(p *pool) (any, State) {
+		failed, dry = Either(failed, c.Earlier.failing(), c.Earlier.stuck(sandboxTime)), c.Earlier.dry()
+		grew = Either(grew, c.onPool("addresses", "as before", func(p *pool) (any, State) {
 			before := c.Earlier.pool()
 			if before == nil {
 				return nil, Unread
@@ -254,19 +254,19 @@ func warmPoolLag(c *Case) []candidate {
 		if dry.State == Yes && grew.State == Yes && grew.At.Before(dry.At) {
 			dry.State = No
 		}
-		failed = either(failed, dry) // the daemon logs it for each request
+		failed = Either(failed, dry) // the daemon logs it for each request
 	}
-	return []candidate{{
-		summary:  fmt.Sprintf("pods arrived faster than addresses, which are available now: %s", poolText(c.pool())),
-		decisive: []Fact{dry, grew, failed},
-		required: []Fact{not(c.dry())}, unless: []Fact{c.stuck(attachTime)},
-		supporting: []Fact{c.setting("WARM_IP_TARGET", "more than a burst needs", func(s config.Config) bool {
+	return []Result{{
+		Summary:  fmt.Sprintf("pods arrived faster than addresses, which are available now: %s", poolText(c.pool())),
+		Decisive: []Fact{dry, grew, failed},
+		required: []Fact{Not(c.dry())}, unless: []Fact{c.stuck(attachTime)},
+		Supporting: []Fact{c.Setting("WARM_IP_TARGET", "more than a burst needs", func(s config.Config) bool {
 			return s.WarmIP > 0 && s.WarmIP <= 2 || s.WarmIP == 0 && s.WarmENI == 0
 		})},
 	}}
 }
 
-func cooldownSaturated(c *Case) []candidate {
+func cooldownSaturated(c *Case) []Result {
 	cooling := c.onPool("cooling addresses", "fewer than the free ones",
 		func(p *pool) (any, State) { return p.cooling, stateOf(p.cooling > 0) })
 	most := c.onPool("addresses against the type's limit", "below it", func(p *pool) (any, State) {
@@ -274,36 +274,36 @@ func cooldownSaturated(c *Case) []candidate {
 		return fmt.Sprintf("%d of %d", p.total, p.capacity),
 			stateOf(known && over <= 0 && p.maxENI == p.limitENI && p.unmanaged == 0 && !p.canGrow())
 	})
-	return []candidate{c.unlessIdle(candidate{
-		summary:  fmt.Sprintf("every free address is cooling down for %s: %s", c.cooldown(), poolText(c.pool())),
-		decisive: []Fact{cooling},
-		required: []Fact{c.dry(), either(not(c.short()), most, c.failures(grown, cause.AddressesCooling))},
+	return []Result{c.unlessIdle(Result{
+		Summary:  fmt.Sprintf("every free address is cooling down for %s: %s", c.cooldown(), poolText(c.pool())),
+		Decisive: []Fact{cooling},
+		required: []Fact{c.dry(), Either(Not(c.short()), most, c.failures(grown, cause.AddressesCooling))},
 	})}
 }
 
-func leakedAllocations(c *Case) []candidate {
+func leakedAllocations(c *Case) []Result {
 	dead := c.dead()
 	var pods []string
 	for _, a := range dead {
 		pods = append(pods, fmt.Sprintf("%s (%s)", a.Address, *a.Pod))
 	}
-	found := fact(c, c.R.ENIs, "intro.enis", "addresses assigned to pods that are gone", "none", func([]evidence.ENI) (any, State) {
+	found := On(c, c.R.ENIs, "intro.enis", "addresses assigned to pods that are gone", "none", func([]evidence.ENI) (any, State) {
 		if !c.R.Pods.OK() && !c.R.Links.OK() {
 			return nil, Unread
 		}
-		return some(pods), stateOf(len(dead) > 0)
+		return Some(pods), stateOf(len(dead) > 0)
 	})
 	read := func(id, missing string) Fact {
 		if missing != "" {
-			return c.unread(id, "what is left of these pods", "something", missing)
+			return c.Unread(id, "what is left of these pods", "something", missing)
 		}
-		return c.known(id, "what is left of these pods", "something", "nothing", true)
+		return c.Known(id, "what is left of these pods", "something", "nothing", true)
 	}
-	return []candidate{{
-		summary:    fmt.Sprintf("no address is free, and some are held for pods that no longer exist: %s", some(pods)),
-		decisive:   []Fact{found},
+	return []Result{{
+		Summary:    fmt.Sprintf("no address is free, and some are held for pods that no longer exist: %s", Some(pods)),
+		Decisive:   []Fact{found},
 		required:   []Fact{c.dry()},
-		supporting: []Fact{read("k8s.pod", c.R.Pods.Missing), read("kern.link", c.R.Links.Missing)},
+		Supporting: []Fact{read("k8s.pod", c.R.Pods.Missing), read("kern.link", c.R.Links.Missing)},
 	}}
 }
 
@@ -364,15 +364,15 @@ func (c *Case) lost() (out []lost) {
 	return out
 }
 
-func liveAllocationDropped(c *Case) []candidate {
+func liveAllocationDropped(c *Case) []Result {
 	missing := func(c *Case) Fact {
 		const path, expected = "running pods that have no record", "none"
 		if c.R.ENIs.OK() && !c.R.Pods.OK() && len(c.lost()) == 0 {
-			return c.unread("k8s.pod", path, expected, c.R.Pods.Missing)
+			return c.Unread("k8s.pod", path, expected, c.R.Pods.Missing)
 		}
-		return fact(c, c.R.ENIs, "intro.enis", path, expected, func([]evidence.ENI) (any, State) {
+		return On(c, c.R.ENIs, "intro.enis", path, expected, func([]evidence.ENI) (any, State) {
 			pods := c.lost()
-			return some(lostNames(pods)), stateOf(len(pods) > 0)
+			return Some(lostNames(pods)), stateOf(len(pods) > 0)
 		})
 	}
 	pods := c.lost()
@@ -386,7 +386,7 @@ func liveAllocationDropped(c *Case) []candidate {
 	if !c.R.Pods.OK() {
 		wiring, id = c.R.Rules.Missing, "kern.rule"
 	}
-	wired := c.unread(id, "what these pods have in the kernel", "nothing", wiring)
+	wired := c.Unread(id, "what these pods have in the kernel", "nothing", wiring)
 	if wiring == "" && len(pods) > 0 {
 		n := 0
 		for _, p := range pods {
@@ -394,13 +394,13 @@ func liveAllocationDropped(c *Case) []candidate {
 				n++
 			}
 		}
-		wired = c.known(id, wired.Path, wired.Expected, fmt.Sprintf("links or rules of %d", n), n > 0)
+		wired = c.Known(id, wired.Path, wired.Expected, fmt.Sprintf("links or rules of %d", n), n > 0)
 	}
-	return []candidate{{
-		summary:  fmt.Sprintf("running pods are missing from the daemon's records: %s", some(lostNames(pods))),
-		decisive: []Fact{c.lasting(missing)}, names: podNames(named...),
-		required: []Fact{c.upstream()}, unless: []Fact{not(wired)},
-		supporting: []Fact{c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"presuming stale/dead"}, any: true})},
+	return []Result{{
+		Summary:  fmt.Sprintf("running pods are missing from the daemon's records: %s", Some(lostNames(pods))),
+		Decisive: []Fact{c.lasting(missing)}, names: podNames(named...),
+		required: []Fact{c.upstream()}, unless: []Fact{Not(wired)},
+		Supporting: []Fact{c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"presuming stale/dead"}, any: true})},
 	}}
 }
 
@@ -412,7 +412,7 @@ func lostNames(pods []lost) []string {
 	return out
 }
 
-func modeMixed(c *Case) []candidate {
+func modeMixed(c *Case) []Result {
 	other := c.onPool("addresses of the other mode", "0", func(p *pool) (any, State) {
 		if p.either {
 			return nil, Unread
@@ -430,17 +430,17 @@ func modeMixed(c *Case) []candidate {
 	if p != nil {
 		summary = fmt.Sprintf("the interfaces hold %d %s: %s", p.otherMode, what, summary)
 	}
-	return []candidate{{summary: summary, decisive: []Fact{other}, required: []Fact{either(c.dry(), blocked)}}}
+	return []Result{{Summary: summary, Decisive: []Fact{other}, required: []Fact{Either(c.dry(), blocked)}}}
 }
 
-func pdUnsupportedType(c *Case) []candidate {
+func pdUnsupportedType(c *Case) []Result {
 	t := c.R.InstanceType.Content
-	cd := candidate{
-		summary: fmt.Sprintf("ENABLE_PREFIX_DELEGATION is true, but %s is neither Nitro nor bare metal: single addresses are used",
+	cd := Result{
+		Summary: fmt.Sprintf("ENABLE_PREFIX_DELEGATION is true, but %s is neither Nitro nor bare metal: single addresses are used",
 			t.InstanceType),
-		decisive: []Fact{
-			c.setting("ENABLE_PREFIX_DELEGATION", "false", func(s config.Config) bool { return s.PrefixDelegation }),
-			fact(c, c.R.InstanceType, "ec2.type", "hypervisor", "nitro", func(t evidence.InstanceType) (any, State) {
+		Decisive: []Fact{
+			c.Setting("ENABLE_PREFIX_DELEGATION", "false", func(s config.Config) bool { return s.PrefixDelegation }),
+			On(c, c.R.InstanceType, "ec2.type", "hypervisor", "nitro", func(t evidence.InstanceType) (any, State) {
 				if !t.Known {
 					return nil, Unread
 				}
@@ -449,33 +449,33 @@ func pdUnsupportedType(c *Case) []candidate {
 		},
 	}
 	if c.Settings.IPv6 {
-		cd.summary = fmt.Sprintf("IPv6 needs prefix delegation, which %s does not have: the daemon does not start", t.InstanceType)
-		return []candidate{cd.as(catalogue.Critical)}
+		cd.Summary = fmt.Sprintf("IPv6 needs prefix delegation, which %s does not have: the daemon does not start", t.InstanceType)
+		return []Result{cd.As(catalogue.Critical)}
 	}
-	return []candidate{cd}
+	return []Result{cd}
 }
 
-func subnetExcluded(c *Case) []candidate {
+func subnetExcluded(c *Case) []Result {
 	decisive := c.onSubnets("at least one", func(subnets []evidence.Subnet) State { return stateOf(len(subnets) == 0) })
 	decisive.Path = "subnets that may be used"
 	if decisive.State == Unread {
-		decisive = either(
+		decisive = Either(
 			c.active(pattern{sources: daemonSays, texts: []string{"no valid subnets available for ENI creation",
 				"primary subnet is tagged with kubernetes.io/role/cni=0"}, cured: grown}),
 			c.failures(grown, cause.NoUsableSubnet),
 		)
 	}
 	node := c.subnetOfNode()
-	return []candidate{{
-		scope: document.FindingScope{Subnet: node},
-		summary: fmt.Sprintf("no subnet of the zone may be used for pods: %s is excluded by its tags, and no other is tagged %s",
+	return []Result{{
+		Scope: document.FindingScope{Subnet: node},
+		Summary: fmt.Sprintf("no subnet of the zone may be used for pods: %s is excluded by its tags, and no other is tagged %s",
 			or(node, "the node's"), resync.TagSubnetRole),
-		decisive: []Fact{decisive},
-		required: []Fact{c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "true", func(s config.Config) bool { return !s.CustomNetworking })},
+		Decisive: []Fact{decisive},
+		required: []Fact{c.Setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "true", func(s config.Config) bool { return !s.CustomNetworking })},
 	}}
 }
 
-func discoveryUnused(c *Case) []candidate {
+func discoveryUnused(c *Case) []Result {
 	node := c.subnetOfNode()
 	own, known := c.subnet(node)
 	policy := resync.SubnetPolicy{NodeSubnet: node, ClusterName: c.Settings.ClusterName, Discovery: true}
@@ -489,21 +489,21 @@ func discoveryUnused(c *Case) []candidate {
 		return slices.ContainsFunc(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Subnet == id })
 	}
 	why := c.whyUnused(node)
-	return []candidate{{
-		scope:   document.FindingScope{Subnet: tagged.ID},
-		summary: fmt.Sprintf("%s, tagged for pods, is never used, while %s: %s", tagged.ID, freeAddresses([]evidence.Subnet{own}), why.Value),
-		decisive: []Fact{
-			fact(c, c.R.Subnets, "ec2.subnet", "tagged subnets of the zone with free addresses", "in use", func([]evidence.Subnet) (any, State) {
+	return []Result{{
+		Scope:   document.FindingScope{Subnet: tagged.ID},
+		Summary: fmt.Sprintf("%s, tagged for pods, is never used, while %s: %s", tagged.ID, freeAddresses([]evidence.Subnet{own}), why.Value),
+		Decisive: []Fact{
+			On(c, c.R.Subnets, "ec2.subnet", "tagged subnets of the zone with free addresses", "in use", func([]evidence.Subnet) (any, State) {
 				return or(tagged.ID, "none"), stateOf(tagged.ID != "")
 			}),
-			fact(c, c.R.Subnets, "ec2.subnet", "free addresses of "+or(node, "the node's subnet"), "10 % or more",
+			On(c, c.R.Subnets, "ec2.subnet", "free addresses of "+or(node, "the node's subnet"), "10 % or more",
 				func([]evidence.Subnet) (any, State) {
 					if !known || own.Available == nil {
 						return nil, Unread
 					}
 					return *own.Available, stateOf(10**own.Available < usableSize(own.CIDR))
 				}),
-			fact(c, c.R.ENIs, "intro.enis", "interfaces in "+or(tagged.ID, "a tagged subnet"), "at least one", func([]evidence.ENI) (any, State) {
+			On(c, c.R.ENIs, "intro.enis", "interfaces in "+or(tagged.ID, "a tagged subnet"), "at least one", func([]evidence.ENI) (any, State) {
 				return map[bool]string{true: "some", false: "none"}[on(tagged.ID)], stateOf(!on(tagged.ID))
 			}), why,
 		},
@@ -523,24 +523,24 @@ func (c *Case) whyUnused(node string) Fact {
 	})
 	denied := orElse(
 		c.active(pattern{sources: daemonSays, texts: []string{"Failed to call ec2:DescribeSubnets", "DescribeSubnets…" + textDenied}}),
-		fact(c, c.R.IAM, "iam.sim", "actions", "allowed", func(sim evidence.IAM) (any, State) {
+		On(c, c.R.IAM, "iam.sim", "actions", "allowed", func(sim evidence.IAM) (any, State) {
 			return sim.Actions["ec2:DescribeSubnets"], stateOf(sim.Actions["ec2:DescribeSubnets"] == "denied")
 		}),
 	)
-	off := c.setting("ENABLE_SUBNET_DISCOVERY", "true", func(s config.Config) bool { return !s.SubnetDiscovery })
-	custom := c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking })
+	off := c.Setting("ENABLE_SUBNET_DISCOVERY", "true", func(s config.Config) bool { return !s.SubnetDiscovery })
+	custom := c.Setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking })
 	off.Value, custom.Value = "ENABLE_SUBNET_DISCOVERY is false", "custom networking ignores tags"
 	denied.Value = "ec2:DescribeSubnets is denied"
-	return either(custom, off, full, filled, denied)
+	return Either(custom, off, full, filled, denied)
 }
 
-func v6PrefixMissing(c *Case) []candidate {
+func v6PrefixMissing(c *Case) []Result {
 	refused := c.active(pattern{sources: daemonSays, texts: []string{"Failed to allocate IPv6 Prefixes", "AssignIpv6Addresses"}, any: true})
-	cd := candidate{
-		summary: "the primary interface has no IPv6 prefix, so no pod on the node can start",
-		decisive: []Fact{
-			c.setting("ENABLE_IPv6", "false", func(s config.Config) bool { return s.IPv6 }), // an IPv4 node never has one
-			fact(c, c.R.ENIs, "intro.enis", "prefixes of the primary interface", "at least 1", func(enis []evidence.ENI) (any, State) {
+	cd := Result{
+		Summary: "the primary interface has no IPv6 prefix, so no pod on the node can start",
+		Decisive: []Fact{
+			c.Setting("ENABLE_IPv6", "false", func(s config.Config) bool { return s.IPv6 }), // an IPv4 node never has one
+			On(c, c.R.ENIs, "intro.enis", "prefixes of the primary interface", "at least 1", func(enis []evidence.ENI) (any, State) {
 				for _, e := range enis {
 					if e.Primary {
 						return len(e.Prefixes), stateOf(len(e.Prefixes) == 0 && !e.Excluded)
@@ -549,23 +549,23 @@ func v6PrefixMissing(c *Case) []candidate {
 				return nil, Unread
 			}),
 		},
-		unless:     []Fact{both(c.begun(), not(refused))}, // it is about to be assigned
-		supporting: []Fact{refused},
+		unless:     []Fact{Both(c.begun(), Not(refused))}, // it is about to be assigned
+		Supporting: []Fact{refused},
 	}
 	const permit, range6 = 1, 2
 	subnet := c.subnetOfNode()
-	cd.scope, cd.names = document.FindingScope{Subnet: subnet}, map[string]string{"SUBNET": subnet}
+	cd.Scope, cd.names = document.FindingScope{Subnet: subnet}, map[string]string{"SUBNET": subnet}
 	cd.names["ROLE"] = roleName(or(c.R.IAM.Content.Role, c.R.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]))
-	cd = cd.withFixes(permit, range6)
+	cd = cd.WithFixes(permit, range6)
 	if own, ok := c.subnet(subnet); ok && own.IPv6CIDR == nil || matchesAny(refused.Value, []string{textNoIPv6Range}) {
-		cd.summary += "; its subnet " + or(subnet, "on the node") + " has no IPv6 range"
-		cd = cd.withFixes(range6)
+		cd.Summary += "; its subnet " + or(subnet, "on the node") + " has no IPv6 range"
+		cd = cd.WithFixes(range6)
 	}
 	if c.R.IAM.Content.Actions["ec2:AssignIpv6Addresses"] == "denied" || matchesAny(refused.Value, []string{textDenied}) {
-		cd.summary += "; the role may not call ec2:AssignIpv6Addresses"
-		cd = cd.withFixes(permit, range6)
+		cd.Summary += "; the role may not call ec2:AssignIpv6Addresses"
+		cd = cd.WithFixes(permit, range6)
 	}
-	return []candidate{cd}
+	return []Result{cd}
 }
 
 // textNoIPv6Range is EC2's answer for a subnet without an IPv6 range.
@@ -581,8 +581,8 @@ func poolText(p *pool) string {
 // every lists all names.
 func every(names []string) string { return or(strings.Join(names, ", "), "none") }
 
-// some lists the first few names, and their total number.
-func some(names []string) string {
+// Some lists the first few names, and their total number.
+func Some(names []string) string {
 	const most = 3
 	switch n := len(names); {
 	case n == 0:

@@ -49,7 +49,7 @@ func (c *Case) wired() (out []wired) {
 			}
 		}
 	}
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		b, err := cluster.ParseBranch(p.Annotations[limitPodENI], c.Settings.IPv6)
 		table, ok := netnames.BranchTable(b.VLAN)
 		if p.Phase != "Running" || !c.branchPod(p) || err != nil || !ok {
@@ -151,7 +151,7 @@ func (c *Case) runs(pod evidence.Pod) bool {
 	if !c.R.Pods.OK() {
 		return c.HasVeth(pod)
 	}
-	return slices.ContainsFunc(c.here(), func(p *evidence.KubePod) bool { return p.Pod == pod && p.Phase == "Running" && !p.HostNetwork })
+	return slices.ContainsFunc(c.Here(), func(p *evidence.KubePod) bool { return p.Pod == pod && p.Phase == "Running" && !p.HostNetwork })
 }
 
 // PolicyRules returns the rules that look up a table, in the daemon's form.
@@ -269,7 +269,7 @@ func (c *Case) wrongRules() (wrong []wrongRule) {
 			}
 		}
 	}
-	for _, p := range c.here() { // whatever the settings are
+	for _, p := range c.Here() { // whatever the settings are
 		b, err := cluster.ParseBranch(p.Annotations[limitPodENI], false)
 		if err != nil {
 			b, err = cluster.ParseBranch(p.Annotations[limitPodENI], true)

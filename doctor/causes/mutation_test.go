@@ -18,24 +18,24 @@ func TestMutations(t *testing.T) {
 		at   int
 	}
 	type run struct {
-		candidates []candidate
+		candidates []Result
 		ceiling    catalogue.Confidence
 	}
 	runs := map[string][]run{}
 	for _, f := range fixtures(t) {
 		cs := Cases(f.ev)
 		for _, r := range (Options{}).rules() {
-			entry, ok := catalogue.Lookup(r.code)
+			entry, ok := catalogue.Lookup(r.Code)
 			if !ok {
-				t.Fatalf("there is a rule for %s, which the catalogue does not have", r.code)
+				t.Fatalf("there is a rule for %s, which the catalogue does not have", r.Code)
 			}
 			ceiling := entry.Ceiling.Of(string(f.ev.Mode))
-			if r.all != nil {
-				runs[r.code] = append(runs[r.code], run{r.all(cs), ceiling})
+			if r.All != nil {
+				runs[r.Code] = append(runs[r.Code], run{r.All(cs), ceiling})
 				continue
 			}
 			for _, c := range cs {
-				runs[r.code] = append(runs[r.code], run{r.node(c), ceiling})
+				runs[r.Code] = append(runs[r.Code], run{r.Node(c), ceiling})
 			}
 		}
 	}
@@ -44,8 +44,8 @@ func TestMutations(t *testing.T) {
 		for _, r := range runs[p.code] {
 			for _, cd := range r.candidates {
 				before := cd.confidence(r.ceiling)
-				cd.decisive, cd.required, cd.unless = slices.Clone(cd.decisive), slices.Clone(cd.required), slices.Clone(cd.unless)
-				list := map[string][]Fact{"decisive": cd.decisive, "required": cd.required, "unless": cd.unless}[p.list]
+				cd.Decisive, cd.required, cd.unless = slices.Clone(cd.Decisive), slices.Clone(cd.required), slices.Clone(cd.unless)
+				list := map[string][]Fact{"decisive": cd.Decisive, "required": cd.required, "unless": cd.unless}[p.list]
 				if p.at >= len(list) {
 					continue
 				}
@@ -61,7 +61,7 @@ func TestMutations(t *testing.T) {
 		most := map[string]int{}
 		for _, r := range runs[code] {
 			for _, cd := range r.candidates {
-				most["decisive"], most["required"] = max(most["decisive"], len(cd.decisive)), max(most["required"], len(cd.required))
+				most["decisive"], most["required"] = max(most["decisive"], len(cd.Decisive)), max(most["required"], len(cd.required))
 				most["unless"] = max(most["unless"], len(cd.unless))
 			}
 		}

@@ -17,27 +17,27 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-var netRules = []rule{
-	{code: "net/setup-failed", node: setupFailed},
-	{code: "net/veth-mac-changed", node: vethMACChanged},
-	{code: "net/rules-flushed", node: rulesFlushed},
-	{code: "net/stale-rules", node: staleRules},
-	{code: "net/duplicate-ip", all: duplicateIP},
-	{code: "net/backend-mismatch", node: backendMismatch},
-	{code: "net/snat", node: noSNAT},
-	{code: "net/forward-drop", node: forwardDrop},
-	{code: "net/rpf-conntrack", node: replyPath},
-	{code: "net/mtu", node: mtuMismatch},
-	{code: "net/nic-allowance", node: allowanceExceeded},
-	{code: "net/conntrack-full", node: connectionsFull},
-	{code: "net/link-down", node: shown("pods are cut off", "obs/eni-link-down", "obs/pod-veth-down")},
-	{code: "net/veth-missing", node: shown("pods are cut off", "obs/pod-no-veth", "obs/pod-no-vlan")},
-	{code: "net/node-address", node: shown("the address is in use by the node", "obs/pod-address-of-node")},
-	{code: "net/kube-proxy", node: shown("Services of the node are stale or do not answer",
+var netRules = []Rule{
+	{Code: "net/setup-failed", Node: setupFailed},
+	{Code: "net/veth-mac-changed", Node: vethMACChanged},
+	{Code: "net/rules-flushed", Node: rulesFlushed},
+	{Code: "net/stale-rules", Node: staleRules},
+	{Code: "net/duplicate-ip", All: duplicateIP},
+	{Code: "net/backend-mismatch", Node: backendMismatch},
+	{Code: "net/snat", Node: noSNAT},
+	{Code: "net/forward-drop", Node: forwardDrop},
+	{Code: "net/rpf-conntrack", Node: replyPath},
+	{Code: "net/mtu", Node: mtuMismatch},
+	{Code: "net/nic-allowance", Node: allowanceExceeded},
+	{Code: "net/conntrack-full", Node: connectionsFull},
+	{Code: "net/link-down", Node: shown("pods are cut off", "obs/eni-link-down", "obs/pod-veth-down")},
+	{Code: "net/veth-missing", Node: shown("pods are cut off", "obs/pod-no-veth", "obs/pod-no-vlan")},
+	{Code: "net/node-address", Node: shown("the address is in use by the node", "obs/pod-address-of-node")},
+	{Code: "net/kube-proxy", Node: shown("Services of the node are stale or do not answer",
 		"obs/kube-proxy-not-ready", "obs/kube-proxy-rules")},
 }
 
-func setupFailed(c *Case) []candidate {
+func setupFailed(c *Case) []Result {
 	m := pattern{
 		sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
 		texts: []string{
@@ -52,7 +52,7 @@ func setupFailed(c *Case) []candidate {
 	}
 	logged := c.active(m)
 	shown := orElse(logged, onlyIfTrue(c.series("awscni_del_ip_req_count", `reason="SetupNSFailed"`)))
-	cd := candidate{summary: "the network of pods cannot be set up: " + shown.Value, decisive: []Fact{shown}}
+	cd := Result{Summary: "the network of pods cannot be set up: " + shown.Value, Decisive: []Fact{shown}}
 	last, _, _ := c.lastMessage(m)
 	if last.pod != "" {
 		cd.names = podNames(string(last.pod))
@@ -60,26 +60,26 @@ func setupFailed(c *Case) []candidate {
 	}
 	switch {
 	case matchesAny(last.text, []string{"v6 addresses"}):
-		return []candidate{cd.withFixes(2)}
+		return []Result{cd.WithFixes(2)}
 	case matchesAny(last.text, []string{"no space left", "too many open files", "cannot allocate memory", "no buffer space", "static ARP"}):
-		return []candidate{cd.withFixes(3)}
+		return []Result{cd.WithFixes(3)}
 	}
-	return []candidate{cd}
+	return []Result{cd}
 }
 
-func vethMACChanged(c *Case) []candidate {
+func vethMACChanged(c *Case) []Result {
 	changed := func(o observation) bool { return o.names["ADDRESS"] != "" }
 	macs := c.observesThose(changed, "obs/pod-gateway-mac")
 	policy, old := c.LinkPolicy(), c.Before(MACsKept)
-	systemd := fact(c, c.R.Node, "k8s.node", "osImage", "one whose systemd leaves veths alone", func(n evidence.KubeNode) (any, State) {
+	systemd := On(c, c.R.Node, "k8s.node", "osImage", "one whose systemd leaves veths alone", func(n evidence.KubeNode) (any, State) {
 		return n.OSImage, stateOf(matchesAny(strings.ToLower(n.OSImage), []string{"ubuntu…22.", "ubuntu…24.", "flatcar"}))
 	})
-	cd := candidate{
-		summary:  "systemd sets the MAC addresses of new veths (MACAddressPolicy=persistent), which this release does not expect",
-		decisive: []Fact{macs}, supporting: []Fact{either(macs, policy)}, context: []Fact{old, systemd},
+	cd := Result{
+		Summary:  "systemd sets the MAC addresses of new veths (MACAddressPolicy=persistent), which this release does not expect",
+		Decisive: []Fact{macs}, Supporting: []Fact{Either(macs, policy)}, Context: []Fact{old, systemd},
 	}
 	if macs.State == Unread {
-		cd.decisive[0] = both(old, policy)
+		cd.Decisive[0] = Both(old, policy)
 	}
 	cd.fixes = []int{fixMACPolicy}
 	if c.older(MACsKept) {
@@ -92,10 +92,10 @@ func vethMACChanged(c *Case) []candidate {
 		}
 	}
 	if len(pods) > 0 {
-		cd.summary = "pods send to a MAC address that their veth no longer has: " + some(pods)
+		cd.Summary = "pods send to a MAC address that their veth no longer has: " + Some(pods)
 		cd.fixes = append([]int{fixMACBack}, cd.fixes...)
 	}
-	return []candidate{cd}
+	return []Result{cd}
 }
 
 // The fixes of net/veth-mac-changed, from 1.
@@ -110,7 +110,7 @@ var MACsKept = evidence.Version{1, 20, 1}
 
 // LinkPolicy states that udev changes the MAC address of new veths.
 func (c *Case) LinkPolicy() Fact {
-	return fact(c, c.R.Packages, "host.pkg", "linkPolicy", "none", func(p evidence.Packages) (any, State) {
+	return On(c, c.R.Packages, "host.pkg", "linkPolicy", "none", func(p evidence.Packages) (any, State) {
 		if p.LinkPolicy == "" || p.Systemd != nil && *p.Systemd < 243 {
 			return "none", No
 		}
@@ -123,10 +123,10 @@ func (c *Case) NetworkManager() Fact {
 	const path, expected = "network managers", "none but the CNI"
 	for _, r := range c.R.Routes.Content {
 		if r.Table == 30200 || r.Table == 30400 {
-			return c.known("kern.route", path, expected, fmt.Sprintf("nm-cloud-setup: table %d", r.Table), true)
+			return c.Known("kern.route", path, expected, fmt.Sprintf("nm-cloud-setup: table %d", r.Table), true)
 		}
 	}
-	return fact(c, c.R.Packages, "host.pkg", path, expected, func(p evidence.Packages) (any, State) {
+	return On(c, c.R.Packages, "host.pkg", path, expected, func(p evidence.Packages) (any, State) {
 		for _, unit := range slices.Sorted(maps.Keys(p.Units)) {
 			if p.Units[unit] == "active" && (strings.HasPrefix(unit, "nm-cloud-setup") || strings.HasPrefix(unit, "policy-routes")) {
 				return unit, Yes
@@ -157,8 +157,8 @@ func (c *Case) RulesLacking() Fact {
 // networkLost are the kinds of observations that rules or routes of pods are gone.
 var networkLost = []string{"obs/pod-no-rule", "obs/pod-no-route", "obs/eni-no-route", "obs/eni-route-wrong"}
 
-func rulesFlushed(c *Case) []candidate {
-	lacks := either(c.RulesLacking(), c.observes(networkLost...))
+func rulesFlushed(c *Case) []Result {
+	lacks := Either(c.RulesLacking(), c.observes(networkLost...))
 	manager := c.NetworkManager()
 	pods := c.hit(networkLost...)
 	text := "running pods have lost their network: " + lacks.Value
@@ -172,29 +172,29 @@ func rulesFlushed(c *Case) []candidate {
 	if manager.State == Yes {
 		title = manager.Value + " removes the pods' rules or routes"
 	}
-	cd := candidate{title: title, summary: text, decisive: []Fact{lacks}, supporting: []Fact{manager}, pods: pods}
-	cd = cd.withFixes(c.repairFixes(manager)...)
+	cd := Result{title: title, Summary: text, Decisive: []Fact{lacks}, Supporting: []Fact{manager}, pods: pods}
+	cd = cd.WithFixes(c.repairFixes(manager)...)
 	for _, kind := range networkLost {
 		if found := c.seen(kind); len(found) > 0 && cd.names == nil {
 			cd.names = found[0].names
 		}
 	}
 	if worst := c.worst(networkLost...); lacks.Source != "intro.pod" && worst > catalogue.Info {
-		cd = cd.as(worst)
+		cd = cd.As(worst)
 	}
 	if again := c.repairs(); lacks.State != Yes && again.State == Yes {
-		cd = candidate{summary: "another program keeps removing network state of pods, and the daemon restores it: " + again.Value,
-			decisive: []Fact{again}}
-		cd = cd.as(catalogue.Warning).withFixes(c.repairFixes(manager)...)
+		cd = Result{Summary: "another program keeps removing network state of pods, and the daemon restores it: " + again.Value,
+			Decisive: []Fact{again}}
+		cd = cd.As(catalogue.Warning).WithFixes(c.repairFixes(manager)...)
 	}
-	out := []candidate{cd}
+	out := []Result{cd}
 	order := c.repairFixes(manager)
 	if (manager.State == Unread || manager.State == Yes && order[0] <= fixNetworkd) && lacks.State != Yes && !c.Ours {
-		out = append(out, candidate{
+		out = append(out, Result{
 			title:    manager.Value + " may remove the pods' rules or routes",
-			summary:  "the next time it configures a link it removes what it did not make: " + manager.Value,
-			decisive: []Fact{manager},
-		}.as(catalogue.Warning).withFixes(order[0]))
+			Summary:  "the next time it configures a link it removes what it did not make: " + manager.Value,
+			Decisive: []Fact{manager},
+		}.As(catalogue.Warning).WithFixes(order[0]))
 	}
 	return out
 }
@@ -229,7 +229,7 @@ func (c *Case) repairFixes(manager Fact) []int {
 
 // differences states that our daemon finds such a difference in its pods' kernel state.
 func (c *Case) differences(how string) Fact {
-	return fact(c, c.R.PodViews, "intro.pod", "interfaces[].differences", "none", func(views []introspect.NodePod) (any, State) {
+	return On(c, c.R.PodViews, "intro.pod", "interfaces[].differences", "none", func(views []introspect.NodePod) (any, State) {
 		var out []string
 		for _, v := range views {
 			for _, i := range v.Interfaces {
@@ -240,13 +240,13 @@ func (c *Case) differences(how string) Fact {
 				}
 			}
 		}
-		return some(out), stateOf(len(out) > 0)
+		return Some(out), stateOf(len(out) > 0)
 	})
 }
 
 // repairs states that our daemon repeatedly restored network state of pods.
 func (c *Case) repairs() Fact {
-	return fact(c, c.R.Journal, "intro.events", string(introspect.EventHostStateRepaired), "none, or a single one",
+	return On(c, c.R.Journal, "intro.events", string(introspect.EventHostStateRepaired), "none, or a single one",
 		func(doc introspect.NodeEvents) (any, State) {
 			n, last := 0, ""
 			for _, e := range doc.Items {
@@ -266,13 +266,13 @@ func (c *Case) RulesWrong() Fact {
 	return c.observes("obs/rule-wrong")
 }
 
-func staleRules(c *Case) []candidate {
+func staleRules(c *Case) []Result {
 	wrong := c.RulesWrong()
-	cd := candidate{summary: "rules of earlier pods capture traffic: " + wrong.Value, decisive: []Fact{wrong}}
+	cd := Result{Summary: "rules of earlier pods capture traffic: " + wrong.Value, Decisive: []Fact{wrong}}
 	if found := c.seen("obs/rule-wrong"); len(found) > 0 {
 		cd.names = found[0].names
 	}
-	return []candidate{cd}
+	return []Result{cd}
 }
 
 // shared is an address that two running pods have, or routes to two links.
@@ -321,7 +321,7 @@ func duplicates(cs []*Case) (found []shared) {
 	return found
 }
 
-func duplicateIP(cs []*Case) []candidate {
+func duplicateIP(cs []*Case) []Result {
 	var earlier []*Case
 	read := false
 	for _, c := range cs {
@@ -350,16 +350,16 @@ func duplicateIP(cs []*Case) []candidate {
 	if !cs[0].R.Pods.OK() {
 		source = "kern.route"
 	}
-	found := cs[0].known(source, path, expected, some(texts), len(texts) > 0)
+	found := cs[0].Known(source, path, expected, Some(texts), len(texts) > 0)
 	if !read {
-		found = cs[0].unread("k8s.pod", path, expected, cs[0].R.Pods.Missing)
+		found = cs[0].Unread("k8s.pod", path, expected, cs[0].R.Pods.Missing)
 	}
-	return []candidate{{summary: "pods share an address: " + some(texts), decisive: []Fact{found}, nodes: slices.Compact(nodes), names: names}}
+	return []Result{{Summary: "pods share an address: " + Some(texts), Decisive: []Fact{found}, Nodes: slices.Compact(nodes), names: names}}
 }
 
 // chainsSplit states that the CNI's chains and kube-proxy's are in different backends.
 func (c *Case) chainsSplit() Fact {
-	return fact(c, c.R.IPTables, "kern.ipt", "chains AWS-SNAT-CHAIN-0 and KUBE-*", "in the same backend",
+	return On(c, c.R.IPTables, "kern.ipt", "chains AWS-SNAT-CHAIN-0 and KUBE-*", "in the same backend",
 		func(k evidence.IPTables) (any, State) {
 			awsNFT, awsLegacy := ChainsIn(k, "AWS-SNAT-CHAIN")
 			kubeNFT, kubeLegacy := ChainsIn(k, "KUBE-SERVICES") // kubelet makes some in the host's backend
@@ -383,32 +383,32 @@ func ChainsIn(k evidence.IPTables, name string) (nft, legacy bool) {
 	return slices.ContainsFunc(k.NFT.Chains, holds), slices.ContainsFunc(k.Legacy.Chains, holds)
 }
 
-func backendMismatch(c *Case) []candidate {
+func backendMismatch(c *Case) []Result {
 	split := c.chainsSplit()
-	native := both(c.Before(evidence.Version{1, 23}),
-		fact(c, c.R.KubeProxy, "k8s.kp", "mode", "not nftables before v1.23.0", func(p evidence.KubeProxy) (any, State) {
+	native := Both(c.Before(evidence.Version{1, 23}),
+		On(c, c.R.KubeProxy, "k8s.kp", "mode", "not nftables before v1.23.0", func(p evidence.KubeProxy) (any, State) {
 			if p.Mode == "" {
 				return nil, Unread
 			}
 			return p.Mode, stateOf(p.Mode == "nftables")
 		}))
-	shown := either(split, native)
-	cd := candidate{
-		summary:  "the CNI and kube-proxy use different iptables backends: " + shown.Value,
-		decisive: []Fact{shown}, context: []Fact{native},
+	shown := Either(split, native)
+	cd := Result{
+		Summary:  "the CNI and kube-proxy use different iptables backends: " + shown.Value,
+		Decisive: []Fact{shown}, Context: []Fact{native},
 	}
 	switch {
 	case native.State == Yes, c.older(evidence.Version{1, 13, 1}):
-		cd = cd.withFixes(2, 3) // only a newer release chooses the backend, or knows nftables
+		cd = cd.WithFixes(2, 3) // only a newer release chooses the backend, or knows nftables
 	default:
-		cd = cd.withFixes(1, 3) // it chose before kube-proxy had any chains
+		cd = cd.WithFixes(1, 3) // it chose before kube-proxy had any chains
 	}
-	return []candidate{cd}
+	return []Result{cd}
 }
 
 // snat states that the rules for traffic out of the VPC are missing or wrong.
 func (c *Case) snat() Fact {
-	return fact(c, c.R.IPTables, "kern.ipt", "nat "+netnames.SNATChain, "reached from POSTROUTING, translates to the node's address",
+	return On(c, c.R.IPTables, "kern.ipt", "nat "+netnames.SNATChain, "reached from POSTROUTING, translates to the node's address",
 		func(k evidence.IPTables) (any, State) {
 			jumps := slices.ContainsFunc(c.IPTablesRules(), func(r string) bool {
 				return strings.HasPrefix(r, "nat -A POSTROUTING ") && strings.Contains(r, "-j "+netnames.SNATChain)
@@ -438,25 +438,25 @@ func (c *Case) proxyRulesGone() bool {
 	return !nft && !legacy
 }
 
-func noSNAT(c *Case) []candidate {
+func noSNAT(c *Case) []Result {
 	wrong := c.lasting((*Case).snat)
-	inside := c.setting("AWS_VPC_K8S_CNI_EXTERNALSNAT", "as the routes need it",
+	inside := c.Setting("AWS_VPC_K8S_CNI_EXTERNALSNAT", "as the routes need it",
 		func(s config.Config) bool { return !s.ExternalSNAT && !s.IPv6 })
-	lost := candidate{summary: "traffic of pods leaves the VPC without SNAT: " + wrong.Value, decisive: []Fact{wrong, inside},
-		unless: []Fact{not(c.serves())}}
-	lost = lost.withFixes(4)
+	lost := Result{Summary: "traffic of pods leaves the VPC without SNAT: " + wrong.Value, Decisive: []Fact{wrong, inside},
+		unless: []Fact{Not(c.serves())}}
+	lost = lost.WithFixes(4)
 	if c.chainsGone() {
 		lost.title = "the CNI's packet filter chains are gone"
-		lost.summary = "the CNI's chains are gone, so traffic of pods leaves the VPC without SNAT, and replies to node ports by the wrong interface"
+		lost.Summary = "the CNI's chains are gone, so traffic of pods leaves the VPC without SNAT, and replies to node ports by the wrong interface"
 		if c.proxyRulesGone() {
-			lost.summary += "; kube-proxy's are gone as well, so Services do not answer until it makes them again"
-			lost = lost.withFixes(4, 5)
+			lost.Summary += "; kube-proxy's are gone as well, so Services do not answer until it makes them again"
+			lost = lost.WithFixes(4, 5)
 		}
 	}
-	out := []candidate{lost}
+	out := []Result{lost}
 
 	if c.Settings.ExternalSNAT {
-		public := fact(c, c.R.RouteTables, "ec2.rtb", "default route of the pods' subnets", "a NAT gateway",
+		public := On(c, c.R.RouteTables, "ec2.rtb", "default route of the pods' subnets", "a NAT gateway",
 			func(all []evidence.RouteTable) (any, State) {
 				for _, t := range all {
 					for _, r := range t.Routes {
@@ -467,26 +467,26 @@ func noSNAT(c *Case) []candidate {
 				}
 				return "no internet gateway", No
 			})
-		out = append(out, candidate{
-			summary:  "pods reach the internet gateway with their own address, which it does not translate: " + public.Value,
-			decisive: []Fact{public, not(inside)},
-		}.withFixes(1, 2))
+		out = append(out, Result{
+			Summary:  "pods reach the internet gateway with their own address, which it does not translate: " + public.Value,
+			Decisive: []Fact{public, Not(inside)},
+		}.WithFixes(1, 2))
 	}
 	if unknown := c.lasting((*Case).unlisted); wrong.State != Yes && unknown.State == Yes && c.Earlier != nil &&
 		c.Now.Sub(c.Earlier.Now) > ruleRefresh {
-		out = append(out, candidate{
-			summary:  "traffic of pods to a CIDR of the VPC is translated as if it left the VPC: no rule excludes " + unknown.Value,
-			decisive: []Fact{unknown, inside}, unless: []Fact{not(c.serves())},
-		}.withFixes(4))
+		out = append(out, Result{
+			Summary:  "traffic of pods to a CIDR of the VPC is translated as if it left the VPC: no rule excludes " + unknown.Value,
+			Decisive: []Fact{unknown, inside}, unless: []Fact{Not(c.serves())},
+		}.WithFixes(4))
 	}
 	for _, p := range c.R.Probes.Content {
 		host := targetAddr(p.Target)
 		within := slices.IndexFunc(c.Settings.ExcludeSNATCIDRs, func(r netip.Prefix) bool { return r.Contains(host) })
 		if p.From != "host" && p.Result != "ok" && within >= 0 {
-			excluded := c.known("probe", p.Target, "ok",
+			excluded := c.Known("probe", p.Target, "ok",
 				fmt.Sprintf("%s from %s, and %s is excluded from SNAT", p.Result, p.From, c.Settings.ExcludeSNATCIDRs[within]), true)
-			out = append(out, candidate{summary: "the target is excluded from SNAT, and nothing routes back to pods: " + excluded.Value,
-				decisive: []Fact{excluded, inside}}.withFixes(3))
+			out = append(out, Result{Summary: "the target is excluded from SNAT, and nothing routes back to pods: " + excluded.Value,
+				Decisive: []Fact{excluded, inside}}.WithFixes(3))
 			break
 		}
 	}
@@ -505,7 +505,7 @@ const ruleRefresh = 30 * time.Second
 
 // unlisted states that the VPC has CIDRs that are missing in the rules.
 func (c *Case) unlisted() Fact {
-	return fact(c, c.R.IPTables, "kern.ipt", "ranges of the VPC in nat "+netnames.SNATChain, "all", func(evidence.IPTables) (any, State) {
+	return On(c, c.R.IPTables, "kern.ipt", "ranges of the VPC in nat "+netnames.SNATChain, "all", func(evidence.IPTables) (any, State) {
 		var lacks []string
 		for _, r := range c.R.IMDS.Content.VPCCIDRs {
 			if !slices.ContainsFunc(c.IPTablesRules(), func(rule string) bool {
@@ -514,7 +514,7 @@ func (c *Case) unlisted() Fact {
 				lacks = append(lacks, r.String())
 			}
 		}
-		return some(lacks), stateOf(len(lacks) > 0)
+		return Some(lacks), stateOf(len(lacks) > 0)
 	})
 }
 
@@ -540,32 +540,32 @@ func targetAddr(target string) netip.Addr {
 	return addr
 }
 
-func forwardDrop(c *Case) []candidate {
+func forwardDrop(c *Case) []Result {
 	drops := c.observes("obs/forward-dropped")
-	dropped := candidate{summary: "the host drops forwarded traffic: " + drops.Value, decisive: []Fact{drops}}
+	dropped := Result{Summary: "the host drops forwarded traffic: " + drops.Value, Decisive: []Fact{drops}}
 	if found := c.seen("obs/forward-dropped"); len(found) > 0 {
 		dropped.names = found[0].names
 		if len(found[0].pods) > 0 {
-			dropped.summary += "; " + podsText(found[0].pods)
+			dropped.Summary += "; " + podsText(found[0].pods)
 		}
-		dropped = dropped.as(found[0].severity).withFixes(found[0].fixes...)
+		dropped = dropped.As(found[0].severity).WithFixes(found[0].fixes...)
 	}
 	off := c.observes("obs/forwarding-off")
-	forwarding := candidate{
-		title: "the node does not forward", summary: "the node forwards no traffic, so its pods reach nothing: " + off.Value,
-		decisive: []Fact{off},
-	}.as(c.worst("obs/forwarding-off")).withFixes(2, 3)
+	forwarding := Result{
+		title: "the node does not forward", Summary: "the node forwards no traffic, so its pods reach nothing: " + off.Value,
+		Decisive: []Fact{off},
+	}.As(c.worst("obs/forwarding-off")).WithFixes(2, 3)
 	if found := c.seen("obs/forwarding-off"); len(found) > 0 {
 		forwarding.names = found[0].names
 		if len(found[0].pods) > 0 {
-			forwarding.summary += "; " + podsText(found[0].pods)
+			forwarding.Summary += "; " + podsText(found[0].pods)
 		}
 	}
-	return []candidate{dropped, forwarding}
+	return []Result{dropped, forwarding}
 }
 
-func replyPath(c *Case) []candidate {
-	secondary := fact(c, c.R.ENIs, "intro.enis", "addresses of pods on secondary interfaces", "none, or a way back",
+func replyPath(c *Case) []Result {
+	secondary := On(c, c.R.ENIs, "intro.enis", "addresses of pods on secondary interfaces", "none, or a way back",
 		func(all []evidence.ENI) (any, State) {
 			n := 0
 			for _, e := range all {
@@ -579,25 +579,25 @@ func replyPath(c *Case) []candidate {
 		})
 	const name, expected = "AWS_VPC_CNI_NODE_PORT_SUPPORT", "true, if node ports are used"
 	shown := c.lasting((*Case).replyFault)
-	on := c.setting(name, expected, func(s config.Config) bool { return s.NodePortSupport && !s.IPv6 })
-	lost := candidate{
-		summary:  fmt.Sprintf("replies of pods on secondary interfaces leave through the wrong interface: %s is %s", shown.Path, shown.Value),
-		decisive: []Fact{shown, on}, required: []Fact{secondary}, names: map[string]string{"PRIMARY": c.primaryLink()},
+	on := c.Setting(name, expected, func(s config.Config) bool { return s.NodePortSupport && !s.IPv6 })
+	lost := Result{
+		Summary:  fmt.Sprintf("replies of pods on secondary interfaces leave through the wrong interface: %s is %s", shown.Path, shown.Value),
+		Decisive: []Fact{shown, on}, required: []Fact{secondary}, names: map[string]string{"PRIMARY": c.primaryLink()},
 	}
 	if shown.Source != "kern.sysctl" { // a rule or a chain, which the daemon makes
-		lost = lost.withFixes(4, 3)
+		lost = lost.WithFixes(4, 3)
 	}
-	out := []candidate{lost}
+	out := []Result{lost}
 	for _, p := range c.R.Probes.Content {
 		at := strings.LastIndexByte(p.Target, ':')
 		if port, err := strconv.Atoi(p.Target[at+1:]); err != nil || port < 30000 || port > 32767 || p.Result == "ok" ||
 			c.Settings.NodePortSupport {
 			continue
 		}
-		fails := c.known("probe", p.Target, "ok", p.Result, true)
-		out = append(out, candidate{
-			summary:  "node port " + p.Target + " does not answer, and " + name + " is false",
-			decisive: []Fact{fails, c.setting(name, expected, func(s config.Config) bool { return !s.NodePortSupport })},
+		fails := c.Known("probe", p.Target, "ok", p.Result, true)
+		out = append(out, Result{
+			Summary:  "node port " + p.Target + " does not answer, and " + name + " is false",
+			Decisive: []Fact{fails, c.Setting(name, expected, func(s config.Config) bool { return !s.NodePortSupport })},
 			required: []Fact{secondary},
 		})
 		break
@@ -607,7 +607,7 @@ func replyPath(c *Case) []candidate {
 
 // replyFault states that part of what leads replies back is missing.
 func (c *Case) replyFault() Fact {
-	strict := fact(c, c.R.Sysctls, "kern.sysctl", "rp_filter of the primary interface", "2", func(all map[string]string) (any, State) {
+	strict := On(c, c.R.Sysctls, "kern.sysctl", "rp_filter of the primary interface", "2", func(all map[string]string) (any, State) {
 		link := c.primaryLink()
 		own, there := all["net.ipv4.conf."+link+".rp_filter"]
 		if link == "" || !there {
@@ -616,7 +616,7 @@ func (c *Case) replyFault() Fact {
 		own = max(own, all["net.ipv4.conf.all.rp_filter"]) // as the kernel does
 		return fmt.Sprintf("%s on %s", own, link), stateOf(own == "1")
 	})
-	unmarked := fact(c, c.R.IPTables, "kern.ipt", `mangle "AWS, primary ENI"`, "connections are marked, and marks restored",
+	unmarked := On(c, c.R.IPTables, "kern.ipt", `mangle "AWS, primary ENI"`, "connections are marked, and marks restored",
 		func(evidence.IPTables) (any, State) {
 			sets, restores := false, false
 			if c.chainsGone() {
@@ -630,7 +630,7 @@ func (c *Case) replyFault() Fact {
 			}
 			return fmt.Sprintf("marked: %v, restored: %v", sets, restores), stateOf(!sets || !restores)
 		})
-	lost := fact(c, c.R.Rules, "kern.rule", fmt.Sprintf("rule %d for mark %#x", netnames.RuleMark, c.Settings.Connmark),
+	lost := On(c, c.R.Rules, "kern.rule", fmt.Sprintf("rule %d for mark %#x", netnames.RuleMark, c.Settings.Connmark),
 		"there, and no other rule for the mark", func([]evidence.Rule) (any, State) {
 			ours := false
 			for _, r := range c.PolicyRules() {
@@ -644,7 +644,7 @@ func (c *Case) replyFault() Fact {
 			}
 			return map[bool]string{true: "there", false: "missing"}[ours], stateOf(!ours)
 		})
-	return either(strict, unmarked, lost)
+	return Either(strict, unmarked, lost)
 }
 
 // primaryLink returns the name of the primary interface's link, empty if unknown.
@@ -660,7 +660,7 @@ func (c *Case) primaryLink() string {
 
 // vethMTU states that links of pods have larger MTUs than their interfaces, and names one of both.
 func (c *Case) vethMTU() (f Fact, names map[string]string, link int) {
-	f = fact(c, c.R.Links, "kern.link", "MTU of veths against their interface", "at most the interface's",
+	f = On(c, c.R.Links, "kern.link", "MTU of veths against their interface", "at most the interface's",
 		func(all []evidence.Link) (any, State) {
 			mtu := func(match func(evidence.Link) bool) int {
 				if l, _ := find(all, match); l.MTU != nil {
@@ -688,23 +688,23 @@ func (c *Case) vethMTU() (f Fact, names map[string]string, link int) {
 			if state == Unread && c.R.ENIs.OK() && len(c.wired()) == 0 {
 				state = No
 			}
-			return some(pods), state
+			return Some(pods), state
 		})
 	return f, names, link
 }
 
-func mtuMismatch(c *Case) []candidate {
+func mtuMismatch(c *Case) []Result {
 	larger, names, link := c.vethMTU()
-	veths := candidate{
-		summary:  "large packets of pods are lost, because the MTU of their link is larger than the interface's: " + larger.Value,
-		decisive: []Fact{larger}, names: names,
-	}.withFixes(3) // the pods are older than the setting
+	veths := Result{
+		Summary:  "large packets of pods are lost, because the MTU of their link is larger than the interface's: " + larger.Value,
+		Decisive: []Fact{larger}, names: names,
+	}.WithFixes(3) // the pods are older than the setting
 	if c.settingsAt != "" && link < c.Settings.ENIMTU {
-		veths = veths.withFixes(2) // a program of the host changed the interface
+		veths = veths.WithFixes(2) // a program of the host changed the interface
 	}
-	out := []candidate{veths}
+	out := []Result{veths}
 	if lost, sized := c.largeLost(); lost.State == Yes {
-		path := fact(c, c.R.RouteTables, "ec2.rtb", "routes of the pods' subnets", "none to a VPN or transit gateway",
+		path := On(c, c.R.RouteTables, "ec2.rtb", "routes of the pods' subnets", "none to a VPN or transit gateway",
 			func(all []evidence.RouteTable) (any, State) {
 				for _, t := range all {
 					for _, r := range t.Routes {
@@ -715,15 +715,15 @@ func mtuMismatch(c *Case) []candidate {
 				}
 				return "none", No
 			})
-		small := c.known("kern.link", "MTU of pods", "more than 1500", c.podMTU(), c.podMTU() <= 1500)
-		cd := candidate{
-			summary:  fmt.Sprintf("pods send packets of up to %d bytes, but the path loses large ones: %s", c.podMTU(), lost.Value),
-			decisive: []Fact{lost}, unless: []Fact{small},
+		small := c.Known("kern.link", "MTU of pods", "more than 1500", c.podMTU(), c.podMTU() <= 1500)
+		cd := Result{
+			Summary:  fmt.Sprintf("pods send packets of up to %d bytes, but the path loses large ones: %s", c.podMTU(), lost.Value),
+			Decisive: []Fact{lost}, unless: []Fact{small},
 		}
-		if cd.supporting = []Fact{path}; !sized { // only the path tells it from a target that does not answer
-			cd.supporting, cd.required = nil, []Fact{path}
+		if cd.Supporting = []Fact{path}; !sized { // only the path tells it from a target that does not answer
+			cd.Supporting, cd.required = nil, []Fact{path}
 		}
-		out = append(out, cd.withFixes(1))
+		out = append(out, cd.WithFixes(1))
 	}
 	return out
 }
@@ -737,7 +737,7 @@ func (c *Case) largeLost() (lost Fact, sized bool) {
 		}
 		return p.Target
 	}
-	lost = c.known("probe", "large packets to targets that answer", "pass", "pass", false)
+	lost = c.Known("probe", "large packets to targets that answer", "pass", "pass", false)
 	for _, p := range c.R.Probes.Content {
 		if p.From == "host" || p.Result != "timeout" || p.Kind == "tcp" || p.Kind == "dns" ||
 			slices.ContainsFunc(c.R.IMDS.Content.VPCCIDRs, func(r netip.Prefix) bool { return r.Contains(targetAddr(p.Target)) }) {
@@ -747,7 +747,7 @@ func (c *Case) largeLost() (lost Fact, sized bool) {
 			if small.From == p.From && small.Result == "ok" && host(small) == host(p) && (small.Kind == "tcp" || small.Kind == "icmp") {
 				text := fmt.Sprintf("%s to %s works from %s, %s ends with %s", small.Kind, small.Target, p.From, p.Kind,
 					strings.TrimSpace(p.Result+" "+p.Detail))
-				return c.known("probe", lost.Path, lost.Expected, clip(text), true), p.Kind == "icmp"
+				return c.Known("probe", lost.Path, lost.Expected, clip(text), true), p.Kind == "icmp"
 			}
 		}
 	}
@@ -764,25 +764,25 @@ func (c *Case) podMTU() (most int) {
 	return most
 }
 
-func connectionsFull(c *Case) []candidate {
+func connectionsFull(c *Case) []Result {
 	cd := shown("new connections of the node and its pods are dropped", "obs/conntrack")(c)[0]
 	if c.worst("obs/conntrack") < catalogue.Error {
 		cd = shown("new connections of the node and its pods are dropped once it is full", "obs/conntrack")(c)[0]
 		cd.title = "the node's connection table is nearly full"
 	}
-	return []candidate{cd}
+	return []Result{cd}
 }
 
-func allowanceExceeded(c *Case) []candidate {
+func allowanceExceeded(c *Case) []Result {
 	grows, counted := c.allowances()
-	cd := candidate{
-		summary:  "the instance drops packets beyond its network allowance: " + grows.Value,
-		decisive: []Fact{grows}, context: []Fact{counted}, names: map[string]string{"PRIMARY": c.primaryLink()},
-	}.withFixes(2)
+	cd := Result{
+		Summary:  "the instance drops packets beyond its network allowance: " + grows.Value,
+		Decisive: []Fact{grows}, Context: []Fact{counted}, names: map[string]string{"PRIMARY": c.primaryLink()},
+	}.WithFixes(2)
 	if strings.Contains(grows.Value, "linklocal") {
-		cd = cd.withFixes(1, 2)
+		cd = cd.WithFixes(1, 2)
 	}
-	return []candidate{cd}
+	return []Result{cd}
 }
 
 // allowed are the ENA counters of dropped packets, with the growth in ten minutes above which EKS's node
@@ -818,14 +818,14 @@ func (c *Case) allowances() (grows, counted Fact) {
 		}
 	}
 	const path, expected = "allowance", "not rising fast"
-	counted = fact(c, c.R.Conntrack, "kern.ct", path, expected, func(evidence.Conntrack) (any, State) {
+	counted = On(c, c.R.Conntrack, "kern.ct", path, expected, func(evidence.Conntrack) (any, State) {
 		return or(strings.Join(some, ", "), "0"), stateOf(len(some) > 0)
 	})
 	if grows = counted; counted.State != Yes {
 		return grows, counted
 	}
 	if c.Earlier == nil || !c.Earlier.R.Conntrack.OK() {
-		return c.unread("kern.ct", path, expected, "one reading only"), counted
+		return c.Unread("kern.ct", path, expected, "one reading only"), counted
 	}
-	return c.known("kern.ct", path, expected, or(strings.Join(grown, ", "), strings.Join(some, ", ")), len(grown) > 0), counted
+	return c.Known("kern.ct", path, expected, or(strings.Join(grown, ", "), strings.Join(some, ", ")), len(grown) > 0), counted
 }

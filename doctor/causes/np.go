@@ -11,24 +11,24 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-var npRules = []rule{
-	{code: "np/agent-unreachable", node: agentUnreachable},
-	{code: "np/agent-version-skew", node: agentSkew},
-	{code: "np/attach-failed", node: attachFailed},
-	{code: "np/strict-default-deny", node: strictDefaultDeny},
-	{code: "np/agent-failing", node: shown("policies of new and changed pods are not enforced", "obs/agent-not-ready")},
+var npRules = []Rule{
+	{Code: "np/agent-unreachable", Node: agentUnreachable},
+	{Code: "np/agent-version-skew", Node: agentSkew},
+	{Code: "np/attach-failed", Node: attachFailed},
+	{Code: "np/strict-default-deny", Node: strictDefaultDeny},
+	{Code: "np/agent-failing", Node: shown("policies of new and changed pods are not enforced", "obs/agent-not-ready")},
 }
 
-func agentUnreachable(c *Case) []candidate {
+func agentUnreachable(c *Case) []Result {
 	logged := orElse(c.active(pattern{
 		sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
 		texts: []string{"add cmd: failed to setup network policy", "Failed to connect to network policy agent",
 			"del cmd: failed to process delete request…network policy"},
 	}), c.failures(nil, cause.PolicyAgentUnreachable))
-	set := c.setting("NETWORK_POLICY_ENFORCING_MODE", "not set, or an agent that runs", func(s config.Config) bool {
+	set := c.Setting("NETWORK_POLICY_ENFORCING_MODE", "not set, or an agent that runs", func(s config.Config) bool {
 		return s.NetworkPolicyMode != "" && !(c.Ours && s.NetworkPolicyMode == "none") // upstream's plugin asks the agent even then
 	})
-	absent := fact(c, c.R.DaemonSet, "k8s.ds", "containers", containerAgent, func(ds *evidence.DaemonSet) (any, State) {
+	absent := On(c, c.R.DaemonSet, "k8s.ds", "containers", containerAgent, func(ds *evidence.DaemonSet) (any, State) {
 		if ds == nil {
 			return nil, Unread
 		}
@@ -40,21 +40,21 @@ func agentUnreachable(c *Case) []candidate {
 		}
 		return containerText(k), stateOf(!*k.Ready || k.RestartsLastHour != nil && *k.RestartsLastHour > 1)
 	})
-	why := orElse(either(absent, down), c.socketMissing())
-	cd := candidate{
-		summary: fmt.Sprintf("pods cannot start because the network policy agent does not answer: %s: %s", why.Path,
+	why := orElse(Either(absent, down), c.socketMissing())
+	cd := Result{
+		Summary: fmt.Sprintf("pods cannot start because the network policy agent does not answer: %s: %s", why.Path,
 			or(why.Value, logged.Value)),
-		decisive: []Fact{logged}, required: []Fact{set, why}, names: podNames(string(c.daemonPod().Pod)),
+		Decisive: []Fact{logged}, required: []Fact{set, why}, names: podNames(string(c.daemonPod().Pod)),
 	}
 	// The container is there: what ails it says what to do.
 	switch order := c.stalledFixes(containerAgent, fixAgentStalled); {
 	case absent.State == Yes:
 	case down.State == Yes:
-		return []candidate{cd.withFixes(slices.DeleteFunc(order, func(i int) bool { return i < fixAgentLog })...)}
+		return []Result{cd.WithFixes(slices.DeleteFunc(order, func(i int) bool { return i < fixAgentLog })...)}
 	case why.State == Yes: // its socket is missing
-		return []candidate{cd.withFixes(fixAgentRestart, fixAgentLog)}
+		return []Result{cd.WithFixes(fixAgentRestart, fixAgentLog)}
 	}
-	return []candidate{cd}
+	return []Result{cd}
 }
 
 // Fixes of np/agent-unreachable, from 1; before them are those for an agent that is absent.
@@ -66,7 +66,7 @@ const (
 
 // socketMissing states that an agent of a release that serves a socket does not.
 func (c *Case) socketMissing() Fact {
-	return fact(c, c.R.RunFiles, "host.run", "npa.sock", "there", func(files []string) (any, State) {
+	return On(c, c.R.RunFiles, "host.run", "npa.sock", "there", func(files []string) (any, State) {
 		if c.Agent != nil && c.Agent.Before(agentOnSocket) {
 			return nil, Unread // it serves a port
 		}
@@ -83,9 +83,9 @@ var (
 	agentOnIPAMD   = evidence.Version{1, 4, 1}
 )
 
-func agentSkew(c *Case) []candidate {
+func agentSkew(c *Case) []Result {
 	skew := c.Skewed(c.Ours, c.Release, c.Agent)
-	return []candidate{{summary: "daemon and policy agent expect each other at different addresses: " + skew.Value, decisive: []Fact{skew}}}
+	return []Result{{Summary: "daemon and policy agent expect each other at different addresses: " + skew.Value, Decisive: []Fact{skew}}}
 }
 
 // Skewed states that a daemon and a policy agent do not match. Ours serves and dials the sockets of
@@ -99,14 +99,14 @@ func (c *Case) Skewed(ours bool, release evidence.Version, agent *evidence.Versi
 	switch {
 	case agent != nil && *agent != evidence.Version{} && release != evidence.Version{}:
 		skew := release.Before(OnSocket) != agent.Before(agentOnIPAMD) || release.Before(cniDialsSocket) != agent.Before(agentOnSocket)
-		return c.known("k8s.ds", path, expected, fmt.Sprintf("%s with policy agent %s", daemon, agent), skew)
+		return c.Known("k8s.ds", path, expected, fmt.Sprintf("%s with policy agent %s", daemon, agent), skew)
 	case c.R.DaemonSet.OK() && agent == nil:
-		return c.known("k8s.ds", path, expected, "there is no agent", false)
+		return c.Known("k8s.ds", path, expected, "there is no agent", false)
 	}
-	return c.unread("k8s.ds", path, expected, or(c.R.DaemonSet.Missing, "the releases are unknown"))
+	return c.Unread("k8s.ds", path, expected, or(c.R.DaemonSet.Missing, "the releases are unknown"))
 }
 
-func attachFailed(c *Case) []candidate {
+func attachFailed(c *Case) []Result {
 	logged := orElse(c.active(pattern{
 		sources: []string{"log.np", "log.plugin", "log.awsnode/" + containerAgent, "k8s.evt"},
 		texts: []string{"Attaching eBPF probe failed", "One of the policy reconcilers is not ready",
@@ -114,7 +114,7 @@ func attachFailed(c *Case) []candidate {
 			"unknown func bpf_", "load program: invalid argument"},
 	}), c.failures(nil, cause.PolicyAgentRefused))
 	old, crds := c.KernelOld(), c.PolicyCRDsMissing()
-	why := either(old, crds)
+	why := Either(old, crds)
 	text := "the policy agent refuses pods: " + logged.Value
 	switch {
 	case old.State == Yes:
@@ -122,21 +122,21 @@ func attachFailed(c *Case) []candidate {
 	case crds.State == Yes:
 		text += "; " + crds.Value
 	}
-	cd := candidate{summary: text, decisive: []Fact{logged}, supporting: []Fact{why}}
+	cd := Result{Summary: text, Decisive: []Fact{logged}, Supporting: []Fact{why}}
 	if old.State == Yes {
-		cd = cd.withFixes(fixKernel)
+		cd = cd.WithFixes(fixKernel)
 	}
 	const args = "args of " + containerAgent
-	enforces := fact(c, c.R.DaemonSet, "k8s.ds", args, "--enable-network-policy=false", func(ds *evidence.DaemonSet) (any, State) {
+	enforces := On(c, c.R.DaemonSet, "k8s.ds", args, "--enable-network-policy=false", func(ds *evidence.DaemonSet) (any, State) {
 		if ds == nil {
 			return nil, Unread
 		}
 		return "--enable-network-policy=true", stateOf(ds.EnforcesPolicies() && slices.Contains(ds.Containers, containerAgent))
 	})
-	late := candidate{title: "the kernel is too old for the network policy agent",
-		summary:  "network policies are turned on, and the kernel cannot run the agent's programs: no policy is enforced on the node; it is " + old.Value,
-		decisive: []Fact{old, enforces}}
-	return []candidate{cd, late.as(catalogue.Warning).withFixes(fixKernel)}
+	late := Result{title: "the kernel is too old for the network policy agent",
+		Summary:  "network policies are turned on, and the kernel cannot run the agent's programs: no policy is enforced on the node; it is " + old.Value,
+		Decisive: []Fact{old, enforces}}
+	return []Result{cd, late.As(catalogue.Warning).WithFixes(fixKernel)}
 }
 
 // fixKernel is the fix of np/attach-failed for an old kernel, from 1.
@@ -144,7 +144,7 @@ const fixKernel = 3
 
 // KernelOld states that the kernel is too old for the policy agent.
 func (c *Case) KernelOld() Fact {
-	return fact(c, c.R.Node, "k8s.node", "kernel", "5.10 or later", func(n evidence.KubeNode) (any, State) {
+	return On(c, c.R.Node, "k8s.node", "kernel", "5.10 or later", func(n evidence.KubeNode) (any, State) {
 		release, _, _ := strings.Cut(n.Kernel, "-")
 		v, ok := evidence.ParseVersion(release)
 		if !ok {
@@ -156,7 +156,7 @@ func (c *Case) KernelOld() Fact {
 
 // PolicyCRDsMissing states that the cluster lacks the CRDs that the policy agent needs.
 func (c *Case) PolicyCRDsMissing() Fact {
-	return fact(c, c.R.NetworkPolicies, "k8s.np", "crds", "the CRDs of network policies are installed",
+	return On(c, c.R.NetworkPolicies, "k8s.np", "crds", "the CRDs of network policies are installed",
 		func(p evidence.NetworkPolicies) (any, State) {
 			if p.CRDs == nil {
 				return nil, Unread
@@ -174,7 +174,7 @@ func (c *Case) unselected() (pods []string) {
 			selected[pod] = true
 		}
 	}
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		if p.Phase == "Running" && !p.HostNetwork && !selected[p.Pod] {
 			pods = append(pods, string(p.Pod))
 		}
@@ -182,18 +182,18 @@ func (c *Case) unselected() (pods []string) {
 	return pods
 }
 
-func strictDefaultDeny(c *Case) []candidate {
-	without := fact(c, c.R.NetworkPolicies, "k8s.np", "endpoints[].pods", "every pod of the node",
+func strictDefaultDeny(c *Case) []Result {
+	without := On(c, c.R.NetworkPolicies, "k8s.np", "endpoints[].pods", "every pod of the node",
 		func(evidence.NetworkPolicies) (any, State) {
 			if !c.R.Pods.OK() {
 				return nil, Unread
 			}
 			left := c.unselected()
-			return "no policy for " + some(left), stateOf(len(left) > 0)
+			return "no policy for " + Some(left), stateOf(len(left) > 0)
 		})
-	strict := c.setting("NETWORK_POLICY_ENFORCING_MODE", "standard", func(s config.Config) bool { return s.NetworkPolicyMode == "strict" })
-	return []candidate{{
-		summary:  "in strict mode all traffic of pods without a policy is dropped: " + without.Value,
-		decisive: []Fact{strict, without},
+	strict := c.Setting("NETWORK_POLICY_ENFORCING_MODE", "standard", func(s config.Config) bool { return s.NetworkPolicyMode == "strict" })
+	return []Result{{
+		Summary:  "in strict mode all traffic of pods without a policy is dropped: " + without.Value,
+		Decisive: []Fact{strict, without},
 	}}
 }

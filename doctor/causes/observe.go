@@ -128,7 +128,7 @@ func (c *Case) observesThose(which func(observation) bool, codes ...string) Fact
 	}
 	switch {
 	case len(texts) > 0:
-		f.State, f.Value = Yes, some(texts)
+		f.State, f.Value = Yes, Some(texts)
 	case open != "":
 		f.Source, f.Reason = open, c.missing[open]
 	default:
@@ -195,7 +195,7 @@ func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
 			continue
 		}
 		cd := byItself(entry, left)
-		cd.scope.Cluster = o.wide || !slices.ContainsFunc(left, func(o observation) bool { return !o.wide })
+		cd.Scope.Cluster = o.wide || !slices.ContainsFunc(left, func(o observation) bool { return !o.wide })
 		f := d.finding(entry, cd, entry.Ceiling.Of(d.mode), c)
 		out = append(out, f)
 	}
@@ -249,28 +249,28 @@ func raise(c *Case, here []found) {
 }
 
 // byItself is the finding about observations that no cause explains.
-func byItself(entry *catalogue.Entry, all []observation) candidate {
+func byItself(entry *catalogue.Entry, all []observation) Result {
 	slices.SortStableFunc(all, func(a, b observation) int { return cmp.Compare(b.severity, a.severity) })
 	var texts, pods []string
-	cd := candidate{names: all[0].names, fixes: all[0].fixes}
+	cd := Result{names: all[0].names, fixes: all[0].fixes}
 	for _, o := range all {
 		texts, pods = append(texts, o.String()), union(pods, o.pods)
-		cd.decisive = append(cd.decisive, Fact{
+		cd.Decisive = append(cd.Decisive, Fact{
 			State: Yes, Source: o.source, Path: entry.Title, Value: o.String(), Expected: o.should, At: o.since,
 		})
 	}
-	cd.summary = entry.Title + ": " + some(texts)
-	if len(pods) > 0 && !strings.Contains(cd.summary, pods[0]) {
-		cd.summary += fmt.Sprintf("; pods: %s", some(pods))
+	cd.Summary = entry.Title + ": " + Some(texts)
+	if len(pods) > 0 && !strings.Contains(cd.Summary, pods[0]) {
+		cd.Summary += fmt.Sprintf("; pods: %s", Some(pods))
 	}
 	for _, o := range all {
 		if meaning, fixes := meaning(o.said); len(fixes) > 0 && o.severity == all[0].severity {
-			cd.summary, cd.first = strings.TrimSuffix(cd.summary, ".")+". "+meaning, fixes
+			cd.Summary, cd.first = strings.TrimSuffix(cd.Summary, ".")+". "+meaning, fixes
 			cd.names = named(o.names, o.said)
 			break
 		}
 	}
-	return cd.as(all[0].severity)
+	return cd.As(all[0].severity)
 }
 
 // meaning returns what a sentence of another program means and what to do about it: the fix of the sentence,
@@ -356,11 +356,11 @@ const (
 
 // shown returns the rule of a cause that its observations show by themselves. effect says what
 // they do to pods.
-func shown(effect string, codes ...string) func(*Case) []candidate {
-	return func(c *Case) []candidate {
+func shown(effect string, codes ...string) func(*Case) []Result {
+	return func(c *Case) []Result {
 		harmful := func(o observation) bool { return o.severity > catalogue.Info }
-		cd := candidate{decisive: []Fact{c.observesThose(harmful, codes...)}}
-		cd.summary = effect + ": " + cd.decisive[0].Value
+		cd := Result{Decisive: []Fact{c.observesThose(harmful, codes...)}}
+		cd.Summary = effect + ": " + cd.Decisive[0].Value
 		worst := catalogue.Info
 		for _, code := range codes {
 			for _, o := range c.seen(code) {
@@ -370,10 +370,10 @@ func shown(effect string, codes ...string) func(*Case) []candidate {
 			}
 		}
 		if pods := c.hit(codes...); len(pods) > 0 {
-			cd.summary = fmt.Sprintf("%s; %s", cd.summary, podsText(pods))
+			cd.Summary = fmt.Sprintf("%s; %s", cd.Summary, podsText(pods))
 			cd.pods = pods
 		}
-		return []candidate{cd.as(c.worst(codes...))}
+		return []Result{cd.As(c.worst(codes...))}
 	}
 }
 
@@ -382,7 +382,7 @@ func podsText(pods []string) string {
 	if len(pods) == 1 {
 		return "1 pod: " + pods[0]
 	}
-	names, _, _ := strings.Cut(some(pods), " (") // without their number
+	names, _, _ := strings.Cut(Some(pods), " (") // without their number
 	return fmt.Sprintf("%d pods: %s", len(pods), names)
 }
 

@@ -31,7 +31,7 @@ var failureObservers = []observer{
 
 // unstarted returns the pods of the node that have been Pending for longer than most, with what kubelet says.
 func unstarted(c *Case, network bool) (out []observation) {
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		without := p.Reason == "" || p.Reason == "ContainerCreating" || p.Reason == "PodInitializing"
 		if p.Phase != "Pending" || p.HostNetwork || c.Now.Sub(p.CreatedAt) <= attachTime {
 			continue

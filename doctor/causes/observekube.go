@@ -399,7 +399,7 @@ const (
 
 // cniNodeLacks: the resource controller makes the CNINode, and the daemon asks there for branch ENIs.
 func cniNodeLacks(c *Case) []observation {
-	if !c.knows("ENABLE_POD_ENI") || !c.Settings.PodENI || !c.R.CNINode.OK() || c.feature().State == Yes || c.young() ||
+	if !c.Knows("ENABLE_POD_ENI") || !c.Settings.PodENI || !c.R.CNINode.OK() || c.feature().State == Yes || c.young() ||
 		c.trunkCapable().State == No || c.slotless().State == Yes || c.trunk() != "" {
 		return nil
 	}

@@ -62,7 +62,7 @@ var valueObservers = []observer{
 
 // served returns the pods of the node that run with an address of the CNI.
 func (c *Case) served() (pods []string) {
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		if p.Phase == "Running" && !p.HostNetwork {
 			pods = append(pods, string(p.Pod))
 		}
@@ -183,7 +183,7 @@ func (c *Case) unitActive(name string) bool {
 }
 
 func snatWrong(c *Case) []observation {
-	if !c.R.IPTables.OK() || !c.knows("AWS_VPC_K8S_CNI_EXTERNALSNAT") || c.Settings.ExternalSNAT || c.Settings.IPv6 || c.serves().State == No {
+	if !c.R.IPTables.OK() || !c.Knows("AWS_VPC_K8S_CNI_EXTERNALSNAT") || c.Settings.ExternalSNAT || c.Settings.IPv6 || c.serves().State == No {
 		return nil
 	}
 	if wrong := c.snat(); wrong.State == Yes {
@@ -321,17 +321,17 @@ func readOnly(c *Case) (out []observation) {
 	return out
 }
 
-func diskTrouble(c *Case) []candidate {
+func diskTrouble(c *Case) []Result {
 	full := shown("what is written to it fails", "obs/disk")(c)[0]
 	if full.title = "a file system of the node is full"; c.worst("obs/disk") < catalogue.Error {
 		full.title, full.mild = "a file system of the node is full or nearly so", true
 	}
 	if found := c.seen("obs/disk"); len(found) > 0 {
-		full = full.withFixes(found[0].fixes...)
+		full = full.WithFixes(found[0].fixes...)
 	}
-	locked := shown("nothing can be written to it", "obs/read-only")(c)[0].withFixes(fixReadOnlyNode)
+	locked := shown("nothing can be written to it", "obs/read-only")(c)[0].WithFixes(fixReadOnlyNode)
 	locked.title = "a file system of the node is read-only"
-	return []candidate{full, locked}
+	return []Result{full, locked}
 }
 
 // memoryLeast is less than the daemon and a plugin need to start.
@@ -374,21 +374,21 @@ var textsSkewed = []string{"RequestExpired", "RequestTimeTooSkewed", "SignatureD
 
 const textAuth = "AuthFailure"
 
-func clockWrong(c *Case) []candidate {
+func clockWrong(c *Case) []Result {
 	differs, refused, auth := c.observes("obs/clock"), c.ec2Fails(textsSkewed...), c.ec2Fails(textAuth)
-	out := []candidate{{summary: "EC2 refuses requests because the node's clock is wrong: " + quoted(refused), decisive: []Fact{refused},
-		supporting: []Fact{differs}}}
+	out := []Result{{Summary: "EC2 refuses requests because the node's clock is wrong: " + quoted(refused), Decisive: []Fact{refused},
+		Supporting: []Fact{differs}}}
 	if refused.State != Yes {
 		out = append(out,
-			candidate{
+			Result{
 				title:    "EC2 refuses the node's signatures: its clock or its credentials are wrong",
-				summary:  "EC2 does not accept what the daemon signs, most often because the clock is wrong: " + quoted(auth),
-				decisive: []Fact{auth}, supporting: []Fact{differs},
+				Summary:  "EC2 does not accept what the daemon signs, most often because the clock is wrong: " + quoted(auth),
+				Decisive: []Fact{auth}, Supporting: []Fact{differs},
 			})
 	}
 	if refused.State != Yes && auth.State != Yes {
-		out = append(out, candidate{summary: "the node's clock differs from that of the doctor: " + differs.Value,
-			decisive: []Fact{differs}}.as(catalogue.Warning))
+		out = append(out, Result{Summary: "the node's clock differs from that of the doctor: " + differs.Value,
+			Decisive: []Fact{differs}}.As(catalogue.Warning))
 	}
 	return out
 }
@@ -480,7 +480,7 @@ func maxPodsLow(c *Case) []observation {
 // cannot be counted.
 func (c *Case) filled(most int) bool {
 	n := 0
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		n += max(1, p.Count)
 	}
 	return !c.R.Pods.OK() || n >= most
@@ -720,7 +720,7 @@ func crdAbsent(c *Case) (out []observation) {
 		out = append(out, observation{subject: "policyendpoints.networking.k8s.aws", is: "the CRD is missing: " + said.Value,
 			should: "installed", severity: catalogue.Error, source: said.Source})
 	}
-	if c.knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG") && c.Settings.CustomNetworking {
+	if c.Knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG") && c.Settings.CustomNetworking {
 		o := observation{subject: "eniconfigs.crd.k8s.amazonaws.com", is: "the CRD is missing, and custom networking needs it",
 			should: "installed", severity: catalogue.Error, source: "k8s.eniconfig"}
 		said := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"no matches for crd.k8s.amazonaws.com",
@@ -752,7 +752,7 @@ func rightDenied(c *Case) (out []observation) {
 // wanted.
 func (c *Case) controllerLacks() string {
 	switch {
-	case !c.R.RBAC.OK() || !c.knows("ENABLE_POD_ENI") || !c.Settings.PodENI:
+	case !c.R.RBAC.OK() || !c.Knows("ENABLE_POD_ENI") || !c.Settings.PodENI:
 		return ""
 	case len(c.R.RBAC.Content.Roles) == 0:
 		return "its role in kube-system"
@@ -888,7 +888,7 @@ func checkpointBad(c *Case) []observation {
 	}
 	if k.Temporary != nil && *k.Temporary > 0 {
 		return []observation{{subject: or(k.Path, "ipam.json"),
-			is:     count(*k.Temporary, "unfinished file") + " beside it: the daemon ended, or the disk was full, while it wrote",
+			is:     Count(*k.Temporary, "unfinished file") + " beside it: the daemon ended, or the disk was full, while it wrote",
 			should: "none", severity: catalogue.Info}}
 	}
 	return nil
@@ -972,7 +972,7 @@ func settingWrong(c *Case) (out []observation) {
 // agentFamily compares the IP family for which the policy agent is started with that of the cluster.
 func agentFamily(c *Case) []observation {
 	ds := c.R.DaemonSet.Content
-	if ds == nil || !ds.EnforcesPolicies() || !c.knows("ENABLE_IPv6") {
+	if ds == nil || !ds.EnforcesPolicies() || !c.Knows("ENABLE_IPv6") {
 		return nil
 	}
 	for _, arg := range ds.Args[containerAgent] {

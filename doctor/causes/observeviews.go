@@ -100,7 +100,7 @@ func (c *Case) running(addresses []evidence.Address) (pods []string) {
 
 // onTrunk returns the running pods with branch ENIs.
 func (c *Case) onTrunk() (pods []string) {
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		if c.branchPod(p) && p.Phase == "Running" {
 			pods = append(pods, string(p.Pod))
 		}
@@ -705,7 +705,7 @@ func podAddressOfNode(c *Case) (out []observation) {
 			out = append(out, o)
 		}
 	}
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		for _, a := range p.IPs {
 			if !p.HostNetwork && p.Phase == "Running" {
 				report(p.Pod, a, "k8s.pod")
@@ -729,7 +729,7 @@ func podAddressShared(c *Case) (out []observation) {
 // justReleased reports whether the daemon released an address of the pod moments ago: the pod has
 // ended, and the list of pods is older.
 func (c *Case) justReleased(pod evidence.Pod) bool {
-	p, there := find(c.here(), func(p *evidence.KubePod) bool { return p.Pod == pod })
+	p, there := find(c.Here(), func(p *evidence.KubePod) bool { return p.Pod == pod })
 	for a := range c.records() {
 		if there && !c.old(a.UnassignedAt) && slices.Contains(p.IPs, a.Address) {
 			return true
@@ -801,7 +801,7 @@ type branch struct {
 
 // branches returns the running pods with branch ENIs that started a while ago.
 func (c *Case) branches() (out []branch) {
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		b, err := cluster.ParseBranch(p.Annotations[limitPodENI], c.Settings.IPv6)
 		if err == nil && p.Phase == "Running" && c.branchPod(p) && c.old(p.StartedAt) {
 			out = append(out, branch{b, p.Pod})
@@ -858,7 +858,7 @@ func vethNoPod(c *Case) (out []observation) {
 		return nil
 	}
 	owned := map[string]bool{}
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		owned[veth(c.Settings.VethPrefix, p.Pod)], owned[veth(netnames.BranchVethPrefix, p.Pod)] = true, true
 		if b, err := cluster.ParseBranch(p.Annotations[limitPodENI], c.Settings.IPv6); err == nil {
 			owned[netnames.VLANDevice(b.VLAN)] = true
@@ -1054,7 +1054,7 @@ func routeNoPod(c *Case) (out []observation) {
 		return nil
 	}
 	used := map[string]bool{}
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		for _, a := range p.IPs {
 			used[a.String()] = true
 		}
@@ -1311,7 +1311,7 @@ func podBranchGone(c *Case) (out []observation) {
 	if !shown[c.trunk()] {
 		return nil // the list is not that of the node's VPC
 	}
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		ids := cluster.BranchENIs(p.Annotations[limitPodENI])
 		if len(ids) > 0 && p.Phase == "Running" && c.old(p.StartedAt) && !shown[ids[0]] {
 			out = append(out, ofPod(p.Pod, "its branch ENI "+ids[0]+" does not exist", "there", catalogue.Critical))
@@ -1488,7 +1488,7 @@ func countersDrift(c *Case) (out []observation) {
 // eniConfigDiffers compares the ENIConfig of the Node's label or annotation with what the daemon uses, and the
 // resource controller for branch ENIs.
 func eniConfigDiffers(c *Case) (out []observation) {
-	if !c.R.Node.OK() || !c.knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG") || !c.Settings.CustomNetworking {
+	if !c.R.Node.OK() || !c.Knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG") || !c.Settings.CustomNetworking {
 		return nil
 	}
 	want, known := c.eniConfigName()

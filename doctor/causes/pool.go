@@ -82,7 +82,7 @@ func (c *Case) pools() []*pool {
 	var out []*pool
 	at := func(card int) *pool {
 		if by[card] == nil {
-			by[card] = &pool{card: card, pd: c.prefixes(), either: !c.knows("ENABLE_PREFIX_DELEGATION")}
+			by[card] = &pool{card: card, pd: c.prefixes(), either: !c.Knows("ENABLE_PREFIX_DELEGATION")}
 			out = append(out, by[card])
 		}
 		return by[card]
@@ -98,7 +98,7 @@ func (c *Case) pools() []*pool {
 	return out
 }
 
-func (p *pool) count(c *Case, e *evidence.ENI) {
+func (p *pool) Count(c *Case, e *evidence.ENI) {
 	p.enis++
 	if e.Trunk {
 		p.trunks++
@@ -223,7 +223,7 @@ func (c *Case) kindOf(e evidence.Interface) string {
 		return "tagged " + resync.TagNoManage
 	case strings.HasPrefix(e.Type, "efa"):
 		return e.Type
-	case c.knows("MANAGE_UNTAGGED_ENI") && !c.Settings.ManageUntagged:
+	case c.Knows("MANAGE_UNTAGGED_ENI") && !c.Settings.ManageUntagged:
 		return "untagged, MANAGE_UNTAGGED_ENI=false"
 	}
 	return kindUnknown
@@ -242,7 +242,7 @@ func (c *Case) pool() *pool {
 
 // onPool states something about the pool.
 func (c *Case) onPool(path, expected string, judge func(*pool) (any, State)) Fact {
-	return fact(c, c.R.ENIs, "intro.enis", path, expected, func([]evidence.ENI) (any, State) { return judge(c.pool()) })
+	return On(c, c.R.ENIs, "intro.enis", path, expected, func([]evidence.ENI) (any, State) { return judge(c.pool()) })
 }
 
 // dry states that no address can be given to a pod. Only the first network card counts: the
@@ -266,9 +266,9 @@ func (c *Case) growable() Fact {
 
 // unlessIdle lowers a finding about an empty pool to info if no pod asks for an address: until
 // then a full node does no harm.
-func (c *Case) unlessIdle(cd candidate) candidate {
+func (c *Case) unlessIdle(cd Result) Result {
 	if c.failing().State != Yes && (c.Earlier == nil || c.Earlier.failing().State != Yes) {
-		return cd.as(catalogue.Info)
+		return cd.As(catalogue.Info)
 	}
 	return cd
 }
@@ -288,7 +288,7 @@ func (c *Case) growthStopped() Fact {
 // wait.
 func (c *Case) short() Fact {
 	f := c.onPool("addresses against the warm target", "the target is met", func(p *pool) (any, State) {
-		if !c.knows("WARM_IP_TARGET", "WARM_ENI_TARGET") {
+		if !c.Knows("WARM_IP_TARGET", "WARM_ENI_TARGET") {
 			if p.assignable() <= 0 {
 				return "no address is free", Yes
 			}
@@ -352,7 +352,7 @@ func (c *Case) beyond(capacity func(*pool) (n int, branches bool)) (n int, known
 	if source == "" || c.Settings.IPv6 {
 		return 0, false
 	}
-	if !ok || !c.knows("ENABLE_PREFIX_DELEGATION", "MAX_ENI", "ENABLE_POD_ENI") {
+	if !ok || !c.Knows("ENABLE_PREFIX_DELEGATION", "MAX_ENI", "ENABLE_POD_ENI") {
 		if m := c.R.Summary.Content.MaxPods; m != nil && m.TotalCapacity != nil {
 			return most - *m.TotalCapacity, true // as our daemon counts, which knows its settings
 		}
@@ -375,7 +375,7 @@ func (c *Case) beyond(capacity func(*pool) (n int, branches bool)) (n int, known
 func (c *Case) candidates() (subnets []evidence.Subnet, known bool) {
 	node := c.subnetOfNode()
 	own, ok := c.subnet(node)
-	if !ok || own.Zone == "" || !c.knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "ENABLE_SUBNET_DISCOVERY") {
+	if !ok || own.Zone == "" || !c.Knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "ENABLE_SUBNET_DISCOVERY") {
 		for _, s := range c.R.Summary.Content.Subnets {
 			cidr, _ := netip.ParsePrefix(s.CIDR)
 			subnets = append(subnets, evidence.Subnet{ID: s.ID, CIDR: cidr, Available: s.Available})
@@ -415,7 +415,7 @@ func (c *Case) onSubnets(expected string, judge func([]evidence.Subnet) State) F
 	subnets, known := c.candidates()
 	const path = "free addresses of the subnets that may be used"
 	if !known {
-		return c.unread(source, path, expected, or(missing, "the node's subnet is unknown"))
+		return c.Unread(source, path, expected, or(missing, "the node's subnet is unknown"))
 	}
 	f := Fact{State: judge(subnets), Source: source, Path: path, Value: freeAddresses(subnets), Expected: expected, At: c.Now}
 	if f.State == Unread {
@@ -448,7 +448,7 @@ func (c *Case) subnet(id string) (evidence.Subnet, bool) {
 
 // PrimaryExcluded states that the tags of the primary interface's subnet exclude it for pods.
 func (c *Case) PrimaryExcluded() Fact {
-	return fact(c, c.R.Subnets, "ec2.subnet", "tags of the node's subnet", "for pods", func([]evidence.Subnet) (any, State) {
+	return On(c, c.R.Subnets, "ec2.subnet", "tags of the node's subnet", "for pods", func([]evidence.Subnet) (any, State) {
 		own, known := c.subnet(c.subnetOfNode())
 		if !known {
 			return nil, Unread

@@ -132,8 +132,8 @@ func (c *Case) inEffect() (settings map[string]string, source string) {
 	return nil, ""
 }
 
-// knows reports whether all these settings were read.
-func (c *Case) knows(names ...string) bool {
+// Knows reports whether all these settings were read.
+func (c *Case) Knows(names ...string) bool {
 	if c.settingsAt == "" {
 		return false
 	}
@@ -143,19 +143,19 @@ func (c *Case) knows(names ...string) bool {
 	})
 }
 
-// setting states something about the effective value of a setting.
-func (c *Case) setting(name, expected string, holds func(config.Config) bool) Fact {
-	if !c.knows(name) {
-		return c.unread("k8s.ds", "env."+name, expected, or(c.R.DaemonSet.Missing, "the settings were not read"))
+// Setting states something about the effective value of a setting.
+func (c *Case) Setting(name, expected string, holds func(config.Config) bool) Fact {
+	if !c.Knows(name) {
+		return c.Unread("k8s.ds", "env."+name, expected, or(c.R.DaemonSet.Missing, "the settings were not read"))
 	}
 	if value, ok := c.byLabel[name]; ok {
-		return c.known(c.settingsAt, "label "+config.LabelOf(name), expected, value, holds(c.Settings))
+		return c.Known(c.settingsAt, "label "+config.LabelOf(name), expected, value, holds(c.Settings))
 	}
 	value, ok := c.env[name]
 	if !ok {
 		value = or(c.partly[name], "not set")
 	}
-	return c.known(c.settingsAt, "env."+name, expected, value, holds(c.Settings))
+	return c.Known(c.settingsAt, "env."+name, expected, value, holds(c.Settings))
 }
 
 // podOfOther matches the pods of a second DaemonSet, such as aws-node-gpu, with settings for some nodes.
@@ -219,7 +219,7 @@ func settingsNotInEffect(c *Case) []observation {
 		return nil
 	}
 	o := observation{
-		subject: "settings of the daemon", is: some(differ), should: "as in the DaemonSet", severity: catalogue.Warning, source: source,
+		subject: "settings of the daemon", is: Some(differ), should: "as in the DaemonSet", severity: catalogue.Warning, source: source,
 		names: podNames(string(c.daemonPod().Pod)),
 	}
 	if p := ds.Pods; p.Desired != nil && p.Updated != nil && *p.Updated < *p.Desired && !ds.ByHand() {

@@ -18,27 +18,27 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-var sgpRules = []rule{
-	{code: "sgp/instance-unsupported", all: instanceUnsupported},
-	{code: "sgp/no-trunk-slot", node: noTrunkSlot},
-	{code: "sgp/trunk-create-failed", node: trunkCreateFailed},
-	{code: "sgp/trunk-link-missing", node: trunkLinkMissing},
-	{code: "sgp/annotation-pending", node: annotationPending},
-	{code: "sgp/branch-alloc-failed", node: branchAllocFailed},
-	{code: "sgp/annotation-denied", node: annotationDenied},
-	{code: "sgp/annotation-malformed", node: annotationMalformed},
-	{code: "sgp/branch-conflict", node: branchConflict},
-	{code: "sgp/branch-capacity", all: branchCapacity},
-	{code: "sgp/feature-off", all: featureOff},
-	{code: "sgp/limit-not-first", node: limitNotFirst},
-	{code: "sgp/pod-lookup-failed", node: podLookupFailed},
-	{code: "sgp/sg-rules", node: groupRules},
-	{code: "sgp/ipvs", node: shown("pods with security groups reach no Service", "obs/kube-proxy-ipvs")},
+var sgpRules = []Rule{
+	{Code: "sgp/instance-unsupported", All: instanceUnsupported},
+	{Code: "sgp/no-trunk-slot", Node: noTrunkSlot},
+	{Code: "sgp/trunk-create-failed", Node: trunkCreateFailed},
+	{Code: "sgp/trunk-link-missing", Node: trunkLinkMissing},
+	{Code: "sgp/annotation-pending", Node: annotationPending},
+	{Code: "sgp/branch-alloc-failed", Node: branchAllocFailed},
+	{Code: "sgp/annotation-denied", Node: annotationDenied},
+	{Code: "sgp/annotation-malformed", Node: annotationMalformed},
+	{Code: "sgp/branch-conflict", Node: branchConflict},
+	{Code: "sgp/branch-capacity", All: branchCapacity},
+	{Code: "sgp/feature-off", All: featureOff},
+	{Code: "sgp/limit-not-first", Node: limitNotFirst},
+	{Code: "sgp/pod-lookup-failed", Node: podLookupFailed},
+	{Code: "sgp/sg-rules", Node: groupRules},
+	{Code: "sgp/ipvs", Node: shown("pods with security groups reach no Service", "obs/kube-proxy-ipvs")},
 }
 
 // PodENI states that branch ENIs are enabled.
 func (c *Case) PodENI() Fact {
-	return c.setting("ENABLE_POD_ENI", "as the pods ask for it", func(s config.Config) bool { return s.PodENI })
+	return c.Setting("ENABLE_POD_ENI", "as the pods ask for it", func(s config.Config) bool { return s.PodENI })
 }
 
 // asksFirst reports whether a pod's first container, the only one that the plugin looks at, asks
@@ -115,10 +115,10 @@ func names(pods []*evidence.KubePod) string {
 	for _, p := range pods {
 		out = append(out, string(p.Pod))
 	}
-	return some(out)
+	return Some(out)
 }
 
-func instanceUnsupported(cs []*Case) []candidate {
+func instanceUnsupported(cs []*Case) []Result {
 	if len(cs) == 0 {
 		return nil
 	}
@@ -152,7 +152,7 @@ func instanceUnsupported(cs []*Case) []candidate {
 			maps.Copy(types, without)
 		}
 	}
-	none := fact(w.Case, w.R.Pods, "k8s.pod", "nodes for pods that ask for "+limitPodENI, "one of a type with a trunk",
+	none := On(w.Case, w.R.Pods, "k8s.pod", "nodes for pods that ask for "+limitPodENI, "one of a type with a trunk",
 		func([]evidence.KubePod) (any, State) {
 			if open && len(pods) == 0 {
 				return nil, Unread
@@ -160,16 +160,16 @@ func instanceUnsupported(cs []*Case) []candidate {
 			return fmt.Sprintf("%s may run on %s only", names(pods), strings.Join(slices.Sorted(maps.Keys(types)), ", ")), stateOf(len(pods) > 0)
 		})
 	shown := w.active(pattern{sources: []string{"k8s.evt"}, texts: signatures("sgp/instance-unsupported"), any: true})
-	return []candidate{{
-		scope:    document.FindingScope{Cluster: true},
-		summary:  "no node can give pods a branch ENI: " + none.Value,
-		decisive: []Fact{none}, required: []Fact{w.PodENI()}, supporting: []Fact{shown},
+	return []Result{{
+		Scope:    document.FindingScope{Cluster: true},
+		Summary:  "no node can give pods a branch ENI: " + none.Value,
+		Decisive: []Fact{none}, required: []Fact{w.PodENI()}, Supporting: []Fact{shown},
 	}}
 }
 
 // trunkCapable states that the node's type has a trunk.
 func (c *Case) trunkCapable() Fact {
-	return fact(c, c.R.InstanceType, "ec2.type", "trunk", "true", func(t evidence.InstanceType) (any, State) {
+	return On(c, c.R.InstanceType, "ec2.type", "trunk", "true", func(t evidence.InstanceType) (any, State) {
 		if t.Trunk == nil {
 			return nil, Unread
 		}
@@ -204,28 +204,28 @@ func (c *Case) slotless() Fact {
 
 // feature states that the node's CNINode asks for branch ENIs.
 func (c *Case) feature() Fact {
-	return fact(c, c.R.CNINode, "k8s.cninode", "features", cluster.FeatureSecurityGroupsForPods, func(n *evidence.CNINode) (any, State) {
+	return On(c, c.R.CNINode, "k8s.cninode", "features", cluster.FeatureSecurityGroupsForPods, func(n *evidence.CNINode) (any, State) {
 		there := n != nil && slices.ContainsFunc(n.Features,
 			func(f evidence.Feature) bool { return f.Name == cluster.FeatureSecurityGroupsForPods })
 		return map[bool]string{true: "there", false: "missing"}[there], stateOf(there)
 	})
 }
 
-func noTrunkSlot(c *Case) []candidate {
+func noTrunkSlot(c *Case) []Result {
 	logged := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoTrunkSlot}})
 	full := c.slotless()
 	if full.State == No && c.R.IMDS.Content.Token != "ok" && !c.R.Interfaces.OK() { // interfaces of others cannot be seen
 		full = logged
 	}
-	return []candidate{{
-		summary:    "no interface slot is left for the trunk: " + full.Value,
-		decisive:   []Fact{full, c.PodENI()},
+	return []Result{{
+		Summary:    "no interface slot is left for the trunk: " + full.Value,
+		Decisive:   []Fact{full, c.PodENI()},
 		required:   []Fact{c.trunkCapable(), c.untrunked()},
-		supporting: []Fact{either(logged, c.failures(nil, cause.TrunkMissing), not(c.feature()))},
+		Supporting: []Fact{Either(logged, c.failures(nil, cause.TrunkMissing), Not(c.feature()))},
 	}}
 }
 
-func trunkCreateFailed(c *Case) []candidate {
+func trunkCreateFailed(c *Case) []Result {
 	event := c.active(pattern{
 		sources: []string{"k8s.evt"}, texts: []string{"TrunkENICreationFailed", "NodeTrunkFailedInit"},
 		cured: []string{"NodeTrunkInitiated"}, since: c.Now.Add(-time.Hour), any: true,
@@ -234,56 +234,56 @@ func trunkCreateFailed(c *Case) []candidate {
 		c.failures(nil, cause.TrunkMissing))
 	decisive := event
 	// in that mode no trunk is ever seen
-	seen := c.setting("ENABLE_IMDS_ONLY_MODE", "false", func(s config.Config) bool { return !s.IMDSOnly })
-	if left := both(missed, c.trunkCapable(), not(c.slotless()), seen); event.State != Yes && left.State == Yes {
+	seen := c.Setting("ENABLE_IMDS_ONLY_MODE", "false", func(s config.Config) bool { return !s.IMDSOnly })
+	if left := Both(missed, c.trunkCapable(), Not(c.slotless()), seen); event.State != Yes && left.State == Yes {
 		decisive = left // nothing else explains it
 	}
 	offers := c.lasting(func(c *Case) Fact {
-		return fact(c, c.R.Node, "k8s.node", "capacity "+limitPodENI, "more than 0", func(n evidence.KubeNode) (any, State) {
+		return On(c, c.R.Node, "k8s.node", "capacity "+limitPodENI, "more than 0", func(n evidence.KubeNode) (any, State) {
 			if n.Capacity.PodENI == nil {
 				return "none", Yes
 			}
 			return *n.Capacity.PodENI, stateOf(*n.Capacity.PodENI == 0)
 		})
 	})
-	return []candidate{{
+	return []Result{{
 		fixes:    map[bool][]int{true: {2}, false: {1, 2}}[strings.Contains(decisive.Value, textNoAddresses)],
-		summary:  "the resource controller has not attached a trunk: " + decisive.Value,
-		decisive: []Fact{decisive}, required: []Fact{offers}, unless: []Fact{not(c.feature())},
+		Summary:  "the resource controller has not attached a trunk: " + decisive.Value,
+		Decisive: []Fact{decisive}, required: []Fact{offers}, unless: []Fact{Not(c.feature())},
 	}}
 }
 
-func trunkLinkMissing(c *Case) []candidate {
+func trunkLinkMissing(c *Case) []Result {
 	logged := orElse(c.active(pattern{sources: []string{"log.ipamd"}, texts: signatures("sgp/trunk-link-missing")}),
 		c.failures(nil, cause.TrunkLinkMissing))
 	trunk := c.trunk()
-	attached := fact(c, c.R.ENIs, "intro.enis", "trunk", "none, or with a link",
+	attached := On(c, c.R.ENIs, "intro.enis", "trunk", "none, or with a link",
 		func([]evidence.ENI) (any, State) { return or(trunk, "none"), stateOf(trunk != "") })
 	const path = "the trunk's MAC address"
 	seen := c.lasting(func(c *Case) Fact {
-		link := fact(c, c.R.Links, "kern.link", path, "on a link", func(all []evidence.Link) (any, State) {
+		link := On(c, c.R.Links, "kern.link", path, "on a link", func(all []evidence.Link) (any, State) {
 			there := slices.ContainsFunc(all, func(l evidence.Link) bool { return l.ENI == trunk && trunk != "" })
 			return map[bool]string{true: "there", false: "on no link"}[there], stateOf(!there)
 		})
-		imds := fact(c, c.R.IMDS, "imds", path, "listed", func(m evidence.IMDS) (any, State) {
+		imds := On(c, c.R.IMDS, "imds", path, "listed", func(m evidence.IMDS) (any, State) {
 			if m.Token != "ok" {
 				return nil, Unread
 			}
 			there := slices.ContainsFunc(m.ENIs, func(e evidence.IMDSInterface) bool { return e.ID == trunk })
 			return map[bool]string{true: "listed", false: "not listed"}[there], stateOf(!there)
 		})
-		return either(link, imds)
+		return Either(link, imds)
 	})
-	return []candidate{{
-		scope:    document.FindingScope{ENI: trunk},
-		summary:  fmt.Sprintf("trunk %s is attached, but not visible on the node: its MAC address is %s", trunk, or(seen.Value, "unknown")),
-		decisive: []Fact{logged}, required: []Fact{attached}, unless: []Fact{not(seen)},
+	return []Result{{
+		Scope:    document.FindingScope{ENI: trunk},
+		Summary:  fmt.Sprintf("trunk %s is attached, but not visible on the node: its MAC address is %s", trunk, or(seen.Value, "unknown")),
+		Decisive: []Fact{logged}, required: []Fact{attached}, unless: []Fact{Not(seen)},
 	}}
 }
 
 // unannotated returns the pods of the node that wait for their branch ENI annotation.
 func (c *Case) unannotated() (out []*evidence.KubePod) {
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		if asksFirst(p) && p.Phase == "Pending" && p.Annotations[limitPodENI] == "" {
 			out = append(out, p)
 		}
@@ -294,17 +294,17 @@ func (c *Case) unannotated() (out []*evidence.KubePod) {
 // textNoBranch is what the daemon logs when a pod has no branch ENI annotation yet.
 const textNoBranch = "failed to get Branch ENI resource"
 
-func annotationPending(c *Case) []candidate {
+func annotationPending(c *Case) []Result {
 	logged := orElse(c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{textNoBranch}}), c.failures(nil, cause.BranchPending))
 	logged = orElse(logged, c.active(pattern{sources: []string{"k8s.evt"}, texts: textsAssignFailed}))
-	young := fact(c, c.R.Pods, "k8s.pod", "pods that wait for their branch ENI for less than a minute", "none",
+	young := On(c, c.R.Pods, "k8s.pod", "pods that wait for their branch ENI for less than a minute", "none",
 		func([]evidence.KubePod) (any, State) {
 			pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) > time.Minute })
 			return names(pods), stateOf(len(pods) > 0)
 		})
-	soon := candidate{
-		summary:  "kubelet is faster than the resource controller, which has not annotated the pod yet: " + young.Value,
-		decisive: []Fact{orElse(logged, onlyIfTrue(c.waitsFor("pods that wait for their branch ENI", sandboxTime)))}, required: []Fact{young},
+	soon := Result{
+		Summary:  "kubelet is faster than the resource controller, which has not annotated the pod yet: " + young.Value,
+		Decisive: []Fact{orElse(logged, onlyIfTrue(c.waitsFor("pods that wait for their branch ENI", sandboxTime)))}, required: []Fact{young},
 	}
 	late := c.waitsFor("pods that wait for their branch ENI for more than a minute", branchTime)
 	said := c.active(pattern{sources: []string{"k8s.evt"},
@@ -312,21 +312,21 @@ func annotationPending(c *Case) []candidate {
 	if said.State == Yes || c.PodENI().State == No || c.R.CNINode.OK() && c.untrunked().State == Yes || c.feature().State == No ||
 		c.trunkCapable().State == No || c.Settings.IMDSOnly ||
 		trunkless(c.R.Node.Content.InstanceType) { // another cause says more
-		return []candidate{soon.withFixes(1)}
+		return []Result{soon.WithFixes(1)}
 	}
-	away := candidate{
-		title: "the resource controller does not give the pod a branch ENI", summary: "no annotation, and no event says why: " + late.Value,
-		decisive: []Fact{late},
+	away := Result{
+		title: "the resource controller does not give the pod a branch ENI", Summary: "no annotation, and no event says why: " + late.Value,
+		Decisive: []Fact{late},
 	}
 	if lacks := c.controllerLacks(); lacks != "" {
-		away.summary += "; the controller lacks " + lacks
+		away.Summary += "; the controller lacks " + lacks
 	}
-	return []candidate{soon.withFixes(1), away.as(catalogue.Error).withFixes(2, 3)}
+	return []Result{soon.WithFixes(1), away.As(catalogue.Error).WithFixes(2, 3)}
 }
 
 // waitsFor states that pods have been waiting for their branch ENI for longer than most.
 func (c *Case) waitsFor(path string, most time.Duration) Fact {
-	return fact(c, c.R.Pods, "k8s.pod", path, "none", func([]evidence.KubePod) (any, State) {
+	return On(c, c.R.Pods, "k8s.pod", path, "none", func([]evidence.KubePod) (any, State) {
 		pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) <= most })
 		return names(pods), stateOf(len(pods) > 0)
 	})
@@ -350,24 +350,24 @@ func (c *Case) refusals(match func(e evidence.KubeEvent) bool) map[evidence.Pod]
 
 // refusedBranch returns a finding about pods that wait because of an event of the resource
 // controller.
-func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEvent) bool) candidate {
+func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEvent) bool) Result {
 	events := c.refusals(match)
-	shown := fact(c, c.R.Events, "k8s.evt", path, "none", func([]evidence.KubeEvent) (any, State) {
+	shown := On(c, c.R.Events, "k8s.evt", path, "none", func([]evidence.KubeEvent) (any, State) {
 		for _, pod := range slices.Sorted(maps.Keys(events)) {
 			return fmt.Sprintf("%s: %s", pod, clip(events[pod].Message)), Yes
 		}
 		return "none", No
 	})
-	waits := fact(c, c.R.Pods, "k8s.pod", "pods without the annotation "+limitPodENI, "none", func([]evidence.KubePod) (any, State) {
+	waits := On(c, c.R.Pods, "k8s.pod", "pods without the annotation "+limitPodENI, "none", func([]evidence.KubePod) (any, State) {
 		pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return len(events) > 0 && !has(events, p.Pod) })
 		return names(pods), stateOf(len(pods) > 0)
 	})
-	cd := candidate{summary: summary + shown.Value, decisive: []Fact{shown}, unless: []Fact{not(waits)}}
+	cd := Result{Summary: summary + shown.Value, Decisive: []Fact{shown}, unless: []Fact{Not(waits)}}
 	if pods := slices.Sorted(maps.Keys(events)); len(pods) > 0 {
 		cd.names = podNames(string(pods[0]))
 		cd.names["CLUSTER_ROLE"] = catalogue.NamesIn(events[pods[0]].Message)["ROLE"]
 		for _, s := range c.R.GroupPolicies.Content {
-			if slices.ContainsFunc(c.here(), func(p *evidence.KubePod) bool { return p.Pod == pods[0] && selects(s, p) == Yes }) {
+			if slices.ContainsFunc(c.Here(), func(p *evidence.KubePod) bool { return p.Pod == pods[0] && selects(s, p) == Yes }) {
 				_, cd.names["NAME"], _ = strings.Cut(s.Name, "/")
 			}
 		}
@@ -379,37 +379,37 @@ func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEve
 // announce.
 const textEntryExists = "cannot create new eni entry already exist"
 
-func branchAllocFailed(c *Case) []candidate {
+func branchAllocFailed(c *Case) []Result {
 	cd := c.refusedBranch("BranchAllocationFailed", "EC2 refuses a branch ENI: ", func(e evidence.KubeEvent) bool {
 		return e.Reason == "BranchAllocationFailed" && !strings.Contains(e.Message, textEntryExists)
 	})
 	switch {
-	case matchesAny(cd.summary, []string{textNoAddresses, textNoBlocks}):
-		return []candidate{cd.withFixes(3, 2)}
-	case strings.Contains(cd.summary, textDenied):
-		return []candidate{cd.withFixes(4, 2)}
+	case matchesAny(cd.Summary, []string{textNoAddresses, textNoBlocks}):
+		return []Result{cd.WithFixes(3, 2)}
+	case strings.Contains(cd.Summary, textDenied):
+		return []Result{cd.WithFixes(4, 2)}
 	}
-	return []candidate{cd.withFixes(1, 2)}
+	return []Result{cd.WithFixes(1, 2)}
 }
 
-func annotationDenied(c *Case) []candidate {
-	return []candidate{c.refusedBranch("BranchENIAnnotationFailed", "the resource controller cannot annotate the pod: ",
+func annotationDenied(c *Case) []Result {
+	return []Result{c.refusedBranch("BranchENIAnnotationFailed", "the resource controller cannot annotate the pod: ",
 		func(e evidence.KubeEvent) bool {
 			return e.Reason == "BranchENIAnnotationFailed" || e.Reason == "BranchAllocationFailed" && strings.Contains(e.Message, textEntryExists)
 		})}
 }
 
-func annotationMalformed(c *Case) []candidate {
-	found := fact(c, c.R.Pods, "k8s.pod", "annotation "+limitPodENI, "an interface with address, MAC address and VLAN id",
+func annotationMalformed(c *Case) []Result {
+	found := On(c, c.R.Pods, "k8s.pod", "annotation "+limitPodENI, "an interface with address, MAC address and VLAN id",
 		func([]evidence.KubePod) (any, State) {
-			for _, p := range c.here() {
+			for _, p := range c.Here() {
 				annotation := p.Annotations[limitPodENI]
 				if !asksFirst(p) || p.Phase != "Pending" || annotation == "" {
 					continue
 				}
 				_, err := cluster.ParseBranch(annotation, c.Settings.IPv6)
 				_, other := cluster.ParseBranch(annotation, !c.Settings.IPv6)
-				switch known := c.knows("ENABLE_IPv6"); {
+				switch known := c.Knows("ENABLE_IPv6"); {
 				case err != nil && (known || other != nil):
 					return fmt.Sprintf("%s: %v", p.Pod, err), Yes
 				case !known && (err != nil || other != nil):
@@ -421,22 +421,22 @@ func annotationMalformed(c *Case) []candidate {
 	shown := orElse(found, orElse(
 		c.active(pattern{sources: []string{"log.ipamd"}, texts: signatures("sgp/annotation-malformed")}),
 		c.failures(nil, cause.BranchInvalid)))
-	return []candidate{{summary: "the branch ENI annotation of a pod cannot be used: " + shown.Value, decisive: []Fact{shown},
-		unless: []Fact{not(c.branchWaits())}}}
+	return []Result{{Summary: "the branch ENI annotation of a pod cannot be used: " + shown.Value, Decisive: []Fact{shown},
+		unless: []Fact{Not(c.branchWaits())}}}
 }
 
 // branchWaits states that a pod waits for a branch ENI, without which a failure is over.
 func (c *Case) branchWaits() Fact {
-	return fact(c, c.R.Pods, "k8s.pod", "pods that wait for a branch ENI", "none", func([]evidence.KubePod) (any, State) {
-		pods := slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool { return !asksFirst(p) || p.Phase != "Pending" })
+	return On(c, c.R.Pods, "k8s.pod", "pods that wait for a branch ENI", "none", func([]evidence.KubePod) (any, State) {
+		pods := slices.DeleteFunc(c.Here(), func(p *evidence.KubePod) bool { return !asksFirst(p) || p.Phase != "Pending" })
 		return names(pods), stateOf(len(pods) > 0)
 	})
 }
 
-func branchConflict(c *Case) []candidate {
-	found := fact(c, c.R.Pods, "k8s.pod", "annotation "+limitPodENI, "each pod's own branch ENI", func([]evidence.KubePod) (any, State) {
+func branchConflict(c *Case) []Result {
+	found := On(c, c.R.Pods, "k8s.pod", "annotation "+limitPodENI, "each pod's own branch ENI", func([]evidence.KubePod) (any, State) {
 		var pods []cluster.Pod
-		for _, p := range c.here() {
+		for _, p := range c.Here() {
 			namespace, name, _ := strings.Cut(string(p.Pod), "/")
 			pods = append(pods, cluster.Pod{
 				Namespace: namespace, Name: name, UID: string(p.Pod), HostNetwork: p.HostNetwork, BranchENI: asksFirst(p),
@@ -458,24 +458,24 @@ func branchConflict(c *Case) []candidate {
 		return "no two pods name the same", No
 	})
 	if found.State == Yes { // two pods may also both run, on upstream's daemon
-		return []candidate{{summary: "two pods name the same branch ENI: " + found.Value, decisive: []Fact{found}}}
+		return []Result{{Summary: "two pods name the same branch ENI: " + found.Value, Decisive: []Fact{found}}}
 	}
 	shown := orElse(found, orElse(
 		c.active(pattern{sources: []string{"log.ipamd"}, texts: signatures("sgp/branch-conflict")}),
 		c.failures(nil, cause.BranchConflict)))
-	return []candidate{{summary: "two pods name the same branch ENI: " + shown.Value, decisive: []Fact{shown},
-		unless: []Fact{not(c.branchWaits())}}}
+	return []Result{{Summary: "two pods name the same branch ENI: " + shown.Value, Decisive: []Fact{shown},
+		unless: []Fact{Not(c.branchWaits())}}}
 }
 
 // textInsufficient is what the scheduler reports when no node has a branch ENI left.
 const textInsufficient = "Insufficient " + limitPodENI
 
-func branchCapacity(cs []*Case) []candidate {
+func branchCapacity(cs []*Case) []Result {
 	if len(cs) == 0 {
 		return nil
 	}
 	w := together(cs)
-	out := []candidate{w.branchesScheduled(cs)}
+	out := []Result{w.branchesScheduled(cs)}
 	for _, c := range cs {
 		if cd, ok := c.branchesCooling(w); ok {
 			out = append(out, cd)
@@ -486,7 +486,7 @@ func branchCapacity(cs []*Case) []candidate {
 
 // branchesScheduled returns a finding about pods for which the scheduler finds no node with a
 // branch ENI left.
-func (w whole) branchesScheduled(cs []*Case) candidate {
+func (w whole) branchesScheduled(cs []*Case) Result {
 	pending := slices.DeleteFunc(slices.Clone(w.pods),
 		func(p *evidence.KubePod) bool { return p.Phase != "Pending" || p.Node != nil || !asks(p) })
 	used := map[string]int{}
@@ -499,7 +499,7 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 	for _, c := range cs {
 		listed[c.Name] = c.R.Pods.OK()
 	}
-	full := fact(w.Case, w.R.Pods, "k8s.pod", "branch ENIs in use", "fewer than the nodes have", func([]evidence.KubePod) (any, State) {
+	full := On(w.Case, w.R.Pods, "k8s.pod", "branch ENIs in use", "fewer than the nodes have", func([]evidence.KubePod) (any, State) {
 		var texts []string
 		state := Yes
 		for _, n := range w.nodes {
@@ -520,7 +520,7 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 			unknown := len(pending) > 0 && slices.ContainsFunc(cs, func(c *Case) bool { return !c.R.Node.OK() })
 			return "no node that such pods may run on has any", map[bool]State{true: Unread, false: No}[unknown]
 		}
-		return some(texts), state
+		return Some(texts), state
 	})
 	refused := slices.DeleteFunc(slices.Clone(pending), func(p *evidence.KubePod) bool {
 		return !strings.Contains(p.Message, textInsufficient) && !slices.ContainsFunc(cs, func(c *Case) bool {
@@ -529,14 +529,14 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 			})
 		})
 	})
-	logged := w.known("k8s.evt", `"`+textInsufficient+`"`, "not logged", names(refused), len(refused) > 0)
+	logged := w.Known("k8s.evt", `"`+textInsufficient+`"`, "not logged", names(refused), len(refused) > 0)
 	if len(refused) == 0 && !w.R.Events.OK() {
-		logged = w.unread("k8s.evt", logged.Path, logged.Expected, w.R.Events.Missing)
+		logged = w.Unread("k8s.evt", logged.Path, logged.Expected, w.R.Events.Missing)
 	}
-	return candidate{
-		scope:    document.FindingScope{Cluster: true},
-		summary:  fmt.Sprintf("all branch ENIs are in use (%s); waiting: %s", full.Value, logged.Value),
-		decisive: []Fact{full}, required: []Fact{logged},
+	return Result{
+		Scope:    document.FindingScope{Cluster: true},
+		Summary:  fmt.Sprintf("all branch ENIs are in use (%s); waiting: %s", full.Value, logged.Value),
+		Decisive: []Fact{full}, required: []Fact{logged},
 		fixes: []int{fixAddNodes, fixCooldown},
 	}
 }
@@ -546,7 +546,7 @@ const tagTrunk = "vpcresources.k8s.aws/trunk-eni-id"
 
 // branchesCooling returns a finding about pods of a node that wait while branch ENIs of
 // ended pods cool down. The controller keeps asking for groups and reports nothing else.
-func (c *Case) branchesCooling(w whole) (candidate, bool) {
+func (c *Case) branchesCooling(w whole) (Result, bool) {
 	asked := c.refusals(func(e evidence.KubeEvent) bool { return e.Reason == "SecurityGroupRequested" && e.Count > 1 })
 	failed := c.refusals(func(e evidence.KubeEvent) bool {
 		return e.Reason == "BranchAllocationFailed" || e.Reason == "BranchENIAnnotationFailed"
@@ -557,11 +557,11 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 		limit = c.R.InstanceType.Content.BranchENIs
 	}
 	if !c.R.Events.OK() && len(c.unannotated()) > 0 {
-		return candidate{decisive: []Fact{c.unread("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated", c.R.Events.Missing)}},
+		return Result{Decisive: []Fact{c.Unread("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated", c.R.Events.Missing)}},
 			true
 	}
 	if len(waiting) == 0 || limit == nil {
-		return candidate{}, false
+		return Result{}, false
 	}
 	held := 0
 	for _, p := range w.pods {
@@ -577,22 +577,22 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 	}
 	held = max(held, there)
 	const path, expected = "branch ENIs in use or cooling", "fewer than the limit"
-	taken := c.known("k8s.pod", path, expected, fmt.Sprintf("%d of %d", held, *limit), held >= *limit)
+	taken := c.Known("k8s.pod", path, expected, fmt.Sprintf("%d of %d", held, *limit), held >= *limit)
 	if held < *limit && !c.R.Interfaces.OK() {
-		taken = c.unread("ec2.eni", path, expected, "those of deleted pods cannot be seen")
+		taken = c.Unread("ec2.eni", path, expected, "those of deleted pods cannot be seen")
 	}
-	repeats := c.known("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated",
+	repeats := c.Known("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated",
 		fmt.Sprintf("%d times for %s, and nothing after it", asked[waiting[0].Pod].Count, waiting[0].Pod), true)
-	cd := candidate{
-		scope: document.FindingScope{Node: c.Name},
-		nodes: []string{c.Name},
-		summary: fmt.Sprintf("pods wait while branch ENIs of ended pods cool down: %s; %s", names(waiting),
+	cd := Result{
+		Scope: document.FindingScope{Node: c.Name},
+		Nodes: []string{c.Name},
+		Summary: fmt.Sprintf("pods wait while branch ENIs of ended pods cool down: %s; %s", names(waiting),
 			or(taken.Value, "all may be in use")),
-		decisive: []Fact{repeats}, unless: []Fact{not(taken)},
+		Decisive: []Fact{repeats}, unless: []Fact{Not(taken)},
 	}
 	leaks := c.seen("obs/branch-no-pod")
 	if len(leaks) == 0 {
-		return cd.withFixes(fixAddNodes, fixCooldown), true
+		return cd.WithFixes(fixAddNodes, fixCooldown), true
 	}
 	var lost []string
 	for _, o := range leaks {
@@ -600,10 +600,10 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 	}
 	left := c.observes("obs/branch-no-pod")
 	cd.title = "branch ENIs of pods that are gone were never deleted"
-	cd.summary = fmt.Sprintf("pods wait (%s) while branch ENIs that belong to no pod take the node's limit (%s): leaked, not cooling: %s; %s",
-		names(waiting), or(taken.Value, "unknown"), some(lost), leaks[0].is)
-	cd.supporting, cd.names = []Fact{left}, leaks[0].names
-	return cd.withFixes(fixDeleteBranch, fixDissociate, fixAddNodes), true
+	cd.Summary = fmt.Sprintf("pods wait (%s) while branch ENIs that belong to no pod take the node's limit (%s): leaked, not cooling: %s; %s",
+		names(waiting), or(taken.Value, "unknown"), Some(lost), leaks[0].is)
+	cd.Supporting, cd.names = []Fact{left}, leaks[0].names
+	return cd.WithFixes(fixDeleteBranch, fixDissociate, fixAddNodes), true
 }
 
 // The fixes of sgp/branch-capacity, from 1.
@@ -638,7 +638,7 @@ func selects(policy evidence.SecurityGroupPolicy, p *evidence.KubePod) State {
 	return Yes
 }
 
-func featureOff(cs []*Case) []candidate {
+func featureOff(cs []*Case) []Result {
 	if len(cs) == 0 {
 		return nil
 	}
@@ -669,7 +669,7 @@ func featureOff(cs []*Case) []candidate {
 			unknown = true
 		}
 	}
-	left := fact(w.Case, w.R.Pods, "k8s.pod", "pods with a security group policy and without a branch ENI", "none",
+	left := On(w.Case, w.R.Pods, "k8s.pod", "pods with a security group policy and without a branch ENI", "none",
 		func([]evidence.KubePod) (any, State) {
 			if len(off)+len(older) == 0 && (unknown || !w.R.GroupPolicies.OK()) {
 				return nil, Unread
@@ -680,12 +680,12 @@ func featureOff(cs []*Case) []candidate {
 	if len(off) > 0 {
 		text = "security groups for pods are off (ENABLE_POD_ENI), but pods should have them: "
 	}
-	return []candidate{{scope: document.FindingScope{Cluster: true}, summary: text + left.Value, decisive: []Fact{left}}}
+	return []Result{{Scope: document.FindingScope{Cluster: true}, Summary: text + left.Value, Decisive: []Fact{left}}}
 }
 
-func limitNotFirst(c *Case) []candidate {
-	later := fact(c, c.R.Pods, "k8s.pod", "containers[].limits", limitPodENI+" on the first container", func([]evidence.KubePod) (any, State) {
-		pods := slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool {
+func limitNotFirst(c *Case) []Result {
+	later := On(c, c.R.Pods, "k8s.pod", "containers[].limits", limitPodENI+" on the first container", func([]evidence.KubePod) (any, State) {
+		pods := slices.DeleteFunc(c.Here(), func(p *evidence.KubePod) bool {
 			return len(p.Containers) == 0 || asksFirst(p) || !asks(p) && p.Annotations[limitPodENI] == ""
 		})
 		var out []string
@@ -696,27 +696,27 @@ func limitNotFirst(c *Case) []candidate {
 			}
 			out = append(out, string(p.Pod)+by)
 		}
-		return some(out), stateOf(len(pods) > 0)
+		return Some(out), stateOf(len(pods) > 0)
 	})
-	return []candidate{{summary: "pods have the node's security groups, because the limit is not on their first container: " + later.Value,
-		decisive: []Fact{later}}}
+	return []Result{{Summary: "pods have the node's security groups, because the limit is not on their first container: " + later.Value,
+		Decisive: []Fact{later}}}
 }
 
-func podLookupFailed(c *Case) []candidate {
+func podLookupFailed(c *Case) []Result {
 	m := pattern{sources: []string{"log.ipamd", "intro.failures"},
 		texts: []string{"Send AddNetworkReply: Failed to get pod", string(cause.PodUnknown)}, except: []string{"not found"}, cured: textsAssigned}
 	logged := c.active(m)
-	out := []candidate{{summary: "the daemon cannot read the pod of an ADD: " + logged.Value, decisive: []Fact{logged}}}
+	out := []Result{{Summary: "the daemon cannot read the pod of an ADD: " + logged.Value, Decisive: []Fact{logged}}}
 	m.texts, m.except = []string{m.texts[0] + "…not found", m.texts[1] + "…not found"}, nil
 	if gone := c.active(m); gone.State == Yes && logged.State != Yes {
-		out = append(out, candidate{summary: "ADDs came for pods that are gone: " + gone.Value, decisive: []Fact{gone}}.as(catalogue.Info))
+		out = append(out, Result{Summary: "ADDs came for pods that are gone: " + gone.Value, Decisive: []Fact{gone}}.As(catalogue.Info))
 	}
 	return out
 }
 
-func groupRules(c *Case) []candidate {
+func groupRules(c *Case) []Result {
 	var pods []*evidence.KubePod
-	for _, p := range c.here() {
+	for _, p := range c.Here() {
 		if c.branchPod(p) && p.Phase == "Running" {
 			pods = append(pods, p)
 		}
@@ -724,10 +724,10 @@ func groupRules(c *Case) []candidate {
 	if len(pods) == 0 {
 		return nil
 	}
-	strict := c.setting("POD_SECURITY_GROUP_ENFORCING_MODE", "standard", func(config.Config) bool { return c.strictBranches() })
+	strict := c.Setting("POD_SECURITY_GROUP_ENFORCING_MODE", "standard", func(config.Config) bool { return c.strictBranches() })
 	closed, asked := c.dnsClosed(pods), c.dnsFails(pods)
 	demux := c.earlyDemux()
-	unhealthy := fact(c, c.R.Events, "k8s.evt", "probes of branch pods", "none fails", func(all []evidence.KubeEvent) (any, State) {
+	unhealthy := On(c, c.R.Events, "k8s.evt", "probes of branch pods", "none fails", func(all []evidence.KubeEvent) (any, State) {
 		for _, e := range all {
 			if e.Reason == "Unhealthy" && e.At.After(c.recent()) &&
 				slices.ContainsFunc(pods, func(p *evidence.KubePod) bool { return string(p.Pod) == e.Name }) {
@@ -736,16 +736,16 @@ func groupRules(c *Case) []candidate {
 		}
 		return "none fails", No
 	})
-	return []candidate{
-		{summary: "security groups block DNS of pods: " + closed.Value, decisive: []Fact{closed}, unless: []Fact{not(asked)}, fixes: []int{1}},
-		{summary: "kubelet's probes of branch pods are lost because TCP early demux is on: " + unhealthy.Value,
-			decisive: []Fact{demux, unhealthy}, required: []Fact{strict}, fixes: []int{2, 3}},
+	return []Result{
+		{Summary: "security groups block DNS of pods: " + closed.Value, Decisive: []Fact{closed}, unless: []Fact{Not(asked)}, fixes: []int{1}},
+		{Summary: "kubelet's probes of branch pods are lost because TCP early demux is on: " + unhealthy.Value,
+			Decisive: []Fact{demux, unhealthy}, required: []Fact{strict}, fixes: []int{2, 3}},
 	}
 }
 
 // dnsFails states that a branch pod cannot resolve names.
 func (c *Case) dnsFails(pods []*evidence.KubePod) Fact {
-	return fact(c, c.R.Probes, "probe", "DNS from a branch pod", "ok", func(all []evidence.Probe) (any, State) {
+	return On(c, c.R.Probes, "probe", "DNS from a branch pod", "ok", func(all []evidence.Probe) (any, State) {
 		text, state := "not tried", Unread
 		for _, p := range all {
 			_, port, _ := strings.Cut(p.Target, ":")
@@ -763,7 +763,7 @@ func (c *Case) dnsFails(pods []*evidence.KubePod) Fact {
 // dnsClosed states that security groups keep a branch pod from asking CoreDNS: the pod's groups
 // do not let the queries out, or those of CoreDNS do not let them in.
 func (c *Case) dnsClosed(pods []*evidence.KubePod) Fact {
-	return fact(c, c.R.Groups, "ec2.sg", "port 53 from branch pods to CoreDNS", "open, TCP and UDP",
+	return On(c, c.R.Groups, "ec2.sg", "port 53 from branch pods to CoreDNS", "open, TCP and UDP",
 		func(all []evidence.SecurityGroup) (any, State) {
 			servers, serverGroups := c.coreDNS()
 			state := Unread
@@ -861,13 +861,13 @@ func opens(all []evidence.SecurityGroup, ids []string, in bool, protocol string,
 // strict mode.
 func (c *Case) earlyDemux() Fact {
 	const path = "net.ipv4.tcp_early_demux"
-	f := fact(c, c.R.Sysctls, "kern.sysctl", path, "0", func(all map[string]string) (any, State) {
+	f := On(c, c.R.Sysctls, "kern.sysctl", path, "0", func(all map[string]string) (any, State) {
 		if value, ok := all[path]; ok {
 			return value, stateOf(value == "1")
 		}
 		return nil, Unread
 	})
-	return orElse(f, fact(c, c.R.DaemonSet, "k8s.ds", "env.DISABLE_TCP_EARLY_DEMUX of "+containerInit, "true",
+	return orElse(f, On(c, c.R.DaemonSet, "k8s.ds", "env.DISABLE_TCP_EARLY_DEMUX of "+containerInit, "true",
 		func(ds *evidence.DaemonSet) (any, State) {
 			if ds == nil || f.State != Unread {
 				return nil, Unread

@@ -349,7 +349,7 @@ func (c *Case) counted(logged Fact, codes []string) Fact {
 	for _, code := range codes {
 		counters = append(counters, c.series("awscni_aws_api_error_count", `error="`+code+`"`))
 	}
-	return orElse(logged, either(counters...))
+	return orElse(logged, Either(counters...))
 }
 
 // within returns the time between the first and the last matching line of the last ten minutes.
@@ -376,15 +376,15 @@ func (c *Case) within(m pattern) time.Duration {
 // has logged no success since, or that it would refuse one now.
 func (c *Case) failures(cured []string, codes ...cause.Code) Fact {
 	if c.R.Failures.Missing == evidence.MissingAbsent {
-		return onlyIfTrue(c.known("intro.failures", "failed ADDs", "none", "none: the daemon is upstream's", false))
+		return onlyIfTrue(c.Known("intro.failures", "failed ADDs", "none", "none: the daemon is upstream's", false))
 	}
 	for _, b := range c.R.Plan.Content.Blocked {
 		if slices.Contains(codes, cause.Code(b.Cause)) {
-			return c.known("intro.plan", "blocked cards", "none", clip(b.Cause+": "+b.Message), true)
+			return c.Known("intro.plan", "blocked cards", "none", clip(b.Cause+": "+b.Message), true)
 		}
 	}
 	over := c.lastTime([]string{"log.ipamd"}, cured)
-	return fact(c, c.R.Failures, "intro.failures", "failed ADDs", "none", func(doc introspect.NodeFailures) (any, State) {
+	return On(c, c.R.Failures, "intro.failures", "failed ADDs", "none", func(doc introspect.NodeFailures) (any, State) {
 		for _, item := range doc.Items {
 			if slices.Contains(codes, cause.Code(item.Cause)) && item.At.After(c.recent()) && item.At.After(over) {
 				return clip(item.Cause + ": " + item.Detail), Yes

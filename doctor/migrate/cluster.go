@@ -592,11 +592,11 @@ func conflistOwn(nodes []*node) []result {
 	own := ofCluster("your custom CNI configuration cannot be used: "+unusable.Value, unusable)
 	excluded := ofCluster("the bandwidth plugin and network policies exclude each other on the links of pods: "+causes.Either(limits,
 		chained).Value, causes.Both(causes.Either(limits, chained), c.policies())).As(catalogue.Warning)
-	own.Fixes, excluded.Fixes = []int{1}, []int{2}
+	fix := 2
 	if limits.State == yes {
-		excluded.Fixes = []int{1}
+		fix = 1
 	}
-	return []result{own, excluded}
+	return []result{own.WithFixes(1), excluded.WithFixes(fix)}
 }
 
 // rolloutStalls counts the pods that would use up maxUnavailable: those that are not ready, and
@@ -641,7 +641,7 @@ func rolloutStalls(cs []*node) []result {
 	if len(under) > 0 {
 		at += " and the nodes under pressure"
 		nodes = slices.Sorted(maps.Keys(under))
-		pressure = []fact{c.known("k8s.node", "conditions", "no pressure", labelsText(under), true)}
+		pressure = []fact{c.Known("k8s.node", "conditions", "no pressure", labelsText(under), true)}
 	}
 	blocked := ofCluster("a rollout would stop at "+at+": "+stalls.Value, stalls)
 	settling := ofCluster("aws-node has not settled: "+slow.Value, slow).As(catalogue.Warning)
@@ -701,8 +701,7 @@ func rolloutWaves(c *node) []result {
 	})
 	rolls := ofCluster("the rollout takes "+waves.Value, waves)
 	waits := ofCluster("updateStrategy is OnDelete: nothing rolls out until the pods of aws-node are deleted by hand", byHand)
-	rolls.Fixes, waits.Fixes = []int{1}, []int{2}
-	return []result{rolls, waits}
+	return []result{rolls.WithFixes(1), waits.WithFixes(2)}
 }
 
 func failsClosed(c *node) []result {
@@ -720,7 +719,7 @@ func failsClosed(c *node) []result {
 	may := closed("failurePolicy", "Ignore, or not of kube-system", func(pods *bool) bool { return pods == nil || *pods })
 	does := closed("pods of the service", "in the host's network", func(pods *bool) bool { return pods != nil && *pods })
 	if does.State != yes { // no pods, or no right to read them
-		does = c.unread(does.Source, does.Path, does.Expected, "not in what was read")
+		does = c.Unread(does.Source, does.Path, does.Expected, "not in what was read")
 	}
 	cd := ofCluster("pods of aws-node wait for a webhook whose pods need aws-node: "+may.Value, may)
 	cd.Supporting = []fact{does}
@@ -793,7 +792,7 @@ func monitorsLost(c *node) []result {
 	through := monitors("ServiceMonitor", "none with labels of aws-node", func(m evidence.Monitor) string { return m.Name })
 	services := through
 	if through.State == yes {
-		services = c.unread("k8s.monitors", "Services", "they select the new pods", evidence.MissingServices)
+		services = c.Unread("k8s.monitors", "Services", "they select the new pods", evidence.MissingServices)
 	}
 	unchecked := ofCluster(fmt.Sprintf("%s selects Services, which are not read: check that they still select aws-node's pods", through.Value),
 		services)

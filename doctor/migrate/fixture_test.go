@@ -139,7 +139,7 @@ func TestCoverage(t *testing.T) {
 }
 
 // changed returns the checks of a move with a change of their results.
-func changed(m Move, change func(code string, results []result) []result) []causes.Check {
+func changed(m Move, change func(code string, results []result) []result) []causes.Rule {
 	all := m.checks()
 	for i, x := range all {
 		if x.Node != nil {

@@ -102,18 +102,18 @@ var checks = []check{
 }
 
 // checks returns the checks of a move for the engine.
-func (m Move) checks() (out []causes.Check) {
+func (m Move) checks() (out []causes.Rule) {
 	for _, x := range checks {
-		made := causes.Check{Code: x.code}
+		r := causes.Rule{Code: x.code}
 		switch {
 		case x.node != nil:
-			made.Node = func(c *causes.Case) []result { return x.node(&node{c, m}) }
+			r.Node = func(c *causes.Case) []result { return x.node(&node{c, m}) }
 		case x.all != nil:
-			made.All = func(cs []*causes.Case) []result { return x.all(m.nodes(cs)) }
+			r.All = func(cs []*causes.Case) []result { return x.all(m.nodes(cs)) }
 		default:
-			made.All = func(cs []*causes.Case) []result { return x.once(best(m.nodes(cs), x.code)) }
+			r.All = func(cs []*causes.Case) []result { return x.once(best(m.nodes(cs), x.code)) }
 		}
-		out = append(out, made)
+		out = append(out, r)
 	}
 	return out
 }
@@ -163,17 +163,7 @@ type result = causes.Result
 
 // on states something about a source of a node.
 func on[T any](c *node, s evidence.Source[T], id, path, expected string, judge func(T) (value any, s state)) fact {
-	return causes.StateFact(c.Case, s, id, path, expected, judge)
-}
-
-// known states something derived from sources that were read.
-func (c *node) known(id, path, expected string, value any, holds bool) fact {
-	return on(c, evidence.Read(value), id, path, expected, func(any) (any, state) { return value, stateOf(holds) })
-}
-
-// unread returns a fact about which nothing was read.
-func (c *node) unread(id, path, expected, reason string) fact {
-	return on(c, evidence.Lacking[any](reason), id, path, expected, nil)
+	return causes.On(c.Case, s, id, path, expected, judge)
 }
 
 func stateOf(holds bool) state {

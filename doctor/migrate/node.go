@@ -74,7 +74,7 @@ func actionDenied(c *node) []result {
 			causes.Both(elsewhere, c.PrimaryExcluded())).As(catalogue.Warning),
 	}
 	for i := range out {
-		out[i].Fixes = []int{fix}
+		out[i] = out[i].WithFixes(fix)
 	}
 	return out
 }
@@ -239,7 +239,7 @@ func imagesUnreachable(c *node) []result {
 	unpulled := c.unpulled()
 	pulled := unpulled
 	if unpulled.State == yes {
-		pulled = c.unread("k8s.node", "a pull of the new images", "it works", evidence.MissingPull)
+		pulled = c.Unread("k8s.node", "a pull of the new images", "it works", evidence.MissingPull)
 	}
 	out := []result{
 		ofNode("there is no image for the architecture "+arch.Value, arch),
@@ -387,7 +387,7 @@ func subnetsShort(nodes []*node) []result {
 		if read {
 			id, missing = "intro.enis", first.R.ENIs.Missing
 		}
-		return []result{ofCluster("", first.unread(id, path, expected, cmp.Or(missing, "no subnet is known")))}
+		return []result{ofCluster("", first.Unread(id, path, expected, cmp.Or(missing, "no subnet is known")))}
 	}
 	missing := ""                 // why blocks cannot be counted
 	var short, of, texts []string // findings of one code are joined, so one names every subnet
@@ -422,14 +422,14 @@ func subnetsShort(nodes []*node) []result {
 	}
 	switch {
 	case len(texts) > 0:
-		lacking := first.known("ec2.subnet", path, expected, strings.Join(texts, "; "), true)
+		lacking := first.Known("ec2.subnet", path, expected, strings.Join(texts, "; "), true)
 		found := ofCluster("subnets have too few free addresses: "+lacking.Value, lacking)
 		found.Scope.Subnet, found.Nodes = strings.Join(short, ", "), of
 		return []result{found}
 	case missing != "":
-		return []result{ofCluster("", first.unread("ec2.eni", path, expected, missing))}
+		return []result{ofCluster("", first.Unread("ec2.eni", path, expected, missing))}
 	}
-	return []result{ofCluster("", first.known("ec2.subnet", path, expected, "enough in each", false))}
+	return []result{ofCluster("", first.Known("ec2.subnet", path, expected, "enough in each", false))}
 }
 
 func interfacesAdopted(c *node) []result {
@@ -460,7 +460,7 @@ func stateLost(c *node) []result {
 	lost := c.CheckpointWrong()
 	absent := c.R.Checkpoint.Missing == evidence.MissingAbsent
 	if k := c.R.Checkpoint.Content.Error; absent || k != nil {
-		lost = c.known("ckpt", "content", lost.Expected, "it does not exist", true)
+		lost = c.Known("ckpt", "content", lost.Expected, "it does not exist", true)
 		if k != nil {
 			lost.Value = *k
 		}
@@ -578,7 +578,7 @@ func (c *node) marksOfOthers() fact {
 	ours := uint64(c.Settings.Connmark)
 	expected := fmt.Sprintf("%#x is the CNI's alone", ours)
 	if !c.Knows("AWS_VPC_K8S_CNI_CONNMARK") {
-		return c.unread("kern.ipt", "marks", expected, "the settings were not read")
+		return c.Unread("kern.ipt", "marks", expected, "the settings were not read")
 	}
 	marks := on(c, c.R.IPTables, "kern.ipt", "marks", expected, func(evidence.IPTables) (any, state) {
 		for _, rule := range c.IPTablesRules() {
@@ -620,13 +620,11 @@ func markSet(rule string) (mark, mask uint64, ok bool) {
 
 func hostManagers(c *node) []result {
 	manager := c.NetworkManager()
-	out := []result{ofNode("another program also manages the interfaces: "+manager.Value, manager)}
-	out[0].Fixes = []int{1}
+	out := []result{ofNode("another program also manages the interfaces: "+manager.Value, manager).WithFixes(1)}
 	if c.Ours && c.move.To != (evidence.Version{}) && c.move.To.Before(causes.MACsKept) {
 		policy := c.LinkPolicy()
 		out = append(out, ofNode(fmt.Sprintf("udev changes the MAC addresses of new veths, which %s does not expect: MACAddressPolicy=%s",
-			c.move.To, policy.Value), policy))
-		out[1].Fixes = []int{2}
+			c.move.To, policy.Value), policy).WithFixes(2))
 	}
 	return out
 }
