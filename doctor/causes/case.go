@@ -71,12 +71,9 @@ func newCase(name string, mode evidence.Mode, r *evidence.Reading, earlier *Case
 	for _, p := range r.DaemonPods.Content {
 		c.podNode[p.Pod] = p.Node
 	}
-	for i := range r.Pods.Content {
-		p := &r.Pods.Content[i]
+	for p := range c.pods() {
 		c.ready[p.Pod] = p.Phase == "Running" && p.Ready != nil && *p.Ready
-		if c.podNode[p.Pod] = ""; p.Node != nil {
-			c.podNode[p.Pod] = *p.Node
-		}
+		c.podNode[p.Pod] = p.On()
 	}
 	c.readSettings()
 	c.readVersions()
@@ -199,12 +196,22 @@ func (c *Case) maxPods() (n int, source string) {
 	return 0, ""
 }
 
+// pods yields the pods that were read.
+func (c *Case) pods() iter.Seq[*evidence.KubePod] {
+	return func(yield func(*evidence.KubePod) bool) {
+		for i := range c.R.Pods.Content {
+			if !yield(&c.R.Pods.Content[i]) {
+				return
+			}
+		}
+	}
+}
+
 // Here returns the pods of this node that have not ended.
 func (c *Case) Here() []*evidence.KubePod {
 	var out []*evidence.KubePod
-	for i := range c.R.Pods.Content {
-		p := &c.R.Pods.Content[i]
-		if p.Node != nil && *p.Node == c.own && p.Phase != "Succeeded" && p.Phase != "Failed" {
+	for p := range c.pods() {
+		if p.Node != nil && *p.Node == c.own && !ended(p) {
 			out = append(out, p)
 		}
 	}

@@ -287,8 +287,7 @@ type shared struct {
 func duplicates(cs []*Case) (found []shared) {
 	owner := map[netip.Addr]*evidence.KubePod{}
 	for _, c := range cs {
-		for i := range c.R.Pods.Content {
-			p := &c.R.Pods.Content[i]
+		for p := range c.pods() {
 			if p.Phase != "Running" || p.HostNetwork || p.Node == nil {
 				continue
 			}

@@ -147,9 +147,8 @@ var textsNetwork = []string{
 const schedulingTime = 5 * time.Minute
 
 func podUnschedulable(c *Case) (out []observation) {
-	for i := range c.R.Pods.Content {
-		p := &c.R.Pods.Content[i]
-		if p.Phase != "Pending" || p.Node != nil && *p.Node != "" || p.CreatedAt.IsZero() {
+	for p := range c.pods() {
+		if p.Phase != "Pending" || p.On() != "" || p.CreatedAt.IsZero() {
 			continue
 		}
 		why := or(strings.Join(strings.Fields(p.Message), " "), c.lastWarning(p.Pod))
@@ -256,8 +255,8 @@ func (c *Case) passed(m message) bool {
 	if m.pod == "" || !c.R.Pods.OK() || !starts && !matchesAny(m.text, runReasons) {
 		return false
 	}
-	for i := range c.R.Pods.Content {
-		if p := &c.R.Pods.Content[i]; p.Pod == m.pod {
+	for p := range c.pods() {
+		if p.Pod == m.pod {
 			if !starts {
 				return p.Ready != nil && *p.Ready
 			}

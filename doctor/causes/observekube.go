@@ -409,9 +409,8 @@ func cniNodeLacks(c *Case) []observation {
 	if c.R.CNINode.Content == nil {
 		o.is, o.fixes = "it has no CNINode, which the resource controller makes when a node joins", []int{fixController, fixFeature}
 	}
-	for i := range c.R.Pods.Content {
-		p := &c.R.Pods.Content[i]
-		if p.Phase == "Pending" && asksFirst(p) && (p.Node == nil || *p.Node == "" || *p.Node == c.own) && c.Now.Sub(p.CreatedAt) > branchTime {
+	for p := range c.pods() {
+		if p.Phase == "Pending" && asksFirst(p) && (p.On() == "" || p.On() == c.own) && c.Now.Sub(p.CreatedAt) > branchTime {
 			o.severity, o.pods = catalogue.Error, append(o.pods, string(p.Pod))
 		}
 	}
@@ -428,8 +427,7 @@ func isDNS(p *evidence.KubePod) bool {
 
 func dnsNotReady(c *Case) (out []observation) {
 	ready := 0
-	for i := range c.R.Pods.Content {
-		p := &c.R.Pods.Content[i]
+	for p := range c.pods() {
 		if !isDNS(p) || ended(p) || p.Phase == "Pending" && len(p.IPs) == 0 { // see podNotStarting
 			continue
 		}
@@ -437,7 +435,7 @@ func dnsNotReady(c *Case) (out []observation) {
 			ready++
 			continue
 		}
-		if on := p.Node; on != nil && *on != "" && *on != c.own || !c.old(p.StartedAt) || !c.old(p.CreatedAt) {
+		if p.On() != "" && p.On() != c.own || !c.old(p.StartedAt) || !c.old(p.CreatedAt) {
 			continue
 		}
 		why := cmp.Or(p.Reason, c.lastWarning(p.Pod), p.Phase+", not ready")

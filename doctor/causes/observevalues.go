@@ -273,8 +273,7 @@ func diskFull(c *Case) (out []observation) {
 	fails := c.stuck(attachTime).State == Yes || slices.ContainsFunc(c.R.DaemonPods.Content, func(p evidence.DaemonPod) bool {
 		return p.Node == c.own && p.Phase == "Failed"
 	})
-	for i := range c.R.Pods.Content {
-		p := &c.R.Pods.Content[i]
+	for p := range c.pods() {
 		fails = fails || p.Reason == "Evicted" && p.Node != nil && *p.Node == c.own
 	}
 	note := func(subject, is, should, path, source string, full bool) {
@@ -445,10 +444,8 @@ var textsTooManyPods = []string{"Too many pods", "OutOfpods", "Node didn't have 
 
 // tooMany returns the pods that max-pods keeps from the node.
 func (c *Case) tooMany() (pods []string) {
-	for i := range c.R.Pods.Content {
-		p := &c.R.Pods.Content[i]
-		bound := p.Node != nil && *p.Node != "" && *p.Node != c.own
-		if !bound && (p.Phase == "Pending" || p.Phase == "Failed") && matchesAny(p.Message+" "+p.Reason, textsTooManyPods) {
+	for p := range c.pods() {
+		if elsewhere := p.On() != "" && p.On() != c.own; !elsewhere && (p.Phase == "Pending" || p.Phase == "Failed") && matchesAny(p.Message+" "+p.Reason, textsTooManyPods) {
 			pods = append(pods, string(p.Pod))
 		}
 	}

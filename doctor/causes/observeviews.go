@@ -1257,8 +1257,7 @@ func (c *Case) unmanagedLink(name string) bool {
 // branches returns the branch ENIs that pods of the node name, with the pods.
 func (c *Case) podBranches() map[string]string {
 	out := map[string]string{}
-	for i := range c.R.Pods.Content {
-		p := &c.R.Pods.Content[i]
+	for p := range c.pods() {
 		for _, id := range cluster.BranchENIs(p.Annotations[limitPodENI]) {
 			out[id] = string(p.Pod)
 		}

@@ -75,13 +75,8 @@ func together(cs []*Case) whole {
 				w.nodes = append(w.nodes, n)
 			}
 		}
-		for i := range c.R.Pods.Content {
-			p := &c.R.Pods.Content[i]
-			at := place{pod: p.Pod}
-			if p.Node != nil {
-				at.node = *p.Node
-			}
-			if !pods[at] {
+		for p := range c.pods() {
+			if at := (place{p.Pod, p.On()}); !pods[at] {
 				pods[at] = true
 				w.pods = append(w.pods, p)
 			}
@@ -297,11 +292,8 @@ const textNoBranch = "failed to get Branch ENI resource"
 func annotationPending(c *Case) []Result {
 	logged := orElse(c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{textNoBranch}}), c.failures(nil, cause.BranchPending))
 	logged = orElse(logged, c.active(pattern{sources: []string{"k8s.evt"}, texts: textsAssignFailed}))
-	young := On(c, c.R.Pods, "k8s.pod", "pods that wait for their branch ENI for less than a minute", "none",
-		func([]evidence.KubePod) (any, State) {
-			pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) > time.Minute })
-			return names(pods), stateOf(len(pods) > 0)
-		})
+	young := c.onPods("pods that wait for their branch ENI for less than a minute",
+		slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) > time.Minute }))
 	soon := Result{
 		Summary:  "kubelet is faster than the resource controller, which has not annotated the pod yet: " + young.Value,
 		Decisive: []Fact{orElse(logged, onlyIfTrue(c.waitsFor("pods that wait for their branch ENI", sandboxTime)))}, required: []Fact{young},
@@ -326,10 +318,12 @@ func annotationPending(c *Case) []Result {
 
 // waitsFor states that pods have been waiting for their branch ENI for longer than most.
 func (c *Case) waitsFor(path string, most time.Duration) Fact {
-	return On(c, c.R.Pods, "k8s.pod", path, "none", func([]evidence.KubePod) (any, State) {
-		pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) <= most })
-		return names(pods), stateOf(len(pods) > 0)
-	})
+	return c.onPods(path, slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) <= most }))
+}
+
+// onPods states that there are pods of some kind.
+func (c *Case) onPods(path string, pods []*evidence.KubePod) Fact {
+	return On(c, c.R.Pods, "k8s.pod", path, "none", func([]evidence.KubePod) (any, State) { return names(pods), stateOf(len(pods) > 0) })
 }
 
 // refusals returns the last matching event of each pod that has been allocated nothing since.
@@ -358,10 +352,8 @@ func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEve
 		}
 		return "none", No
 	})
-	waits := On(c, c.R.Pods, "k8s.pod", "pods without the annotation "+limitPodENI, "none", func([]evidence.KubePod) (any, State) {
-		pods := slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return len(events) > 0 && !has(events, p.Pod) })
-		return names(pods), stateOf(len(pods) > 0)
-	})
+	waits := c.onPods("pods without the annotation "+limitPodENI,
+		slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return len(events) > 0 && !has(events, p.Pod) }))
 	cd := Result{Summary: summary + shown.Value, Decisive: []Fact{shown}, unless: []Fact{Not(waits)}}
 	if pods := slices.Sorted(maps.Keys(events)); len(pods) > 0 {
 		cd.names = podNames(string(pods[0]))
@@ -427,10 +419,8 @@ func annotationMalformed(c *Case) []Result {
 
 // branchWaits states that a pod waits for a branch ENI, without which a failure is over.
 func (c *Case) branchWaits() Fact {
-	return On(c, c.R.Pods, "k8s.pod", "pods that wait for a branch ENI", "none", func([]evidence.KubePod) (any, State) {
-		pods := slices.DeleteFunc(c.Here(), func(p *evidence.KubePod) bool { return !asksFirst(p) || p.Phase != "Pending" })
-		return names(pods), stateOf(len(pods) > 0)
-	})
+	return c.onPods("pods that wait for a branch ENI",
+		slices.DeleteFunc(c.Here(), func(p *evidence.KubePod) bool { return !asksFirst(p) || p.Phase != "Pending" }))
 }
 
 func branchConflict(c *Case) []Result {
@@ -655,11 +645,7 @@ func featureOff(cs []*Case) []Result {
 			continue
 		}
 		wanted := slices.ContainsFunc(w.R.GroupPolicies.Content, func(s evidence.SecurityGroupPolicy) bool { return selects(s, p) == Yes })
-		node := ""
-		if p.Node != nil {
-			node = *p.Node
-		}
-		switch state := on[node]; {
+		switch state := on[p.On()]; {
 		case !wanted && !(asks(p) && p.Node == nil && p.Phase == "Pending"):
 		case state == No:
 			off = append(off, p)
@@ -806,8 +792,8 @@ func (c *Case) groupsOf(p *evidence.KubePod) (groups []string) {
 // coreDNS returns the addresses of CoreDNS and the groups of the interfaces that hold them, as
 // far as known. If no CoreDNS pods were read, it returns the node's groups.
 func (c *Case) coreDNS() (addresses []netip.Addr, groups []string) {
-	for i := range c.R.Pods.Content {
-		if p := &c.R.Pods.Content[i]; isDNS(p) {
+	for p := range c.pods() {
+		if isDNS(p) {
 			addresses = append(addresses, p.IPs...)
 		}
 	}

@@ -88,6 +88,14 @@ type KubePod struct {
 	Containers     []Container       `json:"containers,omitzero"` // in the order of the spec
 }
 
+// On returns the node that the pod is bound to, empty if it is not.
+func (p KubePod) On() string {
+	if p.Node == nil {
+		return ""
+	}
+	return *p.Node
+}
+
 // Toleration is a toleration of a pod.
 type Toleration struct {
 	Key    string `json:"key,omitzero"`
