@@ -10,84 +10,66 @@ import (
 	"cnictl/doctor/causes/catalogue"
 )
 
-// Names within texts of logs and events.
-var (
-	namedPod       = lazy(`(?i)(?:\b|_|k8s)pod_?name(["':=\\\s(]+)([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)`)
-	namedNamespace = lazy(`(?i)(?:\b|_|pod)namespace(["':=\\\s(]+)([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)`)
-	wholePod       = lazy(`(?i)\bpods?["':=\\\s([]+([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)`)
-	memberPod      = lazy(`\bpod(?:=|":")([a-z0-9][a-z0-9.-]*)(?: |",")"?namespace(?:=|":")([a-z0-9][a-z0-9-]*)`) // as our daemon logs
-	kubeletPod     = lazy(`\b([a-z0-9][a-z0-9.-]*)_([a-z0-9][a-z0-9-]*)\([0-9a-f]{8}-`)
-	podLog         = lazy(`/pods/([a-z0-9][a-z0-9-]*)_([a-z0-9][a-z0-9.-]*)_[0-9a-f]{8}`)
-	serviceAccount = lazy(`system:serviceaccounts?:([a-z0-9][a-z0-9-]*)(?::([a-z0-9][a-z0-9.-]*))?`)
-	systemNode     = lazy(`system:node:([a-z0-9][a-z0-9.-]*)`)
-	arnForm        = lazy(`\barn:aws[a-z-]*:([a-z0-9-]*):[a-z0-9-]*:(?:<account-id>|[0-9]*):([\w+=,.@/:-]+)`)
-	rangeText      = lazy(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/\d{1,2}\b|[0-9a-fA-F:]*::[0-9a-fA-F:]*/\d{1,3}\b`)
-	hostOfURL      = lazy(`://(?:[^/@\s]*@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)`)
-	comment        = lazy(`--comment \\*"([a-z0-9][a-z0-9-]*)/([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)`) // of kube-proxy's rules
-	chainOfRule    = lazy(`(?:^|\s)-[Ajg] ([0-9A-Za-z_]\S*)`)
-	linkOfRule     = lazy(`(?:^|\s)-A .*?\s-[io] ([0-9A-Za-z_]\S*?)\+?(?:\s.*?-[io] ([0-9A-Za-z_]\S*?)\+?)?(?:\s|$)`)
-	hostOfService  = lazy(`\b[a-z0-9-]+\.[a-z0-9-]+\.svc\b`)
-)
+// mention is a form in which texts of logs and events have names, and what is noted of each match.
+type mention struct {
+	form func() *regexp.Regexp
+	note func(a *Anonymizer, m []string)
+}
+
+// inTexts are tried in order: the first kind of a name counts.
+var inTexts = []mention{
+	{lazy(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/\d{1,2}\b|[0-9a-fA-F:]*::[0-9a-fA-F:]*/\d{1,3}\b`), func(a *Anonymizer, m []string) {
+		if p, err := netip.ParsePrefix(m[0]); err == nil {
+			a.ranges(p)
+		}
+	}},
+	{lazy(`(?i)(?:\b|_|k8s)pod_?name(["':=\\\s(]+)([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)`),
+		func(a *Anonymizer, m []string) { a.said("pod", m[1], m[2]) }},
+	{lazy(`(?i)(?:\b|_|pod)namespace(["':=\\\s(]+)([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)`),
+		func(a *Anonymizer, m []string) { a.said("namespace", m[1], m[2]) }},
+	{lazy(`(?i)\bpods?["':=\\\s([]+([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)`),
+		func(a *Anonymizer, m []string) { a.pair("pod", m[1], strings.TrimRight(m[2], ".-")) }},
+	{lazy(`\bpod(?:=|":")([a-z0-9][a-z0-9.-]*)(?: |",")"?namespace(?:=|":")([a-z0-9][a-z0-9-]*)`), // as our daemon logs
+		func(a *Anonymizer, m []string) { a.pair("pod", m[2], m[1]) }},
+	{lazy(`\b([a-z0-9][a-z0-9.-]*)_([a-z0-9][a-z0-9-]*)\([0-9a-f]{8}-`), // as kubelet does
+		func(a *Anonymizer, m []string) { a.pair("pod", m[2], m[1]) }},
+	{lazy(`/pods/([a-z0-9][a-z0-9-]*)_([a-z0-9][a-z0-9.-]*)_[0-9a-f]{8}`), func(a *Anonymizer, m []string) { a.pair("pod", m[1], m[2]) }},
+	{lazy(`--comment \\*"([a-z0-9][a-z0-9-]*)/([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)`), // of kube-proxy's rules
+		func(a *Anonymizer, m []string) { a.pair("service", m[1], m[2]) }},
+	{lazy(`system:serviceaccounts?:([a-z0-9][a-z0-9-]*)(?::([a-z0-9][a-z0-9.-]*))?`), func(a *Anonymizer, m []string) {
+		a.name("namespace", m[1])
+		a.name("service-account", m[2])
+	}},
+	{lazy(`system:node:([a-z0-9][a-z0-9.-]*)`), func(a *Anonymizer, m []string) { a.name("node", m[1]) }},
+	{arnForm, func(a *Anonymizer, m []string) {
+		kind, names := partsOfARN(m[1], m[2])
+		for _, name := range names {
+			a.name(kind, name)
+		}
+	}},
+	{lazy(`(?:^|\s)-[Ajg] ([0-9A-Za-z_]\S*)`), func(a *Anonymizer, m []string) { a.chain(strings.Trim(m[1], "\"'`,;:.()[]\\")) }},
+	{lazy(`(?:^|\s)-A .*?\s-[io] ([0-9A-Za-z_]\S*?)\+?(?:\s.*?-[io] ([0-9A-Za-z_]\S*?)\+?)?(?:\s|$)`), func(a *Anonymizer, m []string) {
+		for _, link := range m[1:] {
+			if link != "" && !knownDevice().MatchString(link) {
+				a.name("device", link)
+			}
+		}
+	}},
+	{lazy(`://(?:[^/@\s]*@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)`), func(a *Anonymizer, m []string) { a.host(m[1]) }},
+	{lazy(`\b[a-z0-9-]+\.[a-z0-9-]+\.svc\b`), func(a *Anonymizer, m []string) { a.host(m[0]) }},
+}
+
+var arnForm = lazy(`\barn:aws[a-z-]*:([a-z0-9-]*):[a-z0-9-]*:(?:<account-id>|[0-9]*):([\w+=,.@/:-]+)`)
 
 // scan notes the names in a text.
 func (a *Anonymizer) scan(text string) {
 	if !strings.ContainsAny(text, " \t/:=(\"") && !strings.Contains(text, ".svc") {
 		return // a single word
 	}
-	for _, m := range rangeText().FindAllString(text, -1) {
-		if p, err := netip.ParsePrefix(m); err == nil {
-			a.ranges(p)
+	for _, in := range inTexts {
+		for _, m := range in.form().FindAllStringSubmatch(text, -1) {
+			in.note(a, m)
 		}
-	}
-	for _, m := range namedPod().FindAllStringSubmatch(text, -1) {
-		a.said("pod", m[1], m[2])
-	}
-	for _, m := range namedNamespace().FindAllStringSubmatch(text, -1) {
-		a.said("namespace", m[1], m[2])
-	}
-	for _, m := range wholePod().FindAllStringSubmatch(text, -1) {
-		a.pair("pod", m[1], strings.TrimRight(m[2], ".-"))
-	}
-	for _, m := range memberPod().FindAllStringSubmatch(text, -1) {
-		a.pair("pod", m[2], m[1])
-	}
-	for _, m := range kubeletPod().FindAllStringSubmatch(text, -1) {
-		a.pair("pod", m[2], m[1])
-	}
-	for _, m := range podLog().FindAllStringSubmatch(text, -1) {
-		a.pair("pod", m[1], m[2])
-	}
-	for _, m := range comment().FindAllStringSubmatch(text, -1) {
-		a.pair("service", m[1], m[2])
-	}
-	for _, m := range serviceAccount().FindAllStringSubmatch(text, -1) {
-		a.name("namespace", m[1])
-		a.name("service-account", m[2])
-	}
-	for _, m := range systemNode().FindAllStringSubmatch(text, -1) {
-		a.name("node", m[1])
-	}
-	for _, m := range arnForm().FindAllStringSubmatch(text, -1) {
-		kind, names := partsOfARN(m[1], m[2])
-		for _, name := range names {
-			a.name(kind, name)
-		}
-	}
-	for _, m := range chainOfRule().FindAllStringSubmatch(text, -1) {
-		a.chain(strings.Trim(m[1], "\"'`,;:.()[]\\"))
-	}
-	for _, m := range linkOfRule().FindAllStringSubmatch(text, -1) {
-		for _, link := range m[1:] {
-			if link != "" && !knownDevice().MatchString(link) {
-				a.name("device", link)
-			}
-		}
-	}
-	for _, m := range hostOfURL().FindAllStringSubmatch(text, -1) {
-		a.host(m[1])
-	}
-	for _, host := range hostOfService().FindAllString(text, -1) {
-		a.host(host)
 	}
 }
 
