@@ -40,7 +40,7 @@ func anchor(code string) string { return strings.ReplaceAll(code, "/", "") }
 //	- Links: <https://example.com>
 //
 // and other facts; see [Entry.fact]. Texts have no line breaks. TestDocumentation refuses a page that is
-// written in another way, and with -update it writes tables and what follows from other pages.
+// written in another way; with -update it writes what follows from other lines and pages.
 func groupNamed(name string) Group {
 	text, err := doctor.Pages.ReadFile(name + ".md")
 	if err != nil {
@@ -49,7 +49,7 @@ func groupNamed(name string) Group {
 	g := Group{Name: name}
 	var e *Entry        // whose section it is
 	var command *string // that the next block is
-	code, sections := false, 0
+	code := false
 	for line := range strings.Lines(string(text)) {
 		switch line = strings.TrimSuffix(line, "\n"); {
 		case strings.TrimSpace(line) == "```":
@@ -63,7 +63,11 @@ func groupNamed(name string) Group {
 			of, _, _ := strings.Cut(cell[0][len("| [`"):], "`")
 			g.Entries = append(g.Entries, Entry{Code: of, Severity: Severity(rank(severities, cell[1])), Title: strings.TrimSuffix(cell[2], " |")})
 		case strings.HasPrefix(line, "## "):
-			e, sections = &g.Entries[sections], sections+1
+			at := slices.IndexFunc(g.Entries, func(e Entry) bool { return e.Code == line[len("## "):] })
+			if at < 0 {
+				panic("the table at the top of docs/doctor/" + name + ".md lacks " + line[len("## "):])
+			}
+			e = &g.Entries[at]
 		case strings.HasPrefix(line, "**"):
 			_, e.Shows, _ = strings.Cut(line, "("+e.Severity.String()+"). ")
 		case strings.HasPrefix(line, "Check: "):
