@@ -98,7 +98,7 @@ func (c *Case) pools() []*pool {
 	return out
 }
 
-func (p *pool) Count(c *Case, e *evidence.ENI) {
+func (p *pool) count(c *Case, e *evidence.ENI) {
 	p.enis++
 	if e.Trunk {
 		p.trunks++
