@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/doctor/causes"
 	"cnictl/doctor/causes/catalogue"
 )
 
@@ -79,16 +80,16 @@ func Migration(r *document.DoctorReport, from, release string) document.Migratio
 		}
 		m.Checks = append(m.Checks, row)
 	}
-	switch nodes := many(r.Nodes, "node"); {
+	switch nodes := causes.Count(r.Nodes, "node"); {
 	case m.Blocks > 0:
-		m.Verdict = fmt.Sprintf("not ready to migrate: %s and %s on %s", many(m.Blocks, "blocking check"), many(m.Warnings, "warning"), nodes)
+		m.Verdict = fmt.Sprintf("not ready to migrate: %s and %s on %s", causes.Count(m.Blocks, "blocking check"), causes.Count(m.Warnings, "warning"), nodes)
 	case m.Undecided > 0:
-		m.Verdict = fmt.Sprintf("no blocking check on %s; %s undecided", nodes, many(m.Undecided, "check"))
+		m.Verdict = fmt.Sprintf("no blocking check on %s; %s undecided", nodes, causes.Count(m.Undecided, "check"))
 	default:
-		m.Verdict = fmt.Sprintf("nothing blocks the migration of %s, %s", nodes, many(m.Warnings, "warning"))
+		m.Verdict = fmt.Sprintf("nothing blocks the migration of %s, %s", nodes, causes.Count(m.Warnings, "warning"))
 		if len(unread) > 0 {
-			m.Verdict = fmt.Sprintf("nothing that was read blocks the migration of %s, %s; %s unread%s", nodes, many(m.Warnings, "warning"),
-				many(len(unread), "check"), howToRead(r.Mode, unread))
+			m.Verdict = fmt.Sprintf("nothing that was read blocks the migration of %s, %s; %s unread%s", nodes, causes.Count(m.Warnings, "warning"),
+				causes.Count(len(unread), "check"), howToRead(r.Mode, unread))
 		}
 	}
 	return m
@@ -111,11 +112,4 @@ func howToRead(mode string, unread []*catalogue.Entry) string {
 		return ": run it with --aws"
 	}
 	return ""
-}
-
-func many(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
