@@ -181,9 +181,11 @@ func (c *Case) untrunked() Fact {
 
 // trunk returns the node's trunk, empty if none is known.
 func (c *Case) trunk() string {
-	managed, _ := find(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Trunk })
-	attached, _ := find(c.attached(), func(e evidence.Interface) bool { return e.Type == "trunk" })
-	return or(managed.ID, attached.ID)
+	if e, there := find(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Trunk }); there {
+		return e.ID
+	}
+	e, _ := find(c.attached(), func(e evidence.Interface) bool { return e.Type == "trunk" })
+	return e.ID
 }
 
 // slotless states that other interfaces take all slots.
