@@ -2,12 +2,13 @@ package deploy
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"cnictl/daemon/lazy"
 )
 
 // Granted lists what the role NAME grants, one right per line, sorted: "list pods", "patch
@@ -58,7 +59,7 @@ func rights(verbs []string, what string) (out []string) {
 }
 
 // unused matches a role's comment about something that only upstream needs.
-var unused = regexp.MustCompile(`(?m)^ *# unused: ([a-z ]+) (\S+)$`)
+var unused = lazy.Regexp(`(?m)^ *# unused: ([a-z ]+) (\S+)$`)
 
 // Unused lists what the role NAME grants only because upstream does, according to the
 // role's own comments.
@@ -68,7 +69,7 @@ func Unused(name string) ([]string, error) {
 		return nil, err
 	}
 	var out []string
-	for _, m := range unused.FindAllSubmatch(text, -1) {
+	for _, m := range unused().FindAllSubmatch(text, -1) {
 		out = append(out, rights(strings.Fields(string(m[1])), string(m[2]))...)
 	}
 	slices.Sort(out)

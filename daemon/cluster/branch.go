@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strings"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/lazy"
 )
 
 // maxBranchAnnotation bounds the annotation: the controller writes 250 bytes per entry, and
@@ -18,7 +18,7 @@ const maxBranchAnnotation = 64 << 10
 // branchGateway6 is the router address in every IPv6 subnet of a VPC.
 var branchGateway6 = netip.MustParseAddr("fe80:ec2::1")
 
-var eniID = regexp.MustCompile(`^eni-[0-9a-f]{8,17}$`)
+var eniID = lazy.Regexp(`^eni-[0-9a-f]{8,17}$`)
 
 // BranchFault classifies what is wrong with a branch annotation; upstream has one log line
 // for each.
@@ -86,7 +86,7 @@ func ParseBranch(annotation string, ipv6 bool) (Branch, error) {
 		return Branch{}, &BranchError{BranchInvalid, fmt.Errorf("vlanId is %d, want 1 to %d, the ids that the VPC resource controller gives: others have no route table", entry.VLAN, netnames.MaxVLAN)}
 	}
 	out := Branch{MAC: mac, VLAN: entry.VLAN}
-	if eniID.MatchString(entry.ENI) {
+	if eniID().MatchString(entry.ENI) {
 		out.ENI = entry.ENI
 	}
 	if ipv6 {

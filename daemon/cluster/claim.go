@@ -61,7 +61,7 @@ func claimsOf(annotation string) (out []claim) {
 			continue
 		}
 		var c claim
-		if eniID.MatchString(e.ENI) {
+		if eniID().MatchString(e.ENI) {
 			c.eni = e.ENI
 		}
 		c.mac, _ = parseMAC(e.MAC)

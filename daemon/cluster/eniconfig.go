@@ -2,9 +2,10 @@ package cluster
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"cnictl/daemon/lazy"
 )
 
 // DefaultENIConfig is the name used if the Node names none or is unknown.
@@ -19,8 +20,8 @@ const maxSecurityGroups = 16
 
 // AWS ids had 8 digits until 2016 and have 17 since.
 var (
-	subnetID        = regexp.MustCompile(`^subnet-[0-9a-f]{8,17}$`)
-	securityGroupID = regexp.MustCompile(`^sg-[0-9a-f]{8,17}$`)
+	subnetID        = lazy.Regexp(`^subnet-[0-9a-f]{8,17}$`)
+	securityGroupID = lazy.Regexp(`^sg-[0-9a-f]{8,17}$`)
 )
 
 // maxENIConfigName is the longest name that Kubernetes accepts, in bytes. A longer one is
@@ -49,12 +50,12 @@ func ParseENIConfig(name, subnet string, groups []string) (ENIConfig, error) {
 	if name == "" {
 		return ENIConfig{}, fmt.Errorf("read ENIConfig: its name is empty; give the node's ENIConfig label or annotation a value, or remove it")
 	}
-	if !subnetID.MatchString(subnet) {
+	if !subnetID().MatchString(subnet) {
 		return ENIConfig{}, fmt.Errorf("read ENIConfig %s: spec.subnet is %s, want a subnet id such as subnet-0123456789abcdef0", name, brief(subnet))
 	}
 	out := ENIConfig{Name: name, Subnet: subnet}
 	for _, g := range groups {
-		if !securityGroupID.MatchString(g) {
+		if !securityGroupID().MatchString(g) {
 			return ENIConfig{}, fmt.Errorf("read ENIConfig %s: spec.securityGroups has %s, want ids such as sg-0123456789abcdef0", name, brief(g))
 		}
 		if slices.Contains(out.SecurityGroups, g) {

@@ -95,7 +95,7 @@ const (
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
 	unknown := maps.Clone(behaviour)
-	for _, r := range table {
+	for _, r := range table() {
 		delete(unknown, r.Name)
 		if wanted := r.Support == Acts; wanted != (len(behaviour[r.Name]) > 0) {
 			t.Errorf("%s: support %q, %d tests of its behaviour", r.Name, r.Support, len(behaviour[r.Name]))

@@ -357,8 +357,8 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", name, got[name], want)
 		}
 	}
-	if len(got) != len(table) {
-		t.Errorf("%d settings, want %d", len(got), len(table))
+	if len(got) != len(table()) {
+		t.Errorf("%d settings, want %d", len(got), len(table()))
 	}
 }
 
@@ -388,7 +388,7 @@ func TestPublic(t *testing.T) {
 			t.Errorf("%s=%s: shown as %q, want %q", tc.variable, tc.value, got, tc.want)
 		}
 	}
-	for _, r := range table {
+	for _, r := range table() {
 		if credential := regexp.MustCompile(`SECRET|TOKEN|ACCESS_KEY|PASSWORD`).MatchString(r.Name); credential != r.Secret && r.Kind() != Path {
 			t.Errorf("%s: is a secret by its name: %v; in the table: %v", r.Name, credential, r.Secret)
 		}
@@ -532,7 +532,7 @@ func TestEveryFieldHasARow(t *testing.T) {
 	probe := []string{"true", "false", "7", "13", "0x40", "standard", "hashrandom", "info", "10.0.0.0/8", `{"a":"b"}`, "1.2.3.4:5", "x", "/x", "https://x", "no", "yes"}
 	var def Config
 	touched := map[string]bool{}
-	for _, r := range table {
+	for _, r := range table() {
 		if r.bind.load == nil {
 			continue
 		}
@@ -563,7 +563,7 @@ func TestTableIsACopy(t *testing.T) {
 }
 
 func FuzzLoad(f *testing.F) {
-	for _, r := range table {
+	for _, r := range table() {
 		f.Add(r.Name, r.Default)
 	}
 	f.Add("AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS", "10.0.0.0/8,,fe80::/10,1.2.3.4/33")

@@ -68,8 +68,8 @@ func WithProblems(settings []Setting) int {
 // Describe lists all settings in table order, each with its problems from Load and
 // Validate.
 func (c Config) Describe(problems []Problem) []Setting {
-	out := make([]Setting, 0, len(table))
-	for _, row := range table {
+	out := make([]Setting, 0, len(table()))
+	for _, row := range table() {
 		o := c.origins[row.Name]
 		s := Setting{
 			Name: row.Name, Kind: row.bind.kind, Meaning: row.Meaning, Set: o.set, Declared: o.declared,

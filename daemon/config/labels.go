@@ -37,7 +37,7 @@ func (c Config) WithLabels(labels map[string]string, before Config) (Config, []P
 	}
 	c.origins = maps.Clone(c.origins)
 	var problems []Problem
-	for _, r := range table {
+	for _, r := range table() {
 		text, there := labels[r.Label]
 		if r.Label == "" || !there {
 			continue

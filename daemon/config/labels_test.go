@@ -114,7 +114,7 @@ func TestWithLabels_Properties(t *testing.T) {
 	good := map[string]int{"0": 0, "1": 1, "7": 7}
 	pick := func() map[string]string {
 		out := map[string]string{}
-		for _, row := range table {
+		for _, row := range table() {
 			if row.Label != "" && r.IntN(2) == 0 {
 				out[row.Label] = values[r.IntN(len(values))]
 			}
@@ -127,7 +127,7 @@ func TestWithLabels_Properties(t *testing.T) {
 		before, _ := base.WithLabels(first, base)
 		c, problems := base.WithLabels(second, before)
 		bad := 0
-		for _, row := range table {
+		for _, row := range table() {
 			if row.Label == "" {
 				continue
 			}

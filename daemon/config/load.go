@@ -10,9 +10,9 @@ import (
 // Fatal ones mean that the daemon must not start; the same holds for Validate, the second
 // half of the check.
 func Load(getenv func(string) (string, bool)) (Config, []Problem) {
-	c := Config{origins: make(map[string]origin, len(table))}
+	c := Config{origins: make(map[string]origin, len(table()))}
 	var problems []Problem
-	for _, row := range table {
+	for _, row := range table() {
 		if row.bind.load != nil && row.Default != "" {
 			row.bind.load(&c, row.Default)
 		}

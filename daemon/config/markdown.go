@@ -17,9 +17,9 @@ const (
 // groups with a deprecated variable have the column for it.
 func Markdown() string {
 	var b strings.Builder
-	for i, r := range table {
+	for i, r := range table() {
 		deprecated := groupHas(r.Group, func(r Row) bool { return r.Deprecated != "" })
-		if i == 0 || table[i-1].Group != r.Group {
+		if i == 0 || table()[i-1].Group != r.Group {
 			fmt.Fprintf(&b, "\n### %s\n\n", r.Group)
 			columns := []string{"variable", "kind", "default", "accepted", "read by", "since", "support", "meaning"}
 			if deprecated {
@@ -34,7 +34,7 @@ func Markdown() string {
 }
 
 func groupHas(title string, what func(Row) bool) bool {
-	return slices.ContainsFunc(table, func(r Row) bool { return r.Group == title && what(r) })
+	return slices.ContainsFunc(table(), func(r Row) bool { return r.Group == title && what(r) })
 }
 
 func (r Row) cells(deprecated bool) []string {

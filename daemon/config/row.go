@@ -99,14 +99,14 @@ func grouped(groups []group) []Row {
 }
 
 // Table returns a copy of all rows, in the order of the documentation.
-func Table() []Row { return slices.Clone(table) }
+func Table() []Row { return slices.Clone(table()) }
 
 func lookup(name string) (Row, bool) {
-	i := slices.IndexFunc(table, func(r Row) bool { return r.Name == name })
+	i := slices.IndexFunc(table(), func(r Row) bool { return r.Name == name })
 	if i < 0 {
 		return Row{}, false
 	}
-	return table[i], true
+	return table()[i], true
 }
 
 // ReadBy reports whether a binary reads the variable.

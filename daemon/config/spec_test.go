@@ -63,7 +63,7 @@ func readSpecified(t *testing.T) map[string]specified {
 // directions.
 func TestTable_IsUpstreams(t *testing.T) {
 	want := readSpecified(t)
-	for _, r := range table {
+	for _, r := range table() {
 		s, ok := want[r.Name]
 		if ours := r.Since == "ours"; ours == ok {
 			t.Errorf("%s: ours: %v; specified for upstream: %v", r.Name, ours, ok)

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"cnictl/daemon/lazy"
 )
 
 // Kind is a resource type of the API.
@@ -37,7 +38,7 @@ func (k Kind) Path(namespace string, more ...string) string {
 }
 
 // objectName matches the names that the API accepts.
-var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+var objectName = lazy.Regexp(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
 // MaxName is the length of the longest name, in bytes.
 const MaxName = 253
@@ -48,7 +49,7 @@ func CheckName(what, name string) error {
 	switch {
 	case name == "":
 		return fmt.Errorf("the name of the %s is empty", what)
-	case len(name) > MaxName || !objectName.MatchString(name) || strings.Contains(name, ".."):
+	case len(name) > MaxName || !objectName().MatchString(name) || strings.Contains(name, ".."):
 		return errors.New("the name of the " + what + " is not a valid Kubernetes name")
 	}
 	return nil

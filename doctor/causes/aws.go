@@ -3,12 +3,12 @@ package causes
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -58,7 +58,7 @@ func iamDenied(c *Case) []Result {
 		summary += ", which v1.22.1 needs to start"
 	}
 	if decisive.State == Yes && len(denied) == 0 { // an action that is not among those
-		if m := deniedAction.FindStringSubmatch(decisive.Value); m != nil {
+		if m := deniedAction().FindStringSubmatch(decisive.Value); m != nil {
 			denied = []string{m[1]}
 		}
 	}
@@ -82,7 +82,7 @@ func iamDenied(c *Case) []Result {
 var controllerReasons = []string{"BranchAllocationFailed", "BranchENIAnnotationFailed", "TrunkENICreationFailed", "NodeTrunkFailedInit"}
 
 // deniedAction matches the action in a refusal of EC2.
-var deniedAction = regexp.MustCompile(`\b(ec2:[A-Z][A-Za-z0-9]+)`)
+var deniedAction = lazy.Regexp(`\b(ec2:[A-Z][A-Za-z0-9]+)`)
 
 // simulated states that a simulation of the role's policies denies an action.
 func (c *Case) simulated() Fact {

@@ -259,8 +259,8 @@ func grant(denied []string) (catalogue.Fix, bool) {
 	var kinds []kind
 	for _, right := range denied {
 		verb, resource, group := evidence.SplitRight(right)
-		if !plain.MatchString(verb) || !plain.MatchString(resource) || strings.HasPrefix(resource, "/") ||
-			group != "" && !plain.MatchString(group) {
+		if !plain().MatchString(verb) || !plain().MatchString(resource) || strings.HasPrefix(resource, "/") ||
+			group != "" && !plain().MatchString(group) {
 			return catalogue.Fix{}, false // of paths, or not a right
 		}
 		k := kind{group, resource}

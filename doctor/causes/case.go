@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
+	"cnictl/daemon/lazy"
 	"cnictl/daemon/resync"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
@@ -370,12 +370,12 @@ func (c *Case) ownInstance() (evidence.Instance, bool) {
 }
 
 // region matches the region in the name of a zone: us-west-2 in us-west-2b and in us-west-2-lax-1a.
-var region = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-\d`)
+var region = lazy.Regexp(`^[a-z]{2}(-[a-z]+)+-\d`)
 
 // places returns the names of the node's cluster, region and VPC for commands, by placeholder; an empty name
 // is unknown.
 func (c *Case) places() map[string]string {
-	names := map[string]string{"REGION": region.FindString(or(c.R.Node.Content.Zone, c.R.IMDS.Content.Zone))}
+	names := map[string]string{"REGION": region().FindString(or(c.R.Node.Content.Zone, c.R.IMDS.Content.Zone))}
 	own, _ := c.ownInstance()
 	names["CLUSTER"] = or(own.Cluster, c.Settings.ClusterName)
 	subnet := ""

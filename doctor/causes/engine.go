@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -505,19 +505,19 @@ func (d *diagnosis) places(c *Case) map[string]string {
 }
 
 // placeholder matches the words in capitals of a command.
-var placeholder = regexp.MustCompile(`\b[A-Z][A-Z_]*\b`)
+var placeholder = lazy.Regexp(`\b[A-Z][A-Z_]*\b`)
 
 // plain matches what may go into a command as it is; anything else stays a placeholder.
-var plain = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9._:/-]*$`)
+var plain = lazy.Regexp(`^[A-Za-z0-9/][A-Za-z0-9._:/-]*$`)
 
 // separator stands between names that take the place of one word.
 const separator = "\n"
 
 // Fill puts names into a command, in place of the words in capitals.
 func Fill(command string, names map[string]string) string {
-	return placeholder.ReplaceAllStringFunc(command, func(word string) string {
+	return placeholder().ReplaceAllStringFunc(command, func(word string) string {
 		known := strings.Split(names[word], separator)
-		if slices.ContainsFunc(known, func(name string) bool { return !plain.MatchString(name) }) {
+		if slices.ContainsFunc(known, func(name string) bool { return !plain().MatchString(name) }) {
 			return word
 		}
 		return strings.Join(known, " ")

@@ -3,13 +3,12 @@ package causes
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"cnictl/daemon/api/promtext"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -169,9 +168,7 @@ func podUnschedulable(c *Case) (out []observation) {
 
 // varying matches what differs between messages of the same kind: ids, addresses, numbers, quoted
 // texts, names of pods.
-var varying = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`"[^"]*"|\b[0-9a-f]{12,64}\b|\b[a-z]+-[0-9a-f]{8,17}\b|\b\d+(\.\d+){3}(:\d+)?(/\d+)?\b|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\d+`)
-})
+var varying = lazy.Regexp(`"[^"]*"|\b[0-9a-f]{12,64}\b|\b[a-z]+-[0-9a-f]{8,17}\b|\b\d+(\.\d+){3}(:\d+)?(/\d+)?\b|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\d+`)
 
 // template returns a message without what varies.
 func template(text string) string {

@@ -3,12 +3,12 @@ package causes
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"cnictl/daemon/cluster"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -267,7 +267,7 @@ func proxyRulesLost(c *Case) []observation {
 }
 
 // failedWebhook matches the API server's words for a webhook that does not answer.
-var failedWebhook = regexp.MustCompile(`failed calling webhook "([^"]+)"`)
+var failedWebhook = lazy.Regexp(`failed calling webhook "([^"]+)"`)
 
 // Fixes of boot/webhook, from 1.
 const (
@@ -305,7 +305,7 @@ func webhookUnreachable(c *Case) (out []observation) {
 		add(w.Name, "it cannot be reached, and its failure policy is "+or(w.FailurePolicy, "unknown"), severity, "k8s.wh")
 	}
 	for _, e := range slices.Backward(c.R.Events.Content) {
-		m := failedWebhook.FindStringSubmatch(e.Message)
+		m := failedWebhook().FindStringSubmatch(e.Message)
 		if m == nil || !e.At.After(c.recent()) || slices.ContainsFunc(out, func(o observation) bool { return o.subject == m[1] }) {
 			continue
 		}

@@ -3,7 +3,6 @@ package causes
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
 	hostrules "cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -266,7 +266,7 @@ var textNoSpace = pattern{
 }
 
 // writtenTo finds the directory that a failed write names.
-var writtenTo = regexp.MustCompile(`/(?:run|var/log|var|tmp|opt|etc)\b`)
+var writtenTo = lazy.Regexp(`/(?:run|var/log|var|tmp|opt|etc)\b`)
 
 // diskFull looks for full file systems. It is worse than a warning if pods fail already.
 func diskFull(c *Case) (out []observation) {
@@ -303,7 +303,7 @@ func diskFull(c *Case) (out []observation) {
 		report("inodes", d.InodesUsedPercent)
 	}
 	if f := c.active(textNoSpace); f.State == Yes {
-		path := or(writtenTo.FindString(f.Value), "/")
+		path := or(writtenTo().FindString(f.Value), "/")
 		note("a write", f.Value, "it succeeds", path, f.Source, true)
 	}
 	return out

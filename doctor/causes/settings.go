@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/config"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/causes/catalogue"
 )
 
@@ -159,7 +159,7 @@ func (c *Case) Setting(name, expected string, holds func(config.Config) bool) Fa
 }
 
 // podOfOther matches the pods of a second DaemonSet, such as aws-node-gpu, with settings for some nodes.
-var podOfOther = regexp.MustCompile(`^kube-system/aws-node-.+-[a-z0-9]{5}$`)
+var podOfOther = lazy.Regexp(`^kube-system/aws-node-.+-[a-z0-9]{5}$`)
 
 // injected are the variables that the downward API and EKS's webhooks put into pods.
 var injected = []string{"MY_NODE_NAME", "MY_POD_NAME", "AWS_REGION"}
@@ -171,7 +171,7 @@ func settingsNotInEffect(c *Case) []observation {
 	if ds == nil || len(ds.Env[containerNode]) == 0 { // every manifest has some
 		return nil
 	}
-	if podOfOther.MatchString(string(c.daemonPod().Pod)) {
+	if podOfOther().MatchString(string(c.daemonPod().Pod)) {
 		return nil
 	}
 	given := ds.Env[containerNode]

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/kube"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
 )
@@ -215,7 +215,7 @@ func (c *collection) place(ctx context.Context) {
 }
 
 // regionForm is that of a region's name, which becomes part of a host name.
-var regionForm = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]{1,2}$`)
+var regionForm = lazy.Regexp(`^[a-z]{2}(-[a-z]+)+-[0-9]{1,2}$`)
 
 // RegionOf returns the region that most nodes have, else that of the AWS settings. A kubelet may set
 // the label on its own node, so one node never decides. why is what the user should know.
@@ -225,7 +225,7 @@ func RegionOf(nodes []fleet.Target, settings string) (region, why string) {
 		if t.Object == nil || t.Object.InstanceID == "" {
 			continue
 		}
-		if label := t.Object.Labels["topology.kubernetes.io/region"]; regionForm.MatchString(label) {
+		if label := t.Object.Labels["topology.kubernetes.io/region"]; regionForm().MatchString(label) {
 			count[label]++
 			all++
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/iam"
+	"cnictl/daemon/lazy"
 	"cnictl/daemon/resync"
 	"cnictl/deploy/chart"
 	"cnictl/doctor/causes"
@@ -180,9 +180,9 @@ var (
 	// pullReasons are the reasons of a container that waits for its image.
 	pullReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
 	// ecrHost matches a registry: its account, which archives hide, its region and its domain.
-	ecrHost = regexp.MustCompile(`^([^./]+)\.dkr[.-]ecr(?:-fips)?\.((?:[a-z]+-)+\d+)\.([^/]+)/`)
+	ecrHost = lazy.Regexp(`^([^./]+)\.dkr[.-]ecr(?:-fips)?\.((?:[a-z]+-)+\d+)\.([^/]+)/`)
 	// regionOfZone also takes local and Wavelength zones, such as us-west-2-lax-1a.
-	regionOfZone = regexp.MustCompile(`^(?:[a-z]+-)+\d+`)
+	regionOfZone = lazy.Regexp(`^(?:[a-z]+-)+\d+`)
 )
 
 // partition identifies the partition of a region by the beginning of its name. Credentials of one
@@ -269,11 +269,11 @@ func (c *node) registries(expected string, wrong func(own, region string) bool) 
 	judge := func(images map[string]string) (any, state) {
 		var out []string
 		for _, name := range slices.Sorted(maps.Keys(images)) {
-			host := ecrHost.FindStringSubmatch(images[name])
+			host := ecrHost().FindStringSubmatch(images[name])
 			if host == nil {
 				continue
 			}
-			own := regionOfZone.FindString(c.R.Node.Content.Zone)
+			own := regionOfZone().FindString(c.R.Node.Content.Zone)
 			if own == "" {
 				return nil, unread
 			}
@@ -326,7 +326,7 @@ func (c *node) onNewImages(path, expected string, judge func(map[string]string) 
 				reported = strings.TrimSuffix(name, ":"+tag(name)) + "@" + digest
 			}
 			hidden := reported // as a bundle has it
-			if host := ecrHost.FindStringSubmatch(reported); host != nil {
+			if host := ecrHost().FindStringSubmatch(reported); host != nil {
 				hidden = evidence.HiddenAccount + strings.TrimPrefix(reported, host[1])
 			}
 			if notOurs(n) == "" && !slices.Contains(n.Images, reported) && !slices.Contains(n.Images, hidden) {
@@ -340,7 +340,7 @@ func (c *node) onNewImages(path, expected string, judge func(map[string]string) 
 // notInECR returns why a registry of ECR cannot have an image, going by AWS's own accounts. It is
 // empty if the registry may have it, or is not of ECR.
 func notInECR(image string) string {
-	host := ecrHost.FindStringSubmatch(image)
+	host := ecrHost().FindStringSubmatch(image)
 	if host == nil {
 		return ""
 	}

@@ -2,12 +2,11 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/evidence"
 )
 
@@ -91,9 +90,7 @@ func (u Unread) What() string {
 
 // sentence matches a value that names what it is about, and so needs no title before it:
 // "subnet-0a1b: 0 free addresses", "shop/cart-1 has no link".
-var sentence = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-z][a-z0-9.]*[-/0-9][A-Za-z0-9./:-]*,? [^ ]`)
-})
+var sentence = lazy.Regexp(`^[a-z][a-z0-9.]*[-/0-9][A-Za-z0-9./:-]*,? [^ ]`)
 
 // Line formats a piece of evidence on one line, without its source.
 func Line(e document.FindingEvidence) string {

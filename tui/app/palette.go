@@ -3,10 +3,10 @@ package app
 import (
 	"cmp"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
+	"cnictl/daemon/lazy"
 	"cnictl/tui/draw"
 )
 
@@ -93,7 +93,7 @@ func completions(items []choice, text string) []choice {
 
 // podPattern matches a NAMESPACE/NAME with the characters that Kubernetes allows. The lengths are
 // checked apart: as repetitions they would cost 230 KB at every start of the tool.
-var podPattern = regexp.MustCompile(`^([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/([a-z0-9][-.a-z0-9]*)$`)
+var podPattern = lazy.Regexp(`^([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/([a-z0-9][-.a-z0-9]*)$`)
 
 // searchFor turns a typed or pasted NAMESPACE/NAME or address into a search for it.
 func searchFor(text string) (choice, bool) {
@@ -101,7 +101,7 @@ func searchFor(text string) (choice, bool) {
 	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
 		return choice{Kind: ofSearch, Name: "ip " + a.Unmap().String(), Title: "find what has this address"}, true
 	}
-	if m := podPattern.FindStringSubmatch(text); m != nil && len(m[1]) <= 63 && len(m[2]) <= 253 {
+	if m := podPattern().FindStringSubmatch(text); m != nil && len(m[1]) <= 63 && len(m[2]) <= 253 {
 		return choice{Kind: ofSearch, Name: "pod " + text, Title: "this pod"}, true
 	}
 	return choice{}, false

@@ -5,12 +5,12 @@ package daemonlog
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/lazy"
 )
 
 // Levels in ascending order.
@@ -112,19 +112,19 @@ func Parse(text string) Line {
 // Members of an invalid object: a line that was cut off, or has escapes that JSON does not allow.
 // Inside a string, their quotes would be escaped.
 var (
-	gleanedTime  = regexp.MustCompile(`"ts": ?"([^"\\]{1,40})"`)
-	gleanedLevel = regexp.MustCompile(`"level": ?"([a-zA-Z]{1,10})"`)
+	gleanedTime  = lazy.Regexp(`"ts": ?"([^"\\]{1,40})"`)
+	gleanedLevel = lazy.Regexp(`"level": ?"([a-zA-Z]{1,10})"`)
 )
 
 // glean extracts time and level from an invalid object, so that the line can be sorted and
 // filtered.
 func (l *Line) glean(object string) {
-	if m := gleanedTime.FindStringSubmatch(object); m != nil {
+	if m := gleanedTime().FindStringSubmatch(object); m != nil {
 		if at, ok := ParseTime(m[1]); ok {
 			l.At = at
 		}
 	}
-	if m := gleanedLevel.FindStringSubmatch(object); m != nil {
+	if m := gleanedLevel().FindStringSubmatch(object); m != nil {
 		l.Level = levels[Severity(m[1])]
 	}
 }

@@ -1,12 +1,12 @@
 package inventory
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/lazy"
 )
 
 // GroupEvents merges the rows of one cause on one object. The last of them stays, with how often it
@@ -40,14 +40,14 @@ func GroupEvents(rows []Event) []Event {
 }
 
 // precise matches durations with a fraction of a second.
-var precise = regexp.MustCompile(`\b(?:\d+h)?(?:\d+m)?\d+\.\d+s\b`)
+var precise = lazy.Regexp(`\b(?:\d+h)?(?:\d+m)?\d+\.\d+s\b`)
 
 // Rounded returns a text with its durations in whole seconds, or tenths below ten seconds.
 func Rounded(text string) string {
 	if !strings.Contains(text, ".") {
 		return text
 	}
-	return precise.ReplaceAllStringFunc(text, func(word string) string {
+	return precise().ReplaceAllStringFunc(text, func(word string) string {
 		d, err := time.ParseDuration(word)
 		switch {
 		case err != nil:

@@ -2,17 +2,17 @@ package kube
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"cnictl/daemon/api/kubeobject"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/evidence"
 )
 
 // ofDaemon matches the images of aws-node, of either daemon, in any registry. Other images of a
 // node would show what people run.
-var ofDaemon = regexp.MustCompile(`/(aws-vpc-cni|amazon-k8s-cni|aws-network-policy-agent)`)
+var ofDaemon = lazy.Regexp(`/(aws-vpc-cni|amazon-k8s-cni|aws-network-policy-agent)`)
 
 // nodeObject is the part of a Node that is used.
 type nodeObject struct {
@@ -53,7 +53,7 @@ func (d *daemonImages) UnmarshalJSON(text []byte) error {
 	}
 	for _, image := range all {
 		for _, name := range image.Names {
-			if ofDaemon.MatchString(name) {
+			if ofDaemon().MatchString(name) {
 				*d = append(*d, name)
 			}
 		}

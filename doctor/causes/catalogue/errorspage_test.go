@@ -3,9 +3,10 @@ package catalogue
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"cnictl/daemon/lazy"
 )
 
 // errorsPage returns the page that lists what programs print when pods get no address, with what it
@@ -132,7 +133,7 @@ func linked(codes []string) []string {
 }
 
 // issueLink matches a public issue.
-var issueLink = regexp.MustCompile(`^https://github\.com/([\w.-]+/([\w.-]+))/(?:issues|pull)/(\d+)$`)
+var issueLink = lazy.Regexp(`^https://github\.com/([\w.-]+/([\w.-]+))/(?:issues|pull)/(\d+)$`)
 
 // issues returns the public issues about the likeliest cause.
 func (m *message) issues() (out []string) {
@@ -141,7 +142,7 @@ func (m *message) issues() (out []string) {
 		return nil
 	}
 	for _, link := range e.Links {
-		if at := issueLink.FindStringSubmatch(link); at != nil {
+		if at := issueLink().FindStringSubmatch(link); at != nil {
 			out = append(out, fmt.Sprintf("[%s#%s](%s)", at[2], at[3], link))
 		}
 	}
@@ -149,9 +150,9 @@ func (m *message) issues() (out []string) {
 }
 
 // notInHeadings are the characters that a heading's link leaves out.
-var notInHeadings = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+var notInHeadings = lazy.Regexp(`[^\p{L}\p{N} _-]`)
 
 // heading returns the link to a heading.
 func heading(title string) string {
-	return strings.ReplaceAll(notInHeadings.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
+	return strings.ReplaceAll(notInHeadings().ReplaceAllString(strings.ToLower(title), ""), " ", "-")
 }

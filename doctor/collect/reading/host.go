@@ -12,12 +12,12 @@ import (
 	"math"
 	"net/netip"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"cnictl/daemon/lazy"
 	"cnictl/daemon/scrub"
 	"cnictl/doctor/evidence"
 )
@@ -268,7 +268,7 @@ func Listeners(printed string) ([]evidence.Listener, error) {
 }
 
 // yamlMaxPods matches the setting in YAML, at the beginning of a line.
-var yamlMaxPods = regexp.MustCompile(`(?m)^maxPods:[ \t]*([0-9]{1,9})[ \t\r]*(?:#.*)?$`)
+var yamlMaxPods = lazy.Regexp(`(?m)^maxPods:[ \t]*([0-9]{1,9})[ \t\r]*(?:#.*)?$`)
 
 // MaxPods returns the value in kubelet's configuration files, that of the last one that has it,
 // nil if none does. They are JSON or YAML, drop-ins after the file that they change.
@@ -279,7 +279,7 @@ func MaxPods(files ...[]byte) (*int, error) {
 			MaxPods *int `json:"maxPods"`
 		}
 		err := json.Unmarshal(data, &conf)
-		if m := yamlMaxPods.FindSubmatch(data); m != nil {
+		if m := yamlMaxPods().FindSubmatch(data); m != nil {
 			n, _ := strconv.Atoi(string(m[1])) // nine digits at most
 			conf.MaxPods = &n
 		} else if err != nil && bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -42,11 +42,11 @@ func LogOf(name string) string {
 }
 
 // rotation matches the time in the name of a rotated file, as lumberjack and kubelet write it.
-var rotation = regexp.MustCompile(`[.-](\d{4})-?(\d\d)-?(\d\d)[T-](\d\d)-?(\d\d)-?(\d\d)`)
+var rotation = lazy.Regexp(`[.-](\d{4})-?(\d\d)-?(\d\d)[T-](\d\d)-?(\d\d)-?(\d\d)`)
 
 // RotatedAt returns when a file was rotated, zero if its name does not say.
 func RotatedAt(name string) time.Time {
-	part := rotation.FindStringSubmatch(name)
+	part := rotation().FindStringSubmatch(name)
 	if part == nil {
 		return time.Time{}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/causes/catalogue"
 )
 
@@ -18,48 +19,48 @@ type mention struct {
 
 // inTexts are tried in order: the first kind of a name counts.
 var inTexts = []mention{
-	{lazy(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/\d{1,2}\b|[0-9a-fA-F:]*::[0-9a-fA-F:]*/\d{1,3}\b`), func(a *Anonymizer, m []string) {
+	{lazy.Regexp(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/\d{1,2}\b|[0-9a-fA-F:]*::[0-9a-fA-F:]*/\d{1,3}\b`), func(a *Anonymizer, m []string) {
 		if p, err := netip.ParsePrefix(m[0]); err == nil {
 			a.ranges(p)
 		}
 	}},
-	{lazy(`(?i)(?:\b|_|k8s)pod_?name(["':=\\\s(]+)([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)`),
+	{lazy.Regexp(`(?i)(?:\b|_|k8s)pod_?name(["':=\\\s(]+)([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)`),
 		func(a *Anonymizer, m []string) { a.said("pod", m[1], m[2]) }},
-	{lazy(`(?i)(?:\b|_|pod)namespace(["':=\\\s(]+)([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)`),
+	{lazy.Regexp(`(?i)(?:\b|_|pod)namespace(["':=\\\s(]+)([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)`),
 		func(a *Anonymizer, m []string) { a.said("namespace", m[1], m[2]) }},
-	{lazy(`(?i)\bpods?["':=\\\s([]+([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)`),
+	{lazy.Regexp(`(?i)\bpods?["':=\\\s([]+([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)`),
 		func(a *Anonymizer, m []string) { a.pair("pod", m[1], strings.TrimRight(m[2], ".-")) }},
-	{lazy(`\bpod(?:=|":")([a-z0-9][a-z0-9.-]*)(?: |",")"?namespace(?:=|":")([a-z0-9][a-z0-9-]*)`), // as our daemon logs
+	{lazy.Regexp(`\bpod(?:=|":")([a-z0-9][a-z0-9.-]*)(?: |",")"?namespace(?:=|":")([a-z0-9][a-z0-9-]*)`), // as our daemon logs
 		func(a *Anonymizer, m []string) { a.pair("pod", m[2], m[1]) }},
-	{lazy(`\b([a-z0-9][a-z0-9.-]*)_([a-z0-9][a-z0-9-]*)\([0-9a-f]{8}-`), // as kubelet does
+	{lazy.Regexp(`\b([a-z0-9][a-z0-9.-]*)_([a-z0-9][a-z0-9-]*)\([0-9a-f]{8}-`), // as kubelet does
 		func(a *Anonymizer, m []string) { a.pair("pod", m[2], m[1]) }},
-	{lazy(`/pods/([a-z0-9][a-z0-9-]*)_([a-z0-9][a-z0-9.-]*)_[0-9a-f]{8}`), func(a *Anonymizer, m []string) { a.pair("pod", m[1], m[2]) }},
-	{lazy(`--comment \\*"([a-z0-9][a-z0-9-]*)/([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)`), // of kube-proxy's rules
+	{lazy.Regexp(`/pods/([a-z0-9][a-z0-9-]*)_([a-z0-9][a-z0-9.-]*)_[0-9a-f]{8}`), func(a *Anonymizer, m []string) { a.pair("pod", m[1], m[2]) }},
+	{lazy.Regexp(`--comment \\*"([a-z0-9][a-z0-9-]*)/([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)`), // of kube-proxy's rules
 		func(a *Anonymizer, m []string) { a.pair("service", m[1], m[2]) }},
-	{lazy(`system:serviceaccounts?:([a-z0-9][a-z0-9-]*)(?::([a-z0-9][a-z0-9.-]*))?`), func(a *Anonymizer, m []string) {
+	{lazy.Regexp(`system:serviceaccounts?:([a-z0-9][a-z0-9-]*)(?::([a-z0-9][a-z0-9.-]*))?`), func(a *Anonymizer, m []string) {
 		a.name("namespace", m[1])
 		a.name("service-account", m[2])
 	}},
-	{lazy(`system:node:([a-z0-9][a-z0-9.-]*)`), func(a *Anonymizer, m []string) { a.name("node", m[1]) }},
+	{lazy.Regexp(`system:node:([a-z0-9][a-z0-9.-]*)`), func(a *Anonymizer, m []string) { a.name("node", m[1]) }},
 	{arnForm, func(a *Anonymizer, m []string) {
 		kind, names := partsOfARN(m[1], m[2])
 		for _, name := range names {
 			a.name(kind, name)
 		}
 	}},
-	{lazy(`(?:^|\s)-[Ajg] ([0-9A-Za-z_]\S*)`), func(a *Anonymizer, m []string) { a.chain(strings.Trim(m[1], "\"'`,;:.()[]\\")) }},
-	{lazy(`(?:^|\s)-A .*?\s-[io] ([0-9A-Za-z_]\S*?)\+?(?:\s.*?-[io] ([0-9A-Za-z_]\S*?)\+?)?(?:\s|$)`), func(a *Anonymizer, m []string) {
+	{lazy.Regexp(`(?:^|\s)-[Ajg] ([0-9A-Za-z_]\S*)`), func(a *Anonymizer, m []string) { a.chain(strings.Trim(m[1], "\"'`,;:.()[]\\")) }},
+	{lazy.Regexp(`(?:^|\s)-A .*?\s-[io] ([0-9A-Za-z_]\S*?)\+?(?:\s.*?-[io] ([0-9A-Za-z_]\S*?)\+?)?(?:\s|$)`), func(a *Anonymizer, m []string) {
 		for _, link := range m[1:] {
 			if link != "" && !knownDevice().MatchString(link) {
 				a.name("device", link)
 			}
 		}
 	}},
-	{lazy(`://(?:[^/@\s]*@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)`), func(a *Anonymizer, m []string) { a.host(m[1]) }},
-	{lazy(`\b[a-z0-9-]+\.[a-z0-9-]+\.svc\b`), func(a *Anonymizer, m []string) { a.host(m[0]) }},
+	{lazy.Regexp(`://(?:[^/@\s]*@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)`), func(a *Anonymizer, m []string) { a.host(m[1]) }},
+	{lazy.Regexp(`\b[a-z0-9-]+\.[a-z0-9-]+\.svc\b`), func(a *Anonymizer, m []string) { a.host(m[0]) }},
 }
 
-var arnForm = lazy(`\barn:aws[a-z-]*:([a-z0-9-]*):[a-z0-9-]*:(?:<account-id>|[0-9]*):([\w+=,.@/:-]+)`)
+var arnForm = lazy.Regexp(`\barn:aws[a-z-]*:([a-z0-9-]*):[a-z0-9-]*:(?:<account-id>|[0-9]*):([\w+=,.@/:-]+)`)
 
 // scan notes the names in a text.
 func (a *Anonymizer) scan(text string) {
@@ -118,7 +119,7 @@ func (a *Anonymizer) id(id string) string {
 }
 
 // tokens matches what is replaced in a text, and whatever could be confused with it.
-var tokens = lazy(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}` + // UUID
+var tokens = lazy.Regexp(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}` + // UUID
 	`|(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}` + // MAC
 	`|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){1,6}:[0-9]{1,3}(?:\.[0-9]{1,3}){3}` + // IPv4 in IPv6
 	`|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}` + // IPv6
@@ -129,13 +130,13 @@ const idKinds = `eni-attach|tgw-attach|trunk-assoc|eni|subnet|vpc|sg|sgr|i|vol|r
 
 // Forms within a name.
 var (
-	idKind   = lazy(`^(?:` + idKinds + `)-`)
-	idForm   = lazy(`^(?:` + idKinds + `)-(?:[0-9a-f]{17}|[0-9a-f]{8})`)
-	idWithin = lazy(`\b(?:` + idKinds + `)-[0-9a-f]{8}`)
-	hostForm = lazy(`^ip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}`)
-	ipv4Form = lazy(`^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}`)
-	vethForm = lazy(`^(?:[a-z]{1,4}|dummy)[0-9a-f]{11}`)
-	hexForm  = lazy(`^(?:[0-9A-F]{32,}|[0-9a-f]{32,})`)
+	idKind   = lazy.Regexp(`^(?:` + idKinds + `)-`)
+	idForm   = lazy.Regexp(`^(?:` + idKinds + `)-(?:[0-9a-f]{17}|[0-9a-f]{8})`)
+	idWithin = lazy.Regexp(`\b(?:` + idKinds + `)-[0-9a-f]{8}`)
+	hostForm = lazy.Regexp(`^ip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}`)
+	ipv4Form = lazy.Regexp(`^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}`)
+	vethForm = lazy.Regexp(`^(?:[a-z]{1,4}|dummy)[0-9a-f]{11}`)
+	hexForm  = lazy.Regexp(`^(?:[0-9A-F]{32,}|[0-9a-f]{32,})`)
 )
 
 // clear returns the replacement of a name that can only be that in a text.
@@ -205,7 +206,7 @@ func (a *Anonymizer) tokens(out *strings.Builder, text string) {
 }
 
 // lengthForm matches the length of a range, after its address.
-var lengthForm = lazy(`^/[0-9]{1,3}\b`)
+var lengthForm = lazy.Regexp(`^/[0-9]{1,3}\b`)
 
 // isAddress reports whether a text is an IP or a MAC address.
 func isAddress(text string) bool {
@@ -223,21 +224,21 @@ var (
 		`containers?|deployments?|statefulsets?|daemonsets?|replicasets?|` +
 		`(?:cron)?jobs?|eniconfigs?|secrets?|configmaps?|services?|polic(?:y|ies)|labels?|tags?|name)(?:[ _-]?names?)?`
 	mentioned = []func() *regexp.Regexp{
-		lazy(keywords + `["'\\]*(?:\s*[=:]\s*["'\\]*|\s*\(\s*|\s+\\*["']|/)` + nameForm),
-		lazy(`(?i)\bnamespaces?\s+` + nameForm),
-		lazy(`(?:^|[^0-9A-Za-z.-])(?:([0-9a-z-]+)\.)?([0-9a-z-]+)\.(?:svc|pod)\b`),
-		lazy(`system:serviceaccounts?:([a-z0-9][a-z0-9-]*)(?::([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?))?`),
-		lazy(`system:node:` + nameForm),
-		lazy(`\bassigned \S+ to ` + nameForm),
-		lazy(`\bNode ` + nameForm + ` (?:status is now|event)`),
-		lazy(`(?i)\bcontainer ` + nameForm + `(?:$| in pod)`),
-		lazy(`(?:^|\s)-[Ajg] ` + nameForm), // of rules of iptables
-		lazy(`["']([0-9a-z-]+)/([0-9a-z.-]+)(?::[0-9a-z-]+)?\\*["']`),
-		lazy("(?:^|[^:\\s\"'\\\\])\\s*\\\\*[\"'`]" + nameForm + "\\\\*[\"'`](?:$|[^:])"),
+		lazy.Regexp(keywords + `["'\\]*(?:\s*[=:]\s*["'\\]*|\s*\(\s*|\s+\\*["']|/)` + nameForm),
+		lazy.Regexp(`(?i)\bnamespaces?\s+` + nameForm),
+		lazy.Regexp(`(?:^|[^0-9A-Za-z.-])(?:([0-9a-z-]+)\.)?([0-9a-z-]+)\.(?:svc|pod)\b`),
+		lazy.Regexp(`system:serviceaccounts?:([a-z0-9][a-z0-9-]*)(?::([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?))?`),
+		lazy.Regexp(`system:node:` + nameForm),
+		lazy.Regexp(`\bassigned \S+ to ` + nameForm),
+		lazy.Regexp(`\bNode ` + nameForm + ` (?:status is now|event)`),
+		lazy.Regexp(`(?i)\bcontainer ` + nameForm + `(?:$| in pod)`),
+		lazy.Regexp(`(?:^|\s)-[Ajg] ` + nameForm), // of rules of iptables
+		lazy.Regexp(`["']([0-9a-z-]+)/([0-9a-z.-]+)(?::[0-9a-z-]+)?\\*["']`),
+		lazy.Regexp("(?:^|[^:\\s\"'\\\\])\\s*\\\\*[\"'`]" + nameForm + "\\\\*[\"'`](?:$|[^:])"),
 	}
 	// As events and objects say it.
-	labelled = lazy(`([0-9A-Za-z](?:[0-9A-Za-z./_-]*[0-9A-Za-z])?)["'\\]*\s*(?:==?|:|\b[Ii]n\b)\s*\(?["'\\]*` + nameForm)
-	numbered = lazy(keywords + `\s+` + nameForm)
+	labelled = lazy.Regexp(`([0-9A-Za-z](?:[0-9A-Za-z./_-]*[0-9A-Za-z])?)["'\\]*\s*(?:==?|:|\b[Ii]n\b)\s*\(?["'\\]*` + nameForm)
+	numbered = lazy.Regexp(keywords + `\s+` + nameForm)
 )
 
 // span is a name within a text.

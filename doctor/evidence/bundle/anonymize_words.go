@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"cnictl/daemon/config"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/causes/catalogue"
 )
 
@@ -136,13 +137,13 @@ func addWords(to map[string]bool, text string) {
 }
 
 var (
-	wordForm   = lazy(`[A-Za-z0-9]+`)
-	numberForm = lazy(`^[vV]?[0-9][0-9.:_/-]*[A-Za-z]?$`)
-	hexWord    = lazy(`^(?:[0-9a-f]{7,}|[0-9A-F]{7,})$`)
+	wordForm   = lazy.Regexp(`[A-Za-z0-9]+`)
+	numberForm = lazy.Regexp(`^[vV]?[0-9][0-9.:_/-]*[A-Za-z]?$`)
+	hexWord    = lazy.Regexp(`^(?:[0-9a-f]{7,}|[0-9A-F]{7,})$`)
 )
 
 // timeForm matches a moment, as in the tag node.k8s.amazonaws.com/createdAt.
-var timeForm = lazy(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,}(?:Z|[+-][0-9:]{4,6})$`)
+var timeForm = lazy.Regexp(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,}(?:Z|[+-][0-9:]{4,6})$`)
 
 // plain reports whether all words of a text are in the vocabulary, or numbers. Such a text says
 // nothing about who runs the cluster.
@@ -162,10 +163,10 @@ func plain(text string) bool {
 
 // Forms of what is shown as it is where it stands as such, and nowhere else.
 var forms = map[string]func() *regexp.Regexp{
-	"zone": lazy(`^(?:us|eu|ap|sa|ca|af|me|il|mx|cn)(?:-gov|-iso[a-z]?)?-(?:north|south|east|west|central|(?:north|south)(?:east|west))` +
+	"zone": lazy.Regexp(`^(?:us|eu|ap|sa|ca|af|me|il|mx|cn)(?:-gov|-iso[a-z]?)?-(?:north|south|east|west|central|(?:north|south)(?:east|west))` +
 		`-[0-9]{1,2}[a-z]?(?:-(?:wl[0-9]{1,2}-)?[a-z]{3}-(?:wlz-)?[0-9]{1,2}[a-z]?)?$`),
-	"type": lazy(`^[a-z]{1,4}[0-9]{1,2}[a-z0-9-]{0,6}\.(?:[0-9]{0,3}x?large|medium|small|micro|nano|metal(?:-[0-9]{1,3}xl)?)$`),
-	"version": lazy(`^v?[0-9]{1,4}(?:\.[0-9]{1,6}){0,3}` +
+	"type": lazy.Regexp(`^[a-z]{1,4}[0-9]{1,2}[a-z0-9-]{0,6}\.(?:[0-9]{0,3}x?large|medium|small|micro|nano|metal(?:-[0-9]{1,3}xl)?)$`),
+	"version": lazy.Regexp(`^v?[0-9]{1,4}(?:\.[0-9]{1,6}){0,3}` +
 		`(?:[-+](?:eksbuild|eks|rc|alpha|beta|dirty|dev|g?[0-9a-f]{7,40})(?:[.-](?:[0-9]{1,6}|dirty|g?[0-9a-f]{7,40}))*)*$`),
 }
 
@@ -184,7 +185,7 @@ func (a *Anonymizer) ambiguous(name string) bool {
 }
 
 // knownDevice matches names of devices that the kernel, systemd or software around the CNI chooses.
-var knownDevice = lazy(`^(?:lo|eth[0-9]+|en[ops][0-9]+(?:[a-z]{1,2}[0-9]+)*|eni|eth|ens|vlan|veth|cali|lxc|docker|cni|(?:[a-z]{1,4}|dummy)[0-9a-f]{11}|vlan\.eth\.[0-9]+|` +
+var knownDevice = lazy.Regexp(`^(?:lo|eth[0-9]+|en[ops][0-9]+(?:[a-z]{1,2}[0-9]+)*|eni|eth|ens|vlan|veth|cali|lxc|docker|cni|(?:[a-z]{1,4}|dummy)[0-9a-f]{11}|vlan\.eth\.[0-9]+|` +
 	`vlan[0-9]+|dummy[0-9]+|mNicIf[0-9]+|v[46]if[0-9]+|pod-id-link[0-9]+|veth[0-9a-f]+|docker[0-9]+|docker_gwbridge|br-[0-9a-f]{12}|` +
 	`cni[0-9]+|cni-podman[0-9]+|cbr[0-9]+|nodelocaldns|kube-ipvs[0-9]+|kube-bridge|kube-dummy-if|` +
 	`cilium_(?:host|net|vxlan|geneve|wg[0-9]+|ipip[46])|lxc[0-9a-f]+|lxc_health|flannel\.[0-9]+|flannel-(?:v6\.[0-9]+|wg|wg-v6)|` +
@@ -192,11 +193,11 @@ var knownDevice = lazy(`^(?:lo|eth[0-9]+|en[ops][0-9]+(?:[a-z]{1,2}[0-9]+)*|eni|
 	`ip6tnl[0-9]+|ip6?_vti[0-9]+|ifb[0-9]+|bond[0-9]+|virbr[0-9]+|%[a-z0-9]{0,3})$`)
 
 // linkOfSysctl finds the link in the name of a kernel parameter.
-var linkOfSysctl = lazy(`^(net\.(?:ipv4|ipv6|mpls)\.(?:conf|neigh)\.)(.+)(\.[a-z0-9_]+)$`)
+var linkOfSysctl = lazy.Regexp(`^(net\.(?:ipv4|ipv6|mpls)\.(?:conf|neigh)\.)(.+)(\.[a-z0-9_]+)$`)
 
 // knownChain matches chains and targets of iptables and tables of nftables that the kernel or
 // software around the CNI chooses.
-var knownChain = lazy(`^(?:PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING|ACCEPT|DROP|RETURN|REJECT|QUEUE|NFQUEUE|LOG|NFLOG|` +
+var knownChain = lazy.Regexp(`^(?:PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING|ACCEPT|DROP|RETURN|REJECT|QUEUE|NFQUEUE|LOG|NFLOG|` +
 	`ULOG|AUDIT|TRACE|MARK|CONNMARK|SECMARK|CONNSECMARK|SNAT|DNAT|NETMAP|MASQUERADE|REDIRECT|TPROXY|NOTRACK|CT|CHECKSUM|CLASSIFY|` +
 	`CLUSTERIP|DNPT|SNPT|DSCP|ECN|HL|TTL|TOS|TCPMSS|TCPOPTSTRIP|TEE|SET|SYNPROXY|HMARK|IDLETIMER|LED|RATEEST|BALANCE|` +
 	`(?:KUBE|AWS|CNI|DOCKER|LIBVIRT|NETAVARK|ISTIO|FLANNEL|WEAVE)-.*|DOCKER|(?:CILIUM|OLD_CILIUM|ISTIO|IN_public|FWDI|FWDO)_.*|` +
@@ -205,11 +206,11 @@ var knownChain = lazy(`^(?:PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING|ACCEPT|DR
 
 // Hosts of AWS, of registries and within the cluster. Of some, the first part is a name.
 var (
-	publicHost = lazy(`(?:^|\.)(?:amazonaws\.com|amazonaws\.com\.cn|amazon\.com|api\.aws|ec2\.internal|compute\.internal|localhost|` +
+	publicHost = lazy.Regexp(`(?:^|\.)(?:amazonaws\.com|amazonaws\.com\.cn|amazon\.com|api\.aws|ec2\.internal|compute\.internal|localhost|` +
 		`cluster\.local|svc|k8s\.io|kubernetes\.io|docker\.io|quay\.io|ghcr\.io|gcr\.io|ecr\.aws|microsoft\.com|github\.com)$`)
-	ownerOfHost = lazy(`^([^.]+)\.(?:s3|s3[.-][a-z0-9-]+|[a-z]{2}(?:-[a-z]+)+-[0-9]\.elb|elb\.[a-z]{2}(?:-[a-z]+)+-[0-9]|` +
+	ownerOfHost = lazy.Regexp(`^([^.]+)\.(?:s3|s3[.-][a-z0-9-]+|[a-z]{2}(?:-[a-z]+)+-[0-9]\.elb|elb\.[a-z]{2}(?:-[a-z]+)+-[0-9]|` +
 		`cluster-[a-z0-9-]+\.[a-z0-9-]+\.rds|[a-z0-9]+\.[a-z0-9-]+\.rds)\.amazonaws\.`)
-	inCluster = lazy(`^[a-z0-9-]+\.svc(?:\.|$)`)
+	inCluster = lazy.Regexp(`^[a-z0-9-]+\.svc(?:\.|$)`)
 )
 
 func publicDomain(host string) bool { return publicHost().MatchString(host) }

@@ -15,6 +15,7 @@ import (
 
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/collect/reading"
 	"cnictl/doctor/evidence"
 )
@@ -73,8 +74,8 @@ type collector struct {
 // Names of archives: eks_INSTANCE_DATE_HHMM-ZONE_VERSION.tar.gz, and our script's
 // aws-cni-support_INSTANCE_TIME.
 var (
-	archiveName = lazy(`eks_(i-[0-9a-z]+)_(\d{4}-\d\d-\d\d_\d{4})-(?:UTC|GMT|Z)_`)
-	supportName = lazy(`aws-cni-support_(i-[0-9a-z]+)_(\d{8}T\d{6}Z)`)
+	archiveName = lazy.Regexp(`eks_(i-[0-9a-z]+)_(\d{4}-\d\d-\d\d_\d{4})-(?:UTC|GMT|Z)_`)
+	supportName = lazy.Regexp(`aws-cni-support_(i-[0-9a-z]+)_(\d{8}T\d{6}Z)`)
 )
 
 func newCollector(name string) collector {
@@ -83,7 +84,7 @@ func newCollector(name string) collector {
 	return c
 }
 
-var instanceID = lazy(`^i-[0-9a-z]+$`)
+var instanceID = lazy.Regexp(`^i-[0-9a-z]+$`)
 
 // named takes the time and the instance from the name of an archive, or of its only folder.
 func (c *collector) named(name string) {
@@ -142,10 +143,10 @@ func isCard(name string) bool {
 }
 
 // containerFile matches the name of a container's log in /var/log/containers.
-var containerFile = lazy(`^(aws-node-[^_/]+)_kube-system_(aws-node|aws-vpc-cni-init|aws-eks-nodeagent)-[0-9a-f]+\.log`)
+var containerFile = lazy.Regexp(`^(aws-node-[^_/]+)_kube-system_(aws-node|aws-vpc-cni-init|aws-eks-nodeagent)-[0-9a-f]+\.log`)
 
 // podFile matches the path of a container's log in /var/log/pods, with the number of its run.
-var podFile = lazy(`^kube-system_(aws-node-[^_/]+)_[^/]*/(aws-node|aws-vpc-cni-init|aws-eks-nodeagent)/(\d{1,9})\.log`)
+var podFile = lazy.Regexp(`^kube-system_(aws-node-[^_/]+)_[^/]*/(aws-node|aws-vpc-cni-init|aws-eks-nodeagent)/(\d{1,9})\.log`)
 
 // logOf returns the log that a file is part of: its source, followed, for a container, by its
 // pod, its name and the number of the run.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/evidence/file"
 )
@@ -16,7 +17,7 @@ const manifestName = "manifest.json"
 // evidenceName returns the file of a node.
 func evidenceName(node string) string { return path.Join("nodes", node, "evidence.yaml") }
 
-var isEvidence = lazy(`^nodes/[^/]+/evidence\.(yaml|json)$`)
+var isEvidence = lazy.Regexp(`^nodes/[^/]+/evidence\.(yaml|json)$`)
 
 // Limits of an archive of ours.
 const (

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/daemon/lazy"
 	"cnictl/daemon/scrub"
 	"cnictl/doctor/evidence"
 )
@@ -106,7 +107,7 @@ func sorted(m reflect.Value) []reflect.Value {
 
 // accountID matches the number of an AWS account, as in names of roles and images. The end of a
 // UUID may look like one.
-var accountID = lazy(`(^|[^0-9A-Za-z-])[0-9]{12}($|[^0-9A-Za-z-])`)
+var accountID = lazy.Regexp(`(^|[^0-9A-Za-z-])[0-9]{12}($|[^0-9A-Za-z-])`)
 
 const hiddenAccount = "${1}" + evidence.HiddenAccount + "${2}"
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/evidence/file"
 )
@@ -120,7 +121,7 @@ func partsOf(ev *evidence.Evidence) ([]part, error) {
 	return parts, nil
 }
 
-var plainName = lazy(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
+var plainName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
 
 // render writes the node's evidence file.
 func (p *part) render() error {

@@ -54,6 +54,7 @@ var placements = []placement{
 	{"daemon/api/promtext", leaf, false},
 	{"daemon/api/kubeobject", leaf, false},
 	{"daemon/fleet/human", leaf, false},
+	{"daemon/lazy", leaf, false},
 	{"capacity/limits", leaf, false},
 	{"deploy/chart", leaf, false}, // the schemas of its values, the table of registries
 	{"docs/doctor", leaf, false},  // pages that the doctor reads

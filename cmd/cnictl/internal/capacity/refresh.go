@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +19,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/human"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/collect/ec2"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/query"
@@ -58,7 +58,7 @@ newer table. --reset removes it.`,
 				return cli.Usage("--reset removes the cache and reads nothing: leave out --aws and --region")
 			case f.Globals.Replay != "":
 				return cli.Usage("refresh reads EC2, not a recording: leave out --replay")
-			case o.region != "" && !regionName.MatchString(o.region):
+			case o.region != "" && !regionName().MatchString(o.region):
 				return cli.Usage("--region %q is not an AWS region such as eu-west-1", o.region)
 			case o.reset:
 				return removeCache(f)
@@ -77,7 +77,7 @@ newer table. --reset removes it.`,
 	return cmd
 }
 
-var regionName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+var regionName = lazy.Regexp(`^[a-z0-9-]{1,40}$`)
 
 func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 	reader, err := ec2.New(ctx, ec2.Options{UserAgent: f.UserAgent()})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/lazy"
 	"cnictl/tui/query"
 )
 
@@ -56,8 +56,8 @@ func (p *planned) register(f *cli.Factory, cmd *cobra.Command) {
 	}
 	fs.IntVar(&p.count, "count", 1, "`N` nodes of --type")
 	fs.BoolVar(&p.all, "all", false, "start from all nodes")
-	fs.StringSliceVar(&p.set, "set", nil, "change a setting, as the daemon's environment has it: `NAME=VALUE`")
-	fs.StringSliceVar(&p.today, "today", nil, "with --type: a setting today: `NAME=VALUE`; default: the manifest's")
+	fs.Var((*cli.List)(&p.set), "set", "change a setting, as the daemon's environment has it: `NAME=VALUE`")
+	fs.Var((*cli.List)(&p.today), "today", "with --type: a setting today: `NAME=VALUE`; default: the manifest's")
 	p.given = fs.Changed
 }
 
@@ -166,7 +166,7 @@ func (p *planned) live(ctx context.Context, f *cli.Factory, names []string) (out
 }
 
 // labelValue matches a label's value that goes into a command as it is.
-var labelValue = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+var labelValue = lazy.Regexp(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
 // groupOf selects the node group of a node; "" if it has none.
 func groupOf(n document.NodeIPAM) string {
@@ -174,7 +174,7 @@ func groupOf(n document.NodeIPAM) string {
 		return ""
 	}
 	label, name := store.NodeGroup(n.Object)
-	if !labelValue.MatchString(name) {
+	if !labelValue().MatchString(name) {
 		return ""
 	}
 	return label + "=" + name

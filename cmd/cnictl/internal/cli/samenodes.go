@@ -1,11 +1,12 @@
 package cli
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"cnictl/daemon/lazy"
 )
 
 // nodeFlags select nodes and how to reach them. Settings from the environment or the file
@@ -52,11 +53,11 @@ func textOf(v pflag.Value) string {
 	return v.String()
 }
 
-var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+var plainWord = lazy.Regexp(`^[\w@%+=:,./-]+$`)
 
 // shellWord quotes a text as one word for a POSIX shell.
 func shellWord(s string) string {
-	if plainWord.MatchString(s) {
+	if plainWord().MatchString(s) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

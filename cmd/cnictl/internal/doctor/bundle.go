@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/fleet/human"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/evidence/bundle"
 )
@@ -171,14 +171,14 @@ func (c *counter) Write(b []byte) (int, error) {
 }
 
 // unplain matches characters to avoid in file names.
-var unplain = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+var unplain = lazy.Regexp(`[^A-Za-z0-9._-]+`)
 
 // fileName has the cluster and the time; without the cluster for an anonymous archive.
 func fileName(f *cli.Factory, opts *bundleOptions, title string) string {
 	name := "cnictl-bundle-"
 	if !opts.Anonymize {
 		title = title[strings.LastIndexByte(title, '/')+1:] // an ARN ends in the name
-		if title = strings.Trim(unplain.ReplaceAllString(title, "-"), "-."); title != "" {
+		if title = strings.Trim(unplain().ReplaceAllString(title, "-"), "-."); title != "" {
 			name += title[:min(len(title), 64)] + "-"
 		}
 	}

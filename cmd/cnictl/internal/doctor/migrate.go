@@ -2,10 +2,8 @@ package doctor
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +13,7 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/migrate"
@@ -26,9 +25,7 @@ var daemons = []string{"upstream", "ours"}
 
 // reference matches the names of images that kubelet accepts. It is large, and only --images
 // needs it.
-var reference = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
-})
+var reference = lazy.Regexp(`^([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
 
 // NewMigrate builds migrate with its subcommands.
 func NewMigrate(f *cli.Factory) *cobra.Command {
@@ -79,7 +76,7 @@ are not checked. doctor explain CODE describes a check. --suppress accepts a fin
 	fs := cmd.Flags()
 	fs.StringVar(&opts.from, "from", "", "the running daemon: "+strings.Join(daemons, " or ")+"; default: detected")
 	fs.StringVar(&to, "to", "", "upstream release to move to, such as v1.23.1: of the daemon when going back, or of the add-on")
-	fs.StringSliceVar(&opts.images, "images", nil, "images of the new pods, as in their spec; no registry is contacted")
+	fs.Var((*cli.List)(&opts.images), "images", "images of the new pods, as in their spec; no registry is contacted")
 	fs.BoolVar(&opts.AWS, "aws", false,
 		"also read EC2, EKS and IAM, with the AWS credentials of this shell; only read-only actions are called")
 	fs.BoolVar(&opts.requireAll, "require-all", false, "exit with status 7 if a check is unread, as if it were undecided")

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
+
+	"cnictl/daemon/lazy"
 )
 
 // YAML returns a document in block style. Strings that are not plain words are double-quoted
@@ -144,8 +145,8 @@ func (w *yamlWriter) blank(n int) { w.out.WriteString(strings.Repeat(" ", n)) }
 // plainWord matches strings that every YAML reader takes as strings, except for
 // wordsWithMeaning.
 var (
-	plainWord        = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
-	wordsWithMeaning = regexp.MustCompile(`^(?i:true|false|null|yes|no|on|off|y|n|nan|inf)$`)
+	plainWord        = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_./-]*$`)
+	wordsWithMeaning = lazy.Regexp(`^(?i:true|false|null|yes|no|on|off|y|n|nan|inf)$`)
 )
 
 func (w *yamlWriter) scalar(token json.Token) {
@@ -157,7 +158,7 @@ func (w *yamlWriter) scalar(token json.Token) {
 	case json.Number:
 		w.out.WriteString(v.String())
 	case string:
-		if plainWord.MatchString(v) && !wordsWithMeaning.MatchString(v) {
+		if plainWord().MatchString(v) && !wordsWithMeaning().MatchString(v) {
 			w.out.WriteString(v)
 			return
 		}

@@ -1,11 +1,11 @@
 package logs
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"cnictl/daemon/api/daemonlog"
+	"cnictl/daemon/lazy"
 )
 
 // podFilter selects the lines that name a pod; the zero value accepts all.
@@ -22,7 +22,7 @@ func podFilterOf(text string) podFilter {
 
 // namespaceArgument matches the namespace in upstream's messages: as a CNI argument, or as in
 // a printed request.
-var namespaceArgument = regexp.MustCompile(`K8S_POD_NAMESPACE[:=]\\?"?([a-z0-9-]+)`)
+var namespaceArgument = lazy.Regexp(`K8S_POD_NAMESPACE[:=]\\?"?([a-z0-9-]+)`)
 
 // accepts reports whether a line names the pod: in its pod fields if it has any, else as a
 // word in its text.
@@ -59,7 +59,7 @@ func member(line daemonlog.Line, is func(daemonlog.Member) bool) (string, bool) 
 
 // in reports whether a text names the pod.
 func (p podFilter) in(text string) bool {
-	if m := namespaceArgument.FindStringSubmatch(text); m != nil && p.namespace != "" && m[1] != p.namespace {
+	if m := namespaceArgument().FindStringSubmatch(text); m != nil && p.namespace != "" && m[1] != p.namespace {
 		return false
 	}
 	for from := 0; ; {

@@ -3,11 +3,11 @@
 package table
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/daemon/lazy"
 	"cnictl/tui/draw"
 	"cnictl/tui/show"
 )
@@ -151,13 +151,13 @@ func (t Table) raw(column int) bool {
 }
 
 // awsID matches an AWS id, which is useless if cut.
-var awsID = regexp.MustCompile(`^(eni|subnet|i|vpc|sg)-[0-9a-f]{8,17}$`)
+var awsID = lazy.Regexp(`^(eni|subnet|i|vpc|sg)-[0-9a-f]{8,17}$`)
 
 // ids marks the columns that hold AWS ids.
 func (t Table) ids() []bool {
 	ids := make([]bool, len(t.Columns))
 	for i := range t.Columns {
-		ids[i] = slices.ContainsFunc(t.Rows, func(row []Cell) bool { return awsID.MatchString(row[i].Text) })
+		ids[i] = slices.ContainsFunc(t.Rows, func(row []Cell) bool { return awsID().MatchString(row[i].Text) })
 	}
 	return ids
 }
