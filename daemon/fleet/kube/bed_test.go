@@ -102,7 +102,7 @@ func follow(t *testing.T, c *Cluster) *followed {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- c.Watch(ctx, func(t fleet.Target) { note(func() { f.targets[t.Name] = t; f.puts++ }) }, func(name string) { note(func() { delete(f.targets, name) }) }, nil)
+		ended <- c.Watch(ctx, func(t fleet.Target) { note(func() { f.targets[t.Name] = t; f.puts++ }) }, func() {}, func(name string) { note(func() { delete(f.targets, name) }) }, nil)
 	}()
 	t.Cleanup(func() {
 		cancel()

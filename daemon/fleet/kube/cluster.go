@@ -201,12 +201,9 @@ func (c *Cluster) WatchPods(ctx context.Context, replace func([]Pod), set, unset
 func (c *Cluster) watchPods(ctx context.Context, most int, replace func([]Pod), set, unset func(Pod), trouble func(error)) error {
 	f := &follower[podRow]{
 		c: c, kind: KindPods, most: most, cached: true, trouble: trouble,
-		replace: func(all []podRow) {
-			pods := make([]Pod, len(all))
-			for i := range all {
-				pods[i] = all[i].Pod
-			}
-			replace(pods)
+		begin: func() (func(podRow), func()) {
+			pods := []Pod{}
+			return func(p podRow) { pods = append(pods, p.Pod) }, func() { replace(pods) }
 		},
 		set:   func(p podRow) { set(p.Pod) },
 		unset: func(p podRow) { unset(p.Pod) },

@@ -191,16 +191,19 @@ func (c *Cluster) WatchEvents(ctx context.Context, q EventQuery, put func(Event)
 	}
 	f := &follower[kubeobject.Event]{
 		c: c, kind: KindEvents, namespace: q.Namespace, trouble: trouble,
-		replace: func(all []kubeobject.Event) {
-			events, still := make([]Event, len(all)), make(map[string]bool, len(all))
-			for i := range all {
-				events[i] = eventOf(&all[i])
-				still[events[i].UID] = true
+		begin: func() (func(kubeobject.Event), func()) {
+			var events []Event
+			still := map[string]bool{}
+			add := func(d kubeobject.Event) {
+				events = append(events, eventOf(&d))
+				still[d.Metadata.UID] = true
 			}
-			maps.DeleteFunc(sent, func(uid string, _ time.Time) bool { return !still[uid] })
-			sortEvents(events)
-			for _, e := range events {
-				once(e)
+			return add, func() {
+				maps.DeleteFunc(sent, func(uid string, _ time.Time) bool { return !still[uid] })
+				sortEvents(events)
+				for _, e := range events {
+					once(e)
+				}
 			}
 		},
 		set:   func(d kubeobject.Event) { once(eventOf(&d)) },

@@ -26,12 +26,14 @@ type follower[T any] struct {
 	kind      Kind
 	namespace string
 	selection Selection
-	most      int       // objects; one more ends it, with a [kubeclient.TooManyError]. 0 = as in other lists
-	cached    bool      // the API server's cache will do for the first list (resourceVersion=0)
-	replace   func([]T) // all existing objects, at the start and after a gap
-	set       func(T)
-	unset     func(T)
-	trouble   func(error) // nil if unused
+	most      int  // objects; one more ends it, with a [kubeclient.TooManyError]. 0 = as in other lists
+	cached    bool // the API server's cache will do for the first list (resourceVersion=0)
+	// begin is called when a list begins, at the start and after a gap: add takes each object, and done
+	// ends the list. Objects that it lacks are gone.
+	begin   func() (add func(T), done func())
+	set     func(T)
+	unset   func(T)
+	trouble func(error) // nil if unused
 
 	troubled bool // trouble was reported
 	once     bool // it was listed at least once
@@ -49,18 +51,18 @@ func (f *follower[T]) run(ctx context.Context) error {
 	follow := kubeclient.Follower[T]{
 		Open: f.c.api.openList, Request: kubeclient.Request{Kind: f.kind, Namespace: f.namespace, Selection: f.selection},
 		Limits: bounds, Backoff: backoff, Cached: f.cached,
-		Begin: f.begin, Set: all(f.set), Unset: all(f.unset), Watching: f.watching,
+		Begin: f.listing, Set: all(f.set), Unset: all(f.unset), Watching: f.watching,
 		Failed: func(e kubeclient.Failure) error { return f.failed(ctx, e) },
 	}
 	return follow.Run(ctx)
 }
 
-func (f *follower[T]) begin() (add func(T), done func()) {
-	var all []T
-	return func(item T) { all = append(all, item) }, func() {
+func (f *follower[T]) listing() (add func(T), done func()) {
+	add, complete := f.begin()
+	return add, func() {
 		f.once = true
 		f.well()
-		f.replace(all)
+		complete()
 	}
 }
 

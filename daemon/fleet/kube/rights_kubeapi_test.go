@@ -138,7 +138,7 @@ var uses = []struct {
 	}},
 	{"watch", []string{"watch nodes", "watch pods", "list nodes", "list pods"}, func(ctx context.Context, c *Cluster, _ string) error {
 		return watchOnce(ctx, func(ctx context.Context, seen func()) error {
-			return c.Watch(ctx, func(fleet.Target) { seen() }, func(string) {}, nil)
+			return c.Watch(ctx, func(fleet.Target) { seen() }, func() {}, func(string) {}, nil)
 		})
 	}},
 	{"pods of a node", []string{"list pods"}, func(ctx context.Context, c *Cluster, node string) error {
@@ -287,7 +287,7 @@ func TestRights_OneNamespace(t *testing.T) {
 		t.Errorf("targets %+v, %v", targets, err)
 	}
 	seen := func(ctx context.Context, seen func()) error {
-		return c.Watch(ctx, func(fleet.Target) { seen() }, func(string) {}, nil)
+		return c.Watch(ctx, func(fleet.Target) { seen() }, func() {}, func(string) {}, nil)
 	}
 	if err := watchOnce(t.Context(), seen); err != nil {
 		t.Errorf("watch: %v", err)

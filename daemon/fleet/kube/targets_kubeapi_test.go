@@ -242,7 +242,7 @@ func TestWatch_Hopeless(t *testing.T) {
 		introspect.ReasonForbidden:  connect(t, s, nobody),
 		introspect.ReasonCredential: connect(t, s, expired),
 	} {
-		err := cfg.Watch(t.Context(), func(fleet.Target) {}, func(string) {}, nil)
+		err := cfg.Watch(t.Context(), func(fleet.Target) {}, func() {}, func(string) {}, nil)
 		if reasonOf(err) != want {
 			t.Errorf("error %v, want %s", err, want)
 		}

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"maps"
 	"reflect"
 	"sync"
 
@@ -11,19 +10,20 @@ import (
 )
 
 // Watch puts every target, and puts it again when it changes, until ctx ends or the API server
-// refuses for good (forbidden, credential). While it retries it calls trouble with a one-line
+// refuses for good (forbidden, credential). A node is put as soon as it and its daemon's pod are
+// read, however many are still to come; one without a pod when both lists are complete. Then all
+// nodes have been put, and listed is called. While it retries it calls trouble with a one-line
 // reason that says what to do, and with nil once it works again; trouble may be nil. Calls are
-// never concurrent; put is first called when both nodes and pods are known.
-func (c *Cluster) Watch(ctx context.Context, put func(fleet.Target), remove func(name string), trouble func(error)) error {
-	r := &roster{c: c, put: put, remove: remove, trouble: trouble, nodes: map[string]*document.NodeObject{}, pods: map[string]*daemonPod{},
-		on: map[string]map[string]*daemonPod{}, troubles: map[string]error{}}
+// never concurrent.
+func (c *Cluster) Watch(ctx context.Context, put func(fleet.Target), listed func(), remove func(name string), trouble func(error)) error {
+	r := newRoster(c, put, listed, remove, trouble)
 	nodes := &follower[nodeObject]{
 		c: c, kind: KindNodes, selection: c.nodeSelection(),
-		replace: r.replaceNodes, set: r.setNode, unset: r.unsetNode, trouble: r.troubleOf("nodes"),
+		begin: r.listNodes, set: r.setNode, unset: r.unsetNode, trouble: r.troubleOf("nodes"),
 	}
 	pods := &follower[podObject]{
 		c: c, kind: KindPods, namespace: c.cfg.Namespace, selection: c.daemonSelection(),
-		replace: r.replacePods, set: r.setPod, unset: r.unsetPod, trouble: r.troubleOf("pods"),
+		begin: r.listPods, set: r.setPod, unset: r.unsetPod, trouble: r.troubleOf("pods"),
 	}
 	err := both(ctx, nodes.run, pods.run)
 	if ctx.Err() != nil {
@@ -36,15 +36,23 @@ func (c *Cluster) Watch(ctx context.Context, put func(fleet.Target), remove func
 type roster struct {
 	c       *Cluster
 	put     func(fleet.Target)
+	listed  func()
 	remove  func(string)
 	trouble func(error) // nil if unused
 
-	mu                  sync.Mutex       // guards all below, and the calls of put, remove and trouble
+	mu                  sync.Mutex       // guards all below, and the calls of the functions above
 	troubles            map[string]error // by kind: why its watch is failing
 	nodes               map[string]*document.NodeObject
 	pods                map[string]*daemonPod            // by name
 	on                  map[string]map[string]*daemonPod // by node and name
-	haveNodes, havePods bool
+	haveNodes, havePods bool                             // all of them
+}
+
+func newRoster(c *Cluster, put func(fleet.Target), listed func(), remove func(string), trouble func(error)) *roster {
+	return &roster{
+		c: c, put: put, listed: listed, remove: remove, trouble: trouble, troubles: map[string]error{},
+		nodes: map[string]*document.NodeObject{}, pods: map[string]*daemonPod{}, on: map[string]map[string]*daemonPod{},
+	}
 }
 
 // troubleOf returns the trouble function for the watch of a kind. It reports the error of either
@@ -75,48 +83,44 @@ func (r *roster) best(node string) (best *daemonPod) {
 	return best
 }
 
-// publish puts the current state of one node.
+// publish puts the current state of one node. The pod of one without may still be to come.
 func (r *roster) publish(node string) {
-	if o := r.nodes[node]; o != nil && r.haveNodes && r.havePods {
-		r.put(r.c.target(node, o, r.best(node)))
+	o, pod := r.nodes[node], r.best(node)
+	if o != nil && (pod != nil || r.haveNodes && r.havePods) {
+		r.put(r.c.target(node, o, pod))
 	}
 }
 
-func (r *roster) publishAll() {
+// have records that one of the lists is complete.
+func (r *roster) have(list *bool) {
+	first := !*list
+	if *list = true; !first || !r.haveNodes || !r.havePods {
+		return
+	}
 	for node := range r.nodes {
-		r.publish(node)
-	}
-}
-
-func (r *roster) replaceNodes(all []nodeObject) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	first := !r.haveNodes
-	r.haveNodes = true
-	seen := map[string]bool{}
-	for i := range all {
-		name := all[i].Metadata.Name
-		seen[name] = true
-		r.change(name, all[i].object(), first)
-	}
-	for name := range r.nodes {
-		if !seen[name] {
-			r.drop(name)
+		if r.best(node) == nil {
+			r.publish(node)
 		}
 	}
-	if first {
-		r.publishAll()
-	}
+	r.listed()
 }
 
-// change updates a node; if quiet, the caller publishes all nodes afterwards.
-func (r *roster) change(name string, o *document.NodeObject, quiet bool) {
-	if !r.c.wants(name) || reflect.DeepEqual(r.nodes[name], o) {
-		return // most updates are heartbeats
+// listNodes takes a list of all nodes.
+func (r *roster) listNodes() (add func(nodeObject), done func()) {
+	seen := map[string]bool{}
+	add = func(n nodeObject) {
+		seen[n.Metadata.Name] = true
+		r.setNode(n)
 	}
-	r.nodes[name] = o
-	if !quiet {
-		r.publish(name)
+	return add, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for name := range r.nodes {
+			if !seen[name] {
+				r.drop(name)
+			}
+		}
+		r.have(&r.haveNodes)
 	}
 }
 
@@ -128,9 +132,18 @@ func (r *roster) drop(name string) {
 }
 
 func (r *roster) setNode(n nodeObject) {
+	name := n.Metadata.Name
+	if !r.c.wants(name) {
+		return
+	}
+	o := n.object()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.change(n.Metadata.Name, n.object(), false)
+	if reflect.DeepEqual(r.nodes[name], o) {
+		return // most updates are heartbeats
+	}
+	r.nodes[name] = o
+	r.publish(name)
 }
 
 func (r *roster) unsetNode(n nodeObject) {
@@ -139,27 +152,29 @@ func (r *roster) unsetNode(n nodeObject) {
 	r.drop(n.Metadata.Name)
 }
 
-func (r *roster) replacePods(all []podObject) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	first := !r.havePods
-	r.havePods = true
+// listPods takes a list of all pods.
+func (r *roster) listPods() (add func(podObject), done func()) {
 	seen := map[string]bool{}
-	for i := range all {
-		seen[all[i].Metadata.Name] = true
-		r.changePod(all[i].daemon(), first)
+	add = func(p podObject) {
+		seen[p.Metadata.Name] = true
+		r.setPod(p)
 	}
-	for name := range maps.Clone(r.pods) {
-		if !seen[name] {
-			r.dropPod(name)
+	return add, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for name := range r.pods {
+			if !seen[name] {
+				r.dropPod(name)
+			}
 		}
-	}
-	if first {
-		r.publishAll()
+		r.have(&r.havePods)
 	}
 }
 
-func (r *roster) changePod(d daemonPod, quiet bool) {
+func (r *roster) setPod(p podObject) {
+	d := p.daemon()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	last := r.pods[d.Name]
 	if last != nil && reflect.DeepEqual(*last, d) {
 		return
@@ -172,9 +187,6 @@ func (r *roster) changePod(d daemonPod, quiet bool) {
 		r.on[d.node] = map[string]*daemonPod{}
 	}
 	r.on[d.node][d.Name] = &d
-	if quiet {
-		return
-	}
 	if last != nil && last.node != d.node {
 		r.publish(last.node) // a pod of the same name is elsewhere: the old one is gone
 	}
@@ -192,12 +204,6 @@ func (r *roster) dropPod(name string) {
 		delete(r.on, p.node)
 	}
 	r.publish(p.node)
-}
-
-func (r *roster) setPod(p podObject) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.changePod(p.daemon(), false)
 }
 
 func (r *roster) unsetPod(p podObject) {

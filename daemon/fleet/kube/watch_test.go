@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -92,7 +93,7 @@ func TestWatch_EndsAtOnce(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		if err := c.Watch(ctx, func(fleet.Target) {}, func(string) {}, nil); !errors.Is(err, context.DeadlineExceeded) {
+		if err := c.Watch(ctx, func(fleet.Target) {}, func() {}, func(string) {}, nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
 		// Two kinds, whose pauses grow to between 15 and 30 s.
@@ -148,7 +149,7 @@ func TestWatch_ReportsErrors(t *testing.T) {
 				var got []string
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 				defer cancel()
-				err := c.Watch(ctx, func(fleet.Target) {}, func(string) {}, func(err error) {
+				err := c.Watch(ctx, func(fleet.Target) {}, func() {}, func(string) {}, func(err error) {
 					text := ""
 					if err != nil {
 						text = err.Error()
@@ -191,16 +192,18 @@ func TestRoster_PodOfTheSameNameElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	has := map[string]bool{}
-	r := &roster{
-		c: c, put: func(t fleet.Target) { has[t.Name] = t.Dial != nil }, remove: func(string) {},
-		nodes: map[string]*document.NodeObject{}, pods: map[string]*daemonPod{}, on: map[string]map[string]*daemonPod{},
-	}
+	r := newRoster(c, func(t fleet.Target) { has[t.Name] = t.Dial != nil }, func() {}, func(string) {}, nil)
 	var a, b nodeObject
 	a.Metadata.Name, b.Metadata.Name = "a", "b"
-	r.replaceNodes([]nodeObject{a, b})
+	addNode, nodesDone := r.listNodes()
+	addNode(a)
+	addNode(b)
+	nodesDone()
 	var pod podObject
 	pod.Metadata.Name, pod.Metadata.UID, pod.Spec.NodeName, pod.Status.Phase = "aws-node", "1", "a", "Running"
-	r.replacePods([]podObject{pod})
+	addPod, podsDone := r.listPods()
+	addPod(pod)
+	podsDone()
 	if !has["a"] || has["b"] {
 		t.Fatalf("%v", has)
 	}
@@ -209,6 +212,54 @@ func TestRoster_PodOfTheSameNameElsewhere(t *testing.T) {
 	if has["a"] || !has["b"] {
 		t.Errorf("%v", has)
 	}
+}
+
+// TestRoster_PutsWhatIsRead: a node is put as soon as it and its pod are read, one without a pod when
+// both lists are complete. A later list puts what is new, and removes what it lacks.
+func TestRoster_PutsWhatIsRead(t *testing.T) {
+	t.Parallel()
+	c, err := Connect(Config{Rest: &rest.Config{Host: "http://api"}, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	r := newRoster(c, func(t fleet.Target) { said = append(said, strings.TrimSpace(t.Name+" "+string(t.State))) },
+		func() { said = append(said, "listed") }, func(name string) { said = append(said, "without "+name) }, nil)
+	step := func(what string, do func(), want ...string) {
+		t.Helper()
+		said = nil
+		do()
+		if !slices.Equal(said, want) {
+			t.Errorf("%s: %q, want %q", what, said, want)
+		}
+	}
+	addNode, nodesDone := r.listNodes()
+	addPod, podsDone := r.listPods()
+	node := func(name string) func() {
+		var n nodeObject
+		n.Metadata.Name = name
+		return func() { addNode(n) }
+	}
+	pod := func(on string) func() {
+		var p podObject
+		p.Metadata.Name, p.Metadata.UID, p.Spec.NodeName, p.Status.Phase = "aws-node-"+on, on, on, "Running"
+		return func() { addPod(p) }
+	}
+	step("a node", node("a"))
+	step("its pod", pod("a"), "a")
+	step("a pod", pod("b"))
+	step("its node", node("b"), "b")
+	step("a node without a pod", node("c"))
+	step("all nodes", nodesDone)
+	step("all pods", podsDone, "c "+string(document.StateNoDaemon), "listed")
+	addNode, nodesDone = r.listNodes()
+	step("the same node", node("a"))
+	step("a new node", node("d"), "d "+string(document.StateNoDaemon))
+	step("the same node", node("b"))
+	step("all nodes again", nodesDone, "without c")
+	addPod, podsDone = r.listPods()
+	step("the same pod", pod("b"))
+	step("all pods again", podsDone, "a "+string(document.StateNoDaemon))
 }
 
 // TestAnswers: an API server that refuses requests answers; one that is silent or refuses

@@ -77,7 +77,7 @@ type Live struct {
 	mu         sync.Mutex // guards all below
 	plan       *Plan
 	members    map[string]*member
-	listed     bool // the roster has named at least one node
+	listed     bool // the roster has named all nodes
 	focus      watch.Focus
 	paused     bool
 	problem    string
@@ -374,13 +374,17 @@ func (l *Live) publish(ctx context.Context) {
 			return
 		case <-l.opts.Store.Changed():
 		}
-		select {
-		case l.changed <- struct{}{}:
-		default:
-		}
+		l.notify()
 		if !pause(ctx, notifyEvery) {
 			return
 		}
+	}
+}
+
+func (l *Live) notify() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
 	}
 }
 

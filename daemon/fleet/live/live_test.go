@@ -131,13 +131,14 @@ type roster struct {
 	changes  chan func(put func(fleet.Target), remove func(string))
 	ends     chan error
 	troubles chan error
+	more     atomic.Bool // nodes are still to come
 }
 
 func newRoster() *roster {
 	return &roster{changes: make(chan func(func(fleet.Target), func(string))), ends: make(chan error), troubles: make(chan error)}
 }
 
-func (r *roster) Watch(ctx context.Context, put func(fleet.Target), remove func(string), trouble func(error)) error {
+func (r *roster) Watch(ctx context.Context, put func(fleet.Target), listed func(), remove func(string), trouble func(error)) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -147,7 +148,9 @@ func (r *roster) Watch(ctx context.Context, put func(fleet.Target), remove func(
 		case err := <-r.troubles:
 			trouble(err)
 		case change := <-r.changes:
-			change(put, remove)
+			if change(put, remove); !r.more.Load() {
+				listed()
+			}
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestPanic_OfTheRoster(t *testing.T) {
 
 type burstingRoster struct{}
 
-func (burstingRoster) Watch(context.Context, func(fleet.Target), func(string), func(error)) error {
+func (burstingRoster) Watch(context.Context, func(fleet.Target), func(), func(string), func(error)) error {
 	return errors.New(bursting())
 }
 

@@ -15,9 +15,10 @@ import (
 // Roster reports the existing nodes: those of a cluster, or of a given list.
 type Roster interface {
 	// Watch puts every target, and puts it again when it changes, until ctx ends or the list is
-	// no longer available. While it retries it calls trouble with the reason, and with nil once
-	// it works again. It makes its calls one at a time.
-	Watch(ctx context.Context, put func(fleet.Target), remove func(name string), trouble func(error)) error
+	// no longer available. It calls listed when it has put all targets that there are. While it
+	// retries it calls trouble with the reason, and with nil once it works again. It makes its
+	// calls one at a time.
+	Watch(ctx context.Context, put func(fleet.Target), listed func(), remove func(name string), trouble func(error)) error
 }
 
 // Static returns a roster that never changes.
@@ -25,10 +26,11 @@ func Static(targets []fleet.Target) Roster { return static(slices.Clone(targets)
 
 type static []fleet.Target
 
-func (s static) Watch(ctx context.Context, put func(fleet.Target), _ func(string), _ func(error)) error {
+func (s static) Watch(ctx context.Context, put func(fleet.Target), listed func(), _ func(string), _ func(error)) error {
 	for _, t := range s {
 		put(t)
 	}
+	listed()
 	<-ctx.Done()
 	return nil
 }
@@ -51,7 +53,7 @@ func (l *Live) watch(ctx context.Context) {
 			l.join(t)
 		}
 		_, err := fleet.Recover(func() (struct{}, error) {
-			return struct{}{}, l.opts.Roster.Watch(ctx, put, l.leave, l.trouble)
+			return struct{}{}, l.opts.Roster.Watch(ctx, put, l.complete, l.leave, l.trouble)
 		})
 		if ctx.Err() != nil {
 			return
@@ -92,7 +94,6 @@ func (l *Live) join(t fleet.Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.poke()
-	l.listed = true
 	m := l.members[t.Name]
 	if m != nil && m.same(t) {
 		news := !reflect.DeepEqual(m.target.Object, t.Object) || !reflect.DeepEqual(m.target.Absent, t.Absent) || m.target.State != t.State
@@ -121,6 +122,17 @@ func (l *Live) join(t fleet.Target) {
 		m.reader = reader
 	}
 	l.put(m, row)
+}
+
+// complete records that the roster has named all nodes. If all were read before, no sample will tell.
+func (l *Live) complete() {
+	l.mu.Lock()
+	before := l.listed
+	l.listed = true
+	l.mu.Unlock()
+	if !before {
+		l.notify()
+	}
 }
 
 // news returns a row with new details from Kubernetes. A node that was never read keeps the

@@ -8,21 +8,28 @@ import (
 	"cnictl/daemon/fleet/live"
 )
 
-// TestStats_NothingIsSweptBeforeANodeIsKnown: without any node, a sweep does not count as
-// done.
-func TestStats_NothingIsSweptBeforeANodeIsKnown(t *testing.T) {
+// TestStats_NothingIsSweptBeforeTheListIsComplete: while nodes are still to come, a sweep does not
+// count as done, even if all that are known were read.
+func TestStats_NothingIsSweptBeforeTheListIsComplete(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		well := newNode(t, "well")
+		first, last := newNode(t, "first"), newNode(t, "last")
 		b := run(t, live.Options{})
 		synctest.Wait()
 		if b.Stats().Swept {
 			t.Error("swept before a node was listed")
 		}
-		b.roster.put(well.target())
+		b.roster.more.Store(true)
+		b.roster.put(first.target())
+		elapse(time.Minute)
+		if s := b.Stats(); s.Swept || s.Samples == 0 {
+			t.Errorf("swept after the first of two nodes: %+v", s)
+		}
+		b.roster.more.Store(false)
+		b.roster.put(last.target())
 		elapse(time.Minute)
 		if !b.Stats().Swept {
-			t.Error("not swept though the one node was read")
+			t.Error("not swept though both nodes were read")
 		}
 	})
 }

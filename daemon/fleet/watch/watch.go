@@ -228,7 +228,7 @@ type Stats struct {
 	Problem     string    // one line: why nodes or API server are unavailable, and what to do; "" if none
 	ProblemAt   time.Time // when Problem began; zero = never
 	RetryAt     time.Time // next attempt during an outage, past while it runs; else zero
-	Swept       bool      // every known node was read once; until then reading may exceed live.MaxShare
+	Swept       bool      // every node was read once; until then reading may exceed live.MaxShare
 }
 
 // Outage reports that the API server is unreachable: values date from before ProblemAt.

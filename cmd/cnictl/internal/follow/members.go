@@ -16,11 +16,8 @@ import (
 	"cnictl/daemon/fleet/kube"
 )
 
-// Times for watching the list of nodes.
-const (
-	settled    = 100 * time.Millisecond // the burst of initial nodes is over after such a pause
-	membersTry = 10 * time.Second       // between two attempts to list the nodes
-)
+// membersTry is the time between two attempts to list the nodes.
+const membersTry = 10 * time.Second
 
 // Nodes calls read immediately and then every interval with the current nodes, until ctx ends
 // (no error: that is how following ends) or read fails. read returns whether it read an
@@ -55,14 +52,16 @@ func nodesOf(ctx context.Context, f *cli.Factory, names []string,
 	if err := w.MayRead(ctx); err != nil {
 		return err
 	}
-	m := members{f: f, changed: make(chan struct{}, 1), targets: map[string]fleet.Target{}}
+	m := members{f: f, listed: make(chan struct{}), targets: map[string]fleet.Target{}}
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	group.Go(func() error { m.watch(ctx, w.Cluster); return nil })
 	group.Go(func() error {
 		defer cancel()
-		if !m.first(ctx) {
+		select {
+		case <-ctx.Done():
 			return nil
+		case <-m.listed:
 		}
 		defer m.close()
 		return Every(ctx, f, f.Globals.Interval, func(ctx context.Context, _ time.Duration) (bool, error) {
@@ -78,8 +77,8 @@ func nodesOf(ctx context.Context, f *cli.Factory, names []string,
 
 // members are the current nodes of a cluster.
 type members struct {
-	f       *cli.Factory
-	changed chan struct{}
+	f      *cli.Factory
+	listed chan struct{} // closed once all nodes are known
 
 	mu      sync.Mutex // guards targets and news
 	targets map[string]fleet.Target
@@ -91,8 +90,9 @@ type members struct {
 // watch keeps the targets current until ctx ends. While listing fails, it warns, and the
 // targets stay as they were.
 func (m *members) watch(ctx context.Context, c *kube.Cluster) {
+	listed := sync.OnceFunc(func() { close(m.listed) })
 	for ctx.Err() == nil {
-		err := c.Watch(ctx, func(t fleet.Target) { m.change(func() { m.targets[t.Name] = t }) }, func(name string) {
+		err := c.Watch(ctx, func(t fleet.Target) { m.change(func() { m.targets[t.Name] = t }) }, listed, func(name string) {
 			m.change(func() { delete(m.targets, name) })
 		}, m.trouble(ctx))
 		if ctx.Err() != nil {
@@ -124,34 +124,9 @@ func (m *members) trouble(ctx context.Context) func(error) {
 
 func (m *members) change(do func()) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	do()
 	m.news = true
-	m.mu.Unlock()
-	select {
-	case m.changed <- struct{}{}:
-	default:
-	}
-}
-
-// first waits for the first nodes; false if ctx ended before.
-func (m *members) first(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-m.changed:
-	}
-	timer := time.NewTimer(settled)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-m.changed:
-			timer.Reset(settled)
-		case <-timer.C:
-			return true
-		}
-	}
 }
 
 // fleet opens the current nodes.
