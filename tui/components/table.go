@@ -98,7 +98,8 @@ type Table[T any] struct {
 	bare   map[string]bool // the sparse columns without a value
 	page   int             // rows of the window as last drawn; 0 = not drawn yet
 	layout layout
-	byID   map[string]int // index in all, for refresh only: kept to reuse its memory
+	byID   map[string]int // index in ids, for refresh only
+	ids    []string       // of all, as refresh saw it last
 }
 
 // NewTable makes an empty table.
@@ -172,29 +173,41 @@ func (t *Table[T]) strip() {
 // appends new ones.
 func (t *Table[T]) refresh() {
 	t.waiting = true
-	if t.byID == nil {
-		t.byID = make(map[string]int, len(t.all))
-	}
-	clear(t.byID)
-	byID := t.byID
-	for i, r := range t.all {
-		byID[t.o.ID(r)] = i
-	}
+	t.index()
+	shown := make([]bool, len(t.all))
 	kept := t.rows[:0]
 	for _, r := range t.rows {
-		id := t.o.ID(r)
-		if i, ok := byID[id]; ok && i >= 0 {
+		if i, ok := t.byID[t.o.ID(r)]; ok && !shown[i] {
 			kept = append(kept, t.all[i])
-			byID[id] = -1
+			shown[i] = true
 		}
 	}
-	for _, r := range t.all {
-		if byID[t.o.ID(r)] >= 0 && t.find.Match(r) && (!t.faults || t.o.Fault == nil || t.o.Fault(r)) {
+	for i, r := range t.all {
+		if !shown[i] && !shown[t.byID[t.ids[i]]] && t.find.Match(r) && (!t.faults || t.o.Fault == nil || t.o.Fault(r)) {
 			kept = append(kept, r)
 		}
 	}
 	t.rows = kept
 	t.follow()
+}
+
+// index finds out where in all each row is. Most changes are of values: then it is where it was.
+func (t *Table[T]) index() {
+	if len(t.ids) == len(t.all) {
+		i := 0
+		for i < len(t.ids) && t.ids[i] == t.o.ID(t.all[i]) {
+			i++
+		}
+		if i == len(t.ids) {
+			return
+		}
+	}
+	t.ids, t.byID = t.ids[:0], make(map[string]int, len(t.all))
+	for i, r := range t.all {
+		id := t.o.ID(r)
+		t.ids = append(t.ids, id)
+		t.byID[id] = i
+	}
 }
 
 // follow puts the cursor back on its row; if that is gone, it stays in place.

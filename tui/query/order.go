@@ -77,11 +77,11 @@ func (o Order[T]) String() string {
 	return b.String()
 }
 
-// sortable is a row with the cached value of its first key.
+// sortable is a row with the cached values of its first keys; further ones hardly ever decide.
 type sortable[T any] struct {
-	value value
-	index int32
-	row   T
+	values [2]value
+	index  int32
+	row    T
 }
 
 // value is the sort value of a row for a column.
@@ -154,16 +154,16 @@ func (o Order[T]) Sort(rows []T, tie func(T) string) {
 	sorting := make([]sortable[T], len(rows))
 	for i, row := range rows {
 		sorting[i] = sortable[T]{index: int32(i), row: row}
-		if len(o.keys) > 0 {
-			sorting[i].value = o.keys[0].column.value(row)
+		for k := range min(len(o.keys), len(sorting[i].values)) {
+			sorting[i].values[k] = o.keys[k].column.value(row)
 		}
 	}
 	slices.SortFunc(sorting, func(a, b sortable[T]) int {
 		for i := range o.keys {
 			k := &o.keys[i]
 			c := 0
-			if i == 0 {
-				c = compare(a.value, b.value, k.descending)
+			if i < len(a.values) {
+				c = compare(a.values[i], b.values[i], k.descending)
 			} else {
 				c = compare(k.column.value(a.row), k.column.value(b.row), k.descending)
 			}

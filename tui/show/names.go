@@ -12,7 +12,7 @@ func Domain(names iter.Seq[string]) string {
 	domain, first := "", true
 	for name := range names {
 		dot := strings.IndexByte(name, '.')
-		if dot <= 0 || dot == len(name)-1 || isAddress(name) || !first && name[dot:] != domain {
+		if dot <= 0 || dot == len(name)-1 || !first && name[dot:] != domain || isAddress(name) {
 			return ""
 		}
 		domain, first = name[dot:], false
@@ -20,8 +20,12 @@ func Domain(names iter.Seq[string]) string {
 	return domain
 }
 
-// isAddress reports an IP address, with or without a port, as opposed to a name.
+// isAddress reports an IP address, with or without a port, as opposed to a name. It is asked about every
+// node after every change: most names begin with a letter and have no colon.
 func isAddress(name string) bool {
+	if (name[0] < '0' || name[0] > '9') && strings.IndexByte(name, ':') < 0 {
+		return false
+	}
 	if _, err := netip.ParseAddrPort(name); err == nil {
 		return true
 	}
