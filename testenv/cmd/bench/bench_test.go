@@ -87,9 +87,13 @@ func TestReads(t *testing.T) {
 		t.Error(got)
 	}
 	s := terminal.NewScreen(60, 5, nil)
-	fmt.Fprint(s, " cnictl x  nodes 5,000 | live 4 unasked 3\r\n  NODE\r\n▸ ip-10-0-0-1  m5\r\n foot\x1b[4;1H Nodes")
+	fmt.Fprint(s, " cnictl x  nodes 5,000 | live 4,995 down 2\r\n  NODE\r\n▸ ip-10-0-0-1  m5\r\n foot\x1b[4;1H Nodes")
 	if p := pictureOf(s); p.selected != "ip-10-0-0-1" || p.status != " Nodes" || !hasAll(5000)(s) || hasAll(5001)(s) || isSwept(s) {
 		t.Errorf("%+v", p)
+	}
+	fmt.Fprint(s, "\x1b[1;1H c  nodes 5,000 | live 4,995 down 2 | no daemon needed 3")
+	if !isSwept(s) {
+		t.Error(s.Line(0))
 	}
 	var v vitals
 	s = terminal.NewScreen(80, 4, nil)

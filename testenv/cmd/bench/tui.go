@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/document"
 	"cnictl/testenv/cmd/internal/frame"
 	"cnictl/testenv/text/terminal"
@@ -294,8 +295,20 @@ func hasAll(nodes int) func(*terminal.Screen) bool {
 	return func(s *terminal.Screen) bool { return strings.Contains(s.Line(0), want) && hasRows(s) }
 }
 
+var headerCounts = regexp.MustCompile(`(nodes|live|partial|down|` + fleet.WordNoDaemon + `) ([0-9,]+)`)
+
+// isSwept reports whether the header counts all nodes as read or not readable.
 func isSwept(s *terminal.Screen) bool {
-	return strings.Contains(s.Line(0), "live ") && !strings.Contains(s.Line(0), "unasked")
+	all, found := 0, 0
+	for _, m := range headerCounts.FindAllStringSubmatch(s.Line(0), -1) {
+		n := must(strconv.Atoi(strings.ReplaceAll(m[2], ",", "")))
+		if m[1] == "nodes" {
+			all = n
+		} else {
+			found += n
+		}
+	}
+	return all > 0 && found == all
 }
 
 func moves(keys ...string) (out []press) {
