@@ -2,6 +2,7 @@ package kube
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"cnictl/daemon/api/kubeobject"
@@ -30,7 +31,7 @@ type nodeObject struct {
 			Type    string `json:"type"`
 			Address string `json:"address"`
 		} `json:"addresses"`
-		Images   daemonImages `json:"images"`
+		Images   json.RawMessage `json:"images"` // see daemonImages
 		NodeInfo struct {
 			OperatingSystem string `json:"operatingSystem"`
 			Architecture    string `json:"architecture"`
@@ -41,24 +42,26 @@ type nodeObject struct {
 	} `json:"status"`
 }
 
-// daemonImages are the images of aws-node among those that a node reports.
-type daemonImages []string
-
-func (d *daemonImages) UnmarshalJSON(text []byte) error {
+// daemonImages returns the images of aws-node among those that a node reports. They take long to read, and
+// lists of nodes do not show them.
+func daemonImages(text json.RawMessage) (of []string, _ error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
 	var all []struct {
 		Names []string `json:"names"`
 	}
 	if err := json.Unmarshal(text, &all); err != nil {
-		return err
+		return nil, fmt.Errorf("read images of a node: %w", err)
 	}
 	for _, image := range all {
 		for _, name := range image.Names {
 			if ofDaemon().MatchString(name) {
-				*d = append(*d, name)
+				of = append(of, name)
 			}
 		}
 	}
-	return nil
+	return of, nil
 }
 
 // readNode reads a Node.
@@ -67,10 +70,12 @@ func readNode(raw []byte) (evidence.KubeNode, error) {
 	if err != nil {
 		return evidence.KubeNode{}, err
 	}
-	return n.evidence(n.Metadata.annotations()), nil
+	out := n.evidence(n.Metadata.annotations())
+	out.Images, err = daemonImages(n.Status.Images)
+	return out, err
 }
 
-// evidence returns what the doctor knows of a Node.
+// evidence returns what the doctor knows of a Node, except the images.
 func (n *nodeObject) evidence(annotations map[string]string) evidence.KubeNode {
 	out := evidence.KubeNode{
 		Name: n.Metadata.Name, InstanceType: kubeobject.InstanceType(n.Metadata.Labels), Zone: kubeobject.Zone(n.Metadata.Labels),
@@ -78,7 +83,7 @@ func (n *nodeObject) evidence(annotations map[string]string) evidence.KubeNode {
 		Taints: append([]evidence.Taint{}, n.Spec.Taints...), Conditions: []evidence.Condition{},
 		Labels: orNone(n.Metadata.Labels), Annotations: annotations,
 		KubeletVersion: n.Status.NodeInfo.KubeletVersion, OSImage: n.Status.NodeInfo.OSImage, Kernel: n.Status.NodeInfo.KernelVersion,
-		CreatedAt: n.Metadata.created(), Images: n.Status.Images,
+		CreatedAt: n.Metadata.created(),
 	}
 	for _, c := range n.Status.Conditions {
 		out.Conditions = append(out.Conditions, evidence.Condition{
