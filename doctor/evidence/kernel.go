@@ -86,6 +86,21 @@ type Conntrack struct {
 	Count     *int      `json:"count,omitzero"`
 	Max       *int      `json:"max,omitzero"`
 	Allowance Allowance `json:"allowance,omitzero"`
+
+	Neighbours NeighbourTables `json:"neighbours,omitzero"`
+}
+
+// NeighbourTables are those of ARP and NDP, which all network namespaces share.
+type NeighbourTables struct {
+	IPv4 NeighbourTable `json:"ipv4,omitzero"`
+	IPv6 NeighbourTable `json:"ipv6,omitzero"`
+}
+
+// NeighbourTable is the fill level of such a table. Permanent entries count, but not against its maximum.
+type NeighbourTable struct {
+	Entries *int `json:"entries,omitzero"`
+	Max     *int `json:"max,omitzero"`  // gc_thresh3
+	Full    *int `json:"full,omitzero"` // how often there was no room for an entry, since boot
 }
 
 // Allowance counts, since boot, packets beyond what the instance type allows

@@ -39,6 +39,10 @@ func (p *population) expectKernel(r *evidence.Reading) {
 	r.Conntrack = evidence.Read(evidence.Conntrack{
 		Count: ref(1000), Max: ref(262144),
 		Allowance: evidence.Allowance{Conntrack: ref(0), LinkLocal: ref(0), PPS: ref(0), BWIn: ref(0), BWOut: ref(0)},
+		Neighbours: evidence.NeighbourTables{
+			IPv4: evidence.NeighbourTable{Entries: ref(60), Max: ref(1024), Full: ref(0)},
+			IPv6: evidence.NeighbourTable{Entries: ref(20), Max: ref(1024), Full: ref(0)},
+		},
 	})
 }
 

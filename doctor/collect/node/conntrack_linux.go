@@ -14,8 +14,8 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// conntrack reads the usage of the table, and the allowances of the instance, which only the ENA
-// driver counts.
+// conntrack reads the usage of the table and of those of neighbours, and the allowances of the instance, which only
+// the ENA driver counts.
 func (c *collector) conntrack(context.Context) (out evidence.Conntrack, err error) {
 	if out.Count, err = c.number("/proc/sys/net/netfilter/nf_conntrack_count"); err != nil {
 		return out, err
@@ -23,8 +23,20 @@ func (c *collector) conntrack(context.Context) (out evidence.Conntrack, err erro
 	if out.Max, err = c.number("/proc/sys/net/netfilter/nf_conntrack_max"); err != nil {
 		return out, err
 	}
+	out.Neighbours.IPv4, out.Neighbours.IPv6 = c.neighbourTable("arp_cache", "ipv4"), c.neighbourTable("ndisc_cache", "ipv6")
 	out.Allowance, err = allowances()
 	return out, err
+}
+
+// neighbourTable reads a table of neighbours. Only the host's network namespace shows it.
+func (c *collector) neighbourTable(table, family string) (out evidence.NeighbourTable) {
+	stat, err := c.read("/proc/net/stat/" + table)
+	if err != nil {
+		return out
+	}
+	out = reading.NeighbourTable(string(stat))
+	out.Max, _ = c.number("/proc/sys/net/" + family + "/neigh/default/gc_thresh3") // else it stays unknown
+	return out
 }
 
 // number reads a file of one number.

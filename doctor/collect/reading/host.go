@@ -136,6 +136,28 @@ func Conntrack(sysctls, ethtool string) evidence.Conntrack {
 	return out
 }
 
+// NeighbourTable reads a file of /proc/net/stat: the names of the columns, then their values for each CPU in
+// hexadecimal.
+func NeighbourTable(stat string) (out evidence.NeighbourTable) {
+	head, rest, _ := strings.Cut(stat, "\n")
+	names := strings.Fields(head)
+	for line := range strings.Lines(rest) {
+		for i, value := range strings.Fields(line) {
+			n, err := strconv.ParseInt(value, 16, 32)
+			switch {
+			case err != nil || i >= len(names):
+			case names[i] == "entries": // of all CPUs together
+				out.Entries = new(int(n))
+			case names[i] == "table_fulls" && out.Full != nil:
+				*out.Full += int(n)
+			case names[i] == "table_fulls":
+				out.Full = new(int(n))
+			}
+		}
+	}
+	return out
+}
+
 // AddAllowance adds a counter of the ENA driver. It ignores any other counter.
 func AddAllowance(to *evidence.Allowance, counter string, n uint64) {
 	var sum **int

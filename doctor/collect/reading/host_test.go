@@ -23,6 +23,20 @@ func TestSysctls(t *testing.T) {
 	}
 }
 
+func TestNeighbourTable(t *testing.T) {
+	t.Parallel()
+	const stat = `entries  allocs   destroys hash_grows lookups  hits     res_failed rcv_probes_mcast table_fulls
+00000401 0000001b 00000011 00000000 000001 000001 000000 0000000 0000000a
+00000401 0000001c 00000012 00000000 000001 000001 000000 0000000 00000001
+`
+	if diff := cmp.Diff(evidence.NeighbourTable{Entries: new(1025), Full: new(11)}, NeighbourTable(stat)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := NeighbourTable("entries\nx\n"); got != (evidence.NeighbourTable{}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestConntrack(t *testing.T) {
 	t.Parallel()
 	got := Conntrack("net.netfilter.nf_conntrack_count = 1234\nnet.netfilter.nf_conntrack_max = 262144\n",
