@@ -35,6 +35,9 @@ var (
 	}
 )
 
+// givingBack are the actions by which the daemon only gives back what it has: no pod fails without them.
+var givingBack = []string{"ec2:DeleteNetworkInterface", "ec2:DetachNetworkInterface", "ec2:UnassignPrivateIpAddresses"}
+
 func iamDenied(c *Case) []Result {
 	var denied []string
 	decisive := c.counted(Either(
@@ -63,6 +66,7 @@ func iamDenied(c *Case) []Result {
 		}
 	}
 	role := roleName(or(c.R.IAM.Content.Role, c.R.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]))
+	harmless := len(denied) > 0 && !slices.ContainsFunc(denied, func(action string) bool { return !slices.Contains(givingBack, action) })
 	cd := Result{Summary: summary, Decisive: []Fact{decisive}, Context: []Fact{c.simulated()}, names: map[string]string{"ROLE": role}}
 	cd.names["ACTION"], cd.names["INSTANCE"] = strings.Join(denied, separator), c.instance()
 	switch node := role == "" && c.R.ServiceAccount.OK() && c.instance() != ""; {
@@ -74,6 +78,10 @@ func iamDenied(c *Case) []Result {
 		cd.fixes = []int{4, 5}
 	default:
 		cd.fixes = []int{3, 5}
+	}
+	if harmless && c.serves().State == Yes {
+		cd.title = "the role of aws-node may not give back what it no longer needs"
+		cd = cd.As(catalogue.Warning)
 	}
 	return []Result{cd}
 }
@@ -107,6 +115,10 @@ var textsIMDS = []string{"instance metadata: failed to retrieve", "Failed to get
 	"failed to retrieve local-ipv4 address in imds metadata", "read metadata …ec2imds", "169.254.169.254…timeout",
 	"169.254.169.254…deadline exceeded", "169.254.169.254…connection refused", "ec2imds…deadline exceeded", "ec2imds…i/o timeout",
 	"EC2MetadataError: failed to make EC2Metadata request", textThroughProxy}
+
+// textsNoToken are the errors of a program that asks for instance metadata as it was before tokens.
+var textsNoToken = []string{"EC2MetadataError…status code: 401", "StatusCode: 401…ec2imds", "ec2imds…StatusCode: 401",
+	"169.254.169.254…401 Unauthorized"}
 
 // textThroughProxy is what a program says whose proxy takes requests for instance metadata.
 const textThroughProxy = "169.254.169.254…proxyconnect"
@@ -234,6 +246,11 @@ func imdsUnreachable(c *Case) []Result {
 		}
 		return nil, Unread
 	})
+	if refused := c.active(pattern{sources: daemonLogs, texts: textsNoToken, cured: answering}); refused.State == Yes {
+		return []Result{Result{title: "the metadata service refuses requests without a token", Decisive: []Fact{refused},
+			Summary: "the daemon asks the metadata service without a token, which it demands: " + refused.Value,
+			names:   map[string]string{"INSTANCE": c.instance()}}.WithFixes(5, 6)}
+	}
 	why := "the metadata service does not answer"
 	if off.State == Yes {
 		why += ": it is switched off for the instance"

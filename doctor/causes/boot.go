@@ -15,6 +15,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/lazy"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -34,7 +35,7 @@ var bootRules = []Rule{
 	{Code: "boot/primary-link", Node: primaryLinkMissing},
 	{Code: "boot/disk-full", Node: diskTrouble},
 	{Code: "boot/crd-missing", Node: shown("what uses it does not work", "obs/crd")},
-	{Code: "boot/webhook", Node: webhookAway},
+	{Code: "boot/webhook", All: webhooksAway},
 	{Code: "boot/monitor-latched", Node: monitorLatched},
 	{Code: "boot/daemon-missing", Node: shown("no pod of the node can start", "obs/daemon-not-on-node")},
 	{Code: "boot/rollout", Node: shown("the rollout does not get on", "obs/rollout")},
@@ -351,6 +352,12 @@ func (c *Case) usesRight(right string) bool {
 // textUnavailable is the plugin's error when no daemon answers.
 const textUnavailable = "Error received from AddNetwork gRPC call…rpc error: code = Unavailable"
 
+// ofDaemon reports whether an observation about a CRD is about one that the daemon uses itself.
+func ofDaemon(o observation) bool { return !strings.HasSuffix(o.subject, groupPolicies) }
+
+// fixDownStalled is the first of the fixes of boot/ipamd-down, from 1, that are about a container that does not run.
+const fixDownStalled = 3
+
 func daemonDown(c *Case) []Result {
 	deaf := func(c *Case) Fact {
 		return On(c, c.R.Listeners, "host.listen", "sockets of the daemon", "at least one", func(all []evidence.Listener) (any, State) {
@@ -389,9 +396,12 @@ func daemonDown(c *Case) []Result {
 		text += "; " + clip(said)
 	}
 	cd := Result{Summary: text, Decisive: []Fact{c.lasting(down), unready}, unless: []Fact{c.installFails()}, Context: []Fact{unready},
-		names: podNames(string(c.daemonPod().Pod)), fixes: c.stalledFixes(containerNode, 3)}
-	if means, fixes := meaning(c.lastError()); len(fixes) > 0 && cd.fixes[0] <= 2 { // no other evidence of the cause
-		cd.Summary, cd.first = cd.Summary+". "+means, fixes
+		names: podNames(string(c.daemonPod().Pod)), fixes: c.stalledFixes(containerNode, fixDownStalled)}
+	if crd := c.observesThose(ofDaemon, "obs/crd"); crd.State == Yes { // which it exits for
+		return []Result{{Decisive: []Fact{Not(crd)}}}
+	}
+	if means, fixes := meaning(c.lastError()); len(fixes) > 0 && cd.fixes[0] < fixDownStalled { // no other evidence of the cause
+		cd.title, cd.Summary, cd.first = "the daemon does not serve", cd.Summary+". "+means, fixes
 		cd.names = named(cd.names, c.lastError())
 	}
 	if asked := cd.Decisive[0]; asked.State == Unread && c.notReady().State == Unread {
@@ -624,14 +634,27 @@ func checkpointUnwritable(c *Case) []Result {
 	}}
 }
 
+// Fixes of boot/iptables, from 1, that are about the lock.
+const (
+	fixLockMount = 2
+	fixLockHeld  = 4
+)
+
 func iptablesFailed(c *Case) []Result {
 	logged := c.dies(pattern{sources: []string{"log.ipamd"},
 		texts: []string{"failed to detect iptables mode", "failed to create iptables", "failed to check existence of",
 			"Another app is currently holding the xtables lock"}})
-	return []Result{{
+	cd := Result{
 		Summary:  "the daemon cannot program the host's firewall: " + logged.Value + c.modulesText(),
 		Decisive: []Fact{logged}, unless: []Fact{Not(c.unsettled())},
-	}}
+	}
+	if strings.Contains(logged.Value, "xtables lock") {
+		cd.fixes = []int{fixLockHeld, fixLockMount}
+		if strings.Contains(c.modulesText(), "xtables.lock is not mounted") {
+			cd.fixes = []int{fixLockMount, fixLockHeld}
+		}
+	}
+	return []Result{cd}
 }
 
 // modulesText names what iptables lacks on the host, as far as known.
@@ -655,11 +678,18 @@ func (c *Case) installFails() Fact {
 		cured: []string{"Successfully copied CNI plugin binary"}})
 }
 
+// pluginDirectory is where the CNI installs its plugins.
+const pluginDirectory = "/opt/cni/bin"
+
+// pluginPath matches where the runtime looked for a plugin.
+var pluginPath = lazy.Regexp(`failed to find plugin .* in path \[([^\]]+)\]`)
+
 func cniConfig(c *Case) []Result {
 	wrong := c.observes("obs/cni-config")
+	notFound := pattern{sources: []string{"log.kubelet", "k8s.evt"}, texts: []string{`failed to find plugin…in path`}}
 	logged := Either(
 		c.installFails(),
-		c.active(pattern{sources: []string{"log.kubelet", "k8s.evt"}, texts: []string{`failed to find plugin…in path`}}),
+		c.active(notFound),
 		c.active(pattern{sources: []string{"log.plugin", "k8s.evt"},
 			texts: []string{"add cmd: error loading config from args", "add cmd: failed to load k8s config from arg",
 				"conf.VethPrefix can be at most 4 characters long"}}),
@@ -682,6 +712,12 @@ func cniConfig(c *Case) []Result {
 	if found := c.seen("obs/cni-config"); len(found) > 0 && found[0].names != nil {
 		cd.names = found[0].names
 		return []Result{cd.WithFixes(1)}
+	}
+	last, _, _ := c.lastMessage(notFound)
+	if m := pluginPath().FindStringSubmatch(last.text); m != nil && c.active(notFound).State == Yes && !strings.Contains(m[1], pluginDirectory) {
+		cd.title = "the runtime looks for plugins in another directory"
+		cd.Summary = fmt.Sprintf("the runtime looks for plugins in %s, and the CNI installs them in %s: %s", m[1], pluginDirectory, shown.Value)
+		return []Result{cd.WithFixes(6, 2)}
 	}
 	for fix, texts := range [][]string{
 		3: {"read-only file system"}, 4: {"no space left"}, 5: {"permission denied", "operation not permitted"},
@@ -837,11 +873,31 @@ func monitorLatched(c *Case) []Result {
 	return []Result{{Summary: text + ": " + latched.Value, Decisive: []Fact{latched, c.serves()}}}
 }
 
-// webhookAway shows a webhook that does not answer; only one that fails closed keeps pods from being made.
-func webhookAway(c *Case) []Result {
-	effect := "pods are made without what it adds or checks"
-	if slices.ContainsFunc(c.seen("obs/webhook"), func(o observation) bool { return o.severity == catalogue.Error }) {
-		effect = "pods cannot be created"
+// webhooksAway shows each webhook that does not answer, once for the cluster; only one that fails closed keeps pods from
+// being made.
+func webhooksAway(cs []*Case) (out []Result) {
+	const kind = "obs/webhook"
+	told := map[string]bool{}
+	for _, c := range cs {
+		for _, o := range c.seen(kind) {
+			if told[o.subject] {
+				continue
+			}
+			told[o.subject] = true
+			effect := "pods are made without what it adds or checks: "
+			if o.severity == catalogue.Error {
+				effect = "pods cannot be created: "
+			}
+			cd := Result{Scope: document.FindingScope{Cluster: true}, Summary: effect + o.String(), names: o.names, fixes: o.fixes,
+				Decisive: []Fact{c.observesThose(func(of observation) bool { return of.subject == o.subject }, kind)}}
+			if o.fixes[0] == fixWebhookCertificate {
+				cd.title = "the certificate of an admission webhook is not valid"
+			}
+			out = append(out, cd.As(o.severity))
+		}
 	}
-	return shown(effect, "obs/webhook")(c)
+	if len(out) == 0 {
+		out = []Result{{Decisive: []Fact{cs[0].observes(kind)}}}
+	}
+	return out
 }

@@ -270,7 +270,7 @@ func (c *Case) records() iter.Seq[evidence.Address] {
 
 // Pooled returns the pods of this node that hold, or should hold, an address of the pool.
 func (c *Case) Pooled() []*evidence.KubePod {
-	return slices.DeleteFunc(c.Here(), func(p *evidence.KubePod) bool { return p.HostNetwork || c.branchPod(p) })
+	return slices.DeleteFunc(c.Here(), func(p *evidence.KubePod) bool { return p.HostNetwork || c.branchPod(p) || c.ofOtherCNI(p) })
 }
 
 // addressed returns the pooled pods that run with an address of the pool.
@@ -358,9 +358,9 @@ func (c *Case) primary() (id, mac string) {
 	return e.ID, ""
 }
 
-// instance returns the id of the node's instance, empty if unknown.
+// instance returns the id of the node's instance, empty if unknown. The Node may be of an earlier one of the name.
 func (c *Case) instance() string {
-	return or(c.R.Node.Content.Instance, c.R.IMDS.Content.Instance, c.R.Summary.Content.InstanceID)
+	return or(c.R.IMDS.Content.Instance, c.R.Node.Content.Instance, c.R.Summary.Content.InstanceID)
 }
 
 // ownInstance returns the node's instance as EC2 shows it.

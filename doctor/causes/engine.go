@@ -513,9 +513,16 @@ var plain = lazy.Regexp(`^[A-Za-z0-9/][A-Za-z0-9._:/-]*$`)
 // separator stands between names that take the place of one word.
 const separator = "\n"
 
-// Fill puts names into a command, in place of the words in capitals.
+// Fill puts names into a command, in place of the words in capitals. A command about a pod of the CNI does not
+// take the name of another pod.
 func Fill(command string, names map[string]string) string {
+	of, pod := names["NAMESPACE"], names["POD"]
+	other := strings.Contains(command, "-n kube-system") && of != "" && of != "kube-system" ||
+		strings.Contains(command, " -c aws-") && !strings.HasPrefix(pod, "aws-node")
 	return placeholder().ReplaceAllStringFunc(command, func(word string) string {
+		if word == "POD" && other {
+			return word
+		}
 		known := strings.Split(names[word], separator)
 		if slices.ContainsFunc(known, func(name string) bool { return !plain().MatchString(name) }) {
 			return word

@@ -88,3 +88,23 @@ func TestDiagnose_ReadAllTheSame(t *testing.T) {
 	}
 	t.Error("the fixture is missing")
 }
+
+// TestFill: names go into a command as far as they are plain; one about a pod of the CNI takes no other pod's name.
+func TestFill(t *testing.T) {
+	t.Parallel()
+	names := map[string]string{"NAMESPACE": "shop", "POD": "web-1", "NODE": "a b"}
+	for command, want := range map[string]string{
+		"kubectl -n NAMESPACE describe pod POD":       "kubectl -n shop describe pod web-1",
+		"kubectl -n kube-system describe pod POD":     "kubectl -n kube-system describe pod POD",
+		"kubectl -n kube-system logs POD -c aws-node": "kubectl -n kube-system logs POD -c aws-node",
+		"cnictl node NODE":                            "cnictl node NODE",
+	} {
+		if got := Fill(command, names); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	names = map[string]string{"NAMESPACE": "kube-system", "POD": "aws-node-x2"}
+	if got := Fill("kubectl -n kube-system logs POD -c aws-node", names); got != "kubectl -n kube-system logs aws-node-x2 -c aws-node" {
+		t.Error(got)
+	}
+}

@@ -409,7 +409,7 @@ func detachedOutOfBand(c *Case) []Result {
 func (c *Case) cutOff() (out []string) {
 	on := func(a netip.Addr) bool {
 		return slices.ContainsFunc(c.attached(), func(e evidence.Interface) bool { return onInterface(a, e.IPs, e.Prefixes) }) ||
-			!c.R.Interfaces.OK() && slices.ContainsFunc(c.R.IMDS.Content.ENIs,
+			(!c.R.Interfaces.OK() || len(c.attached()) == 0) && slices.ContainsFunc(c.R.IMDS.Content.ENIs,
 				func(e evidence.IMDSInterface) bool { return onInterface(a, e.IPs, e.Prefixes) })
 	}
 	for _, p := range c.addressed() {

@@ -205,8 +205,9 @@ func (c *Case) lacking() (lacks []lack) {
 		holders[w.address]++
 	}
 	for _, w := range all {
-		for _, change := range hostrules.DiffPodRules(current, w.address, w.rules) {
-			if r := change.Rule; c.R.Rules.OK() && change.Do == netstate.AddRule && !perRange(current, r) {
+		changes := hostrules.DiffPodRules(current, w.address, w.rules)
+		for _, change := range changes {
+			if r := change.Rule; c.R.Rules.OK() && change.Do == netstate.AddRule && !perRange(current, r) && instead(changes, change) == nil {
 				lacks = append(lacks, lack{w.pod, true, fmt.Sprintf("rule %q", r)})
 			}
 		}
@@ -249,10 +250,23 @@ func (c *Case) leadsElsewhere(r evidence.Route, pod evidence.Pod) string {
 	return r.Dev
 }
 
+// instead returns the rule that stands in the place of a wanted one, or is wanted in the place of one: it differs in the
+// table alone. It returns nil if there is none.
+func instead(changes []netstate.Change, of netstate.Change) *netstate.Rule {
+	for _, change := range changes {
+		r := change.Rule
+		if r.Table = of.Rule.Table; change.Do != of.Do && r == of.Rule {
+			return &change.Rule
+		}
+	}
+	return nil
+}
+
 // wrongRule is a rule that leads an address elsewhere than to its pod.
 type wrongRule struct {
-	pod  evidence.Pod // empty if no pod has the address
-	rule netstate.Rule
+	pod    evidence.Pod // empty if no pod has the address
+	rule   netstate.Rule
+	wanted *netstate.Rule // in its place; nil if the pod has all it needs
 }
 
 // wrongRules lists rules that lead an address elsewhere than to its interface's table, or that
@@ -262,10 +276,11 @@ func (c *Case) wrongRules() (wrong []wrongRule) {
 	held, vlans := map[netip.Addr]bool{}, map[string]bool{}
 	for _, w := range c.wired() {
 		held[w.address] = true
-		for _, change := range hostrules.DiffPodRules(current, w.address, w.rules) {
+		changes := hostrules.DiffPodRules(current, w.address, w.rules)
+		for _, change := range changes {
 			// A rule into its table is one of the rules per range of the VPC.
 			if r := change.Rule; change.Do == netstate.DelRule && r.Table != w.table {
-				wrong = append(wrong, wrongRule{w.pod, r})
+				wrong = append(wrong, wrongRule{w.pod, r, instead(changes, change)})
 			}
 		}
 	}
@@ -283,11 +298,11 @@ func (c *Case) wrongRules() (wrong []wrongRule) {
 		switch {
 		case r.Priority == netnames.RuleFromPod && r.From.IsSingleIP() && !r.Restricted() && !held[r.From.Addr()]:
 			if count[r.From]++; count[r.From] == 2 {
-				wrong = append(wrong, wrongRule{"", r})
+				wrong = append(wrong, wrongRule{rule: r})
 			}
 		case r.Priority == netnames.RuleBranch && r.InLink != "" && c.R.Pods.OK() && !vlans[r.InLink]:
 			if _, device := netnames.VLANOfDevice(r.InLink); device || strings.HasPrefix(r.InLink, netnames.BranchVethPrefix) {
-				wrong = append(wrong, wrongRule{"", r})
+				wrong = append(wrong, wrongRule{rule: r})
 			}
 		}
 	}

@@ -270,7 +270,11 @@ func staleRules(c *Case) []Result {
 	wrong := c.RulesWrong()
 	cd := Result{Summary: "rules of earlier pods capture traffic: " + wrong.Value, Decisive: []Fact{wrong}}
 	if found := c.seen("obs/rule-wrong"); len(found) > 0 {
-		cd.names = found[0].names
+		cd.names, cd.fixes = found[0].names, found[0].fixes
+		if found[0].names["OWN_TABLE"] != "" {
+			cd.title = "a pod's rule leads to the table of another interface"
+			cd.Summary = "what the pod sends leaves by another interface, and EC2 drops it: " + wrong.Value
+		}
 	}
 	return []Result{cd}
 }

@@ -197,6 +197,12 @@ func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
 		cd := byItself(entry, left)
 		cd.Scope.Cluster = o.wide || !slices.ContainsFunc(left, func(o observation) bool { return !o.wide })
 		f := d.finding(entry, cd, entry.Ceiling.Of(d.mode), c)
+		if o.wide {
+			f.Scope.Pod = onlyPod(left[0].pods)
+			if len(left) > 1 {
+				f.Scope.Pod = ""
+			}
+		}
 		out = append(out, f)
 	}
 	// A pod that does not start and what is said about it are one problem.
@@ -213,7 +219,7 @@ func (f *found) explains(code, subject string) bool {
 	if code == "obs/event" && strings.Contains(subject, notCreated) && f.Code != "boot/webhook" {
 		return false // it has nothing to do with the node
 	}
-	return f.entry.ObservesOf(code, subject) && !(f.mild && code == "obs/pod-not-starting")
+	return f.entry.ObservesOf(code, subject) && !(f.mild && catalogue.Stops(code))
 }
 
 // saidIn reports whether a message that is observed says in its own words what was found.

@@ -24,11 +24,15 @@ var awsObservers = []observer{
 const attachLate = 5 * time.Minute
 
 func eniAttaching(c *Case) (out []observation) {
+	severity := catalogue.Warning
+	if c.dry().State == Yes && c.failing().State == Yes { // pods wait for the addresses that it would have
+		severity = catalogue.Error
+	}
 	for _, e := range c.attached() {
 		if e.Status == "attaching" && !e.CreatedAt.IsZero() && c.Now.Sub(e.CreatedAt) > attachLate {
 			out = append(out, observation{subject: e.ID, is: "EC2 has been attaching it for " + age(c.Now.Sub(e.CreatedAt)),
 				should:   "attached within seconds",
-				severity: catalogue.Warning, since: e.CreatedAt, names: map[string]string{"ENI": e.ID}})
+				severity: severity, since: e.CreatedAt, names: map[string]string{"ENI": e.ID}})
 		}
 	}
 	return out

@@ -19,7 +19,7 @@ var kubeObservers = []observer{
 	{kind: "obs/daemon-silent", find: daemonSilent},
 	{kind: "obs/kube-proxy-not-ready", find: proxyNotReady},
 	{kind: "obs/kube-proxy-rules", find: proxyRulesLost},
-	{kind: "obs/webhook", find: webhookUnreachable},
+	{kind: "obs/webhook", find: webhookUnreachable, wide: true},
 	{kind: "obs/node-not-ready", find: nodeNotReady},
 	{kind: "obs/network-not-ready", find: networkNotReady},
 	{kind: "obs/node-pressure", find: nodePressure},
@@ -27,6 +27,7 @@ var kubeObservers = []observer{
 	{kind: "obs/cninode", find: cniNodeLacks},
 	{kind: "obs/dns", find: dnsNotReady, wide: true},
 	{kind: "obs/add-on", find: addOnDegraded, wide: true},
+	{kind: "obs/image-releases", find: imagesDiffer, wide: true},
 }
 
 // The fixes of a container that does not run, as boot/ipamd-down, np/agent-failing and net/kube-proxy have them
@@ -274,13 +275,23 @@ const (
 	fixWebhookServer = iota + 1
 	fixWebhookEKS
 	fixWebhookIgnore
+	fixWebhookCertificate
 )
 
+// servedBy matches the service behind a webhook, and its namespace.
+var servedBy = lazy.Regexp(`https://([a-z0-9-]+)\.([a-z0-9-]+)\.svc\b`)
+
 func webhookUnreachable(c *Case) (out []observation) {
-	add := func(name, is string, severity catalogue.Severity, source string) {
-		o := observation{subject: name, is: is, should: "reachable", severity: severity, names: map[string]string{"WEBHOOK": name},
-			source: source,
-			fixes:  []int{fixWebhookServer, fixWebhookIgnore}}
+	add := func(name, is, why string, severity catalogue.Severity, source string) {
+		o := observation{subject: name, is: is, should: "it answers", severity: severity, names: map[string]string{"WEBHOOK": name},
+			source: source, said: why,
+			fixes: []int{fixWebhookServer, fixWebhookIgnore}}
+		if m := servedBy().FindStringSubmatch(why); m != nil {
+			o.names["NAMESPACE"] = m[2]
+		}
+		if matchesAny(why, []string{"x509:", "failed to verify certificate"}) {
+			o.fixes[0] = fixWebhookCertificate
+		}
 		for _, kind := range []string{"validating", "mutating"} {
 			if strings.Contains(name, kind) {
 				o.names["KIND"] = kind + "webhookconfiguration"
@@ -302,7 +313,7 @@ func webhookUnreachable(c *Case) (out []observation) {
 		if w.FailurePolicy != "Ignore" {
 			severity = catalogue.Error
 		}
-		add(w.Name, "it cannot be reached, and its failure policy is "+or(w.FailurePolicy, "unknown"), severity, "k8s.wh")
+		add(w.Name, "it cannot be reached, and its failure policy is "+or(w.FailurePolicy, "unknown"), "", severity, "k8s.wh")
 	}
 	for _, e := range slices.Backward(c.R.Events.Content) {
 		m := failedWebhook().FindStringSubmatch(e.Message)
@@ -310,8 +321,8 @@ func webhookUnreachable(c *Case) (out []observation) {
 			continue
 		}
 		_, why, _ := strings.Cut(e.Message, m[0])
-		add(m[1], clip(fmt.Sprintf("%s %s cannot create its pods: it is asked and does not answer%s", e.Kind, e.Name, why)), catalogue.Error,
-			"k8s.evt")
+		add(m[1], clip(fmt.Sprintf("%s %s cannot create its pods: it is asked and does not answer%s", e.Kind, e.Name, why)), why,
+			catalogue.Error, "k8s.evt")
 	}
 	return out
 }
@@ -469,4 +480,19 @@ func addOnDegraded(c *Case) []observation {
 		o.fixes = []int{2}
 	}
 	return []observation{o}
+}
+
+// imagesDiffer compares the releases of the two images of the DaemonSet that are always of one.
+func imagesDiffer(c *Case) []observation {
+	ds := c.R.DaemonSet.Content
+	if ds == nil {
+		return nil
+	}
+	daemon, known := evidence.ParseVersion(ds.Images[containerNode])
+	first, too := evidence.ParseVersion(ds.Images[containerInit])
+	if !known || !too || daemon == first {
+		return nil
+	}
+	return []observation{{subject: "DaemonSet aws-node", is: fmt.Sprintf("%s is of %s, %s of %s", containerNode, daemon, containerInit, first),
+		should: "one release", severity: catalogue.Warning, names: map[string]string{"VERSION": daemon.String()}}}
 }

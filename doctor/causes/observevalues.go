@@ -26,6 +26,7 @@ var valueObservers = []observer{
 	{kind: "obs/chains-split", find: chainsApart},
 	{kind: "obs/conntrack", find: conntrackFull},
 	{kind: "obs/allowance", find: allowanceRises, once: true},
+	{kind: "obs/neighbours", find: neighboursFull, once: true},
 	{kind: "obs/disk", find: diskFull},
 	{kind: "obs/read-only", find: readOnly},
 	{kind: "obs/memory", find: memoryLow},
@@ -146,15 +147,25 @@ func forwardDropped(c *Case) []observation {
 		return nil
 	}
 	pods := c.served()
+	// by puts the program first that makes the rule or the policy again when it starts.
+	by := func(o observation, units ...string) []observation {
+		for _, unit := range units {
+			if c.unitActive(unit) {
+				o.is, o.fixes = o.is+"; "+unit+" is active", append([]int{unitFixes[unit]}, o.fixes...)
+			}
+		}
+		return []observation{o}
+	}
 	for i, r := range c.IPTablesRules() {
 		if to, all := strings.CutPrefix(r, "filter -A FORWARD -j "); all && (strings.HasPrefix(to, "REJECT") || to == "DROP") {
 			order := []int{4}
 			if i >= len(k.NFT.Rules) && k.Mode != "legacy" {
 				order = []int{5}
 			}
-			return []observation{{subject: "FORWARD", is: fmt.Sprintf("the rule %q ends everything that no rule before it accepts", r),
+			return by(observation{subject: "FORWARD", is: fmt.Sprintf("the rule %q ends everything that no rule before it accepts", r),
 				should: "no such rule", pods: pods,
-				severity: bySeverity(pods, catalogue.Error), names: map[string]string{"VETHS": or(c.Settings.VethPrefix, "eni")}, fixes: order}}
+				severity: bySeverity(pods, catalogue.Error), names: map[string]string{"VETHS": or(c.Settings.VethPrefix, "eni")},
+				fixes: order}, "iptables", "firewalld")
 		}
 		if strings.HasPrefix(r, "filter -A FORWARD ") && strings.HasSuffix(r, "-j ACCEPT") {
 			break // it may accept the traffic of pods
@@ -163,18 +174,12 @@ func forwardDropped(c *Case) []observation {
 	if k.Forward != "DROP" || k.ForwardAccepts == nil || *k.ForwardAccepts {
 		return nil
 	}
-	o := observation{subject: "FORWARD", is: "its policy is DROP, and no rule accepts the traffic of pods", should: "ACCEPT", pods: pods,
-		severity: bySeverity(pods, catalogue.Error), fixes: []int{1}}
-	for i, unit := range []string{"ufw", "firewalld"} { // which set the policy again when they start
-		if c.unitActive(unit) {
-			o.is, o.fixes = o.is+"; "+unit+" is active", []int{fixUFW + i, 1}
-		}
-	}
-	return []observation{o}
+	return by(observation{subject: "FORWARD", is: "its policy is DROP, and no rule accepts the traffic of pods", should: "ACCEPT", pods: pods,
+		severity: bySeverity(pods, catalogue.Error), fixes: []int{1}}, "iptables", "firewalld", "ufw")
 }
 
-// fixUFW is the first of the fixes of net/forward-drop that are about a program.
-const fixUFW = 6
+// unitFixes are the fixes of net/forward-drop, from 1, that are about a unit.
+var unitFixes = map[string]int{"ufw": 6, "firewalld": 7, "iptables": 8}
 
 // unitActive reports whether a service of the host is active.
 func (c *Case) unitActive(name string) bool {
@@ -232,6 +237,35 @@ func conntrackFull(c *Case) []observation {
 func allowanceRises(c *Case) []observation {
 	grows, _ := c.allowances()
 	return grows.observed("network allowance", catalogue.Warning)
+}
+
+// neighboursFull looks for tables of neighbours that had no room for an entry between the readings, or soon will not.
+func neighboursFull(c *Case) (out []observation) {
+	before := evidence.NeighbourTables{}
+	if c.Earlier != nil {
+		before = c.Earlier.R.Conntrack.Content.Neighbours
+	}
+	note := func(name string, before, now evidence.NeighbourTable, fix int) {
+		if now.Entries == nil || now.Max == nil || *now.Max <= 0 {
+			return
+		}
+		o := observation{subject: name, is: fmt.Sprintf("%d entries, at most %d", *now.Entries, *now.Max), should: "below 90 %",
+			severity: catalogue.Warning, fixes: []int{fix}}
+		full := before.Full != nil && now.Full != nil && *now.Full > *before.Full
+		if full {
+			o.is += fmt.Sprintf("; %d times within %s there was no room for another", *now.Full-*before.Full,
+				c.Now.Sub(c.Earlier.Now).Round(time.Second))
+			o.severity, o.pods = catalogue.Error, c.served()
+		}
+		// Each pod has a permanent entry of its gateway.
+		if used := *now.Entries - len(c.served()); full || used*10 >= *now.Max*9 {
+			out = append(out, o)
+		}
+	}
+	now := c.R.Conntrack.Content.Neighbours
+	note("ARP table", before.IPv4, now.IPv4, 1)
+	note("NDP table", before.IPv6, now.IPv6, 2)
+	return out
 }
 
 // diskLimits are the shares of a file system at which it will be full soon, and is full.
@@ -717,15 +751,27 @@ func crdAbsent(c *Case) (out []observation) {
 		out = append(out, observation{subject: "policyendpoints.networking.k8s.aws", is: "the CRD is missing: " + said.Value,
 			should: "installed", severity: catalogue.Error, source: said.Source})
 	}
-	if c.Knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG") && c.Settings.CustomNetworking {
-		o := observation{subject: "eniconfigs.crd.k8s.amazonaws.com", is: "the CRD is missing, and custom networking needs it",
-			should: "installed", severity: catalogue.Error, source: "k8s.eniconfig"}
-		said := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"no matches for crd.k8s.amazonaws.com",
-			`no matches for kind "ENIConfig"`}, cured: grown})
+	for _, k := range []struct {
+		kind, plural, group, use, source string
+		needed, absent, none             bool
+	}{
+		{"ENIConfig", "eniconfigs", "crd.k8s.amazonaws.com", "custom networking", "k8s.eniconfig",
+			c.Knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG") && c.Settings.CustomNetworking,
+			c.R.ENIConfigs.Missing == evidence.MissingAbsent, len(c.R.ENIConfigs.Content) == 0},
+		{"CNINode", "cninodes", "vpcresources.k8s.aws", "security groups for pods", "k8s.cninode", c.Knows("ENABLE_POD_ENI") && c.Settings.PodENI,
+			c.R.CNINode.Missing == evidence.MissingAbsent, c.R.CNINode.Content == nil},
+	} {
+		if !k.needed {
+			continue
+		}
+		o := observation{subject: k.plural + "." + k.group, is: "the CRD is missing, and " + k.use + " needs it", should: "installed",
+			severity: catalogue.Error, source: k.source}
+		said := c.active(pattern{sources: []string{"log.ipamd", "log.awsnode"}, cured: grown,
+			texts: []string{"no matches for " + k.group, fmt.Sprintf("no matches for kind %q", k.kind)}})
 		switch {
-		case c.R.ENIConfigs.Missing == evidence.MissingAbsent:
+		case k.absent:
 			out = append(out, o)
-		case said.State == Yes && len(c.R.ENIConfigs.Content) == 0:
+		case said.State == Yes && k.none:
 			o.is, o.source = o.is+": "+said.Value, said.Source
 			out = append(out, o)
 		}
@@ -775,8 +821,12 @@ func neededAction(c *Case, action string) bool {
 func roleDenied(c *Case) (out []observation) {
 	for _, action := range slices.Sorted(maps.Keys(c.R.IAM.Content.Actions)) {
 		if c.R.IAM.Content.Actions[action] == "denied" && neededAction(c, action) {
+			severity := catalogue.Error
+			if slices.Contains(givingBack, action) {
+				severity = catalogue.Warning
+			}
 			out = append(out, observation{subject: action, is: "the role " + c.R.IAM.Content.Role + " may not call it", should: "allowed",
-				severity: catalogue.Error,
+				severity: severity,
 				names:    map[string]string{"ACTION": action, "ROLE": roleName(c.R.IAM.Content.Role)}})
 		}
 	}

@@ -40,6 +40,7 @@ var viewObservers = []observer{
 	{kind: "obs/pod-address-of-node", find: podAddressOfNode},
 	{kind: "obs/pod-address-shared", find: podAddressShared},
 	{kind: "obs/pod-address-on-no-eni", find: podAddressOnNoENI},
+	{kind: "obs/pod-of-other-cni", find: podOfOtherCNI},
 	{kind: "obs/allocation-no-pod", find: allocationNoPod},
 	{kind: "obs/pod-no-veth", find: podNoVeth},
 	{kind: "obs/pod-veth-down", find: podVethDown},
@@ -753,6 +754,33 @@ func podAddressOnNoENI(c *Case) (out []observation) {
 	return out
 }
 
+// ofOtherCNI reports whether another CNI gave a pod its address: the VPC has no such range, and the daemon no record of
+// it.
+func (c *Case) ofOtherCNI(p *evidence.KubePod) bool {
+	ranges := c.R.IMDS.Content.VPCCIDRs
+	if len(ranges) == 0 || len(p.IPs) == 0 || !p.IPs[0].Is4() || p.HostNetwork || p.Annotations[limitPodENI] != "" ||
+		slices.ContainsFunc(ranges, func(r netip.Prefix) bool { return r.Contains(p.IPs[0]) }) ||
+		slices.ContainsFunc(c.R.Subnets.Content, func(s evidence.Subnet) bool { return s.CIDR.Contains(p.IPs[0]) }) {
+		return false
+	}
+	for a := range c.records() {
+		if a.Address == p.IPs[0] || a.Pod != nil && *a.Pod == p.Pod {
+			return false
+		}
+	}
+	return true
+}
+
+func podOfOtherCNI(c *Case) (out []observation) {
+	for _, p := range c.Here() {
+		if p.Phase == "Running" && c.old(p.StartedAt) && c.ofOtherCNI(p) {
+			out = append(out, observation{subject: string(p.Pod), is: p.IPs[0].String() + " is not of the VPC: another CNI made its network",
+				should: "an address of the VPC", severity: catalogue.Error, pods: []string{string(p.Pod)}, names: podNames(string(p.Pod))})
+		}
+	}
+	return out
+}
+
 func allocationNoPod(c *Case) (out []observation) {
 	if !c.R.Pods.OK() && !c.R.Links.OK() {
 		return nil
@@ -900,12 +928,23 @@ func ruleWrong(c *Case) (out []observation) {
 		if pod := string(w.pod); pod != "" {
 			o = observation{subject: pod, is: rule + " leads its address elsewhere", should: "rules to its interface's table",
 				severity: catalogue.Error,
-				pods:     []string{pod}, names: names}
+				pods:     []string{pod}, names: names, fixes: []int{fixWrongRule, fixUpgradeCNI}}
+			if w.wanted != nil {
+				o.is += fmt.Sprintf("; it stands in the place of %q", *w.wanted)
+				o.severity, o.names["OWN_TABLE"], o.fixes = catalogue.Critical, strconv.Itoa(w.wanted.Table), []int{fixOwnTable, fixUpgradeCNI}
+			}
 		}
 		out = append(out, o)
 	}
 	return out
 }
+
+// Fixes of net/stale-rules, from 1.
+const (
+	fixWrongRule = iota + 1
+	fixUpgradeCNI
+	fixOwnTable
+)
 
 // ruleAhead looks for rules of other programs that capture the traffic of pods before the CNI's do.
 func ruleAhead(c *Case) (out []observation) {
@@ -1217,6 +1256,13 @@ func nodeNoDefaultRoute(c *Case) (out []observation) {
 	}
 	if c.Settings.IPv6 && len(found[true]) == 0 {
 		note("it has no default route for IPv6", fixReconfigure)
+		for _, o := range sysctlWrong(c) {
+			if strings.HasSuffix(o.subject, ".accept_ra") {
+				last := &out[len(out)-1]
+				last.is += fmt.Sprintf("; %s is %s: the kernel takes none from the router while it forwards", o.subject, o.is)
+				last.fixes = append([]int{fixAcceptRA}, last.fixes...)
+			}
+		}
 	}
 	return out
 }
@@ -1226,6 +1272,7 @@ const (
 	fixRenew = iota + 1
 	fixReconfigure
 	fixReplaceNode
+	fixAcceptRA
 )
 
 func nodeSecondDefaultRoute(c *Case) (out []observation) {

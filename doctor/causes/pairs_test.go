@@ -43,6 +43,7 @@ var alone = map[string]string{
 	"obs/eni-link-down":      "a link that is up is as it should be",
 	"obs/pod-veth-down":      "a link that is up is as it should be",
 	"obs/pod-address-shared": "compares pods with each other",
+	"obs/pod-of-other-cni":   "compares pods with the ranges of the VPC",
 	"obs/rule-wrong":         "a rule that is there, with another table",
 	"obs/pod-gateway-mac":    "two values of one link",
 	"obs/route-overlaps":     "compares routes with the ranges of the pods",

@@ -1,6 +1,9 @@
 package catalogue
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Observations that many causes explain.
 const (
@@ -61,16 +64,16 @@ var explained = map[string]string{
 	"boot/rbac":                down + "right branch-no-pod",
 	"boot/ipamd-down":          down + "cpu log-error checkpoint port",
 	"boot/probe-timeout":       down + "cpu probe-limits",
-	"boot/socket-skew":         down + "plugin-other-release",
+	"boot/socket-skew":         down + "plugin-other-release image-releases",
 	"boot/plugin-version-skew": noStart + "plugin-other-release",
 	"boot/checkpoint":          down + "checkpoint pod-not-in-checkpoint allocation-not-in-checkpoint",
 	"boot/backing-store":       down + "disk read-only denial allocation-not-in-checkpoint",
 	"boot/iptables":            down + "kernel-module",
-	"boot/cni-config":          down + "cni-config",
+	"boot/cni-config":          down + "cni-config pod-of-other-cni",
 	"boot/port-conflict":       down + "port agent-not-ready",
 	"boot/primary-link":        down + "eni-no-link",
-	"boot/disk-full":           "disk read-only node-pressure:DiskPressure pod-not-starting",
-	"boot/crd-missing":         "crd agent-not-ready daemon-not-ready log-error",
+	"boot/disk-full":           noStart + "disk read-only node-pressure:DiskPressure",
+	"boot/crd-missing":         down + "crd agent-not-ready cninode",
 	"boot/webhook":             "webhook event pod-unschedulable",
 	"boot/monitor-latched":     "network-condition",
 	"boot/daemon-missing":      "daemon-not-on-node network-not-ready pod-not-starting event pod-unschedulable",
@@ -108,7 +111,7 @@ var explained = map[string]string{
 	"obs/pod-not-starting":      "event log-error ec2-error add-failing add-waiting pool-dry subnet-low daemon-back-off",
 	"obs/counters":              noStart + "pool-dry daemon-back-off subnet-low eni-empty",
 	"obs/pool-dry":              "log-error ec2-error add-failing add-waiting event subnet-low",
-	"obs/node-no-default-route": "node-second-default-route probe-failing",
+	"obs/node-no-default-route": "node-second-default-route probe-failing sysctl:.accept_ra",
 	"obs/rule-ahead":            "probe-failing",
 	"obs/route-overlaps":        "probe-failing",
 	"obs/main-rule":             "probe-failing",
@@ -121,8 +124,10 @@ var explained = map[string]string{
 	"obs/startup-taint":         "pod-unschedulable event",
 	"obs/cninode":               "pod-unschedulable pod-not-starting event log-error",
 	"obs/dns":                   "event probe-failing",
+	"obs/neighbours":            "probe-failing",
 	"obs/pod-not-network":       "event",
 	"obs/eni-empty":             "pool-dry pod-not-starting event log-error add-waiting add-failing daemon-back-off",
+	"obs/eni-attaching":         "pool-dry pod-not-starting event log-error add-waiting add-failing daemon-back-off",
 	"obs/vpc-route":             "probe-failing",
 	"obs/groups-closed":         "probe-failing",
 	"obs/memory":                "node-pressure:MemoryPressure",
@@ -134,6 +139,11 @@ var explained = map[string]string{
 	"obs/pod-address-differs":   "pod-no-allocation pod-address-on-no-eni",
 }
 
+// Stops reports whether a kind of observations is that pods get no address or no network.
+func Stops(code string) bool {
+	return slices.Contains(strings.Fields(noStart), strings.TrimPrefix(code, GroupObserved+"/"))
+}
+
 // Observes returns the kinds of observations that a cause explains, as codes.
 func (e *Entry) Observes() (codes []string) {
 	for name := range strings.FieldsSeq(explained[e.Code]) {
@@ -143,12 +153,12 @@ func (e *Entry) Observes() (codes []string) {
 	return codes
 }
 
-// ObservesOf reports whether the cause explains a subject's observation of a kind: after a colon, explained names
-// the only subject of a kind that a cause explains.
+// ObservesOf reports whether the cause explains a subject's observation of a kind: after a colon, explained has
+// what the subjects end with that a cause explains.
 func (e *Entry) ObservesOf(code, subject string) bool {
 	for name := range strings.FieldsSeq(explained[e.Code]) {
 		kind, only, limited := strings.Cut(name, ":")
-		if code == GroupObserved+"/"+kind && (!limited || only == subject) {
+		if code == GroupObserved+"/"+kind && (!limited || strings.HasSuffix(subject, only)) {
 			return true
 		}
 	}
