@@ -132,8 +132,12 @@ func Explain(text string) []Candidate {
 	for line := range strings.Lines(text) {
 		line = line[:min(len(line), mostLine)]
 		lines = append(lines, line)
-		if n := len(lines); !e.complete(line, n) && strings.TrimSpace(line) != "" {
+		n := len(lines)
+		if !e.complete(line, n) && strings.TrimSpace(line) != "" {
 			rest = append(rest, n)
+		}
+		if n > 1 && line[0] == '\t' { // as the status of an SDK's error, which says what the line before means
+			e.complete(lines[n-2]+line, n-1)
 		}
 	}
 	wrapped := len(lines) > 1 && len(lines) <= mostWrapped

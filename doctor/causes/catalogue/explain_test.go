@@ -59,6 +59,20 @@ func TestExplain_EverySignature(t *testing.T) {
 	}
 }
 
+// TestExplain_Continued: what follows in an indented line belongs to the line before.
+func TestExplain_Continued(t *testing.T) {
+	t.Parallel()
+	const text = "EC2MetadataError: failed to make EC2Metadata request\n"
+	for more, want := range map[string]string{
+		"\tstatus code: 401, request id: ": "instance metadata refuses a request without a token",
+		"\tstatus code: 500, request id: ": "instance metadata does not answer",
+	} {
+		if got := Explain(text + more); len(got) == 0 || got[0].Title() != want || got[0].Line != 1 {
+			t.Errorf("%q: %+v, want %q", more, got, want)
+		}
+	}
+}
+
 // TestExplain_FirstFix: a text is answered with the fix that it calls for, not with its cause's usual one.
 func TestExplain_FirstFix(t *testing.T) {
 	t.Parallel()

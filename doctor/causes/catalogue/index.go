@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"cnictl/daemon/lazy"
 )
 
 // index finds patterns by their words. It is made once.
@@ -147,6 +149,9 @@ func newIndex() *index {
 					p.names = append(p.names, name)
 				}
 			}
+			if strings.Count(plain, ".") > 2 {
+				p.names = append(p.names, addresses().FindAllString(plain, -1)...)
+			}
 			if code := errorCode(p.Text); code != "" {
 				p.names = append(p.names, code)
 			}
@@ -194,6 +199,9 @@ func newIndex() *index {
 	}
 	return x
 }
+
+// addresses matches IPv4 addresses: half of one says nothing.
+var addresses = lazy.Regexp(`\b\d+\.\d+\.\d+\.\d+\b`)
 
 // errorCode returns the error code that a text begins with, in lower case: another code says something else
 // in the same words.

@@ -10,7 +10,7 @@ import (
 // first candidates hold no wrong one. Only the tuning set served to choose thresholds.
 func TestExplain_Unseen(t *testing.T) {
 	t.Parallel()
-	for _, set := range []string{"tuning", "held", "later", "last", "pasted", "mixed"} {
+	for _, set := range []string{"tuning", "held", "later", "last", "pasted", "mixed", "trial"} {
 		right, wrong := 0, 0
 		table := lines(t, "testdata/unseen-"+set+".txt")
 		for _, line := range table {
