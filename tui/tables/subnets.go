@@ -50,11 +50,11 @@ func asOfSeconds(r *inventory.Subnet) (float64, bool) {
 }
 
 // perHour sorts the subnet that drains fastest first.
-func perHour(r *inventory.Subnet) (float64, bool) { return r.Forecast.PerHour, len(r.Trend) > 1 }
+func perHour(r *inventory.Subnet) (float64, bool) { return r.Forecast.PerHour, r.Forecast.Measured() }
 
 // change returns the rate at which the number of free addresses changes.
 func change(r *inventory.Subnet) string {
-	if len(r.Trend) < 2 {
+	if !r.Forecast.Measured() {
 		return ""
 	}
 	return r.Forecast.FreeChange()

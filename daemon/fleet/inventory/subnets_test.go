@@ -37,6 +37,8 @@ func TestTrend_Project(t *testing.T) {
 		"falls steadily":    {falling(10*time.Minute, 1000, 990, 981, 970, 960, 950), "~16h, 6 readings"},
 		"two readings":      {falling(time.Hour, 1000, 900), "~9h, 2 readings"},
 		"a short time":      {falling(time.Minute, 1000, 990, 980, 970, 960, 950), "~95m, 6 readings"},
+		"nodes that start":  {falling(time.Second, 4088, 4080), ""},
+		"none, soon":        {falling(time.Second, 8, 0), "none left"},
 		"up and down":       {falling(10*time.Minute, 1000, 700, 950, 650, 900, 600), "~123m, 6 readings"},
 		"grows":             {falling(10*time.Minute, 900, 910, 920, 930, 940, 950), "not falling, 6 readings"},
 		"does not change":   {falling(10*time.Minute, 900, 900, 900), "not falling, 3 readings"},

@@ -42,14 +42,18 @@ func (t Trend) Values() []float64 {
 	return out
 }
 
-// longestLeft is how far a straight line may be drawn.
-const longestLeft = 7 * 24 * time.Hour
+const (
+	// longestLeft is how far a straight line may be drawn.
+	longestLeft = 7 * 24 * time.Hour
+	// LeastLine is the minimum time that readings must cover for a straight line: while nodes start, pools fill within seconds.
+	LeastLine = 5 * time.Minute
+)
 
 // Forecast says when a subnet runs out of free addresses, and how sure that is. Commands and screens
 // all show [Forecast.Words].
 type Forecast struct {
 	Free     int           // by the last reading
-	Readings int           // that it is based on; nothing is known from fewer than two
+	Readings int           // that it is based on
 	Over     time.Duration // from the first to the last
 	PerHour  float64       // change of the free addresses
 
@@ -77,6 +81,9 @@ func (t Trend) Project() Forecast {
 		f.Early, f.Left, f.Late = until(out.Early), until(out.Likely), until(out.Late)
 		return f
 	}
+	if !f.Measured() {
+		return f
+	}
 	f.PerHour = t.slope()
 	if hours := float64(f.Free) / -f.PerHour; f.PerHour < 0 && f.Free > 0 && hours <= longestLeft.Hours() {
 		f.Left = time.Duration(hours * float64(time.Hour))
@@ -99,7 +106,10 @@ func (t Trend) slope() float64 {
 }
 
 // Known reports whether anything is known about the time left.
-func (f Forecast) Known() bool { return f.Readings > 0 && f.Free <= 0 || f.Readings > 1 }
+func (f Forecast) Known() bool { return f.Empty() || f.Measured() }
+
+// Measured reports whether the change of the free addresses is known.
+func (f Forecast) Measured() bool { return f.Readings > 1 && f.Over >= LeastLine }
 
 // Empty reports that no address is left.
 func (f Forecast) Empty() bool { return f.Readings > 0 && f.Free <= 0 }
@@ -173,7 +183,7 @@ func (f Forecast) FreeChange() string {
 func (t Trend) Words() string {
 	f := t.Project()
 	words := f.Words()
-	if words == "" || f.Readings < 2 {
+	if words == "" || !f.Measured() {
 		return words
 	}
 	how := f.Change()

@@ -97,7 +97,7 @@ func columns() []query.Column[*row] {
 		query.Shown{Name: "asof", Drop: 8})
 	const full, left = 3, 8
 	trend := query.Column[*row]{Name: "trend", Header: "TREND", Title: "free addresses so far, scaled to the range", Drop: 9, Text: words,
-		Number: func(r *row) (float64, bool) { return r.Forecast.PerHour, len(r.Trend) > 1 }}
+		Number: func(r *row) (float64, bool) { return r.Forecast.PerHour, r.Forecast.Measured() }}
 	gauge := out[full]
 	gauge.Name, gauge.Header, gauge.Title, gauge.Right, gauge.Drop = "gauge", "", "share that is taken: held by nodes, then others", false, 3
 	return slices.Insert(slices.Insert(out, left, trend), full, gauge)

@@ -22,7 +22,7 @@ func Item(r *inventory.Subnet) document.SubnetItem {
 	if usable := inventory.Usable(u.Range); usable > 0 {
 		out.Usable = &usable
 	}
-	if f.Readings > 1 {
+	if f.Measured() {
 		out.ChangePerHour, out.MeasuredSeconds = &f.PerHour, seconds(f.Over)
 	}
 	out.Left = f.Words()
