@@ -54,7 +54,7 @@ type Options struct {
 	Concurrency int           // nodes read at once; 0 = DefaultConcurrency
 	UserAgent   string
 	Now         func() time.Time
-	Progress    func(done, total int, what string) // called by one goroutine at a time; may be nil
+	Progress    func(done, total int, what string) // called by one goroutine at a time; total is 0 while it waits; may be nil
 	SoFar       func(*evidence.Evidence)           // what has been read, until the first reading is over; likewise
 	Warn        func(text string)                  // may be nil
 }
@@ -453,12 +453,13 @@ func (c *collection) second(ctx context.Context) error {
 		}
 		return nil
 	}
-	timer := time.NewTimer(c.Interval)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
+	for left := c.Interval; left > 0; left -= time.Second {
+		c.progress(0, 0, SecondIn(left))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(left, time.Second)):
+		}
 	}
 	c.later = c.Now().UTC()
 	names := map[string]bool{}
@@ -494,6 +495,9 @@ func (c *collection) second(ctx context.Context) error {
 	}
 	return err
 }
+
+// SecondIn says how long it takes until the second reading.
+func SecondIn(left time.Duration) string { return "second reading in " + human.Age(left) }
 
 // lasts copies the first reading of a node that looked sound into its second, as in an evidence
 // file.

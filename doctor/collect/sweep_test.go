@@ -100,7 +100,7 @@ func TestCollect(t *testing.T) {
 	if len(ev.Nodes) != 11 || ev.Mode != evidence.ModeLaptop || !ev.Scope.Cluster || ev.Interval <= 0 {
 		t.Fatalf("%d nodes, mode %s, scope %+v, interval %v", len(ev.Nodes), ev.Mode, ev.Scope, ev.Interval)
 	}
-	if steps["nodes"] != 12 || steps["nodes in full"] == 0 || steps["objects of Kubernetes"] != 1 {
+	if steps["nodes"] != 12 || steps["nodes in full"] == 0 || steps["objects of Kubernetes"] != 1 || steps[SecondIn(time.Millisecond)] != 1 {
 		t.Errorf("progress: %v", steps)
 	}
 	for _, n := range ev.Nodes {

@@ -195,7 +195,10 @@ func showProgress(f *cli.Factory) (show func(done, total int, what string), eras
 			// Fast work shows none.
 			if now := f.Now(); now.Sub(start) > time.Second && now.Sub(last) > 100*time.Millisecond {
 				last = now
-				_, _ = fmt.Fprintf(f.Streams.Err, "\r\x1b[K%s %d/%d  %.0fs", what, done, total, now.Sub(start).Seconds())
+				if total > 0 {
+					what = fmt.Sprintf("%s %d/%d  %.0fs", what, done, total, now.Sub(start).Seconds())
+				}
+				_, _ = fmt.Fprint(f.Streams.Err, "\r\x1b[K", what)
 			}
 		}, func() {
 			if !last.IsZero() {

@@ -73,12 +73,8 @@ func readings(ctx context.Context, f *cli.Factory, once bool, interval time.Dura
 	o := node.Options{Address: target.Address, Metadata: metadata, Now: f.Now, Timeout: sourceTimeout(f)}
 	n := evidence.Node{First: node.Read(ctx, o)}
 	if !once {
-		ticks, stop := f.Tick(interval)
-		defer stop()
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-ticks:
+		if err := wait(ctx, f, interval); err != nil {
+			return nil, err
 		}
 		o.First = n.First
 		n.Second = node.Read(ctx, o)
@@ -97,4 +93,28 @@ func readings(ctx context.Context, f *cli.Factory, once bool, interval time.Dura
 		ev.Interval = n.Second.At.Sub(n.First.At)
 	}
 	return ev, nil
+}
+
+// wait waits for the second reading, and says on a terminal how long it takes.
+func wait(ctx context.Context, f *cli.Factory, interval time.Duration) error {
+	over, stop := f.Tick(interval)
+	defer stop()
+	var second <-chan time.Time
+	show, erase := showProgress(f)
+	if show != nil {
+		defer erase()
+		var stop func()
+		second, stop = f.Tick(time.Second)
+		defer stop()
+	}
+	for end := f.Now().Add(interval); ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-over:
+			return nil
+		case <-second:
+			show(0, 0, collect.SecondIn(end.Sub(f.Now())))
+		}
+	}
 }

@@ -265,7 +265,7 @@ func (v *view) operations() table.Table {
 }
 
 func (v *view) subnets() table.Table {
-	t := table.Table{Columns: []table.Column{{Name: "SUBNET"}, {Name: "CIDR"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true}}}
+	t := table.Table{Columns: []table.Column{{Name: "SUBNET"}, {Name: "CIDR"}, {Name: "FREE", Right: true}, {Name: "AS OF", Right: true}}}
 	for _, s := range v.s.Subnets {
 		asOf, age := list.AsOf(s, v.now)
 		row := table.Cells(s.ID, show.OrUnknown(s.CIDR), show.Int(s.Available), asOf)
