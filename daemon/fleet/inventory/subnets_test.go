@@ -38,6 +38,7 @@ func TestTrend_Project(t *testing.T) {
 		"two readings":      {falling(time.Hour, 1000, 900), "~9h, 2 readings"},
 		"a short time":      {falling(time.Minute, 1000, 990, 980, 970, 960, 950), "~95m, 6 readings"},
 		"nodes that start":  {falling(time.Second, 4088, 4080), ""},
+		"shortly after":     {falling(time.Minute, 4080, 4054), ">60m, 2 readings"},
 		"none, soon":        {falling(time.Second, 8, 0), "none left"},
 		"up and down":       {falling(10*time.Minute, 1000, 700, 950, 650, 900, 600), "~123m, 6 readings"},
 		"grows":             {falling(10*time.Minute, 900, 910, 920, 930, 940, 950), "not falling, 6 readings"},

@@ -42,11 +42,12 @@ func (t Trend) Values() []float64 {
 	return out
 }
 
+// A straight line through counts of a minute may be drawn for an hour, and at most for a week. Counts of less than LeastLine say
+// nothing: while nodes start, pools fill within seconds.
 const (
-	// longestLeft is how far a straight line may be drawn.
+	LeastLine   = 30 * time.Second
+	aheadOfLine = 60
 	longestLeft = 7 * 24 * time.Hour
-	// LeastLine is the minimum time that readings must cover for a straight line: while nodes start, pools fill within seconds.
-	LeastLine = 5 * time.Minute
 )
 
 // Forecast says when a subnet runs out of free addresses, and how sure that is. Commands and screens
@@ -73,7 +74,8 @@ func (t Trend) Project() Forecast {
 	if n == 0 {
 		return Forecast{}
 	}
-	f := Forecast{Free: t[n-1].Free, Readings: n, Over: t[n-1].At.Sub(t[0].At), Rough: true, Ahead: longestLeft}
+	f := Forecast{Free: t[n-1].Free, Readings: n, Over: t[n-1].At.Sub(t[0].At), Rough: true}
+	f.Ahead = aheadOfLine * min(f.Over, longestLeft/aheadOfLine)
 	if out, ok := t.RunsOut(); ok {
 		end := t[n-1].At
 		until := func(at time.Time) time.Duration { return max(0, at.Sub(end)) }
@@ -85,7 +87,7 @@ func (t Trend) Project() Forecast {
 		return f
 	}
 	f.PerHour = t.slope()
-	if hours := float64(f.Free) / -f.PerHour; f.PerHour < 0 && f.Free > 0 && hours <= longestLeft.Hours() {
+	if hours := float64(f.Free) / -f.PerHour; f.PerHour < 0 && f.Free > 0 && hours <= f.Ahead.Hours() {
 		f.Left = time.Duration(hours * float64(time.Hour))
 	}
 	return f

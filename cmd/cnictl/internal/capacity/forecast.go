@@ -225,7 +225,7 @@ func foresee(r *foreseen, f inventory.Forecast, now time.Time) {
 		r.Why = "no free address now"
 	case f.Rough && f.Known():
 		r.Why = "rough: counts cover " + human.Age(f.Over) + "; 24h make a forecast"
-	case f.Readings > 1:
+	case f.Rough && f.Readings > 1:
 		r.Why = "counts cover " + human.Age(f.Over) + ": " + human.Age(inventory.LeastLine) + " make a rough forecast, 24h a good one"
 	case f.Rough:
 		r.Why = "one count: two make a rough forecast, 24h a good one"
