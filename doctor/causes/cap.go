@@ -48,13 +48,19 @@ func maxPodsTooHigh(c *Case) []Result {
 	for _, p := range c.waiting() {
 		waits = append(waits, string(p.Pod))
 	}
+	var order []int
+	if p := c.pool(); p != nil && p.sized && c.Settings.MaxENI > 0 && c.Settings.MaxENI < p.limitENI {
+		order = []int{4, 1, 2, 3}
+	}
 	return []Result{{
+		fixes: order,
 		Scope: scope,
 		Summary: fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()),
 			why),
 		Decisive: []Fact{now, c.starved()},
 		unless:   []Fact{c.growable()}, names: podNames(waits...),
 	}, Result{
+		fixes:    order,
 		Scope:    scope,
 		Summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address (%s)", most, lasting, why),
 		Decisive: []Fact{by}, names: podNames(waits...),

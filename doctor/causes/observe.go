@@ -216,7 +216,8 @@ func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
 
 // explains reports whether a finding explains an observation of a kind.
 func (f *found) explains(code, subject string) bool {
-	if code == "obs/event" && strings.Contains(subject, notCreated) && f.Code != "boot/webhook" {
+	if code == "obs/event" && strings.Contains(subject, notCreated) && f.Code != "boot/webhook" &&
+		!(f.Code == "boot/daemon-missing" && strings.Contains(subject, "/aws-node")) {
 		return false // it has nothing to do with the node
 	}
 	return f.entry.ObservesOf(code, subject) && !(f.mild && catalogue.Stops(code))

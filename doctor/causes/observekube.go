@@ -104,7 +104,21 @@ const (
 	fixRoom
 	fixEvicted
 	fixPort
+	fixPodSecurity
+	fixManifest
+	fixQuota
 )
+
+// daemonRefused returns the controller's words for a pod of the DaemonSet that the API server refuses, empty if there are
+// none of the last ten minutes.
+func (c *Case) daemonRefused() (text string) {
+	for _, e := range c.R.Events.Content {
+		if e.Kind == "DaemonSet" && strings.HasSuffix(e.Name, "/aws-node") && e.Reason == "FailedCreate" && e.At.After(c.recent()) {
+			text = e.Message
+		}
+	}
+	return text
+}
 
 func daemonNotOnNode(c *Case) []observation {
 	if !c.R.DaemonSet.OK() || c.R.DaemonSet.Content == nil || !c.R.DaemonPods.OK() || len(c.R.DaemonPods.Content) == 0 && c.R.ENIs.OK() {
@@ -123,6 +137,18 @@ func daemonNotOnNode(c *Case) []observation {
 		o.is, o.fixes = o.is+c.keepsAway(), []int{fixAffinity, fixTolerate}
 		if len(c.odd()) > 0 && len(c.unmet()) == 0 {
 			o.fixes = []int{fixTolerate, fixAffinity}
+		}
+		if refused := c.daemonRefused(); refused != "" {
+			o.is = "it has no pod of the DaemonSet aws-node, which the API server refuses: " + refused
+			for _, why := range []struct {
+				text string
+				fix  int
+			}{{"PodSecurity", fixPodSecurity}, {"quota", fixQuota}, {"service account", fixManifest}} {
+				if strings.Contains(refused, why.text) {
+					o.fixes = []int{why.fix}
+					break
+				}
+			}
 		}
 	case unbound:
 		o.is = string(p.Pod) + " is Pending: " + or(said, "the scheduler has not bound it, and says nothing")
