@@ -120,7 +120,7 @@ func New(opts Options) (*Live, error) {
 	return &Live{
 		opts: opts, wake: make(chan struct{}, 1), changed: make(chan struct{}, 1), members: map[string]*member{},
 		checking: make(chan struct{}, 1),
-		plan:     NewPlan(PlanConfig{Workers: opts.Concurrency, Interval: opts.Interval, Background: opts.Background}),
+		plan:     NewPlan(PlanConfig{Workers: opts.Concurrency, Interval: opts.Interval, Background: opts.Background, Listing: true}),
 	}, nil
 }
 

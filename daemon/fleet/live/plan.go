@@ -36,6 +36,7 @@ type PlanConfig struct {
 	Workers    int           // nodes read at once
 	Interval   time.Duration // between two reads of a node on the screen; 0 = DefaultInterval
 	Background time.Duration // of the other nodes; 0 = DefaultBackground
+	Listing    bool          // until Listed is called only nodes on the screen are read: reading would delay the list
 }
 
 // Plan decides which node to read next. It is not safe for concurrent use.
@@ -110,6 +111,9 @@ func (p *Plan) Remove(name string) {
 	}
 	delete(p.nodes, name)
 }
+
+// Listed reports that all nodes there are have been put.
+func (p *Plan) Listed() { p.cfg.Listing = false }
 
 // Len counts the nodes.
 func (p *Plan) Len() int { return len(p.nodes) }
@@ -302,7 +306,7 @@ func (p *Plan) first(t tier, upstream bool) (*node, time.Time) {
 
 // dueOther returns the node off the screen that has been due longest.
 func (p *Plan) dueOther(now time.Time) *node {
-	if now.Before(p.paced) || !p.room() {
+	if p.cfg.Listing || now.Before(p.paced) || !p.room() {
 		return nil
 	}
 	var first candidate
@@ -341,7 +345,7 @@ func (p *Plan) Wake(now time.Time) (at time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	for t := range tiers {
-		if !t.focused() && (!p.room() || t.ailing() && !p.roomForAiling()) {
+		if !t.focused() && (p.cfg.Listing || !p.room() || t.ailing() && !p.roomForAiling()) {
 			continue
 		}
 		for _, upstream := range [...]bool{false, true} {

@@ -93,7 +93,9 @@ func (l *Live) trouble(err error) {
 func (l *Live) join(t fleet.Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	defer l.poke()
+	if l.listed { // else it is not read yet
+		defer l.poke()
+	}
 	m := l.members[t.Name]
 	if m != nil && m.same(t) {
 		news := !reflect.DeepEqual(m.target.Object, t.Object) || !reflect.DeepEqual(m.target.Absent, t.Absent) || m.target.State != t.State
@@ -129,7 +131,9 @@ func (l *Live) complete() {
 	l.mu.Lock()
 	before := l.listed
 	l.listed = true
+	l.plan.Listed()
 	l.mu.Unlock()
+	l.poke()
 	if !before {
 		l.notify()
 	}

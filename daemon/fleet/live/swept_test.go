@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/live"
+	"cnictl/daemon/fleet/watch"
 )
 
 // TestStats_NothingIsSweptBeforeTheListIsComplete: while nodes are still to come, a sweep does not
@@ -22,8 +23,13 @@ func TestStats_NothingIsSweptBeforeTheListIsComplete(t *testing.T) {
 		b.roster.more.Store(true)
 		b.roster.put(first.target())
 		elapse(time.Minute)
+		if s := b.Stats(); s.Samples > 0 {
+			t.Errorf("a node off the screen was read while the list was read: %+v", s)
+		}
+		b.Focus(watch.Focus{Visible: []string{"first"}})
+		elapse(time.Minute)
 		if s := b.Stats(); s.Swept || s.Samples == 0 {
-			t.Errorf("swept after the first of two nodes: %+v", s)
+			t.Errorf("swept after the first of two nodes, or its row is not read: %+v", s)
 		}
 		b.roster.more.Store(false)
 		b.roster.put(last.target())
