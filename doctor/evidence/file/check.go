@@ -3,6 +3,7 @@ package file
 import (
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -20,7 +21,7 @@ import (
 // its values, default is its value if it is omitted, and signed allows negative numbers in it.
 type member struct {
 	name   string
-	of     reflect.Type
+	index  []int // of the field
 	enum   []string
 	def    string
 	signed bool
@@ -38,7 +39,7 @@ func membersOf(t reflect.Type) []member {
 		if !f.IsExported() || name == "-" || name == "" {
 			continue // an embedded struct is represented by its fields
 		}
-		m := member{name: name, of: f.Type, def: f.Tag.Get("default"), signed: f.Tag.Get("signed") != ""}
+		m := member{name: name, index: f.Index, def: f.Tag.Get("default"), signed: f.Tag.Get("signed") != ""}
 		if words := f.Tag.Get("enum"); words != "" {
 			m.enum = strings.Split(words, ",")
 		}
@@ -48,127 +49,78 @@ func membersOf(t reflect.Type) []member {
 	return out
 }
 
-// writer turns YAML into JSON for a Go type.
-type writer struct {
-	json []byte
-	old  bool      // of format 1
-	at   time.Time // what relative times of format 1 count back from
+// filler sets Go values to those of a file.
+type filler struct {
+	old bool      // of format 1
+	at  time.Time // what relative times of format 1 count back from
 }
 
-// write returns the JSON for what to points to, until the next call.
-func (w *writer) write(n *yaml.Node, to any, path string) ([]byte, error) {
-	w.json = w.json[:0]
-	err := w.value(n, reflect.TypeOf(to).Elem(), path, false)
-	return w.json, err
-}
-
-var (
-	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
-	jsonType     = reflect.TypeFor[json.Unmarshaler]()
-	timeType     = reflect.TypeFor[time.Time]()
-	durationType = reflect.TypeFor[time.Duration]()
-)
-
-func (w *writer) value(n *yaml.Node, t reflect.Type, path string, signed bool) error {
-	pointer := reflect.PointerTo(t)
-	switch {
-	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
-		w.json = append(w.json, "null"...)
+// value sets a value. null leaves it as it is.
+func (l *filler) value(n *yaml.Node, v reflect.Value, path string, signed bool) error {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return nil
-	case t.Kind() == reflect.Pointer:
-		return w.value(n, t.Elem(), path, signed)
-	case pointer.Implements(textType):
-		return w.text(n, t, path)
-	case n.Kind == yaml.ScalarNode && n.Tag == "!!str" && pointer.Implements(jsonType):
-		return w.append(n.Value)
-	case t == durationType:
+	}
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		return l.value(n, v.Elem(), path, signed)
+	}
+	switch to := v.Addr().Interface().(type) {
+	case encoding.TextUnmarshaler:
+		return l.text(n, to, path)
+	case json.Unmarshaler: // an object, or a text for short
+		if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+			data, err := json.Marshal(n.Value)
+			return errors.Join(err, to.UnmarshalJSON(data))
+		}
+	case *time.Duration:
 		d, err := duration(n.Value)
-		if n.Kind != yaml.ScalarNode || err != nil {
-			return refuse(n, path, "want "+wanted(t)+", not "+kind(n))
+		if *to = d; n.Kind != yaml.ScalarNode || err != nil {
+			return unlike(n, v.Type(), path)
 		}
-		return w.append(d)
-	}
-	switch t.Kind() {
-	case reflect.Struct:
-		return w.object(n, t, path, signed)
-	case reflect.Map:
-		return w.names(n, t, path, signed)
-	case reflect.Slice:
-		return w.list(n, t, path, signed)
-	case reflect.Interface:
-		var free any
-		if err := n.Decode(&free); err != nil {
-			return refuse(n, path, err.Error())
-		}
-		return w.append(free)
-	}
-	return w.scalar(n, t, path, signed)
-}
-
-func (w *writer) append(value any) error {
-	if s, ok := value.(string); ok && simple(s) {
-		w.json = append(append(append(w.json, '"'), s...), '"')
 		return nil
 	}
-	text, err := json.Marshal(value)
-	w.json = append(w.json, text...)
-	if err != nil {
-		return fmt.Errorf("read evidence: %w", err)
+	switch v.Kind() {
+	case reflect.Struct:
+		return l.object(n, v, path, signed)
+	case reflect.Map:
+		return l.names(n, v, path, signed)
+	case reflect.Slice:
+		return l.list(n, v, path, signed)
+	}
+	return scalarInto(n, v, path, signed)
+}
+
+// unlike refuses a value that is not of a type.
+func unlike(n *yaml.Node, t reflect.Type, path string) error {
+	return refuse(n, path, "want "+wanted(t)+", not "+kind(n))
+}
+
+// text sets what its type reads from a text: times, addresses.
+func (l *filler) text(n *yaml.Node, to encoding.TextUnmarshaler, path string) error {
+	ok := n.Kind == yaml.ScalarNode
+	if at, isTime := to.(*time.Time); isTime {
+		if ago, relative := strings.CutPrefix(n.Value, "-"); relative && l.old && !l.at.IsZero() {
+			span, err := duration(ago)
+			*at, ok = l.at.Add(-span), ok && err == nil
+		} else {
+			ok = ok && at.UnmarshalText([]byte(n.Value)) == nil
+		}
+		*at = at.UTC()
+		ok = ok && at.Year() >= 0 && at.Year() <= 9999
+	} else {
+		ok = ok && to.UnmarshalText([]byte(n.Value)) == nil
+	}
+	if a, isAddress := to.(*netip.Addr); !ok || isAddress && a.Zone() != "" {
+		return unlike(n, reflect.TypeOf(to).Elem(), path)
 	}
 	return nil
 }
 
-// simple reports whether a text is the same in JSON.
-func simple(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
-}
-
-// text checks what its type reads from a text: times, addresses.
-func (w *writer) text(n *yaml.Node, t reflect.Type, path string) error {
-	bad := refuse(n, path, "want "+wanted(t)+", not "+kind(n))
-	if n.Kind != yaml.ScalarNode {
-		return bad
-	}
-	if ago, ok := strings.CutPrefix(n.Value, "-"); ok && t == timeType && w.old && !w.at.IsZero() {
-		span, err := duration(ago)
-		if err != nil {
-			return bad
-		}
-		return w.append(w.at.Add(-span))
-	}
-	v := reflect.New(t)
-	if err := v.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value)); err != nil {
-		return bad
-	}
-	switch v := v.Interface().(type) {
-	case *netip.Addr:
-		if v.Zone() != "" {
-			return bad
-		}
-	case *time.Time:
-		if w.append(v.UTC()) != nil {
-			return bad
-		}
-		return nil
-	}
-	return w.append(n.Value)
-}
-
-func (w *writer) object(n *yaml.Node, t reflect.Type, path string, signed bool) error {
+func (l *filler) object(n *yaml.Node, v reflect.Value, path string, signed bool) error {
 	if n.Kind != yaml.MappingNode {
 		return refuse(n, path, "want an object, not "+kind(n))
 	}
-	members, comma := membersOf(t), byte('{')
-	name := func(m member) {
-		w.json = append(w.json, comma, '"')
-		w.json = append(append(w.json, m.name...), '"', ':')
-		comma = ','
-	}
+	members := membersOf(v.Type())
 	err := each(n, path, func(key string, at, value *yaml.Node) error {
 		i := slices.IndexFunc(members, func(m member) bool { return m.name == key })
 		if i < 0 {
@@ -179,91 +131,80 @@ func (w *writer) object(n *yaml.Node, t reflect.Type, path string, signed bool) 
 			return refuse(at, path, fmt.Sprintf("unknown member %q; known: %s", short(key), strings.Join(names, ", ")))
 		}
 		m := members[i]
-		name(m)
 		if len(m.enum) > 0 && value.Value != "" && value.Tag != "!!null" && !slices.Contains(m.enum, value.Value) {
 			return refuse(value, join(path, key), fmt.Sprintf("want one of %s, not %s", strings.Join(m.enum, ", "), kind(value)))
 		}
-		return w.value(value, m.of, join(path, key), signed || m.signed)
+		return l.value(value, v.FieldByIndex(m.index), join(path, key), signed || m.signed)
 	})
 	for _, m := range members {
-		if m.def == "" || find(n, m.name) >= 0 {
+		if err != nil || m.def == "" || find(n, m.name) >= 0 {
 			continue
 		}
-		if name(m); m.of.Kind() == reflect.String {
-			w.json = strconv.AppendQuote(w.json, m.def)
+		if field := v.FieldByIndex(m.index); field.Kind() == reflect.String {
+			field.SetString(m.def)
 		} else {
-			w.json = append(w.json, m.def...)
+			err = json.Unmarshal([]byte(m.def), field.Addr().Interface())
 		}
 	}
-	if comma == '{' {
-		w.json = append(w.json, '{')
-	}
-	w.json = append(w.json, '}')
 	return err
 }
 
-func (w *writer) names(n *yaml.Node, t reflect.Type, path string, signed bool) error {
+func (l *filler) names(n *yaml.Node, v reflect.Value, path string, signed bool) error {
 	if n.Kind != yaml.MappingNode {
 		return refuse(n, path, "want a map, not "+kind(n))
 	}
-	w.json = append(w.json, '{')
-	err := each(n, path, func(key string, _, value *yaml.Node) error {
-		if w.json[len(w.json)-1] != '{' {
-			w.json = append(w.json, ',')
-		}
-		if err := w.append(key); err != nil {
+	of := v.Type()
+	v.Set(reflect.MakeMapWithSize(of, len(n.Content)/2))
+	return each(n, path, func(key string, _, value *yaml.Node) error {
+		item := reflect.New(of.Elem()).Elem()
+		if value.Kind == yaml.ScalarNode && item.Kind() == reflect.String { // numbers are taken as texts
+			item.SetString(value.Value)
+		} else if err := l.value(value, item, join(path, short(key)), signed); err != nil {
 			return err
 		}
-		w.json = append(w.json, ':')
-		if value.Kind == yaml.ScalarNode && t.Elem().Kind() == reflect.String { // numbers are taken as texts
-			return w.append(value.Value)
-		}
-		return w.value(value, t.Elem(), join(path, short(key)), signed)
+		v.SetMapIndex(reflect.ValueOf(key).Convert(of.Key()), item)
+		return nil
 	})
-	w.json = append(w.json, '}')
-	return err
 }
 
-func (w *writer) list(n *yaml.Node, t reflect.Type, path string, signed bool) error {
+func (l *filler) list(n *yaml.Node, v reflect.Value, path string, signed bool) error {
 	if n.Kind != yaml.SequenceNode {
 		return refuse(n, path, "want a list, not "+kind(n))
 	}
-	w.json = append(w.json, '[')
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
 	for i, item := range n.Content {
-		if i > 0 {
-			w.json = append(w.json, ',')
-		}
-		if err := w.value(item, t.Elem(), path+"["+strconv.Itoa(i)+"]", signed); err != nil {
+		if err := l.value(item, v.Index(i), path+"["+strconv.Itoa(i)+"]", signed); err != nil {
 			return err
 		}
 	}
-	w.json = append(w.json, ']')
 	return nil
 }
 
-func (w *writer) scalar(n *yaml.Node, t reflect.Type, path string, signed bool) error {
+func scalarInto(n *yaml.Node, v reflect.Value, path string, signed bool) error {
 	ok := n.Kind == yaml.ScalarNode
-	switch t.Kind() {
+	switch v.Kind() {
 	case reflect.String:
-		if ok = ok && n.Tag == "!!str"; ok {
-			return w.append(n.Value)
-		}
+		ok = ok && n.Tag == "!!str"
+		v.SetString(n.Value)
 	case reflect.Bool:
 		value, err := strconv.ParseBool(n.Value)
 		ok = ok && n.Tag == "!!bool" && err == nil
-		w.json = strconv.AppendBool(w.json, value)
+		v.SetBool(value)
 	case reflect.Float32, reflect.Float64:
 		value, err := strconv.ParseFloat(n.Value, 64)
-		if ok = ok && (n.Tag == "!!int" || n.Tag == "!!float") && err == nil && (signed || value >= 0) && !math.IsInf(value, 0); ok {
-			return w.append(value)
-		}
+		ok = ok && (n.Tag == "!!int" || n.Tag == "!!float") && err == nil && (signed || value >= 0) && !math.IsInf(value, 0)
+		v.SetFloat(value)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		value, err := strconv.ParseInt(n.Value, 0, 64)
+		ok = ok && n.Tag == "!!int" && err == nil && value >= 0 && !v.OverflowUint(uint64(value))
+		v.SetUint(uint64(value))
 	default:
 		value, err := strconv.ParseInt(n.Value, 0, 64)
-		ok = ok && n.Tag == "!!int" && err == nil && (signed || value >= 0)
-		w.json = strconv.AppendInt(w.json, value, 10)
+		ok = ok && n.Tag == "!!int" && err == nil && (signed || value >= 0) && !v.OverflowInt(value)
+		v.SetInt(value)
 	}
 	if !ok {
-		return refuse(n, path, "want "+wanted(t)+", not "+kind(n))
+		return unlike(n, v.Type(), path)
 	}
 	return nil
 }
@@ -271,9 +212,9 @@ func (w *writer) scalar(n *yaml.Node, t reflect.Type, path string, signed bool) 
 // wanted describes a type, for errors.
 func wanted(t reflect.Type) string {
 	switch t {
-	case timeType:
+	case reflect.TypeFor[time.Time]():
 		return "a time, such as 2026-11-21T14:02:11Z"
-	case durationType, reflect.TypeFor[text]():
+	case reflect.TypeFor[time.Duration](), reflect.TypeFor[text]():
 		return "a duration, such as 1h30m"
 	case reflect.TypeFor[netip.Addr]():
 		return "an IP address"

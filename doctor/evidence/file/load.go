@@ -2,10 +2,10 @@ package file
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"time"
 
@@ -162,7 +162,7 @@ func expand(n *yaml.Node, left *int, depth int) (*yaml.Node, error) {
 
 // loader reads the nodes of a file.
 type loader struct {
-	writer
+	filler
 	first, second time.Time // of the readings
 	once          bool
 }
@@ -287,12 +287,5 @@ func nameOf(r *evidence.Reading) string {
 
 // decode reads a value into what to points to.
 func (l *loader) decode(n *yaml.Node, to any, path string) error {
-	text, err := l.write(n, to, path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, to); err != nil {
-		return refuse(n, path, strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return nil
+	return l.value(n, reflect.ValueOf(to).Elem(), path, false)
 }
