@@ -92,16 +92,30 @@ func eniGroups(c *Case) (out []observation) {
 	return out
 }
 
-// groupsClosed finds interfaces whose groups, all of which were read, allow no traffic out, or none in.
+// letsClusterIn reports whether a rule of a security group lets nodes or pods of the cluster in: by a group that interfaces of
+// instances have, or by addresses of the VPC.
+func (c *Case) letsClusterIn(r evidence.GroupRule) bool {
+	if p, err := netip.ParsePrefix(r.Peer); err == nil {
+		return c.overVPC(p)
+	}
+	return slices.ContainsFunc(c.R.Interfaces.Content, func(e evidence.Interface) bool {
+		return e.Instance != "" && slices.Contains(e.Groups, r.Peer)
+	})
+}
+
+// groupsClosed finds interfaces whose groups, all of which were read, allow no traffic out, none in, or, where pods have
+// groups of their own, none from the cluster.
 func groupsClosed(c *Case) (out []observation) {
+	primary, _ := c.primary()
 	for _, e := range c.attached() {
 		if managed, there := c.managed(e.ID); len(e.Groups) == 0 || known(c.R.Groups.Content, e.Groups) < len(e.Groups) || there &&
 			managed.Trunk {
 			continue
 		}
-		egress, ingress, unread := 0, 0, false
+		egress, ingress, unread, cluster := 0, 0, false, false
 		for _, g := range c.R.Groups.Content {
 			if slices.Contains(e.Groups, g.ID) {
+				cluster = cluster || slices.ContainsFunc(g.Ingress, c.letsClusterIn)
 				egress, ingress, unread = egress+len(g.Egress), ingress+len(g.Ingress), unread || g.Egress == nil || g.Ingress == nil
 			}
 		}
@@ -116,6 +130,8 @@ func groupsClosed(c *Case) (out []observation) {
 				catalogue.Error), []int{1}
 		case ingress == 0:
 			o.is, o.severity, o.fixes = every(e.Groups)+" let nothing in: other nodes and the control plane reach neither kubelet nor pods", catalogue.Error, []int{2}
+		case !cluster && c.Settings.CustomNetworking && e.ID != primary && primary != "":
+			o.is, o.severity, o.fixes = every(e.Groups)+" let neither nodes nor other pods in", catalogue.Warning, []int{2}
 		default:
 			continue
 		}
