@@ -39,10 +39,7 @@ func listLinks(conn *rtnl.Conn) ([]evidence.Link, error) {
 			addresses[a.Link] = append(addresses[a.Link], a.Prefix)
 		}
 	}
-	names := map[int32]string{}
-	for _, l := range list {
-		names[l.Index] = l.Name
-	}
+	names := linkNames(list)
 	out := []evidence.Link{}
 	for _, l := range list {
 		up := l.Flags&unix.IFF_UP != 0
@@ -59,6 +56,15 @@ func listLinks(conn *rtnl.Conn) ([]evidence.Link, error) {
 		out = append(out, link)
 	}
 	return out, nil
+}
+
+// linkNames returns the names of links by their index.
+func linkNames(list []netstate.Link) map[int32]string {
+	names := make(map[int32]string, len(list))
+	for _, l := range list {
+		names[l.Index] = l.Name
+	}
+	return names
 }
 
 // families are the address families.
@@ -104,10 +110,7 @@ func listRoutes(conn *rtnl.Conn) ([]evidence.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := map[int32]string{}
-	for _, l := range list {
-		names[l.Index] = l.Name
-	}
+	names := linkNames(list)
 	out := []evidence.Route{}
 	for _, family := range []int{4, 6} {
 		list, err := conn.AllRoutes(families[family])

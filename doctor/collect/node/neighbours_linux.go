@@ -32,10 +32,7 @@ func (c *collector) neighbours(ctx context.Context) ([]neighbour, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := map[int32]string{}
-	for _, l := range list {
-		names[l.Index] = l.Name
-	}
+	names := linkNames(list)
 	files, err := c.namespaces()
 	if err != nil {
 		return nil, err
