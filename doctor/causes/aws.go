@@ -232,7 +232,7 @@ func (c *Case) IsEC2(target string) bool {
 
 func imdsUnreachable(c *Case) []Result {
 	logged := c.active(pattern{sources: []string{"log.ipamd", "log.awsnode"}, texts: textsIMDS, cured: answering})
-	failed := pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
+	failed := pattern{sources: pluginSays,
 		texts: []string{"Error received from AddNetwork gRPC call…vpc-ipv4-cidr-blocks", "Error received from AddNetwork gRPC call…IMDS",
 			"Error received from AddNetwork gRPC call…ec2imds"}}
 	adds := c.active(failed)

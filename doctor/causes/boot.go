@@ -383,7 +383,7 @@ func daemonDown(c *Case) []Result {
 		return deaf(c)
 	}
 	unready := Either(c.lasting((*Case).notReady), c.lasting(deaf),
-		c.active(pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{textUnavailable}}))
+		c.active(pattern{sources: pluginSays, texts: []string{textUnavailable}}))
 	last := or(clip(c.lastError()), "none in the log lines that were read")
 	text := "the daemon does not answer; its last error: " + last
 	if k := c.container(containerNode); k != nil {
@@ -507,7 +507,7 @@ func socketSkew(c *Case) []Result {
 }
 
 func pluginSkew(c *Case) []Result {
-	m := pattern{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{string(cause.DaemonMismatch)}}
+	m := pattern{sources: pluginSays, texts: []string{string(cause.DaemonMismatch)}}
 	if !c.Ours {
 		m.texts = []string{logline.TextWrongClientVersion}
 	}
@@ -714,9 +714,10 @@ func cniConfig(c *Case) []Result {
 		return []Result{cd.WithFixes(1)}
 	}
 	last, _, _ := c.lastMessage(notFound)
-	if m := pluginPath().FindStringSubmatch(last.text); m != nil && c.active(notFound).State == Yes && !strings.Contains(m[1], pluginDirectory) {
+	at := pluginPath().FindStringSubmatch(last.text)
+	if at != nil && c.active(notFound).State == Yes && !strings.Contains(at[1], pluginDirectory) {
 		cd.title = "the runtime looks for plugins in another directory"
-		cd.Summary = fmt.Sprintf("the runtime looks for plugins in %s, and the CNI installs them in %s: %s", m[1], pluginDirectory, shown.Value)
+		cd.Summary = fmt.Sprintf("the runtime looks for plugins in %s, and the CNI installs them in %s: %s", at[1], pluginDirectory, shown.Value)
 		return []Result{cd.WithFixes(6, 2)}
 	}
 	for fix, texts := range [][]string{

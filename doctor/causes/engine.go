@@ -350,8 +350,8 @@ func (d *diagnosis) lone(x catalogue.Fix, names map[string]string) string {
 	of := evidence.PodOf(names["NAMESPACE"], names["POD"])
 	for _, c := range d.cases {
 		owned := func(p evidence.KubePod) bool { return p.Owner != "" }
-		at := slices.IndexFunc(c.R.Pods.Content, func(p evidence.KubePod) bool { return p.Pod == of })
-		if at >= 0 && !owned(c.R.Pods.Content[at]) && slices.ContainsFunc(c.R.Pods.Content, owned) { // else owners were not read
+		p, there := find(c.R.Pods.Content, func(p evidence.KubePod) bool { return p.Pod == of })
+		if there && !owned(p) && slices.ContainsFunc(c.R.Pods.Content, owned) { // else owners were not read
 			return " It has no controller, so nothing makes it again: save it first."
 		}
 	}

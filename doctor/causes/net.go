@@ -39,7 +39,7 @@ var netRules = []Rule{
 
 func setupFailed(c *Case) []Result {
 	m := pattern{
-		sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
+		sources: pluginSays,
 		texts: []string{
 			"add command: failed to setup network", "failed to delete old hostVeth", "failed to setup veth", "failed to add static ARP",
 			"failed to setup toContainer rule",

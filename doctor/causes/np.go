@@ -21,7 +21,7 @@ var npRules = []Rule{
 
 func agentUnreachable(c *Case) []Result {
 	logged := orElse(c.active(pattern{
-		sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
+		sources: pluginSays,
 		texts: []string{"add cmd: failed to setup network policy", "Failed to connect to network policy agent",
 			"del cmd: failed to process delete request…network policy"},
 	}), c.failures(nil, cause.PolicyAgentUnreachable))

@@ -35,8 +35,8 @@ func unstarted(c *Case, network bool) (out []observation) {
 		if p.Phase != "Pending" || p.HostNetwork || c.Now.Sub(p.CreatedAt) <= attachTime {
 			continue
 		}
-		o := observation{subject: string(p.Pod), is: "Pending", should: "running", severity: catalogue.Error, since: p.CreatedAt,
-			pods: []string{string(p.Pod)}, names: podNames(string(p.Pod)), said: c.lastWarning(p.Pod)}
+		o := ofPod(p.Pod, "Pending", "running", catalogue.Error)
+		o.since, o.said = p.CreatedAt, c.lastWarning(p.Pod)
 		if !p.CreatedAt.IsZero() {
 			o.is += " for " + age(c.Now.Sub(p.CreatedAt))
 		}
@@ -124,13 +124,12 @@ func (c *Case) ended(pod string, at time.Time) bool {
 
 func podNotEnding(c *Case) (out []observation) {
 	for _, e := range c.R.Events.Content {
-		if c.ended(e.Name, e.At) {
-			continue
-		}
-		if e.Kind == "Pod" && c.concerns(e) && e.At.After(c.recent()) && matchesAny(e.Reason+" "+e.Message, sandboxGone) &&
+		said := e.Reason + " " + e.Message
+		if e.Kind == "Pod" && !c.ended(e.Name, e.At) && c.concerns(e) && e.At.After(c.recent()) && matchesAny(said, sandboxGone) &&
 			!slices.ContainsFunc(out, func(o observation) bool { return o.subject == e.Name }) {
-			out = append(out, observation{subject: e.Name, is: clip(e.Reason + " " + e.Message), should: "ended", severity: catalogue.Warning,
-				pods: []string{e.Name}, names: podNames(e.Name), since: e.First, said: e.Reason + " " + e.Message})
+			o := ofPod(evidence.Pod(e.Name), clip(said), "ended", catalogue.Warning)
+			o.since, o.said = e.First, said
+			out = append(out, o)
 		}
 	}
 	return out
@@ -155,13 +154,12 @@ func podUnschedulable(c *Case) (out []observation) {
 		if wait := c.Now.Sub(p.CreatedAt); wait <= attachTime || !network && wait <= schedulingTime {
 			continue
 		}
-		severity := catalogue.Info // for want of CPU, memory or a matching node
-		if network {
-			severity = catalogue.Error
+		// For want of CPU, memory or a matching node it is not the network's.
+		o := ofPod(p.Pod, or(clip(why), "no node has been found for it"), "scheduled", catalogue.Info)
+		if o.since, o.said = p.CreatedAt, why; network {
+			o.severity = catalogue.Error
 		}
-		out = append(out, observation{subject: string(p.Pod), is: or(clip(why), "no node has been found for it"), should: "scheduled",
-			severity: severity, since: p.CreatedAt,
-			pods: []string{string(p.Pod)}, names: podNames(string(p.Pod)), said: why})
+		out = append(out, o)
 	}
 	return out
 }

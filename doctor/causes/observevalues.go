@@ -479,7 +479,8 @@ var textsTooManyPods = []string{"Too many pods", "OutOfpods", "Node didn't have 
 // tooMany returns the pods that max-pods keeps from the node.
 func (c *Case) tooMany() (pods []string) {
 	for p := range c.pods() {
-		if elsewhere := p.On() != "" && p.On() != c.own; !elsewhere && (p.Phase == "Pending" || p.Phase == "Failed") && matchesAny(p.Message+" "+p.Reason, textsTooManyPods) {
+		elsewhere := p.On() != "" && p.On() != c.own
+		if !elsewhere && (p.Phase == "Pending" || p.Phase == "Failed") && matchesAny(p.Message+" "+p.Reason, textsTooManyPods) {
 			pods = append(pods, string(p.Pod))
 		}
 	}

@@ -774,8 +774,8 @@ func (c *Case) ofOtherCNI(p *evidence.KubePod) bool {
 func podOfOtherCNI(c *Case) (out []observation) {
 	for _, p := range c.Here() {
 		if p.Phase == "Running" && c.old(p.StartedAt) && c.ofOtherCNI(p) {
-			out = append(out, observation{subject: string(p.Pod), is: p.IPs[0].String() + " is not of the VPC: another CNI made its network",
-				should: "an address of the VPC", severity: catalogue.Error, pods: []string{string(p.Pod)}, names: podNames(string(p.Pod))})
+			out = append(out, ofPod(p.Pod, p.IPs[0].String()+" is not of the VPC: another CNI made its network", "an address of the VPC",
+				catalogue.Error))
 		}
 	}
 	return out

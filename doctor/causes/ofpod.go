@@ -43,7 +43,8 @@ func OfPod(ev *evidence.Evidence, pod string) *document.Finding {
 	}
 	if at := slices.IndexFunc(r.Observations, func(o document.Observation) bool { return o.Subject == pod }); explains == nil && at >= 0 {
 		o := r.Observations[at]
-		explains = &document.Finding{Code: o.Kind, Title: kindEntries()[o.Kind].Title, Severity: o.Severity, Nodes: []string{o.Node}, Summary: o.Is}
+		title := kindEntries()[o.Kind].Title
+		explains = &document.Finding{Code: o.Kind, Title: title, Severity: o.Severity, Nodes: []string{o.Node}, Summary: o.Is}
 	}
 	return explains
 }

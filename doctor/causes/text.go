@@ -335,6 +335,9 @@ func (c *Case) sample(name string, labels []string) (sum float64, ok bool) {
 	return sum, true
 }
 
+// pluginSays are the sources in which the plugin reports what failed.
+var pluginSays = []string{"log.plugin", "k8s.evt", "log.kubelet"}
+
 // daemonSays are the sources in which a daemon reports the errors of its calls.
 var daemonSays = []string{"log.ipamd", "intro.summary", "intro.failures"}
 

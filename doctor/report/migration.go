@@ -80,15 +80,15 @@ func Migration(r *document.DoctorReport, from, release string) document.Migratio
 		}
 		m.Checks = append(m.Checks, row)
 	}
-	switch nodes := causes.Count(r.Nodes, "node"); {
+	switch nodes, warnings := causes.Count(r.Nodes, "node"), causes.Count(m.Warnings, "warning"); {
 	case m.Blocks > 0:
-		m.Verdict = fmt.Sprintf("not ready to migrate: %s and %s on %s", causes.Count(m.Blocks, "blocking check"), causes.Count(m.Warnings, "warning"), nodes)
+		m.Verdict = fmt.Sprintf("not ready to migrate: %s and %s on %s", causes.Count(m.Blocks, "blocking check"), warnings, nodes)
 	case m.Undecided > 0:
 		m.Verdict = fmt.Sprintf("no blocking check on %s; %s undecided", nodes, causes.Count(m.Undecided, "check"))
 	default:
-		m.Verdict = fmt.Sprintf("nothing blocks the migration of %s, %s", nodes, causes.Count(m.Warnings, "warning"))
+		m.Verdict = fmt.Sprintf("nothing blocks the migration of %s, %s", nodes, warnings)
 		if len(unread) > 0 {
-			m.Verdict = fmt.Sprintf("nothing that was read blocks the migration of %s, %s; %s unread%s", nodes, causes.Count(m.Warnings, "warning"),
+			m.Verdict = fmt.Sprintf("nothing that was read blocks the migration of %s, %s; %s unread%s", nodes, warnings,
 				causes.Count(len(unread), "check"), howToRead(r.Mode, unread))
 		}
 	}

@@ -34,7 +34,8 @@ var inTexts = []mention{
 		func(a *Anonymizer, m []string) { a.pair("pod", m[2], m[1]) }},
 	{lazy.Regexp(`\b([a-z0-9][a-z0-9.-]*)_([a-z0-9][a-z0-9-]*)\([0-9a-f]{8}-`), // as kubelet does
 		func(a *Anonymizer, m []string) { a.pair("pod", m[2], m[1]) }},
-	{lazy.Regexp(`/pods/([a-z0-9][a-z0-9-]*)_([a-z0-9][a-z0-9.-]*)_[0-9a-f]{8}`), func(a *Anonymizer, m []string) { a.pair("pod", m[1], m[2]) }},
+	{lazy.Regexp(`/pods/([a-z0-9][a-z0-9-]*)_([a-z0-9][a-z0-9.-]*)_[0-9a-f]{8}`),
+		func(a *Anonymizer, m []string) { a.pair("pod", m[1], m[2]) }},
 	{lazy.Regexp(`--comment \\*"([a-z0-9][a-z0-9-]*)/([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)`), // of kube-proxy's rules
 		func(a *Anonymizer, m []string) { a.pair("service", m[1], m[2]) }},
 	{lazy.Regexp(`system:serviceaccounts?:([a-z0-9][a-z0-9-]*)(?::([a-z0-9][a-z0-9.-]*))?`), func(a *Anonymizer, m []string) {
