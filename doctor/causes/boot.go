@@ -400,6 +400,9 @@ func daemonDown(c *Case) []Result {
 	if crd := c.observesThose(ofDaemon, "obs/crd"); crd.State == Yes { // which it exits for
 		return []Result{{Decisive: []Fact{Not(crd)}}}
 	}
+	if cd.fixes[0] >= fixDownStalled { // its container says why
+		cd.title = "the daemon does not serve"
+	}
 	if means, fixes := meaning(c.lastError()); len(fixes) > 0 && cd.fixes[0] < fixDownStalled { // no other evidence of the cause
 		cd.title, cd.Summary, cd.first = "the daemon does not serve", cd.Summary+". "+means, fixes
 		cd.names = named(cd.names, c.lastError())
