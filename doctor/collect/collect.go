@@ -153,8 +153,7 @@ func (c *collection) first(ctx context.Context) error {
 			c.progress(1, 1, "objects of Kubernetes")
 		})
 	}
-	c.aws = evidence.Unread(c.at, evidence.MissingNotAsked)
-	c.aws.Quota.Missing, c.aws.IAM.Missing = evidence.MissingQuota, evidence.MissingIAM
+	c.aws = evidence.UnreadAWS(evidence.MissingNotAsked)
 	if c.AWS != nil {
 		c.place(ctx)
 		wait.Go(func() { c.readAWS(ctx) })
@@ -278,8 +277,7 @@ func (c *collection) readAWS(ctx context.Context) {
 
 // putAWS sets the EC2 sources of a reading. The built-in table knows more about a type than EC2.
 func (c *collection) putAWS(r *evidence.Reading) {
-	r.Interfaces, r.Subnets, r.Reservations, r.Instances = c.aws.Interfaces, c.aws.Subnets, c.aws.Reservations, c.aws.Instances
-	r.Quota, r.Groups, r.RouteTables, r.IAM = c.aws.Quota, c.aws.Groups, c.aws.RouteTables, c.aws.IAM
+	r.TakeAWS(c.aws)
 	if t, ok := c.limits[r.InstanceType.Content.InstanceType]; ok && !r.InstanceType.Content.Known {
 		r.InstanceType = evidence.Read(t)
 	}

@@ -5,6 +5,20 @@ import (
 	"time"
 )
 
+// UnreadAWS returns a reading for AWS's sources, none of which was read. Quotas never are, and only a migration
+// simulates policies.
+func UnreadAWS(reason string) *Reading {
+	r := Unread(time.Time{}, reason)
+	r.Quota.Missing, r.IAM.Missing = MissingQuota, MissingIAM
+	return r
+}
+
+// TakeAWS takes the sources of EC2 and IAM from another reading.
+func (r *Reading) TakeAWS(from *Reading) {
+	r.Interfaces, r.Subnets, r.Reservations, r.Instances = from.Interfaces, from.Subnets, from.Reservations, from.Instances
+	r.Quota, r.Groups, r.RouteTables, r.IAM = from.Quota, from.Groups, from.RouteTables, from.IAM
+}
+
 // IMDS is what the instance metadata service returns. If Token is not ok, the rest is unknown.
 // Token is failed if the service answers with another status or, once it has issued a token, not
 // with the instance ID and the MAC addresses.

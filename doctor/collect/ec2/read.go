@@ -24,16 +24,13 @@ import (
 // simulation of the role's policies, which Installation reads.
 func (r *Reader) Read(ctx context.Context, region string, instances []string) (*evidence.Reading, map[string]evidence.InstanceType) {
 	q := query{api: r.client(r.ResolveRegion(region))}
-	out := evidence.Unread(time.Time{}, evidence.MissingNotAsked)
-	out.Quota.Missing, out.IAM.Missing = evidence.MissingQuota, evidence.MissingIAM
+	out := evidence.UnreadAWS(evidence.MissingNotAsked)
 	if out.Instances.Missing = cmp.Or(r.noRegion(region), r.noCredentials(ctx)); out.Instances.Missing == "" {
 		out.Instances = timed(ctx, r, func(ctx context.Context) ([]evidence.Instance, error) { return q.instances(ctx, instances) })
 	}
 	if !out.Instances.OK() {
 		// Without instances, nothing else can be asked about this cluster alone.
-		out = evidence.Unread(time.Time{}, out.Instances.Missing)
-		out.Quota.Missing, out.IAM.Missing = evidence.MissingQuota, evidence.MissingIAM
-		return out, nil
+		return evidence.UnreadAWS(out.Instances.Missing), nil
 	}
 	var limits evidence.Source[map[string]evidence.InstanceType]
 	var wait sync.WaitGroup

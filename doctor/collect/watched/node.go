@@ -17,9 +17,7 @@ import (
 // sampled returns what the newest sample of a node has. Old samples are ignored.
 func sampled(n *store.Node, now time.Time) *evidence.Reading {
 	r := evidence.Unread(now, evidence.MissingMode) // Kubernetes and the kernel show no more than what follows
-	aws := evidence.Unread(now, evidence.MissingNotAsked)
-	r.Interfaces, r.Subnets, r.Reservations, r.Instances = aws.Interfaces, aws.Subnets, aws.Reservations, aws.Instances
-	r.Quota, r.Groups, r.RouteTables, r.IAM = aws.Quota, aws.Groups, aws.RouteTables, aws.IAM
+	r.TakeAWS(evidence.Unread(now, evidence.MissingNotAsked))
 	if lacking(r, evidence.MissingNotAsked); n.State != document.StateLive {
 		lacking(r, reason(n.Error))
 	} else {
