@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/config"
@@ -84,61 +85,68 @@ func (a *Anonymizer) Replace(document any) any {
 // kinds of texts, by TYPE.MEMBER or MEMBER, in evidence, in the daemon's documents and in
 // recordings. A text of a kind that is no form or words is a name, whatever it looks like. Those
 // that are fixed come from a list that the software has.
-var kindOfPlace = map[string]string{
-	"ID": "id", "Instance": "id", "InstanceID": "id", "ENI": "id", "ENIID": "id", "Subnet": "id", "SubnetID": "id",
-	"VPC": "id", "Groups": "id", "GroupIDs": "id",
-	"SecurityGroups": "id", "Peer": "id", "VPCRoute.Target": "id",
+var kindOfPlace = byKind(`
+	id: ID Instance InstanceID ENI ENIID Subnet SubnetID VPC Groups GroupIDs SecurityGroups Peer VPCRoute.Target
+	node: Node Node.Name KubeNode.Name ObjectMeta.Name NodeCNINode.Name entry.Gone
+	pod: Pod Pods PodName PodRef.Name DaemonPod.Name
+	namespace: Namespace PodNamespace
+	object: KubeEvent.Name KubeEvent.Object
+	cluster: Cluster
+	service-account: ServiceAccount ServiceAccount.Name
+	service: Service
+	secret: PullSecrets
+	quota: Quotas
+	eniconfig: ENIConfig.Name Reading.ENIConfig Feature.Value CNINodeFeature.Value
+	policy: SecurityGroupPolicy.Name PolicyEndpoint.Name
+	webhook: Admission.Name
+	monitor: Monitor.Name
+	role: IAM.Role
+	container: Container.Name DaemonContainer.Name DaemonSet.Containers DaemonSet.InitContainers ContainerLog.Container Reading.LogAWSNode
+	container: Reading.ContainerEnv DaemonSet.Env
+	host: Probe.Target
+	device: Link.Name Link.Parent Route.Dev Rule.IIF PodRoute.Link PodLink.Name
+	from: Probe.From
+	key: Taint.Key Toleration.Key
+	value: Taint.Value
+	zone: Zone
+	type: InstanceType
+	version: KubeletVersion Kubelet.Version Summary.Version
+	words: Image Images OSImage Kernel Owner File Types CNIPlugin.Name CNIPlugin.Version Packages.Packages Units Limits Mounts Volumes
+	words: Ports EnvFrom DuplicateEnv Affinity Env InitEnv Manager.Name Disk.Path Process Throttled Description Requester Audiences
+	words: Webhook.Name KubeEvent.Source AddOn.Version Condition.Type
+	fixed: APIVersion Kind State Status Source Via Mode Phase Level Effect Operation Strategy Cause Type Flags Token HTTPEndpoint
+	fixed: HTTPTokens Hypervisor Result FailurePolicy Protocol IPFamily Support Action Architecture OS Scope Denied Reviewed Roles
+	fixed: Bindings LinkPolicy SELinux Modules Actions Causes Table Forward UnmetTarget.Target
+	sysctl: Sysctls
+	chain: Chains NFTTables
+	reason: Reason Missing
+	series: Samples
+`)
 
-	"Node": "node", "Node.Name": "node", "KubeNode.Name": "node", "ObjectMeta.Name": "node", "NodeCNINode.Name": "node",
-	"entry.Gone": "node",
-	"Pod":        "pod", "Pods": "pod", "PodName": "pod", "PodRef.Name": "pod", "DaemonPod.Name": "pod", "Namespace": "namespace",
-	"PodNamespace":   "namespace",
-	"KubeEvent.Name": "object", "KubeEvent.Object": "object", "Cluster": "cluster",
-	"ServiceAccount": "service-account", "ServiceAccount.Name": "service-account", "Service": "service",
-	"PullSecrets": "secret", "Quotas": "quota",
-	"ENIConfig.Name": "eniconfig", "Reading.ENIConfig": "eniconfig", "SecurityGroupPolicy.Name": "policy",
-	"PolicyEndpoint.Name": "policy", "Admission.Name": "webhook",
-	"Monitor.Name": "monitor", "IAM.Role": "role", "Container.Name": "container", "DaemonContainer.Name": "container",
-	"DaemonSet.Containers":     "container",
-	"DaemonSet.InitContainers": "container", "ContainerLog.Container": "container", "Probe.Target": "host",
-	"Reading.LogAWSNode": "container", "Reading.ContainerEnv": "container", "DaemonSet.Env": "container",
-	"Feature.Value": "eniconfig", "CNINodeFeature.Value": "eniconfig",
-	"Link.Name": "device", "Link.Parent": "device", "Route.Dev": "device", "Rule.IIF": "device", "PodRoute.Link": "device",
-	"PodLink.Name": "device", "Probe.From": "from",
-	"Taint.Key": "key", "Toleration.Key": "key", "Taint.Value": "value",
-
-	"Zone": "zone", "InstanceType": "type", "KubeletVersion": "version", "Kubelet.Version": "version", "Summary.Version": "version",
-
-	"Image": "words", "Images": "words", "OSImage": "words", "Kernel": "words", "Owner": "words", "File": "words",
-	"Types": "words", "CNIPlugin.Name": "words", "CNIPlugin.Version": "words",
-	"Packages.Packages": "words", "Units": "words", "Limits": "words", "Mounts": "words", "Volumes": "words",
-	"Ports": "words", "EnvFrom": "words", "DuplicateEnv": "words", "Affinity": "words",
-	"Env": "words", "InitEnv": "words", "Manager.Name": "words", "Disk.Path": "words", "Process": "words",
-	"Throttled": "words", "Description": "words", "Requester": "words", "Audiences": "words",
-	"Webhook.Name": "words", "KubeEvent.Source": "words", "AddOn.Version": "words", "Condition.Type": "words",
-
-	"APIVersion": "fixed", "Kind": "fixed", "State": "fixed", "Status": "fixed", "Source": "fixed", "Via": "fixed",
-	"Mode": "fixed", "Phase": "fixed", "Level": "fixed", "Effect": "fixed",
-	"Operation": "fixed", "Strategy": "fixed", "Cause": "fixed", "Type": "fixed", "Flags": "fixed", "Token": "fixed",
-	"HTTPEndpoint": "fixed", "HTTPTokens": "fixed", "Hypervisor": "fixed",
-	"Result": "fixed", "FailurePolicy": "fixed", "Protocol": "fixed", "IPFamily": "fixed", "Support": "fixed",
-	"Action": "fixed", "Architecture": "fixed", "OS": "fixed", "Scope": "fixed",
-	"Denied": "fixed", "Reviewed": "fixed", "Roles": "fixed", "Bindings": "fixed", "LinkPolicy": "fixed", "SELinux": "fixed",
-	"Modules": "fixed", "Sysctls": "sysctl", "Actions": "fixed",
-	"Causes": "fixed", "Table": "fixed", "Forward": "fixed", "Chains": "chain", "NFTTables": "chain", "UnmetTarget.Target": "fixed",
-	"Reason": "reason", "Missing": "reason", "Samples": "series",
+// byKind reads lists of what is of a kind.
+func byKind(lists string) func() map[string]string {
+	return sync.OnceValue(func() map[string]string {
+		kinds := map[string]string{}
+		for line := range strings.Lines(lists) {
+			kind, names, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			for name := range strings.FieldsSeq(names) {
+				kinds[name] = kind
+			}
+		}
+		return kinds
+	})
 }
 
 // kindAt returns the kind of a text, or "" for free text.
 func kindAt(at place) string {
 	switch at.is() {
 	case "ConfigRow.Declared", "ConfigRow.Effective", "ConfigRow.Label":
-		return settingNames[at.of.FieldByName("Name").String()]
+		return settingNames()[at.of.FieldByName("Name").String()]
 	}
-	if kind, ok := kindOfPlace[at.is()]; ok {
+	if kind, ok := kindOfPlace()[at.is()]; ok {
 		return kind
 	}
-	return kindOfPlace[at.member]
+	return kindOfPlace()[at.member]
 }
 
 // labelPlaces have names and values that people chose; those of environments are variables.
@@ -149,24 +157,21 @@ var (
 )
 
 // settingNames are settings, labels and tags whose value is a name, a zone or a type.
-var settingNames = map[string]string{
-	"MY_NODE_NAME": "node", "CLUSTER_NAME": "cluster", "VPC_ID": "id", "kubernetes.io/hostname": "node",
-	"k8s.amazonaws.com/eniConfig": "eniconfig", "vpc.amazonaws.com/eniConfig": "eniconfig",
-	"vpc.amazonaws.com/externalEniConfig": "eniconfig",
-	"alpha.eksctl.io/cluster-name":        "cluster", "alpha.eksctl.io/nodegroup-name": "nodegroup",
-	"eks.amazonaws.com/nodegroup": "nodegroup", "eks:cluster-name": "cluster", "aws:eks:cluster-name": "cluster",
-	"eks:nodegroup-name": "nodegroup", "cluster.k8s.amazonaws.com/name": "cluster", "karpenter.sh/nodepool": "nodegroup",
-	"karpenter.sh/nodeclaim": "node", "node.k8s.amazonaws.com/instance_id": "id",
-	"app.kubernetes.io/name": "value", "app.kubernetes.io/instance": "value", "app.kubernetes.io/part-of": "value",
-	"app.kubernetes.io/component": "value", "app.kubernetes.io/created-by": "value", "meta.helm.sh/release-name": "value",
-	"Name": "tag", "aws:autoscaling:groupName": "nodegroup", "MY_POD_NAME": "pod",
-	"AWS_CLUSTER_ID": "cluster", "statefulset.kubernetes.io/pod-name": "pod", "kubernetes.io/metadata.name": "namespace",
-	"meta.helm.sh/release-namespace": "namespace",
-	"topology.kubernetes.io/zone":    "zone", "failure-domain.beta.kubernetes.io/zone": "zone",
-	"topology.ebs.csi.aws.com/zone": "zone", "topology.kubernetes.io/region": "zone",
-	"failure-domain.beta.kubernetes.io/region": "zone", "AWS_REGION": "zone", "AWS_DEFAULT_REGION": "zone",
-	"node.kubernetes.io/instance-type": "type", "beta.kubernetes.io/instance-type": "type",
-}
+var settingNames = byKind(`
+	node: MY_NODE_NAME kubernetes.io/hostname karpenter.sh/nodeclaim
+	cluster: CLUSTER_NAME alpha.eksctl.io/cluster-name eks:cluster-name aws:eks:cluster-name cluster.k8s.amazonaws.com/name AWS_CLUSTER_ID
+	id: VPC_ID node.k8s.amazonaws.com/instance_id
+	eniconfig: k8s.amazonaws.com/eniConfig vpc.amazonaws.com/eniConfig vpc.amazonaws.com/externalEniConfig
+	nodegroup: alpha.eksctl.io/nodegroup-name eks.amazonaws.com/nodegroup eks:nodegroup-name karpenter.sh/nodepool aws:autoscaling:groupName
+	value: app.kubernetes.io/name app.kubernetes.io/instance app.kubernetes.io/part-of app.kubernetes.io/component
+	value: app.kubernetes.io/created-by meta.helm.sh/release-name
+	tag: Name
+	pod: MY_POD_NAME statefulset.kubernetes.io/pod-name
+	namespace: kubernetes.io/metadata.name meta.helm.sh/release-namespace
+	zone: topology.kubernetes.io/zone failure-domain.beta.kubernetes.io/zone topology.ebs.csi.aws.com/zone
+	zone: topology.kubernetes.io/region failure-domain.beta.kubernetes.io/region AWS_REGION AWS_DEFAULT_REGION
+	type: node.kubernetes.io/instance-type beta.kubernetes.io/instance-type
+`)
 
 // keysWithName are beginnings of labels and tags that end in a name.
 var keysWithName = []struct{ prefix, kind string }{
@@ -176,7 +181,7 @@ var keysWithName = []struct{ prefix, kind string }{
 // knownDomain reports whether Kubernetes or AWS define a label, annotation or tag.
 func knownDomain(name string) bool {
 	domain, _, ok := strings.Cut(name, "/")
-	if name == "eks:eni:owner" || settingNames[name] != "" {
+	if name == "eks:eni:owner" || settingNames()[name] != "" {
 		return true
 	}
 	for _, known := range []string{"kubernetes.io", "k8s.io", "amazonaws.com", "k8s.aws",
@@ -224,7 +229,7 @@ func enumerated(key string) bool {
 var knownVariables = []string{"AWS_", "KUBERNETES_", "HTTP", "http", "NO_PROXY", "no_proxy", "MY_", "HOSTNAME", "PATH", "HOME", "GO"}
 
 func knownVariable(name string) bool {
-	return settingNames[name] != "" || slices.ContainsFunc(config.Table(), func(r config.Row) bool { return r.Name == name }) ||
+	return settingNames()[name] != "" || slices.ContainsFunc(config.Table(), func(r config.Row) bool { return r.Name == name }) ||
 		slices.ContainsFunc(knownVariables, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
@@ -353,7 +358,7 @@ func structured(kind string) bool {
 func (a *Anonymizer) setting(at place, name, value string) {
 	a.scan(name)
 	a.scan(value)
-	kind := settingNames[name]
+	kind := settingNames()[name]
 	switch {
 	case kind == "zone" && len(value) > 0 && !isForm("zone", value) && !isForm("zone", value+"a"):
 		a.name("value", value)
@@ -633,7 +638,7 @@ func (a *Anonymizer) replace(kind, text string) string {
 }
 
 func (a *Anonymizer) replaceSetting(at place, name, value string) (string, string) {
-	kind := settingNames[name]
+	kind := settingNames()[name]
 	switch {
 	case kind != "":
 		return name, a.replace(kind, value)
