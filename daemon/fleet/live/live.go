@@ -363,16 +363,23 @@ func (l *Live) closeAll() {
 	}
 }
 
-// notifyEvery is the minimum time between two notifications of a change: five a second.
-const notifyEvery = 200 * time.Millisecond
+const (
+	// notifyEvery is the minimum time between two notifications of a change: five a second.
+	notifyEvery = 200 * time.Millisecond
+	// firstRows is the time after which the first nodes of a list are shown: they fill a screen by then.
+	firstRows = 50 * time.Millisecond
+)
 
 // publish forwards the store's changes at a limited rate.
 func (l *Live) publish(ctx context.Context) {
-	for {
+	for first := true; ; first = false {
 		select {
 		case <-ctx.Done():
 			return
 		case <-l.opts.Store.Changed():
+		}
+		if first && !pause(ctx, firstRows) {
+			return
 		}
 		l.notify()
 		if !pause(ctx, notifyEvery) {

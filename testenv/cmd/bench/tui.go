@@ -176,7 +176,7 @@ func (r *run) first() {
 			check(t.Await(r.ctx, screenLimit, hasAll(n)))
 			all, cpu := time.Since(t.Started), frame.CPU(t.Process().Pid)
 			list := time.Unix(0, listed.Load()).Sub(t.Started)
-			r.add(fmt.Sprintf("%d nodes: exec to first rows", n), "s", shown.Seconds())
+			r.add(fmt.Sprintf("%d nodes: exec to first rows", n), "s", shown.Seconds()).aimAt(map[int]float64{1000: 0.5, 5000: 0.7}[n])
 			r.add("exec to LIST answered", "s", list.Seconds())
 			r.add("LIST answered to all rows", "s", max(all-list, 0).Seconds()).aimAt(2)
 			r.add("CPU until then", "s", cpu.Seconds()).beside(map[int]float64{1000: 0.48, 5000: 6.7}[n])
