@@ -17,5 +17,6 @@
 //
 // The user waits for the first read of each node. Until every node has had it ([Plan.Swept]),
 // reading may use as much processor time as it takes to finish within [FirstWithin], if nodes
-// answer that fast; afterwards it is limited to [MaxShare] of one processor.
+// answer that fast; afterwards it is limited to [MaxShare] of one processor. While the list of nodes
+// is still being read, only those on the screen are ([Plan.Listed]).
 package live

@@ -40,7 +40,10 @@ type reading struct {
 func newWorld(seed uint64) *world {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	workers := []int{1, 2, 5, 32}[rng.IntN(4)]
-	w := &world{rng: rng, now: epoch, nodes: map[string]*being{}, workers: workers, plan: NewPlan(PlanConfig{Workers: workers})}
+	w := &world{
+		rng: rng, now: epoch, nodes: map[string]*being{}, workers: workers,
+		plan: NewPlan(PlanConfig{Workers: workers, Listing: rng.IntN(2) == 0}),
+	}
 	for range 1 + rng.IntN(60) {
 		w.join()
 	}
@@ -93,6 +96,10 @@ func (w *world) disturb() {
 	case 9:
 		if b := w.nodes[w.some()]; b != nil {
 			b.dead = !b.dead
+		}
+	case 10:
+		if w.rng.IntN(20) == 0 {
+			w.plan.Listed()
 		}
 	}
 }
@@ -151,6 +158,9 @@ func (w *world) begin(t *testing.T) {
 				t.Fatalf("%s is read twice at a time", name)
 			}
 		}
+		if w.plan.cfg.Listing && !w.plan.nodes[name].tier.focused() {
+			t.Fatalf("%s is not on the screen, and is read before all nodes are listed", name)
+		}
 		least := MinForced
 		if b.known {
 			least = UpstreamMin
@@ -186,6 +196,7 @@ func TestPlan_Properties(t *testing.T) {
 				w.step(t)
 			}
 			// Undisturbed, every node is read within the plan's own limit.
+			w.plan.Listed()
 			w.plan.Pace(DefaultInterval, false)
 			w.plan.Focus(w.some(), nil, false)
 			for _, b := range w.nodes {
