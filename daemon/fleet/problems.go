@@ -165,15 +165,11 @@ func (ps *problems) clocks(s introspect.Summary, now time.Time) {
 		if !b.Until.After(now) {
 			continue
 		}
-		what := b.Scope
-		if b.ID != "" {
-			what += " " + b.ID
-		}
 		severity := document.SeverityWarning
 		if waits(s) && b.Scope != "release" {
 			severity = document.SeverityError
 		}
-		p := ps.add(severity, b.Cause, "back-off on %s%s", what, titled(b.Cause))
+		p := ps.add(severity, b.Cause, "back-off on %s%s", b.Object(), titled(b.Cause))
 		if p.Until = &b.Until; b.Cause == string(cause.SubnetExhausted) && hasRoom(s, b.ID) {
 			p.Finding, p.Effect = codeRecovered, severity
 		}

@@ -66,14 +66,14 @@ func TestProblems(t *testing.T) {
 			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{WaitingADDs: new(2), Backoffs: []introspect.Backoff{
 				{Scope: "release", Until: now.Add(1), Cause: "ec2-throttled"}, {Scope: "subnet", ID: "subnet-1", Until: now.Add(1), Cause: "subnet-exhausted"},
 			}}}, "2 waiting", []string{
-				"error subnet-exhausted back-off on subnet subnet-1: the subnet has no free addresses", "error pool-dry 2 ADDs wait for an address",
+				"error subnet-exhausted back-off on subnet-1: the subnet has no free addresses", "error pool-dry 2 ADDs wait for an address",
 				"warning ec2-throttled back-off on release: EC2 is throttling requests",
 			},
 		},
 		"a clock that ran out is no problem": {
 			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Backoffs: []introspect.Backoff{
 				{Scope: "attach", Until: now, Cause: "ec2-throttled"}, {Scope: "subnet", ID: "subnet-1", Until: now.Add(1), Cause: "subnet-exhausted"},
-			}}}, "subnet-exhausted", []string{"warning subnet-exhausted back-off on subnet subnet-1: the subnet has no free addresses"},
+			}}}, "subnet-exhausted", []string{"warning subnet-exhausted back-off on subnet-1: the subnet has no free addresses"},
 		},
 		"old errors are history": {
 			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{LastErrors: []introspect.LastError{

@@ -144,9 +144,9 @@ func (r *reconciler) exclude(e *ipam.ENIState) {
 		return
 	}
 	r.flags = append(r.flags, ipam.SetExcluded{ID: e.ID, Excluded: excluded})
-	n := Note{Kind: ENIIncluded, ENI: e.ID, Text: "the tags of subnet " + e.SubnetID + " allow it to serve pods again"}
+	n := Note{Kind: ENIIncluded, ENI: e.ID, Text: "the tags of " + e.SubnetID + " allow it to serve pods again"}
 	if excluded {
-		n.Kind, n.Text = ENIExcluded, "the tags of subnet "+e.SubnetID+" exclude it: it serves no new pods"
+		n.Kind, n.Text = ENIExcluded, "the tags of "+e.SubnetID+" exclude it: it serves no new pods"
 	}
 	r.note(n)
 }

@@ -65,7 +65,7 @@ func (pl *planner) explain(po *pool, obstacles []obstacle) (cause.Code, string) 
 	held := pl.limits(po, obstacles)
 	if po.cooling > 0 {
 		return cause.AddressesCooling, fmt.Sprintf("%s; %d of its %d addresses are cooling, the first is free in %s",
-			held, po.cooling, po.total, po.coolEnd.Sub(pl.now).Round(time.Millisecond))
+			held, po.cooling, po.total, seconds(po.coolEnd.Sub(pl.now)))
 	}
 	if slices.ContainsFunc(obstacles, func(o obstacle) bool { return o.kind == statedENIs }) {
 		return cause.ENIAttachLimit, held
@@ -77,7 +77,7 @@ func (pl *planner) explain(po *pool, obstacles []obstacle) (cause.Code, string) 
 func (pl *planner) describe(o obstacle) (cause.Code, string) {
 	until := ""
 	if !o.until.IsZero() {
-		until = fmt.Sprintf(", next attempt in %s", o.until.Sub(pl.now).Round(time.Millisecond))
+		until = fmt.Sprintf(", next attempt in %s", seconds(o.until.Sub(pl.now)))
 	}
 	switch o.kind {
 	case fragmented:
@@ -85,9 +85,9 @@ func (pl *planner) describe(o obstacle) (cause.Code, string) {
 		if pl.p.IPv6 {
 			block = "/80"
 		}
-		return cause.SubnetFragmented, fmt.Sprintf("subnet %s has no free aligned %s block%s", o.subject, block, until)
+		return cause.SubnetFragmented, fmt.Sprintf("%s has no free aligned %s block%s", o.subject, block, until)
 	case exhausted:
-		return cause.SubnetExhausted, fmt.Sprintf("subnet %s has no free addresses%s", o.subject, until)
+		return cause.SubnetExhausted, fmt.Sprintf("%s has no free addresses%s", o.subject, until)
 	case noSubnet:
 		return cause.NoUsableSubnet, cause.NoUsableSubnet.Title()
 	case eniLate:
@@ -144,5 +144,8 @@ func (pl *planner) again(s Stated) string {
 	if s.due(pl.now) {
 		return ""
 	}
-	return ", next attempt in " + s.Retry.Sub(pl.now).Round(time.Second).String()
+	return ", next attempt in " + seconds(s.Retry.Sub(pl.now)).String()
 }
+
+// seconds rounds a time to wait, which is never none.
+func seconds(d time.Duration) time.Duration { return max(d.Round(time.Second), time.Second) }

@@ -114,7 +114,7 @@ func TestBlocked_IPv6(t *testing.T) {
 			waits(s)
 			s.Book.ENIs[0].SubnetID = "subnet-a"
 			s.Subnets = []Subnet{{ID: "subnet-a", AvailableIPs: 9, PrefixBackoff: after(2 * time.Second)}}
-		}}, cause.SubnetFragmented, "subnet subnet-a has no free aligned /80 block, next attempt in 2s"},
+		}}, cause.SubnetFragmented, "subnet-a has no free aligned /80 block, next attempt in 2s"},
 		{"refused", scene{"primary:", m5large, func(s *Snapshot) {
 			waits(s)
 			s.ENIBackoff["eni-0"] = after(time.Second)

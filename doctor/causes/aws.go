@@ -181,7 +181,7 @@ func throttled(c *Case) []Result {
 		[]string{"RequestLimitExceeded", "Throttling", "ThrottlingException"})
 	for _, b := range c.R.Summary.Content.Backoffs {
 		if b.Cause == string(cause.EC2Throttled) && b.Until.After(c.Now) {
-			logged = c.Known("intro.summary", "backoffs", "none", strings.TrimSpace(b.Scope+" "+b.ID)+" until "+b.Until.Format(time.TimeOnly), true)
+			logged = c.Known("intro.summary", "backoffs", "none", b.Object()+" until "+b.Until.Format(time.TimeOnly), true)
 		}
 	}
 	order := []int{5, 3, 2} // few and large requests: others use up the account's rate

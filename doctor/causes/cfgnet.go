@@ -95,11 +95,11 @@ func (c *Case) fault(e evidence.ENIConfig) (string, State) {
 	s, ok := c.subnet(e.Subnet)
 	switch {
 	case !ok:
-		return "subnet " + e.Subnet + " was not found", Yes
+		return e.Subnet + " was not found", Yes
 	case s.Zone != own.Zone:
-		return fmt.Sprintf("subnet %s is in zone %s, the node in %s", s.ID, s.Zone, own.Zone), Yes
+		return fmt.Sprintf("%s is in zone %s, the node in %s", s.ID, s.Zone, own.Zone), Yes
 	case s.VPC != own.VPC:
-		return fmt.Sprintf("subnet %s is in another VPC", s.ID), Yes
+		return s.ID + " is in another VPC", Yes
 	}
 	if len(e.SecurityGroups) > 0 && !c.R.Groups.OK() && c.R.Groups.Missing != evidence.MissingMode {
 		return "", Unread

@@ -558,7 +558,7 @@ func v6PrefixMissing(c *Case) []Result {
 	cd.names["ROLE"] = roleName(or(c.R.IAM.Content.Role, c.R.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]))
 	cd = cd.WithFixes(permit, range6)
 	if own, ok := c.subnet(subnet); ok && own.IPv6CIDR == nil || matchesAny(refused.Value, []string{textNoIPv6Range}) {
-		cd.Summary += "; its subnet " + or(subnet, "on the node") + " has no IPv6 range"
+		cd.Summary += "; " + or(subnet, "its subnet") + " has no IPv6 range"
 		cd = cd.WithFixes(range6)
 	}
 	if c.R.IAM.Content.Actions["ec2:AssignIpv6Addresses"] == "denied" || matchesAny(refused.Value, []string{textDenied}) {

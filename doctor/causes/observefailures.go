@@ -410,7 +410,7 @@ func addsWait(c *Case) []observation {
 func backsOff(c *Case) (out []observation) {
 	for _, b := range c.R.Summary.Content.Backoffs {
 		if b.Until.After(c.Now) {
-			out = append(out, observation{subject: strings.TrimSpace(b.Scope + " " + b.ID),
+			out = append(out, observation{subject: b.Object(),
 				is:     fmt.Sprintf("the daemon waits until %s: %s", b.Until.Format(time.TimeOnly), catalogue.Named(b.Cause)),
 				should: "no wait", severity: catalogue.Info})
 		}

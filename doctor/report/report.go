@@ -92,6 +92,8 @@ func Where(f *document.Finding) string {
 	}
 	add("pod", f.Scope.Pod)
 	add("interface", f.Scope.ENI)
-	add("subnet", f.Scope.Subnet)
+	if f.Scope.Subnet != "" {
+		parts = append(parts, f.Scope.Subnet) // the ID says what it is
+	}
 	return strings.Join(parts, ", ")
 }

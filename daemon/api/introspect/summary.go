@@ -2,6 +2,7 @@ package introspect
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"cnictl/capacity/maxpods"
@@ -225,6 +226,19 @@ func (b Backoff) MarshalJSON() ([]byte, error) {
 		Until *time.Time `json:"until"`
 		Cause string     `json:"cause"`
 	}{b.Scope, b.ID, known(b.Until), b.Cause})
+}
+
+// Object is what the back-off delays: an ENI or a subnet by its ID, else the scope.
+func (b Backoff) Object() string {
+	switch {
+	case b.ID == "":
+		return b.Scope
+	case strings.HasPrefix(b.ID, b.Scope+"-"):
+		return b.ID // it says itself what it is
+	case b.Scope == "subnet-prefix":
+		return "prefixes of " + b.ID
+	}
+	return b.Scope + " " + b.ID
 }
 
 // Subnet is a subnet in which ENIs can be created.

@@ -2,6 +2,7 @@ package human
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -12,6 +13,21 @@ func Plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return strconv.Itoa(n) + " " + many
+}
+
+// Milliseconds formats how long something took: 40ms, 0.6s, 2.1s, 14s, 2m5s.
+func Milliseconds(ms int64) string {
+	switch {
+	case ms == 0:
+		return "0s"
+	case ms < 100:
+		return strconv.FormatInt(ms, 10) + "ms"
+	case ms < 10_000:
+		return strconv.FormatFloat(math.Round(float64(ms)/100)/10, 'f', -1, 64) + "s"
+	case ms > math.MaxInt64/int64(time.Millisecond):
+		return "-"
+	}
+	return Age(time.Duration(ms) * time.Millisecond)
 }
 
 // Age formats a duration like kubectl: 5s, 5m, 3h20m, 2d4h. An impossibly long one, from a missing

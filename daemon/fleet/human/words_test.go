@@ -1,6 +1,7 @@
 package human
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -17,6 +18,18 @@ func TestAge(t *testing.T) {
 		}
 		if got := Age(d); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestMilliseconds(t *testing.T) {
+	t.Parallel()
+	for ms, want := range map[int64]string{
+		0: "0s", 1: "1ms", 99: "99ms", 100: "0.1s", 640: "0.6s", 2140: "2.1s", 3000: "3s", 9990: "10s", 10_004: "10s", 96_500: "96s", 125_000: "2m5s",
+		-1: "-1ms", math.MaxInt64: "-", math.MinInt64: "-9223372036854775808ms",
+	} {
+		if got := Milliseconds(ms); got != want {
+			t.Errorf("%d: %s, want %s", ms, got, want)
 		}
 	}
 }

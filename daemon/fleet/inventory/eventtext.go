@@ -86,7 +86,7 @@ func parts(e introspect.Event) []string {
 func outcome(e introspect.Event) []string {
 	var all []string
 	if e.DurationMS != nil {
-		all = append(all, fmt.Sprintf("in %d ms", *e.DurationMS))
+		all = append(all, "in "+human.Milliseconds(*e.DurationMS))
 	}
 	if e.Missed != nil {
 		all = append(all, fmt.Sprintf("%d missing", *e.Missed))

@@ -71,7 +71,7 @@ func TestFleet(t *testing.T) {
 	}}}
 	want := []string{
 		"shop/has a assigned 10.0.0.1 secondary 60s",
-		"shop/waits a waiting - - - ip/subnet-exhausted: back-off on subnet subnet-1: the subnet has no free addresses",
+		"shop/waits a waiting - - - ip/subnet-exhausted: back-off on subnet-1: the subnet has no free addresses",
 		"shop/full b assigned 10.0.0.2 secondary 60s",
 		"shop/waits b waiting - - - ip/subnet-exhausted: no free addresses",
 		"shop/silent c assigned 10.0.0.3 - - its node could not be read: timeout",

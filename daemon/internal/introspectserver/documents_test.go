@@ -67,7 +67,7 @@ func fullOptions() Options {
 	})
 	failures.Append(introspect.Failure{
 		At: testNow.Add(-time.Minute), Pod: introspect.PodRef{Namespace: "shop", Name: "cart-7d9f-3"}, Cause: string(cause.SubnetExhausted),
-		Detail: "subnet subnet-0123456789abcdef0 has no free addresses, next attempt in 30s", WaitedMS: 3000, Transient: true,
+		Detail: "subnet-0123456789abcdef0 has no free addresses, next attempt in 30s", WaitedMS: 3000, Transient: true,
 	})
 	return Options{
 		Addr: "127.0.0.1:0", Source: source(view), Log: discard(), Events: feed, Failures: failures,

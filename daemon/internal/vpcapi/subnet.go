@@ -36,7 +36,7 @@ type IPv6OnlyError struct {
 }
 
 func (e *IPv6OnlyError) Error() string {
-	return fmt.Sprintf("subnet %s is IPv6-only: a node's network interfaces need an IPv4 address too; use a dual-stack subnet", e.SubnetID)
+	return fmt.Sprintf("%s is IPv6-only: a node's network interfaces need an IPv4 address too; use a dual-stack subnet", e.SubnetID)
 }
 
 // DescribeSubnets lists the subnets of the node's VPC in its availability zone, by id. The

@@ -64,7 +64,7 @@ func (m machine) podAt(i int) introspect.PodRef {
 	return introspect.PodRef{Namespace: app[:4], Name: fmt.Sprintf("%s-%05x", app[5:], (i+17+m.i/len(apps)*200)*7919%0xfffff)}
 }
 
-const noAddresses = "subnet subnet-0aa11bb22cc33dd44 has no free addresses, next attempt in 24s"
+const noAddresses = "subnet-0aa11bb22cc33dd44 has no free addresses, next attempt in 24s"
 
 // waits are the pods without an address, each with the time since its first failed ADD.
 var waits = []struct {

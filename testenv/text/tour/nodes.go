@@ -181,7 +181,7 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 			wait := End().Add(-96 * time.Second)
 			s.WaitingADDs, s.WaitingSince = new(5-left), &wait
 			s.Backoffs = []introspect.Backoff{{Scope: "subnet", ID: z.subnet, Until: now.Add(24 * time.Second), Cause: string(cause.SubnetExhausted)}}
-			s.LastErrors = []introspect.LastError{{At: now.Add(-11 * time.Second), Operation: "AssignPrivateIpAddresses", Cause: string(cause.SubnetExhausted), Message: "subnet " + z.subnet + " has no free addresses, next attempt in 24s", Count: 9 - left}}
+			s.LastErrors = []introspect.LastError{{At: now.Add(-11 * time.Second), Operation: "AssignPrivateIpAddresses", Cause: string(cause.SubnetExhausted), Message: z.subnet + " has no free addresses, next attempt in 24s", Count: 9 - left}}
 			s.ADDs.Failed, s.ADDs.Causes = new(5-left), map[string]int{string(cause.SubnetExhausted): 5 - left}
 		}
 	}

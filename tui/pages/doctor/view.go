@@ -199,7 +199,7 @@ func clocks(sheet *draw.Sheet, n *store.Node, code string, now time.Time) {
 		if b.Until.After(now) {
 			left = show.Until(&b.Until, now) + " left"
 		}
-		sheet.Row(left, 10, draw.T(same(b.Cause, code), b.Scope+" "+b.ID), draw.T(draw.Faint, "  "+catalogue.Named(b.Cause)))
+		sheet.Row(left, 10, draw.T(same(b.Cause, code), b.Object()), draw.T(draw.Faint, "  "+catalogue.Named(b.Cause)))
 	}
 	if len(s.LastErrors) > 0 {
 		sheet.Head("LAST ERRORS", "")
@@ -255,7 +255,7 @@ func (m *Model) failures(c pages.Context, sheet *draw.Sheet, n *store.Node) {
 			retry = ", kubelet's next retry may succeed"
 		}
 		sheet.Row(draw.Clock(x.At, c.Now), 10, draw.T(draw.Text, pages.PodName(x.Pod.Namespace, x.Pod.Name)+"  "+x.Detail),
-			draw.T(draw.Faint, "  waited "+(time.Duration(x.WaitedMS)*time.Millisecond).String()+retry))
+			draw.T(draw.Faint, "  waited "+human.Milliseconds(x.WaitedMS)+retry))
 	}
 	if shown > most {
 		sheet.Add(draw.T(draw.Faint, "and "+strconv.Itoa(shown-most)+" more"))

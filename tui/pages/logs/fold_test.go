@@ -53,7 +53,7 @@ func TestFold(t *testing.T) {
 			}
 		}
 		all := strings.Join(text, "\n")
-		for _, want := range []string{"got an address  shop/cart  eni-9  10.0.0.1", "address assigned  shop/web  eni-1  10.0.0.2", "address-assigned shop/other", "pool action done  eni-1  warm-ip-target  in 7342 ms"} {
+		for _, want := range []string{"got an address  shop/cart  eni-9  10.0.0.1", "address assigned  shop/web  eni-1  10.0.0.2", "address-assigned shop/other", "pool action done  eni-1  warm-ip-target  in 7.3s"} {
 			if strings.Count(all, want) != 1 {
 				t.Errorf("%s: no %q in\n%s", name, want, all)
 			}

@@ -39,7 +39,7 @@ func TestFilters(t *testing.T) {
 	s.Wait(3)
 	list := s.Page.(pages.Listed).List()
 	_, all := list.Found()
-	for _, filter := range []string{"from=daemon", "from=kubernetes type=warning", "what=action-done object=eni-*", "component=ipamd", `message="eni-* warm-ip-target in 640 ms"`, "times>=1 ago>1s what!=-"} {
+	for _, filter := range []string{"from=daemon", "from=kubernetes type=warning", "what=action-done object=eni-*", "component=ipamd", `message="eni-* warm-ip-target in 0.6s"`, "times>=1 ago>1s what!=-"} {
 		err := list.SetFilter(filter)
 		if shown, _ := list.Found(); err != nil || shown == 0 || shown >= all {
 			t.Errorf("%s: %d of %d, %v", filter, shown, all, err)

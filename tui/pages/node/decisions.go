@@ -7,6 +7,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/inventory"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -98,7 +99,7 @@ func action(e introspect.Event) string {
 func ended(e introspect.Event) (string, draw.Role) {
 	took := ""
 	if e.DurationMS != nil {
-		took = (time.Duration(*e.DurationMS) * time.Millisecond).String()
+		took = human.Milliseconds(*e.DurationMS)
 	}
 	if e.Kind == introspect.EventActionDone {
 		return strings.TrimSpace("done " + took), draw.Good

@@ -155,7 +155,7 @@ func clocks(sheet *draw.Sheet, n *store.Node, now time.Time) {
 	}
 	sheet.Head("BACKING OFF", "")
 	for _, b := range held {
-		sheet.Item(reading.Sign(sheet.Style(), document.SeverityWarning), draw.T(draw.Text, strings.TrimSpace(b.Scope+" "+b.ID)),
+		sheet.Item(reading.Sign(sheet.Style(), document.SeverityWarning), draw.T(draw.Text, b.Object()),
 			draw.T(draw.Warn, ", retry in "+show.Until(&b.Until, now)), draw.T(draw.Faint, "  "+catalogue.Named(b.Cause)+titled(b.Cause)))
 	}
 }

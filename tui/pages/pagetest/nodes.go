@@ -162,7 +162,7 @@ func (w *world) plain() {
 	enis := counted(s, []introspect.NodeENI{eni("eni-0a1b2c3d4e5f60718", 0, "10.0.3.41", 5, 0, 4), eni("eni-0b2c3d4e5f6071829", 1, "10.0.4.11", 2, 2, 3)}, 9)
 	d := watch.Detail{ENIs: enis}
 	d.Plan = &introspect.NodePlan{Actions: []introspect.PlannedAction{
-		{Kind: introspect.ActionAssignAddresses, ENIID: "eni-0b2c3d4e5f6071829", Card: new(0), Device: new(1), Count: 3, Reason: "warm-ip-target", Title: "fewer addresses are free than WARM_IP_TARGET asks for", Text: "assign 3 secondary IPs to eni-0b2c3d4e5f6071829: warm-ip-target"},
+		{Kind: introspect.ActionAssignAddresses, ENIID: "eni-0b2c3d4e5f6071829", Card: new(0), Device: new(1), Count: 3, Reason: "warm-ip-target", Title: "the pool is below WARM_IP_TARGET", Text: "assign 3 secondary IPs to eni-0b2c3d4e5f6071829: warm-ip-target"},
 		{Kind: introspect.ActionWait, Reason: "scale-down-spacing", Title: "the pool shrinks at most every 30 seconds", Until: new(sourcetest.Start().Add(14 * time.Second)), Text: "wait: scale-down-spacing"},
 	}}
 	pod := introspect.PodRef{Namespace: "shop", Name: "cart-7d9f-1"}

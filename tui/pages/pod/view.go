@@ -302,9 +302,8 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *draw.Sheet, at [
 			slices.ContainsFunc(failures, func(f introspect.Failure) bool { return f.At.Sub(e.At).Abs() <= time.Second })
 	})
 	for _, f := range failures {
-		waited := (time.Duration(f.WaitedMS) * time.Millisecond).Round(100 * time.Millisecond)
 		sheet.Row(draw.Clock(f.At, c.Now), 9, draw.T(draw.Bad, "no address: "+catalogue.Named(f.Cause)), draw.T(draw.Text, "  "+f.Detail),
-			draw.T(draw.Faint, "  waited "+waited.String()+retries(f.Transient)))
+			draw.T(draw.Faint, "  waited "+human.Milliseconds(f.WaitedMS)+retries(f.Transient)))
 	}
 	for _, e := range changes {
 		sheet.Row(draw.Clock(e.At, c.Now), 9, draw.T(reading.EventRole(e.Kind), string(e.Kind)), draw.T(draw.Faint, "  "+inventory.EventLine(e)))

@@ -51,7 +51,7 @@ func (m *Model) warning() string {
 	case o.dry == 0:
 		return ""
 	case o.nodes == 1 && n == 1:
-		return "This node's subnet " + o.full[0] + " has no free address now; the plan assumes it has."
+		return o.full[0] + " of this node has no free address now; the plan assumes it has."
 	case o.nodes == 1:
 		return "This node's subnets have no free address now; the plan assumes they have."
 	}

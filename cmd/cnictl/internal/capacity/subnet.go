@@ -310,7 +310,8 @@ func fitColumns() []query.Column[fit] {
 	}
 	return []query.Column[fit]{
 		{Name: "cidr", Header: "CIDR", Title: "IPv4 CIDR block", Text: func(r fit) string { return r.CIDR }},
-		{Name: "for", Header: "FOR", Title: "pods: interfaces that serve pods; nodes: primary interfaces alone, with custom networking", Text: func(r fit) string { return r.Role }},
+		{Name: "for", Header: "FOR", Title: "pods: interfaces that serve pods; nodes: primary interfaces alone, with custom networking",
+			Text: func(r fit) string { return r.Role }},
 		number("usable", "USABLE", "addresses, without the five that EC2 reserves", 3, func(r fit) int { return r.Usable }),
 		number("used", "USED", "addresses that others use", 4, func(r fit) int { return r.Used }),
 		number("free28", "FREE/28", "free /28 blocks at best, each usable as a prefix", 2, func(r fit) int { return r.FreeBlocks }),
@@ -359,7 +360,7 @@ func (c *cluster) find(f *cli.Factory, text string) (s subnet.Subnet, id string,
 	}
 	i := slices.IndexFunc(c.view.Subnets, func(u store.SubnetUse) bool { return u.ID == text })
 	if i < 0 {
-		return s, "", &cli.Error{Code: cli.ExitNotFound, What: "subnet " + text + " not found", Why: "no node reports it",
+		return s, "", &cli.Error{Code: cli.ExitNotFound, What: text + " not found", Why: "no node reports it",
 			Do: f.Name + " subnets" + f.SameNodes()}
 	}
 	s, ok := inventory.SubnetRoom(c.view.Subnets[i])

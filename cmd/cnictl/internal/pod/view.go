@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
@@ -155,7 +154,7 @@ func (v *view) failures() table.Table {
 		}
 		t.Rows = append(t.Rows, []table.Cell{
 			{Text: show.Since(&f.At, v.r.SampledAt)}, {Text: catalogue.Named(f.Cause), Class: paint.Bad},
-			{Text: (time.Duration(f.WaitedMS) * time.Millisecond).String()}, {Text: again}, {Text: f.Detail},
+			{Text: human.Milliseconds(f.WaitedMS)}, {Text: again}, {Text: f.Detail},
 		})
 	}
 	return t

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -218,7 +219,11 @@ func (o *options) found(f *cli.Factory, uses []store.SubnetUse, r *list.Reading)
 		if slices.ContainsFunc(uses, func(u store.SubnetUse) bool { return u.ID == id }) {
 			continue
 		}
-		e := &cli.Error{Code: cli.ExitNotFound, What: "subnet " + id + " not found", Why: "no node reports it",
+		what := "subnet " + id
+		if strings.HasPrefix(id, "subnet-") {
+			what = id
+		}
+		e := &cli.Error{Code: cli.ExitNotFound, What: what + " not found", Why: "no node reports it",
 			Do: f.Name + " subnets" + f.SameNodes()}
 		if r.Partial {
 			e.Code, e.Why = cli.ExitPartial, "no node that could be read reports it; some nodes could not be read"
