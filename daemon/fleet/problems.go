@@ -90,6 +90,11 @@ func Judged(p document.Problem) document.Problem {
 // waits reports whether ADDs wait for an address.
 func waits(s introspect.Summary) bool { return s.WaitingADDs != nil && *s.WaitingADDs > 0 }
 
+// waitsLong reports whether ADDs wait longer than it takes to attach an interface.
+func waitsLong(s introspect.Summary, now time.Time) bool {
+	return waits(s) && (s.WaitingSince == nil || now.Sub(*s.WaitingSince) >= catalogue.SandboxTime)
+}
+
 type problems struct {
 	node string
 	list []document.Problem
@@ -125,9 +130,9 @@ func (ps *problems) reading(n document.NodeIPAM) {
 
 func (ps *problems) pool(s introspect.Summary, now time.Time) {
 	if waits(s) {
-		severity := document.SeverityError
-		if s.WaitingSince != nil && now.Sub(*s.WaitingSince) < catalogue.SandboxTime {
-			severity = document.SeverityInfo // an interface is being attached
+		severity := document.SeverityInfo // an interface is being attached
+		if waitsLong(s, now) {
+			severity = document.SeverityError
 		}
 		waiting := human.Plural(*s.WaitingADDs, "ADD waits", "ADDs wait")
 		ps.add(severity, string(cause.PoolDry), "%s for an address", waiting).Since = s.WaitingSince
@@ -136,7 +141,7 @@ func (ps *problems) pool(s introspect.Summary, now time.Time) {
 		if c.Free > 0 || c.Total == 0 {
 			continue
 		}
-		full := c.AddressLimit != nil && c.Total >= *c.AddressLimit
+		full := !canGrow(c)
 		switch {
 		case full && c.Cooling != nil && *c.Cooling > 0:
 			ps.add(document.SeverityWarning, string(cause.AddressesCooling), "no free address, %d cooling, limit reached%s", *c.Cooling,
@@ -170,7 +175,7 @@ func (ps *problems) clocks(s introspect.Summary, now time.Time) {
 			severity = document.SeverityError
 		}
 		p := ps.add(severity, b.Cause, "back-off on %s%s", b.Object(), titled(b.Cause))
-		if p.Until = &b.Until; b.Cause == string(cause.SubnetExhausted) && hasRoom(s, b.ID) {
+		if p.Until = &b.Until; b.Cause == string(cause.SubnetExhausted) && b.ID != "" && hasRoom(s, b.ID) {
 			p.Finding, p.Effect = codeRecovered, severity
 		}
 	}
@@ -185,9 +190,11 @@ func (ps *problems) clocks(s introspect.Summary, now time.Time) {
 // codeRecovered is the doctor's code for a pause after which the subnet has addresses again.
 const codeRecovered = "ip/alloc-backoff"
 
-// hasRoom reports whether EC2 counted free addresses in a subnet.
+// hasRoom reports whether EC2 counted free addresses in a subnet, "" for any.
 func hasRoom(s introspect.Summary, id string) bool {
-	return slices.ContainsFunc(s.Subnets, func(n introspect.Subnet) bool { return n.ID == id && n.Available != nil && *n.Available > 0 })
+	return slices.ContainsFunc(s.Subnets, func(n introspect.Subnet) bool {
+		return (id == "" || n.ID == id) && n.Available != nil && *n.Available > 0
+	})
 }
 
 func titled(code string) string {
@@ -200,8 +207,11 @@ func titled(code string) string {
 func (ps *problems) errors(s introspect.Summary, now time.Time) {
 	for _, e := range s.LastErrors {
 		severity := document.SeverityWarning
-		if isOver(e, s, now) {
+		switch {
+		case isOver(e, s, now):
 			severity = document.SeverityInfo
+		case waitsLong(s, now) && stopsGrowth(e, s):
+			severity = document.SeverityError // as a back-off, which ends when the next call begins
 		}
 		times := ""
 		if e.Count > 1 {
@@ -212,6 +222,26 @@ func (ps *problems) errors(s introspect.Summary, now time.Time) {
 			p.At = &e.At
 		}
 	}
+}
+
+// stopsGrowth reports whether an error is why a pool that could grow did not.
+func stopsGrowth(e introspect.LastError, s introspect.Summary) bool {
+	if e.Operation == "release" || e.Operation == "detach" || len(s.Cards) > 0 && !slices.ContainsFunc(s.Cards, canGrow) {
+		return false
+	}
+	switch cause.Code(e.Cause) {
+	case cause.SubnetExhausted:
+		return !hasRoom(s, "")
+	case cause.EC2Throttled, cause.EC2Unauthorized, cause.EC2Error, cause.ENIAttachLimit, cause.ENILinkMissing, cause.SubnetFragmented,
+		cause.NoUsableSubnet:
+		return true
+	}
+	return false
+}
+
+// canGrow reports whether a card's pool is below its limit.
+func canGrow(c introspect.CardSummary) bool {
+	return c.AddressLimit == nil || c.Total < *c.AddressLimit
 }
 
 // isOver reports whether an error is history: too old, or about a shortage of addresses that

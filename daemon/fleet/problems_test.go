@@ -8,6 +8,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
+	"cnictl/doctor/causes/catalogue"
 )
 
 func TestProblems(t *testing.T) {
@@ -16,6 +17,7 @@ func TestProblems(t *testing.T) {
 	card := func(total, assigned, cooling, free, limit int) []introspect.CardSummary {
 		return []introspect.CardSummary{{Total: total, Assigned: assigned, Cooling: &cooling, Free: free, AddressLimit: &limit}}
 	}
+	ago := func(d time.Duration) *time.Time { return new(now.Add(-d)) }
 	tests := map[string]struct {
 		node document.NodeIPAM
 		word string
@@ -94,6 +96,32 @@ func TestProblems(t *testing.T) {
 			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(9, 3, 1, 5, 27), WaitingADDs: new(1), LastErrors: []introspect.LastError{
 				{At: now.Add(-freshWhileWaiting), Operation: "ADD", Cause: "pool-dry", Message: "a", Count: 1}, {At: now.Add(-freshWhileWaiting - 1), Operation: "ADD", Cause: "pool-dry", Message: "b", Count: 1},
 			}}}, "1 waiting", []string{"error pool-dry 1 ADD waits for an address", "warning pool-dry ADD: a", "info pool-dry ADD: b"},
+		},
+		"while a call is in flight for ADDs that wait, the last error says why": {
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{WaitingADDs: new(1), WaitingSince: ago(catalogue.SandboxTime), LastErrors: []introspect.LastError{
+				{At: now, Operation: "release", Cause: "ec2-throttled", Message: "a", Count: 1}, {At: now, Operation: "ADD", Cause: "internal", Message: "b", Count: 1},
+				{At: now, Operation: "assign", Cause: "ec2-throttled", Message: "c", Count: 3}, {At: now, Operation: "attach", Cause: "subnet-exhausted", Message: "d", Count: 1},
+			}}}, "1 waiting", []string{
+				"error ec2-throttled assign: c (3 times)", "error subnet-exhausted attach: d", "error pool-dry 1 ADD waits for an address",
+				"warning ec2-throttled release: a", "warning internal ADD: b",
+			},
+		},
+		"an ADD that waits for an interface is not held up by the last error": {
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{WaitingADDs: new(1), WaitingSince: ago(catalogue.SandboxTime - 1), LastErrors: []introspect.LastError{
+				{At: now, Operation: "assign", Cause: "ec2-throttled", Message: "a", Count: 1},
+			}}}, "1 waiting", []string{"warning ec2-throttled assign: a", "info pool-dry 1 ADD waits for an address"},
+		},
+		"ADDs that wait for a full pool wait for no call": {
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{WaitingADDs: new(1), Cards: card(27, 27, 0, 0, 27), LastErrors: []introspect.LastError{
+				{At: now, Operation: "attach", Cause: "ec2-throttled", Message: "a", Count: 1},
+			}}}, "1 waiting", []string{
+				"error pool-dry 1 ADD waits for an address", "warning pool-full all 27 addresses in use, the node's limit", "warning ec2-throttled attach: a",
+			},
+		},
+		"a subnet that has room again is no error": {
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{WaitingADDs: new(1), Subnets: []introspect.Subnet{{ID: "subnet-1", Available: new(9)}}, LastErrors: []introspect.LastError{
+				{At: now, Operation: "assign", Cause: "subnet-exhausted", Message: "a", Count: 1},
+			}}}, "1 waiting", []string{"error pool-dry 1 ADD waits for an address", "warning subnet-exhausted assign: a"},
 		},
 		"max-pods over": {
 			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: new(110), TotalCapacity: new(29), Verdict: introspect.MaxPodsOver}}},

@@ -152,8 +152,9 @@ func (o *Options) traits() [][]Trait {
 		}
 	}
 	upstream := part(o.UpstreamShare, o.Nodes)
+	refused := func(t Trait) bool { return slices.Contains(refusals, t) }
 	for _, i := range rand.New(rand.NewPCG(o.Seed, 0x6f6c64)).Perm(o.Nodes) {
-		if upstream > 0 && !slices.ContainsFunc(out[i], func(t Trait) bool { return slices.Contains(refusals, t) }) {
+		if upstream > 0 && !slices.ContainsFunc(out[i], refused) && !slices.ContainsFunc(o.Named[NodeName(i)], refused) {
 			out[i] = append(out[i], Upstream)
 			upstream--
 		}

@@ -77,6 +77,19 @@ sources:
     subnets: [{id: subnet-a, available: 31}]
     backoffs: [{scope: subnet, id: subnet-a, until: 2026-11-21T14:02:40Z, cause: subnet-exhausted}]
 `},
+	"EC2 throttles, and the next call is in flight": {codes: []string{"aws/throttled"}, pod: "shop/web", code: "aws/throttled", text: `
+world:
+  daemon: ours
+  enis: [{id: eni-a, ips: 9, assigned: 9}]
+  pods: [{pod: shop/web, phase: Pending, reason: ContainerCreating, createdAt: -6m, startedAt: -6m}]
+sources:
+  intro.summary:
+    waitingAdds: 1
+    waitingSince: -40s
+    operations: [{kind: assign, eniId: eni-a, startedAt: -1s}]
+    lastErrors: [{at: -2s, operation: assign, cause: ec2-throttled, message: 'RequestLimitExceeded: Request limit exceeded.', count: 4}]
+  intro.failures: {items: [{at: -8s, pod: {namespace: shop, name: web}, cause: ec2-throttled, title: EC2 is throttling requests, detail: next attempt in 6s}]}
+`},
 	"a branch ENI that is about to come": {pod: "pay/api", code: "sgp/annotation-pending", text: `
 world:
   daemon: ours

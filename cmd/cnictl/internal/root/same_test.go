@@ -2,7 +2,9 @@ package root
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/inventory"
+	"cnictl/daemon/fleet/store"
 	"cnictl/testenv/kube/fleetsim"
 	"cnictl/testenv/text/tour"
 )
@@ -30,16 +33,20 @@ func onTour(t *testing.T) asked {
 }
 
 // simulated is a fleet at one moment, ten minutes after its start: nodes without faults with our daemon and
-// upstream's, some that EC2 gives no addresses, and some that cannot be read.
+// upstream's, some that EC2 gives no addresses, and some that cannot be read. Left out are nodes that answer late
+// or never, as each command would wait for them, and those that contradict themselves or Kubernetes.
 func simulated(t *testing.T) asked {
 	t.Helper()
 	var now atomic.Pointer[time.Time]
 	now.Store(new(fleettest.Now().Add(-10 * time.Minute)))
 	sim := fleetsim.New(t, fleetsim.Options{
-		Nodes: 16, Seed: 3, UpstreamShare: 0.2, Churn: 20 * time.Second, Now: func() time.Time { return *now.Load() },
+		Nodes: 24, Seed: 3, UpstreamShare: 0.2, Churn: 20 * time.Second, Now: func() time.Time { return *now.Load() },
 		Named: map[string][]fleetsim.Trait{
-			fleetsim.NodeName(1): {fleetsim.FullSubnet}, fleetsim.NodeName(9): {fleetsim.Unauthorized},
-			fleetsim.NodeName(2): {fleetsim.Refused}, fleetsim.NodeName(3): {fleetsim.Fargate}, fleetsim.NodeName(7): {fleetsim.NotReady},
+			fleetsim.NodeName(1): {fleetsim.FullSubnet}, fleetsim.NodeName(5): {fleetsim.Throttled}, fleetsim.NodeName(9): {fleetsim.Unauthorized},
+			fleetsim.NodeName(2): {fleetsim.Refused}, fleetsim.NodeName(7): {fleetsim.NotReady}, fleetsim.NodeName(10): {fleetsim.Half},
+			fleetsim.NodeName(11): {fleetsim.Garbage}, fleetsim.NodeName(12): {fleetsim.WrongJSON}, fleetsim.NodeName(13): {fleetsim.Huge},
+			fleetsim.NodeName(3): {fleetsim.Fargate}, fleetsim.NodeName(14): {fleetsim.Windows}, fleetsim.NodeName(15): {fleetsim.NoDaemon},
+			fleetsim.NodeName(17): {fleetsim.UnixSocket}, fleetsim.NodeName(18): {fleetsim.Flapping},
 		},
 	})
 	now.Store(new(fleettest.Now()))
@@ -255,6 +262,32 @@ func samePod(t *testing.T, w asked, p document.NodePodItem) {
 	if text := w.run(t, "doctor pod "+name+" --once --exit-zero"); !strings.Contains(text, p.Finding) {
 		t.Errorf("%s: the doctor does not find %s:\n%s", name, p.Finding, text)
 	}
+}
+
+// TestSame_Status: the worst problem of a node has the same name in the list of nodes, the node and the doctor.
+func TestSame_Status(t *testing.T) {
+	t.Parallel()
+	fleets(t, func(t *testing.T, of asked) {
+		worsts := map[string]bool{}
+		for _, n := range read[document.NodeIPAMList](t, of, "nodes").Items {
+			worst, found := store.NewNode(n).Worst()
+			if !found {
+				continue
+			}
+			name, code := n.Metadata.Name, worst.Name()
+			worsts[code] = true
+			for who, text := range map[string]string{
+				"nodes": of.run(t, "nodes "+name), "node": of.run(t, "node "+name), "the doctor": of.run(t, "doctor "+name+" --once --exit-zero"),
+			} {
+				if !strings.Contains(text, code) {
+					t.Errorf("%s: %s (%s) is not what %s says:\n%s", name, code, worst.Message, who, text)
+				}
+			}
+		}
+		if want := []string{"aws/iam", "aws/throttled", "ip/subnet-exhausted"}; !of.tour && !slices.Equal(slices.Sorted(maps.Keys(worsts)), want) {
+			t.Errorf("the worst problems of nodes are %v, want %v", slices.Sorted(maps.Keys(worsts)), want)
+		}
+	})
 }
 
 // TestTasks: the three questions of a first hour take one command each.
