@@ -62,8 +62,11 @@ func Nodes() []query.Column[*store.Node] {
 			return show.Safe(text(n))
 		}
 		c.Joined = joined
-		if c.Name == "assigned" {
+		switch c.Name {
+		case "assigned":
 			c = c.Headed("USED")
+		case "limit":
+			c = c.Headed("MAX")
 		}
 		out[i] = c
 	}

@@ -166,6 +166,9 @@ func TestColumns_OneNameEach(t *testing.T) {
 		{"nodes --columns cooling,warm", "nodes --columns cool,WARM"},
 		{"nodes --columns targets", "nodes --columns TARGETS"},
 		{"nodes --filter state=ok", "nodes --filter STATUS=ok"},
+		{"nodes --columns limit", "nodes --columns MAX"},
+		{"nodes --filter limit>0 --sort-by limit", "nodes --filter MAX>0 --sort-by max"},
+		{"nodes -o custom-columns=node,limit", "nodes -o custom-columns=node,MAX"},
 	} {
 		if a, b := run(x.a), run(x.b); a != b || strings.Count(a, "\n") != 2 {
 			t.Errorf("%s and %s differ:\n%s%s", x.a, x.b, a, b)
