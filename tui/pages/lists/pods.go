@@ -147,16 +147,7 @@ func (p *Pods) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	}
 	p.names.Learn(c.View.Nodes)
 	p.rows.Table.Settle(c.Clock)
-	return p.ask(c, p.every())
-}
-
-// every returns the time between two lists of all pods, the largest answer requested from the
-// API server.
-func (p *Pods) every() time.Duration {
-	if k := p.kube.Last.ClusterPods; k != nil && len(k.Pods) > 1000 {
-		return time.Minute
-	}
-	return 15 * time.Second
+	return p.ask(c, p.kube.PodsPace())
 }
 
 // ask requests the pods from Kubernetes and, from visible nodes, why pods wait.

@@ -130,6 +130,14 @@ func (d *Documents) ENIs(v *store.View) []introspect.NodeENI {
 // Upstream reports whether a node runs the upstream daemon, or one that serves no more.
 func Upstream(n *store.Node) bool { return n != nil && n.Source == document.SourceV1 }
 
+// PodsPace returns how often to list the pods of all nodes, the largest answer requested from the API server.
+func (d *Documents) PodsPace() time.Duration {
+	if k := d.Last.ClusterPods; k != nil && len(k.Pods) > 1000 {
+		return time.Minute
+	}
+	return 15 * time.Second
+}
+
 // Pace returns how often to ask a node for documents that are shown.
 func Pace(c pages.Context, n *store.Node) time.Duration {
 	every := 3 * time.Second

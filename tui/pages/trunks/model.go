@@ -30,9 +30,10 @@ type Model struct {
 	table  *components.Table[*row]
 	frame  components.Frame
 	scroll components.Scroll
-	docs   reading.Documents
-	since  time.Time // when the cursor moved to docs.Node
-	first  string    // node to select first
+	docs   reading.Documents // of the node under the cursor
+	kube   reading.Documents // the pods of all nodes
+	since  time.Time         // when the cursor moved to docs.Node
+	first  string            // node to select first
 	names  pages.NodeNames
 	view   uint64
 	seen   bool
@@ -40,13 +41,15 @@ type Model struct {
 
 // New opens the screen.
 func New(o pages.Open) pages.Page {
-	m := &Model{first: o.Node}
+	m := &Model{first: o.Node, kube: reading.NewDocuments("trunks", "", "pods")}
 	m.table = components.NewTable(components.TableOptions[*row]{
 		Show:    func(r *row, column string) (string, bool) { return m.names.Cell(r.Node, column) },
 		Columns: columns(), ID: func(r *row) string { return r.Node },
-		Fault: func(r *row) bool { return r.State != document.TrunkAttached || full(r) }, Role: role, Sort: sortKeys(), Order: "-used,node",
+		Fault: func(r *row) bool { return r.State != document.TrunkAttached || full(r) || waiting(r) > 0 },
+		Role:  role, Sort: sortKeys(), Order: "-used,node",
 		Draw: gauge, Drawn: map[string]int{"gauge": 12},
 		Limits: map[string]components.Limit{"type": {Most: 20, Narrow: 15}, "trunk": {Most: 21, Narrow: 21}}, // the longest that EC2 has
+		Sparse: map[string]string{"waiting": "0"},
 		Empty:  "No nodes with a trunk or ENABLE_POD_ENI.",
 		Rows:   "nodes",
 	})
@@ -60,14 +63,24 @@ type row struct {
 	IPv6  bool // its pods have IPv6 addresses
 }
 
-// rowsOf returns the nodes for which trunks matter.
-func rowsOf(v *store.View) []*row {
+// rowsOf returns the nodes for which trunks matter, with how many of the listed pods wait on each.
+func rowsOf(v *store.View, pods *watch.ClusterPods) []*row {
 	if v == nil {
 		return nil
+	}
+	waits := map[string]int{}
+	if pods != nil {
+		wait, _ := inventory.SplitBranchPods(pods.Pods)
+		for _, p := range wait {
+			waits[p.Node]++
+		}
 	}
 	var out []*row
 	for _, n := range v.Nodes {
 		if t, ok := inventory.TrunkOf(n); ok {
+			if name := n.Metadata.Name; pods != nil && (pods.Nodes == nil || pods.Nodes[name]) {
+				t.Waiting = new(waits[name])
+			}
 			out = append(out, &row{t, n.State != document.StateLive, n.Summary != nil && n.Summary.IPFamily == "ipv6"})
 		}
 	}
@@ -76,6 +89,14 @@ func rowsOf(v *store.View) []*row {
 
 // share returns the share of the branch ENIs in use.
 func share(r *row) (float64, bool) { return inventory.BranchShare(r.TrunkItem) }
+
+// waiting returns how many pods are known to wait for a branch ENI.
+func waiting(r *row) int {
+	if r.Waiting == nil {
+		return 0
+	}
+	return *r.Waiting
+}
 
 // full reports whether the node can have no more branch ENIs.
 func full(r *row) bool { v, ok := share(r); return ok && v >= 1 }
@@ -87,7 +108,7 @@ type sums struct {
 	Attached, Pending, Unsupported, NotReported int
 	Used, Limit                                 int
 	Unknown                                     int // nodes that do not report how many branches are in use
-	Full                                        int
+	Full, Waiting                               int
 }
 
 func sumOf(rows []*row) sums {
@@ -114,13 +135,14 @@ func sumOf(rows []*row) sums {
 		if full(r) {
 			s.Full++
 		}
+		s.Waiting += waiting(r)
 	}
 	return s
 }
 
 func columns() []query.Column[*row] {
 	all := query.Of(tables.Trunks(), func(r *row) document.TrunkItem { return r.TrunkItem })
-	out, _ := query.Pick(all, "node", "type", "zone", "state", "used", "left", "trunk", "advertised")
+	out, _ := query.Pick(all, "node", "type", "zone", "state", "used", "left", "waiting", "trunk", "advertised")
 	out[0].Least = 16
 	gauge := query.Column[*row]{
 		Name: "gauge", Title: "share of the branch ENIs in use", Drop: 4,
@@ -132,7 +154,8 @@ func columns() []query.Column[*row] {
 func sortKeys() []components.SortKey {
 	return []components.SortKey{
 		{Key: "n", Column: "node", Title: "name"}, {Key: "s", Column: "state", Title: "state"},
-		{Key: "i", Column: "used", Title: "used"}, {Key: "w", Column: "left", Title: "room"}, {Key: "t", Column: "type", Title: "type"},
+		{Key: "i", Column: "used", Title: "used"}, {Key: "w", Column: "left", Title: "room"},
+		{Key: "p", Column: "waiting", Title: "waiting"}, {Key: "t", Column: "type", Title: "type"},
 	}
 }
 
@@ -148,6 +171,8 @@ func role(r *row, column string) draw.Role {
 		return draw.Warn
 	case (column == "used" || column == "left") && known && v >= 1:
 		return draw.Bad
+	case column == "waiting" && waiting(r) > 0:
+		return draw.Warn
 	case column == "trunk", column == "type":
 		return draw.Faint
 	}

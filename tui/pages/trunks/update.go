@@ -21,11 +21,18 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		cmd = m.mouse(c, msg)
 	case pages.Loaded:
 		m.docs.Take(msg)
+		if m.kube.Take(msg) {
+			m.seen = false
+			m.refresh(c)
+		}
 		return nil
 	default:
 		m.refresh(c)
 	}
 	m.aim(c)
+	if len(m.table.All()) > 0 {
+		cmd = tea.Batch(cmd, m.kube.Ask(c, watch.WantClusterPods, m.kube.PodsPace(), watch.Query{}))
+	}
 	if reading.JustMoved(c, m.since) {
 		return cmd
 	}
@@ -39,7 +46,7 @@ func (m *Model) refresh(c pages.Context) {
 	}
 	m.view, m.seen = c.View.Generation, true
 	m.names.Learn(c.View.Nodes)
-	m.table.SetRows(rowsOf(c.View), c.Clock)
+	m.table.SetRows(rowsOf(c.View, m.kube.Last.ClusterPods), c.Clock)
 	if m.first != "" && m.table.Select(m.first) {
 		m.first = ""
 	}
@@ -61,7 +68,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.In:
 		return m.open()
 	case keymap.Refresh:
-		return m.docs.Ask(c, watch.WantPods, 0, watch.Query{})
+		return tea.Batch(m.docs.Ask(c, watch.WantPods, 0, watch.Query{}), m.kube.Ask(c, watch.WantClusterPods, 0, watch.Query{}))
 	}
 	m.frame.Work(action, c.Clock, m.bodies()...)
 	return nil

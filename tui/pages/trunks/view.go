@@ -59,7 +59,7 @@ func (m *Model) header(s draw.Style, width int) string {
 		word string
 		role draw.Role
 	}{
-		{sum.Full, "full", draw.Bad}, {sum.Pending, "pending", draw.Warn},
+		{sum.Full, "full", draw.Bad}, {sum.Waiting, "waiting", draw.Warn}, {sum.Pending, "pending", draw.Warn},
 		{sum.Unsupported, "without trunk support", draw.Warn}, {sum.NotReported, "not reported", draw.Faint},
 	} {
 		if part.n > 0 {

@@ -130,7 +130,7 @@ func TestColumns_FiltersOfCommands(t *testing.T) {
 		without []string // columns that the screen does not read
 	}{
 		"overview": {overview.New(pages.Open{}), "nodes", nil}, "enis": {lists.NewENIs(pages.Open{}), "enis", nil},
-		"subnets": {subnets.New(pages.Open{}), "subnets", nil}, "trunks": {trunks.New(pages.Open{}), "trunks", []string{"cooling", "waiting", "pods"}}, "node": {node.New(pages.Open{}), "node enis rich", nil},
+		"subnets": {subnets.New(pages.Open{}), "subnets", nil}, "trunks": {trunks.New(pages.Open{}), "trunks", []string{"cooling", "pods"}}, "node": {node.New(pages.Open{}), "node enis rich", nil},
 		"eni": {eni.New(pages.Open{}), "node ips rich", nil}, "pods": {lists.NewPods(pages.Open{}), "node pods rich", nil}, "logs": {logs.New(pages.Open{}), "events", nil},
 	} {
 		stdout, stderr, code := w.runNoun(t, call{args: x.command + " @rich --no-headers --columns"})
