@@ -42,8 +42,9 @@ func New(f *cli.Factory) *cobra.Command {
 		Short:   "List events about pod addresses: from Kubernetes, and from the daemons",
 		Long: `List events about pod addresses, oldest first: Kubernetes events (failed sandboxes,
 aws-node, trunks) and, with --daemon, the last 500 pool changes that each daemon remembers.
-Without an API server (--targets), only daemon events are shown; with --replay, all that were
-recorded.
+Kubernetes events take one request to the API server; the daemons take a connection to each
+node and the rights for it, so they are read only with --daemon. Without an API server
+(--targets), only daemon events are shown; with --replay, all that were recorded.
 
 On a terminal, events of one cause on one object are one row, with how often and when it last
 happened; --each shows them one by one, as all other forms of output do.`,
@@ -158,11 +159,14 @@ func (o *options) none(r *reader, unread int, namespace string) string {
 	}
 	switch {
 	case o.Warnings && o.list.Filter != "":
-		return text + " with --warnings and --filter"
+		text += " with --warnings and --filter"
 	case o.Warnings:
-		return text + " with --warnings"
+		text += " with --warnings"
 	case o.list.Filter != "":
-		return text + " with --filter"
+		text += " with --filter"
+	}
+	if r.api != nil && r.nodes == nil {
+		text += "; the daemons' own were not read: give --daemon"
 	}
 	return text
 }

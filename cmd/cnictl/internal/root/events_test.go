@@ -56,8 +56,13 @@ func TestEvents_OfTheNodesAskedFor(t *testing.T) {
 			}
 		})
 	}
-	for args, want := range map[string]string{"events": "no events found in the cluster with --filter\n", "events --nodes " + b: "no events found on 1 node with --filter\n", "events -n x": "no events found in the cluster in namespace x with --filter\n"} {
-		if _, stderr, code := w.ran(t, append(strings.Fields(args), "--filter", "what=nope"), ofSim); code != 0 || stderr != want {
+	const unread = "; the daemons' own were not read: give --daemon"
+	for args, want := range map[string]string{
+		"events": "in the cluster with --filter" + unread, "events --nodes " + b: "on 1 node with --filter" + unread,
+		"events -n x": "in the cluster in namespace x with --filter" + unread, "events --daemon -n x": "in the cluster in namespace x with --filter",
+	} {
+		_, stderr, code := w.ran(t, append(strings.Fields(args), "--filter", "what=nope"), ofSim)
+		if code != 0 || stderr != "no events found "+want+"\n" {
 			t.Errorf("%s: exit %d, %q", args, code, stderr)
 		}
 	}
