@@ -74,7 +74,8 @@ func warmWaste(cs []*Case) []Result {
 			}
 			worst = Result{
 				Scope: document.FindingScope{Cluster: true, Subnet: s.ID}, Nodes: nodes[s.ID],
-				Summary:  fmt.Sprintf("%s of the %s usable addresses of %s are held, but not used by pods, on the %s nodes that could be read; %s are free", grouped(idle[s.ID]), grouped(size), s.ID, grouped(len(nodes[s.ID])), grouped(*s.Available)),
+				Summary: fmt.Sprintf("%s of the %s usable addresses of %s are held, but not used by pods, on the %s nodes that could be read; %s are free",
+					grouped(idle[s.ID]), grouped(size), s.ID, grouped(len(nodes[s.ID])), grouped(*s.Available)),
 				Decisive: []Fact{held, c.Known("ec2.subnet", "free addresses of "+s.ID, "10 % or more", *s.Available, 10**s.Available < size)},
 			}
 		}

@@ -136,7 +136,8 @@ func otherSelector(c *node) []result {
 	other := is(nil, "one that the chart or the manifest renders")
 	return []result{
 		ofCluster("neither chart nor manifest renders the selector of aws-node, which cannot be changed: "+other.Value, other),
-		ofCluster("the selector is that of a chart installation: use the chart with the same release name and without originalMatchLabels; a manifest cannot be applied over it", is(chartSelector, "k8s-app=aws-node")).As(catalogue.Warning),
+		ofCluster("the selector is that of a chart installation: use the chart with the same release name and without originalMatchLabels; a manifest cannot be applied over it",
+			is(chartSelector, "k8s-app=aws-node")).As(catalogue.Warning),
 		ofCluster("the selector is k8s-app=aws-node: with the chart, set originalMatchLabels=true",
 			is(originalSelector, "as the chart has it")).As(catalogue.Info),
 	}

@@ -137,7 +137,8 @@ func (m *Model) holderOf(text string) tea.Cmd {
 	case h.Item.PodName != "":
 		return m.open(pages.Open{Screen: "pod", Node: h.Node.Metadata.Name, Pod: h.Item.PodNamespace + "/" + h.Item.PodName, IP: a.String()})
 	}
-	return tea.Batch(m.open(pages.Open{Screen: "eni", Node: h.Node.Metadata.Name, ENI: h.Item.ENIID, IP: a.String()}), m.say(draw.Info, a.String()+" is "+h.Item.State+": no pod has it"))
+	return tea.Batch(m.open(pages.Open{Screen: "eni", Node: h.Node.Metadata.Name, ENI: h.Item.ENIID, IP: a.String()}),
+		m.say(draw.Info, a.String()+" is "+h.Item.State+": no pod has it"))
 }
 
 // unread returns a note on how many nodes' addresses have not been read, "" if none.

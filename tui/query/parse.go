@@ -209,13 +209,15 @@ func (p *parser[T]) notAnOperator() error {
 	if !ok {
 		return nil
 	}
-	return fmt.Errorf("%s%c is not a comparison; use %s=VALUE, %s!=VALUE or, for numbers, %s>N; quote a word that contains such characters", c.Name, rest[end], c.Name, c.Name, c.Name)
+	return fmt.Errorf("%s%c is not a comparison; use %s=VALUE, %s!=VALUE or, for numbers, %s>N; quote a word that contains such characters",
+		c.Name, rest[end], c.Name, c.Name, c.Name)
 }
 
 // operand consumes the value that a column or a label is compared with.
 func (p *parser[T]) operand(key, op string) (string, error) {
 	if p.at < len(p.text) && strings.IndexByte(operators, p.text[p.at]) >= 0 {
-		return "", fmt.Errorf("%s%s%c is not a comparison; use =, == or !=, or for numbers >, >=, < or <=; quote a value that starts with such characters", key, op, p.text[p.at])
+		return "", fmt.Errorf("%s%s%c is not a comparison; use =, == or !=, or for numbers >, >=, < or <=; quote a value that starts with such characters",
+			key, op, p.text[p.at])
 	}
 	return p.value()
 }

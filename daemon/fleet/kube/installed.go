@@ -32,7 +32,8 @@ func readKubeObject(kind string, raw []byte) (evidence.KubeObject, error) {
 		return evidence.KubeObject{}, err
 	}
 	out := evidence.KubeObject{
-		Name: kind + "/" + o.Metadata.Name, Labels: orNone(o.Metadata.Labels), Annotations: o.Metadata.annotations("meta.helm.sh", "helm.sh", "argocd.argoproj.io", "eks.amazonaws.com"), Managers: []evidence.Manager{},
+		Name: kind + "/" + o.Metadata.Name, Labels: orNone(o.Metadata.Labels), Managers: []evidence.Manager{},
+		Annotations: o.Metadata.annotations("meta.helm.sh", "helm.sh", "argocd.argoproj.io", "eks.amazonaws.com"),
 	}
 	for _, m := range o.Metadata.ManagedFields {
 		if m.Operation != "Apply" {

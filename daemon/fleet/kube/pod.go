@@ -259,7 +259,8 @@ func (p *podObject) pod() Pod {
 func (c *Cluster) whole(p *podObject) Pod {
 	out, object := p.pod(), p.evidence()
 	out.Object = &object
-	if name, value, _ := strings.Cut(c.cfg.Selector, "="); p.Metadata.Namespace == c.cfg.Namespace && p.Metadata.Labels[name] == value && value != "" {
+	name, value, _ := strings.Cut(c.cfg.Selector, "=")
+	if p.Metadata.Namespace == c.cfg.Namespace && p.Metadata.Labels[name] == value && value != "" {
 		out.Daemon = new(p.ofDaemon(c.cfg.Now()))
 	}
 	return out

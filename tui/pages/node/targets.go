@@ -48,8 +48,10 @@ func targetsOf(s introspect.Summary) []target {
 	targets := []target{
 		row("WARM_IP_TARGET", t.WarmIP, "free", "free", &free, 1, set(t.WarmIP), ""),
 		row("MINIMUM_IP_TARGET", t.MinimumIP, "held", "held", &total, 1, set(t.MinimumIP), ""),
-		row("WARM_PREFIX_TARGET", t.WarmPrefix, "free prefix", "free prefixes", freePrefixes, 1, prefixes && !byAddress && set(t.WarmPrefix), other(byAddress, !prefixes, "mode is secondary-ip")),
-		row("WARM_ENI_TARGET", t.WarmENI, "free", "free", &free, perENI, !prefixes && !byAddress && set(t.WarmENI), other(byAddress, prefixes, "mode is prefix")),
+		row("WARM_PREFIX_TARGET", t.WarmPrefix, "free prefix", "free prefixes", freePrefixes, 1, prefixes && !byAddress && set(t.WarmPrefix),
+			other(byAddress, !prefixes, "mode is secondary-ip")),
+		row("WARM_ENI_TARGET", t.WarmENI, "free", "free", &free, perENI, !prefixes && !byAddress && set(t.WarmENI),
+			other(byAddress, prefixes, "mode is prefix")),
 	}
 	for i := range targets {
 		if slices.Contains(t.FromLabels, targets[i].Name) {

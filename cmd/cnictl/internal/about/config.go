@@ -41,8 +41,9 @@ func view(f *cli.Factory) *cobra.Command {
 		Long: `Print each setting with its value and its source. Flags take precedence over environment
 variables (CNICTL_ and the flag's name), then the settings file, then the default.
 Credentials are never printed and never read from the file.`,
-		Example: "  {{.Command}} config view\n  {{.Command}} config view --filter 'source!=default'\n  CNICTL_INTERVAL=10s {{.Command}} config view -o json",
-		Args:    cli.Args(0, 0, ""),
+		Example: "  {{.Command}} config view\n  {{.Command}} config view --filter 'source!=default'\n" +
+			"  CNICTL_INTERVAL=10s {{.Command}} config view -o json",
+		Args: cli.Args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return list.Print(f, settings(f, cmd.InheritedFlags()), func(items []document.Setting) any {
 				return document.Settings{

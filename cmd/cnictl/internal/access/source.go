@@ -120,7 +120,8 @@ func (s NodeSource) list(ctx context.Context) ([]fleet.Target, error) {
 	}
 	if !slices.ContainsFunc(targets, hasDaemon) &&
 		slices.ContainsFunc(targets, func(t fleet.Target) bool { return fleet.Failed(fleet.Unread(t)) }) {
-		f.Warn("no pod in namespace %s has the labels %s: is aws-node installed under other names (--daemonset-namespace, --daemonset-selector)?", f.Globals.DaemonSetNamespace, f.Globals.DaemonSetSelector)
+		f.Warn("no pod in namespace %s has the labels %s: is aws-node installed under other names (--daemonset-namespace, --daemonset-selector)?",
+			f.Globals.DaemonSetNamespace, f.Globals.DaemonSetSelector)
 	}
 	return targets, nil
 }

@@ -181,7 +181,8 @@ func (o *compareOptions) prices() (compare.Prices, error) {
 	defer in.Close()
 	prices, err := compare.ReadPrices(in, o.region)
 	if err != nil {
-		return nil, &cli.Error{Code: cli.ExitUsage, What: "invalid price file " + o.file, Why: err.Error(), Do: "want lines such as eu-west-1,m5.large,0.107 below the header region,type,hourly_usd"}
+		return nil, &cli.Error{Code: cli.ExitUsage, What: "invalid price file " + o.file, Why: err.Error(),
+			Do: "want lines such as eu-west-1,m5.large,0.107 below the header region,type,hourly_usd"}
 	}
 	return prices, nil
 }

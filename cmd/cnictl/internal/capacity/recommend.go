@@ -356,7 +356,8 @@ func settingsFor(nodes []whatif.Node, chosen whatif.Settings) (env []whatif.Sett
 
 // unmet is the error if no settings meet the goal.
 func unmet(doc document.CapacityRecommendation) error {
-	e := &cli.Error{Code: cli.ExitFindings, What: "no targets within the bounds meet the goal", Do: "try a longer burst, a type with more addresses per interface, or --prefix-delegation"}
+	e := &cli.Error{Code: cli.ExitFindings, What: "no targets within the bounds meet the goal",
+		Do: "try a longer burst, a type with more addresses per interface, or --prefix-delegation"}
 	if c := doc.Closest; c != nil {
 		e.Why = fmt.Sprintf("with the best, %s, %s still", settingsText(*c), human.Plural(c.Failed, "ADD fails", "ADDs fail"))
 		if c.Refused > 0 {
@@ -424,7 +425,8 @@ func oneMode(f *cli.Factory, nodes []whatif.Node) {
 			}
 		}
 		if with > 0 && with < len(nodes) {
-			f.Warn("%d of %d nodes have no %s: one DaemonSet has one mode, so name the nodes of one mode to get targets for it", len(nodes)-with, len(nodes), m.name)
+			f.Warn("%d of %d nodes have no %s: one DaemonSet has one mode, so name the nodes of one mode to get targets for it",
+				len(nodes)-with, len(nodes), m.name)
 		}
 	}
 }
@@ -569,7 +571,8 @@ func (w reasons) choose(doc *document.CapacityRecommendation, front []whatif.Poi
 	default:
 		best = "No others hold fewer addresses with " + rest + "."
 		if i > 0 {
-			best = fmt.Sprintf("The fewest addresses with %s, give or take 1 %%: of those that hold at most %.1f and make at most 1 %% more ADDs wait, these send EC2 the fewest requests.", rest, doc.Items[0].Held*(1+whatif.Tie))
+			best = fmt.Sprintf("The fewest addresses with %s, give or take 1 %%: of those that hold at most %.1f and make at most 1 %% "+
+				"more ADDs wait, these send EC2 the fewest requests.", rest, doc.Items[0].Held*(1+whatif.Tie))
 		}
 	}
 	if doc.Partial {

@@ -50,8 +50,9 @@ new types these stay unknown.
 
 The cache holds one region, the last one that was read, and is ignored once cnictl comes with a
 newer table. --reset removes it.`,
-		Example: "  {{.Command}} capacity refresh --aws --region eu-west-1\n  {{.Command}} capacity refresh --aws -o json\n  {{.Command}} capacity refresh --reset",
-		Args:    cobra.NoArgs,
+		Example: "  {{.Command}} capacity refresh --aws --region eu-west-1\n  {{.Command}} capacity refresh --aws -o json\n" +
+			"  {{.Command}} capacity refresh --reset",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case o.reset && (o.aws || o.region != ""):

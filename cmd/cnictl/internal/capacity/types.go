@@ -137,7 +137,8 @@ func (o *typeOptions) check(cmd *cobra.Command, args []string) error {
 	if o.expression != "" {
 		var err error
 		if o.plan.Expression, err = compile(o.expression); err != nil {
-			return &cli.Error{Code: cli.ExitUsage, What: "invalid --max-pods-expression", Why: err.Error(), Do: "use default_enis, ips_per_eni and max_pods, such as 'max_pods < 30 ? max_pods : 30'"}
+			return &cli.Error{Code: cli.ExitUsage, What: "invalid --max-pods-expression", Why: err.Error(),
+				Do: "use default_enis, ips_per_eni and max_pods, such as 'max_pods < 30 ? max_pods : 30'"}
 		}
 	}
 	return nil

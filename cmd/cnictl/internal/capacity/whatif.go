@@ -448,7 +448,8 @@ func explain(f *cli.Factory, doc document.CapacityWhatIfList) {
 			f.Note(fmt.Sprintf("%s: ADDs fail on %s: -o json lists them", r.Name, human.Plural(more, "more node", "more nodes")))
 		}
 		if o := r.Upstream; o != nil {
-			f.Note(fmt.Sprintf("%s: upstream's daemon would hold %.1f addresses with %.1f requests per hour, and %s would fail", r.Name, o.Held, o.PerHour, human.Plural(o.Failed, "ADD", "ADDs")))
+			f.Note(fmt.Sprintf("%s: upstream's daemon would hold %.1f addresses with %.1f requests per hour, and %s would fail",
+				r.Name, o.Held, o.PerHour, human.Plural(o.Failed, "ADD", "ADDs")))
 			for _, why := range r.Different {
 				f.Note("  " + why)
 			}

@@ -32,7 +32,8 @@ decisive fact was seen, and suspected when only symptom and settings fit. What c
 read is listed. What no cause explains is a finding of its own, obs/KIND. The exit status is 3
 for findings from --fail-on up, and 7 if nothing could be read or, with --strict, not all.`,
 		Example: "  {{.Command}} doctor\n  {{.Command}} doctor ip-10-0-3-17 --fix\n  {{.Command}} doctor pod shop/cart-7d9f-1\n" +
-			"  {{.Command}} doctor --bundle eks_i-0abc_2026-11-21_1402-UTC_0.7.9.tar.gz\n  {{.Command}} doctor --fail-on warning -o junit > doctor.xml",
+			"  {{.Command}} doctor --bundle eks_i-0abc_2026-11-21_1402-UTC_0.7.9.tar.gz\n" +
+			"  {{.Command}} doctor --fail-on warning -o junit > doctor.xml",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {

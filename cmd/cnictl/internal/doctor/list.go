@@ -28,7 +28,8 @@ func list(f *cli.Factory) *cobra.Command {
 		Short: "List the known causes: code, severity, sources of evidence",
 		Long: `List the known causes with the sources of evidence that each requires. Arguments are codes,
 groups or patterns in which * matches any text.`,
-		Example:           "  {{.Command}} doctor list\n  {{.Command}} doctor list ip 'boot/*'\n  {{.Command}} doctor list --filter severity=critical -o name",
+		Example: "  {{.Command}} doctor list\n  {{.Command}} doctor list ip 'boot/*'\n" +
+			"  {{.Command}} doctor list --filter severity=critical -o name",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: complete,
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -57,7 +57,8 @@ node with --via local; those of subnets and interfaces need --aws. Without --ima
 are not checked. doctor explain CODE describes a check. --suppress accepts a finding.`,
 		Example: "  {{.Command}} migrate check\n  {{.Command}} migrate check --from upstream --aws -o json\n" +
 			"  {{.Command}} migrate check --from ours --to v1.22.4 --via exec\n" +
-			"  {{.Command}} migrate check --images registry.example/aws-vpc-cni:v1,registry.example/aws-vpc-cni-init:v1,registry.example/aws-network-policy-agent:v1.4.2\n  {{.Command}} migrate check --bundle cnictl-bundle.tar.gz\n" +
+			"  {{.Command}} migrate check --images registry.example/aws-vpc-cni:v1,registry.example/aws-vpc-cni-init:v1," +
+			"registry.example/aws-network-policy-agent:v1.4.2\n  {{.Command}} migrate check --bundle cnictl-bundle.tar.gz\n" +
 			"  {{.Command}} migrate check --suppress migrate/probe-addr=cluster",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),

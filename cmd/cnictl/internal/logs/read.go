@@ -86,7 +86,8 @@ func (r *reader) newest(items []document.LogItem) []document.LogItem {
 	over := len(items) - r.opts.Limit
 	if (over > 0 || r.cut) && !r.noted {
 		r.noted = true
-		r.f.Warn("only the newest %d lines of %s are shown: give node names, narrow with --since, --level, --pod or --grep, or raise --limit", min(len(items), r.opts.Limit), human.Plural(len(r.names), "node", "nodes"))
+		r.f.Warn("only the newest %d lines of %s are shown: give node names, narrow with --since, --level, --pod or --grep, or raise --limit",
+			min(len(items), r.opts.Limit), human.Plural(len(r.names), "node", "nodes"))
 	}
 	return items[max(over, 0):]
 }

@@ -143,7 +143,8 @@ func verdict(in Evidence, r document.PodReport) (state, sentence string) {
 	case p.Wants:
 		return document.PodWaiting, "it has no address: " + inventory.PendingBranch + because(p.Reason)
 	case !in.Asked && len(p.IPs) > 0:
-		return document.PodHasAddress, strings.Join(p.IPs, ", ") + " according to Kubernetes; its ENI is unknown because the daemon could not be read"
+		return document.PodHasAddress, strings.Join(p.IPs, ", ") +
+			" according to Kubernetes; its ENI is unknown because the daemon could not be read"
 	case len(p.IPs) > 0:
 		return document.PodUnknown, "Kubernetes reports " + strings.Join(p.IPs, ", ") + ", but the daemon holds no address for it"
 	}
