@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +38,7 @@ func altered(t *testing.T, sim *fleetsim.Sim, alter func(kind string, object map
 	if err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex // requests come at once, and alter changes more
 	front := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
@@ -51,6 +53,8 @@ func altered(t *testing.T, sim *fleetsim.Sim, alter func(kind string, object map
 			if kind == "" || r.StatusCode != http.StatusOK || r.Request.URL.Query().Has("watch") {
 				return nil
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			return alterBody(r, kind, alter, more[kind])
 		},
 	})

@@ -11,7 +11,7 @@ import (
 func TestNarrow_NamesAreWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	cut := regexp.MustCompile(`(ip-|eni-|subnet-|i-0)[0-9a-z.-]*…`)
+	cut := regexp.MustCompile(`(?m)(?:^|[^/a-z])(ip-|eni-|subnet-|i-0)[0-9a-z.-]*…`)
 	for _, command := range []string{"nodes", "enis", "ips", "subnets", "trunks", "top"} {
 		stdout, stderr, code := w.run(t, call{
 			args: command + " --allow-partial --replay ../../../../docs/tour.cnirec", env: map[string]string{"CNICTL_FORCE_TTY": "80", "NO_COLOR": "1"},
