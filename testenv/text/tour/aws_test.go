@@ -37,6 +37,7 @@ var others = map[string][]string{
 	"elbv2 describe-target-health":                         {"target-group-arn"},
 	"health describe-events":                               {"filter"},
 	"organizations list-policies":                          {"filter"},
+	"sts decode-authorization-message":                     {"encoded-message"},
 }
 
 // ofCLI are options that the CLI adds to those of the service.

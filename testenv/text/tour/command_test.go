@@ -97,7 +97,7 @@ var unproved = map[string][]string{
 	"need a runtime that has pulled images and runs pods": {"crictl", "ctr"},
 	"needs a key, a registry and Sigstore's log":          {"cosign"},
 	"look at a node, or change it": {
-		"/opt/cni/bin/aws-cni", "conntrack", "cp", "date", "df", "dmesg", "du", "echo", "findmnt", "free", "grep", "head", "ip", "iptables", "iptables-legacy", "iptables-legacy-save", "iptables-nft-save", "iptables-save",
-		"ls", "mkdir", "mount", "mv", "nft", "printf", "ps", "python3", "rm", "sha256sum", "ss", "sysctl", "top", "ufw", "uname",
+		"/opt/cni/bin/aws-cni", "cat", "conntrack", "cp", "date", "df", "dmesg", "du", "echo", "findmnt", "free", "grep", "head", "ip", "iptables", "iptables-legacy", "iptables-legacy-save", "iptables-nft-save", "iptables-save",
+		"ls", "lsof", "mkdir", "mount", "mv", "nft", "printf", "ps", "python3", "rm", "sha256sum", "ss", "sysctl", "top", "ufw", "uname",
 	},
 }
