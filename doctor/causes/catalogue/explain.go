@@ -327,8 +327,9 @@ func (x *index) compare(plain string, said []string, p *pattern) (how string, pa
 	if p.own && p.in(plain, plain) && (p.all >= leastLoose || p.all >= x.total(said)*leastShare) {
 		return Whole, 1, p.all
 	}
-	if slices.ContainsFunc(p.words, fails) && !slices.ContainsFunc(said, fails) {
-		return "", 0, 0
+	fault := slices.ContainsFunc(p.words, fails)
+	if said := slices.ContainsFunc(said, fails); fault && !said || said && !fault && p.normal() && !p.own {
+		return "", 0, 0 // "attached" and "failed to attach" are opposites
 	}
 	if !p.own {
 		if part := cutPart(plain, p); part > 0 {

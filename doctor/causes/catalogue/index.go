@@ -59,6 +59,9 @@ type pattern struct {
 	ours  bool     // only in a line of the CNI's programs
 }
 
+// normal reports whether the text reports no fault.
+func (p *pattern) normal() bool { return p.from.symptom != nil && p.from.symptom.Normal }
+
 // subjects are names of which a signature that has one is about nothing else.
 var subjects = []string{
 	"aws node", "kube proxy", "nodeagent", "k8s cni", "policyendpoint", "eniconfig", "cninode", "securitygrouppolic", "pod eni",
