@@ -135,7 +135,7 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 	o.register(f, cmd, fs)
 	fs.BoolVar(&o.all, "all", false, "all IPv4 subnets of the cluster, as its nodes report them")
 	fs.IntVar(&o.used, "used", 0, "`N` addresses of each subnet that others use: load balancers, databases, endpoints")
-	fs.Var((*cli.List)(&o.primary), "node-subnet", "with --custom-networking: `CIDR`s of the nodes' own subnets")
+	fs.StringSliceVar(&o.primary, "node-subnet", nil, "with --custom-networking: `CIDR`s of the nodes' own subnets")
 	o.list.Fit = func(args []string) {
 		o.list.Columns[len(o.list.Columns)-1].Wide = !o.all && !o.named(args)
 	}

@@ -83,7 +83,7 @@ cnictl, or by a single --rule; -o nodeadm a NodeConfig. They are to be merged in
 	fs.IntVar(&in.VCPUs, "vcpus", 0, "vCPUs of the type, if the table lacks them or to override it")
 	fs.StringVar(&o.version, "cni-version", "", "`version` of the VPC CNI, such as v1.18.0; default: a current release")
 	fs.StringVar(&o.expression, "max-pods-expression", "", "maxPodsExpression of nodeadm: a CEL `expression` of default_enis, ips_per_eni and max_pods")
-	fs.Var((*cli.List)(&o.rules), "rule", "show these `rules`: "+strings.Join(maxpods.RuleNames(), ", "))
+	fs.StringSliceVar(&o.rules, "rule", nil, "show these `rules`: "+strings.Join(maxpods.RuleNames(), ", "))
 	fs.BoolVar(&o.all, "all", false, "show every known type")
 	fs.BoolVar(&o.explain, "explain", false, "show where published sources disagree about the type, and why")
 	// fails only for unknown flags

@@ -56,8 +56,8 @@ func (p *planned) register(f *cli.Factory, cmd *cobra.Command) {
 	}
 	fs.IntVar(&p.count, "count", 1, "`N` nodes of --type")
 	fs.BoolVar(&p.all, "all", false, "start from all nodes")
-	fs.Var((*cli.List)(&p.set), "set", "change a setting, as the daemon's environment has it: `NAME=VALUE`")
-	fs.Var((*cli.List)(&p.today), "today", "with --type: a setting today: `NAME=VALUE`; default: the manifest's")
+	fs.StringSliceVar(&p.set, "set", nil, "change a setting, as the daemon's environment has it: `NAME=VALUE`")
+	fs.StringSliceVar(&p.today, "today", nil, "with --type: a setting today: `NAME=VALUE`; default: the manifest's")
 	p.given = fs.Changed
 }
 

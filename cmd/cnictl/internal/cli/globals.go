@@ -60,7 +60,7 @@ const MinInterval = 2 * time.Second
 func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	g.Kube.register(fs, cacheDir)
 	fs.BoolVarP(&g.Kube.AllNamespaces, "all-namespaces", "A", false, "pods of all namespaces, whatever -n or its default says")
-	fs.Var((*List)(&g.Targets), "targets", "nodes to read: `NAME=ADDRESS,...` with unix:/path, host:port or http://host:port")
+	fs.StringSliceVar(&g.Targets, "targets", nil, "nodes to read: `NAME=ADDRESS,...` with unix:/path, host:port or http://host:port")
 	fs.StringVarP(&g.Output, "output", "o", "table", "output `format`: table, wide, json, yaml, name, csv and others (see help output)")
 	fs.BoolVar(&g.NoHeaders, "no-headers", false, "omit table headers")
 	fs.StringVar(&g.Color, "color", "auto", "colour: auto, always or never (NO_COLOR, CLICOLOR and CLICOLOR_FORCE are honoured)")
@@ -68,7 +68,7 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	fs.DurationVar(&g.Timeout, "timeout", 0, "time limit for the whole command, except with --watch; 0: only --node-timeout applies")
 	fs.DurationVar(&g.NodeTimeout, "node-timeout", fleet.DefaultNodeTimeout, "time limit for reading one node")
 	fs.IntVar(&g.Concurrency, "concurrency", fleet.DefaultConcurrency, "number of nodes to read in parallel, 1 to 256")
-	fs.Var((*List)(&g.Nodes), "nodes", "only nodes with these `names`")
+	fs.StringSliceVar(&g.Nodes, "nodes", nil, "only nodes with these `names`")
 	fs.StringVarP(&g.Selector, "selector", "l", "", "only nodes with these `labels`: key=value,key!=value,key in (a,b)")
 	fs.StringVar(&g.DaemonSetNamespace, "daemonset-namespace", kube.DefaultNamespace, "namespace of the aws-node DaemonSet")
 	fs.StringVar(&g.DaemonSetSelector, "daemonset-selector", kube.DefaultSelector, "label selector of its pods")

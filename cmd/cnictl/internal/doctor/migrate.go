@@ -77,7 +77,7 @@ are not checked. doctor explain CODE describes a check. --suppress accepts a fin
 	fs := cmd.Flags()
 	fs.StringVar(&opts.from, "from", "", "the running daemon: "+strings.Join(daemons, " or ")+"; default: detected")
 	fs.StringVar(&to, "to", "", "upstream release to move to, such as v1.23.1: of the daemon when going back, or of the add-on")
-	fs.Var((*cli.List)(&opts.images), "images", "images of the new pods, as in their spec; no registry is contacted")
+	fs.StringSliceVar(&opts.images, "images", nil, "images of the new pods, as in their spec; no registry is contacted")
 	fs.BoolVar(&opts.AWS, "aws", false,
 		"also read EC2, EKS and IAM, with the AWS credentials of this shell; only read-only actions are called")
 	fs.BoolVar(&opts.requireAll, "require-all", false, "exit with status 7 if a check is unread, as if it were undecided")

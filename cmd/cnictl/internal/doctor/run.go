@@ -74,8 +74,8 @@ func (o *Options) register(cmd *cobra.Command) {
 	fs.BoolVar(&o.Strict, "strict", false, "exit with status 7 also for checks without a result, because a source could not be read")
 	fs.BoolVar(&o.ExitZero, "exit-zero", false, "exit with status 0 whatever is found")
 	fs.BoolVar(&o.Fix, "fix", false, "show how to fix what is found, step by step with side effects; nothing is changed")
-	fs.Var((*cli.List)(&o.Only), "only", "check only these causes: codes, groups or patterns in which * matches any text")
-	fs.Var((*cli.List)(&o.Skip), "skip", "do not check these causes")
+	fs.StringSliceVar(&o.Only, "only", nil, "check only these causes: codes, groups or patterns in which * matches any text")
+	fs.StringSliceVar(&o.Skip, "skip", nil, "do not check these causes")
 	fs.StringArrayVar(&o.Suppress, "suppress", nil, "accept a finding: CODE=SCOPE[@UNTIL]; SCOPE is a node, pod, interface, subnet or cluster")
 	for _, name := range []string{"only", "skip", "suppress"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, complete) // fails only for unknown flags

@@ -74,7 +74,7 @@ func (l *List[T]) Register(f *cli.Factory, cmd *cobra.Command, watch bool) {
 	fs := cmd.Flags()
 	fs.StringVar(&l.Filter, "filter", "", "show only rows that `match`: word, !word, re:…, column=value, column>n, label:key=value (see help filter)")
 	fs.StringVar(&l.SortBy, "sort-by", "", "sort by these `columns`, a minus for descending: -used,node; with --watch only the initial rows")
-	fs.Var((*cli.List)(&l.Only), "columns", "show these `columns`; without a value: list the columns")
+	fs.StringSliceVar(&l.Only, "columns", nil, "show these `columns`; without a value: list the columns")
 	if watch {
 		fs.BoolVarP(&l.Watch, "watch", "w", false, "read every --interval and print the rows that changed")
 		fs.BoolVar(&l.WatchOnly, "watch-only", false, "like --watch, without the initial rows")
