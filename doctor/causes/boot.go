@@ -881,13 +881,13 @@ func monitorLatched(c *Case) []Result {
 // being made.
 func webhooksAway(cs []*Case) (out []Result) {
 	const kind = "obs/webhook"
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for _, c := range cs {
 		for _, o := range c.seen(kind) {
-			if told[o.subject] {
+			if seen[o.subject] {
 				continue
 			}
-			told[o.subject] = true
+			seen[o.subject] = true
 			effect := "pods are made without what it adds or checks: "
 			if o.severity == catalogue.Error {
 				effect = "pods cannot be created: "

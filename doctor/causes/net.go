@@ -723,7 +723,7 @@ func mtuMismatch(c *Case) []Result {
 			Summary:  fmt.Sprintf("pods send packets of up to %d bytes, but the path loses large ones: %s", c.podMTU(), lost.Value),
 			Decisive: []Fact{lost}, unless: []Fact{small},
 		}
-		if cd.Supporting = []Fact{path}; !sized { // only the path tells it from a target that does not answer
+		if cd.Supporting = []Fact{path}; !sized { // without the sizes, only the path rules out a target that does not answer
 			cd.Supporting, cd.required = nil, []Fact{path}
 		}
 		out = append(out, cd.WithFixes(1))

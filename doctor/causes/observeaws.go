@@ -103,8 +103,8 @@ func (c *Case) letsClusterIn(r evidence.GroupRule) bool {
 	})
 }
 
-// groupsClosed finds interfaces whose groups, all of which were read, allow no traffic out, none in, or, where pods have
-// groups of their own, none from the cluster.
+// groupsClosed finds interfaces whose security groups allow no egress, no ingress, or, where pods have groups of their own, no
+// ingress from the cluster. It skips interfaces of which a group was not read.
 func groupsClosed(c *Case) (out []observation) {
 	primary, _ := c.primary()
 	for _, e := range c.attached() {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// UnreadAWS returns a reading for AWS's sources, none of which was read. Quotas never are, and only a migration
-// simulates policies.
+// UnreadAWS returns a reading in which no AWS source was read, for the given reason. Quotas are never read, and only a
+// migration simulates policies: these two keep reasons of their own.
 func UnreadAWS(reason string) *Reading {
 	r := Unread(time.Time{}, reason)
 	r.Quota.Missing, r.IAM.Missing = MissingQuota, MissingIAM

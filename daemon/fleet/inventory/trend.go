@@ -42,8 +42,8 @@ func (t Trend) Values() []float64 {
 	return out
 }
 
-// A straight line through counts of a minute may be drawn for an hour, and at most for a week. Counts of less than LeastLine say
-// nothing: while nodes start, pools fill within seconds.
+// A straight line reaches sixty times as far ahead as its counts go back, and a week at most. Counts that cover less than LeastLine
+// give no forecast: pools fill within seconds while nodes start.
 const (
 	LeastLine   = 30 * time.Second
 	aheadOfLine = 60

@@ -126,7 +126,8 @@ func (l *Live) join(t fleet.Target) {
 	l.put(m, row)
 }
 
-// complete records that the roster has named all nodes. If all were read before, no sample will tell.
+// complete records that the roster has named all nodes. If all have been read by then, no further sample would report the end
+// of the sweep.
 func (l *Live) complete() {
 	l.mu.Lock()
 	before := l.listed
