@@ -271,6 +271,8 @@ done
 step networking/nft.txt nft list ruleset
 step networking/conntrack.txt sed -n p /proc/sys/net/netfilter/nf_conntrack_count /proc/sys/net/netfilter/nf_conntrack_max
 step networking/conntrack-stat.txt cat /proc/net/stat/nf_conntrack
+step networking/arp-stat.txt cat /proc/net/stat/arp_cache
+step networking/ndisc-stat.txt cat /proc/net/stat/ndisc_cache
 step networking/resolv.conf cat "$root/etc/resolv.conf"
 
 # Kernel settings, as path:value. Two of them are keys.

@@ -125,6 +125,10 @@ func Conntrack(sysctls, ethtool string) evidence.Conntrack {
 			out.Count = &n
 		case name == "net.netfilter.nf_conntrack_max":
 			out.Max = &n
+		case name == "net.ipv4.neigh.default.gc_thresh3":
+			out.Neighbours.IPv4.Max = &n
+		case name == "net.ipv6.neigh.default.gc_thresh3":
+			out.Neighbours.IPv6.Max = &n
 		}
 	}
 	for line := range strings.Lines(ethtool) {

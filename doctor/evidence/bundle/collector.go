@@ -49,7 +49,7 @@ var kept = []string{
 
 	"MANIFEST", "ipamd/summary.json", "ipamd/config.json", "ipamd/plan.json", "ipamd/failures.json", "ipamd/events.json", "ipamd/metrics.txt",
 	"ipamd/var-run-aws-node.txt",
-	"networking/ipaddr.txt", "networking/nft.txt", "networking/iptables-nft-save.txt", "networking/ip6tables-nft-save.txt",
+	"networking/ipaddr.txt", "networking/arp-stat.txt", "networking/ndisc-stat.txt", "networking/nft.txt", "networking/iptables-nft-save.txt", "networking/ip6tables-nft-save.txt",
 	"networking/iptables-legacy-save.txt", "networking/ip6tables-legacy-save.txt", "system/instance-type.txt", "kubelet/kubelet-version.txt",
 }
 
@@ -371,7 +371,16 @@ func (c *collector) kernel(r *evidence.Reading) {
 	const sysctls = "sysctls/sysctl_all.txt"
 	r.Sysctls = sourceOf(c, sysctls, func(text string) (map[string]string, error) { return reading.Sysctls(text), nil })
 	ethtool, _ := c.text("networking/ethtool.txt")
-	r.Conntrack = sourceOf(c, sysctls, func(text string) (evidence.Conntrack, error) { return reading.Conntrack(text, ethtool), nil })
+	r.Conntrack = sourceOf(c, sysctls, func(text string) (evidence.Conntrack, error) {
+		out := reading.Conntrack(text, ethtool)
+		for file, table := range map[string]*evidence.NeighbourTable{"arp-stat": &out.Neighbours.IPv4, "ndisc-stat": &out.Neighbours.IPv6} {
+			stat, _ := c.text("networking/" + file + ".txt")
+			most := table.Max
+			*table = reading.NeighbourTable(stat)
+			table.Max = most
+		}
+		return out, nil
+	})
 }
 
 func (c *collector) host(r *evidence.Reading) {
