@@ -283,13 +283,37 @@ func staleRules(c *Case) []Result {
 type shared struct {
 	text  string
 	nodes []string
-	newer evidence.Pod // of the two pods; empty if unknown
+	wrong evidence.Pod // the one of the two to delete; empty if unknown
+	fixes []int
+}
+
+// Fixes of net/duplicate-ip, from 1.
+const (
+	fixNewerPod = iota + 1
+	fixFindOut
+	fixPodWithoutRecord
+)
+
+// holders returns the pods that daemons gave addresses to, as their datastores or checkpoints have it.
+func holders(cs []*Case) map[netip.Addr][]evidence.Pod {
+	out := map[netip.Addr][]evidence.Pod{}
+	for _, c := range cs {
+		for _, a := range c.assignments() {
+			out[a.Address] = append(out[a.Address], *a.Pod)
+		}
+		if !c.R.ENIs.OK() {
+			for _, a := range c.R.Checkpoint.Content.Allocations {
+				out[a.Address] = append(out[a.Address], a.Pod)
+			}
+		}
+	}
+	return out
 }
 
 // duplicates returns the addresses that two running pods have, according to Kubernetes or the
 // kernel.
 func duplicates(cs []*Case) (found []shared) {
-	owner := map[netip.Addr]*evidence.KubePod{}
+	owner, held := map[netip.Addr]*evidence.KubePod{}, holders(cs)
 	for _, c := range cs {
 		for p := range c.pods() {
 			if p.Phase != "Running" || p.HostNetwork || p.Node == nil {
@@ -301,9 +325,14 @@ func duplicates(cs []*Case) (found []shared) {
 					owner[a] = p
 					continue
 				}
-				s := shared{fmt.Sprintf("%s: %s and %s", a, other.Pod, p.Pod), []string{*other.Node, *p.Node}, p.Pod}
-				if other.StartedAt.After(p.StartedAt) {
-					s.newer = other.Pod
+				s := shared{fmt.Sprintf("%s: %s and %s", a, other.Pod, p.Pod), []string{*other.Node, *p.Node}, p.Pod,
+					[]int{fixNewerPod, fixFindOut}}
+				its, others := slices.Contains(held[a], p.Pod), slices.Contains(held[a], other.Pod)
+				if its != others {
+					s.fixes = []int{fixPodWithoutRecord, fixFindOut}
+				}
+				if its && !others || its == others && other.StartedAt.After(p.StartedAt) {
+					s.wrong = other.Pod
 				}
 				found = append(found, s)
 			}
@@ -316,7 +345,8 @@ func duplicates(cs []*Case) (found []shared) {
 			}
 			to := strings.TrimSuffix(strings.TrimSuffix(r.To, "/32"), "/128")
 			if other, taken := links[to]; taken && other != link {
-				found = append(found, shared{fmt.Sprintf("%s: routes to %s and %s", to, other, link), []string{c.Name}, r.Pod})
+				found = append(found, shared{fmt.Sprintf("%s: routes to %s and %s", to, other, link), []string{c.Name}, r.Pod,
+					[]int{fixNewerPod, fixFindOut}})
 			}
 			links[to] = link
 		}
@@ -339,11 +369,12 @@ func duplicateIP(cs []*Case) []Result {
 	before := duplicates(earlier)
 	var texts, nodes []string
 	var names map[string]string
+	fixes := []int{fixNewerPod, fixFindOut}
 	for _, s := range duplicates(cs) {
 		if len(earlier) == 0 || slices.ContainsFunc(before, func(b shared) bool { return b.text == s.text }) {
 			texts, nodes = append(texts, s.text), append(nodes, s.nodes...)
-			if names == nil && s.newer != "" {
-				names = podNames(string(s.newer))
+			if names == nil && s.wrong != "" {
+				names, fixes = podNames(string(s.wrong)), s.fixes
 			}
 		}
 	}
@@ -357,7 +388,8 @@ func duplicateIP(cs []*Case) []Result {
 	if !read {
 		found = cs[0].Unread("k8s.pod", path, expected, cs[0].R.Pods.Missing)
 	}
-	return []Result{{Summary: "pods share an address: " + Some(texts), Decisive: []Fact{found}, Nodes: slices.Compact(nodes), names: names}}
+	return []Result{{Summary: "pods share an address: " + Some(texts), Decisive: []Fact{found}, Nodes: slices.Compact(nodes), names: names,
+		fixes: fixes}}
 }
 
 // chainsSplit states that the CNI's chains and kube-proxy's are in different backends.

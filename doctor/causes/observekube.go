@@ -307,11 +307,41 @@ const (
 // servedBy matches the service behind a webhook, and its namespace.
 var servedBy = lazy.Regexp(`https://([a-z0-9-]+)\.([a-z0-9-]+)\.svc\b`)
 
+// failedCall is what an event says of a webhook that does not answer.
+type failedCall struct {
+	webhook, is, why string
+}
+
+// failedCalls returns the last call of each webhook that failed within minutes.
+func (c *Case) failedCalls() (out []failedCall) {
+	for _, e := range slices.Backward(c.R.Events.Content) {
+		m := failedWebhook().FindStringSubmatch(e.Message)
+		if m == nil || !e.At.After(c.recent()) || slices.ContainsFunc(out, func(f failedCall) bool { return f.webhook == m[1] }) {
+			continue
+		}
+		_, why, _ := strings.Cut(e.Message, m[0])
+		out = append(out, failedCall{m[1], clip(fmt.Sprintf("%s %s cannot create its pods: it is asked and does not answer%s", e.Kind, e.Name, why)),
+			why})
+	}
+	return out
+}
+
+// ofEKS reports whether a webhook or its configuration is that of EKS's resource controller.
+func ofEKS(name string) bool {
+	return strings.Contains(name, "vpc-resource") || strings.HasSuffix(name, ".vpc.k8s.aws")
+}
+
+// of reports whether a configuration has the webhook that was called: events name the webhook, objects the configuration.
+func (f failedCall) of(configuration string) bool {
+	m := servedBy().FindStringSubmatch(f.why)
+	return f.webhook == configuration || ofEKS(f.webhook) && ofEKS(configuration) ||
+		m != nil && !ofEKS(configuration) && m[2] != "kube-system" && strings.Contains(configuration, m[2])
+}
+
 func webhookUnreachable(c *Case) (out []observation) {
 	add := func(name, is, why string, severity catalogue.Severity, source string) {
 		o := observation{subject: name, is: is, should: "it answers", severity: severity, names: map[string]string{"WEBHOOK": name},
-			source: source, said: why,
-			fixes: []int{fixWebhookServer, fixWebhookIgnore}}
+			source: source, said: why, fixes: []int{fixWebhookServer, fixWebhookIgnore}}
 		if m := servedBy().FindStringSubmatch(why); m != nil {
 			o.names["NAMESPACE"] = m[2]
 		}
@@ -323,7 +353,7 @@ func webhookUnreachable(c *Case) (out []observation) {
 				o.names["KIND"] = kind + "webhookconfiguration"
 			}
 		}
-		if strings.Contains(name, "vpc-resource") || strings.HasSuffix(name, ".vpc.k8s.aws") {
+		if ofEKS(name) {
 			o.fixes = []int{fixWebhookEKS, fixWebhookIgnore}
 		}
 		if severity == catalogue.Warning { // it fails open already
@@ -331,24 +361,26 @@ func webhookUnreachable(c *Case) (out []observation) {
 		}
 		out = append(out, o)
 	}
+	failed := c.failedCalls()
 	for _, w := range c.R.Webhooks.Content {
 		if w.Reachable == nil || *w.Reachable {
 			continue
 		}
-		severity := catalogue.Warning
+		is, why, severity := "it cannot be reached, and its failure policy is "+or(w.FailurePolicy, "unknown"), "", catalogue.Warning
 		if w.FailurePolicy != "Ignore" {
 			severity = catalogue.Error
 		}
-		add(w.Name, "it cannot be reached, and its failure policy is "+or(w.FailurePolicy, "unknown"), "", severity, "k8s.wh")
+		failed = slices.DeleteFunc(failed, func(f failedCall) bool {
+			same := f.of(w.Name)
+			if same {
+				is, why, severity = is+"; "+f.is, f.why, catalogue.Error
+			}
+			return same
+		})
+		add(w.Name, is, why, severity, "k8s.wh")
 	}
-	for _, e := range slices.Backward(c.R.Events.Content) {
-		m := failedWebhook().FindStringSubmatch(e.Message)
-		if m == nil || !e.At.After(c.recent()) || slices.ContainsFunc(out, func(o observation) bool { return o.subject == m[1] }) {
-			continue
-		}
-		_, why, _ := strings.Cut(e.Message, m[0])
-		add(m[1], clip(fmt.Sprintf("%s %s cannot create its pods: it is asked and does not answer%s", e.Kind, e.Name, why)), why,
-			catalogue.Error, "k8s.evt")
+	for _, f := range failed {
+		add(f.webhook, f.is, f.why, catalogue.Error, "k8s.evt")
 	}
 	return out
 }

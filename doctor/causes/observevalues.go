@@ -918,13 +918,42 @@ func cniConfigWrong(c *Case) []observation {
 	}
 	text := CNIProblem(c.R.CNI.Content)
 	other, _, shadowed := strings.Cut(text, textShadows)
-	if text == "" || !shadowed && c.begun().State == Yes { // the daemon installs both once it serves
+	if text == "" {
+		return portmapAbsent(c)
+	}
+	if !shadowed && c.begun().State == Yes { // the daemon installs both once it serves
 		return nil
 	}
 	o := observation{subject: "/etc/cni/net.d", is: text, should: "10-aws.conflist first, with all of its plugins installed",
 		severity: catalogue.Error}
 	if shadowed {
 		o.names = map[string]string{"FILE": other}
+	}
+	return []observation{o}
+}
+
+// pluginPortmap makes the host ports of pods reachable.
+const pluginPortmap = "portmap"
+
+// portmapAbsent looks for the plugin in the CNI's own file, where only the CNI's plugins make the network of pods.
+func portmapAbsent(c *Case) []observation {
+	conf, there := find(c.R.CNI.Content.Conf, func(f evidence.CNIConf) bool { return f.File == "10-aws.conflist" })
+	if !there || slices.ContainsFunc(conf.Types, func(t string) bool { return t == pluginPortmap || strings.Contains(t, "cilium") }) {
+		return nil
+	}
+	o := observation{subject: pluginPortmap, is: conf.File + " does not list it, so nothing leads from the host ports of pods to them", severity: catalogue.Warning,
+		should: "in the list"}
+	var ports []string
+	for _, p := range c.Pooled() {
+		for _, k := range p.Containers {
+			if p.Phase == "Running" && len(k.HostPorts) > 0 {
+				o.pods, o.severity = union(o.pods, []string{string(p.Pod)}), catalogue.Error
+				ports = append(ports, fmt.Sprintf("%d of %s", k.HostPorts[0], p.Pod))
+			}
+		}
+	}
+	if len(ports) > 0 {
+		o.is += ": " + Some(ports)
 	}
 	return []observation{o}
 }

@@ -722,7 +722,7 @@ func podAddressOfNode(c *Case) (out []observation) {
 func podAddressShared(c *Case) (out []observation) {
 	for _, s := range duplicates([]*Case{c}) {
 		out = append(out, observation{is: s.text, should: "each address has one pod", severity: catalogue.Critical,
-			names: podNames(string(s.newer))})
+			names: podNames(string(s.wrong)), fixes: s.fixes})
 	}
 	return out
 }

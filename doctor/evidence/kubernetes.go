@@ -106,6 +106,8 @@ type Toleration struct {
 type Container struct {
 	Name   string            `json:"name,omitzero"`
 	Limits map[string]string `json:"limits,omitzero"`
+
+	HostPorts []int `json:"hostPorts,omitempty"`
 }
 
 // KubeEvent is an event. Name is "namespace/name" for a pod, and a plain name for other objects.

@@ -41,7 +41,7 @@ func TestNode(t *testing.T) {
 const podJSON = `{"metadata": {"namespace": "shop", "name": "web-1", "creationTimestamp": "2026-11-21T11:59:00Z", "labels": {"app": "web"},
 	"annotations": {"vpc.amazonaws.com/pod-eni": "[]", "vault.example/token": "s3cret"}, "ownerReferences": [{"kind": "ReplicaSet", "controller": true}]},
 	"spec": {"nodeName": "n", "serviceAccountName": "web", "nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
-	"containers": [{"name": "app", "resources": {"limits": {"vpc.amazonaws.com/pod-eni": "1", "cpu": 2}}}]},
+	"containers": [{"name": "app", "ports": [{"containerPort": 8080, "hostPort": 80}, {"containerPort": 9090}], "resources": {"limits": {"vpc.amazonaws.com/pod-eni": "1", "cpu": 2}}}]},
 	"status": {"phase": "Pending", "startTime": "2026-11-21T11:59:10Z", "podIPs": [{"ip": "10.0.0.9"}, {"ip": "?"}], "conditions": [{"type": "Ready", "status": "False"}],
 	"containerStatuses": [{"name": "app", "state": {"waiting": {"reason": "ContainerCreating"}}}]}}`
 
@@ -52,7 +52,7 @@ func TestPod(t *testing.T) {
 		Pod: "shop/web-1", Phase: "Pending", Ready: new(false), Node: new("n"), IPs: []netip.Addr{netip.MustParseAddr("10.0.0.9")},
 		CreatedAt: noon.Add(-time.Minute), StartedAt: noon.Add(-50 * time.Second), Reason: "ContainerCreating", Owner: "ReplicaSet", ServiceAccount: "web",
 		Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"vpc.amazonaws.com/pod-eni": "[]"}, NodeSelector: map[string]string{"a": "b"},
-		Tolerations: []evidence.Toleration{{Effect: "NoSchedule"}}, Containers: []evidence.Container{{Name: "app", Limits: map[string]string{"vpc.amazonaws.com/pod-eni": "1", "cpu": "2"}}},
+		Tolerations: []evidence.Toleration{{Effect: "NoSchedule"}}, Containers: []evidence.Container{{Name: "app", HostPorts: []int{80}, Limits: map[string]string{"vpc.amazonaws.com/pod-eni": "1", "cpu": "2"}}},
 	}
 	if diff := cmp.Diff(want, got, comparers); err != nil || diff != "" {
 		t.Errorf("%v -want +got:\n%s", err, diff)

@@ -40,6 +40,9 @@ type container struct {
 			Name string `json:"name"`
 		} `json:"secretRef"`
 	} `json:"envFrom"`
+	Ports []struct {
+		HostPort int `json:"hostPort"`
+	} `json:"ports"`
 	Resources struct {
 		Limits   map[string]json.RawMessage `json:"limits"`
 		Requests struct {
@@ -130,7 +133,13 @@ func (p *podObject) evidence() evidence.KubePod {
 		for name, value := range c.Resources.Limits {
 			limits[name] = strings.Trim(string(value), `"`)
 		}
-		out.Containers = append(out.Containers, evidence.Container{Name: c.Name, Limits: limits})
+		k := evidence.Container{Name: c.Name, Limits: limits}
+		for _, port := range c.Ports {
+			if port.HostPort != 0 {
+				k.HostPorts = append(k.HostPorts, port.HostPort)
+			}
+		}
+		out.Containers = append(out.Containers, k)
 	}
 	return out
 }
