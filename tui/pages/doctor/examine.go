@@ -14,7 +14,6 @@ import (
 	"cnictl/daemon/fleet/human"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 )
 
 // examination is the doctor's result for the nodes of the screen.
@@ -130,7 +129,7 @@ func (m *Model) state(l *draw.Line, c pages.Context) {
 		role := draw.Good
 		switch {
 		case len(r.Findings) > 0:
-			role = reading.SeverityRole(document.Severity(r.Findings[0].Severity))
+			role = pages.SeverityRole(document.Severity(r.Findings[0].Severity))
 		case len(r.Undecided) > 0:
 			role = draw.Warn
 		}

@@ -14,7 +14,6 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 )
 
 // findingPage shows one finding: evidence, fixes with their side effects, links.
@@ -200,7 +199,7 @@ func (x card) more(sheet *draw.Sheet) {
 
 // headline writes what is wrong, as the strongest line of a card.
 func headline(sheet *draw.Sheet, s document.Severity, title string) {
-	sheet.Banner(draw.T(reading.SeverityRole(s), strings.ToUpper(string(s))+"  "), draw.T(draw.Title, title))
+	sheet.Banner(draw.T(pages.SeverityRole(s), strings.ToUpper(string(s))+"  "), draw.T(draw.Title, title))
 }
 
 // evidence writes what supports the finding, what contradicts it and what could not be read; folded,

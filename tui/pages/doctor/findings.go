@@ -12,7 +12,7 @@ import (
 	"cnictl/doctor/report"
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
-	"cnictl/tui/pages/reading"
+	"cnictl/tui/pages"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 )
@@ -138,7 +138,7 @@ func (m *Model) findingTable() *components.Table[*row] {
 		Role: func(r *row, column string) draw.Role {
 			switch column {
 			case "severity", "code":
-				return reading.SeverityRole(r.severity())
+				return pages.SeverityRole(r.severity())
 			case "where", "title":
 				return draw.Faint
 			}

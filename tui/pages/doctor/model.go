@@ -15,7 +15,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
@@ -47,7 +46,7 @@ type Model struct {
 	proofs   bool              // the evidence is unfolded
 	unfold   bool              // it was just unfolded: scroll to it
 	frame    components.Frame
-	docs     reading.Documents
+	docs     pages.Documents
 	since    time.Time
 	code     string // cause whose nodes are shown
 	view     uint64
@@ -75,7 +74,7 @@ func New(o pages.Open) pages.Page {
 func roleOf(s document.Severity, column string) draw.Role {
 	switch column {
 	case "severity":
-		return reading.SeverityRole(s)
+		return pages.SeverityRole(s)
 	case "what", "type", "zone", "when":
 		return draw.Faint
 	}

@@ -9,7 +9,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 )
 
 // Update implements pages.Page.
@@ -47,10 +46,10 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 // ask requests the failures of the node under the cursor.
 func (m *Model) ask(c pages.Context) tea.Cmd {
 	n := c.View.Node(m.docs.Node)
-	if n == nil || m.onFindings() && m.examines || reading.Upstream(n) || n.Summary == nil || reading.JustMoved(c, m.since) {
+	if n == nil || m.onFindings() && m.examines || pages.Upstream(n) || n.Summary == nil || pages.JustMoved(c, m.since) {
 		return nil
 	}
-	return m.docs.Ask(c, watch.WantFailures, reading.Pace(c, n), watch.Query{})
+	return m.docs.Ask(c, watch.WantFailures, pages.Pace(c, n), watch.Query{})
 }
 
 func (m *Model) refresh(c pages.Context) {
@@ -82,7 +81,7 @@ func (m *Model) aim(c pages.Context) {
 	if !ok || a.Name == m.docs.Node {
 		return
 	}
-	m.docs = reading.NewDocuments("doctor", a.Name, "")
+	m.docs = pages.NewDocuments("doctor", a.Name, "")
 	m.since = c.Clock
 	m.scroll = components.Scroll{}
 }

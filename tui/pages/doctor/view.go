@@ -14,7 +14,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
 
@@ -82,7 +81,7 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 	}
 	return components.Pane{
 		Title: evidenceOf(m.names.Short(m.docs.Node)), Weight: 3, Least: 2,
-		Note: reading.Age(m.docs.Read[watch.WantFailures], c.Now, 3*reading.Pace(c, nil)),
+		Note: pages.Age(m.docs.Read[watch.WantFailures], c.Now, 3*pages.Pace(c, nil)),
 		Lines: func(s draw.Style, w, h int) []string {
 			sheet := draw.NewSheet(s, w)
 			m.evidence(c, sheet)
@@ -102,7 +101,7 @@ func (m *Model) onlyReported(sheet *draw.Sheet, g *group, now time.Time) {
 	for _, a := range g.Nodes[:min(len(g.Nodes), mostNodes)] {
 		sheet.Add(draw.T(draw.Text, a.Name))
 		for _, p := range a.Problems {
-			sheet.Item(reading.Sign(sheet.Style(), p.Severity), draw.T(draw.Text, p.Message), draw.T(draw.Faint, when(p, now)))
+			sheet.Item(pages.Sign(sheet.Style(), p.Severity), draw.T(draw.Text, p.Message), draw.T(draw.Faint, when(p, now)))
 		}
 	}
 	if more := len(g.Nodes) - mostNodes; more > 0 {
@@ -156,17 +155,17 @@ func (m *Model) evidence(c pages.Context, sheet *draw.Sheet) {
 		sheet.Add(draw.T(draw.Faint, "No node selected."))
 		return
 	}
-	sheet.Add(draw.T(reading.SeverityRole(a.Severity), string(a.Severity)+": "), draw.T(draw.Text, m.code+", "+inventory.CauseTitle(m.code)))
+	sheet.Add(draw.T(pages.SeverityRole(a.Severity), string(a.Severity)+": "), draw.T(draw.Text, m.code+", "+inventory.CauseTitle(m.code)))
 	for _, p := range a.Problems {
-		sheet.Item(reading.Sign(sheet.Style(), p.Severity), draw.T(draw.Text, p.Message), draw.T(draw.Faint, when(p, c.Now)))
+		sheet.Item(pages.Sign(sheet.Style(), p.Severity), draw.T(draw.Text, p.Message), draw.T(draw.Faint, when(p, c.Now)))
 	}
 	if a.Times > 0 {
 		sheet.Field("ADDs failed", draw.T(draw.Text, strconv.Itoa(a.Times)+" with this cause since the daemon started"))
 	}
-	word, role := reading.StateOf(a.Node, c.Now)
+	word, role := pages.StateOf(a.Node, c.Now)
 	sheet.Field("state", draw.T(role, word))
 	if a.Node.Error != nil && a.Node.State == document.StateLive { // otherwise the state shows it
-		sheet.Field("reading", draw.T(draw.Bad, reading.Reason(*a.Node.Error)))
+		sheet.Field("reading", draw.T(draw.Bad, pages.Reason(*a.Node.Error)))
 	}
 	clocks(sheet, a.Node, m.code, c.Now)
 	m.failures(c, sheet, a.Node)
@@ -237,7 +236,7 @@ func (m *Model) failures(c pages.Context, sheet *draw.Sheet, n *store.Node) {
 	sheet.Head("FAILED ADDS", "newest first")
 	f := m.docs.Last.Failures
 	if f == nil {
-		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantFailures, n, "The failures")))
+		sheet.Add(draw.T(draw.Faint, pages.Missing(c, &m.docs, watch.WantFailures, n, "The failures")))
 		return
 	}
 	const most = 30

@@ -13,7 +13,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
@@ -29,7 +28,7 @@ const (
 type Model struct {
 	node, id string
 	first    netip.Addr // the address to select first
-	docs     reading.Documents
+	docs     pages.Documents
 	table    *components.Table[address]
 	frame    components.Frame
 	scroll   components.Scroll
@@ -40,7 +39,7 @@ type Model struct {
 
 // New opens the screen of an ENI.
 func New(o pages.Open) pages.Page {
-	m := &Model{node: o.Node, id: o.ENI, docs: reading.NewDocuments("eni", o.Node, o.ENI)}
+	m := &Model{node: o.Node, id: o.ENI, docs: pages.NewDocuments("eni", o.Node, o.ENI)}
 	m.first, _ = netip.ParseAddr(o.IP)
 	m.table = components.NewTable(components.TableOptions[address]{
 		Columns: columns(), ID: func(a address) string { return a.Address },

@@ -11,7 +11,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 )
 
 // Update implements pages.Page.
@@ -29,7 +28,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	m.refresh(c)
-	return m.docs.Ask(c, watch.WantENIs, reading.Pace(c, c.View.Node(m.node)), watch.Query{})
+	return m.docs.Ask(c, watch.WantENIs, pages.Pace(c, c.View.Node(m.node)), watch.Query{})
 }
 
 func (m *Model) refresh(c pages.Context) {

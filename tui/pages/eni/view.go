@@ -11,7 +11,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
 
@@ -21,7 +20,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	n := c.View.Node(m.node)
 	shown, _ := m.table.Found()
 	m.frame.Need = []int{max(shown, 1) + 1}
-	note := reading.Age(m.docs.Read[watch.WantENIs], c.Now, 3*reading.Pace(c, n))
+	note := pages.Age(m.docs.Read[watch.WantENIs], c.Now, 3*pages.Pace(c, n))
 	if e, failed := m.docs.Error[watch.WantENIs]; failed && m.docs.Has(watch.WantENIs) {
 		note += " (" + string(e.Reason) + ")"
 	}
@@ -48,7 +47,7 @@ func (m *Model) missing(c pages.Context, n *store.Node, width int) []string {
 	case m.docs.Has(watch.WantENIs):
 		sheet.Add(draw.T(draw.Warn, m.node+" has no interface "+m.id+" any more."))
 	default:
-		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The addresses")))
+		sheet.Add(draw.T(draw.Faint, pages.Missing(c, &m.docs, watch.WantENIs, n, "The addresses")))
 	}
 	return sheet.Lines()
 }

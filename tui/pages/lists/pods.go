@@ -15,7 +15,6 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
 )
@@ -24,10 +23,10 @@ import (
 type Pods struct {
 	rows  *rows[*inventory.Pod]
 	names pages.NodeNames
-	kube  reading.Documents             // the pods listed by Kubernetes
-	why   map[string]*reading.Documents // of nodes with waiting pods
-	read  uint64                        // grows with each answer
-	since time.Time                     // when the page was first shown
+	kube  pages.Documents             // the pods listed by Kubernetes
+	why   map[string]*pages.Documents // of nodes with waiting pods
+	read  uint64                      // grows with each answer
+	since time.Time                   // when the page was first shown
 	sums  podSums
 }
 
@@ -46,7 +45,7 @@ const whyMost = 16
 
 // NewPods makes the page.
 func NewPods(o pages.Open) *Pods {
-	p := &Pods{kube: reading.NewDocuments("pods", "", o.Filter), why: map[string]*reading.Documents{}}
+	p := &Pods{kube: pages.NewDocuments("pods", "", o.Filter), why: map[string]*pages.Documents{}}
 	p.rows = newRows(p, components.TableOptions[*inventory.Pod]{
 		Columns: tables.Pods(true), ID: func(r *inventory.Pod) string { return r.ID }, Fault: inventory.PodFault, Role: podRole,
 		Show:  func(r *inventory.Pod, column string) (string, bool) { return p.short(r, column) },
@@ -156,7 +155,7 @@ func (p *Pods) ask(c pages.Context, every time.Duration) tea.Cmd {
 	asked := map[string]bool{}
 	for _, r := range p.rows.Table.Visible() {
 		n := c.View.Node(r.Node)
-		if r.State != document.PodWaiting || n == nil || reading.Upstream(n) || n.State != document.StateLive || asked[r.Node] {
+		if r.State != document.PodWaiting || n == nil || pages.Upstream(n) || n.State != document.StateLive || asked[r.Node] {
 			continue
 		}
 		d := p.why[r.Node]
@@ -164,7 +163,7 @@ func (p *Pods) ask(c pages.Context, every time.Duration) tea.Cmd {
 			if len(p.why) >= whyMost {
 				clear(p.why)
 			}
-			made := reading.NewDocuments("pods", r.Node, "why")
+			made := pages.NewDocuments("pods", r.Node, "why")
 			d, p.why[r.Node] = &made, &made
 		}
 		asked[r.Node] = true
@@ -251,9 +250,9 @@ func (p *Pods) notes() (out []string) {
 	case failed && e.Reason == introspect.ReasonForbidden:
 		out = append(out, "missing permission: list pods. Only pods with an address are listed")
 	case failed && k == nil:
-		out = append(out, "only pods with an address are listed: "+strings.TrimSuffix(reading.Reason(e), "."))
+		out = append(out, "only pods with an address are listed: "+strings.TrimSuffix(pages.Reason(e), "."))
 	case failed:
-		out = append(out, "pods without an address are those of the last list: "+strings.TrimSuffix(reading.Reason(e), "."))
+		out = append(out, "pods without an address are those of the last list: "+strings.TrimSuffix(pages.Reason(e), "."))
 	case k != nil && k.WithoutOnly:
 		out = append(out, "many pods: those of the host network and those with a branch ENI are left out")
 	case k != nil && k.Nodes != nil && p.sums.unread > 0 && p.sums.nodes-len(k.Nodes) == p.sums.unread: // the same, most likely

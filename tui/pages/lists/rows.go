@@ -10,7 +10,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
 
@@ -108,7 +107,7 @@ func (r *rows[T]) Lines(c pages.Context, sum []draw.Span, notes ...string) []str
 		lines = append(lines, draw.NewLine(s, c.Width).Gap(1).Add(draw.Warn, s.Clip(s.Pick("⚠ ", "W ")+note, max(c.Width-1, 0))).String())
 	}
 	r.above = min(len(lines), max(c.Height-3, 0))
-	lines = append(lines[:r.above], reading.Table(c, s, r.Table, c.Width, c.Height-r.above)...)
+	lines = append(lines[:r.above], pages.Table(c, s, r.Table, c.Width, c.Height-r.above)...)
 	return draw.Exactly(lines, c.Width, c.Height)
 }
 
@@ -134,7 +133,7 @@ func (r *rows[T]) Focus(c pages.Context, node func(T) string) watch.Focus {
 			f.Visible = append(f.Visible, name)
 		}
 	}
-	for _, name := range c.View.UnreadFirst(reading.UnreadAtOnce) {
+	for _, name := range c.View.UnreadFirst(pages.UnreadAtOnce) {
 		if !seen[name] {
 			f.Visible = append(f.Visible, name)
 		}

@@ -5,13 +5,13 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/pages/reading"
+	"cnictl/tui/pages"
 )
 
 // tail is what has been read from one node: its daemon's log and state changes, its
 // Kubernetes events, and the container's log if the daemon does not serve its own.
 type tail struct {
-	docs      reading.Documents
+	docs      pages.Documents
 	after     watch.EventsAfter
 	log       mark
 	container mark
@@ -21,7 +21,7 @@ type tail struct {
 }
 
 func newTail(node, of string) *tail {
-	return &tail{docs: reading.NewDocuments("logs", node, of), log: newMark(), container: newMark(), kube: map[string]time.Time{}}
+	return &tail{docs: pages.NewDocuments("logs", node, of), log: newMark(), container: newMark(), kube: map[string]time.Time{}}
 }
 
 // mark is the position in a log. The next reading repeats the lines of the last second
@@ -130,7 +130,7 @@ func (t *tail) why() string {
 	}
 	for _, w := range []watch.Want{watch.WantLogs, watch.WantContainerLog} {
 		if e, failed := t.docs.Error[w]; failed {
-			return reading.Reason(e)
+			return pages.Reason(e)
 		}
 	}
 	return ""

@@ -10,7 +10,6 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 )
 
 // Update implements pages.Page.
@@ -57,7 +56,7 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, t := range m.tails {
 		n := c.View.Node(t.docs.Node)
-		every := reading.Pace(c, n)
+		every := pages.Pace(c, n)
 		if len(m.tails) > 1 {
 			every = max(every, 5*time.Second)
 		}
@@ -75,7 +74,7 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 // events, so only Kubernetes is asked.
 func wanted(n *store.Node) watch.Want {
 	const cluster = watch.WantKubeEvents | watch.WantContainerLog
-	if reading.Upstream(n) {
+	if pages.Upstream(n) {
 		return cluster
 	}
 	return cluster | watch.WantLogs | watch.WantEvents

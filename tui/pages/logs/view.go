@@ -8,7 +8,6 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 )
 
 // head is the number of lines above the log.
@@ -91,7 +90,7 @@ func (m *Model) empty(c pages.Context, sheet *draw.Sheet) {
 		case read:
 			sheet.Add(draw.T(draw.Text, t.docs.Node+" "), draw.T(draw.Faint, "has no log lines, and Kubernetes has no events for it."))
 		default:
-			sheet.Add(draw.T(draw.Faint, reading.Missing(c, &t.docs, watch.WantContainerLog, n, "The log")))
+			sheet.Add(draw.T(draw.Faint, pages.Missing(c, &t.docs, watch.WantContainerLog, n, "The log")))
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 )
 
 // decision is one change of the pool: an action with its outcome, or another event.
@@ -51,7 +50,7 @@ func decisionsOf(all []introspect.Event) []decision {
 			continue
 		}
 		if ofPool(e.Kind) {
-			d := decision{At: e.At, Kind: string(e.Kind), Text: inventory.EventLine(e), Role: reading.EventRole(e.Kind)}
+			d := decision{At: e.At, Kind: string(e.Kind), Text: inventory.EventLine(e), Role: pages.EventRole(e.Kind)}
 			if d.Text == e.Kind.Title() { // it says the kind
 				d.Kind, d.Text = "", strings.TrimPrefix(d.Text, "the ")
 			}
@@ -124,7 +123,7 @@ func (m *Model) decisions(c pages.Context, sheet *draw.Sheet, n *store.Node) {
 	const most = 12
 	sheet.Head("LAST DECISIONS", "newest first")
 	if !m.docs.Has(watch.WantEvents) {
-		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantEvents, n, "The events")))
+		sheet.Add(draw.T(draw.Faint, pages.Missing(c, &m.docs, watch.WantEvents, n, "The events")))
 		return
 	}
 	all := decisionsOf(brief(m.events.Items, n))

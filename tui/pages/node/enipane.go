@@ -10,7 +10,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
 
@@ -23,7 +22,7 @@ func (m *Model) enis(c pages.Context, s draw.Style, n *store.Node, width, height
 		if n != nil && n.Known && m.docs.Has(watch.WantENIs) {
 			sheet.Add(draw.T(draw.Faint, "No ENIs managed by the daemon on this node."))
 		} else {
-			sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The ENIs")))
+			sheet.Add(draw.T(draw.Faint, pages.Missing(c, &m.docs, watch.WantENIs, n, "The ENIs")))
 		}
 		return draw.Exactly(sheet.Lines(), width, height), 0
 	}
@@ -77,7 +76,7 @@ func (m *Model) blocks(c pages.Context, n *store.Node, sheet *draw.Sheet, r eniR
 	draw.AddressSigns(l, s, true)
 	sheet.Drawn(l.String())
 	if !r.Detailed {
-		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "Its addresses")))
+		sheet.Add(draw.T(draw.Faint, pages.Missing(c, &m.docs, watch.WantENIs, n, "Its addresses")))
 		return
 	}
 	var singles []draw.Cell

@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/draw"
-	"cnictl/tui/pages/reading"
+	"cnictl/tui/pages"
 	"cnictl/tui/show"
 )
 
@@ -37,7 +37,7 @@ func (m *Model) use(sheet *draw.Sheet) {
 	u := m.docs.Last.Use
 	switch {
 	case u == nil && failed && e.Reason != introspect.ReasonNotServed:
-		sheet.Field("pods", draw.T(draw.Faint, "not known: "+reading.Reason(e)))
+		sheet.Field("pods", draw.T(draw.Faint, "not known: "+pages.Reason(e)))
 		return
 	case u == nil:
 		return
@@ -52,7 +52,7 @@ func (m *Model) use(sheet *draw.Sheet) {
 	sheet.Field("pods", pods...)
 	switch {
 	case u.CNINodeError != nil:
-		sheet.Field("CNINode", draw.T(draw.Faint, "not known: "+reading.Reason(*u.CNINodeError)))
+		sheet.Field("CNINode", draw.T(draw.Faint, "not known: "+pages.Reason(*u.CNINodeError)))
 	case u.CNINode == nil:
 		sheet.Field("CNINode", draw.T(draw.Faint, "none"))
 	default:

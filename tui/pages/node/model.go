@@ -14,7 +14,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
@@ -29,8 +28,8 @@ const (
 // Model is the screen of one node.
 type Model struct {
 	name   string
-	docs   reading.Documents
-	events reading.Events
+	docs   pages.Documents
+	events pages.Events
 	table  *components.Table[eniRow]
 	scroll components.Scroll
 	frame  components.Frame
@@ -39,7 +38,7 @@ type Model struct {
 
 // New opens the screen of a node.
 func New(o pages.Open) pages.Page {
-	m := &Model{name: o.Node, docs: reading.NewDocuments("node", o.Node, "")}
+	m := &Model{name: o.Node, docs: pages.NewDocuments("node", o.Node, "")}
 	m.table = components.NewTable(components.TableOptions[eniRow]{
 		Columns: columns(), ID: func(r eniRow) string { return r.ID },
 		Fault: func(r eniRow) bool { return r.Excluded || r.Held },

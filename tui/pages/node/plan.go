@@ -14,7 +14,6 @@ import (
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
 
@@ -56,15 +55,15 @@ func (m *Model) plan(c pages.Context, sheet *draw.Sheet, n *store.Node) {
 	if n.Source == document.SourceV1 {
 		return
 	}
-	age := reading.Age(m.docs.Read[watch.WantPlan], c.Now, 3*reading.Pace(c, n))
+	age := pages.Age(m.docs.Read[watch.WantPlan], c.Now, 3*pages.Pace(c, n))
 	sheet.Head("NEXT", age)
 	p := m.docs.Last.Plan
 	if p == nil {
-		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantPlan, n, "The plan")))
+		sheet.Add(draw.T(draw.Faint, pages.Missing(c, &m.docs, watch.WantPlan, n, "The plan")))
 		return
 	}
 	if e, failed := m.docs.Error[watch.WantPlan]; failed {
-		sheet.Add(draw.T(draw.Stale, "Refresh failed: "+reading.Reason(e)))
+		sheet.Add(draw.T(draw.Stale, "Refresh failed: "+pages.Reason(e)))
 	}
 	before := sheet.Len()
 	for _, a := range p.Actions {
@@ -89,7 +88,7 @@ func (m *Model) plan(c pages.Context, sheet *draw.Sheet, n *store.Node) {
 		if !told(n, u.Reason) {
 			why = ": " + first(u.Title, u.Reason)
 		}
-		sheet.Item(reading.Sign(sheet.Style(), document.SeverityWarning), draw.T(draw.Warn, u.Target+" "+strconv.Itoa(u.Wanted)+" cannot be met"),
+		sheet.Item(pages.Sign(sheet.Style(), document.SeverityWarning), draw.T(draw.Warn, u.Target+" "+strconv.Itoa(u.Wanted)+" cannot be met"),
 			draw.T(draw.Text, onCard(n, u.Card)+", "+strconv.Itoa(u.Possible)+" possible"+why))
 	}
 	if len(p.Blocked) > 0 && sheet.Len() == before {
@@ -155,7 +154,7 @@ func clocks(sheet *draw.Sheet, n *store.Node, now time.Time) {
 	}
 	sheet.Head("BACKING OFF", "")
 	for _, b := range held {
-		sheet.Item(reading.Sign(sheet.Style(), document.SeverityWarning), draw.T(draw.Text, b.Object()),
+		sheet.Item(pages.Sign(sheet.Style(), document.SeverityWarning), draw.T(draw.Text, b.Object()),
 			draw.T(draw.Warn, ", retry in "+show.Until(&b.Until, now)), draw.T(draw.Faint, "  "+catalogue.Named(b.Cause)+titled(b.Cause)))
 	}
 }

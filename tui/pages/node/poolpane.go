@@ -8,7 +8,6 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
 
@@ -19,16 +18,16 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *draw.Sheet, height, 
 		if n != nil && unreadable(n) {
 			sheet.Add(draw.T(draw.Faint, "Not read."))
 		} else if n != nil && n.Error != nil {
-			sheet.Add(draw.T(draw.Bad, "Not read: "+reading.Reason(*n.Error)))
+			sheet.Add(draw.T(draw.Bad, "Not read: "+pages.Reason(*n.Error)))
 		} else {
-			sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, 0, n, "The pool")))
+			sheet.Add(draw.T(draw.Faint, pages.Missing(c, &m.docs, 0, n, "The pool")))
 		}
 		m.kubernetes(sheet, n)
 		return
 	}
 	if n.State != document.StateLive {
 		known := "Last known values."
-		if word, _ := reading.StateOf(n, c.Now); !unreadable(n) {
+		if word, _ := pages.StateOf(n, c.Now); !unreadable(n) {
 			known = "Last known values: " + word
 		}
 		sheet.Add(draw.T(draw.Stale, known))

@@ -11,7 +11,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 )
 
 // Update implements pages.Page.
@@ -38,10 +37,10 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	n := c.View.Node(m.name)
 	want := watch.WantENIs | watch.WantPlan | watch.WantEvents
-	if reading.Upstream(n) {
+	if pages.Upstream(n) {
 		want = watch.WantENIs
 	}
-	every := reading.Pace(c, n)
+	every := pages.Pace(c, n)
 	if now {
 		every = 0
 	}

@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/fleet/store"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/tui/draw"
-	"cnictl/tui/pages/reading"
+	"cnictl/tui/pages"
 	"cnictl/tui/show"
 )
 
@@ -19,21 +19,21 @@ func verdict(s draw.Style, width int, n *store.Node, now time.Time) []string {
 	worst, found := n.Worst()
 	switch {
 	case unreadable(n):
-		role := reading.SeverityRole(n.Severity)
-		words, _ := reading.StateOf(n, now)
+		role := pages.SeverityRole(n.Severity)
+		words, _ := pages.StateOf(n, now)
 		state, why, _ := strings.Cut(words, ": ")
-		sheet.Item(reading.Sign(s, n.Severity), draw.T(role, state), draw.T(draw.Text, "  "+why), draw.T(draw.Faint, "  D: doctor"))
+		sheet.Item(pages.Sign(s, n.Severity), draw.T(role, state), draw.T(draw.Text, "  "+why), draw.T(draw.Faint, "  D: doctor"))
 		return sheet.Lines()
 	case !found:
 		return nil
 	}
-	role := reading.SeverityRole(worst.Effect)
+	role := pages.SeverityRole(worst.Effect)
 	text := worst.Message
 	if waiting := pods(n, now); waiting != "" && worst.Name() != waitingCode {
 		text = waiting + "; " + text
 	}
-	sheet.Item(reading.Sign(s, worst.Effect), draw.T(role, worst.Name()), draw.T(draw.Text, "  "+text))
-	reading.Fix(sheet, worst.Name())
+	sheet.Item(pages.Sign(s, worst.Effect), draw.T(role, worst.Name()), draw.T(draw.Text, "  "+text))
+	pages.Fix(sheet, worst.Name())
 	return sheet.Lines()
 }
 
@@ -75,7 +75,7 @@ func problems(sheet *draw.Sheet, n *store.Node) {
 		if p.Effect == document.SeverityInfo || told(n, p.Name()) || unreadable(n) && p.Code == string(n.Error.Reason) {
 			continue
 		}
-		role := reading.SeverityRole(p.Effect)
-		sheet.Item(reading.Sign(sheet.Style(), p.Effect), draw.T(role, p.Name()), draw.T(draw.Text, " "+p.Message))
+		role := pages.SeverityRole(p.Effect)
+		sheet.Item(pages.Sign(sheet.Style(), p.Effect), draw.T(role, p.Name()), draw.T(draw.Text, " "+p.Message))
 	}
 }

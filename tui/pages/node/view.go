@@ -12,7 +12,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
 
@@ -31,7 +30,7 @@ func (m *Model) Lines(c pages.Context) []string {
 		above = append(above, verdict(s, c.Width, n, c.Now)...)
 	}
 	placed := 0 // sections below the ENIs, which the pool need not repeat
-	notes := reading.Age(m.docs.Read[watch.WantENIs], c.Now, 3*reading.Pace(c, n))
+	notes := pages.Age(m.docs.Read[watch.WantENIs], c.Now, 3*pages.Pace(c, n))
 	return m.frame.Draw(s, c.Width, c.Height, above, []components.Pane{
 		{Title: "ENIs", Note: notes, Least: 3, Lines: func(s draw.Style, w, h int) (lines []string) {
 			lines, placed = m.enis(c, s, n, w, h)
@@ -71,7 +70,7 @@ func sampled(n *store.Node, now time.Time) string {
 
 // header describes the node and its state in a line or two.
 func header(s draw.Style, width, height int, n *store.Node, name string, now time.Time) []string {
-	word, role := reading.StateOf(n, now)
+	word, role := pages.StateOf(n, now)
 	if n != nil {
 		if _, faulty := n.Worst(); faulty || unreadable(n) {
 			word = "" // the verdict says more
@@ -114,7 +113,7 @@ func header(s draw.Style, width, height int, n *store.Node, name string, now tim
 		if version := n.DaemonVersion(); version != "" {
 			what = "daemon " + version
 		}
-		say(more, what+": addresses only, read every "+reading.UpstreamPace.String()+" at most")
+		say(more, what+": addresses only, read every "+pages.UpstreamPace.String()+" at most")
 	case n.DaemonVersion() != "":
 		up := ""
 		if summary.StartedAt != nil {

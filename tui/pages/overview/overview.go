@@ -19,7 +19,6 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 )
 
 // Page is the overview.
@@ -306,7 +305,7 @@ func stateRole(n *store.Node, old bool) draw.Role {
 	case ok(n):
 		return draw.Good
 	case n.Severity != "":
-		return reading.SeverityRole(n.Severity)
+		return pages.SeverityRole(n.Severity)
 	case n.State == document.StateLive:
 		return draw.Good
 	}

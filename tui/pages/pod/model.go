@@ -11,7 +11,6 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
 
@@ -26,17 +25,17 @@ type Model struct {
 	ref     introspect.PodRef
 	ip      netip.Addr
 	finding string // code of the doctor for what keeps the pod from the network; "" if nothing is known to
-	docs    reading.Documents
-	find    reading.Documents // from Kubernetes, while the node is unknown
-	looked  uint64            // generation of the view last searched for the node
-	events  reading.Events
+	docs    pages.Documents
+	find    pages.Documents // from Kubernetes, while the node is unknown
+	looked  uint64          // generation of the view last searched for the node
+	events  pages.Events
 	frame   components.Frame
 	scroll  [2]components.Scroll
 }
 
 // New opens the screen of a pod, or of an address without one.
 func New(o pages.Open) pages.Page {
-	m := &Model{docs: reading.NewDocuments("pod", o.Node, o.Pod+" "+o.IP), find: reading.NewDocuments("pod", "", "find "+o.Pod+" "+o.IP)}
+	m := &Model{docs: pages.NewDocuments("pod", o.Node, o.Pod+" "+o.IP), find: pages.NewDocuments("pod", "", "find "+o.Pod+" "+o.IP)}
 	if o.Pod != "" {
 		m.ref = pages.SplitPod(o.Pod)
 	}
@@ -144,7 +143,7 @@ func (m *Model) Focus(c pages.Context) watch.Focus {
 	if m.docs.Node != "" {
 		return watch.Focus{Open: m.docs.Node}
 	}
-	return watch.Focus{Maps: true, Visible: c.View.UnreadFirst(reading.UnreadAtOnce)}
+	return watch.Focus{Maps: true, Visible: c.View.UnreadFirst(pages.UnreadAtOnce)}
 }
 
 // Row is the daemon's record of the pod, or of the address.

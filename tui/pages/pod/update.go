@@ -13,7 +13,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 )
 
 // Update implements pages.Page.
@@ -105,10 +104,10 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	if m.ref.Name != "" {
 		want |= watch.WantPod | watch.WantFailures | watch.WantPlan
 	}
-	if reading.Upstream(n) {
+	if pages.Upstream(n) {
 		want = watch.WantENIs | watch.WantPods
 	}
-	every := reading.Pace(c, n)
+	every := pages.Pace(c, n)
 	if now {
 		every = 0
 	}

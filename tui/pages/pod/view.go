@@ -20,7 +20,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 )
 
@@ -30,8 +29,8 @@ func (m *Model) Lines(c pages.Context) []string {
 	n := c.View.Node(m.docs.Node)
 	at := places(m.docs.ENIs(c.View), m.ref, m.ip)
 	pod := kube(m.docs.Last.Pods, m.ref, m.ip)
-	fresh := 3 * reading.Pace(c, n)
-	age := func(w watch.Want) string { return reading.Age(m.docs.Read[w], c.Now, fresh) }
+	fresh := 3 * pages.Pace(c, n)
+	age := func(w watch.Want) string { return pages.Age(m.docs.Read[w], c.Now, fresh) }
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width, at, pod)}, []components.Pane{
 		{Title: "Wiring", Note: age(watch.WantENIs), Weight: 3, Least: 4, Lines: func(s draw.Style, w, h int) []string {
 			sheet := draw.NewSheet(s, w)
@@ -83,7 +82,7 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *draw.Sheet, at 
 			sheet.Add(draw.T(draw.Info, "The node's own address: "),
 				draw.T(draw.Text, "that of the node itself and of its pods in the host's network."))
 		case !m.docs.Has(watch.WantENIs):
-			sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The address")))
+			sheet.Add(draw.T(draw.Faint, pages.Missing(c, &m.docs, watch.WantENIs, n, "The address")))
 		case m.ref.Name != "":
 			state, reason := m.reason(n, pod)
 			if state == document.PodWaiting {
@@ -131,7 +130,7 @@ func (m *Model) why(sheet *draw.Sheet, reason string) {
 		}
 	}
 	sheet.Item(draw.T(draw.Bad, "!"), draw.T(draw.Bad, e.Code), draw.T(draw.Text, "  "+text))
-	reading.Fix(sheet, e.Code)
+	pages.Fix(sheet, e.Code)
 }
 
 // reason is the pod's state and why it has no address, as the list of pods shows it.
@@ -167,7 +166,7 @@ func (m *Model) notFound(c pages.Context, sheet *draw.Sheet) {
 	case failed && e.Reason == introspect.ReasonForbidden:
 		sheet.Add(draw.T(draw.Warn, "Kubernetes: missing permission: list pods."))
 	case failed:
-		sheet.Add(draw.T(draw.Faint, "Kubernetes: "+reading.Reason(e)))
+		sheet.Add(draw.T(draw.Faint, "Kubernetes: "+pages.Reason(e)))
 	case m.find.Has(watch.WantClusterPods):
 		sheet.Add(draw.T(draw.Text, none))
 	default:
@@ -270,7 +269,7 @@ func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *draw.Sheet) {
 			sheet.Add(draw.T(draw.Faint, "Nothing, because the pod has no address yet."))
 			return
 		}
-		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantPod, n, "What the node's kernel has")))
+		sheet.Add(draw.T(draw.Faint, pages.Missing(c, &m.docs, watch.WantPod, n, "What the node's kernel has")))
 		return
 	}
 	for i := range doc.Interfaces {
@@ -290,7 +289,7 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *draw.Sheet, at [
 		return
 	}
 	if !m.docs.Has(watch.WantEvents) {
-		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantEvents, n, "The history")))
+		sheet.Add(draw.T(draw.Faint, pages.Missing(c, &m.docs, watch.WantEvents, n, "The history")))
 		for _, p := range at {
 			said(sheet, p, c.Now)
 		}
@@ -306,7 +305,7 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *draw.Sheet, at [
 			draw.T(draw.Faint, "  waited "+human.Milliseconds(f.WaitedMS)+retries(f.Transient)))
 	}
 	for _, e := range changes {
-		sheet.Row(draw.Clock(e.At, c.Now), 9, draw.T(reading.EventRole(e.Kind), string(e.Kind)), draw.T(draw.Faint, "  "+inventory.EventLine(e)))
+		sheet.Row(draw.Clock(e.At, c.Now), 9, draw.T(pages.EventRole(e.Kind), string(e.Kind)), draw.T(draw.Faint, "  "+inventory.EventLine(e)))
 	}
 	if len(changes)+len(failures) == 0 {
 		sheet.Add(draw.T(draw.Faint,

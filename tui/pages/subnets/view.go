@@ -10,7 +10,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 )
 
 // Lines implements pages.Page.
@@ -28,7 +27,7 @@ func (m *Model) Lines(c pages.Context) []string {
 		}
 	}
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(c, s)}, []components.Pane{
-		{Title: "Subnets", Weight: 1, Least: 3, Lines: func(s draw.Style, w, h int) []string { return reading.Table(c, s, m.table, w, h) }},
+		{Title: "Subnets", Weight: 1, Least: 3, Lines: func(s draw.Style, w, h int) []string { return pages.Table(c, s, m.table, w, h) }},
 		{Title: title, Note: note, Weight: 2, Least: 4, Lines: func(s draw.Style, w, h int) []string {
 			if !ok {
 				return []string{draw.NewLine(s, w).Add(draw.Faint, "No subnet selected.").String()}

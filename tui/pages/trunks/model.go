@@ -13,7 +13,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/query"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
@@ -30,10 +29,10 @@ type Model struct {
 	table  *components.Table[*row]
 	frame  components.Frame
 	scroll components.Scroll
-	docs   reading.Documents // of the node under the cursor
-	kube   reading.Documents // the pods of all nodes
-	since  time.Time         // when the cursor moved to docs.Node
-	first  string            // node to select first
+	docs   pages.Documents // of the node under the cursor
+	kube   pages.Documents // the pods of all nodes
+	since  time.Time       // when the cursor moved to docs.Node
+	first  string          // node to select first
 	names  pages.NodeNames
 	view   uint64
 	seen   bool
@@ -41,7 +40,7 @@ type Model struct {
 
 // New opens the screen.
 func New(o pages.Open) pages.Page {
-	m := &Model{first: o.Node, kube: reading.NewDocuments("trunks", "", "pods")}
+	m := &Model{first: o.Node, kube: pages.NewDocuments("trunks", "", "pods")}
 	m.table = components.NewTable(components.TableOptions[*row]{
 		Show:    func(r *row, column string) (string, bool) { return m.names.Cell(r.Node, column) },
 		Columns: columns(), ID: func(r *row) string { return r.Node },

@@ -7,7 +7,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 )
 
 // Update implements pages.Page.
@@ -33,10 +32,10 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	if len(m.table.All()) > 0 {
 		cmd = tea.Batch(cmd, m.kube.Ask(c, watch.WantClusterPods, m.kube.PodsPace(), watch.Query{}))
 	}
-	if reading.JustMoved(c, m.since) {
+	if pages.JustMoved(c, m.since) {
 		return cmd
 	}
-	return tea.Batch(cmd, m.docs.Ask(c, watch.WantPods, reading.Pace(c, nil), watch.Query{}))
+	return tea.Batch(cmd, m.docs.Ask(c, watch.WantPods, pages.Pace(c, nil), watch.Query{}))
 }
 
 func (m *Model) refresh(c pages.Context) {
@@ -58,7 +57,7 @@ func (m *Model) aim(c pages.Context) {
 	if !ok || r.Node == m.docs.Node {
 		return
 	}
-	m.docs = reading.NewDocuments("trunks", r.Node, "")
+	m.docs = pages.NewDocuments("trunks", r.Node, "")
 	m.since = c.Clock
 	m.scroll = components.Scroll{}
 }

@@ -11,7 +11,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 	"cnictl/tui/show"
 	"cnictl/tui/tables"
 )
@@ -21,10 +20,10 @@ func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	shown, _ := m.table.Found()
 	m.frame.Need = []int{max(shown, 1) + 1}
-	note := reading.Age(m.docs.Read[watch.WantPods], c.Now, 3*reading.Pace(c, nil))
+	note := pages.Age(m.docs.Read[watch.WantPods], c.Now, 3*pages.Pace(c, nil))
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width)}, []components.Pane{
 		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(s draw.Style, w, h int) []string {
-			return reading.Table(c, s, m.table, w, h)
+			return pages.Table(c, s, m.table, w, h)
 		}},
 		{Title: of("Branch ENIs", m.names.Short(m.docs.Node)), Note: note, Weight: 2, Least: 3, Lines: func(s draw.Style, w, h int) []string {
 			sheet := draw.NewSheet(s, w)
@@ -80,16 +79,16 @@ func (m *Model) pods(c pages.Context, sheet *draw.Sheet) {
 	n := c.View.Node(r.Node)
 	if !m.docs.Has(watch.WantPods) {
 		sheet.Head("PODS", "")
-		sheet.Add(draw.T(draw.Faint, reading.Missing(c, &m.docs, watch.WantPods, n, "The pods")))
+		sheet.Add(draw.T(draw.Faint, pages.Missing(c, &m.docs, watch.WantPods, n, "The pods")))
 		return
 	}
 	if e, failed := m.docs.Error[watch.WantPods]; failed {
-		sheet.Add(draw.T(draw.Stale, "Refresh failed: "+reading.Reason(e)))
+		sheet.Add(draw.T(draw.Stale, "Refresh failed: "+pages.Reason(e)))
 	}
 	with := inventory.WithBranchPods(r.TrunkItem, m.docs.Last.Pods, r.IPv6)
 	sheet.Head("WAITING FOR A BRANCH ENI", strconv.Itoa(*with.Waiting))
 	for _, p := range with.Pods[:*with.Waiting] {
-		sheet.Item(reading.Sign(sheet.Style(), document.SeverityWarning), draw.T(draw.Text, pages.PodName(p.Namespace, p.Name)),
+		sheet.Item(pages.Sign(sheet.Style(), document.SeverityWarning), draw.T(draw.Text, pages.PodName(p.Namespace, p.Name)),
 			draw.T(draw.Faint, "  "+p.Phase+since(p, c)+"  "+inventory.FindingOf(inventory.PendingBranch)),
 			draw.T(draw.Warn, "  "+p.Reason))
 	}

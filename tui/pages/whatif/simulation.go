@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/warmpool"
-	"cnictl/tui/pages/reading"
+	"cnictl/tui/pages"
 )
 
 // The load: for an hour, each node replaces one pod a minute.
@@ -158,7 +158,7 @@ func (s *simulation) take(v *store.View, in func(*store.Node) bool) {
 			}
 		}
 		model := engine.Ours
-		if reading.Upstream(n) {
+		if pages.Upstream(n) {
 			model = engine.Upstream
 		}
 		k := keyOf(node, model)

@@ -10,7 +10,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/reading"
 )
 
 // Lines implements pages.Page.
@@ -87,7 +86,7 @@ func (m *Model) progress() string {
 func (m *Model) outcome(c pages.Context, sheet *draw.Sheet) {
 	o := m.last
 	if o.today == nil {
-		if why := reading.Unread(c.View); why != "" {
+		if why := pages.Unread(c.View); why != "" {
 			sheet.Add(draw.T(draw.Faint, why))
 		}
 		return
@@ -200,7 +199,7 @@ func (m *Model) next(sheet *draw.Sheet) {
 func (m *Model) cannot(c pages.Context, sheet *draw.Sheet) {
 	if len(m.last.cannot) == 0 {
 		if m.last.nodes == 0 {
-			why := reading.Unread(c.View)
+			why := pages.Unread(c.View)
 			if why == "" {
 				why = "No such nodes."
 			}
@@ -210,7 +209,7 @@ func (m *Model) cannot(c pages.Context, sheet *draw.Sheet) {
 	}
 	sheet.Head("NOT SIMULATED", "")
 	for _, r := range m.last.cannot {
-		sheet.Item(reading.Sign(sheet.Style(), document.SeverityWarning),
+		sheet.Item(pages.Sign(sheet.Style(), document.SeverityWarning),
 			draw.T(draw.Warn, human.Plural(r.count, "node", "nodes")+": "), draw.T(draw.Text, r.text))
 	}
 }

@@ -1,4 +1,4 @@
-package reading
+package pages
 
 import (
 	"cnictl/doctor/causes/catalogue"

@@ -1,4 +1,4 @@
-package reading
+package pages
 
 import (
 	"hash/fnv"
@@ -10,7 +10,6 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/pages"
 )
 
 // Documents holds documents of one node that are refreshed while they are shown. If a later
@@ -38,7 +37,7 @@ const answerTimeout = 30 * time.Second
 
 // JustMoved reports whether the cursor has been on a node for too short a time to read its
 // documents. Nodes that the cursor passes over are not asked, unless they are recorded.
-func JustMoved(c pages.Context, since time.Time) bool {
+func JustMoved(c Context, since time.Time) bool {
 	return !c.Recorded && c.Clock.Sub(since) < time.Second
 }
 
@@ -58,7 +57,7 @@ func NewDocuments(screen, node, object string) Documents {
 
 // Ask requests documents, unless they are outstanding or were requested less than every
 // ago. With every 0, all but the outstanding ones are requested.
-func (d *Documents) Ask(c pages.Context, want watch.Want, every time.Duration, q watch.Query) tea.Cmd {
+func (d *Documents) Ask(c Context, want watch.Want, every time.Duration, q watch.Query) tea.Cmd {
 	now := c.Clock // not Now: a paused recording is read too
 	var due watch.Want
 	for w := range want.Each() {
@@ -76,12 +75,12 @@ func (d *Documents) Ask(c pages.Context, want watch.Want, every time.Duration, q
 		d.asked[w] = now
 	}
 	d.flying |= due
-	ask := pages.Read{ID: d.id, Node: d.Node, Want: due, Query: q}
+	ask := Read{ID: d.id, Node: d.Node, Want: due, Query: q}
 	return func() tea.Msg { return ask }
 }
 
 // Take stores an answer. It returns false if the answer is for another page.
-func (d *Documents) Take(m pages.Loaded) bool {
+func (d *Documents) Take(m Loaded) bool {
 	if m.ID != d.id {
 		return false
 	}
@@ -139,7 +138,7 @@ func (d *Documents) PodsPace() time.Duration {
 }
 
 // Pace returns how often to ask a node for documents that are shown.
-func Pace(c pages.Context, n *store.Node) time.Duration {
+func Pace(c Context, n *store.Node) time.Duration {
 	every := 3 * time.Second
 	if c.Source != nil {
 		every = max(every, c.Source.Stats().Interval)

@@ -1,14 +1,13 @@
-package reading
+package pages
 
 import (
 	"cnictl/tui/components"
 	"cnictl/tui/draw"
-	"cnictl/tui/pages"
 )
 
 // Table draws a table of what the daemons report. Until one has answered, it shows why there
 // is nothing, since an empty table would look as if all were well.
-func Table[R any](c pages.Context, s draw.Style, t *components.Table[R], width, height int) []string {
+func Table[R any](c Context, s draw.Style, t *components.Table[R], width, height int) []string {
 	if why := Unread(c.View); why != "" && len(t.Rows()) == 0 {
 		sheet := draw.NewSheet(s, width)
 		sheet.Add(draw.Span{Role: draw.Faint, Text: why})

@@ -1,4 +1,4 @@
-package reading
+package pages
 
 import (
 	"testing"
@@ -7,24 +7,23 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
 )
 
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	now := sourcetest.Start()
-	c := pages.Context{Clock: now}
+	c := Context{Clock: now}
 	d := NewDocuments("node", "a", "")
 	cmd := d.Ask(c, watch.WantENIs|watch.WantPlan, time.Second, watch.Query{})
-	ask, ok := cmd().(pages.Read)
+	ask, ok := cmd().(Read)
 	if !ok || ask.Node != "a" || ask.Want != watch.WantENIs|watch.WantPlan {
 		t.Fatalf("%+v", ask)
 	}
-	if other := NewDocuments("node", "b", ""); other.Take(pages.Loaded{ID: ask.ID, Want: ask.Want}) {
+	if other := NewDocuments("node", "b", ""); other.Take(Loaded{ID: ask.ID, Want: ask.Want}) {
 		t.Error("took another's answer")
 	}
-	d.Take(pages.Loaded{ID: ask.ID, Want: ask.Want, Detail: watch.Detail{At: now, ENIs: []introspect.NodeENI{{ID: "eni-1"}}, Plan: &introspect.NodePlan{}}})
+	d.Take(Loaded{ID: ask.ID, Want: ask.Want, Detail: watch.Detail{At: now, ENIs: []introspect.NodeENI{{ID: "eni-1"}}, Plan: &introspect.NodePlan{}}})
 	if !d.Has(watch.WantPlan) || len(d.Last.ENIs) != 1 {
 		t.Errorf("%+v", d)
 	}
@@ -33,7 +32,7 @@ func TestDocuments(t *testing.T) {
 	if d.Ask(c, ask.Want, time.Second, watch.Query{}) == nil {
 		t.Fatal("nothing is due after two seconds")
 	}
-	d.Take(pages.Loaded{ID: ask.ID, Want: ask.Want, Detail: watch.Detail{At: c.Clock, Errors: map[watch.Want]document.NodeError{ask.Want: {Reason: introspect.ReasonTimeout}}}})
+	d.Take(Loaded{ID: ask.ID, Want: ask.Want, Detail: watch.Detail{At: c.Clock, Errors: map[watch.Want]document.NodeError{ask.Want: {Reason: introspect.ReasonTimeout}}}})
 	if len(d.Last.ENIs) != 1 || d.Error[watch.WantPlan].Reason != introspect.ReasonTimeout || !d.Read[watch.WantENIs].Equal(now) {
 		t.Errorf("%+v", d)
 	}

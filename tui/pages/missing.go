@@ -1,4 +1,4 @@
-package reading
+package pages
 
 import (
 	"time"
@@ -8,13 +8,12 @@ import (
 	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/pages"
 	"cnictl/tui/show"
 )
 
 // Missing returns a sentence on why there is nothing to show for a document. Without an
 // error or an outage, the document is still loading.
-func Missing(c pages.Context, d *Documents, w watch.Want, n *store.Node, what string) string {
+func Missing(c Context, d *Documents, w watch.Want, n *store.Node, what string) string {
 	if c.Source != nil && c.Source.Stats().Outage() {
 		return what + ": not available: API server unreachable"
 	}
