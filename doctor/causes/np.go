@@ -166,34 +166,14 @@ func (c *Case) PolicyCRDsMissing() Fact {
 		})
 }
 
-// unselected returns the running pods of the node that no PolicyEndpoint selects.
-func (c *Case) unselected() (pods []string) {
-	selected := map[evidence.Pod]bool{}
-	for _, e := range c.R.NetworkPolicies.Content.Endpoints {
-		for _, pod := range e.Pods {
-			selected[pod] = true
-		}
-	}
-	for _, p := range c.Here() {
-		if p.Phase == "Running" && !p.HostNetwork && !selected[p.Pod] {
-			pods = append(pods, string(p.Pod))
-		}
-	}
-	return pods
-}
-
 func strictDefaultDeny(c *Case) []Result {
-	without := On(c, c.R.NetworkPolicies, "k8s.np", "endpoints[].pods", "every pod of the node",
-		func(evidence.NetworkPolicies) (any, State) {
-			if !c.R.Pods.OK() {
-				return nil, Unread
-			}
-			left := c.unselected()
-			return "no policy for " + Some(left), stateOf(len(left) > 0)
-		})
 	strict := c.Setting("NETWORK_POLICY_ENFORCING_MODE", "standard", func(s config.Config) bool { return s.NetworkPolicyMode == "strict" })
+	if strict.State == Unread {
+		return []Result{{Decisive: []Fact{strict}}}
+	}
+	without := c.observes("obs/pod-no-policy")
 	return []Result{{
-		Summary:  "in strict mode all traffic of pods without a policy is dropped: " + without.Value,
+		Summary:  "in strict mode all traffic of pods without a policy is dropped: " + Some(c.hit("obs/pod-no-policy")),
 		Decisive: []Fact{strict, without},
 	}}
 }
