@@ -44,10 +44,7 @@ func maxPodsTooHigh(c *Case) []Result {
 	now, n := c.maxPodsAbove(0, c.overcommit)
 	by, lasting, why := c.MaxPodsAbove()
 	scope := document.FindingScope{Node: c.Name}
-	var waits []string
-	for _, p := range c.waiting() {
-		waits = append(waits, string(p.Pod))
-	}
+	waits := each(c.waiting(), podName)
 	var order []int
 	if p := c.pool(); p != nil && p.sized && c.Settings.MaxENI > 0 && c.Settings.MaxENI < p.limitENI {
 		order = []int{4, 1, 2, 3}

@@ -250,6 +250,26 @@ func find[T any](all []T, fits func(T) bool) (found T, there bool) {
 	return found, false
 }
 
+// where returns those of all that fit.
+func where[T any](all []T, fits func(T) bool) (out []T) {
+	for _, v := range all {
+		if fits(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// each returns what of says of each.
+func each[T, U any](all []T, of func(T) U) (out []U) {
+	for _, v := range all {
+		out = append(out, of(v))
+	}
+	return out
+}
+
+func podName(p *evidence.KubePod) string { return string(p.Pod) }
+
 func has[K comparable, V any](m map[K]V, key K) bool {
 	_, ok := m[key]
 	return ok

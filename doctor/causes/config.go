@@ -206,11 +206,6 @@ func (c *Case) podNotReady() Fact {
 // signatures returns the texts that suffice to identify a cause.
 func signatures(code string) []string {
 	entry, _ := catalogue.Lookup(code)
-	var out []string
-	for _, s := range entry.Signatures {
-		if s.Note == "" {
-			out = append(out, s.Text)
-		}
-	}
-	return out
+	return each(where(entry.Signatures, func(s catalogue.Signature) bool { return s.Note == "" }),
+		func(s catalogue.Signature) string { return s.Text })
 }

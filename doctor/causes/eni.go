@@ -400,8 +400,7 @@ func detachedOutOfBand(c *Case) []Result {
 		Summary:  "an interface in use was detached from the instance, and its pods are cut off: " + whom,
 		Decisive: []Fact{orElse(removed, onlyIfTrue(gone))},
 		unless:   []Fact{Not(orElse(cut, onlyIfTrue(gone)))},
-		pods:     pods, fixes: fixes,
-		names: podNames(pods...),
+		pods:     pods, fixes: fixes, names: podNames(pods...),
 	}}
 }
 
@@ -412,12 +411,8 @@ func (c *Case) cutOff() (out []string) {
 			(!c.R.Interfaces.OK() || len(c.attached()) == 0) && slices.ContainsFunc(c.R.IMDS.Content.ENIs,
 				func(e evidence.IMDSInterface) bool { return onInterface(a, e.IPs, e.Prefixes) })
 	}
-	for _, p := range c.addressed() {
-		if !on(p.IPs[0]) {
-			out = append(out, fmt.Sprintf("%s (%s)", p.Pod, p.IPs[0]))
-		}
-	}
-	return out
+	return each(where(c.addressed(), func(p *evidence.KubePod) bool { return !on(p.IPs[0]) }),
+		func(p *evidence.KubePod) string { return fmt.Sprintf("%s (%s)", p.Pod, p.IPs[0]) })
 }
 
 func imdsStale(c *Case) []Result {

@@ -283,10 +283,7 @@ func cooldownSaturated(c *Case) []Result {
 
 func leakedAllocations(c *Case) []Result {
 	dead := c.dead()
-	var pods []string
-	for _, a := range dead {
-		pods = append(pods, fmt.Sprintf("%s (%s)", a.Address, *a.Pod))
-	}
+	pods := each(dead, func(a evidence.Address) string { return fmt.Sprintf("%s (%s)", a.Address, *a.Pod) })
 	found := On(c, c.R.ENIs, "intro.enis", "addresses assigned to pods that are gone", "none", func([]evidence.ENI) (any, State) {
 		if !c.R.Pods.OK() && !c.R.Links.OK() {
 			return nil, Unread
@@ -376,24 +373,14 @@ func liveAllocationDropped(c *Case) []Result {
 		})
 	}
 	pods := c.lost()
-	var named []string
-	for _, p := range pods {
-		if strings.Contains(p.name, "/") {
-			named = append(named, p.name)
-		}
-	}
+	named := where(each(pods, func(p lost) string { return p.name }), func(name string) bool { return strings.Contains(name, "/") })
 	wiring, id := c.R.Links.Missing, "kern.link"
 	if !c.R.Pods.OK() {
 		wiring, id = c.R.Rules.Missing, "kern.rule"
 	}
 	wired := c.Unread(id, "what these pods have in the kernel", "nothing", wiring)
 	if wiring == "" && len(pods) > 0 {
-		n := 0
-		for _, p := range pods {
-			if p.wired {
-				n++
-			}
-		}
+		n := len(where(pods, func(p lost) bool { return p.wired }))
 		wired = c.Known(id, wired.Path, wired.Expected, fmt.Sprintf("links or rules of %d", n), n > 0)
 	}
 	return []Result{{
@@ -405,11 +392,7 @@ func liveAllocationDropped(c *Case) []Result {
 }
 
 func lostNames(pods []lost) []string {
-	var out []string
-	for _, p := range pods {
-		out = append(out, fmt.Sprintf("%s (%s)", p.name, p.address))
-	}
-	return out
+	return each(pods, func(p lost) string { return fmt.Sprintf("%s (%s)", p.name, p.address) })
 }
 
 func modeMixed(c *Case) []Result {
@@ -594,11 +577,7 @@ func Some(names []string) string {
 }
 
 func subnetIDs(subnets []evidence.Subnet) string {
-	var ids []string
-	for _, s := range subnets {
-		ids = append(ids, s.ID)
-	}
-	return strings.Join(ids, ", ")
+	return strings.Join(each(subnets, func(s evidence.Subnet) string { return s.ID }), ", ")
 }
 
 // freeAddresses lists the free addresses of subnets.

@@ -576,42 +576,15 @@ func targetAddr(target string) netip.Addr {
 }
 
 func forwardDrop(c *Case) []Result {
-	drops := c.observes("obs/forward-dropped")
-	dropped := Result{Summary: "the host drops forwarded traffic: " + drops.Value, Decisive: []Fact{drops}}
-	if found := c.seen("obs/forward-dropped"); len(found) > 0 {
-		dropped.names = found[0].names
-		if len(found[0].pods) > 0 {
-			dropped.Summary += "; " + podsText(found[0].pods)
-		}
-		dropped = dropped.As(found[0].severity).WithFixes(found[0].fixes...)
-	}
-	off := c.observes("obs/forwarding-off")
-	forwarding := Result{
-		title: "the node does not forward", Summary: "the node forwards no traffic, so its pods reach nothing: " + off.Value,
-		Decisive: []Fact{off},
-	}.As(c.worst("obs/forwarding-off")).WithFixes(2, 3)
-	if found := c.seen("obs/forwarding-off"); len(found) > 0 {
-		forwarding.names = found[0].names
-		if len(found[0].pods) > 0 {
-			forwarding.Summary += "; " + podsText(found[0].pods)
-		}
-	}
-	return []Result{dropped, forwarding}
+	dropped := shown("the host drops forwarded traffic", "obs/forward-dropped")(c)[0]
+	off := shown("the node forwards no traffic, so its pods reach nothing", "obs/forwarding-off")(c)[0].WithFixes(2, 3)
+	off.title = "the node does not forward"
+	return []Result{dropped, off}
 }
 
 func replyPath(c *Case) []Result {
 	secondary := On(c, c.R.ENIs, "intro.enis", "addresses of pods on secondary interfaces", "none, or a way back",
-		func(all []evidence.ENI) (any, State) {
-			n := 0
-			for _, e := range all {
-				for a := range e.Records() {
-					if a.Pod != nil && !e.Primary {
-						n++
-					}
-				}
-			}
-			return n, stateOf(n > 0)
-		})
+		func([]evidence.ENI) (any, State) { n := c.secondaryPods(); return n, stateOf(n > 0) })
 	const name, expected = "AWS_VPC_CNI_NODE_PORT_SUPPORT", "true, if node ports are used"
 	shown := c.lasting((*Case).replyFault)
 	on := c.Setting(name, expected, func(s config.Config) bool { return s.NodePortSupport && !s.IPv6 })

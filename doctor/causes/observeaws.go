@@ -31,8 +31,7 @@ func eniAttaching(c *Case) (out []observation) {
 	for _, e := range c.attached() {
 		if e.Status == "attaching" && !e.CreatedAt.IsZero() && c.Now.Sub(e.CreatedAt) > attachLate {
 			out = append(out, observation{subject: e.ID, is: "EC2 has been attaching it for " + age(c.Now.Sub(e.CreatedAt)),
-				should:   "attached within seconds",
-				severity: severity, since: e.CreatedAt, names: map[string]string{"ENI": e.ID}})
+				should: "attached within seconds", severity: severity, since: e.CreatedAt, names: map[string]string{"ENI": e.ID}})
 		}
 	}
 	return out
@@ -56,8 +55,7 @@ func eniEmpty(c *Case) (out []observation) {
 			severity = catalogue.Error
 		}
 		out = append(out, observation{subject: e.ID, is: "it has no address for pods", should: "addresses, while pods wait for one",
-			severity: severity,
-			names:    map[string]string{"ENI": e.ID}})
+			severity: severity, names: map[string]string{"ENI": e.ID}})
 	}
 	return out
 }
@@ -85,8 +83,7 @@ func eniGroups(c *Case) (out []observation) {
 		}
 		pods := c.onENI(e.ID)
 		out = append(out, observation{subject: e.ID, is: fmt.Sprintf("it has %s; %s are %s", every(sorted(d.Groups)), by, every(want)),
-			should:   "the same groups",
-			severity: catalogue.Warning, pods: pods, source: "ec2.eni",
+			should: "the same groups", severity: catalogue.Warning, pods: pods, source: "ec2.eni",
 			names: map[string]string{"ENI": e.ID, "GROUPS": strings.Join(want, separator)}})
 	}
 	return out

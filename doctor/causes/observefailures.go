@@ -212,8 +212,7 @@ func eventsRepeat(c *Case) (out []observation) {
 	for _, key := range slices.Sorted(maps.Keys(warnings)) {
 		g := warnings[key]
 		o := observation{subject: key, is: clip(g.last.text), should: "not reported", severity: catalogue.Info, since: g.last.at,
-			said:  g.last.text,
-			names: podNames(string(g.last.pod))}
+			said: g.last.text, names: podNames(string(g.last.pod))}
 		if g.count > 1 {
 			o.is = fmt.Sprintf("%s (%d times in 10 minutes)", o.is, g.count)
 		}
@@ -386,8 +385,7 @@ func addsFail(c *Case) (out []observation) {
 			severity = catalogue.Error
 		}
 		out = append(out, observation{subject: code, is: fmt.Sprintf("%s (%d times in 10 minutes)", by[code].text, by[code].count),
-			should: "none", severity: severity,
-			said: by[code].text})
+			should: "none", severity: severity, said: by[code].text})
 	}
 	return out
 }

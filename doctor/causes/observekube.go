@@ -230,8 +230,7 @@ func daemonSilent(c *Case) []observation {
 		return nil
 	}
 	return []observation{{subject: string(c.daemonPod().Pod), is: "kubelet reports it as ready, and its introspection is " + reason,
-		should:   "answers",
-		severity: catalogue.Warning, names: podNames(string(c.daemonPod().Pod))}}
+		should: "answers", severity: catalogue.Warning, names: podNames(string(c.daemonPod().Pod))}}
 }
 
 // Fixes of net/kube-proxy, from 1; those of a container that does not run follow.
@@ -473,8 +472,7 @@ func cniNodeLacks(c *Case) []observation {
 		return nil
 	}
 	o := observation{subject: c.Name, is: "its CNINode has no feature " + cluster.FeatureSecurityGroupsForPods, should: "there",
-		severity: catalogue.Warning,
-		fixes:    []int{fixFeature, fixController}}
+		severity: catalogue.Warning, fixes: []int{fixFeature, fixController}}
 	if c.R.CNINode.Content == nil {
 		o.is, o.fixes = "it has no CNINode, which the resource controller makes when a node joins", []int{fixController, fixFeature}
 	}
@@ -509,8 +507,7 @@ func dnsNotReady(c *Case) (out []observation) {
 		}
 		why := cmp.Or(p.Reason, c.lastWarning(p.Pod), p.Phase+", not ready")
 		out = append(out, observation{subject: string(p.Pod), is: clip(why), should: "ready: pods resolve no names without it",
-			severity: catalogue.Error,
-			since:    p.CreatedAt, names: podNames(string(p.Pod))})
+			severity: catalogue.Error, since: p.CreatedAt, names: podNames(string(p.Pod))})
 	}
 	for i := range out {
 		if ready > 0 {

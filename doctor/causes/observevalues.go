@@ -63,17 +63,10 @@ var valueObservers = []observer{
 
 // served returns the pods of the node that run with an address of the CNI.
 func (c *Case) served() (pods []string) {
-	for _, p := range c.Here() {
-		if p.Phase == "Running" && !p.HostNetwork {
-			pods = append(pods, string(p.Pod))
-		}
-	}
 	if !c.R.Pods.OK() {
-		for _, a := range c.assignments() {
-			pods = append(pods, string(*a.Pod))
-		}
+		return each(c.assignments(), func(a evidence.Address) string { return string(*a.Pod) })
 	}
-	return pods
+	return each(where(c.Here(), func(p *evidence.KubePod) bool { return p.Phase == "Running" && !p.HostNetwork }), podName)
 }
 
 func forwardingOff(c *Case) (out []observation) {
@@ -199,23 +192,23 @@ func snatWrong(c *Case) []observation {
 }
 
 func replyPathWrong(c *Case) []observation {
-	if c.settingsAt == "" || !c.Settings.NodePortSupport || c.Settings.IPv6 || !c.secondaryPods() {
+	if c.settingsAt == "" || !c.Settings.NodePortSupport || c.Settings.IPv6 || c.secondaryPods() == 0 {
 		return nil
 	}
 	wrong := c.replyFault()
 	return wrong.observed(wrong.Path, catalogue.Error)
 }
 
-// secondaryPods reports whether pods have addresses of other interfaces than the primary one.
-func (c *Case) secondaryPods() bool {
+// secondaryPods counts the addresses of pods on other interfaces than the primary one.
+func (c *Case) secondaryPods() (n int) {
 	for _, e := range c.R.ENIs.Content {
 		for a := range e.Records() {
 			if a.Pod != nil && !e.Primary {
-				return true
+				n++
 			}
 		}
 	}
-	return false
+	return n
 }
 
 func chainsApart(c *Case) []observation { return c.chainsSplit().observed("iptables", catalogue.Error) }
@@ -226,8 +219,7 @@ func conntrackFull(c *Case) []observation {
 		return nil
 	}
 	o := observation{subject: "conntrack", is: fmt.Sprintf("%d of %d connections", *k.Count, *k.Max), should: "below 90 %",
-		severity: catalogue.Warning,
-		names:    map[string]string{"MAXIMUM": strconv.Itoa(max(4**k.Max, 131072))}}
+		severity: catalogue.Warning, names: map[string]string{"MAXIMUM": strconv.Itoa(max(4**k.Max, 131072))}}
 	if *k.Count*100 >= *k.Max*99 {
 		o.severity, o.pods = catalogue.Error, c.served()
 	}
@@ -529,9 +521,7 @@ func poolIsDry(c *Case) []observation {
 	o := observation{subject: "pool", is: poolText(c.pool()), should: "a free address", severity: catalogue.Info}
 	if waiting := c.waiting(); len(waiting) > 0 || c.failing().State == Yes {
 		o.severity = catalogue.Error
-		for _, p := range waiting {
-			o.pods = append(o.pods, string(p.Pod))
-		}
+		o.pods = each(waiting, podName)
 	}
 	return []observation{o}
 }
@@ -692,8 +682,7 @@ func initFailing(c *Case) []observation {
 			if p.Node == c.own && k.Init && (failingState(k) || k.State == "waiting" && k.Reason != "" && k.Reason != "PodInitializing" ||
 				k.State == "terminated" && k.Reason == "Error") {
 				return []observation{{subject: k.Name, is: containerText(*k), should: "completed: the daemon starts after it",
-					severity: catalogue.Error,
-					names:    podNames(string(p.Pod)), fixes: c.stalledFixes(containerInit, 4)}}
+					severity: catalogue.Error, names: podNames(string(p.Pod)), fixes: c.stalledFixes(containerInit, 4)}}
 			}
 		}
 	}
@@ -716,8 +705,7 @@ func agentNotReady(c *Case) []observation {
 		return nil
 	}
 	o := observation{subject: containerAgent, is: is, should: "ready: policies of new and changed pods are not enforced meanwhile",
-		severity: catalogue.Warning,
-		names:    podNames(string(c.daemonPod().Pod)), fixes: order}
+		severity: catalogue.Warning, names: podNames(string(c.daemonPod().Pod)), fixes: order}
 	if c.Settings.NetworkPolicyMode == "strict" {
 		o.severity = catalogue.Error // a pod without policy has no network at all
 	}
@@ -733,8 +721,7 @@ func proxyIPVS(c *Case) []observation {
 		return nil
 	}
 	return []observation{{subject: "kube-proxy", is: "ipvs mode, with pods that have security groups in strict mode: they reach no Service",
-		should: "iptables mode, or standard mode",
-		pods:   pods, severity: catalogue.Error}}
+		should: "iptables mode, or standard mode", pods: pods, severity: catalogue.Error}}
 }
 
 func crdAbsent(c *Case) (out []observation) {
@@ -827,8 +814,7 @@ func roleDenied(c *Case) (out []observation) {
 				severity = catalogue.Warning
 			}
 			out = append(out, observation{subject: action, is: "the role " + c.R.IAM.Content.Role + " may not call it", should: "allowed",
-				severity: severity,
-				names:    map[string]string{"ACTION": action, "ROLE": roleName(c.R.IAM.Content.Role)}})
+				severity: severity, names: map[string]string{"ACTION": action, "ROLE": roleName(c.R.IAM.Content.Role)}})
 		}
 	}
 	return out
@@ -906,8 +892,7 @@ func conditionText(k evidence.Condition) string {
 func networkCondition(c *Case) []observation {
 	if k, there := c.condition("NetworkingReady"); there && k.Status == "False" {
 		return []observation{{subject: k.Type, is: conditionText(k), should: "True: node auto repair replaces the node",
-			severity: catalogue.Warning,
-			since:    k.Since, said: conditionText(k)}}
+			severity: catalogue.Warning, since: k.Since, said: conditionText(k)}}
 	}
 	return nil
 }

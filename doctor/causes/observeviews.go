@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -81,10 +82,9 @@ func (c *Case) old(t time.Time) bool { return t.IsZero() || c.Now.Sub(t) > momen
 // has it.
 func (c *Case) onENI(id string) (pods []string) {
 	for _, e := range c.enis() {
-		if e.ID != id {
-			continue
+		if e.ID == id {
+			pods = append(pods, c.running(slices.Collect(e.Records()))...)
 		}
-		pods = append(pods, c.running(slices.Collect(e.Records()))...)
 	}
 	return pods
 }
@@ -100,13 +100,10 @@ func (c *Case) running(addresses []evidence.Address) (pods []string) {
 }
 
 // onTrunk returns the running pods with branch ENIs.
-func (c *Case) onTrunk() (pods []string) {
-	for _, p := range c.Here() {
-		if c.branchPod(p) && p.Phase == "Running" {
-			pods = append(pods, string(p.Pod))
-		}
-	}
-	return pods
+func (c *Case) onTrunk() []string { return each(c.runningBranchPods(), podName) }
+
+func (c *Case) runningBranchPods() []*evidence.KubePod {
+	return where(c.Here(), func(p *evidence.KubePod) bool { return c.branchPod(p) && p.Phase == "Running" })
 }
 
 // metadata returns the interfaces of the metadata service, nil if it does not answer.
@@ -185,16 +182,8 @@ func eniNotInDatastore(c *Case) (out []observation) {
 
 // cards returns the network cards that any view knows.
 func (c *Case) cards() []int {
-	cards := []int{0}
-	for _, e := range c.R.ENIs.Content {
-		cards = append(cards, e.Card)
-	}
-	for _, e := range c.attached() {
-		cards = append(cards, e.Card)
-	}
-	for _, e := range c.metadata() {
-		cards = append(cards, e.Card)
-	}
+	cards := slices.Concat([]int{0}, each(c.R.ENIs.Content, func(e evidence.ENI) int { return e.Card }),
+		each(c.attached(), func(e evidence.Interface) int { return e.Card }), each(c.metadata(), func(e evidence.IMDSInterface) int { return e.Card }))
 	slices.Sort(cards)
 	return slices.Compact(cards)
 }
@@ -458,20 +447,9 @@ func cidrText(p netip.Prefix) string {
 }
 
 // differing compares what two views say that an interface holds.
-func differing(has []netip.Prefix, lacks map[netip.Prefix]bool) (out []netip.Prefix) {
-	for _, p := range has {
-		if !lacks[p] {
-			out = append(out, p)
-		}
-	}
+func differing[V any](has map[netip.Prefix]V, lacks map[netip.Prefix]bool) []netip.Prefix {
+	out := where(slices.Collect(maps.Keys(has)), func(p netip.Prefix) bool { return !lacks[p] })
 	slices.SortFunc(out, netip.Prefix.Compare)
-	return out
-}
-
-func keys[V any](m map[netip.Prefix]V) (out []netip.Prefix) {
-	for p := range m {
-		out = append(out, p)
-	}
 	return out
 }
 
@@ -482,7 +460,7 @@ func addressNotInEC2(c *Case) (out []observation) {
 			continue
 		}
 		records := c.recorded(e)
-		for _, p := range differing(keys(records), cidrsOf(d.IPs, d.Prefixes)) {
+		for _, p := range differing(records, cidrsOf(d.IPs, d.Prefixes)) {
 			pods := records[p]
 			out = append(out, observation{subject: cidrText(p), is: "in the datastore, not on " + e.ID + " in EC2", should: "assigned in EC2",
 				pods: pods, severity: bySeverity(pods, catalogue.Warning), source: "ec2.eni",
@@ -505,7 +483,7 @@ func addressNotInDatastore(c *Case) (out []observation) {
 		for _, p := range e.Prefixes {
 			has[p.CIDR] = true
 		}
-		for _, p := range differing(keys(cidrsOf(d.IPs, d.Prefixes)), has) {
+		for _, p := range differing(cidrsOf(d.IPs, d.Prefixes), has) {
 			out = append(out, observation{subject: cidrText(p), is: "on " + e.ID + " in EC2, not in the datastore", should: "in the datastore",
 				severity: catalogue.Info, source: "ec2.eni", names: map[string]string{"ENI": e.ID, "ADDRESS": cidrText(p)}})
 		}
@@ -535,7 +513,7 @@ func (c *Case) againstMetadata(report func(id string, other, metadata map[netip.
 
 func addressNotInMetadata(c *Case) (out []observation) {
 	c.againstMetadata(func(id string, other, metadata map[netip.Prefix]bool) {
-		for _, p := range differing(keys(other), metadata) {
+		for _, p := range differing(other, metadata) {
 			if p.Addr().Is6() && p.IsSingleIP() {
 				continue
 			}
@@ -548,13 +526,12 @@ func addressNotInMetadata(c *Case) (out []observation) {
 
 func addressOnlyInMetadata(c *Case) (out []observation) {
 	c.againstMetadata(func(id string, other, metadata map[netip.Prefix]bool) {
-		for _, p := range differing(keys(metadata), other) {
+		for _, p := range differing(metadata, other) {
 			if p.Addr().Is6() && p.IsSingleIP() {
 				continue
 			}
 			out = append(out, observation{subject: cidrText(p), is: "listed by the metadata service on " + id + ", nowhere else",
-				should:   "on the interface",
-				severity: catalogue.Info, names: map[string]string{"ENI": id}})
+				should: "on the interface", severity: catalogue.Info, names: map[string]string{"ENI": id}})
 		}
 	})
 	return out
@@ -792,8 +769,7 @@ func allocationNoPod(c *Case) (out []observation) {
 	}
 	for _, a := range dead {
 		out = append(out, observation{subject: a.Address.String(), is: "assigned to " + string(*a.Pod) + ", which is not on the node",
-			should:   "free",
-			severity: severity, since: a.AssignedAt})
+			should: "free", severity: severity, since: a.AssignedAt})
 	}
 	return out
 }
@@ -807,12 +783,9 @@ func (c *Case) settled() (pods []evidence.Pod) {
 	if !c.R.Pods.OK() {
 		return nil
 	}
-	for _, p := range c.Pooled() {
-		if p.Phase == "Running" && len(p.IPs) > 0 && c.old(p.StartedAt) && p.Count <= 1 {
-			pods = append(pods, p.Pod)
-		}
-	}
-	return pods
+	return each(where(c.Pooled(), func(p *evidence.KubePod) bool {
+		return p.Phase == "Running" && len(p.IPs) > 0 && c.old(p.StartedAt) && p.Count <= 1
+	}), func(p *evidence.KubePod) evidence.Pod { return p.Pod })
 }
 
 // vethOf returns the host's link of a pod, of the pool or of a branch ENI.
@@ -898,20 +871,15 @@ func vethNoPod(c *Case) (out []observation) {
 			continue
 		}
 		out = append(out, observation{subject: l.Name, is: "no pod of the node has this link", should: "removed with its pod",
-			severity: catalogue.Info,
-			names:    map[string]string{"LINK": l.Name, "VETH": l.Name}})
+			severity: catalogue.Info, names: map[string]string{"LINK": l.Name, "VETH": l.Name}})
 	}
 	return out
 }
 
 // lackingBy returns what running pods lack: rules, or routes to them.
 func (c *Case) lackingBy(rules bool) (out []observation) {
-	for _, l := range c.lacking() {
-		if l.rule == rules {
-			out = append(out, ofPod(l.pod, "it lacks the "+l.what, "there", catalogue.Critical))
-		}
-	}
-	return out
+	return each(where(c.lacking(), func(l lack) bool { return l.rule == rules }),
+		func(l lack) observation { return ofPod(l.pod, "it lacks the "+l.what, "there", catalogue.Critical) })
 }
 
 func podNoRule(c *Case) []observation { return c.lackingBy(true) }
@@ -927,8 +895,7 @@ func ruleWrong(c *Case) (out []observation) {
 		o := observation{subject: rule, is: "it is of no pod", should: "removed with its pod", severity: catalogue.Warning, names: names}
 		if pod := string(w.pod); pod != "" {
 			o = observation{subject: pod, is: rule + " leads its address elsewhere", should: "rules to its interface's table",
-				severity: catalogue.Error,
-				pods:     []string{pod}, names: names, fixes: []int{fixWrongRule, fixUpgradeCNI}}
+				severity: catalogue.Error, pods: []string{pod}, names: names, fixes: []int{fixWrongRule, fixUpgradeCNI}}
 			if w.wanted != nil {
 				o.is += fmt.Sprintf("; it stands in the place of %q", *w.wanted)
 				o.severity, o.names["OWN_TABLE"], o.fixes = catalogue.Critical, strconv.Itoa(w.wanted.Table), []int{fixOwnTable, fixUpgradeCNI}
@@ -1016,12 +983,7 @@ func (c *Case) overVPC(p netip.Prefix) bool {
 // routeOverlaps looks for routes of the main table that lead addresses of the VPC to a link of
 // another program, such as a bridge of Docker or a VPN.
 func routeOverlaps(c *Case) (out []observation) {
-	var pods []string
-	for _, w := range c.wired() {
-		if w.table == netnames.MainTable {
-			pods = append(pods, string(w.pod))
-		}
-	}
+	pods := each(where(c.wired(), func(w wired) bool { return w.table == netnames.MainTable }), func(w wired) string { return string(w.pod) })
 	for _, r := range c.R.Routes.Content {
 		p, err := netip.ParsePrefix(r.To)
 		if r.Table != netnames.MainTable || err != nil || p.Bits() == 0 || p.IsSingleIP() || r.Pod != "" || r.Dev == "" || c.ofCNI(r.Dev) ||
@@ -1051,12 +1013,7 @@ func (c *Case) ofCNI(link string) bool {
 
 // mainRuleGone looks for the kernel's own rules, in the family of the pods.
 func mainRuleGone(c *Case) (out []observation) {
-	var family []netstate.Rule
-	for _, r := range c.PolicyRules() {
-		if r.IPv6 == c.Settings.IPv6 {
-			family = append(family, r)
-		}
-	}
+	family := where(c.PolicyRules(), func(r netstate.Rule) bool { return r.IPv6 == c.Settings.IPv6 })
 	if len(family) == 0 {
 		return nil
 	}
@@ -1074,8 +1031,7 @@ func mainRuleGone(c *Case) (out []observation) {
 		}
 		name := tableName(want.Table)
 		out = append(out, observation{subject: fmt.Sprintf("rule %d", want.Priority), is: "no rule leads to the " + name + " table",
-			should:   "from all lookup " + name,
-			severity: catalogue.Critical, pods: c.served(), names: ruleNames(want)})
+			should: "from all lookup " + name, severity: catalogue.Critical, pods: c.served(), names: ruleNames(want)})
 	}
 	return out
 }
@@ -1389,9 +1345,17 @@ func podNoPolicy(c *Case) (out []observation) {
 	if c.Settings.NetworkPolicyMode != "strict" || !c.R.Pods.OK() {
 		return nil
 	}
-	for _, pod := range c.unselected() {
-		out = append(out, observation{subject: pod, is: "no PolicyEndpoint selects it, and the mode is strict: its traffic is dropped",
-			should: "selected", severity: catalogue.Error, pods: []string{pod}})
+	selected := map[evidence.Pod]bool{}
+	for _, e := range c.R.NetworkPolicies.Content.Endpoints {
+		for _, pod := range e.Pods {
+			selected[pod] = true
+		}
+	}
+	for _, p := range c.Here() {
+		if p.Phase == "Running" && !p.HostNetwork && !selected[p.Pod] {
+			out = append(out, ofPod(p.Pod, "no PolicyEndpoint selects it, and the mode is strict: its traffic is dropped", "selected",
+				catalogue.Error))
+		}
 	}
 	return out
 }
@@ -1416,16 +1380,14 @@ func nodeInstance(c *Case) (out []observation) {
 	kube, imds := c.R.Node.Content.Instance, c.R.IMDS.Content.Instance
 	if kube != "" && imds != "" && kube != imds {
 		out = append(out, observation{subject: c.Name, is: fmt.Sprintf("%s in Kubernetes, %s in the metadata service", kube, imds),
-			should:   "the same instance",
-			severity: catalogue.Error, source: "imds", fixes: []int{1}})
+			should: "the same instance", severity: catalogue.Error, source: "imds", fixes: []int{1}})
 	}
 	for _, i := range c.R.Instances.Content {
 		if i.ID != or(imds, kube) || i.ID == "" || i.State == "" || i.State == "running" || i.State == "pending" {
 			continue
 		}
 		o := observation{subject: i.ID, is: "EC2 shows it as " + i.State, should: "running", severity: catalogue.Error, since: i.StateAt,
-			source: "ec2.inst",
-			names:  map[string]string{"INSTANCE": i.ID}, fixes: []int{3}}
+			source: "ec2.inst", names: map[string]string{"INSTANCE": i.ID}, fixes: []int{3}}
 		if i.State == "shutting-down" || i.State == "terminated" {
 			o.fixes = []int{2}
 			if !i.StateAt.IsZero() && c.Now.Sub(i.StateAt) < schedulingTime { // the Node goes within minutes

@@ -106,11 +106,7 @@ func trunkless(instanceType string) bool {
 }
 
 func names(pods []*evidence.KubePod) string {
-	var out []string
-	for _, p := range pods {
-		out = append(out, string(p.Pod))
-	}
-	return Some(out)
+	return Some(each(pods, podName))
 }
 
 func instanceUnsupported(cs []*Case) []Result {
@@ -279,13 +275,13 @@ func trunkLinkMissing(c *Case) []Result {
 }
 
 // unannotated returns the pods of the node that wait for their branch ENI annotation.
-func (c *Case) unannotated() (out []*evidence.KubePod) {
-	for _, p := range c.Here() {
-		if asksFirst(p) && p.Phase == "Pending" && p.Annotations[limitPodENI] == "" {
-			out = append(out, p)
-		}
-	}
-	return out
+func (c *Case) unannotated() []*evidence.KubePod {
+	return where(c.branchWaiting(), func(p *evidence.KubePod) bool { return p.Annotations[limitPodENI] == "" })
+}
+
+// branchWaiting returns the pods of the node that wait for a branch ENI.
+func (c *Case) branchWaiting() []*evidence.KubePod {
+	return where(c.Here(), func(p *evidence.KubePod) bool { return asksFirst(p) && p.Phase == "Pending" })
 }
 
 // textNoBranch is what the daemon logs when a pod has no branch ENI annotation yet.
@@ -295,7 +291,7 @@ func annotationPending(c *Case) []Result {
 	logged := orElse(c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{textNoBranch}}), c.failures(nil, cause.BranchPending))
 	logged = orElse(logged, c.active(pattern{sources: []string{"k8s.evt"}, texts: textsAssignFailed}))
 	young := c.onPods("pods that wait for their branch ENI for less than a minute",
-		slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) > time.Minute }))
+		where(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) <= branchTime }))
 	soon := Result{
 		Summary:  "kubelet is faster than the resource controller, which has not annotated the pod yet: " + young.Value,
 		Decisive: []Fact{orElse(logged, onlyIfTrue(c.waitsFor("pods that wait for their branch ENI", sandboxTime)))}, required: []Fact{young},
@@ -320,7 +316,7 @@ func annotationPending(c *Case) []Result {
 
 // waitsFor states that pods have been waiting for their branch ENI for longer than most.
 func (c *Case) waitsFor(path string, most time.Duration) Fact {
-	return c.onPods(path, slices.DeleteFunc(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) <= most }))
+	return c.onPods(path, where(c.unannotated(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) > most }))
 }
 
 // onPods states that there are pods of some kind.
@@ -421,8 +417,7 @@ func annotationMalformed(c *Case) []Result {
 
 // branchWaits states that a pod waits for a branch ENI, without which a failure is over.
 func (c *Case) branchWaits() Fact {
-	return c.onPods("pods that wait for a branch ENI",
-		slices.DeleteFunc(c.Here(), func(p *evidence.KubePod) bool { return !asksFirst(p) || p.Phase != "Pending" }))
+	return c.onPods("pods that wait for a branch ENI", c.branchWaiting())
 }
 
 func branchConflict(c *Case) []Result {
@@ -586,10 +581,7 @@ func (c *Case) branchesCooling(w whole) (Result, bool) {
 	if len(leaks) == 0 {
 		return cd.WithFixes(fixAddNodes, fixCooldown), true
 	}
-	var lost []string
-	for _, o := range leaks {
-		lost = append(lost, o.subject)
-	}
+	lost := each(leaks, func(o observation) string { return o.subject })
 	left := c.observes("obs/branch-no-pod")
 	cd.title = "branch ENIs of pods that are gone were never deleted"
 	cd.Summary = fmt.Sprintf("pods wait (%s) while branch ENIs that belong to no pod take the node's limit (%s): leaked, not cooling: %s; %s",
@@ -703,12 +695,7 @@ func podLookupFailed(c *Case) []Result {
 }
 
 func groupRules(c *Case) []Result {
-	var pods []*evidence.KubePod
-	for _, p := range c.Here() {
-		if c.branchPod(p) && p.Phase == "Running" {
-			pods = append(pods, p)
-		}
-	}
+	pods := c.runningBranchPods()
 	if len(pods) == 0 {
 		return nil
 	}
