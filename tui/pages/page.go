@@ -1,5 +1,7 @@
 // Package pages defines a screen: a page that handles messages, lays itself out in a given
-// size and declares its keys. The screens are in the packages below.
+// size and declares its keys. It also holds what screens read from a node: documents that are
+// refreshed while they are shown, their age, and the words for what could not be read. It requests
+// them through messages and never blocks. The screens are in the packages below.
 package pages
 
 import (

@@ -1,4 +1,4 @@
-package eni
+package lists
 
 import (
 	"net/netip"
@@ -14,7 +14,7 @@ import (
 )
 
 // Update implements pages.Page.
-func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+func (m *ENI) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	m.table.SetWide(c.Wide)
 	switch msg := msg.(type) {
 	case pages.Do:
@@ -31,12 +31,12 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	return m.docs.Ask(c, watch.WantENIs, pages.Pace(c, c.View.Node(m.node)), watch.Query{})
 }
 
-func (m *Model) refresh(c pages.Context) {
+func (m *ENI) refresh(c pages.Context) {
 	if c.View.Generation != m.fleet {
 		m.fleet = c.View.Generation
 		m.names.Learn(c.View.Nodes)
 	}
-	m.eni = find(m.docs.ENIs(c.View), m.id)
+	m.eni = findENI(m.docs.ENIs(c.View), m.id)
 	if m.eni == nil {
 		m.table.SetRows(nil, c.Clock)
 		return
@@ -54,7 +54,7 @@ func (m *Model) refresh(c pages.Context) {
 
 // find puts the cursor on the address that the screen was opened for, or on the rest of
 // its prefix.
-func (m *Model) find() bool {
+func (m *ENI) find() bool {
 	if m.table.Select(m.first.String()) {
 		return true
 	}
@@ -66,7 +66,7 @@ func (m *Model) find() bool {
 	return false
 }
 
-func (m *Model) do(c pages.Context, action string) tea.Cmd {
+func (m *ENI) do(c pages.Context, action string) tea.Cmd {
 	switch action {
 	case keymap.In:
 		return m.open()
@@ -78,7 +78,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 }
 
 // At implements pages.Pointing: the ENI, whichever of its addresses is under the cursor.
-func (m *Model) At(pages.Context) (pages.Object, bool) {
+func (m *ENI) At(pages.Context) (pages.Object, bool) {
 	at := pages.Object{Node: m.node, ENI: m.id}
 	if m.eni != nil {
 		at.Subnet = m.eni.SubnetID
@@ -87,7 +87,7 @@ func (m *Model) At(pages.Context) (pages.Object, bool) {
 }
 
 // open opens the pod that has an address or, if none does, the address.
-func (m *Model) open() tea.Cmd {
+func (m *ENI) open() tea.Cmd {
 	a, ok := m.table.Row()
 	if !ok || a.rest() {
 		return nil
@@ -100,9 +100,9 @@ func (m *Model) open() tea.Cmd {
 }
 
 // bodies returns the bodies of the panes, in order.
-func (m *Model) bodies() []components.Body { return []components.Body{m.table, &m.scroll} }
+func (m *ENI) bodies() []components.Body { return []components.Body{m.table, &m.scroll} }
 
-func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
+func (m *ENI) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
 	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {
 		return m.open()
 	}

@@ -1,4 +1,4 @@
-package trunks
+package lists
 
 import (
 	tea "charm.land/bubbletea/v2"
@@ -10,7 +10,7 @@ import (
 )
 
 // Update implements pages.Page.
-func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+func (m *Trunks) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	m.table.SetWide(c.Wide)
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
@@ -38,21 +38,21 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmd, m.docs.Ask(c, watch.WantPods, pages.Pace(c, nil), watch.Query{}))
 }
 
-func (m *Model) refresh(c pages.Context) {
+func (m *Trunks) refresh(c pages.Context) {
 	if c.View == nil || m.seen && c.View.Generation == m.view {
 		m.table.Settle(c.Clock)
 		return
 	}
 	m.view, m.seen = c.View.Generation, true
 	m.names.Learn(c.View.Nodes)
-	m.table.SetRows(rowsOf(c.View, m.kube.Last.ClusterPods), c.Clock)
+	m.table.SetRows(trunksOf(c.View, m.kube.Last.ClusterPods), c.Clock)
 	if m.first != "" && m.table.Select(m.first) {
 		m.first = ""
 	}
 }
 
 // aim shows the pods of the node under the cursor.
-func (m *Model) aim(c pages.Context) {
+func (m *Trunks) aim(c pages.Context) {
 	r, ok := m.table.Row()
 	if !ok || r.Node == m.docs.Node {
 		return
@@ -62,7 +62,7 @@ func (m *Model) aim(c pages.Context) {
 	m.scroll = components.Scroll{}
 }
 
-func (m *Model) do(c pages.Context, action string) tea.Cmd {
+func (m *Trunks) do(c pages.Context, action string) tea.Cmd {
 	switch action {
 	case keymap.In:
 		return m.open()
@@ -74,9 +74,9 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 }
 
 // At implements pages.Pointing: the node whose pods are shown.
-func (m *Model) At(pages.Context) (pages.Object, bool) { return pages.Object{Node: m.docs.Node}, true }
+func (m *Trunks) At(pages.Context) (pages.Object, bool) { return pages.Object{Node: m.docs.Node}, true }
 
-func (m *Model) open() tea.Cmd {
+func (m *Trunks) open() tea.Cmd {
 	if r, ok := m.table.Row(); ok {
 		return pages.Go(pages.Open{Screen: "node", Node: r.Node})
 	}
@@ -84,9 +84,9 @@ func (m *Model) open() tea.Cmd {
 }
 
 // bodies returns the bodies of the panes, in order.
-func (m *Model) bodies() []components.Body { return []components.Body{m.table, &m.scroll} }
+func (m *Trunks) bodies() []components.Body { return []components.Body{m.table, &m.scroll} }
 
-func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
+func (m *Trunks) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
 	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {
 		return m.open()
 	}

@@ -1,6 +1,4 @@
-// Package eni is the screen of one network interface: its addresses with their pods,
-// its prefixes, its route table and rules.
-package eni
+package lists
 
 import (
 	"net/netip"
@@ -18,14 +16,14 @@ import (
 	"cnictl/tui/tables"
 )
 
-// Panes of the screen.
+// Panes of the screen of an ENI.
 const (
 	paneAddresses = iota
 	paneFacts
 )
 
-// Model is the screen of one ENI.
-type Model struct {
+// ENI is the screen of one ENI.
+type ENI struct {
 	node, id string
 	first    netip.Addr // the address to select first
 	docs     pages.Documents
@@ -37,14 +35,14 @@ type Model struct {
 	fleet    uint64 // generation of the view that names was learned from
 }
 
-// New opens the screen of an ENI.
-func New(o pages.Open) pages.Page {
-	m := &Model{node: o.Node, id: o.ENI, docs: pages.NewDocuments("eni", o.Node, o.ENI)}
+// NewENI opens the screen of an ENI.
+func NewENI(o pages.Open) pages.Page {
+	m := &ENI{node: o.Node, id: o.ENI, docs: pages.NewDocuments("eni", o.Node, o.ENI)}
 	m.first, _ = netip.ParseAddr(o.IP)
 	m.table = components.NewTable(components.TableOptions[address]{
-		Columns: columns(), ID: func(a address) string { return a.Address },
+		Columns: addressColumns(), ID: func(a address) string { return a.Address },
 		Fault: func(a address) bool { return a.State == introspect.AddressCooling },
-		Role:  role, Sort: sortKeys(), Order: "address", Show: shown, Sparse: map[string]string{"cidr": ""},
+		Role:  addressRole, Sort: addressKeys(), Order: "address", Show: addressCell, Sparse: map[string]string{"cidr": ""},
 		Empty: "No addresses for pods on this ENI.", Rows: "addresses",
 	})
 	return m
@@ -104,13 +102,13 @@ func addressText(a address) string {
 	return a.Address
 }
 
-// shown hides the CIDR of an address that is not part of a prefix. Filters still use it.
-func shown(a address, column string) (string, bool) {
+// addressCell hides the CIDR of an address that is not part of a prefix. Filters still use it.
+func addressCell(a address, column string) (string, bool) {
 	return show.Unknown, column == "cidr" && a.CIDR.IsSingleIP()
 }
 
-// columns returns the columns of cnictl ips. Ages count by the time in the row.
-func columns() []query.Column[address] {
+// addressColumns returns the columns of cnictl ips. Ages count by the time in the row.
+func addressColumns() []query.Column[address] {
 	all := query.Of(tables.Addresses(false), func(a address) inventory.HeldAddress { return a.HeldAddress })
 	out := query.Arrange(all,
 		query.Shown{Name: "address"}, query.Shown{Name: "state"}, query.Shown{Name: "pod", Least: 12},
@@ -135,14 +133,14 @@ func columns() []query.Column[address] {
 	return out
 }
 
-func sortKeys() []components.SortKey {
+func addressKeys() []components.SortKey {
 	return []components.SortKey{
 		{Key: "n", Column: "address", Title: "address"}, {Key: "s", Column: "state", Title: "state"},
 		{Key: "p", Column: "pod", Title: "pod"}, {Key: "a", Column: "for", Title: "age"},
 	}
 }
 
-func role(a address, column string) draw.Role {
+func addressRole(a address, column string) draw.Role {
 	switch {
 	case column == "state" && a.State == introspect.AddressAssigned:
 		return draw.Good
@@ -156,8 +154,8 @@ func role(a address, column string) draw.Role {
 	return draw.Text
 }
 
-// find returns the ENI with an ID, nil if none.
-func find(enis []introspect.NodeENI, id string) *introspect.NodeENI {
+// findENI returns the ENI with an ID, nil if none.
+func findENI(enis []introspect.NodeENI, id string) *introspect.NodeENI {
 	for i := range enis {
 		if enis[i].ID == id {
 			return &enis[i]
@@ -167,16 +165,16 @@ func find(enis []introspect.NodeENI, id string) *introspect.NodeENI {
 }
 
 // Name implements pages.Page.
-func (m *Model) Name() string { return "eni" }
+func (m *ENI) Name() string { return "eni" }
 
 // Title is the breadcrumb.
-func (m *Model) Title() string { return m.id }
+func (m *ENI) Title() string { return m.id }
 
 // Focus samples the ENI's node first.
-func (m *Model) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.node} }
+func (m *ENI) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.node} }
 
 // Row is the address under the cursor, or the ENI.
-func (m *Model) Row(pages.Context) any {
+func (m *ENI) Row(pages.Context) any {
 	if m.eni == nil {
 		return nil
 	}
@@ -190,7 +188,7 @@ func (m *Model) Row(pages.Context) any {
 }
 
 // List is the table of addresses while that is focused.
-func (m *Model) List() components.List {
+func (m *ENI) List() components.List {
 	if m.frame.Focus == paneAddresses {
 		return m.table
 	}

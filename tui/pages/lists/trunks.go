@@ -1,6 +1,4 @@
-// Package trunks is the screen of security groups for pods: nodes with a trunk ENI, the
-// branch ENIs in use, pods that wait for one, and nodes that cannot have any.
-package trunks
+package lists
 
 import (
 	"slices"
@@ -18,15 +16,16 @@ import (
 	"cnictl/tui/tables"
 )
 
-// Panes of the screen.
+// Panes of the screen of trunks.
 const (
 	paneNodes = iota
 	panePods
 )
 
-// Model is the screen.
-type Model struct {
-	table  *components.Table[*row]
+// Trunks is the screen of security groups for pods: nodes with a trunk ENI, the branch ENIs in use,
+// pods that wait for one, and nodes that cannot have any.
+type Trunks struct {
+	table  *components.Table[*trunk]
 	frame  components.Frame
 	scroll components.Scroll
 	docs   pages.Documents // of the node under the cursor
@@ -38,14 +37,14 @@ type Model struct {
 	seen   bool
 }
 
-// New opens the screen.
-func New(o pages.Open) pages.Page {
-	m := &Model{first: o.Node, kube: pages.NewDocuments("trunks", "", "pods")}
-	m.table = components.NewTable(components.TableOptions[*row]{
-		Show:    func(r *row, column string) (string, bool) { return m.names.Cell(r.Node, column) },
-		Columns: columns(), ID: func(r *row) string { return r.Node },
-		Fault: func(r *row) bool { return r.State != document.TrunkAttached || full(r) || waiting(r) > 0 },
-		Role:  role, Sort: sortKeys(), Order: "-used,node",
+// NewTrunks opens the screen.
+func NewTrunks(o pages.Open) pages.Page {
+	m := &Trunks{first: o.Node, kube: pages.NewDocuments("trunks", "", "pods")}
+	m.table = components.NewTable(components.TableOptions[*trunk]{
+		Show:    func(r *trunk, column string) (string, bool) { return m.names.Cell(r.Node, column) },
+		Columns: trunkColumns(), ID: func(r *trunk) string { return r.Node },
+		Fault: func(r *trunk) bool { return r.State != document.TrunkAttached || r.full() || r.waiting() > 0 },
+		Role:  trunkRole, Sort: trunkKeys(), Order: "-used,node",
 		Draw: gauge, Drawn: map[string]int{"gauge": 12},
 		Limits: map[string]components.Limit{"type": {Most: 20, Narrow: 15}, "trunk": {Most: 21, Narrow: 21}}, // the longest that EC2 has
 		Sparse: map[string]string{"waiting": "0"},
@@ -55,15 +54,15 @@ func New(o pages.Open) pages.Page {
 	return m
 }
 
-// row is one node.
-type row struct {
+// trunk is a node for which trunks matter.
+type trunk struct {
 	document.TrunkItem
 	Stale bool
 	IPv6  bool // its pods have IPv6 addresses
 }
 
-// rowsOf returns the nodes for which trunks matter, with how many of the listed pods wait on each.
-func rowsOf(v *store.View, pods *watch.ClusterPods) []*row {
+// trunksOf returns the nodes for which trunks matter, with how many of the listed pods wait on each.
+func trunksOf(v *store.View, pods *watch.ClusterPods) []*trunk {
 	if v == nil {
 		return nil
 	}
@@ -74,23 +73,23 @@ func rowsOf(v *store.View, pods *watch.ClusterPods) []*row {
 			waits[p.Node]++
 		}
 	}
-	var out []*row
+	var out []*trunk
 	for _, n := range v.Nodes {
 		if t, ok := inventory.TrunkOf(n); ok {
 			if name := n.Metadata.Name; pods != nil && (pods.Nodes == nil || pods.Nodes[name]) {
 				t.Waiting = new(waits[name])
 			}
-			out = append(out, &row{t, n.State != document.StateLive, n.Summary != nil && n.Summary.IPFamily == "ipv6"})
+			out = append(out, &trunk{t, n.State != document.StateLive, n.Summary != nil && n.Summary.IPFamily == "ipv6"})
 		}
 	}
 	return out
 }
 
 // share returns the share of the branch ENIs in use.
-func share(r *row) (float64, bool) { return inventory.BranchShare(r.TrunkItem) }
+func (r *trunk) share() (float64, bool) { return inventory.BranchShare(r.TrunkItem) }
 
 // waiting returns how many pods are known to wait for a branch ENI.
-func waiting(r *row) int {
+func (r *trunk) waiting() int {
 	if r.Waiting == nil {
 		return 0
 	}
@@ -98,20 +97,20 @@ func waiting(r *row) int {
 }
 
 // full reports whether the node can have no more branch ENIs.
-func full(r *row) bool { v, ok := share(r); return ok && v >= 1 }
+func (r *trunk) full() bool { v, ok := r.share(); return ok && v >= 1 }
 
-func percent(r *row) (float64, bool) { return inventory.BranchPercent(r.TrunkItem) }
+func (r *trunk) percent() (float64, bool) { return inventory.BranchPercent(r.TrunkItem) }
 
-// sums are totals over the rows.
-type sums struct {
+// trunkSums are totals over the rows.
+type trunkSums struct {
 	Attached, Pending, Unsupported, NotReported int
 	Used, Limit                                 int
 	Unknown                                     int // nodes that do not report how many branches are in use
 	Full, Waiting                               int
 }
 
-func sumOf(rows []*row) sums {
-	var s sums
+func sumTrunks(rows []*trunk) trunkSums {
+	var s trunkSums
 	for _, r := range rows {
 		switch r.State {
 		case document.TrunkAttached:
@@ -131,26 +130,26 @@ func sumOf(rows []*row) sums {
 		if r.BranchLimit != nil {
 			s.Limit += *r.BranchLimit
 		}
-		if full(r) {
+		if r.full() {
 			s.Full++
 		}
-		s.Waiting += waiting(r)
+		s.Waiting += r.waiting()
 	}
 	return s
 }
 
-func columns() []query.Column[*row] {
-	all := query.Of(tables.Trunks(), func(r *row) document.TrunkItem { return r.TrunkItem })
+func trunkColumns() []query.Column[*trunk] {
+	all := query.Of(tables.Trunks(), func(r *trunk) document.TrunkItem { return r.TrunkItem })
 	out, _ := query.Pick(all, "node", "type", "zone", "state", "used", "left", "waiting", "trunk", "advertised")
 	out[0].Least = 16
-	gauge := query.Column[*row]{
+	gauge := query.Column[*trunk]{
 		Name: "gauge", Title: "share of the branch ENIs in use", Drop: 4,
-		Text: func(r *row) string { return show.Int(r.BranchUsed) }, Number: percent,
+		Text: func(r *trunk) string { return show.Int(r.BranchUsed) }, Number: (*trunk).percent,
 	}
 	return slices.Insert(out, 5, gauge)
 }
 
-func sortKeys() []components.SortKey {
+func trunkKeys() []components.SortKey {
 	return []components.SortKey{
 		{Key: "n", Column: "node", Title: "name"}, {Key: "s", Column: "state", Title: "state"},
 		{Key: "i", Column: "used", Title: "used"}, {Key: "w", Column: "left", Title: "room"},
@@ -158,11 +157,11 @@ func sortKeys() []components.SortKey {
 	}
 }
 
-func role(r *row, column string) draw.Role {
+func trunkRole(r *trunk, column string) draw.Role {
 	if r.Stale {
 		return draw.Stale
 	}
-	v, known := share(r)
+	v, known := r.share()
 	switch {
 	case column == "state" && r.State == document.TrunkAttached:
 		return draw.Good
@@ -170,7 +169,7 @@ func role(r *row, column string) draw.Role {
 		return draw.Warn
 	case (column == "used" || column == "left") && known && v >= 1:
 		return draw.Bad
-	case column == "waiting" && waiting(r) > 0:
+	case column == "waiting" && r.waiting() > 0:
 		return draw.Warn
 	case column == "trunk", column == "type":
 		return draw.Faint
@@ -178,8 +177,8 @@ func role(r *row, column string) draw.Role {
 	return draw.Text
 }
 
-func gauge(s draw.Style, r *row, _ string, width int) string {
-	v, ok := share(r)
+func gauge(s draw.Style, r *trunk, _ string, width int) string {
+	v, ok := r.share()
 	if !ok {
 		return draw.Blank(width)
 	}
@@ -187,13 +186,13 @@ func gauge(s draw.Style, r *row, _ string, width int) string {
 }
 
 // Name implements pages.Page.
-func (m *Model) Name() string { return "trunks" }
+func (m *Trunks) Name() string { return "trunks" }
 
 // Title is the breadcrumb.
-func (m *Model) Title() string { return "Trunks" }
+func (m *Trunks) Title() string { return "Trunks" }
 
 // Focus samples the visible rows.
-func (m *Model) Focus(pages.Context) watch.Focus {
+func (m *Trunks) Focus(pages.Context) watch.Focus {
 	f := watch.Focus{}
 	for _, r := range m.table.Visible() {
 		f.Visible = append(f.Visible, r.Node)
@@ -202,7 +201,7 @@ func (m *Model) Focus(pages.Context) watch.Focus {
 }
 
 // Row is the node under the cursor.
-func (m *Model) Row(c pages.Context) any {
+func (m *Trunks) Row(c pages.Context) any {
 	if r, ok := m.table.Row(); ok {
 		if n := c.View.Node(r.Node); n != nil {
 			return n.NodeIPAM
@@ -212,7 +211,7 @@ func (m *Model) Row(c pages.Context) any {
 }
 
 // List is the table of nodes while that is focused.
-func (m *Model) List() components.List {
+func (m *Trunks) List() components.List {
 	if m.frame.Focus == paneNodes {
 		return m.table
 	}

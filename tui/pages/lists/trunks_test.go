@@ -1,4 +1,4 @@
-package trunks
+package lists
 
 import (
 	"slices"
@@ -9,16 +9,16 @@ import (
 	"cnictl/tui/sourcetest"
 )
 
-func TestFrames(t *testing.T) {
-	open := func() pages.Page { return New(pages.Open{Node: pagetest.Prefixes}) }
+func TestTrunks(t *testing.T) {
+	open := func() pages.Page { return NewTrunks(pages.Open{Node: pagetest.Prefixes}) }
 	wait := func(s *pagetest.Screen) { s.Wait(2) }
 	pagetest.Frames(t, "all", open, wait)
 	pagetest.Frames(t, "asking", open, func(s *pagetest.Screen) { s.Deaf = true; s.Wait(2) })
 	pagetest.Coloured(t, "all", open, wait)
 }
 
-func TestFrames_Empty(t *testing.T) {
-	open := func() pages.Page { return New(pages.Open{}) }
+func TestTrunks_Empty(t *testing.T) {
+	open := func() pages.Page { return NewTrunks(pages.Open{}) }
 	still := func(*pagetest.Screen) {}
 	pagetest.FramesOf(t, "unlisted", pagetest.Unlisted, open, still)
 	pagetest.FramesOf(t, "unread", pagetest.Unread, open, still)
@@ -27,14 +27,14 @@ func TestFrames_Empty(t *testing.T) {
 	pagetest.FramesOf(t, "many", func() *sourcetest.Fleet { return sourcetest.New(500, 2) }, open, func(s *pagetest.Screen) { s.Wait(2) })
 }
 
-// TestFaults: a node is faulty as soon as the list of pods shows that one of them waits, wherever the cursor is.
-func TestFaults(t *testing.T) {
-	m := New(pages.Open{Node: pagetest.Hostile}).(*Model)
+// TestTrunks_Faults: a node is faulty as soon as the list of pods shows that one of them waits, wherever the cursor is.
+func TestTrunks_Faults(t *testing.T) {
+	m := NewTrunks(pages.Open{Node: pagetest.Hostile}).(*Trunks)
 	s := pagetest.Open(m, pagetest.Fleet(), 120, 37)
 	s.Wait(2)
 	m.table.SetFaults(true)
 	s.Frame()
-	if shown := m.table.Visible(); !slices.ContainsFunc(shown, func(r *row) bool { return r.Node == pagetest.Prefixes && waiting(r) == 1 }) {
+	if shown := m.table.Visible(); !slices.ContainsFunc(shown, func(r *trunk) bool { return r.Node == pagetest.Prefixes && r.waiting() == 1 }) {
 		t.Errorf("%d nodes have faults, and none of them is that of a pod that waits", len(shown))
 	}
 	if m.docs.Node == pagetest.Prefixes {
@@ -42,16 +42,16 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestAllSizes(t *testing.T) { pagetest.CheckAllSizes(t, New, "trunks") }
+func TestTrunks_AllSizes(t *testing.T) { pagetest.CheckAllSizes(t, NewTrunks, "trunks") }
 
-func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
+func TestTrunks_Keys(t *testing.T) { pagetest.Keys(t, NewTrunks(pages.Open{})) }
 
-func BenchmarkLines(b *testing.B) {
-	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 200, 60)
+func BenchmarkTrunks(b *testing.B) {
+	s := pagetest.Open(NewTrunks(pages.Open{}), pagetest.Fleet(), 200, 60)
 	s.Wait(2)
 	for b.Loop() {
 		s.Frame()
 	}
 }
 
-func TestHeader_OfTheFleet(t *testing.T) { pagetest.WholeFleet(t, New(pages.Open{})) }
+func TestTrunks_HeaderIsOfTheFleet(t *testing.T) { pagetest.WholeFleet(t, NewTrunks(pages.Open{})) }

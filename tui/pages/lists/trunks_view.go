@@ -1,4 +1,4 @@
-package trunks
+package lists
 
 import (
 	"strconv"
@@ -16,7 +16,7 @@ import (
 )
 
 // Lines implements pages.Page.
-func (m *Model) Lines(c pages.Context) []string {
+func (m *Trunks) Lines(c pages.Context) []string {
 	s := c.Style()
 	shown, _ := m.table.Found()
 	m.frame.Need = []int{max(shown, 1) + 1}
@@ -41,8 +41,8 @@ func of(title, node string) string {
 	return title + " of " + node
 }
 
-func (m *Model) header(s draw.Style, width int) string {
-	sum := sumOf(m.table.All())
+func (m *Trunks) header(s draw.Style, width int) string {
+	sum := sumTrunks(m.table.All())
 	l := draw.NewLine(s, width)
 	l.Add(draw.Text, human.Plural(sum.Attached, "trunk", "trunks")).Gap(2)
 	if len(m.table.All()) == 0 {
@@ -69,13 +69,13 @@ func (m *Model) header(s draw.Style, width int) string {
 }
 
 // pods writes the branch ENIs of the node under the cursor.
-func (m *Model) pods(c pages.Context, sheet *draw.Sheet) {
+func (m *Trunks) pods(c pages.Context, sheet *draw.Sheet) {
 	r, ok := m.table.Row()
 	if !ok {
 		sheet.Add(draw.T(draw.Faint, "No node selected."))
 		return
 	}
-	state(sheet, r)
+	explainTrunk(sheet, r)
 	n := c.View.Node(r.Node)
 	if !m.docs.Has(watch.WantPods) {
 		sheet.Head("PODS", "")
@@ -130,8 +130,8 @@ func since(p document.BranchPod, c pages.Context) string {
 	return " " + show.Since(p.Since, c.Now)
 }
 
-// state explains the node's state.
-func state(sheet *draw.Sheet, r *row) {
+// explainTrunk explains the node's state.
+func explainTrunk(sheet *draw.Sheet, r *trunk) {
 	text := ""
 	switch r.State {
 	case document.TrunkAttached:
@@ -139,7 +139,7 @@ func state(sheet *draw.Sheet, r *row) {
 	case document.TrunkPending:
 		text = "ENABLE_POD_ENI is on; the VPC resource controller has not attached a trunk yet. It cannot if all ENI slots are taken: replace the node."
 	case document.TrunkUnsupported:
-		text = "ENABLE_POD_ENI is on, but " + typeOf(r) + " does not support trunks: pods that need a branch ENI are not scheduled here."
+		text = "ENABLE_POD_ENI is on, but " + r.typeName() + " does not support trunks: pods that need a branch ENI are not scheduled here."
 	case document.TrunkOff:
 		text = "The node has a trunk or branch capacity, but ENABLE_POD_ENI is off."
 	case document.TrunkNotReported:
@@ -154,7 +154,7 @@ func state(sheet *draw.Sheet, r *row) {
 	}
 }
 
-func typeOf(r *row) string {
+func (r *trunk) typeName() string {
 	if r.InstanceType == "" {
 		return "the instance type"
 	}

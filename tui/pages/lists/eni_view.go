@@ -1,4 +1,4 @@
-package eni
+package lists
 
 import (
 	"strconv"
@@ -15,7 +15,7 @@ import (
 )
 
 // Lines implements pages.Page.
-func (m *Model) Lines(c pages.Context) []string {
+func (m *ENI) Lines(c pages.Context) []string {
 	s := c.Style()
 	n := c.View.Node(m.node)
 	shown, _ := m.table.Found()
@@ -39,7 +39,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	})
 }
 
-func (m *Model) missing(c pages.Context, n *store.Node, width int) []string {
+func (m *ENI) missing(c pages.Context, n *store.Node, width int) []string {
 	sheet := draw.NewSheet(c.Style(), width)
 	switch {
 	case m.id == "":
@@ -52,7 +52,7 @@ func (m *Model) missing(c pages.Context, n *store.Node, width int) []string {
 	return sheet.Lines()
 }
 
-func (m *Model) header(s draw.Style, width int) string {
+func (m *ENI) header(s draw.Style, width int) string {
 	l := draw.NewLine(s, width).Add(draw.Title, m.id).Gap(2).Add(draw.Faint, "on "+m.names.Short(m.node)).Gap(2)
 	if m.eni == nil {
 		return l.String()
@@ -62,7 +62,7 @@ func (m *Model) header(s draw.Style, width int) string {
 }
 
 // facts writes the location of the interface, the routing of its pods, and its blocks.
-func (m *Model) facts(s draw.Style, sheet *draw.Sheet) {
+func (m *ENI) facts(s draw.Style, sheet *draw.Sheet) {
 	e := m.eni
 	if e == nil {
 		sheet.Add(draw.T(draw.Faint, "Not read yet."))
