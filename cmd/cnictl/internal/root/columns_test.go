@@ -11,13 +11,11 @@ import (
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/doctor"
-	"cnictl/tui/pages/eni"
 	"cnictl/tui/pages/lists"
 	"cnictl/tui/pages/logs"
 	"cnictl/tui/pages/node"
 	"cnictl/tui/pages/overview"
 	"cnictl/tui/pages/subnets"
-	"cnictl/tui/pages/trunks"
 )
 
 // TestColumns_ByTheirHeaders: a column's header can be used as its name in --columns,
@@ -99,7 +97,7 @@ func TestColumns_OfTheScreens(t *testing.T) {
 	})
 	for name, page := range map[string]pages.Page{
 		"overview": overview.New(pages.Open{}), "pods": lists.NewPods(pages.Open{}), "enis": lists.NewENIs(pages.Open{}), "subnets": subnets.New(pages.Open{}),
-		"trunks": trunks.New(pages.Open{}), "doctor": doctor.New(pages.Open{}), "node": node.New(pages.Open{}), "eni": eni.New(pages.Open{}),
+		"trunks": lists.NewTrunks(pages.Open{}), "doctor": doctor.New(pages.Open{}), "node": node.New(pages.Open{}), "eni": lists.NewENI(pages.Open{}),
 	} {
 		listed, ok := page.(pages.Listed)
 		if !ok {
@@ -130,8 +128,8 @@ func TestColumns_FiltersOfCommands(t *testing.T) {
 		without []string // columns that the screen does not read
 	}{
 		"overview": {overview.New(pages.Open{}), "nodes", nil}, "enis": {lists.NewENIs(pages.Open{}), "enis", nil},
-		"subnets": {subnets.New(pages.Open{}), "subnets", nil}, "trunks": {trunks.New(pages.Open{}), "trunks", []string{"cooling", "pods"}}, "node": {node.New(pages.Open{}), "node enis rich", nil},
-		"eni": {eni.New(pages.Open{}), "node ips rich", nil}, "pods": {lists.NewPods(pages.Open{}), "node pods rich", nil}, "logs": {logs.New(pages.Open{}), "events", nil},
+		"subnets": {subnets.New(pages.Open{}), "subnets", nil}, "trunks": {lists.NewTrunks(pages.Open{}), "trunks", []string{"cooling", "pods"}}, "node": {node.New(pages.Open{}), "node enis rich", nil},
+		"eni": {lists.NewENI(pages.Open{}), "node ips rich", nil}, "pods": {lists.NewPods(pages.Open{}), "node pods rich", nil}, "logs": {logs.New(pages.Open{}), "events", nil},
 	} {
 		stdout, stderr, code := w.runNoun(t, call{args: x.command + " @rich --no-headers --columns"})
 		if code != 0 || strings.Count(stdout, "\n") < 4 {
