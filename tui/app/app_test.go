@@ -15,7 +15,7 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 var utf8Locale = environ{"TERM=xterm-256color", "LC_ALL=C.UTF-8"}
@@ -23,7 +23,7 @@ var utf8Locale = environ{"TERM=xterm-256color", "LC_ALL=C.UTF-8"}
 // bench is a model that records everything it does.
 type bench struct {
 	*Model
-	fleet  *sourcetest.Fleet
+	fleet  *pagetest.Source
 	clock  time.Time
 	saves  []saved
 	files  map[string][]byte
@@ -32,9 +32,9 @@ type bench struct {
 	quits  int
 }
 
-func newBench(t testing.TB, fleet *sourcetest.Fleet, change func(*Options)) *bench {
+func newBench(t testing.TB, fleet *pagetest.Source, change func(*Options)) *bench {
 	t.Helper()
-	b := &bench{fleet: fleet, clock: sourcetest.Start(), files: map[string][]byte{}}
+	b := &bench{fleet: fleet, clock: pagetest.Start(), files: map[string][]byte{}}
 	o := Options{Source: fleet, Now: func() time.Time { return b.clock }, Theme: draw.Dark, Environ: utf8Locale}
 	if change != nil {
 		change(&o)
@@ -177,7 +177,7 @@ func picture(t *testing.T, b *bench, size [2]int, profile colorprofile.Profile) 
 
 func TestFrames(t *testing.T) {
 	t.Parallel()
-	fleet := sourcetest.New(412, 90)
+	fleet := pagetest.NewSource(412, 90)
 	for _, size := range sizes {
 		for look, profile := range map[string]colorprofile.Profile{"plain": colorprofile.NoTTY, "dark": colorprofile.ANSI} {
 			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], look), func(t *testing.T) {

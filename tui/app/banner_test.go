@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 // outage is what a source reports while the API server is unreachable.
@@ -29,7 +29,7 @@ func outage(b *bench) watch.Stats {
 // The line and the grey end with the outage.
 func TestOutage_GreysValues(t *testing.T) {
 	t.Parallel()
-	fleet := sourcetest.New(50, 5)
+	fleet := pagetest.NewSource(50, 5)
 	b := newBench(t, fleet, nil)
 	fleet.Wait(130 * time.Second)
 	b.clock = fleet.Now()
@@ -72,7 +72,7 @@ func TestOutage_GreysValues(t *testing.T) {
 // opened before says why there is nothing to see, whether or not it was read.
 func TestOutage_Reasons(t *testing.T) {
 	t.Parallel()
-	fleet := sourcetest.New(50, 5)
+	fleet := pagetest.NewSource(50, 5)
 	b := newBench(t, fleet, nil)
 	b.resize(80, 24)
 	stats := outage(b)
@@ -95,7 +95,7 @@ func TestOutage_Frames(t *testing.T) {
 		for name, profile := range map[string]colorprofile.Profile{"plain": colorprofile.NoTTY, "dark": colorprofile.ANSI} {
 			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], name), func(t *testing.T) {
 				t.Parallel()
-				fleet := sourcetest.New(50, 5)
+				fleet := pagetest.NewSource(50, 5)
 				b := newBench(t, fleet, nil)
 				fleet.Wait(130 * time.Second)
 				b.clock = fleet.Now()
@@ -112,7 +112,7 @@ func TestOutage_Frames(t *testing.T) {
 // and not greyed.
 func TestBanner_WatchFails(t *testing.T) {
 	t.Parallel()
-	fleet := sourcetest.New(50, 5)
+	fleet := pagetest.NewSource(50, 5)
 	b := newBench(t, fleet, nil)
 	b.resize(120, 40)
 	fleet.SetStats(watch.Stats{Interval: 10 * time.Second, Problem: "cannot watch nodes: forbidden", ProblemAt: b.clock.Add(-90 * time.Second)})

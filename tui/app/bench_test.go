@@ -8,7 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 // BenchmarkChange measures a change of 5,000 nodes up to the picture: filter, order and the
@@ -22,7 +22,7 @@ func BenchmarkChange(b *testing.B) {
 		apart  time.Duration // between two changes
 	}{{"all", "", 3 * time.Second}, {"filtered", "eu-west !t3.medium warm>1", 3 * time.Second}, {"in place", "", time.Millisecond}} {
 		b.Run(c.name, func(b *testing.B) {
-			fleet := sourcetest.New(5000, 90)
+			fleet := pagetest.NewSource(5000, 90)
 			x := newBench(b, fleet, nil)
 			x.send(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
 			x.resize(200, 60)
@@ -52,7 +52,7 @@ func BenchmarkChange(b *testing.B) {
 
 // BenchmarkKey measures a key press up to the picture.
 func BenchmarkKey(b *testing.B) {
-	fleet := sourcetest.New(5000, 90)
+	fleet := pagetest.NewSource(5000, 90)
 	x := newBench(b, fleet, nil)
 	x.resize(200, 60)
 	x.change()

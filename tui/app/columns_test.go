@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 // TestTablesFit: at every width, a table keeps the columns without which its rows are meaningless,
@@ -24,7 +24,7 @@ func TestTablesFit(t *testing.T) {
 		"doctor":   {"SEVERITY", "CODE", "WHERE"},
 		findings:   {"SEVERITY", "CODE", "WHERE"},
 	} {
-		fleet := sourcetest.New(40, 12)
+		fleet := pagetest.NewSource(40, 12)
 		before := map[string]bool{}
 		for width := leastWidth; width <= 200; width++ {
 			if width == components.SideBySide {

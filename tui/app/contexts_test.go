@@ -5,14 +5,14 @@ import (
 	"errors"
 	"testing"
 
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 func TestContexts(t *testing.T) {
 	t.Parallel()
 	var tried []string
 	open := func() *bench {
-		b := newBench(t, sourcetest.New(5, 2), func(o *Options) {
+		b := newBench(t, pagetest.NewSource(5, 2), func(o *Options) {
 			o.Contexts, o.Context = []string{"prod-eu", "prod-us", "gone"}, "prod-eu"
 			o.Connect = func(_ context.Context, name string) error {
 				if tried = append(tried, name); name == "gone" {
@@ -46,7 +46,7 @@ func TestContexts(t *testing.T) {
 		t.Errorf("tried %v, %d quits, switched %v", tried, b.quits, b.contexts.switched)
 	}
 
-	none := newBench(t, sourcetest.New(5, 2), nil)
+	none := newBench(t, pagetest.NewSource(5, 2), nil)
 	none.resize(100, 30)
 	none.press(":")
 	none.typed("ctx")

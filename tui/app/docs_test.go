@@ -18,7 +18,7 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 	"cnictl/tui/tables"
 )
 
@@ -28,7 +28,7 @@ const docs = "docs/tui.md"
 func toured(t *testing.T, width, height int, change func(*Options)) *bench {
 	t.Helper()
 	recording := tour.Open(t)
-	b := newBench(t, sourcetest.New(0, 0), func(o *Options) {
+	b := newBench(t, pagetest.NewSource(0, 0), func(o *Options) {
 		o.Source, o.Theme = recording, draw.Mono
 		o.Examine = func(ctx context.Context, e pages.Examine) (document.DoctorReport, error) {
 			ev, err := watched.Evidence(ctx, recording, e.Scope, e.Nodes, e.Progress, nil)

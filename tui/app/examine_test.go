@@ -12,16 +12,16 @@ import (
 	"cnictl/daemon/fleet/document"
 	"cnictl/testenv"
 	"cnictl/tui/pages"
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 // found is a report with one finding.
 func found() document.DoctorReport {
 	return document.DoctorReport{
-		Kind: document.KindDoctorReport, Verdict: "1 cause found on 20 nodes", SampledAt: sourcetest.Start(), Nodes: 20,
+		Kind: document.KindDoctorReport, Verdict: "1 cause found on 20 nodes", SampledAt: pagetest.Start(), Nodes: 20,
 		Findings: []document.Finding{{
-			Code: "ip/subnet-exhausted", Title: "the subnet has no free addresses", Severity: "critical", Confidence: "confirmed", Nodes: []string{sourcetest.Name(3)},
-			Scope: document.FindingScope{Node: sourcetest.Name(3)}, Summary: "42 of 42 assigned",
+			Code: "ip/subnet-exhausted", Title: "the subnet has no free addresses", Severity: "critical", Confidence: "confirmed", Nodes: []string{pagetest.NodeName(3)},
+			Scope: document.FindingScope{Node: pagetest.NodeName(3)}, Summary: "42 of 42 assigned",
 			Fix: []document.CauseFix{{Text: "Add a subnet.", Command: "aws ec2 create-tags --resources NEW_SUBNET --tags Key=kubernetes.io/role/cni,Value=1", Risk: "none"}},
 		}},
 		RuledOut: []string{}, Undecided: []string{},
@@ -31,7 +31,7 @@ func found() document.DoctorReport {
 // doctored is the app with a doctor that runs the test's examine function.
 func doctored(t *testing.T, examine func(ctx context.Context, nodes []string) (document.DoctorReport, error)) *bench {
 	t.Helper()
-	b := newBench(t, sourcetest.New(20, 3), func(o *Options) {
+	b := newBench(t, pagetest.NewSource(20, 3), func(o *Options) {
 		o.Examine = func(ctx context.Context, e pages.Examine) (document.DoctorReport, error) {
 			e.Progress(1, 2, "nodes")
 			return examine(ctx, e.Nodes)
@@ -155,7 +155,7 @@ func TestExamine_GivenUp(t *testing.T) {
 func TestExamine_Plain(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	b := newBench(t, sourcetest.New(20, 3), func(o *Options) {
+	b := newBench(t, pagetest.NewSource(20, 3), func(o *Options) {
 		o.Out = &out
 		o.Examine = func(context.Context, pages.Examine) (document.DoctorReport, error) {
 			return found(), nil

@@ -14,12 +14,11 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/sourcetest"
 )
 
 func newFlow(t *testing.T, nodes int) *bench {
 	t.Helper()
-	b := newBench(t, sourcetest.New(nodes, 5), nil)
+	b := newBench(t, pagetest.NewSource(nodes, 5), nil)
 	b.resize(120, 40)
 	b.change()
 	b.View()
@@ -74,7 +73,7 @@ func TestScreensAreAStackWithAHistory(t *testing.T) {
 	b.press("enter")
 	at("overview>trunks")
 	b.press(":")
-	b.typed(sourcetest.Name(7))
+	b.typed(pagetest.NodeName(7))
 	b.press("enter")
 	at("overview>trunks>node")
 	b.press("y")
@@ -208,7 +207,7 @@ func TestWeakMatch(t *testing.T) {
 // TestWhatIsNotKept: filters do not persist between runs, and a theme only if chosen on the screen.
 func TestWhatIsNotKept(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, sourcetest.New(20, 1), func(o *Options) { o.Theme = draw.Light })
+	b := newBench(t, pagetest.NewSource(20, 1), func(o *Options) { o.Theme = draw.Light })
 	b.resize(100, 30)
 	b.change()
 	b.press("/")
@@ -319,7 +318,7 @@ func TestMarksCopyExport(t *testing.T) {
 	t.Parallel()
 	b := newFlow(t, 30)
 	b.press("s", "n", "home", "space", "down", "ctrl+space", "i")
-	want := strings.Join([]string{sourcetest.Name(0), sourcetest.Name(1), sourcetest.Name(2)}, "\n")
+	want := strings.Join([]string{pagetest.NodeName(0), pagetest.NodeName(1), pagetest.NodeName(2)}, "\n")
 	if len(b.copied) != 1 || b.copied[0] != want {
 		t.Errorf("copied %q", b.copied)
 	}
@@ -329,7 +328,7 @@ func TestMarksCopyExport(t *testing.T) {
 		t.Errorf("CSV of three marked rows:\n%s", got)
 	}
 	var rows []map[string]string
-	if err := json.Unmarshal(b.files[name+".json"], &rows); err != nil || len(rows) != 3 || rows[0]["NODE"] != sourcetest.Name(0) {
+	if err := json.Unmarshal(b.files[name+".json"], &rows); err != nil || len(rows) != 3 || rows[0]["NODE"] != pagetest.NodeName(0) {
 		t.Errorf("JSON: %v %v", err, rows)
 	}
 	if got := string(b.files[name+".txt"]); strings.Count(got, "\n") != 4 {
@@ -453,7 +452,7 @@ func TestThemes(t *testing.T) {
 
 func TestBackgroundIsAskedOnce(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, sourcetest.New(3, 1), func(o *Options) { o.Theme = draw.Auto })
+	b := newBench(t, pagetest.NewSource(3, 1), func(o *Options) { o.Theme = draw.Auto })
 	b.Init()
 	if b.theme.Name != draw.Dark {
 		t.Errorf("before an answer: %s", b.theme.Name)
@@ -495,14 +494,14 @@ func TestSmallTerminalSaysSo(t *testing.T) {
 func TestRowsWhileDataComes(t *testing.T) {
 	t.Parallel()
 	b := newFlow(t, 20)
-	b.fleet.Remove(sourcetest.Name(0))
+	b.fleet.Remove(pagetest.NodeName(0))
 	b.fleet.Put(document.NodeIPAM{Metadata: document.ObjectMeta{Name: "new"}, State: document.StateAPIOnly})
 	b.change()
 	if shown, all := b.list().Found(); shown != 20 || all != 20 {
 		t.Errorf("%d of %d", shown, all)
 	}
 	rows := strings.Join(b.rows(), " ")
-	if strings.Contains(rows, sourcetest.Name(0)+" ") || !strings.Contains(rows, "new") {
+	if strings.Contains(rows, pagetest.NodeName(0)+" ") || !strings.Contains(rows, "new") {
 		t.Errorf("rows %s", rows)
 	}
 }

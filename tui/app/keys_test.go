@@ -7,7 +7,7 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 // TestKeysOfEveryScreen: each screen's help lists its keys, and none hides another or the app's.
@@ -17,10 +17,10 @@ func TestKeysOfEveryScreen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fleet := sourcetest.New(5, 1)
+	fleet := pagetest.NewSource(5, 1)
 	c := pages.Context{Width: 80, View: fleet.View(), Source: fleet, Theme: draw.PlainTheme(), Now: fleet.Now(), Clock: fleet.Now()}
 	for _, s := range screens() {
-		p := s.new(pages.Open{Screen: s.name, Node: sourcetest.Name(0)})
+		p := s.new(pages.Open{Screen: s.name, Node: pagetest.NodeName(0)})
 		if p.Name() != s.name {
 			t.Errorf("the screen %s calls itself %s", s.name, p.Name())
 		}
@@ -47,7 +47,7 @@ func TestKeysOfEveryScreen(t *testing.T) {
 // TestHelpFits: the keys fit 80x24 without scrolling, those of the screen first, each group whole.
 func TestHelpFits(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, sourcetest.New(3, 1), nil)
+	b := newBench(t, pagetest.NewSource(3, 1), nil)
 	b.resize(80, 24)
 	b.change()
 	b.press("?")
@@ -60,7 +60,7 @@ func TestHelpFits(t *testing.T) {
 // type letters in text fields.
 func TestOwnKeysOnScreens(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, sourcetest.New(5, 1), func(o *Options) {
+	b := newBench(t, pagetest.NewSource(5, 1), func(o *Options) {
 		o.Keys = map[string][]string{"quit": {"q", "ctrl+q"}, "object.wrap": {"W"}, "out": {"b"}, "screen-1": {"Q", "A"}}
 	})
 	b.resize(120, 40)

@@ -17,14 +17,14 @@ import (
 	"cnictl/testenv"
 	"cnictl/testenv/text/terminal"
 	"cnictl/tui/app"
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 var locale = []string{"TERM=xterm-256color", "LC_ALL=C.UTF-8"}
 
 // breaking is a source that panics in one of its methods after a refresh.
 type breaking struct {
-	*sourcetest.Fleet
+	*pagetest.Source
 	in    string
 	armed atomic.Bool
 }
@@ -38,15 +38,15 @@ func (b *breaking) breakIn(method string) {
 }
 
 // Title is called only by View.
-func (b *breaking) Title() string { b.breakIn("Title"); return b.Fleet.Title() }
+func (b *breaking) Title() string { b.breakIn("Title"); return b.Source.Title() }
 
 // Now is called first by Update.
-func (b *breaking) Now() time.Time { b.breakIn("Now"); return b.Fleet.Now() }
+func (b *breaking) Now() time.Time { b.breakIn("Now"); return b.Source.Now() }
 
 // Detail is called by a command, outside the program's loop.
 func (b *breaking) Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
 	b.breakIn("Detail")
-	return b.Fleet.Detail(ctx, node, want, q)
+	return b.Source.Detail(ctx, node, want, q)
 }
 
 // TestRun_Panic: whatever panics below the screens, the terminal is restored and shows what
@@ -54,7 +54,7 @@ func (b *breaking) Detail(ctx context.Context, node string, want watch.Want, q w
 func TestRun_Panic(t *testing.T) {
 	if flag.NArg() > 0 {
 		err := app.Run(t.Context(), app.Options{
-			Source: &breaking{Fleet: sourcetest.New(5, 1), in: flag.Arg(0)}, Now: time.Now, In: os.Stdin, Out: os.Stdout, Environ: locale,
+			Source: &breaking{Source: pagetest.NewSource(5, 1), in: flag.Arg(0)}, Now: time.Now, In: os.Stdin, Out: os.Stdout, Environ: locale,
 		})
 		fmt.Fprintf(os.Stdout, "Run: panic %v: %v\n", errors.Is(err, tea.ErrProgramPanic), err)
 		return

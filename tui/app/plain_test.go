@@ -7,18 +7,18 @@ import (
 	"testing"
 
 	"cnictl/testenv/text/golden"
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 func TestPlainPrintsScreens(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	b := newBench(t, sourcetest.New(20, 3), func(o *Options) { o.Out = &out })
+	b := newBench(t, pagetest.NewSource(20, 3), func(o *Options) { o.Out = &out })
 	p := newPlain(b.o, utf8Locale, b.keys, b.fx)
 	if err := p.screen(); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"filter type=m5.large", "sort node", "filter re:(", "yaml " + sourcetest.Name(6), "back", "help", "keys", "nothing", "export csv"} {
+	for _, line := range []string{"filter type=m5.large", "sort node", "filter re:(", "yaml " + pagetest.NodeName(6), "back", "help", "keys", "nothing", "export csv"} {
 		out.WriteString("> " + line + "\n")
 		if done, err := p.line(line); done || err != nil {
 			t.Fatal(line, done, err)
@@ -39,7 +39,7 @@ func TestPlainPrintsScreens(t *testing.T) {
 func TestPlainEndsWithItsInput(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	o := Options{Source: sourcetest.New(2, 1), Now: sourcetest.Start, Environ: environ{"ACCESSIBLE=1"}, Out: &out, In: strings.NewReader("")}
+	o := Options{Source: pagetest.NewSource(2, 1), Now: pagetest.Start, Environ: environ{"ACCESSIBLE=1"}, Out: &out, In: strings.NewReader("")}
 	if err := Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestPlainEndsWithItsInput(t *testing.T) {
 
 func TestRunNeedsATerminal(t *testing.T) {
 	t.Parallel()
-	o := Options{Source: sourcetest.New(1, 1), Now: sourcetest.Start, Environ: utf8Locale, Out: &bytes.Buffer{}, In: strings.NewReader("")}
+	o := Options{Source: pagetest.NewSource(1, 1), Now: pagetest.Start, Environ: utf8Locale, Out: &bytes.Buffer{}, In: strings.NewReader("")}
 	if err := Run(t.Context(), o); !errors.Is(err, ErrNoTerminal) {
 		t.Errorf("%v", err)
 	}
@@ -86,9 +86,9 @@ func TestEnvironment(t *testing.T) {
 func TestPlainStacksPanes(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	b := newBench(t, sourcetest.New(20, 3), func(o *Options) { o.Out = &out })
+	b := newBench(t, pagetest.NewSource(20, 3), func(o *Options) { o.Out = &out })
 	p := newPlain(b.o, utf8Locale, b.keys, b.fx)
-	for _, line := range []string{"subnets", "trunks", "doctor", "open " + sourcetest.Name(3)} {
+	for _, line := range []string{"subnets", "trunks", "doctor", "open " + pagetest.NodeName(3)} {
 		out.Reset()
 		if _, err := p.line(line); err != nil {
 			t.Fatal(line, err)
@@ -113,7 +113,7 @@ func TestPlainStacksPanes(t *testing.T) {
 func TestPlainPrintsErrorsLast(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	b := newBench(t, sourcetest.New(20, 3), func(o *Options) { o.Out = &out })
+	b := newBench(t, pagetest.NewSource(20, 3), func(o *Options) { o.Out = &out })
 	p := newPlain(b.o, utf8Locale, b.keys, b.fx)
 	for _, c := range []struct{ line, says string }{
 		{"filter bogus>>", "bogus"}, {"filter bogus>>", "bogus"}, {"sort colour", "colour"},
@@ -141,7 +141,7 @@ func TestScreensHaveANameATitleAndADigit(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	b := newBench(t, sourcetest.New(3, 3), func(o *Options) { o.Out = &out })
+	b := newBench(t, pagetest.NewSource(3, 3), func(o *Options) { o.Out = &out })
 	p := newPlain(b.o, utf8Locale, b.keys, b.fx)
 	for _, c := range [][2]string{{"2", "subnets"}, {"nodes", "overview"}, {"trunks", "trunks"}, {"overview", "overview"}} {
 		if _, err := p.line(c[0]); err != nil || p.m.page().Name() != c[1] {

@@ -11,14 +11,14 @@ import (
 	"github.com/charmbracelet/x/exp/teatest/v2"
 
 	"cnictl/tui/pages"
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 // TestProgram runs the real program: messages through its loop, frames through its renderer, the
 // fleet through the feed.
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, sourcetest.New(60, 3), nil)
+	b := newBench(t, pagetest.NewSource(60, 3), nil)
 	tm := teatest.NewTestModel(t, b.Model, teatest.WithInitialTermSize(100, 30))
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
@@ -49,7 +49,7 @@ func TestProgram(t *testing.T) {
 // TestFeedCoalesces: the feed sends the newest view once, however often the fleet changes.
 func TestFeedCoalesces(t *testing.T) {
 	t.Parallel()
-	fleet := sourcetest.New(40, 1)
+	fleet := pagetest.NewSource(40, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	got := make(chan changed) // unbuffered: a notification waits until it is received

@@ -21,7 +21,7 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 // hostile are names that a malicious node may use.
@@ -35,7 +35,7 @@ var hostile = []string{
 func spoil(r *rand.Rand, v reflect.Value, depth int) {
 	switch at := v.Addr().Interface().(type) {
 	case *time.Time:
-		*at = sourcetest.Start().Add(time.Duration(r.IntN(1<<20)-1<<19) * time.Second)
+		*at = pagetest.Start().Add(time.Duration(r.IntN(1<<20)-1<<19) * time.Second)
 		return
 	case *netip.Addr:
 		*at = netip.AddrFrom4([4]byte{10, 0, byte(r.IntN(4)), byte(r.IntN(256))})
@@ -199,7 +199,7 @@ func TestFramesHoldAtAnySizeAndData(t *testing.T) {
 			if seed == 15 {
 				nodes, steps = 5000, 80
 			}
-			fleet := sourcetest.New(nodes, 3)
+			fleet := pagetest.NewSource(nodes, 3)
 			fleet.Name = hostile[r.IntN(len(hostile))]
 			b := newBench(t, fleet, func(o *Options) {
 				o.ASCII = seed%3 == 1
@@ -223,7 +223,7 @@ func TestFramesHoldAtAnySizeAndData(t *testing.T) {
 }
 
 // anything does one random thing and returns its description.
-func (b *bench) anything(t *testing.T, r *rand.Rand, fleet *sourcetest.Fleet, keys []string) string {
+func (b *bench) anything(t *testing.T, r *rand.Rand, fleet *pagetest.Source, keys []string) string {
 	t.Helper()
 	switch r.IntN(9) {
 	case 0:

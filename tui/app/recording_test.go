@@ -12,12 +12,11 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/sourcetest"
 )
 
 // recorded is a fleet that can seek.
 type recorded struct {
-	*sourcetest.Fleet
+	*pagetest.Source
 	at    time.Time
 	rate  float64
 	seeks []time.Time
@@ -25,7 +24,7 @@ type recorded struct {
 }
 
 func (r *recorded) Range() (from, to time.Time) {
-	return sourcetest.Start().Add(-20 * time.Minute), sourcetest.Start().Add(10 * time.Minute)
+	return pagetest.Start().Add(-20 * time.Minute), pagetest.Start().Add(10 * time.Minute)
 }
 func (r *recorded) Seek(to time.Time)    { r.at, r.seeks = to, append(r.seeks, to) }
 func (r *recorded) Speed(factor float64) { r.rate = factor }
@@ -35,8 +34,8 @@ func (r *recorded) Track() watch.Track   { return r.track }
 
 func newRecorded(t *testing.T) (*bench, *recorded) {
 	t.Helper()
-	source := &recorded{Fleet: sourcetest.New(20, 5), at: sourcetest.Start(), rate: 1}
-	b := newBench(t, source.Fleet, func(o *Options) { o.Source = source })
+	source := &recorded{Source: pagetest.NewSource(20, 5), at: pagetest.Start(), rate: 1}
+	b := newBench(t, source.Source, func(o *Options) { o.Source = source })
 	b.resize(120, 40)
 	b.change()
 	return b, source
@@ -50,9 +49,9 @@ func TestRecordingSeeks(t *testing.T) {
 		key  string
 		want time.Time
 	}{
-		{"{", sourcetest.Start().Add(-time.Minute)},
-		{"}", sourcetest.Start()},
-		{"(", sourcetest.Start().Add(-10 * time.Minute)},
+		{"{", pagetest.Start().Add(-time.Minute)},
+		{"}", pagetest.Start()},
+		{"(", pagetest.Start().Add(-10 * time.Minute)},
 		{"(", from},
 		{"{", from},
 		{")", from.Add(10 * time.Minute)},
@@ -107,7 +106,7 @@ func TestRecordingSeeksOnceAtATime(t *testing.T) {
 		}
 	}
 	b.run(cmd)
-	want := []time.Time{sourcetest.Start().Add(-time.Minute), sourcetest.Start().Add(-4 * time.Minute)}
+	want := []time.Time{pagetest.Start().Add(-time.Minute), pagetest.Start().Add(-4 * time.Minute)}
 	if len(source.seeks) != 2 || !source.seeks[0].Equal(want[0]) || !source.seeks[1].Equal(want[1]) {
 		t.Errorf("sought %v, want %v", source.seeks, want)
 	}
@@ -153,7 +152,7 @@ func TestRecordingsSpeed(t *testing.T) {
 func TestHeader_KeepsTheCluster(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"prod-eu", "arn:aws:eks:eu-west-1:123456789012:cluster/prod-eu"} {
-		fleet := sourcetest.New(412, 5)
+		fleet := pagetest.NewSource(412, 5)
 		fleet.Name = name
 		b := newBench(t, fleet, nil)
 		b.change()
@@ -185,7 +184,7 @@ func TestRecordingFrames(t *testing.T) {
 			t.Run(fmt.Sprintf("%dx%d%s", size[0], size[1], look), func(t *testing.T) {
 				t.Parallel()
 				b, source := newRecorded(t)
-				source.track = watch.Track{Errors: []bool{6: true, 7: true, 14: true, 19: false}, Marks: []time.Time{sourcetest.Start().Add(-5 * time.Minute)}}
+				source.track = watch.Track{Errors: []bool{6: true, 7: true, 14: true, 19: false}, Marks: []time.Time{pagetest.Start().Add(-5 * time.Minute)}}
 				b.colours = strings.TrimPrefix(look, "-")
 				b.recolour()
 				b.resize(size[0], size[1])
@@ -209,7 +208,7 @@ func TestRecordingHasNoContexts(t *testing.T) {
 func TestRecording_PausedReads(t *testing.T) {
 	t.Parallel()
 	fleet := pagetest.Fleet()
-	source := &recorded{Fleet: fleet, at: sourcetest.Start(), rate: 1}
+	source := &recorded{Source: fleet, at: pagetest.Start(), rate: 1}
 	b := newBench(t, fleet, func(o *Options) { o.Source = source })
 	b.resize(120, 40)
 	b.change()

@@ -10,7 +10,7 @@ import (
 
 	"cnictl/testenv/text/golden"
 	"cnictl/tui/draw"
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 // scene is a state of the shell with a golden picture.
@@ -61,10 +61,10 @@ var details = map[string]scene{
 }
 
 // fleets are shared: no scene changes them.
-var fleets = map[int]func() *sourcetest.Fleet{
-	0:    sync.OnceValue(func() *sourcetest.Fleet { return sourcetest.New(0, 20) }),
-	412:  sync.OnceValue(func() *sourcetest.Fleet { return sourcetest.New(412, 20) }),
-	5000: sync.OnceValue(func() *sourcetest.Fleet { return sourcetest.New(5000, 20) }),
+var fleets = map[int]func() *pagetest.Source{
+	0:    sync.OnceValue(func() *pagetest.Source { return pagetest.NewSource(0, 20) }),
+	412:  sync.OnceValue(func() *pagetest.Source { return pagetest.NewSource(412, 20) }),
+	5000: sync.OnceValue(func() *pagetest.Source { return pagetest.NewSource(5000, 20) }),
 }
 
 func (s scene) open(t *testing.T, change func(*Options), width, height int) *bench {

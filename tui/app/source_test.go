@@ -10,12 +10,12 @@ import (
 
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 // busy is a source that holds its lock: it answers no call until it is released.
 type busy struct {
-	*sourcetest.Fleet
+	*pagetest.Source
 	free chan struct{}
 
 	mu    sync.Mutex // guards calls
@@ -40,20 +40,20 @@ func (s *busy) Pace(p watch.Pace) {
 	}
 }
 
-func (s *busy) Stats() watch.Stats { <-s.free; return s.Fleet.Stats() }
+func (s *busy) Stats() watch.Stats { <-s.free; return s.Source.Stats() }
 
 // TestKeysDoNotWaitForTheSource: while the source is busy, keys work and frames are drawn. The
 // source receives its calls, in order, once it has time.
 func TestKeysDoNotWaitForTheSource(t *testing.T) {
 	t.Parallel()
-	src := &busy{Fleet: sourcetest.New(40, 1), free: make(chan struct{})}
+	src := &busy{Source: pagetest.NewSource(40, 1), free: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	queue := newCallQueue()
-	b := newBench(t, src.Fleet, nil)
+	b := newBench(t, src.Source, nil)
 	b.o.Source, b.src.Source, b.src.call = src, src, queue.add
 	b.resize(120, 40)
-	b.send(changed{src.View(), src.Fleet.Stats()})
+	b.send(changed{src.View(), src.Source.Stats()})
 	_, next := b.Update(second{b.ticks})
 	if next == nil {
 		t.Fatal("nothing is asked each second")
@@ -62,7 +62,7 @@ func TestKeysDoNotWaitForTheSource(t *testing.T) {
 		b.Update(press(k))
 		checkFrame(t, b.Model, k)
 	}
-	b.Update(pages.Open{Screen: "node", Node: sourcetest.Name(3)})
+	b.Update(pages.Open{Screen: "node", Node: pagetest.NodeName(3)})
 	var group sync.WaitGroup
 	group.Go(func() { queue.run(ctx, src) })
 	last := make(chan struct{})
@@ -79,7 +79,7 @@ func TestKeysDoNotWaitForTheSource(t *testing.T) {
 			heard = append(heard, what)
 		}
 	}
-	want := []string{"pause", "go on", "refresh", "focus " + sourcetest.Name(3)}
+	want := []string{"pause", "go on", "refresh", "focus " + pagetest.NodeName(3)}
 	if !slices.Equal(heard, want) {
 		t.Errorf("calls %q, want %q", heard, want)
 	}

@@ -9,7 +9,7 @@ import (
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/sourcetest"
+	"cnictl/tui/pages/pagetest"
 )
 
 // TestStatusLine: at every width there is a gap between the place and the counter, and a message
@@ -17,7 +17,7 @@ import (
 func TestStatusLine(t *testing.T) {
 	t.Parallel()
 	touching := regexp.MustCompile(`\S ?(0 of|[0-9,]+[–-][0-9,]+/[0-9,]+|faults only)|\S[0-9]+ marked`)
-	b := newBench(t, sourcetest.New(500, 5), nil)
+	b := newBench(t, pagetest.NewSource(500, 5), nil)
 	b.change()
 	if s := " Nodes 1–5/20"; !touching.MatchString(s) {
 		t.Fatalf("%q is taken to be well", s)
@@ -25,7 +25,7 @@ func TestStatusLine(t *testing.T) {
 	for _, height := range []int{leastHeight, hintsFrom, 40} {
 		for width := leastWidth; width <= 160; width++ {
 			b.resize(width, height)
-			for _, open := range []pages.Open{{Screen: "overview"}, {Screen: "node", Node: sourcetest.Name(3)}, {Screen: "doctor", Filter: strings.Repeat("ip%>1 ", 20)}} {
+			for _, open := range []pages.Open{{Screen: "overview"}, {Screen: "node", Node: pagetest.NodeName(3)}, {Screen: "doctor", Filter: strings.Repeat("ip%>1 ", 20)}} {
 				b.toast.Text = ""
 				b.open(open)
 				b.change()

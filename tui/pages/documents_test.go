@@ -7,12 +7,11 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/sourcetest"
 )
 
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	now := sourcetest.Start()
+	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
 	c := Context{Clock: now}
 	d := NewDocuments("node", "a", "")
 	cmd := d.Ask(c, watch.WantENIs|watch.WantPlan, time.Second, watch.Query{})

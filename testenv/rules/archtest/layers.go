@@ -141,7 +141,6 @@ var placements = []placement{
 	{"plugin/egress", shell, false},
 	{"plugin/portmap", shell, false},
 	{"tui/pages/pagetest", testSupply, true},
-	{"tui/sourcetest", testSupply, true},
 	{"tui/...", shell, true},
 	{"doctor", shell, true},
 

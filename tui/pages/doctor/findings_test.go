@@ -19,7 +19,6 @@ import (
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/sourcetest"
 )
 
 // finding is a finding for one of the catalogue's causes.
@@ -33,8 +32,8 @@ func finding(t testing.TB, code, confidence, node string) document.Finding {
 		Code: code, Title: e.Title, Severity: e.Severity.String(), Confidence: confidence, Nodes: []string{node}, Links: e.Links,
 		Scope: document.FindingScope{Node: node}, Check: document.CauseCheck(e.Check), Summary: "42 of 42 addresses are assigned",
 		Evidence: []document.FindingEvidence{
-			{Source: "intro.enis", ObservedAt: sourcetest.Start().Add(-12 * time.Second), Path: "assignable addresses", Value: "0", Expected: "at least 1", Holds: true},
-			{Source: "k8s.node", ObservedAt: sourcetest.Start(), Path: "Ready", Value: "True", Expected: "True"},
+			{Source: "intro.enis", ObservedAt: pagetest.Start().Add(-12 * time.Second), Path: "assignable addresses", Value: "0", Expected: "at least 1", Holds: true},
+			{Source: "k8s.node", ObservedAt: pagetest.Start(), Path: "Ready", Value: "True", Expected: "True"},
 		},
 		Missing:  []document.MissingEvidence{{Source: "ec2.subnet", Reason: evidence.MissingForbidden, WouldDecide: "available addresses"}},
 		Versions: document.FindingVersions{Detected: []string{"v1.0.0 (cnictl)"}},
@@ -55,7 +54,7 @@ func reported(t testing.TB) document.DoctorReport {
 	hostile := finding(t, "boot/ipamd-down", "confirmed", pagetest.Hostile)
 	hostile.Summary, hostile.Evidence[0].Value = pagetest.Hostile, strings.Repeat(pagetest.Hostile, 20)
 	return document.DoctorReport{
-		Kind: document.KindDoctorReport, SampledAt: sourcetest.Start().Add(-3 * time.Second), Mode: "laptop", Nodes: 10, Verdict: "3 causes found on 10 nodes",
+		Kind: document.KindDoctorReport, SampledAt: pagetest.Start().Add(-3 * time.Second), Mode: "laptop", Nodes: 10, Verdict: "3 causes found on 10 nodes",
 		Findings: []document.Finding{root, hostile, lone}, Explained: []document.Finding{follows},
 		Undecided: []string{"boot/apiserver", "boot/backing-store"}, RuledOut: []string{"ip/prefix-fragmented"},
 		NotChecked: []document.MissingEvidence{{Source: "ec2.eni", Reason: evidence.MissingNotAsked}, {Source: "kern.rule", Reason: evidence.MissingMode}, {Source: "k8s.ds", Reason: pagetest.Hostile}},
@@ -87,7 +86,7 @@ func TestFindings_Frames(t *testing.T) {
 	pagetest.Frames(t, "finding", open, func(s *pagetest.Screen) { found(s); s.Do(keymap.In); s.Page = s.Above })
 	pagetest.Frames(t, "evidence", open, func(s *pagetest.Screen) { found(s); s.Do(keymap.Evidence) })
 	pagetest.Frames(t, "clean", open, func(s *pagetest.Screen) {
-		s.Doctor = gives(document.DoctorReport{Verdict: "no known cause on 10 nodes", SampledAt: sourcetest.Start(), RuledOut: []string{"a", "b"}}, nil)
+		s.Doctor = gives(document.DoctorReport{Verdict: "no known cause on 10 nodes", SampledAt: pagetest.Start(), RuledOut: []string{"a", "b"}}, nil)
 		s.Page = open()
 		s.Wait(1)
 	})
@@ -308,7 +307,7 @@ func TestExamine_Again(t *testing.T) {
 func TestExamine_Recorded(t *testing.T) {
 	t.Parallel()
 	m, view := New(pages.Open{}).(*Model), pagetest.Fleet().View()
-	c := pages.Context{View: view, Now: sourcetest.Start(), Clock: sourcetest.Start(), Recorded: true, Examines: true}
+	c := pages.Context{View: view, Now: pagetest.Start(), Clock: pagetest.Start(), Recorded: true, Examines: true}
 	m.exam = examination{report: &document.DoctorReport{SampledAt: c.Now}, ended: c.Clock}
 	for _, tt := range []struct {
 		now, clock time.Duration

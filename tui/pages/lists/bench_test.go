@@ -9,12 +9,11 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/sourcetest"
 )
 
 // crowded is a fleet of 5,000 nodes with 58 pods each, all addresses read.
-func crowded() *sourcetest.Fleet {
-	f := sourcetest.New(5000, 1)
+func crowded() *pagetest.Source {
+	f := pagetest.NewSource(5000, 1)
 	since := f.Now().Add(-time.Hour)
 	for i, n := range f.View().Nodes {
 		of := n.NodeIPAM

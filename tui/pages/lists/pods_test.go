@@ -10,14 +10,13 @@ import (
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/sourcetest"
 )
 
 func openPods() pages.Page { return NewPods(pages.Open{}) }
 
 // answering is a fleet whose Kubernetes answers a request for all pods.
-func answering(change func(*watch.Detail)) func() *sourcetest.Fleet {
-	return func() *sourcetest.Fleet {
+func answering(change func(*watch.Detail)) func() *pagetest.Source {
+	return func() *pagetest.Source {
 		f := pagetest.Fleet()
 		ask := f.Documents
 		f.Documents = func(node string, want watch.Want, q watch.Query) watch.Detail {

@@ -6,7 +6,6 @@ import (
 
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/sourcetest"
 )
 
 func TestTrunks(t *testing.T) {
@@ -24,7 +23,7 @@ func TestTrunks_Empty(t *testing.T) {
 	pagetest.FramesOf(t, "unread", pagetest.Unread, open, still)
 	pagetest.FramesOf(t, "lost", pagetest.Lost, open, still)
 	pagetest.FramesOf(t, "nothing", pagetest.Bare, open, still)
-	pagetest.FramesOf(t, "many", func() *sourcetest.Fleet { return sourcetest.New(500, 2) }, open, func(s *pagetest.Screen) { s.Wait(2) })
+	pagetest.FramesOf(t, "many", func() *pagetest.Source { return pagetest.NewSource(500, 2) }, open, func(s *pagetest.Screen) { s.Wait(2) })
 }
 
 // TestTrunks_Faults: a node is faulty as soon as the list of pods shows that one of them waits, wherever the cursor is.

@@ -7,7 +7,6 @@ import (
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/doctor"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/sourcetest"
 )
 
 func open() pages.Page { return New(pages.Open{}) }
@@ -17,8 +16,8 @@ func TestFrames(t *testing.T) {
 	pagetest.Frames(t, "kinds", open, still)
 	pagetest.Coloured(t, "kinds", open, still)
 	pagetest.Frames(t, "ascii", open, func(s *pagetest.Screen) { s.ASCII = true })
-	pagetest.FramesOf(t, "many", func() *sourcetest.Fleet { return sourcetest.New(500, 2) }, open, still)
-	pagetest.FramesOf(t, "many-end", func() *sourcetest.Fleet { return sourcetest.New(500, 2) }, open, func(s *pagetest.Screen) { s.Do(keymap.Last) })
+	pagetest.FramesOf(t, "many", func() *pagetest.Source { return pagetest.NewSource(500, 2) }, open, still)
+	pagetest.FramesOf(t, "many-end", func() *pagetest.Source { return pagetest.NewSource(500, 2) }, open, func(s *pagetest.Screen) { s.Do(keymap.Last) })
 	pagetest.FramesOf(t, "reading", pagetest.Unlisted, open, still)
 	pagetest.FramesOf(t, "empty", pagetest.Emptied, open, still)
 	pagetest.Frames(t, "old", open, func(s *pagetest.Screen) { s.Wait(90) })

@@ -10,13 +10,12 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/sourcetest"
 )
 
 // Screen drives a page.
 type Screen struct {
 	Page          pages.Page
-	Fleet         *sourcetest.Fleet
+	Fleet         *Source
 	Width, Height int
 	Theme         *draw.Theme
 	ASCII, Wide   bool
@@ -29,7 +28,7 @@ type Screen struct {
 }
 
 // Open shows a page over a fleet, as the app does when the page is entered.
-func Open(p pages.Page, f *sourcetest.Fleet, width, height int) *Screen {
+func Open(p pages.Page, f *Source, width, height int) *Screen {
 	s := &Screen{Page: p, Fleet: f, Width: width, Height: height, Theme: draw.PlainTheme()}
 	s.Send(pages.Changed{})
 	_ = s.Frame()

@@ -6,12 +6,11 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/sourcetest"
 )
 
 // Fleet returns a fleet of the nodes in All, with ten samples of each.
-func Fleet() *sourcetest.Fleet {
-	f := sourcetest.New(0, 0)
+func Fleet() *Source {
+	f := NewSource(0, 0)
 	w := makeWorld()
 	f.Wait(-100 * time.Second)
 	for i := range 10 {
@@ -97,23 +96,23 @@ func clusterPods(all map[string]watch.Detail, now time.Time) *watch.ClusterPods 
 }
 
 // Unlisted returns a fleet whose list has not arrived yet.
-func Unlisted() *sourcetest.Fleet { return sourcetest.New(0, 0) }
+func Unlisted() *Source { return NewSource(0, 0) }
 
 // Emptied returns a fleet whose last node has left.
-func Emptied() *sourcetest.Fleet {
-	f := sourcetest.New(0, 0)
+func Emptied() *Source {
+	f := NewSource(0, 0)
 	f.Put(document.NodeIPAM{Metadata: document.ObjectMeta{Name: Plain}})
 	f.Remove(Plain)
 	return f
 }
 
 // Unread returns a fleet known only from Kubernetes.
-func Unread() *sourcetest.Fleet {
+func Unread() *Source {
 	return fleetOf(func(n *document.NodeIPAM) { n.State = document.StateAPIOnly })
 }
 
 // Lost returns a fleet in which no daemon can be read.
-func Lost() *sourcetest.Fleet {
+func Lost() *Source {
 	return fleetOf(func(n *document.NodeIPAM) {
 		n.State = document.StateForbidden
 		n.Error = &document.NodeError{Node: n.Metadata.Name, Reason: introspect.ReasonForbidden, Message: `pods "aws-node-x7k2p" is forbidden: User "dev" cannot create resource "pods/portforward"`}
@@ -121,7 +120,7 @@ func Lost() *sourcetest.Fleet {
 }
 
 // Bare returns a healthy fleet without subnets, trunks or problems.
-func Bare() *sourcetest.Fleet {
+func Bare() *Source {
 	return fleetOf(func(n *document.NodeIPAM) {
 		n.State, n.Source = document.StateLive, document.SourceSummary
 		n.SampledAt, n.Summary = at(0), &introspect.Summary{Cards: []introspect.CardSummary{{Total: 9, Assigned: 2, Free: 7, ENIs: new(0), Cooling: new(0), Prefixes: new(0), FreePrefixes: new(0)}}}
@@ -129,8 +128,8 @@ func Bare() *sourcetest.Fleet {
 }
 
 // fleetOf returns a fleet of three nodes that are alike.
-func fleetOf(so func(*document.NodeIPAM)) *sourcetest.Fleet {
-	f := sourcetest.New(0, 0)
+func fleetOf(so func(*document.NodeIPAM)) *Source {
+	f := NewSource(0, 0)
 	for _, name := range []string{"ip-10-0-1-1", "ip-10-0-1-2", "ip-10-0-1-3"} {
 		n := document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}, Object: &document.NodeObject{
 			Zone: "eu-west-1a", InstanceType: "m5.large", OS: "linux", Ready: new(true), MaxPods: new(29),

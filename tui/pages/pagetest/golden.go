@@ -12,7 +12,6 @@ import (
 	"cnictl/testenv/text/golden"
 	"cnictl/tui/draw"
 	"cnictl/tui/pages"
-	"cnictl/tui/sourcetest"
 )
 
 // sizes are the terminal sizes at which screens are drawn, less the three lines of the app.
@@ -40,7 +39,7 @@ func Frames(t *testing.T, name string, open func() pages.Page, act func(*Screen)
 }
 
 // FramesOf compares a page over a fleet with golden files.
-func FramesOf(t *testing.T, name string, fleet func() *sourcetest.Fleet, open func() pages.Page, act func(*Screen)) {
+func FramesOf(t *testing.T, name string, fleet func() *Source, open func() pages.Page, act func(*Screen)) {
 	for _, size := range sizes {
 		t.Run(fmt.Sprintf("%s/%dx%d", name, size.width, size.height), func(t *testing.T) {
 			t.Parallel()

@@ -9,7 +9,6 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/sourcetest"
 )
 
 // Names of the nodes.
@@ -32,7 +31,7 @@ func All() []string {
 	return []string{Plain, Starved, Prefixes, IPv6, Cards, Upstream, Many, Down, Windows, Hostile}
 }
 
-func at(d time.Duration) *time.Time { return new(sourcetest.Start().Add(-d)) }
+func at(d time.Duration) *time.Time { return new(Start().Add(-d)) }
 
 // world is the data of the nodes: a summary and documents for each.
 type world struct {
@@ -126,7 +125,7 @@ func block(prefix string, used int) introspect.NodeCIDR {
 // counted recounts ENIs, sets the summary's cards and ENIs, and returns the ENIs.
 func counted(s *introspect.Summary, enis []introspect.NodeENI, slots int) []introspect.NodeENI {
 	p := introspect.Pool{ENIs: enis, Cards: append([]introspect.CardSummary(nil), s.Cards...)}
-	p.Recount(sourcetest.Start(), 30*time.Second)
+	p.Recount(Start(), 30*time.Second)
 	for i, c := range p.Cards {
 		have := s.Cards[i]
 		c.ENILimit, c.AddressLimit, c.OtherENIs, c.SlotsPerENI = have.ENILimit, have.AddressLimit, new(0), new(slots)
@@ -163,7 +162,7 @@ func (w *world) plain() {
 	d := watch.Detail{ENIs: enis}
 	d.Plan = &introspect.NodePlan{Actions: []introspect.PlannedAction{
 		{Kind: introspect.ActionAssignAddresses, ENIID: "eni-0b2c3d4e5f6071829", Card: new(0), Device: new(1), Count: 3, Reason: "warm-ip-target", Title: "the pool is below WARM_IP_TARGET", Text: "assign 3 secondary IPs to eni-0b2c3d4e5f6071829: warm-ip-target"},
-		{Kind: introspect.ActionWait, Reason: "scale-down-spacing", Title: "the pool shrinks at most every 30 seconds", Until: new(sourcetest.Start().Add(14 * time.Second)), Text: "wait: scale-down-spacing"},
+		{Kind: introspect.ActionWait, Reason: "scale-down-spacing", Title: "the pool shrinks at most every 30 seconds", Until: new(Start().Add(14 * time.Second)), Text: "wait: scale-down-spacing"},
 	}}
 	pod := introspect.PodRef{Namespace: "shop", Name: "cart-7d9f-1"}
 	d.Events = &introspect.NodeEvents{Epoch: "dn0wqazzi60w", Next: 6, Items: []introspect.Event{
@@ -204,7 +203,7 @@ func (w *world) starved() {
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: new(4), AddressLimit: new(56)}}}
 	s.WaitingADDs, s.WaitingSince = new(2), at(14*time.Second)
 	s.Operations = []introspect.Operation{{Kind: "attach", Addresses: 14, Reason: "waiting-pods", StartedAt: at(2 * time.Second)}}
-	s.Backoffs = []introspect.Backoff{{Scope: "attach", Until: sourcetest.Start().Add(7 * time.Second), Cause: "ec2-throttled"}}
+	s.Backoffs = []introspect.Backoff{{Scope: "attach", Until: Start().Add(7 * time.Second), Cause: "ec2-throttled"}}
 	s.LastErrors = []introspect.LastError{{At: *at(3 * time.Second), Operation: "AttachNetworkInterface", Cause: "ec2-throttled", Message: "RequestLimitExceeded: Request limit exceeded.", Count: 3}}
 	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: new(3), Causes: map[string]int{"pool-dry": 3}}
 	s.MaxPods = terms(maxpods.Input{InstanceType: "c5.xlarge", MaxPods: 110})
@@ -327,7 +326,7 @@ func (w *world) hostile() {
 	enis := counted(s, []introspect.NodeENI{e}, 4)
 	s.Subnets = []introspect.Subnet{{ID: bad, CIDR: bad, Available: new(-3)}}
 	s.MaxPods = &introspect.MaxPods{Source: bad, Verdict: bad, Terms: []introspect.MaxPodsTerm{{Name: bad, Value: -1}}}
-	s.Backoffs = []introspect.Backoff{{Scope: bad, ID: bad, Until: sourcetest.Start().Add(time.Minute), Cause: bad}}
+	s.Backoffs = []introspect.Backoff{{Scope: bad, ID: bad, Until: Start().Add(time.Minute), Cause: bad}}
 	s.LastErrors = []introspect.LastError{{Operation: bad, Cause: bad, Message: bad, Count: 9}}
 	s.Operations = []introspect.Operation{{Kind: bad, ENIID: bad, Reason: bad, Addresses: 1}}
 	s.EC2Calls = []introspect.EC2Calls{{Action: bad, Calls: 1, Errors: 1}}

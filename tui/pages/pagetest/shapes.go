@@ -1,4 +1,4 @@
-package sourcetest
+package pagetest
 
 import (
 	"fmt"
@@ -50,8 +50,8 @@ var subnets = []introspect.Subnet{
 
 var free = []int{1801, 402, 96}
 
-// Name returns the name of a node.
-func Name(i int) string {
+// NodeName returns the name of a node.
+func NodeName(i int) string {
 	return fmt.Sprintf("ip-10-%d-%d-%d.eu-west-1.compute.internal", i/6000, i/200%32, 4+i%200)
 }
 
@@ -64,7 +64,7 @@ func node(i int) document.NodeIPAM {
 	subnet.Available, subnet.AsOf = new(free[zone]), new(Start().Add(-time.Minute))
 	n := document.NodeIPAM{
 		APIVersion: introspect.APIVersion, Kind: document.KindNode,
-		Metadata: document.ObjectMeta{Name: Name(i)},
+		Metadata: document.ObjectMeta{Name: NodeName(i)},
 		State:    document.StateLive, Source: document.SourceSummary, Via: document.ViaPortForward,
 		Object: &document.NodeObject{
 			Zone: zones[zone], InstanceType: s.Type, InstanceID: fmt.Sprintf("i-%017x", 0x1000+i), OS: "linux", Architecture: "amd64",

@@ -1,6 +1,4 @@
-// Package sourcetest provides a fleet for tests of screens: a store filled with nodes of
-// every kind, the same each time, that changes only on request.
-package sourcetest
+package pagetest
 
 import (
 	"context"
@@ -17,8 +15,9 @@ import (
 // Start returns the time of a fleet before it first moves.
 func Start() time.Time { return time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC) }
 
-// Fleet is a watch.Source over made-up nodes. It may be used from any goroutine.
-type Fleet struct {
+// Source is a watch.Source over made-up nodes: a store that is filled with nodes of every kind, the same
+// each time, and changes only on request. It may be used from any goroutine.
+type Source struct {
 	Name      string
 	Documents func(node string, want watch.Want, q watch.Query) watch.Detail // nil = errors
 
@@ -34,9 +33,9 @@ type Fleet struct {
 	called int // calls of Refresh
 }
 
-// New makes a fleet of n nodes with a history of steps samples each.
-func New(n, steps int) *Fleet {
-	f := &Fleet{Name: "prod-eu", store: store.New().Prepare(tables.NodeCells), now: Start(), seed: 1}
+// NewSource makes a fleet of n nodes with a history of steps samples each.
+func NewSource(n, steps int) *Source {
+	f := &Source{Name: "prod-eu", store: store.New().Prepare(tables.NodeCells), now: Start(), seed: 1}
 	f.stats = watch.Stats{Interval: 10 * time.Second, Background: 30 * time.Second, SweepTook: 3200 * time.Millisecond, Tunnels: 16, Samples: 41_200, Failed: 31, LatencyP50: 48 * time.Millisecond, LatencyP99: 212 * time.Millisecond, APIRequests: 2114}
 	begin := f.now
 	f.now = begin.Add(-time.Duration(steps) * 10 * time.Second)
@@ -52,7 +51,7 @@ func New(n, steps int) *Fleet {
 }
 
 // Step advances n nodes, one after the other, and samples them.
-func (f *Fleet) Step(n int) {
+func (f *Source) Step(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for range min(n, len(f.nodes)) {
@@ -64,54 +63,54 @@ func (f *Fleet) Step(n int) {
 }
 
 // Put adds a sample made by the test.
-func (f *Fleet) Put(n document.NodeIPAM) { f.store.PutAt(n, f.Now()) }
+func (f *Source) Put(n document.NodeIPAM) { f.store.PutAt(n, f.Now()) }
 
 // Remove removes a node.
-func (f *Fleet) Remove(name string) { f.store.Remove(name) }
+func (f *Source) Remove(name string) { f.store.Remove(name) }
 
 // Wait lets time pass.
-func (f *Fleet) Wait(d time.Duration) {
+func (f *Source) Wait(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.now = f.now.Add(d)
 }
 
 // Requested returns what the screens requested: the focus, the pace and how many refreshes.
-func (f *Fleet) Requested() (watch.Focus, watch.Pace, int) {
+func (f *Source) Requested() (watch.Focus, watch.Pace, int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.focus, f.pace, f.called
 }
 
 // SetStats sets what Stats returns.
-func (f *Fleet) SetStats(s watch.Stats) {
+func (f *Source) SetStats(s watch.Stats) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stats = s
 }
 
 // View implements watch.Source.
-func (f *Fleet) View() *store.View { return f.store.View() }
+func (f *Source) View() *store.View { return f.store.View() }
 
 // Changed implements watch.Source.
-func (f *Fleet) Changed() <-chan struct{} { return f.store.Changed() }
+func (f *Source) Changed() <-chan struct{} { return f.store.Changed() }
 
 // Focus implements watch.Source.
-func (f *Fleet) Focus(to watch.Focus) {
+func (f *Source) Focus(to watch.Focus) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.focus = to
 }
 
 // Refresh implements watch.Source.
-func (f *Fleet) Refresh() {
+func (f *Source) Refresh() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.called++
 }
 
 // Pace implements watch.Source.
-func (f *Fleet) Pace(p watch.Pace) {
+func (f *Source) Pace(p watch.Pace) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if p.Interval > 0 {
@@ -121,7 +120,7 @@ func (f *Fleet) Pace(p watch.Pace) {
 }
 
 // Detail implements watch.Source.
-func (f *Fleet) Detail(_ context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
+func (f *Source) Detail(_ context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
 	if f.Documents != nil {
 		return f.Documents(node, want, q)
 	}
@@ -131,18 +130,18 @@ func (f *Fleet) Detail(_ context.Context, node string, want watch.Want, q watch.
 }
 
 // Stats implements watch.Source.
-func (f *Fleet) Stats() watch.Stats {
+func (f *Source) Stats() watch.Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.stats
 }
 
 // Now implements watch.Source.
-func (f *Fleet) Now() time.Time {
+func (f *Source) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.now
 }
 
 // Title implements watch.Source.
-func (f *Fleet) Title() string { return f.Name }
+func (f *Source) Title() string { return f.Name }

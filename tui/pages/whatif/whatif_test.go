@@ -11,7 +11,6 @@ import (
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/sourcetest"
 )
 
 func open(o pages.Open) func() pages.Page {
@@ -37,7 +36,7 @@ func TestFrames(t *testing.T) {
 }
 
 func TestFrames_Empty(t *testing.T) {
-	for name, fleet := range map[string]func() *sourcetest.Fleet{"unlisted": pagetest.Unlisted, "unread": pagetest.Unread, "lost": pagetest.Lost} {
+	for name, fleet := range map[string]func() *pagetest.Source{"unlisted": pagetest.Unlisted, "unread": pagetest.Unread, "lost": pagetest.Lost} {
 		pagetest.FramesOf(t, name, fleet, open(pages.Open{}), func(*pagetest.Screen) {})
 	}
 }
@@ -149,7 +148,7 @@ func TestReset(t *testing.T) {
 // is simulated twice.
 func TestGather_NewestSettingsWin(t *testing.T) {
 	t.Parallel()
-	fleet := sourcetest.New(300, 2)
+	fleet := pagetest.NewSource(300, 2)
 	s := pagetest.Open(New(pages.Open{}), fleet, 120, 37)
 	m := s.Page.(*Model)
 	runs := len(m.sim.runs)
@@ -179,7 +178,7 @@ func TestGather_NewestSettingsWin(t *testing.T) {
 // BenchmarkKey measures a key press on the screen of 5,000 nodes up to the picture. The simulation
 // that it starts runs concurrently.
 func BenchmarkKey(b *testing.B) {
-	s := pagetest.Open(New(pages.Open{}), sourcetest.New(5000, 2), 200, 57)
+	s := pagetest.Open(New(pages.Open{}), pagetest.NewSource(5000, 2), 200, 57)
 	m := s.Page.(*Model)
 	b.ReportAllocs()
 	b.ReportMetric(float64(len(m.sim.groups)), "groups")
@@ -194,7 +193,7 @@ func BenchmarkKey(b *testing.B) {
 // BenchmarkStep measures a command when everything is already simulated: it collects the nodes and
 // sums up.
 func BenchmarkStep(b *testing.B) {
-	f := sourcetest.New(5000, 2)
+	f := pagetest.NewSource(5000, 2)
 	s := pagetest.Open(New(pages.Open{}), f, 200, 57)
 	m := s.Page.(*Model)
 	for b.Loop() {

@@ -24,7 +24,6 @@ import (
 	"cnictl/tui/pages/overview"
 	"cnictl/tui/pages/pagetest"
 	podpage "cnictl/tui/pages/pod"
-	"cnictl/tui/sourcetest"
 )
 
 // judgedSituation is a node, or a pod of it, with the codes that everything must name.
@@ -180,7 +179,7 @@ func judgeNode(t *testing.T, ev *evidence.Evidence, codes []string) {
 			t.Errorf("a list names %s (%s), the doctor only %v", p.Finding, p.Message, slices.Sorted(maps.Keys(doctor)))
 		}
 	}
-	f := sourcetest.New(0, 1)
+	f := pagetest.NewSource(0, 1)
 	f.Put(item)
 	screens := map[string][]string{}
 	open := func(name string, p pages.Page) {
@@ -245,7 +244,7 @@ func judgePod(t *testing.T, ev *evidence.Evidence, name, code string) {
 	if doc.Finding != code {
 		t.Errorf("cnictl pod says %q (%s), want %s", doc.Finding, doc.Verdict, code)
 	}
-	f := sourcetest.New(0, 1)
+	f := pagetest.NewSource(0, 1)
 	f.Wait(ev.At.Sub(f.Now()))
 	f.Put(item)
 	f.Documents = func(node string, _ watch.Want, _ watch.Query) watch.Detail {
