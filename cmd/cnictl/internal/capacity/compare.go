@@ -113,7 +113,7 @@ func (o *compareOptions) run(ctx context.Context, f *cli.Factory, patterns []str
 		}
 		rows = append(rows, fleetOf(o.settings(i), demand, prices))
 	}
-	progress.erase()
+	progress.Erase()
 	slices.SortStableFunc(rows, cheapest)
 	partial := len(rows) < len(types)
 	err = o.list.Print(f, rows, func(chosen []placement) any {
@@ -221,11 +221,12 @@ func fleetOf(s whatif.Settings, d compare.Demand, prices compare.Prices) placeme
 
 // cheapest sorts by cost, then by addresses; unknown values come last.
 func cheapest(a, b placement) int {
-	return cmp.Or(compareKnown(a.HourlyUSD, b.HourlyUSD), compareKnown(a.Addresses, b.Addresses), compareKnown(a.VCPUs, b.VCPUs),
-		cmp.Compare(a.InstanceType, b.InstanceType))
+	return cmp.Or(nilLast(a.HourlyUSD, b.HourlyUSD, cmp.Compare), nilLast(a.Addresses, b.Addresses, cmp.Compare),
+		nilLast(a.VCPUs, b.VCPUs, cmp.Compare), cmp.Compare(a.InstanceType, b.InstanceType))
 }
 
-func compareKnown[N int | float64](a, b *N) int {
+// nilLast compares what is known; nil comes last.
+func nilLast[T any](a, b *T, compare func(a, b T) int) int {
 	switch {
 	case a == nil && b == nil:
 		return 0
@@ -234,7 +235,7 @@ func compareKnown[N int | float64](a, b *N) int {
 	case b == nil:
 		return -1
 	}
-	return cmp.Compare(*a, *b)
+	return compare(*a, *b)
 }
 
 func fleetColumns() []query.Column[placement] {

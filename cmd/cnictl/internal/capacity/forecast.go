@@ -196,7 +196,7 @@ func (h *history) items() []foreseen {
 		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b foreseen) int {
-		return cmp.Or(soonest(a.Likely, b.Likely), soonest(a.Early, b.Early), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(nilLast(a.Likely, b.Likely, time.Time.Compare), nilLast(a.Early, b.Early, time.Time.Compare), cmp.Compare(a.ID, b.ID))
 	})
 	return out
 }
@@ -230,19 +230,6 @@ func foresee(r *foreseen, f inventory.Forecast, now time.Time) {
 	case f.Rough:
 		r.Why = "one count: two make a rough forecast, 24h a good one"
 	}
-}
-
-// soonest compares times; nil means never and comes last.
-func soonest(a, b *time.Time) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return 1
-	case b == nil:
-		return -1
-	}
-	return a.Compare(*b)
 }
 
 func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04") }
