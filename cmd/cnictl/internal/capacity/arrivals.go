@@ -201,7 +201,7 @@ func (l *loadFlags) recorded(ctx context.Context, f *cli.Factory, in io.Reader, 
 			Do: f.Name + " record FILE makes a new recording"}
 	}
 	shown := newProgress(ctx, f)
-	defer shown.erase()
+	defer shown.Erase()
 	t := tally{index: map[string]int{}, anywhere: given("type"), seen: map[string]whatif.Seen{}, left: map[string]bool{}}
 	for i, n := range names {
 		t.index[n] = i
@@ -218,7 +218,7 @@ func (l *loadFlags) recorded(ctx context.Context, f *cli.Factory, in io.Reader, 
 		}
 		t.take(s)
 	}
-	shown.erase()
+	shown.Erase()
 	switch {
 	case len(t.seen) == 0 && len(t.left) > 0:
 		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " has none of the simulated nodes",

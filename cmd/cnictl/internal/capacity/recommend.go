@@ -231,12 +231,12 @@ func (p *planned) beyond(names []string, unread int) []string {
 }
 
 // try runs the trials of a search, one on each processor.
-func try(s *whatif.Search, line *progress) error {
+func try(s *whatif.Search, line progress) error {
 	var mu sync.Mutex // of s and line
 	var group errgroup.Group
 	played := 0
 	say := func() string {
-		left := time.Duration(float64(line.clock().Sub(line.start)) / float64(max(1, played)) * float64(s.Left()))
+		left := time.Duration(float64(line.Took()) / float64(max(1, played)) * float64(s.Left()))
 		return fmt.Sprintf("%d candidates simulated, at most %d left, %s", played, s.Left(), max(time.Second, left.Round(time.Second)))
 	}
 	for range runtime.GOMAXPROCS(0) {
@@ -279,7 +279,7 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, names []st
 		f.Warn("the nodes have different targets today: settings are compared with those of the first")
 	}
 	line := newProgress(ctx, f)
-	defer line.erase()
+	defer line.Erase()
 	groups := grouped(nodes)
 	oneMode(f, nodes)
 	today := whatif.NewRun(nodes, load, whatif.Ours)
@@ -393,7 +393,7 @@ func grouped(nodes []whatif.Node) (g grouping) {
 
 // outcomes fills in the results of each group, today and with the chosen settings.
 func (g grouping) outcomes(nodes []whatif.Node, load whatif.Load, today *whatif.Run, chosen whatif.Settings,
-	line *progress) ([]document.CapacityGroup, error) {
+	line progress) ([]document.CapacityGroup, error) {
 	first := nodes[0].Settings
 	r := whatif.NewRun(whatif.With(nodes, chosen), load, whatif.Ours)
 	r.Group(g.of)

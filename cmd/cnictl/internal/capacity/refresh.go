@@ -102,7 +102,7 @@ func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 	read, refused, failed := reader.InstanceTypes(ctx, region, func(n int) {
 		progress.say(func() string { return fmt.Sprintf("read %d instance types", n) })
 	})
-	progress.erase()
+	progress.Erase()
 	if failed == nil && len(read) <= len(refused) {
 		failed = fmt.Errorf("EC2 returned %s that can be used, and %d that cannot", human.Plural(len(read), "type", "types"), len(refused))
 	}

@@ -296,7 +296,7 @@ type simulated struct {
 // run adds to a document what the nodes hold and cost, today and changed.
 func (x simulated) run(ctx context.Context, f *cli.Factory, doc *document.CapacityWhatIfList) error {
 	show := newProgress(ctx, f)
-	defer show.erase()
+	defer show.Erase()
 	for _, as := range []struct {
 		name  string
 		nodes []whatif.Node

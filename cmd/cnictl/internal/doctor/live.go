@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -190,19 +189,13 @@ func showProgress(f *cli.Factory) (show func(done, total int, what string), eras
 	if !f.Streams.ErrTTY {
 		return nil, func() {}
 	}
-	start, last := f.Now(), time.Time{}
+	p := cli.NewProgress(f.Streams, f.Now)
 	return func(done, total int, what string) {
-			// Fast work shows none.
-			if now := f.Now(); now.Sub(start) > time.Second && now.Sub(last) > 100*time.Millisecond {
-				last = now
-				if total > 0 {
-					what = fmt.Sprintf("%s %d/%d  %.0fs", what, done, total, now.Sub(start).Seconds())
-				}
-				_, _ = fmt.Fprint(f.Streams.Err, "\r\x1b[K", what)
+		p.Say(func() string {
+			if total > 0 {
+				return fmt.Sprintf("%s %d/%d  %.0fs", what, done, total, p.Took().Seconds())
 			}
-		}, func() {
-			if !last.IsZero() {
-				_, _ = fmt.Fprint(f.Streams.Err, "\r\x1b[K")
-			}
-		}
+			return what
+		})
+	}, p.Erase
 }

@@ -166,7 +166,8 @@ func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *reco
 	group.Go(func() error { return l.Run(running) })
 	ticks, stop := f.Tick(max(f.Globals.Interval, cli.MinInterval))
 	defer stop()
-	p := meter{f: f, start: f.Now()}
+	progress := cli.NewProgress(f.Streams, f.Now)
+	progress.Every, progress.EveryLog = time.Second, time.Minute
 	documents := newRounds(l, f.Globals.Interval)
 	write := func() error {
 		view := l.View()
@@ -188,9 +189,9 @@ func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *reco
 		case <-ticks:
 			err = errors.Join(write(), w.Flush(), begin())
 		}
-		p.show(w.Info(), l.Stats())
+		progress.Say(func() string { return recording(progress.Took(), w.Info(), l.Stats()) })
 	}
-	p.erase()
+	progress.Erase()
 	cancel()
 	err = errors.Join(err, group.Wait())
 	if err == nil {
@@ -199,44 +200,11 @@ func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *reco
 	return err
 }
 
-// meter shows progress on standard error.
-type meter struct {
-	f           *cli.Factory
-	start, last time.Time
-	shown       bool
-}
-
-// Times between two progress lines, on a terminal and elsewhere.
-const (
-	meterEvery    = time.Second
-	meterEveryLog = time.Minute
-)
-
-func (m *meter) show(info document.Recording, s watch.Stats) {
-	now, every := m.f.Now(), meterEveryLog
-	if m.f.Streams.ErrTTY {
-		every = meterEvery
-	}
-	if now.Sub(m.start) < every || now.Sub(m.last) < every {
-		return
-	}
-	m.last = now
-	line := fmt.Sprintf("recording %s  nodes %d  samples %d  failed %d", human.Age(now.Sub(m.start)), info.Nodes, info.Samples, s.Failed)
+// recording is the line about a recording that is being made.
+func recording(took time.Duration, info document.Recording, s watch.Stats) string {
+	line := fmt.Sprintf("recording %s  nodes %d  samples %d  failed %d", human.Age(took), info.Nodes, info.Samples, s.Failed)
 	if s.Problem != "" {
 		line += "  " + show.Safe(s.Problem)
 	}
-	if m.f.Streams.ErrTTY {
-		m.shown = true
-		line = "\r\x1b[K" + line
-	} else {
-		line += "\n"
-	}
-	// Failing to show progress is no failure.
-	_, _ = fmt.Fprint(m.f.Streams.Err, line)
-}
-
-func (m *meter) erase() {
-	if m.shown {
-		_, _ = fmt.Fprint(m.f.Streams.Err, "\r\x1b[K")
-	}
+	return line
 }

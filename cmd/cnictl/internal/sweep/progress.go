@@ -3,23 +3,16 @@ package sweep
 import (
 	"fmt"
 	"sync"
-	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/fleet"
-)
-
-const (
-	progressAfter    = time.Second            // faster work shows none
-	progressEvery    = 100 * time.Millisecond // on a terminal
-	progressEveryLog = 10 * time.Second       // elsewhere
 )
 
 // Asking shows progress while a command asks nodes for something other than their pools. Call
 // done when a node has answered, from any goroutine; erase ends the display.
 func Asking(f *cli.Factory, nodes int) (done func(error), erase func()) {
 	var mu sync.Mutex // guards p and the counts
-	p := progress{f: f, start: f.Now()}
+	p := newProgress(f)
 	at := fleet.Progress{Total: nodes}
 	return func(err error) {
 			mu.Lock()
@@ -34,43 +27,20 @@ func Asking(f *cli.Factory, nodes int) (done func(error), erase func()) {
 		}, func() {
 			mu.Lock()
 			defer mu.Unlock()
-			p.erase()
+			p.Erase()
 		}
 }
 
-type progress struct {
-	f           *cli.Factory
-	start, last time.Time
-	shown       bool
-}
+// progress is a line about nodes that are read.
+type progress struct{ *cli.Progress }
 
-func (p *progress) update(at fleet.Progress) {
-	now := p.f.Now()
-	every := progressEveryLog
-	if p.f.Streams.ErrTTY {
-		every = progressEvery
-	}
-	since := p.last
-	if since.IsZero() && !p.f.Streams.ErrTTY {
-		since = p.start
-	}
-	if now.Sub(p.start) < progressAfter || now.Sub(since) < every || at.Done == at.Total {
+func newProgress(f *cli.Factory) progress { return progress{cli.NewProgress(f.Streams, f.Now)} }
+
+func (p progress) update(at fleet.Progress) {
+	if at.Done == at.Total {
 		return
 	}
-	p.last = now
-	line := fmt.Sprintf("nodes %d/%d  ok %d  failed %d  %.1fs", at.Done, at.Total, at.OK, at.Failed, now.Sub(p.start).Seconds())
-	if p.f.Streams.ErrTTY {
-		p.shown = true
-		line = "\r\x1b[K" + line
-	} else {
-		line += "\n"
-	}
-	// Failing to show progress is no failure.
-	_, _ = fmt.Fprint(p.f.Streams.Err, line)
-}
-
-func (p *progress) erase() {
-	if p.shown {
-		_, _ = fmt.Fprint(p.f.Streams.Err, "\r\x1b[K")
-	}
+	p.Say(func() string {
+		return fmt.Sprintf("nodes %d/%d  ok %d  failed %d  %.1fs", at.Done, at.Total, at.OK, at.Failed, p.Took().Seconds())
+	})
 }

@@ -22,7 +22,7 @@ func TestProgress(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		now = start
-		p := progress{f: &cli.Factory{Streams: &cli.Streams{Err: &b, ErrTTY: tt.tty}, Now: func() time.Time { return now }}, start: start}
+		p := newProgress(&cli.Factory{Streams: &cli.Streams{Err: &b, ErrTTY: tt.tty}, Now: func() time.Time { return now }})
 		for _, step := range []struct {
 			after time.Duration
 			at    fleet.Progress
@@ -36,7 +36,7 @@ func TestProgress(t *testing.T) {
 			now = start.Add(step.after)
 			p.update(step.at)
 		}
-		p.erase()
+		p.Erase()
 		if b.String() != tt.want {
 			t.Errorf("tty %v: %q", tt.tty, b.String())
 		}

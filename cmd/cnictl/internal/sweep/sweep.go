@@ -13,10 +13,10 @@ import (
 func All(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, q fleet.Query) (document.NodeIPAMList, bool) {
 	deadline, cancel := f.DeadlineFor(ctx, len(nodes.Names()))
 	defer cancel()
-	p := progress{f: f, start: f.Now()}
+	p := newProgress(f)
 	q.Progress = p.update
 	list := nodes.Sweep(deadline, q)
-	p.erase()
+	p.Erase()
 	if deadline.Err() != nil && ctx.Err() == nil {
 		f.Warn("timed out before all nodes had answered: raise --timeout (0: no limit), or read more nodes in parallel (--concurrency)")
 	}
