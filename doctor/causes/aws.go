@@ -145,10 +145,8 @@ func credentialsMissing(c *Case) []Result {
 	cd := Result{Summary: summary, Decisive: []Fact{logged}, unless: []Fact{Not(c.imdsAnswers())},
 		names: map[string]string{"INSTANCE": c.instance(), "ROLE": roleName(annotation)}}
 	last, _, _ := c.lastMessage(pattern{sources: daemonLogs, texts: signatures("aws/credentials"), cured: answering})
-	for _, way := range credentialFixes {
-		if matchesAny(last.text, way.texts) {
-			return []Result{cd.WithFixes(way.fixes...)}
-		}
+	if fixes := fitting(last.text, credentialFixes); len(fixes) > 0 {
+		return []Result{cd.WithFixes(fixes...)}
 	}
 	if i, there := c.ownInstance(); there && annotation == "" && i.Profile == "" {
 		cd.Summary += "; the instance has no profile, and the service account names no role"
@@ -157,11 +155,8 @@ func credentialsMissing(c *Case) []Result {
 	return []Result{cd.WithFixes(4, 1, 3)}
 }
 
-// credentialFixes are the fixes of aws/credentials that fit an error; the first match counts.
-var credentialFixes = []struct {
-	texts []string
-	fixes []int
-}{
+// credentialFixes are the fixes of aws/credentials that fit an error.
+var credentialFixes = []wayOut{
 	{[]string{"169.254.170.23", "[fd00:ec2::23]"}, []int{5, 3}},
 	{[]string{"sts.…i/o timeout", "sts.…deadline exceeded", "sts.…no such host", "sts.…connection refused"}, []int{2}},
 	{[]string{"ExpiredToken"}, []int{3}},

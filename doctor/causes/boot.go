@@ -133,7 +133,7 @@ func (c *Case) dies(m pattern) Fact {
 func (c *Case) lastError() string {
 	for _, source := range []string{"log.ipamd", "log.awsnode/" + containerNode} {
 		for _, l := range slices.Backward(c.logSource(source).lines) {
-			if strings.HasPrefix(l.level, "err") || l.level == "fatal" || l.level == "panic" {
+			if l.failed() {
 				return l.text
 			}
 		}
@@ -599,6 +599,19 @@ func checkpointDamaged(c *Case) []Result {
 	}}
 }
 
+// DiskRefuses returns why nothing can be written to a file system, empty if something can.
+func DiskRefuses(d evidence.Disk) string {
+	switch {
+	case d.ReadOnly:
+		return d.Path + " is read-only"
+	case d.UsedPercent != nil && *d.UsedPercent >= diskIs:
+		return fmt.Sprintf("%s is %g%% full", d.Path, *d.UsedPercent)
+	case d.InodesUsedPercent != nil && *d.InodesUsedPercent >= diskIs:
+		return fmt.Sprintf("%s has %g%% of its inodes used", d.Path, *d.InodesUsedPercent)
+	}
+	return ""
+}
+
 // Unwritable states that the daemon's directory cannot be written to.
 func (c *Case) Unwritable() Fact {
 	return On(c, c.R.Resources, "host.res", "disks, denials", "space and inodes left, writable, no denial",
@@ -607,13 +620,8 @@ func (c *Case) Unwritable() Fact {
 				if !strings.HasPrefix(runDirectory, strings.TrimSuffix(d.Path, "/")) && d.Path != "/run" {
 					continue
 				}
-				switch {
-				case d.ReadOnly:
-					return d.Path + " is read-only", Yes
-				case d.UsedPercent != nil && *d.UsedPercent >= 99:
-					return fmt.Sprintf("%s is %g%% full", d.Path, *d.UsedPercent), Yes
-				case d.InodesUsedPercent != nil && *d.InodesUsedPercent >= 99:
-					return fmt.Sprintf("%s has %g%% of its inodes used", d.Path, *d.InodesUsedPercent), Yes
+				if why := DiskRefuses(d); why != "" {
+					return why, Yes
 				}
 			}
 			for _, line := range r.Denials {
@@ -700,13 +708,10 @@ func cniConfig(c *Case) []Result {
 	)
 	shown := orElse(Either(wrong, onlyIfTrue(logged)), c.failures(nil, cause.InvalidConfig, cause.InvalidRequest))
 	uninitialized := On(c, c.R.Node, "k8s.node", "condition Ready", "the network plugin is ready", func(n evidence.KubeNode) (any, State) {
-		for _, k := range n.Conditions {
-			if k.Status != "True" && matchesAny(k.Message,
-				[]string{"cni config uninitialized", "cni plugin not initialized", "NetworkPluginNotReady"}) {
-				return clip(k.Message), Yes
-			}
-		}
-		return "ready", No
+		k, there := find(n.Conditions, func(k evidence.Condition) bool {
+			return k.Status != "True" && matchesAny(k.Message, textsNetworkNotReady)
+		})
+		return or(clip(k.Message), "ready"), stateOf(there)
 	})
 	cd := Result{Summary: "the CNI configuration cannot be used: " + shown.Value, Decisive: []Fact{shown}, Context: []Fact{uninitialized}}
 	if shown.State == Unread {
@@ -723,14 +728,10 @@ func cniConfig(c *Case) []Result {
 		cd.Summary = fmt.Sprintf("the runtime looks for plugins in %s, and the CNI installs them in %s: %s", at[1], pluginDirectory, shown.Value)
 		return []Result{cd.WithFixes(6, 2)}
 	}
-	for fix, texts := range [][]string{
-		3: {"read-only file system"}, 4: {"no space left"}, 5: {"permission denied", "operation not permitted"},
-	} {
-		if matchesAny(shown.Value, texts) {
-			return []Result{cd.WithFixes(fix, 2)}
-		}
-	}
-	return []Result{cd.WithFixes(2)}
+	return []Result{cd.WithFixes(fitting(shown.Value, []wayOut{
+		{[]string{"read-only file system"}, []int{3, 2}}, {[]string{"no space left"}, []int{4, 2}},
+		{[]string{"permission denied", "operation not permitted"}, []int{5, 2}}, {nil, []int{2}},
+	})...)}
 }
 
 // kindNoVPCCNI is what is said about a node of another CNI, and all that is said.

@@ -240,11 +240,8 @@ func (c *Case) unknownENIs(card int) []other {
 	return slices.DeleteFunc(c.foreign(card), func(o other) bool { return o.made || o.kind == kindUnknown && failed.text != "" })
 }
 
-func kinds(others []other) (out []string) {
-	for _, o := range others {
-		out = append(out, fmt.Sprintf("%s (%s)", o.id, o.kind))
-	}
-	return out
+func kinds(others []other) []string {
+	return each(others, func(o other) string { return fmt.Sprintf("%s (%s)", o.id, o.kind) })
 }
 
 func regionQuota(c *Case) []Result {
@@ -336,10 +333,9 @@ func (c *Case) unjoined() (ids []string) {
 		}
 	}
 	for _, e := range c.R.ENIs.Content {
-		for _, described := range c.attached() {
-			if e.ID == described.ID && !e.Excluded && !e.Trunk && len(e.IPs)+len(e.Prefixes) == 0 && len(described.IPs)+len(described.Prefixes) > 0 {
-				ids = append(ids, e.ID)
-			}
+		described, _ := c.inEC2(e.ID)
+		if !e.Excluded && !e.Trunk && len(e.IPs)+len(e.Prefixes) == 0 && len(described.IPs)+len(described.Prefixes) > 0 {
+			ids = append(ids, e.ID)
 		}
 	}
 	return slices.DeleteFunc(ids, func(id string) bool {
@@ -454,14 +450,10 @@ func (c *Case) bothShown() bool {
 
 // listed names the subjects of a kind's observations, empty if there are none.
 func (c *Case) listed(what, code string) string {
-	var subjects []string
-	for _, o := range c.seen(code) {
-		subjects = append(subjects, o.subject)
+	if found := c.seen(code); len(found) > 0 {
+		return what + ": " + Some(each(found, observation.about))
 	}
-	if len(subjects) == 0 {
-		return ""
-	}
-	return what + ": " + Some(subjects)
+	return ""
 }
 
 func nodeUnschedulable(c *Case) []Result {

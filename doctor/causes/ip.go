@@ -331,15 +331,21 @@ type lost struct {
 	wired   bool // the kernel has its link
 }
 
+// inUse returns the addresses that are assigned, or were until recently.
+func (c *Case) inUse() map[netip.Addr]bool {
+	out := map[netip.Addr]bool{}
+	for a := range c.records() {
+		if a.Pod != nil || !c.old(a.UnassignedAt) {
+			out[a.Address] = true
+		}
+	}
+	return out
+}
+
 // lost finds such pods. If pods were not listed, the daemon's log names their addresses. Pods and
 // records are not read at the same moment, so pods that came or went just now do not count.
 func (c *Case) lost() (out []lost) {
-	assigned := map[netip.Addr]bool{} // now or until recently
-	for a := range c.records() {
-		if a.Pod != nil || !c.old(a.UnassignedAt) {
-			assigned[a.Address] = true
-		}
-	}
+	assigned := c.inUse()
 	if c.R.Pods.OK() {
 		for _, p := range c.addressed() {
 			if !assigned[p.IPs[0]] && !p.StartedAt.IsZero() && c.old(p.StartedAt) {

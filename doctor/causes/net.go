@@ -58,13 +58,10 @@ func setupFailed(c *Case) []Result {
 		cd.names = podNames(string(last.pod))
 		cd.names["VETH"] = veth(c.Settings.VethPrefix, last.pod)
 	}
-	switch {
-	case matchesAny(last.text, []string{"v6 addresses"}):
-		return []Result{cd.WithFixes(2)}
-	case matchesAny(last.text, []string{"no space left", "too many open files", "cannot allocate memory", "no buffer space", "static ARP"}):
-		return []Result{cd.WithFixes(3)}
-	}
-	return []Result{cd}
+	return []Result{cd.WithFixes(fitting(last.text, []wayOut{
+		{[]string{"v6 addresses"}, []int{2}},
+		{[]string{"no space left", "too many open files", "cannot allocate memory", "no buffer space", "static ARP"}, []int{3}},
+	})...)}
 }
 
 func vethMACChanged(c *Case) []Result {

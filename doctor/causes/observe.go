@@ -32,6 +32,8 @@ type observation struct {
 // String says what is, as one line of evidence.
 func (o observation) String() string { return strings.TrimPrefix(o.subject+": "+o.is, ": ") }
 
+func (o observation) about() string { return o.subject }
+
 // observed is the observation of what a fact states, none if that does not hold.
 func (f Fact) observed(subject string, severity catalogue.Severity) []observation {
 	if f.State != Yes {

@@ -24,10 +24,7 @@ var awsObservers = []observer{
 const attachLate = 5 * time.Minute
 
 func eniAttaching(c *Case) (out []observation) {
-	severity := catalogue.Warning
-	if c.dry().State == Yes && c.failing().State == Yes { // pods wait for the addresses that it would have
-		severity = catalogue.Error
-	}
+	severity := c.ifStarving(catalogue.Warning) // pods wait for the addresses that it would have
 	for _, e := range c.attached() {
 		if e.Status == "attaching" && !e.CreatedAt.IsZero() && c.Now.Sub(e.CreatedAt) > attachLate {
 			out = append(out, observation{subject: e.ID, is: "EC2 has been attaching it for " + age(c.Now.Sub(e.CreatedAt)),
@@ -35,6 +32,14 @@ func eniAttaching(c *Case) (out []observation) {
 		}
 	}
 	return out
+}
+
+// ifStarving returns Error if pods wait for an address that the pool does not have.
+func (c *Case) ifStarving(otherwise catalogue.Severity) catalogue.Severity {
+	if c.dry().State == Yes && c.failing().State == Yes {
+		return catalogue.Error
+	}
+	return otherwise
 }
 
 // ofPool reports whether an interface serves ordinary pods.
@@ -50,12 +55,8 @@ func eniEmpty(c *Case) (out []observation) {
 		if !c.ofPool(e) || e.Primary || len(e.IPs)+len(e.Prefixes) > 0 || c.settling(e.ID) {
 			continue
 		}
-		severity := catalogue.Info // the pool needs no more now
-		if c.dry().State == Yes && c.failing().State == Yes {
-			severity = catalogue.Error
-		}
 		out = append(out, observation{subject: e.ID, is: "it has no address for pods", should: "addresses, while pods wait for one",
-			severity: severity, names: map[string]string{"ENI": e.ID}})
+			severity: c.ifStarving(catalogue.Info), names: map[string]string{"ENI": e.ID}})
 	}
 	return out
 }

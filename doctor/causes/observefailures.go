@@ -211,11 +211,8 @@ func eventsRepeat(c *Case) (out []observation) {
 	current := c.groups("k8s.evt", func(m message) bool { return m.level != "Normal" && !c.passed(m) })
 	for _, key := range slices.Sorted(maps.Keys(warnings)) {
 		g := warnings[key]
-		o := observation{subject: key, is: clip(g.last.text), should: "not reported", severity: catalogue.Info, since: g.last.at,
+		o := observation{subject: key, is: times(clip(g.last.text), g.count), should: "not reported", severity: catalogue.Info, since: g.last.at,
 			said: g.last.text, names: podNames(string(g.last.pod))}
-		if g.count > 1 {
-			o.is = fmt.Sprintf("%s (%d times in 10 minutes)", o.is, g.count)
-		}
 		if current[key].count > 2 {
 			switch text := g.last.text; {
 			case strings.Contains(text, "FailedCreatePodSandBox"), strings.Contains(text, "NetworkNotReady"):
@@ -273,17 +270,11 @@ func errorsRepeat(c *Case) (out []observation) {
 		sources = append(slices.Clone(cniLogs), "log.kubelet")
 	}
 	for _, source := range sources {
-		groups := c.groups(source, func(m message) bool {
-			failed := strings.HasPrefix(m.level, "err") || m.level == "fatal" || m.level == "panic"
-			return failed && (source != "log.kubelet" || matchesAny(m.text, textsADD))
-		})
+		groups := c.groups(source, func(m message) bool { return m.failed() && (source != "log.kubelet" || matchesAny(m.text, textsADD)) })
 		for _, key := range slices.Sorted(maps.Keys(groups)) {
 			g := groups[key]
-			o := observation{subject: source + ": " + key, is: clip(g.last.text), should: "no errors", severity: catalogue.Info, since: g.last.at,
-				source: source, said: g.last.text}
-			if g.count > 1 {
-				o.is = fmt.Sprintf("%s (%d times in 10 minutes)", o.is, g.count)
-			}
+			o := observation{subject: source + ": " + key, is: times(clip(g.last.text), g.count), should: "no errors", severity: catalogue.Info,
+				since: g.last.at, source: source, said: g.last.text}
 			switch {
 			case c.unseen() && g.count >= seldomLogged && c.goesOn(g.last.at):
 				if o.severity = meant(g.last.text); o.severity > catalogue.Info && matchesAny(g.last.text, textsADD) {

@@ -47,27 +47,22 @@ var (
 	textsPullUnknown = []string{"not found", "manifest unknown", "InvalidImageName", "couldn't parse image"}
 )
 
-// stalled returns which of the fixes fit a container that does not run, best first; none if its log says more.
-func stalled(reason, last, said string) []int {
+// stalled returns which of the fixes fit a container that does not run, best first; none if its log says more. base is
+// the number of the first such fix of the entry.
+func stalled(base int, reason, last, said string) []int {
 	switch {
 	case slices.Contains([]string{"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"}, reason):
-		switch {
-		case matchesAny(said, textsPullDenied):
-			return []int{fixPullRole, fixRegistry}
-		case matchesAny(said+reason, textsPullUnknown):
-			return []int{fixImageName}
-		}
-		return []int{fixRegistry, fixPullRole, fixImageName}
+		return fitting(said+reason, []wayOut{{textsPullDenied, []int{base + fixPullRole, base + fixRegistry}},
+			{textsPullUnknown, []int{base + fixImageName}}, {nil, []int{base + fixRegistry, base + fixPullRole, base + fixImageName}}})
 	case reason == "OOMKilled" || last == "OOMKilled":
-		return []int{fixMemory}
+		return []int{base + fixMemory}
 	case strings.HasPrefix(reason, "Create") || reason == "RunContainerError":
-		return []int{fixObject}
+		return []int{base + fixObject}
 	}
 	return nil
 }
 
-// stalledFixes is stalled for a container of the node's aws-node pod; base is the number of the first such fix of
-// the entry. The entry's own fixes follow.
+// stalledFixes is stalled for a container of the node's aws-node pod. The entry's own fixes follow.
 func (c *Case) stalledFixes(name string, base int) (order []int) {
 	k := c.container(name)
 	if init := c.container(containerInit); k != nil && k.Reason == "PodInitializing" && init != nil {
@@ -81,9 +76,7 @@ func (c *Case) stalledFixes(name string, base int) (order []int) {
 		if failingState(k) && len(rolloutStuck(c)) > 0 {
 			order = append(order, base+fixUndo)
 		}
-		for _, fix := range stalled(k.Reason, last, c.daemonPod().Message+" "+c.lastWarning(c.daemonPod().Pod)) {
-			order = append(order, base+fix)
-		}
+		order = append(order, stalled(base, k.Reason, last, c.daemonPod().Message+" "+c.lastWarning(c.daemonPod().Pod))...)
 	}
 	for i := 1; i < base; i++ {
 		order = append(order, i)
@@ -140,30 +133,16 @@ func daemonNotOnNode(c *Case) []observation {
 		}
 		if refused := c.daemonRefused(); refused != "" {
 			o.is = "it has no pod of the DaemonSet aws-node, which the API server refuses: " + refused
-			for _, why := range []struct {
-				text string
-				fix  int
-			}{{"PodSecurity", fixPodSecurity}, {"quota", fixQuota}, {"service account", fixManifest}} {
-				if strings.Contains(refused, why.text) {
-					o.fixes = []int{why.fix}
-					break
-				}
-			}
+			o.fixes = fitting(refused, []wayOut{{[]string{"PodSecurity"}, []int{fixPodSecurity}}, {[]string{"quota"}, []int{fixQuota}},
+				{[]string{"service account"}, []int{fixManifest}}, {nil, o.fixes}})
 		}
 	case unbound:
 		o.is = string(p.Pod) + " is Pending: " + or(said, "the scheduler has not bound it, and says nothing")
-		switch {
-		case strings.Contains(said, "untolerated taint"), strings.Contains(said, "had taint"):
-			o.fixes = []int{fixTolerate}
-		case matchesAny(said, []string{"Insufficient", textsTooManyPods[0]}):
-			o.fixes = []int{fixRoom}
-		case strings.Contains(said, "free ports"):
-			o.fixes = []int{fixPort}
-		case strings.Contains(said, "affinity"):
-			o.fixes = []int{fixAffinity}
-		default:
-			o.fixes = []int{fixRoom, fixTolerate, fixAffinity}
-		}
+		o.fixes = fitting(said, []wayOut{
+			{[]string{"untolerated taint", "had taint"}, []int{fixTolerate}}, {[]string{"Insufficient", textsTooManyPods[0]}, []int{fixRoom}},
+			{[]string{"free ports"}, []int{fixPort}}, {[]string{"affinity"}, []int{fixAffinity}},
+			{nil, []int{fixRoom, fixTolerate, fixAffinity}},
+		})
 	case p.Phase == "Failed":
 		o.is = fmt.Sprintf("%s has Failed: %s", p.Pod, or(strings.TrimSpace(p.Reason+" "+p.Message), "kubelet gives no reason"))
 		for _, k := range nodePressure(c) {
@@ -256,11 +235,8 @@ func proxyNotReady(c *Case) (out []observation) {
 		if p.Phase == "Pending" && (p.Reason == "" || p.Reason == "Unschedulable") {
 			o.fixes = []int{fixProxyRoom, fixProxyHere}
 		}
-		if order := stalled(p.Reason, "", said); len(order) > 0 {
-			o.fixes = nil
-			for _, fix := range order {
-				o.fixes = append(o.fixes, fixProxyStalled+fix)
-			}
+		if order := stalled(fixProxyStalled, p.Reason, "", said); len(order) > 0 {
+			o.fixes = order
 		}
 		out = append(out, o)
 	}
@@ -319,8 +295,8 @@ func (c *Case) failedCalls() (out []failedCall) {
 			continue
 		}
 		_, why, _ := strings.Cut(e.Message, m[0])
-		out = append(out, failedCall{m[1], clip(fmt.Sprintf("%s %s cannot create its pods: it is asked and does not answer%s", e.Kind, e.Name, why)),
-			why})
+		is := fmt.Sprintf("%s %s cannot create its pods: it is asked and does not answer%s", e.Kind, e.Name, why)
+		out = append(out, failedCall{m[1], clip(is), why})
 	}
 	return out
 }
@@ -528,12 +504,8 @@ func addOnDegraded(c *Case) []observation {
 	if len(a.Issues) > 0 {
 		o.is += ": " + clip(strings.Join(a.Issues, "; "))
 	}
-	switch all := strings.Join(a.Issues, " "); {
-	case strings.Contains(all, "ConfigurationConflict"):
-		o.fixes = []int{1}
-	case strings.Contains(all, "AccessDenied") || strings.Contains(all, "IamRole"):
-		o.fixes = []int{2}
-	}
+	o.fixes = fitting(strings.Join(a.Issues, " "), []wayOut{{[]string{"ConfigurationConflict"}, []int{1}},
+		{[]string{"AccessDenied", "IamRole"}, []int{2}}})
 	return []observation{o}
 }
 

@@ -926,8 +926,8 @@ func portmapAbsent(c *Case) []observation {
 	if !there || slices.ContainsFunc(conf.Types, func(t string) bool { return t == pluginPortmap || strings.Contains(t, "cilium") }) {
 		return nil
 	}
-	o := observation{subject: pluginPortmap, is: conf.File + " does not list it, so nothing leads from the host ports of pods to them", severity: catalogue.Warning,
-		should: "in the list"}
+	o := observation{subject: pluginPortmap, is: conf.File + " does not list it, so nothing leads from the host ports of pods to them",
+		should: "in the list", severity: catalogue.Warning}
 	var ports []string
 	for _, p := range c.Pooled() {
 		for _, k := range p.Containers {

@@ -159,8 +159,8 @@ func eniNotInDatastore(c *Case) (out []observation) {
 			}
 			severity := catalogue.Info                                                        // interfaces of others are normal
 			if e, _ := c.inEC2(o.id); o.made && (c.Earlier != nil || !e.CreatedAt.IsZero()) { // not just on its way
-				if severity = catalogue.Warning; card == 0 && c.dry().State == Yes && c.failing().State == Yes {
-					severity = catalogue.Error // pods wait for the addresses that it has
+				if severity = catalogue.Warning; card == 0 { // pods may wait for the addresses that it has
+					severity = c.ifStarving(severity)
 				}
 			}
 			source := "imds"
@@ -183,7 +183,8 @@ func eniNotInDatastore(c *Case) (out []observation) {
 // cards returns the network cards that any view knows.
 func (c *Case) cards() []int {
 	cards := slices.Concat([]int{0}, each(c.R.ENIs.Content, func(e evidence.ENI) int { return e.Card }),
-		each(c.attached(), func(e evidence.Interface) int { return e.Card }), each(c.metadata(), func(e evidence.IMDSInterface) int { return e.Card }))
+		each(c.attached(), func(e evidence.Interface) int { return e.Card }),
+		each(c.metadata(), func(e evidence.IMDSInterface) int { return e.Card }))
 	slices.Sort(cards)
 	return slices.Compact(cards)
 }
@@ -491,50 +492,43 @@ func addressNotInDatastore(c *Case) (out []observation) {
 	return out
 }
 
-// known in metadata compares the metadata service with EC2, or with the datastore if EC2 was not
-// read.
-func (c *Case) againstMetadata(report func(id string, other, metadata map[netip.Prefix]bool)) {
+// againstMetadata compares the metadata service with EC2, or with the datastore if EC2 was not read, and observes what
+// only the one has or, listed, only the metadata service.
+func (c *Case) againstMetadata(listed bool, is, should string) (out []observation) {
 	for _, m := range c.metadata() {
 		if len(m.IPs) == 0 || c.settling(m.ID) {
 			continue
 		}
-		in := cidrsOf(m.IPs[1:], m.Prefixes)
+		other := map[netip.Prefix]bool{}
 		if d, there := c.inEC2(m.ID); there {
-			report(m.ID, cidrsOf(d.IPs, d.Prefixes), in)
+			other = cidrsOf(d.IPs, d.Prefixes)
 		} else if e, there := c.managed(m.ID); there && !e.Excluded && !e.Trunk && !c.R.Interfaces.OK() {
-			other := map[netip.Prefix]bool{}
 			for p := range c.recorded(e) {
 				other[p] = true
 			}
-			report(m.ID, other, in)
+		} else {
+			continue
+		}
+		has, lacks := other, cidrsOf(m.IPs[1:], m.Prefixes)
+		if listed {
+			has, lacks = lacks, has
+		}
+		for _, p := range differing(has, lacks) {
+			if !p.Addr().Is6() || !p.IsSingleIP() {
+				out = append(out, observation{subject: cidrText(p), is: fmt.Sprintf(is, m.ID), should: should, severity: catalogue.Info,
+					names: map[string]string{"ENI": m.ID}})
+			}
 		}
 	}
-}
-
-func addressNotInMetadata(c *Case) (out []observation) {
-	c.againstMetadata(func(id string, other, metadata map[netip.Prefix]bool) {
-		for _, p := range differing(other, metadata) {
-			if p.Addr().Is6() && p.IsSingleIP() {
-				continue
-			}
-			out = append(out, observation{subject: cidrText(p), is: "on " + id + ", not listed by the metadata service", should: "listed",
-				severity: catalogue.Info, names: map[string]string{"ENI": id}})
-		}
-	})
 	return out
 }
 
-func addressOnlyInMetadata(c *Case) (out []observation) {
-	c.againstMetadata(func(id string, other, metadata map[netip.Prefix]bool) {
-		for _, p := range differing(metadata, other) {
-			if p.Addr().Is6() && p.IsSingleIP() {
-				continue
-			}
-			out = append(out, observation{subject: cidrText(p), is: "listed by the metadata service on " + id + ", nowhere else",
-				should: "on the interface", severity: catalogue.Info, names: map[string]string{"ENI": id}})
-		}
-	})
-	return out
+func addressNotInMetadata(c *Case) []observation {
+	return c.againstMetadata(false, "on %s, not listed by the metadata service", "listed")
+}
+
+func addressOnlyInMetadata(c *Case) []observation {
+	return c.againstMetadata(true, "listed by the metadata service on %s, nowhere else", "on the interface")
 }
 
 // assignments returns the assigned addresses of the datastore.
@@ -581,12 +575,7 @@ func allocationOnlyInCheckpoint(c *Case) (out []observation) {
 	if !c.checkpointed() || !c.R.ENIs.OK() {
 		return nil
 	}
-	assigned := map[netip.Addr]bool{}
-	for a := range c.records() {
-		if a.Pod != nil || !c.old(a.UnassignedAt) {
-			assigned[a.Address] = true
-		}
-	}
+	assigned := c.inUse()
 	for _, a := range c.R.Checkpoint.Content.Allocations {
 		if assigned[a.Address] || !c.old(a.At) {
 			continue
@@ -1054,10 +1043,8 @@ func routeNoPod(c *Case) (out []observation) {
 			used[a.String()] = true
 		}
 	}
-	for a := range c.records() {
-		if a.Pod != nil || !c.old(a.UnassignedAt) {
-			used[a.Address.String()] = true
-		}
+	for a := range c.inUse() {
+		used[a.String()] = true
 	}
 	for _, r := range c.R.Routes.Content {
 		to, _, _ := strings.Cut(r.To, "/")
@@ -1485,8 +1472,8 @@ func countersDrift(c *Case) (out []observation) {
 			is: fmt.Sprintf("it counts %d addresses, %d of them assigned; it has %d, %d of them assigned", k.TotalIPs, k.AssignedIPs, p.sum,
 				assigned),
 			should: "the same", severity: catalogue.Info}
-		if p.card == 0 && k.TotalIPs-k.AssignedIPs > p.sum-assigned && c.dry().State == Yes && c.failing().State == Yes {
-			o.severity = catalogue.Error // it believes that it has free addresses, and adds none
+		if p.card == 0 && k.TotalIPs-k.AssignedIPs > p.sum-assigned { // it believes that it has free addresses, and adds none
+			o.severity = c.ifStarving(o.severity)
 		}
 		out = append(out, o)
 	}

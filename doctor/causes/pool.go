@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -560,14 +561,7 @@ func (c *Case) keepsWarm() int {
 }
 
 // or returns the first text that is not empty.
-func or(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
-}
+func or(texts ...string) string { return cmp.Or(texts...) }
 
 // labelOf returns a label of one series of a metric.
 func labelOf(series, name, label string) (string, bool) {

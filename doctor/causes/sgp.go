@@ -373,13 +373,9 @@ func branchAllocFailed(c *Case) []Result {
 	cd := c.refusedBranch("BranchAllocationFailed", "EC2 refuses a branch ENI: ", func(e evidence.KubeEvent) bool {
 		return e.Reason == "BranchAllocationFailed" && !strings.Contains(e.Message, textEntryExists)
 	})
-	switch {
-	case matchesAny(cd.Summary, []string{textNoAddresses, textNoBlocks}):
-		return []Result{cd.WithFixes(3, 2)}
-	case strings.Contains(cd.Summary, textDenied):
-		return []Result{cd.WithFixes(4, 2)}
-	}
-	return []Result{cd.WithFixes(1, 2)}
+	return []Result{cd.WithFixes(fitting(cd.Summary, []wayOut{
+		{[]string{textNoAddresses, textNoBlocks}, []int{3, 2}}, {[]string{textDenied}, []int{4, 2}}, {nil, []int{1, 2}},
+	})...)}
 }
 
 func annotationDenied(c *Case) []Result {
@@ -581,7 +577,7 @@ func (c *Case) branchesCooling(w whole) (Result, bool) {
 	if len(leaks) == 0 {
 		return cd.WithFixes(fixAddNodes, fixCooldown), true
 	}
-	lost := each(leaks, func(o observation) string { return o.subject })
+	lost := each(leaks, observation.about)
 	left := c.observes("obs/branch-no-pod")
 	cd.title = "branch ENIs of pods that are gone were never deleted"
 	cd.Summary = fmt.Sprintf("pods wait (%s) while branch ENIs that belong to no pod take the node's limit (%s): leaked, not cooling: %s; %s",

@@ -34,6 +34,19 @@ type message struct {
 	pod   evidence.Pod // the pod that an event is about
 }
 
+// failed reports whether the message is an error.
+func (s message) failed() bool {
+	return strings.HasPrefix(s.level, "err") || s.level == "fatal" || s.level == "panic"
+}
+
+// times adds to a text how often it was reported, if that is more than once.
+func times(text string, count int) string {
+	if count > 1 {
+		text = fmt.Sprintf("%s (%d times in 10 minutes)", text, count)
+	}
+	return text
+}
+
 // since returns how often the message occurred after a time.
 func (s message) since(t time.Time) int {
 	n := 0
@@ -177,6 +190,18 @@ func matchesAny(text string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(text, p) })
 }
 
+// wayOut are the fixes of what some texts say; without texts, of anything else.
+type wayOut struct {
+	texts []string // any of them; "…" separates the parts of one
+	fixes []int
+}
+
+// fitting returns the fixes of the first way that matches a text, none if no way does.
+func fitting(text string, ways []wayOut) []int {
+	way, _ := find(ways, func(w wayOut) bool { return w.texts == nil || matchesAny(text, w.texts) })
+	return way.fixes
+}
+
 // pattern describes texts to look for, where, and what voids them.
 type pattern struct {
 	sources []string // ids, with a container after a slash
@@ -233,10 +258,7 @@ func (c *Case) active(m pattern) Fact {
 	switch {
 	case last.text != "" && (m.any || count > 0 || last.at.IsZero()):
 		f.State, f.Source, f.At = Yes, base(id), last.at
-		f.Value = clip(last.text)
-		if count > 1 {
-			f.Value = fmt.Sprintf("%s (%d times in 10 minutes)", f.Value, count)
-		}
+		f.Value = times(clip(last.text), count)
 		return f
 	case last.text != "":
 		f.State, f.At, f.Value = No, last.at, "last logged long ago: "+clip(last.text)

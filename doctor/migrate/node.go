@@ -530,11 +530,8 @@ func cniDirectories(c *node) []result {
 			if !strings.HasPrefix("/opt/cni/bin", at) && !strings.HasPrefix("/etc/cni/net.d", at) {
 				continue
 			}
-			switch {
-			case d.ReadOnly:
-				return d.Path + " is read-only", yes
-			case d.UsedPercent != nil && *d.UsedPercent >= 99:
-				return fmt.Sprintf("%s is %g%% full", d.Path, *d.UsedPercent), yes
+			if why := causes.DiskRefuses(d); why != "" {
+				return why, yes
 			}
 		}
 		return "writable", no
