@@ -23,26 +23,34 @@ type Body interface {
 }
 
 // Work carries out actions that move the focus, and passes the rest to the focused pane.
-// Bodies must be in the order of the panes.
-func (f *Frame) Work(action string, now time.Time, bodies ...Body) {
-	if !f.Do(action) && f.Focus < len(bodies) {
-		bodies[f.Focus].Do(action, now)
+func (f *Frame) Work(action string, now time.Time) {
+	if !f.Do(action) && f.Focus < len(f.Bodies) {
+		f.Bodies[f.Focus].Do(action, now)
 	}
+}
+
+// List returns the focused table, nil if another body is focused.
+func (f *Frame) List() List {
+	if f.Focus >= len(f.Bodies) {
+		return nil
+	}
+	l, _ := f.Bodies[f.Focus].(List)
+	return l
 }
 
 // Mouse scrolls the pane under the pointer; a click focuses it and selects. It reports
 // whether a row was double-clicked.
-func (f *Frame) Mouse(m Mouse, now time.Time, bodies ...Body) (open bool) {
+func (f *Frame) Mouse(m Mouse, now time.Time) (open bool) {
 	pane, x, y, ok := f.At(m.X, m.Y)
-	if !ok || pane >= len(bodies) {
+	if !ok || pane >= len(f.Bodies) {
 		return false
 	}
 	switch {
 	case m.Wheel != 0:
-		bodies[pane].Wheel(m.Wheel, now)
+		f.Bodies[pane].Wheel(m.Wheel, now)
 	case m.Click || m.Double:
 		f.Focus = pane
-		return bodies[pane].Click(x, y, now) && m.Double
+		return f.Bodies[pane].Click(x, y, now) && m.Double
 	}
 	return false
 }

@@ -31,7 +31,8 @@ func TestFrame_WorksItsBodies(t *testing.T) {
 	}
 	f.Draw(draw.Style{Theme: draw.PlainTheme()}, 80, 21, []string{""}, []Pane{pane("a"), pane("b")})
 	var top, foot recorder
-	do := func(m Mouse) bool { return f.Mouse(m, time.Time{}, &top, &foot) }
+	f.Bodies = []Body{&top, &foot}
+	do := func(m Mouse) bool { return f.Mouse(m, time.Time{}) }
 	under := f.rects[1].Y + f.top // first row of the pane below
 	steps := []struct {
 		mouse Mouse
@@ -51,9 +52,9 @@ func TestFrame_WorksItsBodies(t *testing.T) {
 			t.Errorf("step %d: open %v, focus %d; want %v, %d", i, open, f.Focus, s.open, s.focus)
 		}
 	}
-	f.Work(keymap.Down, time.Time{}, &top, &foot)
-	f.Work(keymap.NextPane, time.Time{}, &top, &foot)
-	f.Work(keymap.Up, time.Time{}, &top, &foot)
+	f.Work(keymap.Down, time.Time{})
+	f.Work(keymap.NextPane, time.Time{})
+	f.Work(keymap.Up, time.Time{})
 	if want := []string{"wheel 3", "click 3,0", "click 4,1", "click 4,1", "click 4,2", keymap.Down}; !slices.Equal(foot.log, want) {
 		t.Errorf("below: %v, want %v", foot.log, want)
 	}

@@ -15,6 +15,8 @@ type Frame struct {
 	// Need is how many rows each pane can fill at most, 0 if unknown. A short table leaves
 	// its space to the panes below.
 	Need []int
+	// Bodies are those of the panes, in order.
+	Bodies []Body
 
 	top   int
 	rects []Rect

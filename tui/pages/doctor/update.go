@@ -113,7 +113,8 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		return m.examine(c)
 	}
 	before := m.pane
-	m.frame.Work(action, c.Clock, m.bodies()...)
+	m.frame.Bodies = m.bodies()
+	m.frame.Work(action, c.Clock)
 	m.focused(before)
 	return nil
 }
@@ -187,7 +188,7 @@ func (m *Model) open() tea.Cmd {
 	return nil
 }
 
-// bodies returns the bodies of the panes, in order.
+// bodies returns the bodies of the panes drawn, in order.
 func (m *Model) bodies() []components.Body {
 	all := map[int]components.Body{paneFindings: m.findings, paneNodes: m.nodes, paneEvidence: &m.scroll, paneFinding: &m.beside}
 	var out []components.Body
@@ -199,7 +200,8 @@ func (m *Model) bodies() []components.Body {
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
 	before := m.pane
-	open := m.frame.Mouse(msg, c.Clock, m.bodies()...)
+	m.frame.Bodies = m.bodies()
+	open := m.frame.Mouse(msg, c.Clock)
 	m.focused(before)
 	if open {
 		return m.open()

@@ -16,12 +16,6 @@ import (
 	"cnictl/tui/tables"
 )
 
-// Panes of the screen of an ENI.
-const (
-	paneAddresses = iota
-	paneFacts
-)
-
 // ENI is the screen of one ENI.
 type ENI struct {
 	node, id string
@@ -45,6 +39,7 @@ func NewENI(o pages.Open) pages.Page {
 		Role:  addressRole, Sort: addressKeys(), Order: "address", Show: addressCell, Sparse: map[string]string{"cidr": ""},
 		Empty: "No addresses for pods on this ENI.", Rows: "addresses",
 	})
+	m.frame.Bodies = []components.Body{m.table, &m.scroll}
 	return m
 }
 
@@ -178,7 +173,7 @@ func (m *ENI) Row(pages.Context) any {
 	if m.eni == nil {
 		return nil
 	}
-	if a, ok := m.table.Row(); ok && m.frame.Focus == paneAddresses && !a.rest() {
+	if a, ok := m.table.Row(); ok && m.List() != nil && !a.rest() {
 		ip, _ := netip.ParseAddr(a.Address) // it was formatted from an address
 		return introspect.NodeAddress{
 			Address: ip, State: a.State, PodNamespace: a.PodNamespace, PodName: a.PodName, AssignedAt: a.AssignedAt, UnassignedAt: a.UnassignedAt,
@@ -188,9 +183,4 @@ func (m *ENI) Row(pages.Context) any {
 }
 
 // List is the table of addresses while that is focused.
-func (m *ENI) List() components.List {
-	if m.frame.Focus == paneAddresses {
-		return m.table
-	}
-	return nil
-}
+func (m *ENI) List() components.List { return m.frame.List() }

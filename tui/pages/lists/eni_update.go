@@ -8,7 +8,6 @@ import (
 
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 )
@@ -20,7 +19,10 @@ func (m *ENI) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	case pages.Do:
 		return m.do(c, msg.Action)
 	case pages.Mouse:
-		return m.mouse(c, msg)
+		if m.frame.Mouse(msg, c.Clock) {
+			return m.open()
+		}
+		return nil
 	case pages.Loaded:
 		if m.docs.Take(msg) {
 			m.refresh(c)
@@ -73,7 +75,7 @@ func (m *ENI) do(c pages.Context, action string) tea.Cmd {
 	case keymap.Refresh:
 		return m.docs.Ask(c, watch.WantENIs, 0, watch.Query{})
 	}
-	m.frame.Work(action, c.Clock, m.bodies()...)
+	m.frame.Work(action, c.Clock)
 	return nil
 }
 
@@ -97,14 +99,4 @@ func (m *ENI) open() tea.Cmd {
 		o.Pod = a.PodNamespace + "/" + a.PodName
 	}
 	return pages.Go(o)
-}
-
-// bodies returns the bodies of the panes, in order.
-func (m *ENI) bodies() []components.Body { return []components.Body{m.table, &m.scroll} }
-
-func (m *ENI) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
-	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {
-		return m.open()
-	}
-	return nil
 }

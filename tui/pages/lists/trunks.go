@@ -16,12 +16,6 @@ import (
 	"cnictl/tui/tables"
 )
 
-// Panes of the screen of trunks.
-const (
-	paneNodes = iota
-	panePods
-)
-
 // Trunks is the screen of security groups for pods: nodes with a trunk ENI, the branch ENIs in use,
 // pods that wait for one, and nodes that cannot have any.
 type Trunks struct {
@@ -51,6 +45,7 @@ func NewTrunks(o pages.Open) pages.Page {
 		Empty:  "No nodes with a trunk or ENABLE_POD_ENI.",
 		Rows:   "nodes",
 	})
+	m.frame.Bodies = []components.Body{m.table, &m.scroll}
 	return m
 }
 
@@ -211,9 +206,4 @@ func (m *Trunks) Row(c pages.Context) any {
 }
 
 // List is the table of nodes while that is focused.
-func (m *Trunks) List() components.List {
-	if m.frame.Focus == paneNodes {
-		return m.table
-	}
-	return nil
-}
+func (m *Trunks) List() components.List { return m.frame.List() }

@@ -17,7 +17,9 @@ func (m *Trunks) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	case pages.Do:
 		cmd = m.do(c, msg.Action)
 	case pages.Mouse:
-		cmd = m.mouse(c, msg)
+		if m.frame.Mouse(msg, c.Clock) {
+			cmd = m.open()
+		}
 	case pages.Loaded:
 		m.docs.Take(msg)
 		if m.kube.Take(msg) {
@@ -69,7 +71,7 @@ func (m *Trunks) do(c pages.Context, action string) tea.Cmd {
 	case keymap.Refresh:
 		return tea.Batch(m.docs.Ask(c, watch.WantPods, 0, watch.Query{}), m.kube.Ask(c, watch.WantClusterPods, 0, watch.Query{}))
 	}
-	m.frame.Work(action, c.Clock, m.bodies()...)
+	m.frame.Work(action, c.Clock)
 	return nil
 }
 
@@ -79,16 +81,6 @@ func (m *Trunks) At(pages.Context) (pages.Object, bool) { return pages.Object{No
 func (m *Trunks) open() tea.Cmd {
 	if r, ok := m.table.Row(); ok {
 		return pages.Go(pages.Open{Screen: "node", Node: r.Node})
-	}
-	return nil
-}
-
-// bodies returns the bodies of the panes, in order.
-func (m *Trunks) bodies() []components.Body { return []components.Body{m.table, &m.scroll} }
-
-func (m *Trunks) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
-	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {
-		return m.open()
 	}
 	return nil
 }

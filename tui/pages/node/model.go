@@ -48,6 +48,7 @@ func New(o pages.Open) pages.Page {
 		Empty:  "No ENIs managed by the daemon on this node.",
 		Rows:   "ENIs",
 	})
+	m.frame.Bodies = []components.Body{m.table, &m.scroll}
 	return m
 }
 
@@ -229,9 +230,4 @@ func (m *Model) Row(c pages.Context) any {
 }
 
 // List is the table of ENIs while that is focused.
-func (m *Model) List() components.List {
-	if m.frame.Focus == paneENIs {
-		return m.table
-	}
-	return nil
-}
+func (m *Model) List() components.List { return m.frame.List() }

@@ -20,7 +20,10 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	case pages.Do:
 		return m.do(c, msg.Action)
 	case pages.Mouse:
-		return m.mouse(c, msg)
+		if m.frame.Mouse(msg, c.Clock) {
+			return m.open(m.frame.Focus)
+		}
+		return nil
 	case pages.Loaded:
 		if !m.docs.Take(msg) {
 			return nil
@@ -84,7 +87,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		m.frame.Focus = panePool
 		return nil
 	}
-	m.frame.Work(action, c.Clock, m.bodies()...)
+	m.frame.Work(action, c.Clock)
 	return nil
 }
 
@@ -103,14 +106,4 @@ func (m *Model) open(pane int) tea.Cmd {
 func (m *Model) At(pages.Context) (pages.Object, bool) {
 	r, _ := m.table.Row()
 	return pages.Object{Node: m.name, Subnet: r.SubnetID}, true
-}
-
-// bodies returns the bodies of the panes, in order.
-func (m *Model) bodies() []components.Body { return []components.Body{m.table, &m.scroll} }
-
-func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
-	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {
-		return m.open(m.frame.Focus)
-	}
-	return nil
 }

@@ -36,6 +36,7 @@ type Model struct {
 // New opens the screen of a pod, or of an address without one.
 func New(o pages.Open) pages.Page {
 	m := &Model{docs: pages.NewDocuments("pod", o.Node, o.Pod+" "+o.IP), find: pages.NewDocuments("pod", "", "find "+o.Pod+" "+o.IP)}
+	m.frame.Bodies = []components.Body{&m.scroll[0], &m.scroll[1]}
 	if o.Pod != "" {
 		m.ref = pages.SplitPod(o.Pod)
 	}

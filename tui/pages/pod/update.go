@@ -10,7 +10,6 @@ import (
 	"cnictl/doctor/causes"
 	"cnictl/doctor/collect/watched"
 	"cnictl/doctor/evidence"
-	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 )
@@ -21,7 +20,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	case pages.Do:
 		return m.do(c, msg.Action)
 	case pages.Mouse:
-		m.frame.Mouse(msg, c.Clock, m.bodies()...)
+		m.frame.Mouse(msg, c.Clock)
 		return nil
 	case pages.Loaded:
 		node, ref := m.docs.Node, m.ref
@@ -124,7 +123,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.Refresh:
 		return m.ask(c, true)
 	}
-	m.frame.Work(action, c.Clock, m.bodies()...)
+	m.frame.Work(action, c.Clock)
 	return nil
 }
 
@@ -140,13 +139,4 @@ func (m *Model) At(c pages.Context) (pages.Object, bool) {
 		at.ENI = held[0].ENI.ID
 	}
 	return at, true
-}
-
-// bodies returns the bodies of the panes, in order.
-func (m *Model) bodies() []components.Body {
-	out := make([]components.Body, len(m.scroll))
-	for i := range m.scroll {
-		out[i] = &m.scroll[i]
-	}
-	return out
 }

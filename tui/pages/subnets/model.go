@@ -50,6 +50,7 @@ func New(o pages.Open) pages.Page {
 		Limits: map[string]components.Limit{"subnet": {Most: 24, Narrow: 24}, "zone": {Most: 12, Narrow: 12}},
 		Empty:  "No subnets reported yet.", Leads: true, Rows: "subnets",
 	})
+	m.frame.Bodies = []components.Body{m.table, &m.board}
 	return m
 }
 
@@ -180,9 +181,4 @@ func (m *Model) Row(pages.Context) any {
 }
 
 // List is the table of subnets while that is focused.
-func (m *Model) List() components.List {
-	if m.frame.Focus == paneSubnets {
-		return m.table
-	}
-	return nil
-}
+func (m *Model) List() components.List { return m.frame.List() }

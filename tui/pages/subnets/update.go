@@ -4,7 +4,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/inventory"
-	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 )
@@ -17,7 +16,9 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	case pages.Do:
 		cmd = m.do(c, msg.Action)
 	case pages.Mouse:
-		cmd = m.mouse(c, msg)
+		if m.frame.Mouse(msg, c.Clock) {
+			cmd = m.open()
+		}
 	default:
 		m.refresh(c)
 	}
@@ -53,7 +54,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	if action == keymap.In {
 		return m.open()
 	}
-	m.frame.Work(action, c.Clock, m.bodies()...)
+	m.frame.Work(action, c.Clock)
 	return nil
 }
 
@@ -71,16 +72,6 @@ func (m *Model) open() tea.Cmd {
 		if b := m.board.cells[m.board.cursor]; b.Node != "" {
 			return pages.Go(pages.Open{Screen: "node", Node: b.Node})
 		}
-	}
-	return nil
-}
-
-// bodies returns the bodies of the panes, in order.
-func (m *Model) bodies() []components.Body { return []components.Body{m.table, &m.board} }
-
-func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {
-	if m.frame.Mouse(msg, c.Clock, m.bodies()...) {
-		return m.open()
 	}
 	return nil
 }

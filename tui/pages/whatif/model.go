@@ -132,6 +132,7 @@ func New(o pages.Open) pages.Page {
 		},
 		Empty: "No nodes that can be simulated.",
 	})
+	m.frame.Bodies = []components.Body{m.table, &m.scroll}
 	return m
 }
 

@@ -8,7 +8,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	engine "cnictl/capacity/whatif"
-	"cnictl/tui/components"
 	"cnictl/tui/draw"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
@@ -20,7 +19,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	case pages.Do:
 		return m.do(c, msg.Action)
 	case pages.Mouse:
-		m.frame.Mouse(msg, c.Clock, m.bodies()...)
+		m.frame.Mouse(msg, c.Clock)
 	case pages.Gathered:
 		if o, ok := msg.Rows.(outlook); ok {
 			m.busy, m.last = false, o
@@ -88,7 +87,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		}
 		return say(draw.Faint, "no setting is changed: no command to copy")
 	default:
-		m.frame.Work(action, c.Clock, m.bodies()...)
+		m.frame.Work(action, c.Clock)
 	}
 	return nil
 }
@@ -137,6 +136,3 @@ func (m *Model) step(c pages.Context, by int) {
 	}
 	m.fill(c)
 }
-
-// bodies returns the bodies of the panes, in order.
-func (m *Model) bodies() []components.Body { return []components.Body{m.table, &m.scroll} }
