@@ -38,6 +38,18 @@ func (f *Frame) List() List {
 	return l
 }
 
+// Point scrolls a list that is drawn below some lines, or selects the row that is clicked. It
+// reports whether a row was double-clicked.
+func Point(l Body, m Mouse, above int, now time.Time) (open bool) {
+	switch {
+	case m.Wheel != 0:
+		l.Wheel(m.Wheel, now)
+	case (m.Click || m.Double) && m.Y >= above:
+		return l.Click(m.X, m.Y-above, now) && m.Double
+	}
+	return false
+}
+
 // Mouse scrolls the pane under the pointer; a click focuses it and selects. It reports
 // whether a row was double-clicked.
 func (f *Frame) Mouse(m Mouse, now time.Time) (open bool) {
@@ -45,12 +57,9 @@ func (f *Frame) Mouse(m Mouse, now time.Time) (open bool) {
 	if !ok || pane >= len(f.Bodies) {
 		return false
 	}
-	switch {
-	case m.Wheel != 0:
-		f.Bodies[pane].Wheel(m.Wheel, now)
-	case m.Click || m.Double:
+	if m.Click || m.Double {
 		f.Focus = pane
-		return f.Bodies[pane].Click(x, y, now) && m.Double
 	}
-	return false
+	m.X, m.Y = x, y
+	return Point(f.Bodies[pane], m, 0, now)
 }

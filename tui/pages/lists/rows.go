@@ -113,13 +113,7 @@ func (r *rows[T]) Lines(c pages.Context, sum []draw.Span, notes ...string) []str
 
 // Mouse passes mouse events to the table. It reports whether to open a row.
 func (r *rows[T]) Mouse(c pages.Context, m pages.Mouse) (open bool) {
-	switch {
-	case m.Wheel != 0:
-		r.Table.Wheel(m.Wheel, c.Clock)
-	case m.Click && m.Y >= r.above:
-		return r.Table.Click(m.X, m.Y-r.above, c.Clock) && m.Double
-	}
-	return false
+	return components.Point(r.Table, m, r.above, c.Clock)
 }
 
 // Focus requests the addresses of all nodes: first of those in visible rows, then of some

@@ -8,6 +8,7 @@ import (
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 )
@@ -26,7 +27,10 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	case pages.Do:
 		return m.do(c, msg.Action)
 	case pages.Mouse:
-		return m.mouse(msg)
+		if components.Point(list{m}, msg, head, c.Clock) {
+			return m.open()
+		}
+		return nil
 	case pages.Loaded:
 		m.loaded(msg)
 		return nil
@@ -146,18 +150,4 @@ func (m *Model) name(l *line) string {
 		}
 	}
 	return l.Node
-}
-
-func (m *Model) mouse(msg pages.Mouse) tea.Cmd {
-	switch y := msg.Y - head; {
-	case msg.Wheel != 0:
-		m.view.Wheel(msg.Wheel)
-	case y < 0:
-	case msg.Double:
-		m.view.Click(y)
-		return m.open()
-	case msg.Click:
-		m.view.Click(y)
-	}
-	return nil
 }

@@ -85,7 +85,9 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		p.table.Settle(c.Clock)
 		p.regroup(c)
 	case pages.Mouse:
-		return p.mouse(c, msg)
+		if components.Point(p.List(), msg, p.gauges(c.Width, c.Height), c.Clock) {
+			return p.in(c)
+		}
 	case pages.Do:
 		return p.do(c, msg.Action)
 	}
@@ -112,19 +114,6 @@ func (p *Page) in(c pages.Context) tea.Cmd {
 	}
 	if n, ok := p.table.Row(); ok {
 		return pages.Go(pages.Open{Screen: "node", Node: n.Metadata.Name})
-	}
-	return nil
-}
-
-func (p *Page) mouse(c pages.Context, m pages.Mouse) tea.Cmd {
-	y := m.Y - p.gauges(c.Width, c.Height)
-	switch list := p.List(); {
-	case m.Wheel != 0:
-		list.Wheel(m.Wheel, c.Clock)
-	case m.Click && y >= 0:
-		if list.Click(m.X, y, c.Clock) && m.Double {
-			return p.in(c)
-		}
 	}
 	return nil
 }
