@@ -105,23 +105,28 @@ func (r *roster) have(list *bool) {
 	r.listed()
 }
 
-// listNodes takes a list of all nodes.
-func (r *roster) listNodes() (add func(nodeObject), done func()) {
+// listing takes a list of all objects of a kind: it sets each, and drops those known that it lacks.
+func listing[T, K any](r *roster, known map[string]K, have *bool, name func(T) string, set func(T),
+	drop func(string)) (add func(T), done func()) {
 	seen := map[string]bool{}
-	add = func(n nodeObject) {
-		seen[n.Metadata.Name] = true
-		r.setNode(n)
+	add = func(item T) {
+		seen[name(item)] = true
+		set(item)
 	}
 	return add, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		for name := range r.nodes {
+		for name := range known {
 			if !seen[name] {
-				r.drop(name)
+				drop(name)
 			}
 		}
-		r.have(&r.haveNodes)
+		r.have(have)
 	}
+}
+
+func (r *roster) listNodes() (add func(nodeObject), done func()) {
+	return listing(r, r.nodes, &r.haveNodes, func(n nodeObject) string { return n.Metadata.Name }, r.setNode, r.drop)
 }
 
 func (r *roster) drop(name string) {
@@ -152,23 +157,8 @@ func (r *roster) unsetNode(n nodeObject) {
 	r.drop(n.Metadata.Name)
 }
 
-// listPods takes a list of all pods.
 func (r *roster) listPods() (add func(podObject), done func()) {
-	seen := map[string]bool{}
-	add = func(p podObject) {
-		seen[p.Metadata.Name] = true
-		r.setPod(p)
-	}
-	return add, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for name := range r.pods {
-			if !seen[name] {
-				r.dropPod(name)
-			}
-		}
-		r.have(&r.havePods)
-	}
+	return listing(r, r.pods, &r.havePods, func(p podObject) string { return p.Metadata.Name }, r.setPod, r.dropPod)
 }
 
 func (r *roster) setPod(p podObject) {

@@ -255,6 +255,7 @@ func (d *detail) enis(ctx context.Context) error {
 
 // keptENIs returns the addresses that upstream last reported; done is false if upstream may
 // be asked again, which keptENIs then records in the
+// plan.
 func (d *detail) keptENIs() (done bool, _ error) {
 	l := d.l
 	l.mu.Lock()
