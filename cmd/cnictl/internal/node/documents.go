@@ -2,11 +2,10 @@ package node
 
 import (
 	"context"
-	"errors"
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/daemon/api/introspect"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 )
@@ -37,22 +36,5 @@ func Ask(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name, what str
 	if len(errs) == 0 {
 		return name, access.NotFound(f, name, nodes.Names())
 	}
-	return name, documentFailed(f, name, what, errs[0])
-}
-
-// documentFailed is the error for a document of a node that could not be read.
-func documentFailed(f *cli.Factory, name, what string, err error) error {
-	var e *client.Error
-	switch {
-	case !errors.As(err, &e):
-		return err
-	case e.Reason == introspect.ReasonCancelled:
-		return cli.Exit(cli.ExitInterrupted)
-	case e.Reason == introspect.ReasonNoEndpoint:
-		return &cli.Error{
-			Code: cli.ExitUnreachable, What: "node " + name + " does not report " + what,
-			Why: "it runs upstream or an older daemon", Do: f.Name + " node show " + name + " shows everything it reports",
-		}
-	}
-	return &cli.Error{Code: cli.ExitUnreachable, What: "node " + name + " could not be read", Why: e.Err.Error(), Do: e.Hint()}
+	return name, sweep.DocumentFailed(name, what, f.Name+" node show "+name+" shows everything it reports", errs[0])
 }

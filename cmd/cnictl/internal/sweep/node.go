@@ -67,17 +67,21 @@ func Config(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name string
 	if !ok {
 		return doc, name, access.NotFound(f, name, nodes.Names())
 	}
+	return doc, name, DocumentFailed(name, "its settings", "kubectl -n kube-system get daemonset aws-node -o yaml", err)
+}
+
+// DocumentFailed is the error for a document of a node that could not be read; nil if err is. what
+// names the document, and instead says what to do if the node does not have it.
+func DocumentFailed(name, what, instead string, err error) error {
 	var e *client.Error
 	switch {
-	case errors.As(err, &e) && e.Reason == introspect.ReasonCancelled:
-		return doc, name, cli.Exit(cli.ExitInterrupted)
-	case errors.As(err, &e) && e.Reason == introspect.ReasonNoEndpoint:
-		return doc, name, &cli.Error{
-			Code: cli.ExitUnreachable, What: "node " + name + " does not report its settings", Why: "it runs upstream or an older daemon",
-			Do: "kubectl -n kube-system get daemonset aws-node -o yaml",
-		}
-	case errors.As(err, &e):
-		return doc, name, &cli.Error{Code: cli.ExitUnreachable, What: "node " + name + " could not be read", Why: e.Err.Error(), Do: e.Hint()}
+	case !errors.As(err, &e):
+		return err
+	case e.Reason == introspect.ReasonCancelled:
+		return cli.Exit(cli.ExitInterrupted)
+	case e.Reason == introspect.ReasonNoEndpoint:
+		return &cli.Error{Code: cli.ExitUnreachable, What: "node " + name + " does not report " + what,
+			Why: "it runs upstream or an older daemon", Do: instead}
 	}
-	return doc, name, err
+	return &cli.Error{Code: cli.ExitUnreachable, What: "node " + name + " could not be read", Why: e.Err.Error(), Do: e.Hint()}
 }
