@@ -233,13 +233,12 @@ func imdsUnreachable(c *Case) []Result {
 	adds := c.active(failed)
 	fails := On(c, c.R.IMDS, "imds", "token", "ok",
 		func(i evidence.IMDS) (any, State) { return or(i.Failure, i.Token), stateOf(i.Token != "ok") })
-	off := On(c, c.R.Instances, "ec2.inst", "httpEndpoint", "enabled", func(all []evidence.Instance) (any, State) {
-		for _, i := range all {
-			if i.ID == c.instance() && i.HTTPEndpoint != "" {
-				return i.HTTPEndpoint, stateOf(i.HTTPEndpoint == "disabled")
-			}
+	own, _ := c.ownInstance()
+	off := On(c, c.R.Instances, "ec2.inst", "httpEndpoint", "enabled", func([]evidence.Instance) (any, State) {
+		if own.HTTPEndpoint == "" {
+			return nil, Unread
 		}
-		return nil, Unread
+		return own.HTTPEndpoint, stateOf(own.HTTPEndpoint == "disabled")
 	})
 	if refused := c.active(pattern{sources: daemonLogs, texts: textsNoToken, cured: answering}); refused.State == Yes {
 		return []Result{Result{title: "the metadata service refuses requests without a token", Decisive: []Fact{refused},
@@ -278,20 +277,18 @@ func imdsUnreachable(c *Case) []Result {
 		}
 		out = append(out, again)
 	}
-	hops := On(c, c.R.Instances, "ec2.inst", "hopLimit", "2, where pods need metadata", func(all []evidence.Instance) (any, State) {
-		for _, i := range all {
-			if i.ID == c.instance() && i.HopLimit != nil {
-				return *i.HopLimit, stateOf(*i.HopLimit == 1)
-			}
+	hops := On(c, c.R.Instances, "ec2.inst", "hopLimit", "2, where pods need metadata", func([]evidence.Instance) (any, State) {
+		if own.HopLimit == nil {
+			return nil, Unread
 		}
-		return nil, Unread
+		return *own.HopLimit, stateOf(*own.HopLimit == 1)
 	})
 	if hops.State == Yes {
 		limited := Result{
 			title: "pods cannot reach the metadata service", Decisive: []Fact{hops}, names: map[string]string{"INSTANCE": c.instance()},
 			Summary: "the hop limit of the metadata service is 1, so pods cannot reach it; aws-node, in the host's network, can",
 		}
-		if i, _ := c.ownInstance(); i.HTTPTokens == "optional" {
+		if own.HTTPTokens == "optional" {
 			limited.Summary += "; requests without a token are answered, so a program of a pod may use those after a delay"
 		}
 		out = append(out, limited.As(catalogue.Info).WithFixes(3))

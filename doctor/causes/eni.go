@@ -355,12 +355,10 @@ func detachedOutOfBand(c *Case) []Result {
 	if c.R.Journal.OK() {
 		journal = On(c, c.R.Journal, "intro.events", "items[].kind", "no eni-vanished, no quarantined",
 			func(doc introspect.NodeEvents) (any, State) {
-				for _, e := range doc.Items {
-					if e.Kind == introspect.EventENIVanished || e.Kind == introspect.EventQuarantined {
-						return strings.TrimSpace(string(e.Kind) + " " + e.ENIID), stateOf(cut.State == Yes || e.At.After(c.recent()))
-					}
-				}
-				return "none", No
+				e, there := find(doc.Items, func(e introspect.Event) bool {
+					return e.Kind == introspect.EventENIVanished || e.Kind == introspect.EventQuarantined
+				})
+				return or(strings.TrimSpace(string(e.Kind)+" "+e.ENIID), "none"), stateOf(there && (cut.State == Yes || e.At.After(c.recent())))
 			})
 	}
 	removed := c.active(pattern{sources: []string{"log.ipamd"}, texts: []string{"Force removing eni…assigned pods", "Force removing eni"},
@@ -461,12 +459,9 @@ func nodeUnschedulable(c *Case) []Result {
 		Summary: fmt.Sprintf("the node is cordoned, so its pool does not grow: %s", poolText(c.pool())),
 		Decisive: []Fact{
 			On(c, c.R.Node, "k8s.node", "taints", "not cordoned", func(n evidence.KubeNode) (any, State) {
-				for _, t := range n.Taints {
-					if t.Key == "node.kubernetes.io/unschedulable" && t.Effect == "NoSchedule" {
-						return t.Key + ":" + t.Effect, Yes
-					}
-				}
-				return "not cordoned", No
+				const cordon = "node.kubernetes.io/unschedulable"
+				_, there := find(n.Taints, func(t evidence.Taint) bool { return t.Key == cordon && t.Effect == "NoSchedule" })
+				return map[bool]string{true: cordon + ":NoSchedule", false: "not cordoned"}[there], stateOf(there)
 			}),
 			c.starved(),
 		},
@@ -482,12 +477,11 @@ func provisioningOff(c *Case) []Result {
 	metadata := c.Setting("ENABLE_IMDS_ONLY_MODE", "false",
 		func(s config.Config) bool { return s.IMDSOnly && !c.older(evidence.Version{1, 19, 6}) })
 	branch := On(c, c.R.Pods, "k8s.pod", "pods that wait for a branch ENI", "none", func([]evidence.KubePod) (any, State) {
-		for _, p := range c.Here() {
-			if p.Phase == "Pending" && c.branchPod(p) {
-				return p.Pod, Yes
-			}
+		p, there := find(c.Here(), func(p *evidence.KubePod) bool { return p.Phase == "Pending" && c.branchPod(p) })
+		if !there {
+			return "none", No
 		}
-		return "none", No
+		return p.Pod, Yes
 	})
 	return []Result{{
 		Summary:  "the daemon is configured not to call EC2, and pods lack what it would request: " + poolText(c.pool()),

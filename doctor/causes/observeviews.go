@@ -1104,35 +1104,34 @@ func eniNoRoute(c *Case) (out []observation) {
 		return nil
 	}
 	for _, e := range c.enis() {
-		table := tableOf(e)
-		if !c.serving(e) || c.linkOfTable(table) != "" {
-			continue
+		if c.serving(e) && c.linkOfTable(tableOf(e)) == "" {
+			is := "it has no default route, so nothing leaves by " + or(e.ID, "its interface")
+			out = append(out, c.ofTable(e, is, "a default route by its link"))
 		}
-		pods := c.onENI(e.ID)
-		out = append(out, observation{subject: fmt.Sprintf("table %d", table),
-			is: "it has no default route, so nothing leaves by " + or(e.ID, "its interface"), should: "a default route by its link",
-			pods: pods, severity: bySeverity(pods, catalogue.Error), names: map[string]string{"ENI": e.ID, "TABLE": strconv.Itoa(table)}})
 	}
 	return out
 }
 
+// ofTable observes something of an interface's routing table, with the pods on the interface.
+func (c *Case) ofTable(e evidence.ENI, is, should string) observation {
+	o := c.ofENI(e.ID, is, should, catalogue.Error)
+	o.severity = bySeverity(o.pods, o.severity)
+	o.names["TABLE"] = strconv.Itoa(tableOf(e))
+	o.subject = "table " + o.names["TABLE"]
+	return o
+}
+
 func eniRouteWrong(c *Case) (out []observation) {
 	for _, e := range c.enis() {
-		table := tableOf(e)
-		if !c.serving(e) {
+		is, should := c.defaultWrong(e, tableOf(e))
+		if is == "" || !c.serving(e) {
 			continue
 		}
-		is, should := c.defaultWrong(e, table)
-		if is == "" {
-			continue
-		}
-		pods := c.onENI(e.ID)
-		names := map[string]string{"ENI": e.ID, "TABLE": strconv.Itoa(table)}
+		o := c.ofTable(e, is, should)
 		if l, there := c.linkOf(e.ID); there {
-			names["LINK"] = l.Name
+			o.names["LINK"] = l.Name
 		}
-		out = append(out, observation{subject: fmt.Sprintf("table %d", table), is: is, should: should, pods: pods,
-			severity: bySeverity(pods, catalogue.Error), names: names})
+		out = append(out, o)
 	}
 	return out
 }

@@ -390,11 +390,8 @@ func (c *Case) candidates() (subnets []evidence.Subnet, known bool) {
 		if !ok || !c.R.ENIConfigs.OK() {
 			return nil, false
 		}
-		for _, e := range c.R.ENIConfigs.Content {
-			if e.Name == name {
-				policy.CustomSubnet = e.Subnet
-			}
-		}
+		own, _ := find(c.R.ENIConfigs.Content, func(e evidence.ENIConfig) bool { return e.Name == name })
+		policy.CustomSubnet = own.Subnet
 	}
 	for _, s := range c.R.Subnets.Content {
 		if s.VPC != "" && own.VPC != "" && s.VPC != own.VPC || s.Zone != own.Zone && !policy.Custom {

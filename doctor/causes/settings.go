@@ -17,10 +17,7 @@ import (
 func (c *Case) readSettings() {
 	load := func(env map[string]string, source string) {
 		c.env, c.settingsAt = env, source
-		c.Settings, c.problems = config.Load(func(name string) (string, bool) {
-			v, ok := env[name]
-			return v, ok
-		})
+		c.Settings, c.problems = config.Load(lookup(env))
 	}
 	switch {
 	case c.R.Config.OK():
@@ -47,6 +44,10 @@ func (c *Case) readSettings() {
 		}
 		c.env, c.problems = nil, nil // their original text is unknown
 	}
+}
+
+func lookup(env map[string]string) func(name string) (string, bool) {
+	return func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 }
 
 // labelled applies the labels of the Node that the daemon reports: they override its environment.
@@ -137,10 +138,7 @@ func (c *Case) Knows(names ...string) bool {
 	if c.settingsAt == "" {
 		return false
 	}
-	return c.partly == nil || !slices.ContainsFunc(names, func(name string) bool {
-		_, ok := c.partly[name]
-		return !ok
-	})
+	return c.partly == nil || !slices.ContainsFunc(names, func(name string) bool { return !has(c.partly, name) })
 }
 
 // Setting states something about the effective value of a setting.
@@ -176,6 +174,11 @@ func settingsNotInEffect(c *Case) []observation {
 	}
 	given := ds.Env[containerNode]
 	var differ []string
+	note := func(name, given, has string) {
+		if !strings.EqualFold(strings.TrimSpace(given), strings.TrimSpace(has)) {
+			differ = append(differ, fmt.Sprintf("%s is %s, and %s in the DaemonSet", name, or(has, "not set"), or(given, "not set")))
+		}
+	}
 	source := ""
 	switch {
 	case c.R.Config.OK():
@@ -185,8 +188,8 @@ func settingsNotInEffect(c *Case) []observation {
 			if row.Declared != nil {
 				has = *row.Declared
 			}
-			if !slices.Contains(injected, row.Name) && !slices.Contains(ds.EnvFrom, row.Name) && unlike(given[row.Name], has) {
-				differ = append(differ, differs(row.Name, given[row.Name], has))
+			if !slices.Contains(injected, row.Name) && !slices.Contains(ds.EnvFrom, row.Name) {
+				note(row.Name, given[row.Name], has)
 			}
 		}
 	case c.R.ContainerEnv.OK() && c.R.ContainerEnv.Content[containerNode] != nil:
@@ -200,18 +203,18 @@ func settingsNotInEffect(c *Case) []observation {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			if !slices.Contains(ds.EnvFrom, name) && unlike(given[name], has[name]) {
-				differ = append(differ, differs(name, given[name], has[name]))
+			if !slices.Contains(ds.EnvFrom, name) {
+				note(name, given[name], has[name])
 			}
 		}
 	}
 	if differ == nil && c.R.Env.OK() && len(ds.EnvFrom) == 0 {
 		source = "intro.env"
-		intended, _ := config.Load(func(name string) (string, bool) { v, ok := given[name]; return v, ok })
+		intended, _ := config.Load(lookup(given))
 		has := documents(c.R.Env.Content.IPAMD, c.R.Env.Content.NetworkUtils)
 		for _, s := range intended.Describe(nil) {
-			if is, there := has[s.Name]; there && unlike(is, s.Effective) {
-				differ = append(differ, differs(s.Name, s.Effective, is))
+			if is, there := has[s.Name]; there {
+				note(s.Name, s.Effective, is)
 			}
 		}
 	}
@@ -227,14 +230,6 @@ func settingsNotInEffect(c *Case) []observation {
 	}
 	return []observation{o}
 }
-
-// differs says how a setting of the daemon differs from that of the DaemonSet.
-func differs(name, given, has string) string {
-	return fmt.Sprintf("%s is %s, and %s in the DaemonSet", name, or(has, "not set"), or(given, "not set"))
-}
-
-// unlike reports whether two texts of a setting mean different things.
-func unlike(a, b string) bool { return !strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
 
 // documents returns the settings in upstream's two documents as the texts of their variables.
 func documents(of introspect.IPAMEnv, network introspect.NetworkEnv) map[string]string {

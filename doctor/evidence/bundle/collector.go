@@ -49,7 +49,8 @@ var kept = []string{
 
 	"MANIFEST", "ipamd/summary.json", "ipamd/config.json", "ipamd/plan.json", "ipamd/failures.json", "ipamd/events.json", "ipamd/metrics.txt",
 	"ipamd/var-run-aws-node.txt",
-	"networking/ipaddr.txt", "networking/arp-stat.txt", "networking/ndisc-stat.txt", "networking/nft.txt", "networking/iptables-nft-save.txt", "networking/ip6tables-nft-save.txt",
+	"networking/arp-stat.txt", "networking/ndisc-stat.txt",
+	"networking/ipaddr.txt", "networking/nft.txt", "networking/iptables-nft-save.txt", "networking/ip6tables-nft-save.txt",
 	"networking/iptables-legacy-save.txt", "networking/ip6tables-legacy-save.txt", "system/instance-type.txt", "kubelet/kubelet-version.txt",
 }
 
