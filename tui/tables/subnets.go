@@ -29,7 +29,7 @@ func Subnets() []query.Column[*inventory.Subnet] {
 		number("free28", "FREE/28", "upper bound of free /28 blocks, each usable as a prefix", 3,
 			func(r row) *int { return inventory.FreeBlocks(r.SubnetUse) }),
 		number("spoiled28", "SPOILED/28", "/28 blocks fragmented by single IPs, unusable as prefixes", 8, blocks).Headed("FRAGMENTED/28"),
-		{Name: "left", Header: "LEFT", Unit: "SECONDS", Drop: 7,
+		{Name: "left", Header: "LEFT", Unit: "SECONDS",
 			Title:  "time until no address is free and how sure that is, from the counts that the daemons kept, of --watch or of the recording",
 			Text:   func(r row) string { return show.OrUnknown(r.Forecast.Words()) },
 			Number: func(r row) (float64, bool) { return r.Forecast.Seconds() }},

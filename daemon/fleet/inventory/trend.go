@@ -107,6 +107,18 @@ func (t Trend) slope() float64 {
 	return 0
 }
 
+// Emptied returns when the last free address was taken, false if some are free or never were.
+func (t Trend) Emptied() (time.Time, bool) {
+	at := len(t)
+	for at > 0 && t[at-1].Free <= 0 {
+		at--
+	}
+	if at == 0 || at == len(t) {
+		return time.Time{}, false
+	}
+	return t[at].At, true
+}
+
 // Known reports whether anything is known about the time left.
 func (f Forecast) Known() bool { return f.Empty() || f.Measured() }
 

@@ -71,22 +71,10 @@ func rowsOf(v *store.View, known inventory.Forecasts, now time.Time) []*row {
 
 // words describes the trend of the free addresses, or since when there are none.
 func words(r *row) string {
-	if at, ok := emptied(r.Trend); ok {
+	if at, ok := r.Trend.Emptied(); ok {
 		return r.Forecast.Words() + " since " + strings.TrimSpace(draw.Clock(at, r.Now)) + ", " + human.Age(r.Now.Sub(at)) + " ago"
 	}
 	return cmp.Or(r.Trend.Words(), "trend needs more samples (EC2's count is read every 10 minutes)")
-}
-
-// emptied returns when the last free address was taken, false if some are free or never were.
-func emptied(t inventory.Trend) (time.Time, bool) {
-	at := len(t)
-	for at > 0 && t[at-1].Free <= 0 {
-		at--
-	}
-	if at == 0 || at == len(t) {
-		return time.Time{}, false
-	}
-	return t[at].At, true
 }
 
 // columns returns the columns of cnictl subnets, and those that only the screen draws.

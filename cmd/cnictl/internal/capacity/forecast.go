@@ -290,10 +290,10 @@ func forecastColumns() []query.Column[foreseen] {
 		},
 		at("likely", "RUNS OUT", "it is as likely to run out before as after this time (UTC)", 0,
 			func(r foreseen) *time.Time { return r.Likely }),
-		at("early", "EARLIEST", "with a chance of 10 % it runs out before this time (UTC)", 0, func(r foreseen) *time.Time { return r.Early }),
-		at("late", "LATEST", "with a chance of 90 % it runs out before this time (UTC)", 0, func(r foreseen) *time.Time { return r.Late }),
+		at("early", "EARLIEST", "with a chance of 10 % it runs out before this time (UTC)", 1, func(r foreseen) *time.Time { return r.Early }),
+		at("late", "LATEST", "with a chance of 90 % it runs out before this time (UTC)", 2, func(r foreseen) *time.Time { return r.Late }),
 		{
-			Name: "chance", Header: "CHANCE", Title: "chance that it runs out within the forecast period", Right: true, Drop: 2, Unit: "%",
+			Name: "chance", Header: "CHANCE", Title: "chance that it runs out within the forecast period", Right: true, Drop: 3, Unit: "%",
 			Text: func(r foreseen) string {
 				if r.Share == nil {
 					return show.Unknown

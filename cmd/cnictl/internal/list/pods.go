@@ -240,6 +240,11 @@ func Pods(several bool) *output.List[*inventory.Pod] {
 		Key:  func(r *inventory.Pod) string { return r.ID },
 		Item: func(r *inventory.Pod) any { return r.Document() },
 	}
+	for i := range l.Columns { // the reason is what the list is read for: other columns go before it is cut to a few letters
+		if l.Columns[i].Name == "why" {
+			l.Columns[i].Least = 34
+		}
+	}
 	if several {
 		l.Order, l.Clocks, l.Whole = "state,pod", []string{"for"}, true
 		l.Key = func(r *inventory.Pod) string { return r.Node + " " + r.ID }

@@ -72,7 +72,11 @@ func mapLines(f *cli.Factory, doc document.SubnetMap, r row) []string {
 		}
 	}
 	p.Field("/28s", blocks)
-	p.Field("left", cmp.Or(r.Trend.Words(), "unknown: takes two of EC2's counts, from the daemons, --watch or --replay of a recording"))
+	left := r.Trend.Words()
+	if at, ok := r.Trend.Emptied(); ok { // its rate over days says nothing any more
+		left = "none left for " + human.Age(r.Now.Sub(at))
+	}
+	p.Field("left", cmp.Or(left, "unknown: takes two of EC2's counts, from the daemons, --watch or --replay of a recording"))
 	if len(doc.Blocks) == 0 {
 		why := "its IPv4 range is unknown: the upstream daemon does not report it"
 		if doc.CIDR != "" {
