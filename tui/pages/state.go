@@ -30,14 +30,7 @@ func StateOf(n *store.Node, now time.Time) (string, draw.Role) {
 
 // Sign returns the sign before what has a severity, in its colour: ! for an error, ⚠ for a warning.
 func Sign(s draw.Style, of document.Severity) draw.Span {
-	sign := of.Sign()
-	switch {
-	case of.Harms():
-		sign = document.SeverityError.Sign()
-	case of == document.SeverityWarning:
-		sign = s.Pick("⚠", sign)
-	}
-	return draw.T(SeverityRole(of), sign)
+	return draw.T(SeverityRole(of), s.Pick(of.Sign(), of.SignASCII()))
 }
 
 // SeverityRole returns the role in which a severity is shown, next to its word.

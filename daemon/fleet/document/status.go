@@ -114,8 +114,11 @@ func (s Severity) Rank() int {
 // Harms reports that pods fail, or that it cannot be checked.
 func (s Severity) Harms() bool { return s.Rank() <= SeverityError.Rank() }
 
-// Sign is the severity in one character, in tables and on screens.
-func (s Severity) Sign() string { return [...]string{"C", "!", "W", "i"}[s.Rank()] }
+// Sign is the severity in one character, in tables and on screens; SignASCII where those are all there is.
+func (s Severity) Sign() string { return [...]string{"!", "!", "⚠", "i"}[s.Rank()] }
+
+// SignASCII is Sign in ASCII.
+func (s Severity) SignASCII() string { return [...]string{"!", "!", "W", "i"}[s.Rank()] }
 
 // Problem is one thing wrong with one node.
 type Problem struct {

@@ -130,7 +130,7 @@ func (fr Frame) causes(all []*finding, short map[string]string, clock func(strin
 		{Name: "WHAT", Free: true, Min: 34},
 	}}
 	for _, c := range shown {
-		mark, class := c.Severity.Sign(), classOf(c.Severity)
+		mark, class := fr.sign(c.Severity), classOf(c.Severity)
 		nodes, what := 0, inventory.CauseTitle(c.Code)
 		for _, a := range c.Nodes {
 			if !a.Node.subnet {
@@ -210,7 +210,7 @@ func (fr Frame) problems(all []document.Problem, short map[string]string, clock 
 	// What can be long comes last, so that it shifts nothing else.
 	t := table.Table{Columns: []table.Column{{}, {}, {Drop: 1}, {Free: true, Min: 50}}}
 	for _, q := range all {
-		mark, class := q.Effect.Sign(), classOf(q.Effect)
+		mark, class := fr.sign(q.Effect), classOf(q.Effect)
 		t.Rows = append(t.Rows, []table.Cell{
 			{Text: mark, Class: class}, {Text: nameIn(short, q.Node)}, {Text: q.Name(), Class: paint.Dim}, {Text: message(q, clock(q.Node))},
 		})
@@ -228,6 +228,9 @@ func message(q document.Problem, now time.Time) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// sign returns a severity in one character.
+func (fr Frame) sign(s document.Severity) string { return fr.style().Pick(s.Sign(), s.SignASCII()) }
 
 // classOf returns the colour of a severity.
 func classOf(s document.Severity) paint.Class {

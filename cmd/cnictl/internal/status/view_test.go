@@ -152,7 +152,7 @@ func TestView_ShortSubnet(t *testing.T) {
 	}
 	screen := strings.Join(View(store.Of(list.Items), status, Frame{}), "\n")
 	for _, want := range []string{
-		"W  ip/subnet-exhausted      -        subnet-c  the subnet has no free addresses\nW  obs/subnet-low           -        subnet-b  98% of the subnet in use, 5 addresses free\n",
+		"⚠  ip/subnet-exhausted      -        subnet-c  the subnet has no free addresses\n⚠  obs/subnet-low           -        subnet-b  98% of the subnet in use, 5 addresses free\n",
 		"  100% !     0     0s  none left\n", "  98% !      5     0s\n",
 	} {
 		if !strings.Contains(screen, want) {
@@ -163,7 +163,7 @@ func TestView_ShortSubnet(t *testing.T) {
 	list.Items[0].Summary.WaitingADDs = ptr(2)
 	list.Items[0].Summary.Backoffs = []introspect.Backoff{{Scope: "subnet", ID: "subnet-c", Until: now.Add(time.Minute), Cause: "subnet-exhausted"}}
 	screen = strings.Join(View(store.Of(list.Items), ofList(list), Frame{NoHeaders: true}), "\n")
-	if !strings.Contains(screen, "C  ip/subnet-exhausted") || strings.Contains(screen, "obs/add-waiting") {
+	if !strings.Contains(screen, "!  ip/subnet-exhausted") || strings.Contains(screen, "obs/add-waiting") {
 		t.Errorf("ip/subnet-exhausted is not critical, with the ADDs that wait as part of it, in\n%s", screen)
 	}
 }
