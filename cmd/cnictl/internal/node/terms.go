@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"strings"
 
 	"cnictl/daemon/api/introspect"
@@ -18,11 +19,7 @@ func termLines(terms []introspect.MaxPodsTerm) []string {
 	}
 	lines := make([]string, len(terms))
 	for i, t := range terms {
-		name := t.Name
-		if long := show.Term(t.Name); long != "" {
-			name = long + " (" + name + ")"
-		}
-		lines[i] = strings.Repeat(" ", width-len(values[i])) + values[i] + "  " + name
+		lines[i] = strings.Repeat(" ", width-len(values[i])) + values[i] + "  " + cmp.Or(show.Term(t.Name), t.Name)
 	}
 	return lines
 }

@@ -29,7 +29,7 @@ func TestTerms_AllHaveWords(t *testing.T) {
 func TestTermLines(t *testing.T) {
 	t.Parallel()
 	got := termLines([]introspect.MaxPodsTerm{{Name: "E", Value: 3}, {Name: "ip", Value: introspect.MaxPodsUnlimited}, {Name: "later\x1b", Value: 12}})
-	want := []string{"        3  ENIs the network card supports (E)", "unlimited  addresses for pods (ip)", "       12  later\x1b"}
+	want := []string{"        3  ENIs the network card supports", "unlimited  addresses for pods", "       12  later\x1b"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
