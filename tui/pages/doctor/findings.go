@@ -240,7 +240,7 @@ func restOf(r *document.DoctorReport) []string {
 	var out []string
 	line := r.Checks.String()
 	if len(r.Undecided) > 0 {
-		line += ": " + strings.Join(r.Undecided, " ")
+		line += "; inconclusive: " + strings.Join(r.Undecided, " ")
 	}
 	out = append(out, line)
 	var unread []string

@@ -56,11 +56,11 @@ func (o *Options) reportPage(f *cli.Factory, r *document.DoctorReport) []string 
 	case output.Wide(f):
 		p.Field("not run", strings.Join(r.NotCheckable, "  "))
 	default:
-		need := "need"
+		lack := "lack"
 		if n == 1 {
-			need = "needs"
+			lack = "lacks"
 		}
-		p.Field("not run", checksOf(n)+" "+need+" evidence that was not read; node names, --via exec, --aws, --bundle and, on a node, cnictl local doctor each read more")
+		p.Field("not run", checksOf(n)+" "+lack+" data. To run more, name nodes, add --via exec, --aws or --bundle, or run cnictl local doctor on a node.")
 	}
 	if len(r.Suppressed) > 0 {
 		p.Field("suppressed", strings.Join(r.Suppressed, "  "))
