@@ -50,7 +50,7 @@ func (m *Model) Lines(c pages.Context) []string {
 func (m *Model) header(s draw.Style, width int, at []place, pod *watch.Pod) string {
 	l := draw.NewLine(s, width).Add(draw.Title, m.Title()).Gap(2)
 	if m.docs.Node != "" {
-		l.Add(draw.Faint, "on "+m.docs.Node).Gap(2)
+		l.Add(draw.Faint, "on "+pages.Host(m.docs.Node)).Gap(2) // whole, it would cut off the reason
 	}
 	if len(at) > 0 && m.ref.Name != "" {
 		l.Add(draw.Text, at[0].Address.Address.String()).Gap(2)
@@ -269,7 +269,7 @@ func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *draw.Sheet) {
 			sheet.Add(draw.T(draw.Faint, "Nothing, because the pod has no address yet."))
 			return
 		}
-		sheet.Add(draw.T(draw.Faint, pages.Missing(c, &m.docs, watch.WantPod, n, "What the node's kernel has")))
+		sheet.Add(draw.T(draw.Faint, pages.Missing(c, &m.docs, watch.WantPod, n, "Kernel state")))
 		return
 	}
 	for i := range doc.Interfaces {
