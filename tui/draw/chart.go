@@ -313,15 +313,15 @@ func (c Chart) legend(s Style, width int) []string {
 		l.Add(Text, text).Gap(2)
 	}
 	for _, a := range c.Areas {
-		value := "-"
+		text := a.Name
 		if n := len(a.Values); n > 0 && !math.IsNaN(a.Values[n-1]) {
-			value = number(a.Values[n-1])
+			text += " " + number(a.Values[n-1])
 		}
 		shape := sign(a.Role)
 		if s.Theme.Coloured() {
 			shape.Glyph = show.Used.Glyph
 		}
-		add(a.Role, shape.Pick(s.ASCII), a.Name+" "+value)
+		add(a.Role, shape.Pick(s.ASCII), text)
 	}
 	if s.Linear || c.margin(width) == 0 {
 		for _, v := range c.Levels {

@@ -38,7 +38,7 @@ func Table() []Section {
 			Of(Filter, "/", "filter", "/"),
 			Of(NextMatch, "n", "next match", "n"),
 			Of(PrevMatch, "N", "previous match", "N"),
-			Of(Clear, "^l", "first order", "ctrl+l"),
+			Of(Clear, "^l", "default order", "ctrl+l"),
 			Of(Sort, "s", "sort menu", "s"),
 			Of(SortLeft, "⇧←", "sort left", "shift+left"),
 			Of(SortRight, "⇧→", "sort right", "shift+right"),

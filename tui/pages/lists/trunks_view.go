@@ -117,7 +117,7 @@ func cooling(sheet *draw.Sheet, n *int) {
 		sheet.Add(draw.T(draw.Faint, "The node does not report how many branch ENIs are in use."))
 	case *n > 0:
 		text := human.Plural(*n, "branch ENI belongs to a deleted pod, or to one", "branch ENIs belong to deleted pods, or to ones")
-		sheet.Add(draw.T(draw.Warn, text+" not annotated yet."))
+		sheet.Add(draw.T(draw.Text, text+" not annotated yet."))
 	default:
 		sheet.Add(draw.T(draw.Faint, "None. The controller keeps the branch ENI of a deleted pod for 60 s (branch-eni-cooldown) without reporting it."))
 	}
