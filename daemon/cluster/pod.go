@@ -19,6 +19,11 @@ func (p Pod) OnBranch() bool {
 	return p.BranchENI && p.PodENI != "" && !p.Finished && !p.HostNetwork
 }
 
+// AwaitsBranch reports whether the pod asks for a branch ENI and none was announced yet.
+func (p Pod) AwaitsBranch() bool {
+	return p.BranchENI && p.PodENI == "" && !p.Ended && !p.HostNetwork && p.IPs == 0
+}
+
 // HoldsLinkOf reports whether the pod has, or may have, a host link with one of the hashes in
 // its name, which are those of a pod of another name.
 func (p Pod) HoldsLinkOf(namespace, name string, hashes []string) bool {

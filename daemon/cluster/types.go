@@ -1,6 +1,9 @@
 package cluster
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // Node holds what the daemon uses of its Node object.
 type Node struct {
@@ -32,6 +35,7 @@ type Pod struct {
 	// PodENI and PodIPs are the annotations "vpc.amazonaws.com/pod-eni" and
 	// "vpc.amazonaws.com/pod-ips"; "" if absent.
 	PodENI, PodIPs string
+	CreatedAt      time.Time // zero if unknown
 }
 
 // ENIConfig is the part of an ENIConfig object that determines a new ENI.

@@ -53,6 +53,7 @@ func Problems(n document.NodeIPAM) []document.Problem {
 		now = *n.SampledAt
 	}
 	ps.pool(*n.Summary, now)
+	ps.branches(*n.Summary, now)
 	ps.clocks(*n.Summary, now)
 	ps.errors(*n.Summary, now)
 	ps.settings(*n.Summary, now)
@@ -155,6 +156,20 @@ func (ps *problems) pool(s introspect.Summary, now time.Time) {
 	if s.Unplaced != nil && *s.Unplaced > 0 {
 		ps.add(document.SeverityWarning, CodeUnplaced, "%s on no known ENI", human.Plural(*s.Unplaced, "pod address is", "pod addresses are"))
 	}
+}
+
+// branches reports pods that wait for a branch ENI on a node with a trunk. Without a trunk something else is wrong.
+func (ps *problems) branches(s introspect.Summary, now time.Time) {
+	t := s.Trunk
+	if t == nil || t.ENIID == "" || t.BranchWaiting == nil || *t.BranchWaiting == 0 {
+		return
+	}
+	severity := document.SeverityInfo // the resource controller is about to give it one
+	if t.WaitingSince != nil && now.Sub(*t.WaitingSince) > catalogue.BranchTime {
+		severity = document.SeverityError
+	}
+	pods := human.Plural(*t.BranchWaiting, "pod waits", "pods wait")
+	ps.add(severity, string(cause.BranchPending), "%s for a branch ENI", pods).Since = t.WaitingSince
 }
 
 // onCard names the card if the node has several.

@@ -123,6 +123,19 @@ func TestProblems(t *testing.T) {
 				{At: now, Operation: "assign", Cause: "subnet-exhausted", Message: "a", Count: 1},
 			}}}, "1 waiting", []string{"error pool-dry 1 ADD waits for an address", "warning subnet-exhausted assign: a"},
 		},
+		"a pod waits too long for its branch ENI": {
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Trunk: &introspect.Trunk{
+				ENIID: "eni-t", BranchWaiting: new(1), WaitingSince: ago(catalogue.BranchTime + 1),
+			}}}, "branch-pending", []string{"error branch-pending 1 pod waits for a branch ENI"},
+		},
+		"pods whose branch ENIs are about to come": {
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Trunk: &introspect.Trunk{
+				ENIID: "eni-t", BranchWaiting: new(2), WaitingSince: ago(catalogue.BranchTime),
+			}}}, "ok", []string{"info branch-pending 2 pods wait for a branch ENI"},
+		},
+		"without a trunk no branch ENI is waited for": {
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Trunk: &introspect.Trunk{BranchWaiting: new(1), WaitingSince: ago(time.Hour)}}}, "ok", nil,
+		},
 		"max-pods over": {
 			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: new(110), TotalCapacity: new(29), Verdict: introspect.MaxPodsOver}}},
 			"max-pods-over", []string{"warning max-pods-over max-pods is 110, but there are addresses for only 29 pods"},

@@ -13,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
 	"cnictl/daemon/hostnet/rules"
@@ -32,17 +35,24 @@ type podObject struct {
 	namespace, name, annotation string
 	ips                         int
 	phase                       string
+	second                      int // of its creation
 }
+
+// awaited is the annotation of a pod that asks for a branch ENI and has none yet.
+const awaited = "awaited"
 
 func (p podObject) json() string {
 	limit := ""
 	if p.annotation != "" {
 		limit = `"resources":{"limits":{"vpc.amazonaws.com/pod-eni":"1"}}`
 	}
-	return fmt.Sprintf(`{"metadata":{"namespace":%q,"name":%q,"uid":"uid-%s-%s","resourceVersion":"1",
+	if p.annotation == awaited {
+		p.annotation = ""
+	}
+	return fmt.Sprintf(`{"metadata":{"namespace":%q,"name":%q,"uid":"uid-%s-%s","resourceVersion":"1","creationTimestamp":"2026-11-21T14:00:%02dZ",
 		"annotations":{"vpc.amazonaws.com/pod-eni":%q}},
 		"spec":{"nodeName":"worker","containers":[{%s}]},"status":{"phase":%q,"podIPs":[%s]}}`,
-		p.namespace, p.name, p.namespace, p.name, p.annotation, limit, p.phase, strings.TrimSuffix(strings.Repeat("{},", p.ips), ","))
+		p.namespace, p.name, p.namespace, p.name, p.second, p.annotation, limit, p.phase, strings.TrimSuffix(strings.Repeat("{},", p.ips), ","))
 }
 
 // branchOfVLAN is an annotation whose every member follows from the VLAN ID.
@@ -149,13 +159,13 @@ func (c *contested) change(down bool, pods ...podObject) {
 func TestUndisputed(t *testing.T) {
 	t.Parallel()
 	var (
-		victim   = podObject{"shop", "db-0", branchOfVLAN(7), 1, "Running"}
-		attacker = podObject{"evil", "m", branchOfVLAN(7), 0, "Pending"}
-		honest   = podObject{"evil", "m", branchOfVLAN(8), 0, "Pending"}
-		ended    = podObject{"shop", "db-0", branchOfVLAN(7), 1, "Failed"}
-		other    = podObject{"shop", "web", "", 1, "Running"}
-		linked   = podObject{testenv.VictimNamespace, testenv.VictimName, branchOfVLAN(9), 0, "Pending"}
-		likewise = podObject{testenv.AttackerNamespace, testenv.AttackerName, branchOfVLAN(7), 0, "Pending"}
+		victim   = podObject{"shop", "db-0", branchOfVLAN(7), 1, "Running", 0}
+		attacker = podObject{"evil", "m", branchOfVLAN(7), 0, "Pending", 0}
+		honest   = podObject{"evil", "m", branchOfVLAN(8), 0, "Pending", 0}
+		ended    = podObject{"shop", "db-0", branchOfVLAN(7), 1, "Failed", 0}
+		other    = podObject{"shop", "web", "", 1, "Running", 0}
+		linked   = podObject{testenv.VictimNamespace, testenv.VictimName, branchOfVLAN(9), 0, "Pending", 0}
+		likewise = podObject{testenv.AttackerNamespace, testenv.AttackerName, branchOfVLAN(7), 0, "Pending", 0}
 	)
 	for name, row := range map[string]struct {
 		pod     podObject
@@ -178,7 +188,7 @@ func TestUndisputed(t *testing.T) {
 			cause: cause.BranchConflict, names: "evil/m", lists: 1,
 		},
 		"before the victim runs": {
-			pod: attacker, watched: []podObject{attacker, {"shop", "db-0", branchOfVLAN(7), 0, "Pending"}},
+			pod: attacker, watched: []podObject{attacker, {"shop", "db-0", branchOfVLAN(7), 0, "Pending", 0}},
 			cause: cause.BranchConflict, names: "shop/db-0", lists: 1,
 		},
 		"of a pod that ended": {pod: attacker, watched: []podObject{attacker, ended}},
@@ -197,8 +207,8 @@ func TestUndisputed(t *testing.T) {
 		},
 		"the watch lags behind a deletion": {pod: attacker, watched: []podObject{attacker, victim}, now: []podObject{attacker}, lists: 1},
 		"the watch lags behind a change": {
-			pod: honest, watched: []podObject{honest, {"x", "x", branchOfVLAN(8), 0, ""}},
-			now:   []podObject{honest, {"x", "x", branchOfVLAN(9), 0, ""}},
+			pod: honest, watched: []podObject{honest, {"x", "x", branchOfVLAN(8), 0, "", 0}},
+			now:   []podObject{honest, {"x", "x", branchOfVLAN(9), 0, "", 0}},
 			lists: 1,
 		},
 		"after a start": {
@@ -290,7 +300,7 @@ func podOf(t *testing.T, p podObject) cluster.Pod {
 func TestUndisputed_Event(t *testing.T) {
 	t.Parallel()
 	c := newContested(t, ipam.Pod{},
-		podObject{"shop", "db-0", branchOfVLAN(7), 1, "Running"}, podObject{"evil", "m", branchOfVLAN(7), 0, "Pending"})
+		podObject{"shop", "db-0", branchOfVLAN(7), 1, "Running", 0}, podObject{"evil", "m", branchOfVLAN(7), 0, "Pending", 0})
 	c.watch()
 	pod, err := c.kubernetes.Pod(t.Context(), "evil", "m")
 	if err != nil {
@@ -320,7 +330,7 @@ func TestUndisputed_Event(t *testing.T) {
 			t.Errorf("the DEL of %s got %+v", name, r)
 		}
 	}
-	c.change(false, podObject{"shop", "db-0", branchOfVLAN(7), 1, "Running"})
+	c.change(false, podObject{"shop", "db-0", branchOfVLAN(7), 1, "Running", 0})
 	if r, ok := c.branches.del(t.Context(), &cniwire.DelRequest{PodNamespace: "shop", PodName: "db-0"}); !ok || r.PodVLANID != 7 {
 		t.Errorf("alone again: %+v", r)
 	}
@@ -331,7 +341,7 @@ func TestUndisputed_Event(t *testing.T) {
 func TestLinkFree(t *testing.T) {
 	t.Parallel()
 	const attacker = testenv.AttackerNamespace + "/" + testenv.AttackerName
-	victim := podObject{testenv.VictimNamespace, testenv.VictimName, branchOfVLAN(7), 0, "Pending"}
+	victim := podObject{testenv.VictimNamespace, testenv.VictimName, branchOfVLAN(7), 0, "Pending", 0}
 	for name, row := range map[string]struct {
 		victim  podObject
 		listed  bool
@@ -340,12 +350,12 @@ func TestLinkFree(t *testing.T) {
 	}{
 		"of a branch pod":                {victim, true, attacker, true},
 		"after a start":                  {victim, false, attacker, true},
-		"of a running pod":               {podObject{victim.namespace, victim.name, "", 1, "Running"}, true, attacker, true},
-		"of a pod without a network yet": {podObject{victim.namespace, victim.name, "", 0, "Pending"}, true, attacker, false},
-		"of a pod that ended":            {podObject{victim.namespace, victim.name, "", 1, "Succeeded"}, true, attacker, false},
+		"of a running pod":               {podObject{victim.namespace, victim.name, "", 1, "Running", 0}, true, attacker, true},
+		"of a pod without a network yet": {podObject{victim.namespace, victim.name, "", 0, "Pending", 0}, true, attacker, false},
+		"of a pod that ended":            {podObject{victim.namespace, victim.name, "", 1, "Succeeded", 0}, true, attacker, false},
 		"its own":                        {victim, true, victim.namespace + "/" + victim.name, false},
 		"another":                        {victim, true, testenv.AttackerNamespace + "/q", false},
-		"that of a second interface":     {podObject{"shop", "db.1", "", 1, "Running"}, true, "shop/db", false}, // a pod with one interface
+		"that of a second interface":     {podObject{"shop", "db.1", "", 1, "Running", 0}, true, "shop/db", false}, // a pod with one interface
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -368,10 +378,10 @@ func TestLinkFree(t *testing.T) {
 // branch ENI of another one, or the address of a pod of the pool, and no VLAN device is removed.
 func TestAddBranches_Disputed(t *testing.T) {
 	t.Parallel()
-	ofPool := podObject{"evil", "n", strings.Replace(branchOfVLAN(9), "10.1.0.19", "10.1.0.99", 1), 1, "Running"}
+	ofPool := podObject{"evil", "n", strings.Replace(branchOfVLAN(9), "10.1.0.19", "10.1.0.99", 1), 1, "Running", 0}
 	c := newContested(t, ipam.Pod{},
-		podObject{"shop", "web", branchOfVLAN(8), 1, "Running"}, podObject{"shop", "db-0", branchOfVLAN(7), 1, "Running"},
-		podObject{"evil", "m", branchOfVLAN(7), 1, "Running"}, ofPool)
+		podObject{"shop", "web", branchOfVLAN(8), 1, "Running", 0}, podObject{"shop", "db-0", branchOfVLAN(7), 1, "Running", 0},
+		podObject{"evil", "m", branchOfVLAN(7), 1, "Running", 0}, ofPool)
 	c.watch()
 	p := &repairs{asserter: &asserter{
 		api: c.kubernetes, owner: c.owner, branchPods: true, sandboxes: map[podName]branchSandbox{}, atStart: map[string]bool{},
@@ -389,5 +399,30 @@ func TestAddBranches_Disputed(t *testing.T) {
 	}
 	if want := map[int]bool{7: true, 8: true, 9: true}; !maps.Equal(to.vlans, want) {
 		t.Errorf("VLAN IDs in use are %v, want %v", to.vlans, want)
+	}
+}
+
+// TestCountBranches: the summary has the node's pods with a branch ENI, those that wait for one, and since when.
+func TestCountBranches(t *testing.T) {
+	t.Parallel()
+	c := newContested(t, ipam.Pod{},
+		podObject{"shop", "web", branchOfVLAN(8), 1, "Running", 1}, podObject{"shop", "ended", branchOfVLAN(7), 0, "Succeeded", 1},
+		podObject{"shop", "plain", "", 0, "Pending", 1}, podObject{"shop", "gone", awaited, 0, "Failed", 1},
+		podObject{"shop", "second", awaited, 0, "Pending", 41}, podObject{"shop", "first", awaited, 0, "Pending", 30})
+	d := &daemon{asserter: &asserter{branchPods: true}, api: c.kubernetes}
+	var got introspect.Trunk
+	d.countBranches(&got)
+	if want := (introspect.Trunk{}); got != want {
+		t.Errorf("counted before the pods were listed: %+v", got)
+	}
+	c.watch()
+	d.countBranches(&got)
+	want := introspect.Trunk{BranchUsed: new(1), BranchWaiting: new(2), WaitingSince: new(time.Date(2026, 11, 21, 14, 0, 30, 0, time.UTC))}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	d.asserter.branchPods, got = false, introspect.Trunk{}
+	if d.countBranches(&got); got != (introspect.Trunk{}) {
+		t.Errorf("counted without ENABLE_POD_ENI: %+v", got)
 	}
 }

@@ -93,8 +93,8 @@ func (d *daemon) branchGauge(t *introspect.Trunk) *metrics.BranchGauge {
 		return nil
 	}
 	g := &metrics.BranchGauge{Trunk: t.ENIID != "", Used: -1, Max: *t.BranchLimit}
-	if pods, known := d.asserter.branchesNow(); known {
-		g.Used = len(pods)
+	if t.BranchUsed != nil {
+		g.Used = *t.BranchUsed
 	}
 	return g
 }
@@ -173,6 +173,8 @@ func (d *daemon) summary(st keeper.State, past history) introspect.Summary {
 	if n.config.IPv6 {
 		family = "ipv6"
 	}
+	trunk := n.trunkView(st.Book)
+	d.countBranches(trunk)
 	s := introspect.Summary{
 		Version: n.version, Node: n.config.NodeName, InstanceID: n.identity.InstanceID, InstanceType: n.identity.InstanceType,
 		IPFamily: family, StartedAt: &started,
@@ -181,7 +183,7 @@ func (d *daemon) summary(st keeper.State, past history) introspect.Summary {
 			WarmENI: &p.WarmENI, WarmIP: &p.WarmIP, MinimumIP: &p.MinIP, WarmPrefix: &p.WarmPrefix, MaxENI: &p.MaxENI,
 			FromLabels: config.FromLabels(settings),
 		},
-		MaxPods: n.maxPodsView(st), Trunk: n.trunkView(st.Book),
+		MaxPods: n.maxPodsView(st, trunk.BranchUsed), Trunk: trunk,
 		WaitingADDs: &st.Waiting, Operations: operationViews(st), Backoffs: backoffViews(st), Subnets: subnetViews(st, d.recorder.subnets),
 		LastErrors: past.errors, EC2Calls: d.calls.list(d.rates()),
 		ADDs: &past.adds, DELs: &past.dels, ConfigProblems: &problems,
@@ -261,8 +263,37 @@ func (n *node) trunkView(book ipam.Snapshot) *introspect.Trunk {
 	return t
 }
 
-func (n *node) maxPodsView(st keeper.State) *introspect.MaxPods {
+// countBranches adds the node's pods that have a branch ENI, and those that wait for one, as far as the
+// API server shows them.
+func (d *daemon) countBranches(t *introspect.Trunk) {
+	if !d.asserter.branchPods {
+		return
+	}
+	used, waiting := 0, 0
+	var since time.Time
+	_, known := d.api.ExpectedPods(func(p cluster.Pod) bool {
+		switch {
+		case p.OnBranch():
+			used++
+		case p.AwaitsBranch():
+			if waiting++; since.IsZero() || !p.CreatedAt.IsZero() && p.CreatedAt.Before(since) {
+				since = p.CreatedAt
+			}
+		}
+		return false
+	})
+	if !known {
+		return
+	}
+	t.BranchUsed, t.BranchWaiting = &used, &waiting
+	if !since.IsZero() {
+		t.WaitingSince = &since
+	}
+}
+
+func (n *node) maxPodsView(st keeper.State, branchPods *int) *introspect.MaxPods {
 	in := n.maxPodsInput(st)
+	in.BranchPods = branchPods
 	var value *int
 	if in.MaxPods > 0 {
 		value = &in.MaxPods

@@ -345,6 +345,7 @@ func (c *Case) lastStart() (at time.Time) {
 // interface ten more.
 const (
 	sandboxTime = catalogue.SandboxTime
+	branchTime  = catalogue.BranchTime
 	attachTime  = 30 * time.Second
 )
 

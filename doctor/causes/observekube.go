@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/lazy"
@@ -459,9 +458,6 @@ func cniNodeLacks(c *Case) []observation {
 	}
 	return []observation{o}
 }
-
-// branchTime is how long the resource controller normally takes for the annotation of a pod.
-const branchTime = time.Minute
 
 // isDNS reports whether a pod is CoreDNS of the cluster.
 func isDNS(p *evidence.KubePod) bool {

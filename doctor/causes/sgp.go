@@ -10,10 +10,12 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/fleet/human"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -296,7 +298,7 @@ func annotationPending(c *Case) []Result {
 		Summary:  "kubelet is faster than the resource controller, which has not annotated the pod yet: " + young.Value,
 		Decisive: []Fact{orElse(logged, onlyIfTrue(c.waitsFor("pods that wait for their branch ENI", sandboxTime)))}, required: []Fact{young},
 	}
-	late := c.waitsFor("pods that wait for their branch ENI for more than a minute", branchTime)
+	late := orElse(c.waitsFor("pods that wait for their branch ENI for more than a minute", branchTime), c.countedWaiting())
 	said := c.active(pattern{sources: []string{"k8s.evt"},
 		texts: []string{"BranchAllocationFailed", "BranchENIAnnotationFailed", "SecurityGroupRequested"}, any: true})
 	if said.State == Yes || c.PodENI().State == No || c.R.CNINode.OK() && c.untrunked().State == Yes || c.feature().State == No ||
@@ -312,6 +314,17 @@ func annotationPending(c *Case) []Result {
 		away.Summary += "; the controller lacks " + lacks
 	}
 	return []Result{soon.WithFixes(1), away.As(catalogue.Error).WithFixes(2, 3)}
+}
+
+// countedWaiting states that by the daemon's count pods have been waiting for their branch ENI for longer than most.
+func (c *Case) countedWaiting() Fact {
+	return On(c, c.R.Summary, "intro.summary", "pods that wait for a branch ENI", "none for more than a minute", func(s introspect.Summary) (any, State) {
+		t := s.Trunk
+		if t == nil || t.BranchWaiting == nil {
+			return nil, Unread
+		}
+		return human.Plural(*t.BranchWaiting, "pod", "pods"), stateOf(*t.BranchWaiting > 0 && t.WaitingSince != nil && c.Now.Sub(*t.WaitingSince) > branchTime)
+	})
 }
 
 // waitsFor states that pods have been waiting for their branch ENI for longer than most.

@@ -42,6 +42,7 @@ func (s *Summary) Check() error {
 		c.text("trunk.eniId", t.ENIID)
 		c.known("trunk.branchLimit", t.BranchLimit, maxSmall)
 		c.known("trunk.branchUsed", t.BranchUsed, maxSmall)
+		c.known("trunk.branchWaiting", t.BranchWaiting, maxSmall)
 	}
 	if v := s.CooldownSeconds; v != nil && (*v < 0 || *v > maxDurations) {
 		c.refuse("cooldownSeconds is %g", *v)

@@ -192,11 +192,13 @@ type MaxPodsTerm struct {
 
 // Trunk is the state of security groups for pods on the node.
 type Trunk struct {
-	Enabled     bool   `json:"enabled"`     // ENABLE_POD_ENI is on
-	Supported   *bool  `json:"supported"`   // the instance type supports it; null if unknown
-	ENIID       string `json:"eniId"`       // the attached trunk; empty if none
-	BranchLimit *int   `json:"branchLimit"` // branch ENIs that the instance type supports; null if unknown
-	BranchUsed  *int   `json:"branchUsed"`  // branch ENIs in use; null if unknown
+	Enabled       bool       `json:"enabled"`       // ENABLE_POD_ENI is on
+	Supported     *bool      `json:"supported"`     // the instance type supports it; null if unknown
+	ENIID         string     `json:"eniId"`         // the attached trunk; empty if none
+	BranchLimit   *int       `json:"branchLimit"`   // branch ENIs that the instance type supports; null if unknown
+	BranchUsed    *int       `json:"branchUsed"`    // branch ENIs in use: a daemon counts its pods that have one; null if unknown
+	BranchWaiting *int       `json:"branchWaiting"` // pods that wait for a branch ENI; null if unknown
+	WaitingSince  *time.Time `json:"waitingSince"`  // creation of the oldest pod that waits for one; null if there is none
 }
 
 // Operation is an EC2 operation in flight.

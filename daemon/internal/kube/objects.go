@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/cluster"
@@ -33,6 +34,7 @@ type objectMeta struct {
 	Name              string            `json:"name"`
 	UID               string            `json:"uid"`
 	ResourceVersion   string            `json:"resourceVersion"`
+	CreationTimestamp string            `json:"creationTimestamp"`
 	DeletionTimestamp *string           `json:"deletionTimestamp"`
 	Labels            map[string]string `json:"labels"`
 	Annotations       map[string]string `json:"annotations"`
@@ -141,6 +143,7 @@ func parsePod(raw []byte) (cluster.Pod, error) {
 		MultiNIC: meta.Annotations[nicConfig] == multiNIC, Mirror: meta.Annotations[mirrorAnnotation] != "",
 		PodENI: kept(meta.Annotations[podENIResource]), PodIPs: kept(meta.Annotations[podIPsAnnotation]),
 	}
+	p.CreatedAt, _ = time.Parse(time.RFC3339, meta.CreationTimestamp) // only shown
 	p.Ended = p.Finished || meta.DeletionTimestamp != nil
 	if len(obj.Spec.Containers) > 0 {
 		for name := range obj.Spec.Containers[0].Resources.Limits {

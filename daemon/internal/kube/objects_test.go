@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // podJSON is a branch pod as the API server returns it, without most unread fields.
-const podJSON = `{"metadata":{"name":"web-0","namespace":"shop","uid":"5a0c","resourceVersion":"12",
+const podJSON = `{"metadata":{"name":"web-0","namespace":"shop","uid":"5a0c","resourceVersion":"12","creationTimestamp":"2026-11-21T14:00:41Z",
   "annotations":{"vpc.amazonaws.com/pod-eni":"[{}]","vpc.amazonaws.com/pod-ips":"10.0.0.7","k8s.amazonaws.com/nicConfig":"multi-nic-attachment","other":"x"},
   "managedFields":[{"manager":"kubelet"}]},
  "spec":{"nodeName":"x","hostNetwork":true,"containers":[
@@ -27,7 +28,7 @@ func TestParsePod(t *testing.T) {
 	}{
 		"full": {podJSON, cluster.Pod{
 			Namespace: "shop", Name: "web-0", UID: "5a0c", NodeName: "x", HostNetwork: true, IPs: 2,
-			BranchENI: true, MultiNIC: true, PodENI: "[{}]", PodIPs: "10.0.0.7",
+			BranchENI: true, MultiNIC: true, PodENI: "[{}]", PodIPs: "10.0.0.7", CreatedAt: time.Date(2026, 11, 21, 14, 0, 41, 0, time.UTC),
 		}},
 		"bare":                      {`{"metadata":{"name":"a","namespace":"b"}}`, cluster.Pod{Name: "a", Namespace: "b"}},
 		"succeeded":                 {`{"status":{"phase":"Succeeded"}}`, cluster.Pod{Ended: true, Finished: true}},

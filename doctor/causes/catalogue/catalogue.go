@@ -106,6 +106,9 @@ type Entry struct {
 // SandboxTime is how long a pod normally waits for an address: an interface may have to be attached.
 const SandboxTime = 10 * time.Second
 
+// BranchTime is how long the resource controller normally takes for the annotation of a pod.
+const BranchTime = time.Minute
+
 // Check is what to look at next.
 type Check struct {
 	Text    string

@@ -67,6 +67,20 @@ func (g *branchPods) inUse() int {
 	return n
 }
 
+// waiting counts the pods that wait, and says when the oldest of them was created.
+func (g *branchPods) waiting() (count *int, since *time.Time) {
+	n := 0
+	for _, p := range g.pods {
+		if p.vlan > 0 {
+			continue
+		}
+		if n++; since == nil || p.created.Before(*since) {
+			since = new(p.created.UTC())
+		}
+	}
+	return &n, since
+}
+
 // serve gives the waiting pods their branch ENIs, as the controller does.
 func (g *branchPods) serve(w *world) {
 	g.cooling = slices.DeleteFunc(g.cooling, func(k keptBranch) bool { return !k.until.After(w.Now) })

@@ -48,6 +48,7 @@ func (w *world) summary() introspect.Summary {
 	if p.podENI {
 		used := w.branchPods.inUse()
 		s.Trunk.BranchUsed = &used
+		s.Trunk.BranchWaiting, s.Trunk.WaitingSince = w.branchPods.waiting()
 		for _, e := range w.Book.Snapshot().ENIs {
 			if e.Trunk {
 				s.Trunk.ENIID = n.garble(string(e.ID))

@@ -205,6 +205,6 @@ func asking() []watch.Pod {
 	return []watch.Pod{
 		pod("ledger-0", "Running", "10.0.12.199", "eni-0123456789abcdef0", 1, 9*time.Hour),
 		pod("ledger-1", "Running", "10.0.12.201", "eni-0123456789abcdef1", 2, 8*time.Hour),
-		pod("ledger-2", "Pending", "", "", 0, 90*time.Second),
+		pod("ledger-2", "Pending", "", "", 0, branchWait),
 	}
 }

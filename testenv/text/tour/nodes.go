@@ -29,6 +29,9 @@ const (
 
 	// opened is the step from which addresses and documents of nodes were read.
 	opened = Steps - 10
+
+	// branchWait is how long a pod has been waiting for its branch ENI at the end.
+	branchWait = 90 * time.Second
 )
 
 // End is the time of the last sample.
@@ -171,7 +174,10 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 		s.Targets = introspect.Targets{WarmENI: new(3), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(0), MaxENI: new(0)}
 	case Trunk:
 		s.Targets = introspect.Targets{WarmENI: new(1), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(1), MaxENI: new(0)}
-		s.Trunk = &introspect.Trunk{Enabled: true, Supported: new(true), ENIID: m.eni(7), BranchLimit: new(m.shape.BranchENIs), BranchUsed: new(2 + step/30)}
+		s.Trunk = &introspect.Trunk{Enabled: true, Supported: new(true), ENIID: m.eni(7), BranchLimit: new(m.shape.BranchENIs), BranchUsed: new(2 + step/30), BranchWaiting: new(0)}
+		if since := End().Add(-branchWait); !now.Before(since) {
+			s.Trunk.BranchWaiting, s.Trunk.WaitingSince = new(1), &since
+		}
 		card.Mode, card.ENIs, card.Prefixes, card.FreePrefixes = introspect.ModePrefix, new(1), new(c.held/16), new(2)
 		card.ENILimit, card.AddressLimit = new(7), new(7*m.slots()*16)
 		in.PrefixDelegation, in.PodENI, in.TrunkAttached = true, true, true

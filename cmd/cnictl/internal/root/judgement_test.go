@@ -98,12 +98,14 @@ world:
 sources:
   intro.failures: {items: [{at: -2s, pod: {namespace: pay, name: api}, cause: branch-pending, title: not ready, detail: no annotation}]}
 `},
-	"a branch ENI that does not come": {pod: "pay/api", code: "sgp/annotation-pending", text: `
+	"a branch ENI that does not come": {codes: []string{"sgp/annotation-pending"}, pod: "pay/api", code: "sgp/annotation-pending", text: `
 world:
   daemon: ours
   env: {ENABLE_POD_ENI: 'true'}
   enis: [{id: eni-a, ips: 9, assigned: 1}, {id: eni-t, trunk: true}]
   pods: [{pod: pay/api, phase: Pending, reason: ContainerCreating, createdAt: -6m, startedAt: -6m, containers: [{name: app, limits: {vpc.amazonaws.com/pod-eni: '1'}}]}]
+sources:
+  intro.summary: {trunk: {enabled: true, supported: true, eniId: eni-t, branchLimit: 9, branchUsed: 0, branchWaiting: 1, waitingSince: -6m}}
 `},
 	"a broken annotation": {pod: "pay/api", code: "sgp/annotation-malformed", text: `
 world:
