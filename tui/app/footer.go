@@ -255,7 +255,7 @@ func (m *Model) ofNode() bool {
 // examinable reports whether the doctor key works here.
 func (m *Model) examinable() bool {
 	switch m.page().Name() {
-	case "trunks", "pods", "enis", "logs", "whatif":
+	case "subnets", "trunks", "pods", "enis", "logs", "whatif":
 		return len(m.view.Nodes) > 0
 	}
 	return m.ofNode()
