@@ -71,7 +71,7 @@ var ailments = map[string]ailment{
 	}, printed: true},
 	"np/agent-unreachable": {env: map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "standard"}, begins: func(x *patient) { x.fails() }},
 	"boot/cni-config": {begins: func(x *patient) {
-		x.sh(x.n, "cp -a /etc/alternatives /run/; mount -t tmpfs none /etc; mv /run/alternatives /etc/; mkdir -p /etc/cni/net.d; cat > /etc/cni/net.d/10-aws.conflist <<.\n"+conflist("aws-cni")+"\n.\ncat > /etc/cni/net.d/05-other.conflist <<.\n"+conflist("bridge")+"\n.\n")
+		x.sh(x.n, "cp -a /etc/alternatives /run/; mount -t tmpfs none /etc; mv /run/alternatives /etc/; mkdir -p /etc/cni/net.d; cat > /etc/cni/net.d/10-aws.conflist <<.\n"+conflist("aws-cni", "portmap")+"\n.\ncat > /etc/cni/net.d/05-other.conflist <<.\n"+conflist("bridge")+"\n.\n")
 	}, ends: sh("rm /etc/cni/net.d/05-other.conflist")},
 }
 
@@ -328,7 +328,7 @@ func (x *patient) background(argv ...string) {
 	}
 }
 
-// conflist returns a CNI configuration list with one plugin.
-func conflist(plugin string) string {
-	return `{"cniVersion": "1.0.0", "name": "n", "plugins": [{"type": "` + plugin + `"}]}`
+// conflist returns a CNI configuration list with these plugins.
+func conflist(plugins ...string) string {
+	return `{"cniVersion": "1.0.0", "name": "n", "plugins": [{"type": "` + strings.Join(plugins, `"}, {"type": "`) + `"}]}`
 }
