@@ -45,15 +45,16 @@ type BlockMap struct {
 	Per     int // cells of a block
 }
 
-// Most blocks in a row, and cells of a block: an address each.
+// Most blocks in a row, cells of a block that show each of its 16 addresses, and most cells of a block.
 const (
 	mostColumns = 256
-	mostPer     = 16
+	each        = 16
+	mostPer     = 4 * each
 )
 
-// Arrange lays the blocks out so that all rows fit and each block has most cells, or, if they do not
-// fit, so that most blocks are seen. A row has a power of two of blocks, so that it begins at a round
-// address.
+// Arrange lays the blocks out so that all rows fit and each address has a cell or, if there is no room for
+// that, each block most cells; if the rows do not fit, so that most blocks are seen. A row has a power of
+// two of blocks, so that it begins at a round address, and they fill the width.
 func (m *BlockMap) Arrange(width, height int) {
 	room := width - m.labelWidth() - 1
 	m.Columns, m.Per = 1, 1
@@ -61,7 +62,7 @@ func (m *BlockMap) Arrange(width, height int) {
 	for n := 1; n <= room && n <= mostColumns && n < 2*max(m.Count, 1); n *= 2 {
 		per := min(room/n, mostPer)
 		switch now := (m.Count+n-1)/n <= height; {
-		case now && (!fits || per >= m.Per), !now && !fits:
+		case now && (!fits || min(per, each) >= min(m.Per, each)), !now && !fits:
 			m.Columns, m.Per, fits = n, per, now
 		}
 	}

@@ -81,14 +81,19 @@ func (h heat) block(i int, into []draw.Cell) {
 			into[j] = h.rest(i*blockSize + j*blockSize/len(into))
 		}
 	}
+	mark := func(c draw.Cell) { // the block's first address
+		for j := range share(1) {
+			into[j] = c
+		}
+	}
 	switch b.Use {
 	case store.BlockPrimary:
-		into[0] = cellPrimary
+		mark(cellPrimary)
 	case inventory.ReservedBlock:
-		into[0] = cellReserved
+		mark(cellReserved)
 	case store.BlockMixed:
 		if h.prefixes {
-			into[0] = cellMixed
+			mark(cellMixed)
 		}
 	}
 }
