@@ -139,12 +139,15 @@ func (p *Page) expand(c pages.Context) {
 	p.table.Settle(c.Clock)
 }
 
+// inGroup reports whether the nodes of one group are listed.
+func (p *Page) inGroup() bool { return p.by == 0 && p.from.by > 0 && p.table.Filter() == p.from.within }
+
 // Leave implements pages.Leaver: from the nodes of a group to the groups, and from these to all nodes.
 func (p *Page) Leave(c pages.Context) bool {
 	switch from := p.from; {
 	case p.by > 0 && p.groups.Filter() == "":
 		p.by, p.groups = 0, nil
-	case p.by == 0 && from.by > 0 && p.table.Filter() == from.within:
+	case p.inGroup():
 		_ = p.table.SetFilter(from.filter) // it was in use, so it is valid
 		p.into(from.by, c)
 		p.groups.Select(from.name)

@@ -59,6 +59,9 @@ func TestGroups(t *testing.T) {
 	p.groups.Do(keymap.Last, s.Context().Clock)
 	last, _ := p.groups.Row()
 	s.Do(keymap.In)
+	if want := "Nodes by " + groupings[3].title + ": " + last.name; p.Title() != want {
+		t.Errorf("the title is %q, want %q", p.Title(), want)
+	}
 	if !p.Leave(s.Context()) || p.by != 3 || p.table.Filter() != "state!=ok" {
 		t.Fatalf("out of a group: grouped by %d, filter %q", p.by, p.table.Filter())
 	}

@@ -49,8 +49,11 @@ func (*Page) Name() string { return "overview" }
 
 // Title implements pages.Page.
 func (p *Page) Title() string {
-	if p.by > 0 {
+	switch {
+	case p.by > 0:
 		return "Nodes by " + groupings[p.by].title
+	case p.inGroup():
+		return "Nodes by " + groupings[p.from.by].title + ": " + p.from.name
 	}
 	return "Nodes"
 }
