@@ -74,7 +74,7 @@ func (d *daemon) newAsserter() *asserter {
 	a := &asserter{
 		log: d.log, host: d.host, owner: d.owner, metrics: d.metrics, feed: d.recorder.feed, api: d.api, rules: d.rules,
 		monitor: hostnet.NewMonitor(d.node.identity.PrimaryMAC), ipv6: d.node.config.IPv6, mtu: d.node.config.ENIMTU,
-		branchPods: d.node.config.PodENI && d.api != nil,
+		branchPods: d.branchPods(),
 		sandboxes:  map[podName]branchSandbox{}, wake: make(chan struct{}, 1), restored: map[netip.Addr]string{}, unneeded: map[int]time.Time{}, contested: map[string]bool{},
 	}
 	for _, p := range d.owner.keeper.Assignments() { // the owner does not run yet

@@ -409,7 +409,7 @@ func TestCountBranches(t *testing.T) {
 		podObject{"shop", "web", branchOfVLAN(8), 1, "Running", 1}, podObject{"shop", "ended", branchOfVLAN(7), 0, "Succeeded", 1},
 		podObject{"shop", "plain", "", 0, "Pending", 1}, podObject{"shop", "gone", awaited, 0, "Failed", 1},
 		podObject{"shop", "second", awaited, 0, "Pending", 41}, podObject{"shop", "first", awaited, 0, "Pending", 30})
-	d := &daemon{asserter: &asserter{branchPods: true}, api: c.kubernetes}
+	d := &daemon{node: node{config: config.Config{PodENI: true}}, api: c.kubernetes}
 	var got introspect.Trunk
 	d.countBranches(&got)
 	if want := (introspect.Trunk{}); got != want {
@@ -421,7 +421,7 @@ func TestCountBranches(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	d.asserter.branchPods, got = false, introspect.Trunk{}
+	d.node.config.PodENI, got = false, introspect.Trunk{}
 	if d.countBranches(&got); got != (introspect.Trunk{}) {
 		t.Errorf("counted without ENABLE_POD_ENI: %+v", got)
 	}

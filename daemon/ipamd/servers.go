@@ -99,7 +99,7 @@ func (d *daemon) backend(ctx context.Context, ops *operations) (*backend, error)
 		asserter: d.asserter, beside: ops.spawn, withdrawals: make(chan struct{}, withdrawalsMost),
 	}
 	b.onEnd = func(f func()) func() bool { return context.AfterFunc(ctx, f) }
-	if c.PodENI && d.api != nil {
+	if d.branchPods() {
 		b.branches = &branches{
 			kubernetes: d.api, owner: d.owner, host: d.host, log: d.log, ipv6: c.IPv6, mode: c.NetworkPolicyMode, snat: c.ExternalSNAT,
 		}

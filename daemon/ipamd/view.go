@@ -263,10 +263,13 @@ func (n *node) trunkView(book ipam.Snapshot) *introspect.Trunk {
 	return t
 }
 
+// branchPods reports whether pods can have branch ENIs; the API server knows them.
+func (d *daemon) branchPods() bool { return d.node.config.PodENI && d.api != nil }
+
 // countBranches adds the node's pods that have a branch ENI, and those that wait for one, as far as the
 // API server shows them.
 func (d *daemon) countBranches(t *introspect.Trunk) {
-	if !d.asserter.branchPods {
+	if !d.branchPods() {
 		return
 	}
 	used, waiting := 0, 0
