@@ -318,12 +318,14 @@ func annotationPending(c *Case) []Result {
 
 // countedWaiting states that by the daemon's count pods have been waiting for their branch ENI for longer than most.
 func (c *Case) countedWaiting() Fact {
-	return On(c, c.R.Summary, "intro.summary", "pods that wait for a branch ENI", "none for more than a minute", func(s introspect.Summary) (any, State) {
+	const path, expected = "pods that wait for a branch ENI", "none for more than a minute"
+	return On(c, c.R.Summary, "intro.summary", path, expected, func(s introspect.Summary) (any, State) {
 		t := s.Trunk
 		if t == nil || t.BranchWaiting == nil {
 			return nil, Unread
 		}
-		return human.Plural(*t.BranchWaiting, "pod", "pods"), stateOf(*t.BranchWaiting > 0 && t.WaitingSince != nil && c.Now.Sub(*t.WaitingSince) > branchTime)
+		long := t.WaitingSince != nil && c.Now.Sub(*t.WaitingSince) > branchTime
+		return human.Plural(*t.BranchWaiting, "pod", "pods"), stateOf(*t.BranchWaiting > 0 && long)
 	})
 }
 
