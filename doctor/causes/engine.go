@@ -446,7 +446,11 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) document.DoctorRep
 		if c.Now.After(r.SampledAt) {
 			r.SampledAt = c.Now
 		}
+		if why := c.R.Unread(); why != "" {
+			r.Errors = append(r.Errors, document.NodeError{Node: c.Name, Reason: introspect.Reason(why), Message: "its daemon could not be read: " + why})
+		}
 	}
+	r.Partial = len(r.Errors) > 0
 	for _, f := range slices.Concat(r.Findings, r.Explained) {
 		delete(d.undecided, f.Code)
 		delete(d.skipped, f.Code)
@@ -659,7 +663,11 @@ func Verdict(r *document.DoctorReport) string {
 	case len(r.Suppressed) > 0:
 		return fmt.Sprintf("Only accepted problems on %s (%s)", nodes, r.Checks)
 	}
-	return fmt.Sprintf("No problems found on %s (%s)", nodes, r.Checks)
+	unread := ""
+	if len(r.Errors) > 0 {
+		unread = "; the daemon could not be read on " + Some(each(r.Errors, func(e document.NodeError) string { return e.Node + ": " + string(e.Reason) }))
+	}
+	return fmt.Sprintf("No problems found on %s (%s)%s", nodes, r.Checks, unread)
 }
 
 // Count formats a number of things: 1 node, 2 nodes.

@@ -3,6 +3,7 @@ package evidence
 import (
 	"iter"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 )
@@ -94,6 +95,27 @@ func (r *Reading) Missing() map[string]string {
 	}
 	return out
 }
+
+// Unread returns why nothing that the daemon reports could be read, neither its documents nor its metrics; empty
+// if something was, or if nobody tried.
+func (r *Reading) Unread() (why string) {
+	for id, s := range r.Sources() {
+		daemons := id == sourceMetrics || strings.HasPrefix(id, familyDaemon)
+		switch reason := s.Reason(); {
+		case daemons && reason == "":
+			return ""
+		case daemons && why == "" && reason != MissingDisabled && !Untried(reason):
+			why = reason
+		}
+	}
+	return why
+}
+
+// Ids of what a daemon reports.
+const (
+	familyDaemon  = "intro."
+	sourceMetrics = "metrics"
+)
 
 // Fill copies the wanted sources that are missing from another reading.
 func (r *Reading) Fill(from *Reading, wants func(id string) bool) {

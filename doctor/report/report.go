@@ -33,6 +33,7 @@ const (
 	Clean      Result = iota // nothing at or above the threshold
 	Found                    // a finding at or above it
 	NoEvidence               // nothing of what was asked for could be read, or with strict not all of it
+	Partial                  // nothing is wrong with what was read, but the daemons of some nodes were not
 )
 
 // ResultOf compares the findings with a threshold. It does not depend on the output form. strict
@@ -48,6 +49,9 @@ func ResultOf(r *document.DoctorReport, threshold catalogue.Severity, strict boo
 	}
 	if strict && r.Checks.Inconclusive > 0 || !harmful && r.Checks.Passed == 0 && r.Checks.Inconclusive+r.Checks.NotRun > 0 {
 		return NoEvidence
+	}
+	if !harmful && len(r.Errors) > 0 {
+		return Partial
 	}
 	return Clean
 }

@@ -28,22 +28,29 @@ func TestResultOf(t *testing.T) {
 		r.Checks = document.CheckCounts{Passed: passed, Inconclusive: inconclusive}
 		return r
 	}
+	unread := func(r *document.DoctorReport) *document.DoctorReport {
+		r.Errors = []document.NodeError{{Node: "node-1", Reason: "timeout"}}
+		return r
+	}
 	tests := map[string]struct {
 		r         *document.DoctorReport
 		threshold catalogue.Severity
 		want      report.Result
 		strict    report.Result
 	}{
-		"nothing":                 {of(), catalogue.Error, report.Clean, report.Clean},
-		"below":                   {of("info", "warning"), catalogue.Error, report.Clean, report.Clean},
-		"at":                      {of("warning", "error"), catalogue.Error, report.Found, report.Found},
-		"above":                   {of("critical"), catalogue.Error, report.Found, report.Found},
-		"every finding counts":    {of("info"), catalogue.Info, report.Found, report.Found},
-		"some unread":             {checks(of(), 3, 1), catalogue.Error, report.Clean, report.NoEvidence},
-		"some unread, an error":   {checks(of("error"), 3, 1), catalogue.Error, report.Found, report.Found},
-		"nothing read":            {checks(of(), 0, 1), catalogue.Error, report.NoEvidence, report.NoEvidence},
-		"nothing read but a note": {checks(of("info"), 0, 1), catalogue.Error, report.NoEvidence, report.NoEvidence},
-		"nothing read, a warning": {checks(of("warning"), 0, 1), catalogue.Error, report.Clean, report.NoEvidence},
+		"nothing":                  {of(), catalogue.Error, report.Clean, report.Clean},
+		"below":                    {of("info", "warning"), catalogue.Error, report.Clean, report.Clean},
+		"at":                       {of("warning", "error"), catalogue.Error, report.Found, report.Found},
+		"above":                    {of("critical"), catalogue.Error, report.Found, report.Found},
+		"every finding counts":     {of("info"), catalogue.Info, report.Found, report.Found},
+		"some unread":              {checks(of(), 3, 1), catalogue.Error, report.Clean, report.NoEvidence},
+		"some unread, an error":    {checks(of("error"), 3, 1), catalogue.Error, report.Found, report.Found},
+		"a node unread":            {unread(checks(of("info"), 3, 0)), catalogue.Error, report.Partial, report.Partial},
+		"a node unread, a warning": {unread(checks(of("warning"), 3, 0)), catalogue.Error, report.Clean, report.Clean},
+		"a node unread, an error":  {unread(checks(of("error"), 3, 0)), catalogue.Error, report.Found, report.Found},
+		"nothing read":             {checks(of(), 0, 1), catalogue.Error, report.NoEvidence, report.NoEvidence},
+		"nothing read but a note":  {checks(of("info"), 0, 1), catalogue.Error, report.NoEvidence, report.NoEvidence},
+		"nothing read, a warning":  {checks(of("warning"), 0, 1), catalogue.Error, report.Clean, report.NoEvidence},
 	}
 	for name, test := range tests {
 		for strict, want := range map[bool]report.Result{false: test.want, true: test.strict} {

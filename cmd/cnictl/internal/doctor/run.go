@@ -235,6 +235,10 @@ func Examine(f *cli.Factory, o *Options, ev *evidence.Evidence) error {
 		return cli.Exit(cli.ExitFindings)
 	case report.NoEvidence:
 		return cli.Exit(cli.ExitNoEvidence)
+	case report.Partial:
+		if !f.Globals.AllowPartial {
+			return cli.Exit(cli.ExitPartial)
+		}
 	}
 	return nil
 }
