@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cnictl/capacity/limits"
+	"cnictl/daemon/config"
 	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/causes/catalogue"
 )
@@ -45,23 +46,63 @@ func maxPodsTooHigh(c *Case) []Result {
 	by, lasting, why := c.MaxPodsAbove()
 	scope := document.FindingScope{Node: c.Name}
 	waits := each(c.waiting(), podName)
-	var order []int
-	if p := c.pool(); p != nil && p.sized && c.Settings.MaxENI > 0 && c.Settings.MaxENI < p.limitENI {
-		order = []int{4, 1, 2, 3}
-	}
+	order := c.maxPodsFixes(len(waits) > 0)
+	names := podNames(waits...)
+	names["TYPE"], names["MAX_PODS"] = c.R.InstanceType.Content.InstanceType, fmt.Sprint(max(0, most-max(n, lasting)))
 	return []Result{{
 		fixes: order,
 		Scope: scope,
 		Summary: fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()),
 			why),
 		Decisive: []Fact{now, c.starved()},
-		unless:   []Fact{c.growable()}, names: podNames(waits...),
+		unless:   []Fact{c.growable()}, names: names,
 	}, Result{
 		fixes:    order,
 		Scope:    scope,
 		Summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address (%s)", most, lasting, why),
-		Decisive: []Fact{by}, names: podNames(waits...),
+		Decisive: []Fact{by}, names: names,
 	}.As(catalogue.Warning)}
+}
+
+// maxPodsFixes orders the fixes of max-pods that is too high: what serves the nodes in use, what serves new ones, and
+// then what disrupts.
+func (c *Case) maxPodsFixes(waits bool) (order []int) {
+	const lower, replace, moveAway, usePrefixes, raiseMaxENI, reserveENI = 1, 2, 3, 4, 5, 6
+	before, _ := c.misfit()
+	if other := c.with(func(s *config.Config) { s.MaxENI = 0 }); c.Knows("MAX_ENI") && c.Settings.MaxENI > 0 && other.maxPodsFits() {
+		if after, _ := other.misfit(); after < before {
+			order = append(order, raiseMaxENI)
+		}
+	}
+	order = append(order, lower)
+	if c.Knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG") && c.Settings.CustomNetworking {
+		order = append(order, reserveENI)
+	}
+	if waits {
+		order = append(order, moveAway)
+	}
+	if c.Knows("ENABLE_PREFIX_DELEGATION") && !c.Settings.PrefixDelegation && !c.noPrefixes() {
+		counted := c.Knows("MAX_ENI", "ENABLE_POD_ENI")
+		if !counted || c.with(func(s *config.Config) { s.PrefixDelegation = true }).maxPodsFits() {
+			order = append(order, usePrefixes)
+		}
+	}
+	return append(order, replace)
+}
+
+// with returns the node as it would be with other settings, as far as its capacity goes.
+func (c *Case) with(change func(*config.Config)) *Case {
+	other := *c
+	change(&other.Settings)
+	other.Pools = other.pools()
+	return &other
+}
+
+// maxPodsFits reports whether max-pods is no more than the addresses of a node with these settings and the two pods of
+// the host that the common formula adds.
+func (c *Case) maxPodsFits() bool {
+	n, known := c.misfit()
+	return known && n+c.hostPods() <= max(limits.HostPods, c.hostPods())
 }
 
 // maxPodsTooLow reports that pods wait for max-pods on a node that could address more.
