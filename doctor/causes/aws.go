@@ -199,20 +199,40 @@ func ec2Unreachable(c *Case) []Result {
 			texts = append(texts, host+failure)
 		}
 	}
-	logged := c.active(pattern{sources: daemonLogs, texts: texts, except: append(signatures("aws/credentials"), "169.254."), cured: answering})
+	m := pattern{sources: daemonLogs, texts: texts, except: append(signatures("aws/credentials"), "169.254."), cured: answering}
+	logged := c.active(m)
+	last, _, _ := c.lastMessage(m)
+	fails := last.text
+	tried := ""
 	probed := On(c, c.R.Probes, "probe", "https://ec2.REGION", "ok", func(probes []evidence.Probe) (any, State) {
 		for _, p := range probes {
 			if p.From == "host" && c.IsEC2(p.Target) && p.Result != "ok" {
+				tried = p.Result + ", " + p.Detail
 				return p.Target + ": " + p.Result, Yes
 			}
 		}
 		return nil, Unread
 	})
 	if logged.State != Yes && probed.State == Yes {
-		logged = probed
+		logged, fails = probed, tried
+	}
+	order := fitting(fails, endpointFixes)
+	if noName := 5; c.Settings.EC2Endpoint != "" && order[0] == noName {
+		order = append([]int{6}, order...)
 	}
 	return []Result{{Summary: "the EC2 endpoint cannot be reached: " + logged.Value, Decisive: []Fact{logged},
-		unless: []Fact{Not(c.imdsAnswers())}}}
+		unless: []Fact{Not(c.imdsAnswers())}, fixes: order}}
+}
+
+// endpointFixes are the fixes of an EC2 endpoint that cannot be reached, by what fails: the name, or connections. A
+// gateway or another endpoint helps only where nothing answers.
+var endpointFixes = []wayOut{
+	{[]string{"proxyconnect"}, []int{2}},
+	{[]string{"no such host", "nxdomain"}, []int{5, 4}},
+	{[]string{"lookup …i/o timeout", "lookup …connection refused", "lookup …server misbehaving", "name resolution"}, []int{4}},
+	{[]string{"connection refused", "refused,"}, []int{3, 2}},
+	{[]string{"i/o timeout", "timeout,", "unreachable"}, []int{1, 2, 3}},
+	{nil, []int{3, 2, 1}},
 }
 
 // IsEC2 reports whether the target of a probe is the endpoint of EC2 that the daemon uses.
