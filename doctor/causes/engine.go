@@ -120,7 +120,7 @@ type found struct {
 func Diagnose(ev *evidence.Evidence, o Options) document.DoctorReport {
 	cs := Cases(ev)
 	d := diagnosis{
-		Options: o, cases: cs, mode: string(ev.Mode),
+		Options: o, cases: cs, mode: string(ev.Mode), asked: ev.Scope.Pod,
 		ruledOut: map[string]bool{}, undecided: map[string]bool{}, skipped: map[string]bool{}, kinds: map[string]kindResult{},
 	}
 	for _, c := range cs {
@@ -134,7 +134,8 @@ type diagnosis struct {
 	Options
 	cases               []*Case
 	mode                string
-	here                [][]found // of each node
+	asked               evidence.Pod // that the doctor was asked about; empty if none
+	here                [][]found    // of each node
 	findings, explained []found
 	ruledOut, undecided map[string]bool
 	skipped             map[string]bool

@@ -168,6 +168,10 @@ func bySeverity(pods []string, otherwise catalogue.Severity) catalogue.Severity 
 	return otherwise
 }
 
+// neverStarted are the kinds of pods that do not start. For want of CPU or a volume that is no fault of the network, but it
+// is the answer to who asks about such a pod.
+var neverStarted = []string{"obs/pod-not-starting", "obs/pod-not-network", "obs/pod-unschedulable"}
+
 // unexplained returns the observations above info of a node that none of its findings explains,
 // as findings, a kind each.
 func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
@@ -195,6 +199,11 @@ func (d *diagnosis) unexplained(c *Case, here []found) (out []found) {
 		left := slices.DeleteFunc(slices.Clone(all), func(o observation) bool { return o.severity == catalogue.Info && !worth || covered(o) })
 		if len(left) == 0 {
 			continue
+		}
+		for i := range left {
+			if d.asked != "" && slices.Contains(neverStarted, o.kind) && slices.Contains(left[i].pods, string(d.asked)) {
+				left[i].severity = max(left[i].severity, catalogue.Error)
+			}
 		}
 		cd := byItself(entry, left)
 		cd.Scope.Cluster = o.wide || !slices.ContainsFunc(left, func(o observation) bool { return !o.wide })

@@ -18,7 +18,7 @@ var failureObservers = []observer{
 	{kind: "obs/pod-not-starting", find: podNotStarting},
 	{kind: "obs/pod-not-network", find: podNotNetwork, info: true},
 	{kind: "obs/pod-not-ending", find: podNotEnding},
-	{kind: "obs/pod-unschedulable", find: podUnschedulable, wide: true},
+	{kind: "obs/pod-unschedulable", find: podUnschedulable, wide: true, info: true},
 	{kind: "obs/event", find: eventsRepeat, once: true},
 	{kind: "obs/log-error", find: errorsRepeat, once: true},
 	{kind: "obs/ec2-error", find: ec2Errors, once: true},
