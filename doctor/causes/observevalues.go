@@ -266,8 +266,27 @@ const (
 	diskIs     = 99.0
 )
 
+// dataDisks are where Bottlerocket, and EKS on instances with disks of their own, keep what kubelet and the runtime
+// write; bind mounts lead there. The latter may be volumes of pods instead.
+const (
+	bottlerocketData = "/local"
+	instanceDisks    = "/mnt/k8s-disks/"
+)
+
+// dataDisk reports whether a file system has the data of kubelet and of the runtime, among others.
+func (c *Case) dataDisk(path string) bool {
+	if path == bottlerocketData || strings.HasPrefix(path, bottlerocketData+"/var") {
+		return true
+	}
+	elsewhere := func(d evidence.Disk) bool { return d.Path == "/var/lib/containerd" || d.Path == "/var/lib/kubelet" }
+	return strings.HasPrefix(path, instanceDisks) && !slices.ContainsFunc(c.R.Resources.Content.Disks, elsewhere)
+}
+
 // nodeDisk reports whether a file system matters to the CNI, kubelet or the runtime.
-func nodeDisk(path string) bool {
+func (c *Case) nodeDisk(path string) bool {
+	if c.dataDisk(path) {
+		return true
+	}
 	for _, used := range []string{runDirectory, "/var/log/aws-routed-eni", "/opt/cni/bin", "/etc/cni/net.d", "/var/lib/kubelet",
 		"/var/lib/containerd", "/run"} {
 		if path == "/" || used == path || strings.HasPrefix(used, strings.TrimSuffix(path, "/")+"/") {
@@ -309,7 +328,7 @@ func diskFull(c *Case) (out []observation) {
 			o.severity = catalogue.Error
 		}
 		switch images := "/var/lib/containerd"; {
-		case path == "/" || images == path || strings.HasPrefix(images, path+"/"):
+		case path == "/" || c.dataDisk(path) || images == path || strings.HasPrefix(images, path+"/"):
 			o.fixes = []int{fixImages, fixFiles}
 		case strings.HasPrefix(path, "/var/log"):
 			o.fixes = []int{fixJournal, fixFiles}
@@ -321,7 +340,8 @@ func diskFull(c *Case) (out []observation) {
 	}
 	for _, d := range c.R.Resources.Content.Disks {
 		report := func(what string, used *float64) {
-			if used != nil && *used >= diskNearly && nodeDisk(d.Path) {
+			// What is read-only does not fill: the root of an immutable system has no free space.
+			if used != nil && *used >= diskNearly && !d.ReadOnly && c.nodeDisk(d.Path) {
 				note(d.Path, fmt.Sprintf("%g %% of its %s are used", *used, what), fmt.Sprintf("below %g %%", diskNearly), d.Path, "", *used >= diskIs)
 			}
 		}
@@ -335,10 +355,17 @@ func diskFull(c *Case) (out []observation) {
 	return out
 }
 
+// image reports whether a file system is read-only by design: the root of Bottlerocket, and images such as squashfs,
+// which have neither a free block nor a free inode. What the CNI writes is elsewhere.
+func (c *Case) image(d evidence.Disk) bool {
+	whole := func(used *float64) bool { return used != nil && *used >= 100 }
+	return d.Path == "/" && strings.Contains(strings.ToLower(c.R.Node.Content.OSImage), "bottlerocket") ||
+		whole(d.UsedPercent) && whole(d.InodesUsedPercent)
+}
+
 func readOnly(c *Case) (out []observation) {
 	for _, d := range c.R.Resources.Content.Disks {
-		// Bottlerocket's root is read-only by design; what the CNI writes is elsewhere.
-		if d.ReadOnly && nodeDisk(d.Path) && !(d.Path == "/" && strings.Contains(strings.ToLower(c.R.Node.Content.OSImage), "bottlerocket")) {
+		if d.ReadOnly && c.nodeDisk(d.Path) && !c.image(d) {
 			out = append(out, observation{subject: d.Path, is: "read-only", should: "writable", severity: catalogue.Error,
 				names: map[string]string{"PATH": d.Path}})
 		}
