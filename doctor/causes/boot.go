@@ -748,10 +748,14 @@ func vpcCNIAbsent(c *Case) []observation {
 	}
 	o := observation{subject: c.Name, is: "there is no DaemonSet aws-node, and no daemon answers",
 		should: "the VPC CNI, if it is to give pods their addresses", severity: catalogue.Info}
+	o.fixes = []int{2, 1} // another CNI may be there
 	if k := c.R.CNI.Content; c.R.CNI.OK() && len(k.Conf) > 0 {
 		o.is += "; " + k.Conf[0].File + " configures the runtime"
+		if slices.ContainsFunc(k.Conf, func(f evidence.CNIConf) bool { return !slices.Contains(f.Types, "aws-cni") }) {
+			o.fixes = []int{2} // to install a second one breaks the node
+		}
 	} else if c.R.CNI.OK() {
-		o.is, o.severity = o.is+"; nothing configures the runtime, so no pod starts", catalogue.Error
+		o.is, o.severity, o.fixes = o.is+"; nothing configures the runtime, so no pod starts", catalogue.Error, []int{1}
 	}
 	return []observation{o}
 }
