@@ -344,12 +344,12 @@ func eniLinkAddress(c *Case) (out []observation) {
 			continue
 		}
 		if !slices.ContainsFunc(l.Addresses, func(p netip.Prefix) bool { return p.Addr() == primary }) {
-			severity := catalogue.Warning
-			if e.Primary {
-				severity = catalogue.Critical
+			severity, fixes := catalogue.Warning, []int{1, 2}
+			if e.Primary { // DHCP gives it, which aws-node does not touch
+				severity, fixes = catalogue.Critical, []int{2}
 			}
 			out = append(out, observation{subject: l.Name, is: fmt.Sprintf("it lacks %s, the address of %s", primary, e.ID), should: "its address",
-				severity: severity, names: map[string]string{"ENI": e.ID, "LINK": l.Name}})
+				severity: severity, fixes: fixes, names: map[string]string{"ENI": e.ID, "LINK": l.Name}})
 		}
 	}
 	return out
