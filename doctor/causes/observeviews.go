@@ -1376,8 +1376,8 @@ func nodeInstance(c *Case) (out []observation) {
 			source: "ec2.inst", names: map[string]string{"INSTANCE": i.ID}, fixes: []int{3}}
 		if i.State == "shutting-down" || i.State == "terminated" {
 			o.fixes = []int{2}
-			if !i.StateAt.IsZero() && c.Now.Sub(i.StateAt) < schedulingTime { // the Node goes within minutes
-				o.severity = catalogue.Warning
+			if !i.StateAt.IsZero() && c.Now.Sub(i.StateAt) < schedulingTime { // every scale-in does so; the Node goes within minutes
+				o.severity = catalogue.Info
 			}
 		}
 		out = append(out, o)
