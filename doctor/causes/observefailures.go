@@ -3,7 +3,9 @@ package causes
 import (
 	"fmt"
 	"maps"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -415,9 +417,16 @@ func probesFail(c *Case) (out []observation) {
 		o := observation{subject: fmt.Sprintf("%s %s from %s", p.Kind, p.Target, p.From),
 			is: strings.TrimSpace(p.Result + " " + p.Detail), should: "ok",
 			severity: catalogue.Warning, since: p.At, names: map[string]string{"TARGET": p.Target}, fixes: []int{3, 4}}
-		if p.Kind == "dns" {
-			o.names["ADDRESS"], _, _ = strings.Cut(p.Target, ":")
-			o.fixes = []int{2, 4}
+		address, port, err := net.SplitHostPort(p.Target)
+		if err != nil {
+			address = p.Target
+		}
+		if p.Kind == "dns" || port == "53" {
+			o.names["ADDRESS"], o.fixes = address, []int{2, 4}
+			if p.From != "host" {
+				maps.Copy(o.names, podNames(p.From))
+				o.fixes = []int{6, 2, 4}
+			}
 		}
 		if p.From != "host" && slices.ContainsFunc(c.R.Probes.Content, func(q evidence.Probe) bool {
 			return q.From == "host" && q.Kind == p.Kind && q.Target == p.Target && q.Result == "ok"
@@ -425,7 +434,44 @@ func probesFail(c *Case) (out []observation) {
 			maps.Copy(o.names, podNames(p.From))
 			o.fixes = append([]int{1}, o.fixes...)
 		}
+		if e, only := c.failsAlone(p); only {
+			o.is += "; of the pods tried, only those of " + e.ID + " fail"
+			o.names["ENI"], o.names["TABLE"] = e.ID, strconv.Itoa(tableOf(e))
+			o.fixes = append([]int{5}, o.fixes...)
+		}
 		out = append(out, o)
 	}
 	return out
+}
+
+// failsAlone returns the interface of the pod that tried to connect, and whether pods of other interfaces reach the
+// target and none of its own does.
+func (c *Case) failsAlone(failed evidence.Probe) (own evidence.ENI, only bool) {
+	own, _ = c.eniOf(failed.From)
+	if own.ID == "" {
+		return own, false
+	}
+	for _, p := range c.R.Probes.Content {
+		if p.From == "host" || p.Kind != failed.Kind || p.Target != failed.Target {
+			continue
+		}
+		e, known := c.eniOf(p.From)
+		if !known || (p.Result == "ok") == (e.ID == own.ID) {
+			return own, false
+		}
+		only = only || p.Result == "ok"
+	}
+	return own, only
+}
+
+// eniOf returns the interface that has a pod's address.
+func (c *Case) eniOf(pod string) (evidence.ENI, bool) {
+	return find(c.enis(), func(e evidence.ENI) bool {
+		for a := range e.Records() {
+			if a.Pod != nil && string(*a.Pod) == pod {
+				return true
+			}
+		}
+		return false
+	})
 }
