@@ -145,7 +145,7 @@ func daemonNotOnNode(c *Case) []observation {
 	case p.Phase == "Failed":
 		o.is = fmt.Sprintf("%s has Failed: %s", p.Pod, or(strings.TrimSpace(p.Reason+" "+p.Message), "kubelet gives no reason"))
 		for _, k := range nodePressure(c) {
-			o.is += "; " + k.is
+			o.is += "; " + k.String()
 		}
 		if o.fixes = []int{fixRoom}; p.Reason == "" || p.Reason == "Evicted" {
 			o.fixes = []int{fixEvicted}
@@ -370,7 +370,7 @@ func notReadyFor(c *Case, network bool) (out []observation) {
 		if !there || k.Status == should || k.Status == "" || c.young() || matchesAny(k.Message, textsNetworkNotReady) != network {
 			continue
 		}
-		out = append(out, observation{subject: kind, is: conditionText(k), should: should, severity: catalogue.Error, since: k.Since,
+		out = append(out, observation{subject: kind, is: conditionIs(k), should: should, severity: catalogue.Error, since: k.Since,
 			said: conditionText(k), names: map[string]string{"INSTANCE": c.instance()}})
 	}
 	slices.SortFunc(out, func(a, b observation) int { return strings.Compare(b.subject, a.subject) })
@@ -396,7 +396,7 @@ func networkNotReady(c *Case) []observation {
 func nodePressure(c *Case) (out []observation) {
 	for i, kind := range []string{"DiskPressure", "MemoryPressure", "PIDPressure"} { // as the fixes are
 		if k, there := c.condition(kind); there && k.Status == "True" {
-			out = append(out, observation{subject: kind, is: conditionText(k), should: "False", severity: catalogue.Warning, since: k.Since,
+			out = append(out, observation{subject: kind, is: conditionIs(k), should: "False", severity: catalogue.Warning, since: k.Since,
 				fixes: []int{i + 1}})
 		}
 	}

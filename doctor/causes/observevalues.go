@@ -912,13 +912,16 @@ func (c *Case) condition(kind string) (evidence.Condition, bool) {
 	return find(c.R.Node.Content.Conditions, func(k evidence.Condition) bool { return k.Type == kind })
 }
 
-func conditionText(k evidence.Condition) string {
-	return clip(strings.TrimSpace(k.Type + " is " + k.Status + " " + k.Reason + " " + k.Message))
+func conditionText(k evidence.Condition) string { return clip(k.Type + " is " + conditionIs(k)) }
+
+// conditionIs returns what a condition says, for an observation whose subject is its name.
+func conditionIs(k evidence.Condition) string {
+	return clip(strings.TrimSpace(k.Status + " " + k.Reason + " " + k.Message))
 }
 
 func networkCondition(c *Case) []observation {
 	if k, there := c.condition("NetworkingReady"); there && k.Status == "False" {
-		return []observation{{subject: k.Type, is: conditionText(k), should: "True: node auto repair replaces the node",
+		return []observation{{subject: k.Type, is: conditionIs(k), should: "True: node auto repair replaces the node",
 			severity: catalogue.Warning, since: k.Since, said: conditionText(k)}}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/cluster"
+	"cnictl/daemon/fleet/human"
 	"cnictl/daemon/netstate"
 	"cnictl/doctor/causes/catalogue"
 	"cnictl/doctor/evidence"
@@ -1288,7 +1289,7 @@ func age(d time.Duration) string {
 	case d >= 2*time.Hour:
 		return fmt.Sprintf("%d hours", int(d.Hours()))
 	}
-	return fmt.Sprintf("%d minutes", int(d.Minutes()))
+	return human.Plural(int(d.Minutes()), "minute", "minutes")
 }
 
 func podBranchGone(c *Case) (out []observation) {
