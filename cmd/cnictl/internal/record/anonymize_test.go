@@ -103,7 +103,11 @@ func TestAnonymize(t *testing.T) {
 	t.Parallel()
 	neutral := []string{"NODE", "nodezzz", "OTHER", "otherzzz", "NAMESPACE", "namespacezzz", "POD", "podzzz", "GROUP", "groupzzz"}
 	_, others := recorded(t, strings.NewReplacer(neutral...), bundle.NewAnonymizer())
+	addresses := regexp.MustCompile(`[0-9]+(\.[0-9]+){3}`)
 	times := func(text, name string) int {
+		if !strings.Contains(name, ".") { // a number of an address that was made up is no name
+			text = addresses.ReplaceAllString(text, "ADDRESS")
+		}
 		return len(regexp.MustCompile(`(?:^|[^0-9A-Za-z])`+regexp.QuoteMeta(name)+`(?:$|[^0-9A-Za-z])`).FindAllString(text, -1))
 	}
 	for _, names := range [][]string{ // node, other node, namespace, pod, node group
