@@ -247,7 +247,7 @@ func (d *diagnosis) together(cs []*Case) {
 	for i, c := range cs {
 		here := d.here[i]
 		if d.Checks == nil {
-			raise(c, here)
+			weigh(c, here)
 			about := slices.Clone(here)
 			for _, f := range shared {
 				if f.concerns(c) {

@@ -247,8 +247,8 @@ func (f *found) saidIn(o observation) bool {
 // messages are the kinds of observations that may lie in the past.
 var messages = []string{"obs/event", "obs/log-error", "obs/ec2-error"}
 
-// raise gives findings the severity of what they explain: that of the effect.
-func raise(c *Case, here []found) {
+// weigh gives findings the severity of what they explain: that of the effect.
+func weigh(c *Case, here []found) {
 	for i := range here {
 		f := &here[i]
 		if f.confidence < catalogue.Probable || f.severity == catalogue.Info {
@@ -263,7 +263,16 @@ func raise(c *Case, here []found) {
 				}
 			}
 		}
+		if catalogue.StopsGrowth(f.Code) && c.stillServes() { // pods fail next, not now
+			f.severity = min(f.severity, catalogue.Warning)
+		}
 	}
+}
+
+// stillServes reports whether new pods get addresses: some are free, the daemon gives them out, and nothing waits for one.
+func (c *Case) stillServes() bool {
+	return c.dry().State == No && c.failing().State != Yes && c.unsettled().State != Yes &&
+		c.worst("obs/add-waiting", "obs/add-failing", "obs/daemon-not-ready") == catalogue.Info
 }
 
 // byItself is the finding about observations that no cause explains.

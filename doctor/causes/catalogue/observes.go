@@ -144,6 +144,15 @@ func Stops(code string) bool {
 	return slices.Contains(strings.Fields(noStart), strings.TrimPrefix(code, GroupObserved+"/"))
 }
 
+// stopGrowth are the causes that only keep a pool from growing: pods fail once no address is free.
+var stopGrowth = []string{
+	"aws/iam", "aws/credentials", "aws/throttled", "aws/ec2-unreachable", "cfgnet/eniconfig-missing", "cfgnet/eniconfig-invalid",
+	"ip/subnet-exhausted", "ip/prefix-fragmented", "ip/subnet-excluded", "eni/region-quota", "eni/ec2-rejected",
+}
+
+// StopsGrowth reports whether a cause does no harm to a node as long as it has free addresses and its daemon runs.
+func StopsGrowth(code string) bool { return slices.Contains(stopGrowth, code) }
+
 // Observes returns the kinds of observations that a cause explains, as codes.
 func (e *Entry) Observes() (codes []string) {
 	for name := range strings.FieldsSeq(explained[e.Code]) {
