@@ -448,7 +448,8 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) document.DoctorRep
 			r.SampledAt = c.Now
 		}
 		if why := c.R.Unread(); why != "" {
-			r.Errors = append(r.Errors, document.NodeError{Node: c.Name, Reason: introspect.Reason(why), Message: "its daemon could not be read: " + why})
+			message := "its daemon could not be read: " + why
+			r.Errors = append(r.Errors, document.NodeError{Node: c.Name, Reason: introspect.Reason(why), Message: message})
 		}
 	}
 	r.Partial = len(r.Errors) > 0
@@ -666,7 +667,8 @@ func Verdict(r *document.DoctorReport) string {
 	}
 	unread := ""
 	if len(r.Errors) > 0 {
-		unread = "; the daemon could not be read on " + Some(each(r.Errors, func(e document.NodeError) string { return e.Node + ": " + string(e.Reason) }))
+		why := func(e document.NodeError) string { return e.Node + ": " + string(e.Reason) }
+		unread = "; the daemon could not be read on " + Some(each(r.Errors, why))
 	}
 	return fmt.Sprintf("No problems found on %s (%s)%s", nodes, r.Checks, unread)
 }

@@ -3,7 +3,7 @@ package causes
 import (
 	"fmt"
 	"maps"
-	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -409,6 +409,18 @@ func backsOff(c *Case) (out []observation) {
 	return out
 }
 
+// hostPort splits HOST:PORT, of which the port may be missing.
+func hostPort(target string) (host, port string) {
+	if at, err := netip.ParseAddrPort(target); err == nil {
+		return at.Addr().String(), strconv.Itoa(int(at.Port()))
+	}
+	if _, err := netip.ParseAddr(target); err == nil {
+		return target, ""
+	}
+	host, port, _ = strings.Cut(target, ":")
+	return host, port
+}
+
 func probesFail(c *Case) (out []observation) {
 	for _, p := range c.R.Probes.Content {
 		if p.Result == "ok" {
@@ -417,10 +429,7 @@ func probesFail(c *Case) (out []observation) {
 		o := observation{subject: fmt.Sprintf("%s %s from %s", p.Kind, p.Target, p.From),
 			is: strings.TrimSpace(p.Result + " " + p.Detail), should: "ok",
 			severity: catalogue.Warning, since: p.At, names: map[string]string{"TARGET": p.Target}, fixes: []int{3, 4}}
-		address, port, err := net.SplitHostPort(p.Target)
-		if err != nil {
-			address = p.Target
-		}
+		address, port := hostPort(p.Target)
 		if p.Kind == "dns" || port == "53" {
 			o.names["ADDRESS"], o.fixes = address, []int{2, 4}
 			if p.From != "host" {
