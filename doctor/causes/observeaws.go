@@ -102,7 +102,7 @@ func (c *Case) letsClusterIn(r evidence.GroupRule) bool {
 }
 
 // groupsClosed finds interfaces whose security groups allow no egress, no ingress, or, where pods have groups of their own, no
-// ingress from the cluster. It skips interfaces of which a group was not read.
+// ingress from the cluster. It skips interfaces with a group that was not read.
 func groupsClosed(c *Case) (out []observation) {
 	primary, _ := c.primary()
 	for _, e := range c.attached() {

@@ -409,7 +409,7 @@ func backsOff(c *Case) (out []observation) {
 	return out
 }
 
-// hostPort splits HOST:PORT, of which the port may be missing.
+// hostPort splits HOST:PORT. The port is empty if there is none.
 func hostPort(target string) (host, port string) {
 	if at, err := netip.ParseAddrPort(target); err == nil {
 		return at.Addr().String(), strconv.Itoa(int(at.Port()))

@@ -96,8 +96,8 @@ func (r *Reading) Missing() map[string]string {
 	return out
 }
 
-// Unread returns why nothing that the daemon reports could be read, neither its documents nor its metrics; empty
-// if something was, or if nobody tried.
+// Unread returns why neither the daemon's documents nor its metrics could be read. It is empty if any of them
+// was read, or if none was requested.
 func (r *Reading) Unread() (why string) {
 	for id, s := range r.Sources() {
 		daemons := id == sourceMetrics || strings.HasPrefix(id, familyDaemon)

@@ -225,7 +225,7 @@ func cheapest(a, b placement) int {
 		nilLast(a.VCPUs, b.VCPUs, cmp.Compare), cmp.Compare(a.InstanceType, b.InstanceType))
 }
 
-// nilLast compares what is known; nil comes last.
+// nilLast compares two values, of which nil sorts last.
 func nilLast[T any](a, b *T, compare func(a, b T) int) int {
 	switch {
 	case a == nil && b == nil:
